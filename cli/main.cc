@@ -37,7 +37,8 @@ void add_globals(CLI::App& app, Globals& globals) {
   app.add_flag("--quiet", globals.quiet, "no warnings and no progress on stderr");
   app.add_flag("--progress", globals.progress, "progress on stderr even if it is not a terminal");
   app.add_flag_function(
-      "--no-color", [](std::int64_t) { forbid_color(); }, "no colours on a terminal (as NO_COLOR)");
+      "--no-color", [](std::int64_t) { forbid_color(); },
+      "no colours on a terminal (like NO_COLOR)");
   app.add_option("--threads", globals.threads, "threads to use (default: one per core)")
       ->check(CLI::Range(1U, 1024U).description(""))
       ->type_name("N");
@@ -64,8 +65,8 @@ std::string conversion_message(std::string_view message) {
   const std::size_t colon = message.find(": "), equals = message.find(" = ");
   if (colon == std::string_view::npos || equals == std::string_view::npos)
     return std::string(message);
-  return fmt::format("{}: '{}' is not a number that it takes",
-                     message.substr(colon + 2, equals - colon - 2), message.substr(equals + 3));
+  return fmt::format("{}: '{}' is not a number", message.substr(colon + 2, equals - colon - 2),
+                     message.substr(equals + 3));
 }
 
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
@@ -155,7 +156,7 @@ int main(int argc, char** argv) {
   try {
     return rehearse::cli::main(argc, argv);
   } catch (const std::exception& fault) {
-    fmt::print(stderr, "rehearse: a fault of this program: {}\n", fault.what());
+    fmt::print(stderr, "rehearse: internal error, please report it: {}\n", fault.what());
     return static_cast<int>(rehearse::cli::Exit::kFault);
   }
 }

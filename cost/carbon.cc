@@ -71,8 +71,8 @@ Result<CarbonHours> CarbonHours::parse(std::string_view text, std::string name) 
         read.time = *at;
         const auto [before, first] = last.emplace(read.region, *at);
         if (!first && *at <= before->second)
-          row.report("time", "'" + time + "' is not behind the one before it",
-                     "ascending times of a region");
+          row.report("time", "'" + time + "' is not later than the previous one",
+                     "ascending times per region");
         before->second = *at;
         return read;
       });

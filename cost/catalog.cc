@@ -46,9 +46,8 @@ InstancePrice read_given_price(const CsvRow& row) {
   InstancePrice price = read_price_of(row, std::move(origin));
   if (!price.instance.empty() && !price.gpu())
     if (const auto known = cluster::find_instance(price.instance); !known)
-      row.report("instance_type",
-                 "'" + price.instance + "' is no instance with GPUs that the catalog has", {},
-                 known.error().diagnostics.front().nearest);
+      row.report("instance_type", "'" + price.instance + "' is not a GPU instance of the catalog",
+                 {}, known.error().diagnostics.front().nearest);
   return price;
 }
 
@@ -81,7 +80,7 @@ Pue read_pue(const CsvRow& row) {
           .region = row.required("region"),
           .pue = row.required_number("pue"),
           .origin = read_origin(row)};
-  if (pue.pue < 1) row.report("pue", "is below one", "total energy over that of the computers");
+  if (pue.pue < 1) row.report("pue", "is below 1", "total energy ÷ energy of the computers");
   return pue;
 }
 

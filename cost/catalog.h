@@ -61,7 +61,7 @@ struct GridCarbon {
   cluster::Origin origin;
 };
 
-/// Power usage effectiveness: energy of a data centre over that of its computers.
+/// Power usage effectiveness: energy of a data centre ÷ energy of its computers.
 struct Pue {
   std::string provider;
   std::string region;

@@ -56,9 +56,10 @@ std::vector<FunctionService> function_services() {
 Result<FunctionRun> run_on_functions(const FunctionService& service, const FunctionJob& job,
                                      std::uint32_t functions) {
   if (functions < 1 || functions > std::min<double>(job.samples, service.concurrent))
-    return fail(fmt::format("{} functions of {}", functions, service.name),
-                fmt::format("1 to {:.0f}: samples of a step, and what may run at once",
-                            std::min<double>(job.samples, service.concurrent)));
+    return fail(
+        fmt::format("{} functions of {}", functions, service.name),
+        fmt::format("1 to {:.0f}: the samples of a step, and the limit of concurrent functions",
+                    std::min<double>(job.samples, service.concurrent)));
   if (job.memory > service.memory)
     return fail(fmt::format("{} in a function of {}", to_string(job.memory), service.name),
                 fmt::format("at most {}", to_string(service.memory)));

@@ -34,9 +34,8 @@ Result<Estimate<Seconds>> mean_time_between(std::span<const Lifetime> lifetimes)
     if (life.interrupted) interruptions += life.instances;
   }
   if (interruptions == 0)
-    return fail(
-        fmt::format("none of the instances was interrupted in {}", to_string(Seconds::s(held))),
-        "a log with interruptions, or interrupted_every");
+    return fail(fmt::format("no instance was interrupted in {}", to_string(Seconds::s(held))),
+                "a log with interruptions, or interrupted_every");
   return Estimate<Seconds>{Seconds::s(held / interruptions),
                            Seconds::s(2 * held / chi_squared_limit(0.05, 2 * interruptions + 2)),
                            Seconds::s(2 * held / chi_squared_limit(0.95, 2 * interruptions)),
@@ -52,7 +51,7 @@ Result<std::vector<Lifetime>> parse_lifetimes(std::string_view text, std::string
     if (instances && *instances == 0) row.report("instances", "is zero", "one at least");
     if (held && held->s() == 0) row.report("held_h", "is zero", "hours, above zero");
     if (interrupted && *interrupted != 0 && *interrupted != 1)
-      row.report("interrupted", "is neither 0 nor 1", "1 where the provider took it away");
+      row.report("interrupted", "is neither 0 nor 1", "1 if the provider interrupted it");
     return Lifetime{static_cast<double>(instances.value_or(0)), held.value_or(Seconds::s(0)),
                     interrupted == 1.0};
   });

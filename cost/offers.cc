@@ -87,7 +87,7 @@ Status check_region(const Wish& wish, const std::string& region) {
                  nearest(region, names) ? suggest(region, names) : "");
   }
   if (wish.most_carbon && !hours && !any_grid)
-    return fail(fmt::format("--max-carbon: no carbon is known of region {}", region),
+    return fail(fmt::format("--max-carbon: the carbon intensity of region {} is unknown", region),
                 "a region of 'rehearse catalog carbon', or carbon: FILE in the job");
   return {};
 }
@@ -98,7 +98,7 @@ Status check_places(const Wish& wish) {
     if (!contains(known, provider))
       return wrong("provider", fmt::format("no provider '{}'", provider), suggest(provider, known));
   if (wish.most_carbon && wish.regions.empty())
-    return fail("--max-carbon without a region", "--region, whose grid it is about");
+    return fail("--max-carbon without a region", "--region, which determines the grid");
   for (const std::string& region : wish.regions)
     if (Status ok = check_region(wish, region); !ok) return forward(ok);
   if (wish.regions.empty()) return {};
@@ -107,8 +107,10 @@ Status check_places(const Wish& wish) {
     if (std::none_of(wish.regions.begin(), wish.regions.end(), [&](const std::string& region) {
           return has_region(wish, provider, region);
         }))
-      return wrong("region", fmt::format("{} has no region {}", provider, either(wish.regions)),
-                   "one of its own beside, of 'rehearse catalog prices', or without " + provider);
+      return wrong(
+          "region", fmt::format("{} has no region {}", provider, either(wish.regions)),
+          "add a region of that provider ('rehearse catalog prices'), or remove provider " +
+              provider);
   return {};
 }
 

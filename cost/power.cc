@@ -22,7 +22,7 @@ const PowerCoefficient& coefficient(std::string_view component, std::string_view
   const auto row = std::find_if(rows.begin(), rows.end(), [&](const PowerCoefficient& p) {
     return p.component == component && p.item == item;
   });
-  REHEARSE_CHECK(row != rows.end(), "the catalog has no power of {}", item);
+  REHEARSE_CHECK(row != rows.end(), "the catalog has no power data of {}", item);
   return *row;
 }
 

@@ -274,7 +274,7 @@ void order(const Wish& wish, Recommendation& found) {
 }
 
 /// What the option misses, and by how much: "costs 44000.00 USD, 10 % above the budget", or "3
-/// times the budget"; and what is not known of it. Not empty where it misses a wish.
+/// times the budget"; and what is not known of it. Not empty where it misses a limit.
 std::string missed_by(const Wish& wish, const Option& option) {
   std::string text;
   const auto tell = [&](const std::string& what) { text += (text.empty() ? "" : "; ") + what; };
@@ -295,7 +295,7 @@ std::string missed_by(const Wish& wish, const Option& option) {
     add(account.carbon->value / *wish.most_carbon,
         fmt::format("emits {:.3g} kgCO2e", account.carbon->value / 1e3), "the limit");
   if (wish.budget && !account.money) tell("has no price");
-  if (wish.most_carbon && !account.carbon) tell("has no carbon that is known");
+  if (wish.most_carbon && !account.carbon) tell("has no known carbon intensity");
   return text;
 }
 
@@ -333,7 +333,8 @@ Result<Recommendation> recommend(const Wish& wish, const std::vector<Offer>& off
   if (search.first_error) found.why_impossible = to_string(search.first_error->diagnostics.front());
   if (found.options.empty()) {
     if (search.first_error) return tl::unexpected(std::move(*search.first_error));
-    return fail("no instance has the memory for the job's states", "more of them: --counts");
+    return fail("no instance type has enough memory for the model states of the job",
+                "more instances: --counts");
   }
   order(wish, found);
   if (!found.options.front().meets) return tl::unexpected(nothing_meets(wish, found.options));

@@ -49,7 +49,8 @@ void add_surroundings(StepAccount& account, const Estimate<Seconds>& step, const
       add(sum, energy);
       parts.hosts += energy.value;
     } else {
-      account.notes.push_back(fmt::format("energy without the hosts of {}", rented.instance));
+      account.notes.push_back(
+          fmt::format("energy excludes the hosts of {}: their power is unknown", rented.instance));
     }
     if (const auto power = network_power(**found)) {
       const Estimate<Joules> energy = over(*power, step, rented.count);
@@ -63,7 +64,7 @@ void add_surroundings(StepAccount& account, const Estimate<Seconds>& step, const
     sum = {sum.value * *pue, sum.low * *pue, sum.high * *pue, sum.provenance};
   } else if (!provider.empty()) {
     account.notes.push_back(
-        fmt::format("energy without cooling: the PUE of {} is not known", provider));
+        fmt::format("energy excludes cooling: the PUE of {} is unknown", provider));
   }
 }
 
@@ -86,7 +87,7 @@ std::optional<Estimate<double>> carbon_of(const Estimate<Joules>& energy,
   }
   const GridCarbon* grid = grid_of(provider_of(place), place.region);
   if (grid == nullptr) {
-    notes.push_back(fmt::format("no carbon: the catalog knows no grid of region {}", place.region));
+    notes.push_back(fmt::format("no carbon: the catalog has no grid for region {}", place.region));
     return std::nullopt;
   }
   const std::optional<double> pue = pue_of(provider_of(place), place.region);

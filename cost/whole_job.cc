@@ -42,13 +42,11 @@ Result<Slowdown> slowdown_of(Bytes bytes, const Place& place, const Keeping& kee
   const bool spot = place.market == Market::kSpot;
   if (spot && !keeping.between)
     notes.push_back(
-        "interruptions are not counted: how often they come is not known (spot: "
-        "{interrupted_every: …})");
+        "interruptions are not counted: their frequency is unknown (spot: {interrupted_every: …})");
   const bool interrupted = spot && keeping.between;
   if (!interrupted && !keeping.every) return Slowdown{};
   const std::optional<ByteRate> rate = write_rate(place, keeping);
-  if (!rate)
-    return fail("how fast a checkpoint is written is not known", "storage: {write: 2 GB/s}");
+  if (!rate) return fail("the write rate of checkpoints is unknown", "storage: {write: 2 GB/s}");
   const Seconds write = bytes / *rate;
   if (!interrupted) {
     const double all = 1 + write / *keeping.every;
@@ -63,8 +61,9 @@ Result<Slowdown> slowdown_of(Bytes bytes, const Place& place, const Keeping& kee
   all.checkpoints = Checkpoints{every, write, all.value};
   constexpr double kHopeless = 100;
   if (!(all.value < kHopeless))
-    return fail(fmt::format("interruptions every {} leave it no time", to_string(between)),
-                "fewer or other instances, or on demand");
+    return fail(
+        fmt::format("interruptions every {} are too frequent for any progress", to_string(between)),
+        "fewer instances, other instances, or on-demand prices");
   all.high = std::min(all.high, kHopeless);
   return all;
 }

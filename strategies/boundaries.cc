@@ -64,8 +64,8 @@ Result<std::vector<Crossing>> crossings_of(const Layout& layout) {
     const Degrees &a = from.degrees, &b = to.degrees;
     if (!divide(a.data, b.data) || !divide(a.context, b.context) || !divide(a.tensor, b.tensor))
       return fail(
-          fmt::format("{} and {} have degrees that do not divide each other", from.name, to.name),
-          "data, context and tensor degrees that do");
+          fmt::format("the degrees of {} and {} do not divide each other", from.name, to.name),
+          "data, context and tensor degrees that divide each other");
     const auto& layers = from.chunks[chain[i].chunk].layers;
     const Bytes output = layers.empty() ? Bytes::b(0) : layers.back().output;
     // What the ranks of one side send together, the ranks of the other get.

@@ -49,7 +49,7 @@ bool has_divided_op(const Workload& w) {
 
 Status check_tensor(const Workload& w, const Plan& plan, std::uint32_t tensor) {
   if (tensor > 1 && !has_divided_op(w))
-    return fail(fmt::format("tensor {} for a model of which it divides nothing", tensor), {},
+    return fail(fmt::format("tensor {} divides nothing of this model", tensor), {},
                 "nearest: tensor 1");
   // Attention by all-to-all divides heads by both.
   const std::uint32_t also = plan.context_exchange == ContextExchange::kAllToAll ? plan.context : 1;
@@ -105,7 +105,7 @@ Status check_batch(const Training& training, std::uint32_t data) {
 Status check_schedule(const Workload& w, const Training& training, const Plan& plan) {
   const std::uint32_t p = stages_of(plan), v = plan.interleave;
   if (v > 1) {
-    if (!plan.stages.empty()) return fail("interleave does not go with stages of their own ranges");
+    if (!plan.stages.empty()) return fail("interleave cannot be combined with `stages`");
     if (plan.schedule != Schedule::kInterleaved && plan.schedule != Schedule::k1f1b)
       return fail(fmt::format("interleave {} with schedule {}", v,
                               kScheduleNames[static_cast<int>(plan.schedule)]),
@@ -123,13 +123,13 @@ Status check_schedule(const Workload& w, const Training& training, const Plan& p
                    : divides(chunks, shared) || (!plan.split && divides(chunks, all));
   };
   if (!plan.stages.empty() && plan.split)
-    return fail(fmt::format("split {} with stages of their own ranges",
+    return fail(fmt::format("split {} cannot be combined with `stages`",
                             kLayerSplitNames[static_cast<int>(*plan.split)]),
-                "one of both");
+                "one of the two");
   if (plan.stages.empty()) {
     if (p > shared)
-      return fail(fmt::format("pipeline {} for {} layers", p, shared), "a layer for every stage",
-                  fmt::format("nearest: pipeline {}", shared));
+      return fail(fmt::format("pipeline {} for {} layers", p, shared),
+                  "at least one layer per stage", fmt::format("nearest: pipeline {}", shared));
     if (v > 1 && !goes(p * v))
       return fail(fmt::format("pipeline {} x interleave {} {} {} layers", p, v,
                               evenly ? "does not divide" : "is more than", shared),
@@ -139,9 +139,9 @@ Status check_schedule(const Workload& w, const Training& training, const Plan& p
   const std::uint32_t m = microbatches_of(training, plan);
   if (v > 1 && m % p != 0)
     return fail(fmt::format("interleaved schedule of {} microbatches on pipeline {}", m, p),
-                "a multiple of the stages", nearest("pipeline", p, m, [&](std::uint32_t s) {
-                  return s > 1 && m % s == 0 && goes(s * v);
-                }));
+                "a multiple of the pipeline stages",
+                nearest("pipeline", p, m,
+                        [&](std::uint32_t s) { return s > 1 && m % s == 0 && goes(s * v); }));
   return {};
 }
 
@@ -181,14 +181,13 @@ Status check_stages(const Workload& w, const Training& training, const Plan& pla
     const std::uint32_t takes = stage.layers == 0 ? left : stage.layers;
     const bool last = s + 1 == plan.stages.size();
     if (takes > left || takes == 0 || (last && takes != left))
-      return fail(
-          fmt::format("stage '{}' takes {} of {} layers that are left", stage.name, takes, left),
-          {}, last ? fmt::format("nearest: layers {}", left) : "");
+      return fail(fmt::format("stage '{}' has {} layers, but {} remain", stage.name, takes, left),
+                  {}, last ? fmt::format("nearest: layers {}", left) : "");
     left -= takes;
     if (Status ok = check_tensor(w, plan, stage.tensor); !ok) return forward(ok);
     const double samples = plan.stages[0].data * training.microbatch;
     if (!divides(stage.data, samples))
-      return fail(fmt::format("stage '{}' with data {} gets {} samples at a time", stage.name,
+      return fail(fmt::format("stage '{}' with data {} receives {} samples at a time", stage.name,
                               stage.data, samples),
                   "a multiple of its ranks",
                   nearest("data", stage.data, kMostDegree,
@@ -230,7 +229,7 @@ Status check_ranks(const Plan& plan) {
 
 Status check_placement(const Plan& plan) {
   if (plan.placement == Placement::kTensorDataPipeline || plan.stages.empty()) return {};
-  return fail("placement stages_together with stages of their own degrees",
+  return fail("placement stages_together cannot be combined with different degrees per stage",
               "one degree of data, tensor and context for all", "nearest: placement stages_apart");
 }
 
@@ -239,13 +238,13 @@ Status check_synchronization(const Plan& plan) {
   const bool local = plan.synchronization == Synchronization::kLocalSgd;
   if (plan.zero > 0 && servers)
     return fail(fmt::format("zero {} with synchronization parameter_server", plan.zero),
-                "servers hold the optimizer's states already", "nearest: zero 0");
+                "servers already hold the optimizer states", "nearest: zero 0");
   if (plan.zero > 0 && local)
     return fail(fmt::format("zero {} with synchronization local_sgd", plan.zero),
-                "between averages every rank has parameters of its own", "nearest: zero 0");
+                "between averages every rank has different parameters", "nearest: zero 0");
   if (servers && plan.offload != Offload::kNone)
     return fail("offload with synchronization parameter_server",
-                "servers hold the optimizer's states already");
+                "servers already hold the optimizer states");
   if (servers || local)
     for (const auto& [what, degree] : {std::pair{"context", plan.context}, {"expert", plan.expert}})
       if (degree > 1)
@@ -257,7 +256,7 @@ Status check_synchronization(const Plan& plan) {
   if (servers && plan.parameter_server.backup_workers >= workers)
     return fail(
         fmt::format("{} backup workers of data {}", plan.parameter_server.backup_workers, workers),
-        "fewer than the workers");
+        "fewer than data");
   return {};
 }
 

@@ -133,7 +133,7 @@ std::uint32_t OriginWriter::of_fixed() {
   if (!fixed_)
     fixed_ = add_origin({.kind = PartKind::kIdle,
                          .part = name("once a step"),
-                         .what = name("what no op stands for"),
+                         .what = name("time without an op"),
                          .provenance = price_.conditions});
   return *fixed_;
 }

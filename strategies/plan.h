@@ -56,7 +56,7 @@ struct ParameterServer {
   std::uint32_t servers = 1;  ///< separate ranks that follow all workers
   /// Steps that a worker may be ahead of the slowest; 0 is synchronous; absent: without bound.
   std::optional<std::uint32_t> staleness = 0;
-  std::uint32_t backup_workers = 0;  ///< number of gradients per step that are not waited for
+  std::uint32_t backup_workers = 0;  ///< number of gradients per step that may arrive too late
 };
 
 /// How attention to a sequence that is cut over ranks gets its keys and values.

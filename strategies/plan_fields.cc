@@ -132,9 +132,9 @@ constexpr Field<Candidate> kPlanFields[] = {
     {.name = "split",
      .section = Section::kPlan,
      .at = in<&Plan::split>(kLayerSplitNames),
-     .usual = "the one that makes chunks even, else `blocks`",
-     .meaning = "chunks get equally many layers without embedding and head (`blocks`) or with them "
-                "(`layers`), or equal matrix operations (`flops`)",
+     .usual = "the one that gives equal chunks, else `blocks`",
+     .meaning = "chunks have equal numbers of layers, excluding embedding and head (`blocks`) or "
+                "including them (`layers`), or equal matrix operations (`flops`)",
      .launch = {"--account-for-embedding-in-pipeline-split", "",
                 "parallelism.pipeline_parallel_first_stage_less_layers"},
      .matters = is_pipeline},
@@ -161,7 +161,8 @@ constexpr Field<Candidate> kPlanFields[] = {
     {.name = "recompute",
      .section = Section::kTraining,
      .at = in<&Training::recompute>(kRecomputeNames),
-     .meaning = "activations computed again in backward: of attention scores (`selective`), or all",
+     .meaning =
+         "activations recomputed in backward: those of attention scores (`selective`), or all",
      .said = Said::kIfUnusual,
      .words = "{} recomputation",
      .axis = axis<&Axes::recompute>(),
@@ -177,8 +178,8 @@ constexpr Field<Candidate> kPlanFields[] = {
     {.name = "placement",
      .section = Section::kPlan,
      .at = in<&Plan::placement>(kPlacementNames),
-     .meaning = "ranks that are neighbours: those of one stage (`stages_apart`), or the stages of "
-                "one data rank (`stages_together`)",
+     .meaning = "rank order: adjacent ranks are of one stage (`stages_apart`), or are the stages "
+                "of one data rank (`stages_together`)",
      .said = Said::kIfUnusual,
      .words = "stages together",
      .axis = axis<&Axes::placement>(),
@@ -202,8 +203,8 @@ constexpr Field<Candidate> kPlanFields[] = {
     {.name = "quantised_gathers",
      .section = Section::kPlan,
      .at = in<&Plan::quantised_gathers>(),
-     .meaning = "tensor parallelism gathers operands of FP8 products as 8-bit numbers; false where "
-                "each row has a scale",
+     .meaning = "tensor parallelism gathers operands of FP8 products in 8 bits; false if each row "
+                "has a scale",
      .matters =
          [](const Candidate& c) {
            return divides_tensors(c) && c.training.dtype == workload::Dtype::kFp8;
@@ -211,9 +212,9 @@ constexpr Field<Candidate> kPlanFields[] = {
     {.name = "overlap_gradients",
      .section = Section::kPlan,
      .at = in<&Plan::overlap_gradients>(),
-     .meaning = "gradients are summed during backward, in buckets; else after it",
+     .meaning = "gradients are reduced during backward, in buckets; otherwise after it",
      .said = Said::kIfUnusual,
-     .words = "gradients summed after backward",
+     .words = "gradients reduced after backward",
      .launch = {"--overlap-grad-reduce", "zero_optimization.overlap_comm", ""}},
     {.name = "bucket",
      .section = Section::kPlan,
@@ -259,15 +260,15 @@ constexpr Field<Candidate> kPlanFields[] = {
      .section = Section::kPlan,
      .at = in<&Plan::capacity_factor>(),
      .range = {0, 1'000, true},
-     .meaning = "tokens that each expert has room for, ÷ an even share: missing ones are padded, "
-                "further ones dropped; 1: as many as come",
+     .meaning = "expert capacity ÷ an even share of tokens: missing tokens are padded, excess ones "
+                "dropped; 1: no limit",
      .said = Said::kIfUnusual,
      .launch = {"--moe-expert-capacity-factor", "", ""}},
     {.name = "expert_imbalance",
      .section = Section::kPlan,
      .at = in<&Plan::expert_imbalance>(),
      .range = {1, 10'000},
-     .meaning = "load of the busiest rank's experts ÷ the mean, where there is no capacity",
+     .meaning = "load of the busiest rank's experts ÷ the mean, without a capacity",
      .launch = {kUnwritten, kUnwritten, kUnwritten}},
     {.name = "synchronization",
      .section = Section::kPlan,
@@ -287,7 +288,7 @@ constexpr Field<Candidate> kPlanFields[] = {
      .section = Section::kParameterServer,
      .at = in<&ParameterServer::servers>(),
      .range = kDegree,
-     .meaning = "ranks that hold parameters, after all workers",
+     .meaning = "ranks that hold parameters, numbered after all workers",
      .said = Said::kIfUnusual,
      .matters = has_servers},
     {.name = "asynchronous",
@@ -306,7 +307,7 @@ constexpr Field<Candidate> kPlanFields[] = {
                else
                  staleness = staleness.value_or(0);
              }},
-     .meaning = "workers never wait for each other, unless `staleness` says so",
+     .meaning = "workers never wait for each other, except as `staleness` requires",
      .said = Said::kIfUnusual,
      .words = "asynchronous",
      .matters = has_servers},
@@ -314,15 +315,15 @@ constexpr Field<Candidate> kPlanFields[] = {
      .section = Section::kParameterServer,
      .at = in<&ParameterServer::staleness>(),
      .range = {0, 1'000'000},
-     .usual = "0; without bound where `asynchronous`",
-     .meaning = "steps that a worker may be ahead of the slowest",
+     .usual = "0; unbounded with `asynchronous`",
+     .meaning = "number of steps that a worker may be ahead of the slowest",
      .said = Said::kIfUnusual,
      .matters = has_servers},
     {.name = "backup_workers",
      .section = Section::kParameterServer,
      .at = in<&ParameterServer::backup_workers>(),
      .range = {0, 131'072},
-     .meaning = "number of gradients per step that are not waited for",
+     .meaning = "number of gradients per step that may arrive too late",
      .said = Said::kIfUnusual,
      .matters = has_servers},
 };
@@ -348,7 +349,7 @@ constexpr Field<StagePlan> kStageFields[] = {
      .section = Section::kStage,
      .at = in_stage<&StagePlan::recompute>(kRecomputeNames),
      .usual = "as `training` says",
-     .meaning = "activations of the stage computed again in backward"},
+     .meaning = "activations of the stage that are recomputed in backward"},
 };
 
 template <class Record>
@@ -385,7 +386,7 @@ bool is_unusual(const Field<Candidate>& field, const Candidate& candidate) {
 std::string_view launch_key(Framework framework, std::string_view field) {
   const std::string_view key = plan_field(field).launch[static_cast<std::size_t>(framework)];
   REHEARSE_CHECK(!key.empty() && key != kUnwritten && key.find(',') == std::string_view::npos,
-                 "'{}' has not one key", field);
+                 "'{}' must have exactly one key", field);
   return key;
 }
 

@@ -114,7 +114,7 @@ Result<workload::Layout> order_stages(workload::Layout layout, const JobSetting&
   const Schedule schedule = setting.plan->schedule;
   if (schedule == Schedule::kZeroBubble &&
       std::none_of(layout.stages.begin(), layout.stages.end(), marks_weight_gradients))
-    return fail("schedule zero_bubble for a workload that does not tell gradients of weights",
+    return fail("schedule zero_bubble for a workload that does not separate weight gradients",
                 "ops marked as such", "nearest: schedule 1f1b");
   for (std::uint32_t s = 0; s < layout.stages.size(); ++s) {
     workload::Stage& stage = layout.stages[s];

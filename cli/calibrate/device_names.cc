@@ -103,7 +103,7 @@ Result<const cluster::Gpu*> device_named(std::string_view name) {
     }
   }
   if (!best)
-    return fail(fmt::format("'{}' names no device of the catalog", name),
+    return fail(fmt::format("'{}' is not a device of the catalog", name),
                 "a name such as 'NVIDIA A100-SXM4-80GB'");
   return best;
 }

@@ -69,10 +69,11 @@ class TextReader {
         if (Status ok = row(body); !ok) return forward(ok);
     }
     if (runs_.empty())
-      return fail(
-          Diagnostic{.file = name_,
-                     .problem = "has no results of nccl-tests",
-                     .expected = "what all_reduce_perf and the like print, or write with -J"});
+      return fail(Diagnostic{
+          .file = name_,
+          .problem = "has no results of nccl-tests",
+          .expected =
+              "the output of all_reduce_perf or another of its programs, as text or from -J"});
     return std::move(runs_);
   }
 
@@ -116,11 +117,11 @@ class TextReader {
     const std::vector<std::string_view> cells = words_of(line);
     const auto heading = std::find(headings_.begin(), headings_.end(), "time");
     if (heading == headings_.end())
-      return fail(at("results without a heading of columns with 'time'",
+      return fail(at("results without a header line that has a 'time' column",
                      "the whole output of nccl-tests, with its lines that begin with #"));
     const auto time_at = static_cast<std::size_t>(heading - headings_.begin());
     if (!kind_)
-      return fail(at("says of no collective which it is",
+      return fail(at("does not say which collective it measured",
                      "a file name with all_reduce, all_gather, reduce_scatter, alltoall, "
                      "broadcast, reduce or sendrecv"));
     if (devices_ < 2)
@@ -128,7 +129,7 @@ class TextReader {
                      "the lines '# Rank …' of at least 2 ranks"));
     if (cells.size() <= time_at + 2)
       return fail(at(fmt::format("{} columns", cells.size()),
-                     fmt::format("the {} of the heading", headings_.size())));
+                     fmt::format("the {} of the header line", headings_.size())));
     const std::optional<double> size = ingest::parse_real(cells[0]),
                                 time = ingest::parse_real(cells[time_at]);
     if (!size || *size < 0) return fail(at(fmt::format("size '{}'", cells[0]), "bytes"));
@@ -203,20 +204,20 @@ Result<std::vector<NcclRun>> parse_json(const std::string& text, const std::stri
     return fail(Diagnostic{.file = name,
                            .line = line_at(text, e.byte == 0 ? 0 : e.byte - 1),
                            .problem = "not valid JSON",
-                           .expected = "what nccl-tests -J writes"});
+                           .expected = "the output of nccl-tests -J"});
   } catch (const Json::out_of_range&) {
     return fail(Diagnostic{.file = name,
-                           .problem = "holds a number that is out of range",
-                           .expected = "what nccl-tests -J writes"});
+                           .problem = "contains a number that is out of range",
+                           .expected = "the output of nccl-tests -J"});
   }
   const Json* results = find(json, "/results");
   if (!results || !results->is_array())
-    return wrong("results", "is missing", "what nccl-tests -J writes");
+    return wrong("results", "is missing", "the output of nccl-tests -J");
   const Json* args = find(json, "/args");
   std::optional<CollectiveKind> kind = args ? kind_in(args->dump()) : std::nullopt;
   if (!kind) kind = kind_in(file_of(name));
   if (!kind)
-    return wrong("args", "says of no collective which it is",
+    return wrong("args", "does not say which collective it measured",
                  "a file name with all_reduce, all_gather, reduce_scatter, alltoall, broadcast, "
                  "reduce or sendrecv");
   NcclRun run{.kind = *kind};

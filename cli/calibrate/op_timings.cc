@@ -103,21 +103,21 @@ MeasuredByDevice measured_ops_of(std::span<const trace::OpTiming> timings,
   };
   note(unknown, "of devices that are not in the catalog are left out");
   note(partitions, "of MIG partitions are left out: jobs run on whole devices");
-  note(damaged, "of shapes that this program does not know are left out");
+  note(damaged, "with unknown shapes are left out");
   return measured;
 }
 
 Result<std::vector<trace::OpTiming>> read_op_costs(const std::filesystem::path& store) {
   if (std::error_code none; std::filesystem::exists(store, none) && !trace::is_store(store))
     return fail(Diagnostic{.file = store.string(),
-                           .problem = "is no trace store",
-                           .expected = "what rehearse bench-gpu -o wrote"});
+                           .problem = "is not a trace store",
+                           .expected = "a file written by rehearse bench-gpu -o"});
   Result<trace::Trace> trace = trace::read_store(store);
   if (!trace) return forward(trace);
   if (trace->timings.empty())
     return fail(Diagnostic{.file = store.string(),
                            .problem = "has no op costs",
-                           .expected = "what rehearse bench-gpu -o wrote"});
+                           .expected = "a file written by rehearse bench-gpu -o"});
   return std::move(trace->timings);
 }
 

@@ -103,7 +103,7 @@ Kind mig_kind() {
        [](P p) { return number(p.placement_size); }},
       {{"media_extensions", "media extensions", "", false},
        [](P p) { return yes_no(p.media_extensions); }}};
-  return make_kind<MigProfile>("mig", "profiles of multi-instance GPUs and where they may lie",
+  return make_kind<MigProfile>("mig", "profiles of multi-instance GPUs and their valid positions",
                                mig_profiles, with_origin(fields),
                                {.name = [](P p) { return std::vector{p.name}; }, .gpu = gpus_of});
 }
@@ -130,8 +130,7 @@ Kind instance_kind() {
        [](I i) { return quantity(i.gpu_link_both_directions, kGiga); }},
       {{"pcie_generation", "PCIe generation", "", false},
        [](I i) { return number(i.pcie_generation); }}};
-  return make_kind<Instance>("instances", "machines that clouds rent out", instances,
-                             with_origin(fields),
+  return make_kind<Instance>("instances", "cloud instances", instances, with_origin(fields),
                              {.name = [](I i) { return std::vector{i.name}; },
                               .provider = [](I i) { return std::vector{i.provider}; },
                               .gpu = [](I i) { return std::vector{i.gpu}; }});
@@ -170,7 +169,7 @@ Kind storage_kind() {
          return quantity(s.request_price ? std::optional(s.request_price->usd()) : std::nullopt,
                          "USD", 1e-3);
        }}};
-  return make_kind<StorageKind>("storage", "what samples are read from", storage_kinds,
+  return make_kind<StorageKind>("storage", "storage for samples", storage_kinds,
                                 with_origin(fields),
                                 {.name = [](S s) { return std::vector{s.name}; }});
 }

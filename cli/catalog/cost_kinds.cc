@@ -26,7 +26,7 @@ Kind price_kind() {
          return quantity(p.on_demand ? std::optional(*p.on_demand / p.gpu_count()) : std::nullopt);
        }},
       {{"spot", "spot", "USD/h", true}, [](P p) { return quantity(p.spot); }}};
-  return make_kind<InstancePrice>("prices", "what instances cost, by region", instance_prices,
+  return make_kind<InstancePrice>("prices", "prices of instances, by region", instance_prices,
                                   with_origin(fields),
                                   {.name = [](P p) { return key(p.instance); },
                                    .provider = [](P p) { return key(p.provider); },
@@ -57,11 +57,12 @@ Kind pue_kind() {
       {{"provider", "provider", "", true}, [](P p) { return text(p.provider); }},
       {{"region", "region", "", true}, [](P p) { return text(p.region); }},
       {{"pue", "PUE", "", true}, [](P p) { return number(p.pue); }}};
-  return make_kind<Pue>("pue", "energy of a data centre over that of its computers", pues,
-                        with_origin(fields),
-                        {.name = {},
-                         .provider = [](P p) { return key(p.provider); },
-                         .region = [](P p) { return key(p.region); }});
+  return make_kind<Pue>(
+      "pue", "power usage effectiveness: energy of a data centre ÷ energy of its computers", pues,
+      with_origin(fields),
+      {.name = {},
+       .provider = [](P p) { return key(p.provider); },
+       .region = [](P p) { return key(p.region); }});
 }
 
 Kind power_kind() {

@@ -78,7 +78,8 @@ Document listing_document(const Listing& listing) {
   document["kind"] = listing.kind;
   document.show("rows", "", listing.rows, {}, first(kListedRows));
   if (listing.recalled)
-    document.line("recalled: remembered and not read again; check before relying on it");
+    document.line(
+        "recalled: from memory, not checked against its source; check before relying on it");
   return document;
 }
 

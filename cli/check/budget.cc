@@ -74,7 +74,10 @@ std::optional<Limit> read_limit(const YamlMap& map, const Subject& subject) {
   };
   if (text->ends_with('%')) {
     if (subject.kind == Kind::kMoney) {
-      map.report(subject.name, fmt::format("'{}' is a rise: money rises as the step does", *text),
+      map.report(subject.name,
+                 fmt::format("'{}' is relative: cost is proportional to the step time, which has a "
+                             "limit of its own",
+                             *text),
                  std::string(example(subject.kind)), "step_time: " + *text);
       return std::nullopt;
     }
@@ -105,7 +108,7 @@ Result<std::vector<Limit>> read(const YamlFile& file) {
       if (!text) continue;
       const Result<double> rise = parse_rise(*text);
       if (!rise)
-        ops->report(pattern, rise.error().diagnostics.front().problem, "a rise, such as +5%");
+        ops->report(pattern, rise.error().diagnostics.front().problem, "an increase, such as +5%");
       else
         limits.push_back({.of = Limit::Of::kOps, .name = pattern, .rise = *rise});
     }
@@ -148,7 +151,7 @@ Result<double> parse_rise(std::string_view text) {
   char* end = nullptr;
   const double percent = std::strtod(number.c_str(), &end);
   if (number.empty() || *end != '\0' || !std::isfinite(percent))
-    return fail(fmt::format("'{}' is no number of percent", word), "such as 3%");
+    return fail(fmt::format("'{}' is not a percentage", word), "such as 3%");
   if (!(percent > 0 && percent <= 1000))
     return fail(fmt::format("'{}' is out of range", word), "above 0 %, at most 1000 %");
   return percent / 100;

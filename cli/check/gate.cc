@@ -101,7 +101,7 @@ class LimitJudge {
                                                                : Verdict::kInconclusive;
     keep(limit, verdict, effect, wrong_,
          fmt::format("{} of {} allowed{}", amount(limit, effect.candidate), allowed(limit),
-                     verdict == Verdict::kInconclusive ? ": above, which may be chance" : ""));
+                     verdict == Verdict::kInconclusive ? ": above, but within noise" : ""));
   }
 
   Status add_quantity(const Limit& limit) {
@@ -122,7 +122,7 @@ class LimitJudge {
       return fail(Diagnostic{
           .file = c.source,
           .key = limit.name,
-          .problem = "has a limit, and the recordings say nothing of it",
+          .problem = "has a limit, but the recordings do not contain it",
           .expected = limit.name == "energy"   ? "power read in both (rehearse profile --power)"
                       : limit.name == "memory" ? "allocations recorded in both (rehearse profile)"
                                                : "work of a device in both"});
@@ -194,13 +194,13 @@ class LimitJudge {
     const GatePlace& place = gate_.input.place;
     if (!gate_.cost)
       return fail(Diagnostic{.key = limit.name,
-                             .problem = "has a limit, and what the job runs on is not known",
+                             .problem = "has a limit, but the instance type is unknown",
                              .expected = "--instance NAME"});
     double steps = 1;
     if (limit.of == Limit::Of::kCostPerEpoch) {
       if (!place.steps_per_epoch)
         return fail(Diagnostic{.key = limit.name,
-                               .problem = "has a limit, and how long an epoch is is not known",
+                               .problem = "has a limit, but the steps per epoch are unknown",
                                .expected = "--steps-per-epoch N"});
       steps = *place.steps_per_epoch;
     }
@@ -278,7 +278,7 @@ std::string what_lacks(const compare::Run& b, const compare::Run& c,
           std::max(op.effect.baseline, op.effect.candidate) >= least)
         ++ops;
     if (!run.incomplete || ops == 0) return "";
-    return fmt::format("{} lacks records, and {} in it come more rarely than in the other",
+    return fmt::format("{} lacks records, and {} are less frequent in it than in the other",
                        run.source, counted(ops, "op"));
   };
   const std::string of_candidate = missing(c, &OpChange::calls_after, &OpChange::calls_before);
@@ -292,10 +292,9 @@ std::vector<Warning> warnings_of(const Gate& gate) {
   const compare::Run &b = gate.input.baseline, &c = gate.input.candidate;
   for (const compare::Run* run : {&b, &c})
     if (run->incomplete)
-      warnings.push_back(
-          {fmt::format("{} lacks records: it is judged by the {} before the first gap", run->source,
-                       counted(run->steps(), "step")),
-           "record the run again to its end"});
+      warnings.push_back({fmt::format("{} lacks records: only the {} before the first gap are used",
+                                      run->source, counted(run->steps(), "step")),
+                          "record the run again to its end"});
   const auto mean = [](const std::vector<double>& steps) {
     double sum = 0;
     for (const double s : steps) sum += s;
@@ -308,27 +307,28 @@ std::vector<Warning> warnings_of(const Gate& gate) {
         {fmt::format("the mean over all steps changed by {}, the typical step by {}: the candidate "
                      "has slow steps that the typical step leaves out",
                      signed_percent(all), signed_percent(typical)),
-         "record more steps, and look at the slow ones: rehearse inspect"});
+         "record more steps, and inspect the slow ones with rehearse inspect"});
   if (typical > 0.02 && all_ops_slower(gate, typical))
     warnings.push_back(
-        {"nearly every op slowed down by as much as the step: a machine does that, not a program",
-         "look at the machine first, at its clocks and what else it does, and record again"});
+        {"nearly every op slowed down by as much as the step, which points to the machine, not to "
+         "the program",
+         "check the machine's clocks and other load first, then record again"});
   if (b.step_time == c.step_time && !gate.input.begins)
     warnings.push_back(
-        {"baseline and candidate have the very same step times, as one recording twice has",
-         "give the recording of the candidate's own run"});
+        {"baseline and candidate have identical step times: they are probably the same recording",
+         "pass the recording of the candidate"});
   if (b.steps_from != c.steps_from)
     warnings.push_back(
-        {fmt::format("steps are told by {} in the baseline and by {} in the candidate: they may "
-                     "not be the same",
-                     b.steps_from, c.steps_from),
+        {fmt::format(
+             "steps are found by {} in the baseline and by {} in the candidate, so they may differ",
+             b.steps_from, c.steps_from),
          "mark the steps of both runs the same way"});
   if (gate.comparison.same_shapes < 0.5)
     warnings.push_back(
         {fmt::format("{:.0f} % of the time of operators has other input shapes than the baseline: "
-                     "another batch or sequence is another job",
+                     "runs with another batch size or sequence length cannot be compared",
                      (1 - gate.comparison.same_shapes) * 100),
-         "record the baseline again with the candidate's batch and sequence"});
+         "record the baseline again with the candidate's batch size and sequence length"});
   return warnings;
 }
 
@@ -361,7 +361,7 @@ Result<Gate> run_gate(GateInput input) {
   for (const OpChange& op : gate.comparison.ops)
     if (op.significant)
       note(fmt::format("{} {}", to_string(op.kind), shortened(op.name, 60)),
-           fmt::format("took {} a step, now {}", to_string(Seconds::s(op.effect.baseline)),
+           fmt::format("took {} per step, now {}", to_string(Seconds::s(op.effect.baseline)),
                        to_string(Seconds::s(op.effect.candidate))));
   gate.warnings = warnings_of(gate);
   return gate;

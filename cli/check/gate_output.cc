@@ -208,8 +208,8 @@ void add_gate(const Gate& gate, Document& d) {
   d["ops"] = std::move(ops);
   const std::size_t changed = significant_ops(gate);
   if (changed == 0)
-    d.line(fmt::format("none of {} changed by more than chance",
-                       counted(gate.comparison.ops.size(), "op")));
+    d.line(
+        fmt::format("none of {} changed significantly", counted(gate.comparison.ops.size(), "op")));
   else
     d.show("", fmt::format("{} of {} changed", changed, counted(gate.comparison.ops.size(), "op")),
            op_rows(gate, false), {}, first(kOpsShown));

@@ -23,7 +23,7 @@ std::string range_text(const Effect& effect, double wrong) {
 
 Result<History> judge_history(const std::vector<HistoryEntry>& runs, double limit) {
   if (runs.size() < kLeastHistory)
-    return fail(fmt::format("--history has {}: too few to tell a change from chance",
+    return fail(fmt::format("--history has {}: too few to distinguish a change from noise",
                             counted(runs.size(), "recording")),
                 fmt::format("{} or more, oldest first", kLeastHistory));
   History history{.runs = runs, .changes = {}, .findings = {}};

@@ -40,7 +40,7 @@ Result<Past> past_of(const std::filesystem::path& store, std::vector<KeptRun> ru
   if (whole.empty())
     return fail(Diagnostic{.file = store.string(),
                            .problem = "is a damaged history: its newest run has no steps",
-                           .nearest = "name another file, and --accept begins it"});
+                           .nearest = "name a new file, which --accept creates"});
   compare::Pool pool = compare::pool_runs(whole);
   pool.run.source = store.string();
   past.baseline = std::move(pool.run);
@@ -68,7 +68,7 @@ Result<Past> read_past(const std::filesystem::path& store, const compare::Run* c
 std::vector<std::string> past_lines(const Past& past) {
   std::string text = fmt::format("history   {}: {}", past.store.string(),
                                  counted(past.entries.size(), "accepted run"));
-  if (past.known) text += ", beside the candidate, which is one";
+  if (past.known) text += ", excluding the candidate, which is one of them";
   if (past.pooled > 0) {
     const HistoryEntry& first = past.entries[past.entries.size() - past.pooled];
     text += fmt::format("; the baseline is {}{}, of {}",
@@ -76,7 +76,8 @@ std::vector<std::string> past_lines(const Past& past) {
                         first.source, first.date);
   }
   if (past.entries.empty())
-    text += past.known ? ": held against itself" : ": the candidate begins it, held against itself";
+    text += past.known ? ": compared with itself"
+                       : ": the candidate is its first run, compared with itself";
   std::vector<std::string> lines = {std::move(text)};
   if (past.accepted)
     lines.push_back(*past.accepted ? "accepted" : "not accepted: " + past.why_not);

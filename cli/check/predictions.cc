@@ -57,13 +57,13 @@ Result<Known> read_baseline(const fs::path& path) {
   const Result<std::string> text = read_file(path);
   if (!text) return forward(text);
   const auto wrong = [&](std::string problem) {
-    return fail(Diagnostic{.file = path.string(),
-                           .problem = std::move(problem),
-                           .expected = "what 'rehearse check --predictions FOLDER --format json' "
-                                       "wrote"});
+    return fail(Diagnostic{
+        .file = path.string(),
+        .problem = std::move(problem),
+        .expected = "the output of 'rehearse check --predictions FOLDER --format json'"});
   };
   const auto json = nlohmann::json::parse(*text, nullptr, false);
-  if (json.is_discarded()) return wrong("is no JSON");
+  if (json.is_discarded()) return wrong("is not JSON");
   if (!json.is_object() || !json.contains("predictions") || !json["predictions"].is_array())
     return wrong("has no predictions");
   Known known;
@@ -91,7 +91,7 @@ CheckFinding finding_of(const GuardedRecording& r, const fs::path& folder) {
   }
   if (!r.before) {
     finding.message =
-        fmt::format("step time {} off; nothing to compare with", magnitude(r.now->step));
+        fmt::format("step time error {}; nothing to compare with", magnitude(r.now->step));
     return finding;
   }
   const auto worse = [](double now, double before) {
@@ -99,7 +99,7 @@ CheckFinding finding_of(const GuardedRecording& r, const fs::path& folder) {
   };
   if (worse(r.now->step, r.before->step) || worse(r.now->start, r.before->start))
     finding.verdict = Verdict::kFail;
-  finding.message = fmt::format("step time {} off (was {}), starts of device ops {} (was {})",
+  finding.message = fmt::format("step time error {} (was {}), GPU start error {} (was {})",
                                 magnitude(r.now->step), magnitude(r.before->step),
                                 magnitude(r.now->start), magnitude(r.before->start));
   return finding;
@@ -141,10 +141,9 @@ Result<PredictionGuard> guard_predictions(const fs::path& folder, const fs::path
     guard.recordings.push_back(std::move(r));
   }
   for (const auto& [name, before] : known)
-    guard.recordings.push_back(
-        {.name = name, .before = before, .trouble = "is not there any more"});
+    guard.recordings.push_back({.name = name, .before = before, .trouble = "no longer exists"});
   if (paths.empty())
-    return fail(Diagnostic{.file = folder.string(), .problem = "holds no recording with times"});
+    return fail(Diagnostic{.file = folder.string(), .problem = "contains no recording with times"});
   std::sort(guard.recordings.begin(), guard.recordings.end(),
             [](const GuardedRecording& a, const GuardedRecording& b) { return a.name < b.name; });
   for (const GuardedRecording& r : guard.recordings) guard.findings.add(finding_of(r, folder));

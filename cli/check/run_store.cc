@@ -28,7 +28,7 @@ using sqlite::Query;
 
 constexpr std::uint32_t kApplication = 0x52484843;  // "RHHC", in the header of the file
 constexpr int kVersion = 1;
-constexpr const char* kAnew = "name another file, and --accept begins it";
+constexpr const char* kAnew = "name a new file, which --accept creates";
 
 constexpr const char* kSchema = R"(
 CREATE TABLE run (id INTEGER PRIMARY KEY, name TEXT NOT NULL, date TEXT NOT NULL,
@@ -83,7 +83,7 @@ std::uint64_t sum_of(const Run& run) {
 tl::unexpected<Error> damaged(const fs::path& path, const std::string& what) {
   return fail(Diagnostic{.file = path.string(),
                          .problem = "is a damaged history: " + what,
-                         .expected = "one that rehearse check --accept wrote",
+                         .expected = "a file written by rehearse check --accept",
                          .nearest = "restore a backup, or " + std::string(kAnew)});
 }
 
@@ -123,8 +123,8 @@ Result<bool> has_tables(sqlite3* db, const fs::path& path) {
   if (*tables == 0) return false;
   if (*application != kApplication)
     return fail(Diagnostic{.file = path.string(),
-                           .problem = "is a database, but no history",
-                           .expected = "a new file, or one that --accept made"});
+                           .problem = "is a database, but not a history",
+                           .expected = "a new file, or one written by --accept"});
   if (*version != kVersion)
     return fail(Diagnostic{.file = path.string(),
                            .problem = fmt::format("is a history of version {}", *version),

@@ -72,7 +72,7 @@ Result<std::vector<bench::Shape>> shapes_of(const BenchGpuOptions& options,
   std::erase_if(shapes,
                 [&](const bench::Shape& shape) { return !wanted(options, shape.rule().family); });
   if (shapes.empty())
-    return fail("no shape of the operations asked for", "--ops that the shapes have");
+    return fail("no shapes of the requested operations", "--ops that the shapes have");
   return shapes;
 }
 
@@ -137,8 +137,7 @@ Document document_of(const bench::Outcome& outcome, const std::filesystem::path&
 }
 
 void warn_of(const bench::Outcome& outcome, const Globals& globals) {
-  if (!outcome.clocks.empty())
-    globals.warn(outcome.clocks + ": clocks and throttling are not known");
+  if (!outcome.clocks.empty()) globals.warn(outcome.clocks + ": clocks and throttling are unknown");
   for (const bench::LeftOut& left : outcome.left_out)
     globals.warn(fmt::format("--ops {} left out ({}): {}", bench::to_string(left.family),
                              counted(left.shapes, "shape"), reason(left.why)));
@@ -159,8 +158,8 @@ Result<Exit> run(const BenchGpuOptions& options, const Globals& globals) {
   if (std::error_code none; !store.empty() && std::filesystem::is_regular_file(store, none) &&
                             std::filesystem::file_size(store, none) > 0 && !trace::is_store(store))
     return fail(Diagnostic{.file = store.string(),
-                           .problem = "is there, and no trace store",
-                           .expected = "a new file, or a store to add to"});
+                           .problem = "exists and is not a trace store",
+                           .expected = "a new file, or a trace store to append to"});
   Result<bench::Session> session = bench::Session::open();
   if (!session) return forward(session);
   if (!globals.quiet)

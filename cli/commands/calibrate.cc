@@ -41,7 +41,7 @@ Result<comm::FitRequest> request_for(const std::string& device,
                                            : comm::Fabric::kNvswitch;
   if (fabric) request.fabric = *fabric;
   if (fabric == comm::Fabric::kNvswitch && request.links == 0)
-    return fail(fmt::format("{} has no NVLinks that a switch could join", device),
+    return fail(fmt::format("{} has no NVLinks to connect to a switch", device),
                 "--link host_staged or bridged_pairs");
   return request;
 }
@@ -96,10 +96,11 @@ Result<Exit> run_nccl(const CalibrateOptions& options, const Globals& globals) {
     if (!runs) return forward(runs);
     for (const NcclRun& run : *runs) {
       if (run.nodes > 1)
-        return fail(Diagnostic{.file = log,
-                               .problem = fmt::format("ran on {} nodes", run.nodes),
-                               .expected = "runs on one node; several nodes are priced from it and "
-                                           "the network"});
+        return fail(Diagnostic{
+            .file = log,
+            .problem = fmt::format("ran on {} nodes", run.nodes),
+            .expected =
+                "runs on one node; times on several nodes are derived from it and the network"});
       rows.insert(rows.end(), run.rows.begin(), run.rows.end());
       if (!run.nccl_version.empty()) version = run.nccl_version;
       if (!run.device.empty()) device_text = run.device;
@@ -130,12 +131,10 @@ void add_calibrate(CLI::App& app, Action& action) {
   CLI::App& nccl = *command->add_subcommand(
       "nccl", "Fit the cost of collectives to logs of nccl-tests (text, or JSON of its option -J)");
   add_value(nccl, "LOG", "FILE", options->logs, "logs of one device type on one node")->required();
-  add_value(nccl, "--device", "NAME", options->device,
-            "name in the catalog of the device that was measured")
+  add_value(nccl, "--device", "NAME", options->device, "catalog name of the measured device")
       ->required();
   add_choice(nccl, "--link", options->fabric, comm::kFabricNames,
-             "nvswitch, cube_mesh, bridged_pairs, host_staged (default: as the device has)",
-             "link");
+             "nvswitch, cube_mesh, bridged_pairs, host_staged (default: the device's)", "link");
   nccl.footer(
       "-o FILE writes the calibration, which --calibration FILE reads; otherwise it is printed.\n"
       "Example: rehearse calibrate nccl all_reduce.log alltoall.log --device h100_sxm5_80 -o "

@@ -41,7 +41,7 @@ Result<std::pair<std::string, Seconds>> measurement_of(const CalibrateJobOptions
   }
   if (!(*time > Seconds::s(0)))
     return fail(Diagnostic{.key = "--measured",
-                           .problem = fmt::format("'{}' is no step time", value),
+                           .problem = fmt::format("'{}' is not a step time", value),
                            .expected = "a time above zero"});
   return std::pair{job, *time};
 }
@@ -56,11 +56,11 @@ Result<Calibrated> calibrate(const CalibrateJobOptions& options) {
     Result<JobFile> file = load_job(measurement->first);
     if (!file) return forward(file);
     if (file->input)
-      return fail(Diagnostic{.file = measurement->first,
-                             .key = "input",
-                             .problem = "a step that may wait for samples tells less of computing",
-                             .expected = "a step measured with samples that are there, and no "
-                                         "`input`"});
+      return fail(Diagnostic{
+          .file = measurement->first,
+          .key = "input",
+          .problem = "the measured step may include input stalls, so it cannot calibrate compute",
+          .expected = "a step measured without input stalls, and a job without `input`"});
     const Result<step::Step> step = step::predict(file->spec, file->cluster, quick);
     if (!step) return wrong_in(measurement->first, step.error());
     calibrated.rows.push_back({.name = measurement->first,
@@ -153,7 +153,7 @@ void add_calibrate_job(CLI::App& calibrate, Action& action) {
   auto options = std::make_shared<CalibrateJobOptions>();
   CLI::App* job = calibrate.add_subcommand(
       "job", "Fit the efficiency of a framework on a cluster to measured steps");
-  add_value(*job, "JOB", "FILE", options->job, "job file of the job that was measured");
+  add_value(*job, "JOB", "FILE", options->job, "job file of the measured job");
   add_value(*job, "--measured", "TIME", options->measured,
             "measured step time of JOB, or FILE=TIME for another job on the same kind of cluster")
       ->required();
@@ -164,7 +164,8 @@ void add_calibrate_job(CLI::App& calibrate, Action& action) {
   job->callback([options, &action] {
     for (const std::string& text : options->measured)
       if (options->job.empty() && text.find('=') == std::string::npos)
-        throw CLI::ValidationError("--measured", "a time alone is that of JOB, which is missing");
+        throw CLI::ValidationError("--measured",
+                                   "a time without FILE= is of JOB, which is missing");
     action = [options](const Globals& globals) { return run(*options, globals); };
   });
 }

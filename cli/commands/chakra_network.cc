@@ -46,7 +46,7 @@ Status set_astra_rules(const ingest::AstraSystem& system, std::size_t dimensions
   };
   // One algorithm can be named for all; rings and pairwise exchanges are what is usual.
   if (system.reduction != "ring" && system.exchange != "pairwise")
-    return fail(fmt::format("{} for sums and {} for all_to_all are not supported together",
+    return fail(fmt::format("{} for reductions and {} for all_to_all are not supported together",
                             system.reduction, system.exchange),
                 "all-to-all-implementation ring, or ring for the others");
   if (system.reduction != "ring") rules.algorithm = named(system.reduction);
@@ -58,9 +58,9 @@ Status set_astra_rules(const ingest::AstraSystem& system, std::size_t dimensions
   rules.one_stream = dimensions < 2 || system.collectives.one_ring;
   if (system.last_first)
     warnings.push_back(
-        {"scheduling-policy LIFO: collectives that wait for one dimension are served "
-         "in their order of issue here",
-         "scheduling-policy FIFO, which is that order"});
+        {"scheduling-policy LIFO is not supported: collectives waiting for a dimension run in "
+         "order of issue",
+         "scheduling-policy FIFO"});
   return {};
 }
 

@@ -65,7 +65,7 @@ Result<std::vector<Limit>> limits_of(const CheckOptions& options) {
   if (has_step && options.max_slowdown)
     return fail(Diagnostic{.file = options.budget.string(),
                            .key = "step_time",
-                           .problem = "is limited here and by --max-slowdown",
+                           .problem = "is limited both here and by --max-slowdown",
                            .expected = "one of the two"});
   if (!has_step)
     limits.insert(limits.begin(),
@@ -95,7 +95,7 @@ Result<Exit> finish(const CheckOptions& options, const Globals& globals, const D
   if (findings.verdict == Verdict::kFail) return Exit::kFailed;
   if (findings.verdict != Verdict::kInconclusive) return Exit::kSuccess;
   if (globals.strict) return Exit::kFailed;
-  globals.warn("inconclusive: nothing was shown to be worse, and nothing to be as good");
+  globals.warn("inconclusive: neither a slowdown nor its absence was shown");
   return Exit::kSuccess;
 }
 
@@ -112,7 +112,8 @@ Result<Exit> run_predictions(const CheckOptions& options, const Globals& globals
   document["verdict"] = to_string(findings.verdict);
   document["predictions"] = prediction_rows(*guard);
   if (!guard->has_baseline)
-    document.line("Nothing to compare with: keep the JSON of this and give it as --baseline");
+    document.line(
+        "Nothing to compare with: keep the JSON result of this run and pass it as --baseline");
   return finish(options, globals, document, findings);
 }
 
@@ -204,7 +205,7 @@ Status accept(const CheckOptions& options, const Run& candidate, const Gate& gat
     const Result<bool> added = add_run(past.store, kept(candidate, name, rise));
     if (!added) return forward(added);
     past.accepted = *added;
-    past.why_not = "that very run was accepted before";
+    past.why_not = "the same run was accepted before";
   }
   return {};
 }
@@ -220,8 +221,8 @@ Status check_outputs(const CheckOptions& options) {
   if (std::filesystem::file_size(store, error) > 0 && !is_run_store(store) &&
       !std::filesystem::exists(store.string() + "-journal", error)) {  // killed at its begin
     return fail(Diagnostic{.file = store.string(),
-                           .problem = "is no history",
-                           .expected = "a new file, or one that --accept made"});
+                           .problem = "is not a history",
+                           .expected = "a new file, or one written by --accept"});
   }
   return {};
 }
@@ -250,12 +251,13 @@ Result<Exit> run(const CheckOptions& options, const Globals& globals) {
       return fail(Diagnostic{.file = path.string(),
                              .problem = "does not exist",
                              .expected = "a store of accepted runs, or recordings",
-                             .nearest = "--accept begins one with the candidate"});
+                             .nearest = "--accept creates one with the candidate"});
     for (const std::filesystem::path& one : options.history)
       if (options.history.size() > 1 && is_run_store(one))
-        return fail(Diagnostic{.file = one.string(),
-                               .problem = "is a store of accepted runs, among other inputs",
-                               .expected = "--history with the store alone, or with recordings"});
+        return fail(
+            Diagnostic{.file = one.string(),
+                       .problem = "is a store of accepted runs mixed with other inputs",
+                       .expected = "--history with only the store, or with only recordings"});
     const bool store = options.history.size() == 1 && (options.accept || is_run_store(path));
     if (Status ok = store ? judge_store(options, newest, rise, background)
                           : judge_series(options, newest, rise, background, globals);
@@ -318,12 +320,12 @@ Result<Exit> run(const CheckOptions& options, const Globals& globals) {
 void check_usage(const CLI::App& command, const CheckOptions& options) {
   if (!options.predictions.empty()) {
     if (options.baseline.size() > 1)
-      wrong_usage("--predictions: --baseline is one file that an earlier check wrote");
+      wrong_usage("--predictions: --baseline must be one file that an earlier check wrote");
     for (const char* option :
          {"--candidate", "--history", "--ranks", "--max-slowdown", "--budget", "--instance",
           "--count", "--region", "--steps-per-epoch", "--accept", "--name", "--perfetto"})
       if (command.count(option) > 0)
-        wrong_usage("--predictions goes with --baseline FILE and reports alone");
+        wrong_usage("--predictions can be combined only with --baseline FILE and report options");
     return;
   }
   if (options.candidate.empty() && options.history.empty())
@@ -333,18 +335,17 @@ void check_usage(const CLI::App& command, const CheckOptions& options) {
   if (options.candidate.empty() && !options.baseline.empty())
     throw CLI::RequiredError("--candidate", CLI::ExitCodes::RequiredError);
   if (options.candidate.empty() && (!options.budget.empty() || !options.place.instance.empty()))
-    wrong_usage("--budget and --instance are of a candidate: --candidate INPUT");
+    wrong_usage("--budget and --instance need --candidate INPUT");
   if (options.accept && (options.candidate.empty() || options.history.size() != 1))
-    wrong_usage("--accept adds a candidate to a store: --history STORE --candidate INPUT");
-  if (!options.name.empty() && !options.accept)
-    wrong_usage("--name is of a candidate that --accept adds");
+    wrong_usage("--accept needs --history STORE --candidate INPUT");
+  if (!options.name.empty() && !options.accept) wrong_usage("--name needs --accept");
   if (!options.perfetto.empty() &&
       (options.candidate.empty() || (options.baseline.empty() && options.history.size() < 2)))
-    wrong_usage("--perfetto draws two recordings: --baseline INPUT --candidate INPUT");
+    wrong_usage("--perfetto needs --baseline INPUT --candidate INPUT");
   if (options.place.instance.empty())
     for (const char* option : {"--count", "--region", "--steps-per-epoch"})
       if (command.count(option) > 0)
-        wrong_usage("--count, --region and --steps-per-epoch are of an instance: --instance NAME");
+        wrong_usage("--count, --region and --steps-per-epoch need --instance NAME");
 }
 
 void add_runs(CLI::App& command, CheckOptions& options) {
@@ -360,15 +361,15 @@ void add_runs(CLI::App& command, CheckOptions& options) {
   add_value(command, "--name", "TEXT", options.name,
             "name of the run in the store, such as a commit (default: its path)");
   add_value(command, "--predictions", "FOLDER", options.predictions,
-            "replay every recording in this folder, instead of comparing runs");
-  add_value(command, "--ranks", "N,...", options.ranks, "these ranks only (default: all)")
+            "replay every recording in this folder instead of comparing runs");
+  add_value(command, "--ranks", "N,...", options.ranks, "only these ranks (default: all)")
       ->delimiter(',')
       ->allow_extra_args(false);
 }
 
 void add_limits(CLI::App& command, CheckOptions& options) {
   add_read(command, "--max-slowdown", "SHARE", options.max_slowdown, parse_rise,
-           "largest slowdown of a step that passes (default 3%)");
+           "largest accepted slowdown of a step (default 3%)");
   add_value(command, "--budget", "FILE", options.budget, "further limits, in YAML");
   GatePlace& place = options.place;
   add_value(command, "--instance", "NAME", place.instance, "instance type, to price a step");
@@ -391,11 +392,11 @@ void add_check(CLI::App& app, Action& action) {
   add_value(*command, "--sarif", "FILE", options->sarif, "write SARIF 2.1.0");
   add_value(*command, "--report", "FILE", options->report, "write the result as one HTML page");
   add_value(*command, "--perfetto", "FILE", options->perfetto,
-            "write a typical step of either recording for ui.perfetto.dev");
+            "write a typical step of each recording for ui.perfetto.dev");
   command->add_flag("--annotations", options->annotations,
                     "GitHub annotations on stderr (the default if GITHUB_ACTIONS is true)");
   command->footer(
-      "Ends with 1 if the verdict is fail; with --strict also if it is inconclusive.\n"
+      "Exits with 1 if the verdict is fail; with --strict also if it is inconclusive.\n"
       "Example: rehearse check --baseline main.rehearse --candidate branch.rehearse --max-slowdown "
       "2%");
   command->callback([command, options, &action] {

@@ -55,7 +55,7 @@ void add_scope_options(CLI::App& command, ScopeRequest& request) {
 void check_scope_options(const ScopeRequest& request) {
   if (request.cluster.empty() && request.device.empty() && request.calibration.empty())
     throw CLI::ValidationError(
-        "no device is named; --cluster FILE, --device NAME or --calibration FILE");
+        "a device is missing; give --cluster FILE, --device NAME or --calibration FILE");
 }
 
 Result<comm::Network> parse_node_network(const std::string& text) {
@@ -84,7 +84,7 @@ Result<comm::Network> parse_node_network(const std::string& text) {
     }
   }
   if (!kind || !rate || !latency)
-    return fail("kind, rate and latency are due", "infiniband,rate=200GB/s,latency=5us");
+    return fail("kind, rate and latency are required", "infiniband,rate=200GB/s,latency=5us");
   if (!(*rate > ByteRate::bytes_per_s(0)) || !(*latency >= Seconds::s(0)) ||
       !(*latency <= Seconds::s(1)))
     return fail("out of range", "a rate above 0 B/s, a latency from 0 s to 1 s");
@@ -108,7 +108,7 @@ Result<Scope> scope_on_cluster(const ScopeRequest& request) {
     return fail(Diagnostic{
         .file = request.cluster,
         .problem = fmt::format("has {} for {}", counted(there, "device"), counted(ranks, "rank")),
-        .expected = "a device for every rank"});
+        .expected = "at least one device per rank"});
   std::vector<DeviceId> devices;
   for (std::uint32_t i = 0; i < ranks; ++i) devices.emplace_back(i);
   Result<comm::ClusterScope> found = comm::scope_of(*read, devices);
@@ -204,7 +204,7 @@ std::string describe(const Scope& scope) {
   if (!scope.calibrated) return text + "\nmessages on the links of the cluster\n";
   const comm::Fitted& fitted = scope.calibrated->calibration.fitted;
   return text +
-         fmt::format("\nfrom {} rows of NCCL {}, {:.1f} % off on average\n", grouped(fitted.rows),
+         fmt::format("\nfrom {} rows of NCCL {}, mean error {:.1f} %\n", grouped(fitted.rows),
                      fitted.nccl_version.empty() ? "of unknown version" : fitted.nccl_version,
                      fitted.residual * 100);
 }

@@ -58,7 +58,7 @@ Status predict_works(fleet::JobList& list, const std::filesystem::path& path) {
       return fail(Diagnostic{
           .file = path.string(),
           .key = fmt::format("jobs[{}].host", what.job),
-          .problem = fmt::format("{} is no part of the predicted step", to_string(*job.host)),
+          .problem = fmt::format("{} is not part of the predicted step", to_string(*job.host)),
           .expected = "at most " + to_string(*job.step)});
   }
   return {};
@@ -137,7 +137,7 @@ Result<Exit> run(const FleetOptions& options, const Globals& globals) {
   result.list = std::move(*list);
   if (Status ok = predict_works(result.list, options.jobs); !ok) return forward(ok);
   if (result.list.jobs.empty())
-    return fail(Diagnostic{.file = options.jobs.string(), .problem = "holds no job"});
+    return fail(Diagnostic{.file = options.jobs.string(), .problem = "contains no job"});
   std::optional<SliceRates> rates;
   if (slices) {
     rates.emplace(*slices, result.list.jobs);
@@ -174,7 +174,8 @@ void add_fleet(CLI::App& app, Action& action) {
   add_choice(command, "--placement", how.placement, fleet::kPlacementNames,
              "packed (default), spread or rail");
   command
-      .add_flag("--slices", options->slices, "put jobs that fit a MIG slice of the device on one")
+      .add_flag("--slices", options->slices,
+                "put jobs that fit on a MIG slice of the device on such a slice")
       ->needs(device);
   CLI::Option* preempt = command.add_flag("--preempt", how.preempt,
                                           "with shortest: preempt jobs with more remaining work");
@@ -188,7 +189,7 @@ void add_fleet(CLI::App& app, Action& action) {
       "--policy backfill");
   command.callback([options, &action] {
     if (options->how.preempt && options->how.policy != fleet::Policy::kShortest)
-      throw CLI::ValidationError("--preempt", "goes with --policy shortest");
+      throw CLI::ValidationError("--preempt", "needs --policy shortest");
     action = [options](const Globals& globals) { return run(*options, globals); };
   });
 }

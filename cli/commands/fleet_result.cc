@@ -106,8 +106,9 @@ Document fleet_document(const FleetRun& run) {
                       {"by_share", on->by_share},
                       {"makespan_fast_s", "makespan with fast slices", seconds_of(on->soonest)},
                       {"makespan_slow_s", "makespan with slow slices", seconds_of(on->latest)}};
-    d.line(fmt::format("on slices: {} by the law of a slice, {} by the share of the compute slices",
-                       counted(on->by_law, "job"), counted(on->by_share, "job")));
+    d.line(fmt::format(
+        "on slices: {} predicted from measured steps, {} by the share of the compute slices",
+        counted(on->by_law, "job"), counted(on->by_share, "job")));
   }
   d.show("queued_s", "Queued", spread_fields(queueing(run), unit::kTime));
   d.show("slowdown", "Slowdown", spread_fields(slowdowns(run), unit::kFactor));

@@ -107,16 +107,16 @@ std::string bound_text(const Analysis& a) {
   if (limit.kind != input::LimitKind::kThreads) return text;
   const input::Stage& stage = a.tuned.pipeline.stages[limit.index];
   if (stage.workers < stage.most_workers) return text;
-  return text + fmt::format("; `most` of the stage would let advice set more than {}",
+  return text + fmt::format("; advice is limited to {} by `most` of the stage",
                             counted(stage.workers, "worker"));
 }
 
 /// What the settings that would help give.
 std::string gain_text(const Analysis& a) {
-  if (!helps(a)) return "no setting of workers and threads makes it faster: " + bound_text(a);
+  if (!helps(a)) return "no setting of workers and threads is faster: " + bound_text(a);
   return (a.tuned.flow ? "gives " + range_words(samples_of(rate_of(a, *a.tuned.flow)))
-                       : fmt::format("allows {} (too long to simulate: as few threads as constant "
-                                     "times need, and more where they vary)",
+                       : fmt::format("allows {} (too long to simulate; the minimum for constant "
+                                     "times, varying times need more threads)",
                                      range_words(samples_of(a.tuned.units_per_s * a.samples)))) +
          ", " + bound_text(a);
 }
@@ -167,14 +167,15 @@ void add_analysis(const Analysis& a, Document& d) {
       fmt::format("{}, which allows {}", bottleneck, range_words(samples_of(allowed * a.samples))));
   if (const double reached = a.flow.units_per_s.value / allowed; reached < 0.95)
     d.show("", "lost to queueing",
-           fmt::format("{:.0f} % of that: requests wait for order, or for room in full queues",
+           fmt::format("{:.0f} % of that: requests wait for their turn in the order, or for space "
+                       "in full queues",
                        (1 - reached) * 100));
   d["limits"] = json_limits(a.pipeline, a.limits, a.samples);
   d["unit_of_last_stage"] = {{"samples", a.samples},
                              {"rate", Quantity(a.flow.units_per_s, unit::kRate)}};
   if (a.samples > 1)
     d.show("", "units of " + last,
-           fmt::format("{} a second, {:g} samples each", significant(a.flow.units_per_s.value, 4),
+           fmt::format("{} per second, {:g} samples each", significant(a.flow.units_per_s.value, 4),
                        a.samples));
   if (stall) d.show("stall", "input stall", share(*stall));
   d.show("epoch_time", "epoch", maybe(a.flow.epoch));
@@ -212,7 +213,7 @@ Result<Exit> run_file(const std::filesystem::path& path, const Globals& globals)
     return fail(Diagnostic{.file = path.string(),
                            .problem = "is a folder",
                            .expected = "a pipeline file",
-                           .nearest = "--measure DIR, for what loading its files costs"});
+                           .nearest = "--measure DIR, to measure the loading of its files"});
   const Result<Pipeline> pipeline = input::load_pipeline(path);
   if (!pipeline) return forward(pipeline);
   const Result<Analysis> analysis = analyse(*pipeline, path);

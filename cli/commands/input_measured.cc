@@ -50,8 +50,8 @@ bool has_cold(const Measured& measured) {
 
 std::string what_was_cold(const Measured& measured) {
   if (!has_cold(measured))
-    return "reads are from memory: the kernel kept the files in it when asked to forget them";
-  return fmt::format("reads beyond memory: of {}, put out of it first",
+    return "reads are from memory: the kernel did not evict the files from the page cache";
+  return fmt::format("reads from storage: {}, evicted from the page cache first",
                      counted(measured.cold.size(), "file"));
 }
 
@@ -67,7 +67,7 @@ std::string pipeline_text(const Measured& measured, const std::filesystem::path&
   std::string name;
   for (const char c : folder.string()) name += c == '\n' || c == '\r' ? ' ' : c;
   std::string text =
-      fmt::format("# Measured on {} of {} in {}: times on a core.\n",
+      fmt::format("# Measured on {} of {} in {}: times on one core.\n",
                   grouped(measured.sampled.size()), counted(measured.files, "file"), name);
   text += fmt::format("samples: {}\n", measured.files);
   text += fmt::format("host: {{cores: {}, loaded: {:.3f}, smt: {:.3f}}}\n", measured.cores.cores,
@@ -75,7 +75,7 @@ std::string pipeline_text(const Measured& measured, const std::filesystem::path&
   std::string read;
   if (has_cold(measured)) {
     text += fmt::format(
-        "# No read is from memory. Of files that stay there: hits: 1, or a cache in its place.\n"
+        "# No read is from memory. For files that stay in memory: hits: 1, or a cache instead.\n"
         "sources:\n  - name: files\n    latency: {}\n",
         times_text(measured.cold));
     read = fmt::format("    read: {{from: files, bytes: {:.0f} B}}\n",
@@ -124,7 +124,7 @@ void add_measured(const Measured& m, const std::vector<PredictedRate>& rates, Do
     damaged.push_back({{"file", one.path}, {"problem", one.words}});
   constexpr std::size_t kDamagedShown = 5;
   if (!m.damaged.empty())
-    d.line(fmt::format("cannot be decoded, and left out: {}", counted(m.damaged.size(), "image")));
+    d.line(fmt::format("cannot be decoded, left out: {}", counted(m.damaged.size(), "image")));
   for (std::size_t i = 0; i < std::min(kDamagedShown, m.damaged.size()); ++i)
     d.line(fmt::format("  {}: {}", m.damaged[i].path, m.damaged[i].words));
   Value shown = Value::array();
@@ -139,19 +139,19 @@ void add_measured(const Measured& m, const std::vector<PredictedRate>& rates, Do
                     {"loaded", m.loaded},     {"smt", m.smt}};
   measured["size"] = spread("size", m.sizes);
   measured["read"] = spread("read, from memory", m.read);
-  if (has_cold(m)) measured["cold"] = spread("read, beyond memory", m.cold);
+  if (has_cold(m)) measured["cold"] = spread("read, from storage", m.cold);
   if (const std::vector<Seconds> times = decodes(m); !times.empty())
     measured["decode"] = spread("decode", times);
   d.show("", "", std::move(shown));
   d.line(what_was_cold(m));
-  d.line(fmt::format("{} with {}; a core among busy ones has {:.0f} % of its speed alone",
+  d.line(fmt::format("{} with {}; a core has {:.0f} % of its speed when all cores are busy",
                      counted(m.cores.cores, "core"), counted(m.cores.threads, "thread"),
                      m.loaded * 100));
   Value predicted = Value::array();
   for (const PredictedRate& rate : rates) {
     Value row = {{"workers", "workers", rate.workers},
                  {"in_memory", "in memory", Quantity(rate.in_memory, unit::kSamples)}};
-    if (rate.cold) row.show("cold", "beyond memory", Quantity(*rate.cold, unit::kSamples));
+    if (rate.cold) row.show("cold", "from storage", Quantity(*rate.cold, unit::kSamples));
     predicted.push_back(std::move(row));
   }
   d.show("predictions", "Predicted", std::move(predicted));

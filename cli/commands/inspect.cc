@@ -96,7 +96,7 @@ std::string describe_clock(const replay::Recording& r) {
   if (!r.rank().info.clock_fit) return "";
   const trace::ClockFit& fit = *r.rank().info.clock_fit;
   return fmt::format(
-      "  clock of {} moved by {:+.3f} ms and {:+.2f} ppm; {:.1f} us off over {} ends of "
+      "  clock of {} adjusted by {:+.3f} ms and {:+.2f} ppm; error {:.1f} us over {} ends of "
       "collectives",
       r.rank().info.host, fit.offset.seconds().ms(), fit.drift * 1e6, fit.residual.seconds().us(),
       fit.samples);
@@ -184,20 +184,19 @@ Document document_of(const Inspected& found, std::size_t top) {
       row.show("energy_j", "energy", bare(op.energy), in::kJoules);
     ops.push_back(std::move(row));
   }
-  d.show(
-      "ops",
-      fmt::format("Largest of {} (host: time in the op itself)", counted(found.ops.size(), "op")),
-      std::move(ops), {}, first(top));
+  d.show("ops",
+         fmt::format("Largest of {} (host: time excluding nested ops)",
+                     counted(found.ops.size(), "op")),
+         std::move(ops), {}, first(top));
   d.add_problems(found.input.trace->problems);
   if (const auto& timings = found.input.trace->timings; !timings.empty())
     d.show("op_costs",
-           fmt::format("By themselves, as bench-gpu measured: {}",
-                       counted(timings.size(), "measurement")),
+           fmt::format("Measured alone by bench-gpu: {}", counted(timings.size(), "measurement")),
            op_timing_rows(timings), {}, first(top));
   return d;
 }
 
-/// A store that holds no recording, but what bench-gpu measured.
+/// A store that contains no recording, but what bench-gpu measured.
 Result<Exit> run_on_timings(const trace::Trace& trace, const Globals& globals) {
   Document document{.command = "inspect", .rows = "op_costs"};
   document["op_costs"] = op_timing_rows(trace.timings);
@@ -256,15 +255,16 @@ void add_inspect(CLI::App& app, Action& action) {
     if (options->cluster.empty()) {
       if (!recordings)
         throw CLI::RequiredError("INPUT or --cluster", CLI::ExitCodes::RequiredError);
-      if (!options->svg.empty()) wrong_usage("--svg draws a cluster: it needs --cluster FILE");
+      if (!options->svg.empty()) wrong_usage("--svg needs --cluster FILE");
     } else {
-      if (recordings) wrong_usage("INPUT and --cluster exclude each other: one of them");
+      if (recordings) wrong_usage("INPUT and --cluster exclude each other");
       for (const char* option : {"--top", "--ranks", "--workload"})
         if (command->count(option) > 0)
-          wrong_usage("--top, --ranks and --workload are of recordings, not of --cluster");
+          wrong_usage(
+              "--top, --ranks and --workload need a recording; they do not apply to --cluster");
     }
     if (options->workload && command->count("--top") > 0)
-      wrong_usage("--top lists ops: it does not go with --workload");
+      wrong_usage("--top cannot be combined with --workload");
     action = [options](const Globals& globals) {
       if (!options->cluster.empty())
         return inspect_cluster(options->cluster, options->svg, globals);

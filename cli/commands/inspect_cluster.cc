@@ -123,7 +123,7 @@ Document document_of(const Cluster& c) {
     }
   d["node_groups"] = std::move(nodes);
   d["fabric"] = std::move(fabric);
-  d.show("link_types", "Links (rate in one direction; links of full duplex have it in both)",
+  d.show("link_types", "Links (rate per direction; full-duplex links have it in both)",
          type_rows(c));
   d["changes"] = std::move(changes);
   d.show("", "Changes", changed);

@@ -112,7 +112,7 @@ Document layouts_document(const MigLayouts& found) {
          {"", "compute left", left_of(waste.unused_compute, waste.wasted_compute)},
          {"", "memory left", left_of(waste.unused_memory, waste.wasted_memory)},
          {"", "still fits", names_of(device, waste.still_fit), {}, kProse},
-         {"", "fits but for its place", names_of(device, waste.kept_out), {}, kProse}});
+         {"", "fits, but no position is free", names_of(device, waste.kept_out), {}, kProse}});
     Value instances = Value::array();
     for (const MigInstance& i : layout) instances.push_back(instance_fields(device, i));
     layouts.push_back(

@@ -305,8 +305,8 @@ Result<Exit> run(const NetworkOptions& options, const Globals& globals) {
   for (const std::string& note : found->scope.notes) globals.warn(note);
   if (!found->scope.calibrated)
     globals.warn(
-        "messages alone: launches, flags and protocols are not in these times, which "
-        "decide the small sizes on GPUs");
+        "these times cover messages alone: launches, flags and protocols, which dominate small "
+        "sizes on GPUs, are not included");
   if (Status ok = write_document(globals, document_of(*found)); !ok) return forward(ok);
   return Exit::kSuccess;
 }

@@ -78,7 +78,7 @@ class OnCluster {
 
 Result<PriceOfSize> prices_of(const Scope& scope, const PriceRequest& request) {
   if (request.fidelity != Fidelity::kClosed && !scope.cluster)
-    return fail("messages need links to travel on", "--cluster FILE",
+    return fail("messages need the links of a cluster", "--cluster FILE",
                 "--fidelity closed prices a device by its calibration");
   std::shared_ptr<const CalibratedCost> cost;
   if (scope.calibrated) {
@@ -97,8 +97,8 @@ Result<PriceOfSize> prices_of(const Scope& scope, const PriceRequest& request) {
                          scope.calibrated->calibration.fabric == comm::Fabric::kCubeMesh});
   }
   if (!cost && request.overrides.protocol)
-    return fail("messages on links that no calibration covers have no protocol",
-                "a device and links that were measured", "leave --protocol out");
+    return fail("--protocol needs a calibration, and none covers these links",
+                "a calibrated device and calibrated links", "leave --protocol out");
   std::shared_ptr<OnCluster> on_cluster;
   if (scope.cluster) {
     auto made = OnCluster::make(scope, request, cost);

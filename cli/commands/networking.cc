@@ -32,7 +32,7 @@ class OnFirstDevices {
     if (ranks > cluster_.devices().size())
       return fail(fmt::format("a collective of {} ranks on a cluster of {} devices", ranks,
                               cluster_.devices().size()),
-                  "a device for each rank");
+                  "at least one device per rank");
     auto known = groups_.find({kind, ranks});
     if (known == groups_.end()) {
       std::vector<DeviceId> devices;
@@ -75,17 +75,17 @@ Result<replay::ReplayGraph> data_parallel(const ReplayJob& job, const replay::Re
                                           const comm::CollectiveTime& network) {
   const std::string& source = job.recordings.front().rank().info.source;
   if (job.recordings.size() != 1)
-    return fail(Diagnostic{.file = source,
-                           .problem = fmt::format("is one of {} ranks, so it is data-parallel "
-                                                  "already",
-                                                  job.recordings.size()),
-                           .expected = "the recording of one rank; --ranks picks one"});
+    return fail(
+        Diagnostic{.file = source,
+                   .problem = fmt::format("is one of {} ranks, so the job is already data-parallel",
+                                          job.recordings.size()),
+                   .expected = "the recording of one rank, which --ranks selects"});
   if (const auto& communication = replay.ranks.front().communication; !communication.empty())
     return fail(Diagnostic{
         .file = source,
-        .problem = fmt::format("communicates already, in {} device ops", communication.size()),
-        .expected = "a recording of a job that runs alone; --network changes "
-                    "the collectives of this one"});
+        .problem = fmt::format("already communicates, in {} device ops", communication.size()),
+        .expected = "a recording of a single-rank job; use --network to change the collectives of "
+                    "this recording"});
   const Result<replay::Gradients> gradients =
       replay::find_gradients(job.recordings.front(), replay.ranks.front());
   if (!gradients) return forward(gradients);
@@ -112,9 +112,9 @@ Result<replay::ReplayGraph> on_network(const ReplayJob& job, const replay::Repla
     return fail(Diagnostic{
         .file = job.recordings.front().rank().info.source,
         .problem = transfers.unknown > 0
-                       ? fmt::format("of its {} collectives neither size nor ranks are recorded",
+                       ? fmt::format("has {} collectives whose size and ranks were not recorded",
                                      transfers.unknown)
-                       : std::string("has no collectives to put on a network"),
+                       : std::string("has no collectives for a network"),
         .expected = "collectives with their size, or --data-parallel N to add them"});
   if (transfers.unknown > 0)
     globals.warn(

@@ -42,28 +42,29 @@ std::string gpus_of(const Placed& placed) {
 std::string basis_of(const Packed& p, std::size_t a, std::size_t b) {
   const PackPairs& pairs = *p.file.pairs;
   const sharing::ShippedPairs* shipped = pairs.shipped();
-  const std::string of = shipped ? fmt::format(" on {} ({:.0f} % off on pairs left out)",
+  const std::string of = shipped ? fmt::format(" on {} (error {:.0f} % on withheld pairs)",
                                                shipped->device, shipped->left_out * 100)
                                  : "";
   switch (pairs.shares(a, b)->basis) {
     case PairShares::Basis::kMeasured:
       return "as this pair was measured";
     case PairShares::Basis::kFamilies:
-      return "by measured pairs of their families" + of;
+      return "from measured pairs of the same families" + of;
     case PairShares::Basis::kStrangers:
-      return fmt::format("by time slicing and pairs of other families{}: measure it",
+      return fmt::format("from time slicing and pairs of other families{}; measure this pair",
                          shipped ? " on " + shipped->device : "");
     case PairShares::Basis::kSliced:
       break;
   }
-  return "by time slicing, no pair measured: measure it";
+  return "from time slicing, without a measured pair; measure this pair";
 }
 
 /// What rates on slices rest on, each basis once.
 std::string slice_basis_of(const Packed& p, const Placed& placed) {
-  constexpr std::string_view kBases[] = {"as given", "by the law of a slice, from a sweep",
-                                         "by the law of a slice, from a step and its host",
-                                         "by the share of the compute slices, the least known"};
+  constexpr std::string_view kBases[] = {
+      "as given", "predicted from a sweep of batch sizes",
+      "predicted from a step and its host time",
+      "by the share of the compute slices, the least certain estimate"};
   std::string text;
   for (std::size_t basis = 0; basis < std::size(kBases); ++basis)
     for (std::size_t i = 0; i < placed.jobs.size(); ++i)
@@ -75,7 +76,7 @@ std::string slice_basis_of(const Packed& p, const Placed& placed) {
 }
 
 std::string why(const Packed& p, const Placed& placed) {
-  if (placed.how == SharedHow::kAlone) return "no way to share it with others helps the goal";
+  if (placed.how == SharedHow::kAlone) return "sharing it with another job does not help the goal";
   std::string rates;
   for (std::size_t i = 0; i < placed.rates.size(); ++i) {
     rates += fmt::format("{}{:.2f}", i == 0 ? "" : ", ", placed.rates[i]);
@@ -83,10 +84,10 @@ std::string why(const Packed& p, const Placed& placed) {
     const auto [low, high] = placed.ranges[i];
     if (low < high) rates += fmt::format(" ({:.2f} to {:.2f})", low, high);
   }
-  std::string text =
-      fmt::format("{:.2f} times the work of one after another; rates {}", placed.gain, rates);
+  std::string text = fmt::format(
+      "{:.2f} times the throughput of running one after another; rates {}", placed.gain, rates);
   if (placed.how == SharedHow::kSlices)
-    text += "; neighbours do not disturb each other; " + slice_basis_of(p, placed);
+    text += "; slices do not slow each other down; " + slice_basis_of(p, placed);
   if (placed.how == SharedHow::kCrossover)
     text += fmt::format("; one computes while another communicates, links {}",
                         sharing::kLinksNames[static_cast<int>(p.file.site.links)]);

@@ -51,10 +51,10 @@ Status read_limit(const std::string& text, strategies::Figures& at_most) {
   const std::string_view name = trim(std::string_view(text).substr(0, equals));
   const std::size_t which = index_of(strategies::kFigureNames, name);
   if (which == strategies::kFigures)
-    return fail(fmt::format("'{}': unknown figure '{}'", text, name),
+    return fail(fmt::format("'{}': unknown quantity '{}'", text, name),
                 suggest(name, strategies::kFigureNames));
   if (equals == std::string::npos)
-    return fail(fmt::format("'{}': no amount", text),
+    return fail(fmt::format("'{}': the limit is missing", text),
                 fmt::format("such as '{}=…' with a number and a unit", name));
   const std::string_view value = trim(std::string_view(text).substr(equals + 1));
   Result<double> most = 0.0;
@@ -127,7 +127,7 @@ Result<Exit> write_launch(const Planned& planned, const PlanOptions& options,
     const step::Step& step = planned.best[i].step;
     Launch launch{planned.best[i].file.spec, planned.file.cluster, model.dimensions, model.dropout};
     launch.headline = fmt::format(
-        "{}: {} a step ({} – {}), as predicted", plan_words(launch.spec.training, launch.spec.plan),
+        "{}: {} per step ({} – {}), predicted", plan_words(launch.spec.training, launch.spec.plan),
         to_string(step.time.value, 4), to_string(step.time.low, 4), to_string(step.time.high, 4));
     const Result<Emitted> emitted = emit(*options.emit, launch);
     if (!emitted) {
@@ -135,8 +135,8 @@ Result<Exit> write_launch(const Planned& planned, const PlanOptions& options,
       continue;
     }
     if (first)
-      globals.warn(
-          fmt::format("plan {} of the best, since {}", i + 1, first->diagnostics.front().problem));
+      globals.warn(fmt::format("emitting plan {} of the list, because {}", i + 1,
+                               first->diagnostics.front().problem));
     for (const std::string& note : emitted->notes) globals.warn(note);
     Document document{.command = "plan"};
     document.line(emitted->text);
@@ -264,8 +264,8 @@ void add_plan(CLI::App& app, Action& action) {
       }))
       ->allow_extra_args(false);
   add_choice(*command, "--fidelity", options->fidelity, kFidelityNames,
-             "how the best plans are run: closed; message (default), confirmed by SimGrid if "
-             "that takes seconds; simgrid");
+             "model for the final times of the best plans: closed; message (default), confirmed by "
+             "SimGrid if that takes seconds; simgrid");
   add_choice(*command, "--emit", options->emit, kFrameworkNames,
              "write the launch configuration of megatron, deepspeed or torchtitan");
   add_value(*command, "--perfetto", "FILE", options->perfetto,

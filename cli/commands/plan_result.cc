@@ -123,19 +123,20 @@ Value model_fields(const PlanTimes& times) {
 /// What to know of the table of models.
 std::vector<std::string> model_notes(const Planned& planned) {
   std::vector<std::string> notes;
-  if (planned.file.input) notes.emplace_back("steps do not wait for samples here");
+  if (planned.file.input) notes.emplace_back("these times exclude input stalls");
   notes.push_back(
       planned.found.all_ranks > 0
-          ? fmt::format("{} plans were run with all ranks, whose kinds of communication contend: "
-                        "steps are as simulate {} has them",
+          ? fmt::format("{} plans were run with all ranks, so that concurrent collectives contend "
+                        "for links: step times equal those of simulate {}",
                         grouped(planned.found.all_ranks),
                         *planned.request.confirm == step::Fidelity::kSimgrid ? "--fidelity simgrid"
                                                                              : "--unfold")
-          : "these are too many messages to run all ranks: kinds of communication do not contend");
+          : "too many messages to run all ranks: collectives of different kinds do not contend for "
+            "links");
   if (planned.confirmed->plans > 0)
     notes.emplace_back(
-        "SimGrid runs all ranks too, and does not slow computing during collectives: compare it "
-        "with the column before it");
+        "SimGrid also runs all ranks and does not slow compute during collectives: compare it with "
+        "the column to its left");
   if (!planned.confirmed->left_out.empty())
     notes.push_back(fmt::format("SimGrid confirms {} of {}: {}", planned.confirmed->plans,
                                 planned.found.best.size(), planned.confirmed->left_out));
@@ -225,7 +226,7 @@ Document plans_document(const Planned& planned) {
          std::move(plans));
   if (planned.confirmed) {
     d.show("", "Step time by each model", std::move(models));
-    d.show("", "About these models", model_notes(planned));
+    d.show("", "Notes on the models", model_notes(planned));
   }
   d["pareto"] = Value::array();
   for (const FoundPlan& plan : found.front) {

@@ -109,7 +109,7 @@ std::string notes_on(const capture::LaunchReport& report) {
   else if (report.counts.kernels + report.counts.graphs == 0 && said.empty())
     text += "the CUDA driver was started, but no kernel ran\n";
   if (report.counts.lost > 0)
-    text += fmt::format("{} records were dropped: they came faster than the disk took them\n",
+    text += fmt::format("{} records were dropped because the disk was too slow\n",
                         grouped(report.counts.lost));
   return text;
 }
@@ -122,8 +122,8 @@ std::string percent(const Spread& spread) {
 std::string overhead_text(const Overhead& overhead) {
   std::string text;
   if (overhead.step_share)
-    text += fmt::format("with recording a step takes {} longer than {}",
-                        percent(*overhead.step_share), to_string(*overhead.step_plain, 4));
+    text += fmt::format("recording makes a step {} longer than {}", percent(*overhead.step_share),
+                        to_string(*overhead.step_plain, 4));
   else
     text += "no steps are marked; with recording";
   text += fmt::format("{} the run {} longer than {}, in {} pair{} of runs\n",
@@ -131,7 +131,7 @@ std::string overhead_text(const Overhead& overhead) {
                       to_string(overhead.wall_plain, 4), overhead.pairs,
                       overhead.pairs == 1 ? "" : "s");
   if (overhead.cost_per_call)
-    text += fmt::format("what ranges do not explain is {} for each CUDA call\n",
+    text += fmt::format("the overhead beyond that of ranges is {} per CUDA call\n",
                         to_string(*overhead.cost_per_call));
   return text;
 }
@@ -143,16 +143,15 @@ Document document_of(const Profiled& profiled) {
   if (count == 0) {
     d.line(fmt::format(
         "{}: nothing was recorded: no process started the CUDA driver or made an NVTX call.\n"
-        "`rehearse doctor` says what works here; docs/profiling.md how to name ranges.",
+        "`rehearse doctor` checks this machine; docs/profiling.md explains how to name ranges.",
         profiled.folder));
   } else {
     d.line(fmt::format("{}: {} process{}, {}", profiled.folder, count, count == 1 ? "" : "es",
                        counts_text(report.counts)));
     if (report.counts.ranges + report.counts.marks > 0)
-      d.line(fmt::format(
-          "recording ranges cost {} each: {} in all, {:.2f} % of the {} that the run took",
-          to_string(report.cost_per_range), to_string(report.recording), profiled.share() * 100,
-          to_string(report.wall, 4)));
+      d.line(fmt::format("recording ranges cost {} each: {} in total, {:.2f} % of the run's {}",
+                         to_string(report.cost_per_range), to_string(report.recording),
+                         profiled.share() * 100, to_string(report.wall, 4)));
     d.line(notes_on(report));
   }
   d["folder"] = profiled.folder;
@@ -184,7 +183,7 @@ Result<double> readings_per_second(const std::string& text) {
   const bool digits = !text.empty() && text.size() <= 4 &&
                       text.find_first_not_of("0123456789") == std::string::npos;
   if (!digits || std::stoi(text) > 1000)
-    return fail(fmt::format("'{}': a whole number from 0 to 1000 is expected", text));
+    return fail(fmt::format("'{}': expected a whole number from 0 to 1000", text));
   return std::stoi(text);
 }
 
@@ -214,8 +213,8 @@ Result<Exit> run(const ProfileOptions& options, const Globals& globals) {
   Result<capture::LaunchReport> report = capture::launch(*launched);
   if (!report) return forward(report);
   if (report->signal)
-    globals.warn(fmt::format("signal {} ended the command; what it did until then is recorded",
-                             *report->signal));
+    globals.warn(fmt::format(
+        "signal {} ended the command; the recording covers the time until then", *report->signal));
   Profiled profiled{
       .folder = options.folder.string(), .report = std::move(*report), .overhead = {}};
   if (options.measure_overhead && profiled.report.shell_code() == 0) {
@@ -223,7 +222,7 @@ Result<Exit> run(const ProfileOptions& options, const Globals& globals) {
     if (overhead)
       profiled.overhead = *overhead;
     else  // the recording is there all the same
-      globals.warn("the overhead is not measured: " + to_string(overhead.error()));
+      globals.warn("the overhead was not measured: " + to_string(overhead.error()));
   }
   if (Status ok = write_session(*launched, profiled.report, profiled.overhead); !ok)
     globals.warn(to_string(ok.error()));
@@ -248,13 +247,14 @@ void add_profile(CLI::App& app, Action& action) {
   command->add_flag("--channels", options->record.channels,
                     "record NCCL's kernels channel by channel");
   add_read(*command, "--power", "HZ", options->record.power, readings_per_second,
-           "readings of the board's power per second; 0 none (default: 10)");
-  command->add_flag("--torch-ops", options->torch_ops,
-                    "name PyTorch's operators, modules and steps, without a change to the script");
+           "power readings per second; 0 disables them (default: 10)");
+  command->add_flag(
+      "--torch-ops", options->torch_ops,
+      "record names of PyTorch's operators, modules and steps, without changing the script");
   CLI::Option* overhead =
       add_number(*command, "--overhead", options->pairs, std::size_t{1}, std::size_t{100},
-                 "measure the overhead of recording: run the command "
-                 "again without it, N times in turns (default 1)")
+                 "measure the overhead of recording: run the command N times with and without it, "
+                 "alternately (default 1)")
           ->expected(0, 1);
   add_step_options(*command, options->record);
   add_value(*command, "COMMAND", "WORD", options->command,

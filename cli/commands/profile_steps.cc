@@ -39,7 +39,7 @@ Status read_ring(const std::string& text, capture::Options& into) {
   const Result<Bytes> ring = parse_quantity<Bytes>(text);
   if (!ring) return forward(ring);
   if (*ring < Bytes::mib(1) || *ring > Bytes::gib(64))
-    return fail(fmt::format("{} is no size for a ring", text), "1 MiB to 64 GiB");
+    return fail(fmt::format("{} is not a valid ring size", text), "1 MiB to 64 GiB");
   into.ring = static_cast<std::uint64_t>(ring->b());
   return {};
 }
@@ -50,7 +50,7 @@ Status read_trigger(std::string text, capture::Options& into) {
   const std::string as_given = text;
   std::erase(text, ' ');  // a word for the library has no spaces; nor does a trigger need them
   if (!is_one || text.size() >= sizeof into.trigger)
-    return fail(fmt::format("'{}' is no trigger", as_given), capture::kTriggerGrammar);
+    return fail(fmt::format("'{}' is not a trigger", as_given), capture::kTriggerGrammar);
   std::memcpy(into.trigger, text.c_str(), text.size() + 1);
   return {};
 }
@@ -75,7 +75,7 @@ CLI::Option* add(CLI::App& command, const char* name, const char* type, std::str
 void add_step_options(CLI::App& command, capture::Options& record) {
   CLI::Option* steps =
       add(command, "--steps", "FIRST:END",
-          "record these steps only: 10:20 is 10 to 19, 10: and :20 leave one end open", record,
+          "record only these steps: 10:20 is 10 to 19, 10: and :20 leave one end open", record,
           read_steps);
   CLI::Option* ring = add(command, "--ring", "SIZE",
                           "record into a ring of this size per process, such as 64 MiB; the steps "
@@ -96,7 +96,7 @@ namespace {
 std::string steps_text(const capture::LaunchReport& report) {
   const capture::StepCounts& steps = *report.steps;
   if (steps.seen == 0)
-    return "no step was seen, so nothing is kept: a step is a range that is called 'step 7'; see "
+    return "no step was seen, so nothing was kept: a step is a range named like 'step 7'; see "
            "docs/profiling.md\n";
   std::string text =
       fmt::format("steps: {} seen, {} kept", grouped(steps.seen), grouped(steps.kept));

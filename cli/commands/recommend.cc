@@ -77,7 +77,8 @@ Status draw(const std::filesystem::path& path, const Recommended& found, const G
   const cost::Option& first = found.found.options.front();
   if (!first.evaluation) {
     globals.warn(
-        "--perfetto: the first option is functions, which have no timeline: none is drawn");
+        "--perfetto: the first option is serverless functions, which have no timeline; none is "
+        "written");
     return {};
   }
   const Result<step::Step> step = found.job.run(first);

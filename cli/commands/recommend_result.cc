@@ -104,7 +104,7 @@ Value option_fields(const Recommended& r, std::size_t index, Look place) {
                            {"write", a.checkpoints->write},
                            {"slowdown", a.checkpoints->slowdown}};
   json["notes"] = a.notes;
-  json.show("", "Pareto", o.meets ? (front ? "yes" : "") : "misses a wish");
+  json.show("", "Pareto", o.meets ? (front ? "yes" : "") : "misses a limit");
   return json;
 }
 
@@ -159,16 +159,15 @@ std::vector<std::string> why_of(const Recommended& r) {
     lines.push_back("the step waits " + stalls);
     if (const auto& sharing = best.evaluation->stalls.node_sharing)
       lines.push_back(fmt::format(
-          "with each GPU on an instance of its own the step would be {:.1f} % {}",
+          "with each GPU on a separate instance the step would be {:.1f} % {}",
           std::abs(share(best, *sharing)) * 100, *sharing < Seconds::s(0) ? "longer" : "shorter"));
   }
   if (best.account.checkpoints)
     lines.push_back(
-        fmt::format("a checkpoint every {}: all takes {:.1f} % longer, writing and "
-                    "interruptions together",
+        fmt::format("with a checkpoint every {}, writing and interruptions add {:.1f} %",
                     to_string(best.account.checkpoints->every),
                     (best.account.checkpoints->slowdown - 1) * 100));
-  lines.push_back(fmt::format("{} evaluated of {}; bounds rule out {}, {} cannot run it",
+  lines.push_back(fmt::format("{} of {} evaluated; bounds rule out {}, {} cannot run the job",
                               counted(found.options.size(), "option"),
                               counted(found.offers, "offer"), grouped(found.bounded),
                               grouped(found.impossible)));
@@ -179,28 +178,28 @@ std::vector<Warning> warnings_of(const Recommended& r) {
   const Option& best = r.found.options.front();
   std::vector<Warning> lines;
   if (!r.wish.deadline && !r.wish.budget)
-    lines.push_back({"neither --deadline nor --budget is given: the cheapest may take long",
-                     "give one, such as --deadline '5 days'"});
+    lines.push_back(
+        {"neither --deadline nor --budget is given, so the cheapest option may take long",
+         "give one, such as --deadline '5 days'"});
   const cost::JobAccount& a = best.account;
   if (r.wish.deadline && a.time.high > *r.wish.deadline)
-    lines.push_back({"may finish after the deadline: the upper end of its interval does",
-                     "take an option whose whole interval meets it, or narrow the interval: "
-                     "rehearse calibrate job on measured steps"});
+    lines.push_back({"may finish after the deadline: the upper end of its interval is later",
+                     "choose an option whose whole interval meets it, or narrow the interval by "
+                     "rehearse calibrate job with measured steps"});
   if (r.wish.budget && a.money && a.money->high > *r.wish.budget)
-    lines.push_back({"the upper end of its cost is above the budget",
-                     "take an option whose whole interval meets it, or narrow the interval: "
-                     "rehearse calibrate job on measured steps"});
+    lines.push_back({"may exceed the budget: the upper end of its cost interval is above it",
+                     "choose an option whose whole interval meets it, or narrow the interval by "
+                     "rehearse calibrate job with measured steps"});
   const cost::Place& place = r.wish.place;
   const cost::PriceBook& book = place.prices ? *place.prices : cost::PriceBook::shipped();
   if (const auto price = book.quote(best.instance, best.region, best.market); price && place.today)
     if (const auto old = cost::stale(*price, *place.today))
       lines.push_back({fmt::format("the price of {} is {}", best.instance, *old),
-                       "give the price of today: --prices FILE"});
+                       "pass a current price: --prices FILE"});
   if (!best.evaluation) return lines;
   if (!best.evaluation->stalls.input)
-    lines.push_back({"input and fetch stalls are not known: the job does not say how it is fed",
-                     "describe the pipeline that feeds it in a file, and name it as `input` of the "
-                     "job"});
+    lines.push_back({"input and fetch stalls are unknown: the job has no `input`",
+                     "describe the input pipeline in a file, and set `input` of the job to it"});
   return lines;
 }
 

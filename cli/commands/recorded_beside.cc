@@ -79,9 +79,8 @@ Status check_devices(const ReplayJob& own, const ReplayJob& other) {
   for (const ReplayJob* job : {&own, &other})
     if (std::all_of(job->recordings.begin(), job->recordings.end(),
                     [](const replay::Recording& r) { return r.streams().empty(); }))
-      return fail(fmt::format("{} has no work on a GPU, which two jobs could share",
-                              job->trace->ranks.front().info.source),
-                  "recordings of kernels");
+      return fail(fmt::format("{} has no GPU work", job->trace->ranks.front().info.source),
+                  "recordings with kernels");
   return {};
 }
 
@@ -119,9 +118,9 @@ Status write_beside(const RecordedTenant& own, const ReplayRequest& request,
     shared.jobs.push_back(
         {.name = tenants[t].name, .alone = both[t]->alone, .step = std::move((*steps)[t])});
   shared.notes.push_back(
-      "memory: a recording does not say how much it holds; that both fit is not checked");
+      "memory: a recording does not contain memory use, so it is not checked that both jobs fit");
   if (!multiprocessors_of(own.job, 0))
-    shared.notes.push_back("the GPU is not known: every kernel is taken to fill it");
+    shared.notes.push_back("the GPU is unknown: every kernel is assumed to fill it");
   if (!request.perfetto.empty())
     if (Status ok = write_perfetto(request.perfetto, own.job.recordings, own.run.graph,
                                    shared.jobs.front().step.last);

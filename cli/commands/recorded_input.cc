@@ -108,8 +108,8 @@ Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings
   if (Status ok = input::gives_all_samples(pipeline); !ok) return forward(ok);
   const input::Counts counts = input::counts_of(pipeline);
   if (!batch && counts.samples <= 1)
-    return fail("the pipeline forms no batches, and the recording does not say how large its are",
-                "", "--batch N, the samples that a rank takes at a time");
+    return fail("the pipeline forms no batches, and the recording does not contain its batch size",
+                "", "--batch N, the number of samples per batch of a rank");
   const double samples = batch ? *batch : counts.samples;
   Result<replay::WithBatchRequests> with = replay::add_batch_requests(recordings, graph);
   if (!with) return forward(with);
@@ -158,10 +158,9 @@ Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings
   ops = input::ops_of(pipeline, each) * (static_cast<double>(batch_requests.size()) +
                                          rounds * static_cast<double>(recordings.size()));
   if (ops > kMostOps)
-    return fail(
-        fmt::format("{:.3g} ops of the input pipeline are due in front of the recording", ops),
-        fmt::format("{:g} at most", kMostOps),
-        "shorter queues, larger units, or fewer ranks (--ranks)");
+    return fail(fmt::format("the input pipeline needs {:.3g} ops for this recording", ops),
+                fmt::format("{:g} at most", kMostOps),
+                "shorter queues, larger units, or fewer ranks (--ranks)");
   GraphBuilder builder(unfed.graph.graph);
   const NameId settling = builder.intern("before the recording");
   const Picoseconds gap =
@@ -219,7 +218,7 @@ std::string fed_text(const FedBy& by) {
   text += fmt::format("; {} on a host", counted(by.most_ranks, "recorded rank"));
   if (!by.bound.empty())
     text += fmt::format("; bounded by {} at {} samples/s", by.bound, significant(by.allowed, 4));
-  if (!by.scarce_cores) text += "; without `host` no cores are scarce";
+  if (!by.scarce_cores) text += "; without `host` the number of cores is not limited";
   return text;
 }
 

@@ -38,9 +38,9 @@ Result<RecordedSlice> slice_of_rank(const trace::Rank& rank, const std::string& 
       return fail(
           "a recording with collectives on slices, which cannot reach each other: MIG has no "
           "peer access over NVLink or PCIe, and NCCL does not run between instances",
-          "ranks that exchange nothing");
+          "ranks without collectives");
   if (rank.devices.empty() || rank.devices.front().name.empty())
-    return fail("the recording does not say on which GPU it was made", "a GPU with MIG");
+    return fail("the recording does not name its GPU", "a GPU with MIG");
   const Result<const cluster::Gpu*> gpu = device_named(rank.devices.front().name);
   if (!gpu) return forward(gpu);
   const Result<cluster::MigDevice> device = cluster::mig_device(**gpu);

@@ -138,7 +138,7 @@ void add_replay(CLI::App& app, Action& action) {
   CLI::Option* slice =
       command
           ->add_option("--slice", options->slice,
-                       "put each recorded rank on an instance of this MIG profile, such as 2g.20gb")
+                       "run each recorded rank on an instance of this MIG profile, such as 2g.20gb")
           ->type_name("PROFILE");
   add_share_options(*command, options->sharing, "recording", slice);
   command->footer("Example: rehearse replay trace.json.gz --report replay.html");

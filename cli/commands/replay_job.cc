@@ -56,7 +56,7 @@ void leave_out_silent(trace::Trace& trace, const Globals& globals) {
   };
   if (std::all_of(trace.ranks.begin(), trace.ranks.end(), is_silent)) return;
   for (const trace::Rank& rank : trace.ranks)
-    if (is_silent(rank)) globals.warn(rank.info.source + ": recorded nothing, and is left out");
+    if (is_silent(rank)) globals.warn(rank.info.source + ": contains no records, left out");
   std::erase_if(trace.ranks, is_silent);
 }
 
@@ -66,7 +66,7 @@ void tell_missing(const trace::Trace& trace, const Globals& globals) {
   for (const trace::Rank& rank : trace.ranks)
     world = std::max(world, rank.info.world_size.value_or(0));
   if (trace.ranks.size() < 2 || trace.ranks.size() >= world) return;
-  globals.warn(fmt::format("{} of {} ranks are given: what the others do is not known",
+  globals.warn(fmt::format("{} of {} ranks are given; the work of the others is unknown",
                            trace.ranks.size(), world));
 }
 
@@ -104,9 +104,8 @@ Result<ReplayJob> load_job(const ReplayRequest& request, const Globals& globals)
   if (!graph) return forward(graph);
   if (job.recordings.size() > 1 && graph->collectives.matched.empty())
     globals.warn(
-        "no collective of one rank matches one of another: the recordings are replayed side by "
-        "side "
-        "and averaged; give the recordings of one run");
+        "no collective of one rank matches one of another: the recordings are replayed "
+        "independently and averaged; pass recordings of one run");
   Result<ReplayRun> run = run_graph(job, std::move(*graph));
   if (!run) return forward(run);
   job.recorded = std::move(*run);

@@ -15,7 +15,7 @@ using sharing::Sharing;
 
 constexpr std::string_view kMpsForm = "mps, mps:40% or mps:40%,30%";
 constexpr std::string_view kSliceForm =
-    "timeslice or timeslice:QUANTUM[,CHANGE], such as 2ms,100us";
+    "timeslice or timeslice:QUANTUM[,SWITCH], such as 2ms,100us";
 
 /// "40%", in (0, 100].
 Result<double> parse_share(std::string_view text) {
@@ -29,9 +29,11 @@ Result<double> parse_share(std::string_view text) {
     return fail(fmt::format("'{}' is not a percentage of the multiprocessors", text),
                 std::string(kMpsForm));
   if (percent > 100)
-    return fail(fmt::format("a share of {:g} % of the multiprocessors", percent), "100 % at most");
+    return fail(fmt::format("{:g} % of the multiprocessors is out of range", percent),
+                "100 % at most");
   if (!(percent > 0))
-    return fail(fmt::format("with a share of {:g} % a job never computes", percent), "above 0 %");
+    return fail(fmt::format("a job with {:g} % of the multiprocessors never runs", percent),
+                "above 0 %");
   return percent / 100;
 }
 
@@ -44,13 +46,13 @@ Status parse_shares(std::string_view text, Sharing& sharing) {
   if (sharing.caps.size() > 2)
     return fail(fmt::format("{} shares for two jobs", sharing.caps.size()), std::string(kMpsForm));
   if (sharing.caps.size() == 2 && sharing.caps[0] + sharing.caps[1] > 1 + 1e-9)
-    return fail(fmt::format("shares of {:g} % and {:g} % are more than 100 %",
+    return fail(fmt::format("the shares {:g} % and {:g} % add up to more than 100 %",
                             sharing.caps[0] * 100, sharing.caps[1] * 100),
-                "100 % together at most");
+                "at most 100 % in total");
   if (sharing.caps.size() == 1) {
     if (sharing.caps[0] == 1)
-      return fail("a share of 100 % leaves the other job nothing", "less than 100 %",
-                  "mps, which caps neither");
+      return fail("100 % for one job leaves nothing for the other", "less than 100 %",
+                  "mps, which limits neither");
     sharing.caps.push_back(1 - sharing.caps[0]);
   }
   return {};
@@ -59,7 +61,7 @@ Status parse_shares(std::string_view text, Sharing& sharing) {
 Status parse_times(std::string_view text, Sharing& sharing) {
   const std::vector<std::string_view> parts = split(text, ',');
   if (parts.size() > 2)
-    return fail(fmt::format("'{}' is more than a quantum and a change", text),
+    return fail(fmt::format("'{}' has more than a quantum and a switch time", text),
                 std::string(kSliceForm));
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Result<Seconds> time = parse_quantity<Seconds>(trim(parts[i]));
@@ -115,25 +117,25 @@ Sharing sharing_of(const ShareRequest& request, std::vector<std::string>& notes)
     return sharing;
   }
   notes.push_back("assumed " + describe(Sharing{}) +
-                  ": what processes on a GPU do without --share");
+                  ": the behaviour of processes on a GPU without MPS");
   return {};
 }
 
 std::string describe(const Sharing& sharing) {
   switch (sharing.policy) {
     case Policy::kMps:
-      if (sharing.caps.empty()) return "side by side (MPS), neither capped";
-      return fmt::format("side by side (MPS), on {:g} % and {:g} % of the multiprocessors",
+      if (sharing.caps.empty()) return "concurrently (MPS), without limits";
+      return fmt::format("concurrently (MPS), on {:g} % and {:g} % of the multiprocessors",
                          sharing.caps[0] * 100, sharing.caps[1] * 100);
     case Policy::kPriority:
-      return "side by side, the first before the second";
+      return "concurrently, the first job with priority";
     case Policy::kTimeSlice:
-      return fmt::format("time slices of {}, {} from one to the next", to_string(sharing.quantum),
+      return fmt::format("time slices of {}, with {} per switch", to_string(sharing.quantum),
                          to_string(sharing.change));
     case Policy::kCrossover:
-      return "in turns: one computes while the other synchronises";
+      return "in turns: one computes while the other synchronizes";
     case Policy::kExclusive:
-      return "whole steps by turns";
+      return "whole steps in turns";
   }
   return "";
 }

@@ -26,7 +26,7 @@ constexpr std::array<Part, 5> kParts = {
     {{"fewer multiprocessors", "compute", &Loss::compute},
      {"memory bandwidth", "memory_bandwidth", &Loss::memory_bandwidth},
      {"waiting for its turn", "waiting", &Loss::waiting},
-     {"changes of turns", "changes", &Loss::changes},
+     {"switching", "changes", &Loss::changes},
      {"links and copies", "communication", &Loss::communication}}};
 
 Estimate<double> slowdown(const SharedJobs& shared, const SharedJob& job) {
@@ -140,7 +140,7 @@ Document document_of(std::string_view command, const SharedJobs& shared) {
     d.show("", "memory", memory_text(shared));
   }
   for (const SharedJob& job : shared.jobs)
-    d.show("", fmt::format("Time that a step of {} loses", shortened(job.name, 40)),
+    d.show("", fmt::format("Slowdown of a step of {} by cause", shortened(job.name, 40)),
            loss_fields(shared, job, true), {}, kBars);
   std::vector<std::string> notes = shared.notes;
   notes.emplace_back(sharing::why_that_wide(shared.sharing.policy));

@@ -32,9 +32,9 @@ Result<std::string> model_of(const cluster::Cluster& cluster, std::uint32_t rank
   const std::string& model = cluster.devices().front().model;
   for (std::uint32_t r = 0; r < ranks; ++r)
     if (cluster.devices()[r].model != model)
-      return fail(fmt::format("ops without a duration on both {} and {}", model,
+      return fail(fmt::format("ops without a duration run on both {} and {}", model,
                               cluster.devices()[r].model),
-                  "durations in the trace, or ranks on one kind of device");
+                  "durations in the trace, or one kind of device");
   return model;
 }
 
@@ -46,7 +46,7 @@ Result<double> price_compute(program::Program& job, const cluster::Cluster& clus
   if (system && system->peak)
     return job::set_durations(job, job::Device{.peak = *system->peak, .memory = *system->memory});
   if (cluster.devices().front().model == cluster::kNpu)
-    return fail("ops without a duration on a network that does not say what computes",
+    return fail("ops without a duration, and the network file does not describe the compute device",
                 "--astra-system FILE with roofline-enabled 1, peak-perf and local-mem-bw");
   const Result<std::string> model = model_of(cluster, job.ranks());
   if (!model) return forward(model);
@@ -56,8 +56,8 @@ Result<double> price_compute(program::Program& job, const cluster::Cluster& clus
   const FlopRate peak = g.bf16_tensor ? *g.bf16_tensor : g.fp16_tensor ? *g.fp16_tensor : g.fp32;
   const double share = job::set_durations(job, job::Device{.peak = peak, .memory = g.memory_rate});
   warnings.push_back(
-      {fmt::format("{:.0f} % of the compute time is the roofline of {} ({}, {}): real kernels take "
-                   "longer",
+      {fmt::format("{:.0f} % of the compute time comes from the roofline of {} ({}, {}); real "
+                   "kernels take longer",
                    share * 100, g.name, to_string(peak), to_string(g.memory_rate)),
        "record durations on that device: a trace with duration_micros for each compute op"});
   return share;
@@ -162,14 +162,15 @@ Result<Simulation> read_job(const SimulateOptions& options, const ChakraNetwork&
       return forward(ok);
   if (read->without_length > 0)
     s.warnings.push_back(
-        {fmt::format("{} with neither duration_micros nor num_ops: taken as 0",
+        {fmt::format("{} with neither duration_micros nor num_ops: counted as 0",
                      counted(read->without_length, "compute op")),
          "record the trace with the profiler's timings, which give duration_micros"});
   if (s.rules.algorithm)
     for (const CollectiveKind kind : job::not_done_by(s.job, *s.rules.algorithm))
-      s.warnings.push_back({fmt::format("'{}' does no {}, which takes its usual algorithm",
-                                        options.algorithm, to_string(kind)),
-                            "leave --algorithm out, so that each takes its usual one"});
+      s.warnings.push_back(
+          {fmt::format("'{}' does not support {}, which uses its default algorithm",
+                       options.algorithm, to_string(kind)),
+           "omit --algorithm to use the default of each collective"});
   return s;
 }
 
@@ -193,7 +194,7 @@ Result<Simulation> simulate(const SimulateOptions& options, const Globals& globa
   if (closed && std::any_of(cluster->links().begin(), cluster->links().end(),
                             [](const cluster::Link& link) { return !link.changes.empty(); }))
     s.warnings.push_back(
-        {"closed forms take links as they are at first: `changes` of the cluster play no part",
+        {"closed forms use the initial rates of links: `changes` of the cluster are ignored",
          "run with --fidelity message"});
   const Result<double> by_roofline = price_compute(s.job, *cluster, system, s.warnings);
   if (!by_roofline) return forward(by_roofline);
@@ -202,9 +203,9 @@ Result<Simulation> simulate(const SimulateOptions& options, const Globals& globa
   s.lowered = std::move(*lowered);
   constexpr std::uint64_t kMostMessages = 2'000'000'000;
   if (!closed && s.lowered.messages > kMostMessages)
-    return fail(
-        fmt::format("{} messages are too many to carry one by one", grouped(s.lowered.messages)),
-        "--fidelity closed");
+    return fail(fmt::format("{} messages are too many to simulate individually",
+                            grouped(s.lowered.messages)),
+                "--fidelity closed");
   Result<graph::Timeline> timeline = run_graph(s.lowered.graph, options);
   if (!timeline) return forward(timeline);
   s.timeline = std::move(*timeline);

@@ -71,11 +71,11 @@ Result<std::array<Job, 2>> predict_both(const SimulateOptions& options) {
   for (const auto& [path, file] :
        {std::pair(options.job_file, &*own), std::pair(options.sharing.beside, &*other)})
     if (file->input)
-      return fail(Diagnostic{.file = path.string(),
-                             .key = "input",
-                             .problem = "jobs on the same devices are predicted with samples that "
-                                        "are there",
-                             .expected = "job files without it"});
+      return fail(
+          Diagnostic{.file = path.string(),
+                     .key = "input",
+                     .problem = "jobs on the same devices are predicted without input stalls",
+                     .expected = "job files without it"});
   const cluster::Cluster& cluster = own->cluster;
   Result<Step> a = predict(*own, cluster, options, false);
   if (!a) return wrong_in(options.job_file, a.error());
@@ -174,7 +174,7 @@ Status add_memory(const std::array<Job, 2>& jobs, SharedJobs& shared) {
   shared.jobs[0].memory = first->peak;
   shared.jobs[1].memory = second->peak;
   if (first->peak.high + second->peak.high > usable)
-    shared.notes.push_back("memory: at the upper end of both intervals it does not fit");
+    shared.notes.push_back("memory: the upper ends of both intervals together do not fit");
   return {};
 }
 

@@ -27,7 +27,7 @@ step::Fidelity fidelity_of(SimulateFidelity fidelity) {
 Result<PredictedJob> predict_job(const SimulateOptions& options) {
   Result<JobFile> file = load_job(options.job_file, options.cluster, options.slice);
   if (!file) return forward(file);
-  if (!file->has_plan) file->assumed.push_back("plan: one rank, as the file has none");
+  if (!file->has_plan) file->assumed.push_back("plan: one rank, because the file has none");
   const step::Fidelity fidelity = fidelity_of(options.fidelity);
   Result<step::Step> step =
       step::predict(file->spec, file->cluster, {.fidelity = fidelity, .unfold = options.unfold});

@@ -34,7 +34,7 @@ std::string check_algorithm(const std::string& name) {
 std::string check_duration(const std::string& text) {
   const Result<Seconds> delay = parse_quantity<Seconds>(text);
   if (!delay) return to_string(delay.error());
-  return *delay >= Seconds::s(0) ? "" : "a delay is not negative";
+  return *delay >= Seconds::s(0) ? "" : "a delay must not be negative";
 }
 
 /// One of these names, instead of its value.
@@ -60,8 +60,8 @@ void add_network_options(CLI::App& command, SimulateOptions& options) {
       {"first_come", engine::Division::kFirstCome}};
   command
       .add_option("--division", options.division,
-                  "how concurrent messages share a link: fair (default); coflow: collectives one "
-                  "after the other, the shortest first; first_come: one message after the other")
+                  "how concurrent messages share a link: fair (default); coflow: one collective "
+                  "after another, shortest first; first_come: one message after another")
       ->transform(choice(divisions))
       ->type_name("NAME");
   const std::map<std::string, engine::OnFailure> failures = {{"stall", engine::OnFailure::kStall},
@@ -70,20 +70,20 @@ void add_network_options(CLI::App& command, SimulateOptions& options) {
   command
       .add_option("--on-link-failure", options.on_failure,
                   "messages on a link that goes down (`changes` of the cluster): stall (default) "
-                  "until it is back, retry from the beginning, or fail the run")
+                  "until it is up again, retry from the beginning, or fail the run")
       ->transform(choice(failures))
       ->type_name("NAME");
   command
       .add_option("--interference", options.slowdown,
-                  "slowdown of compute while a collective is on the device (default 1; the one "
-                  "published measurement at hand, Galvatron's, is 1.13)")
+                  "slowdown of compute while the device runs a collective (default 1; Galvatron "
+                  "published 1.13)")
       ->type_name("SLOWDOWN");
 }
 
 void add_astra_options(CLI::App& command, SimulateOptions& options) {
   command
       .add_option("--astra-network", options.astra_network,
-                  "ASTRA-sim's network file (YAML) in place of --cluster, one rank per NPU")
+                  "ASTRA-sim's network file (YAML) instead of --cluster, one rank per NPU")
       ->type_name("FILE");
   command
       .add_option("--astra-system", options.astra_system,
@@ -155,7 +155,8 @@ void add_simulate_options(CLI::App& command, SimulateOptions& options) {
                                        "device, such as 2g.20gb, instead of the cluster")
                            ->type_name("PROFILE");
   add_share_options(command, options.sharing, "job file", slice);
-  command.add_flag("--unfold", options.unfold, "run every rank even if all are equal (closed)");
+  command.add_flag("--unfold", options.unfold,
+                   "simulate every rank, even if all are equivalent (closed)");
   command.add_option("--perfetto", options.perfetto, "write the timeline for ui.perfetto.dev")
       ->type_name("FILE");
   command.add_option("--report", options.report, "write the result as one HTML page")
@@ -184,17 +185,18 @@ void check_simulate_options(const SimulateOptions& options) {
   if (!options.cluster.empty() && !options.astra_network.empty())
     refuse("--cluster or --astra-network, not both");
   if (!options.astra_system.empty() && (options.astra_sim || !options.algorithm.empty()))
-    refuse("--astra-system says itself what --semantics and --algorithm would");
+    refuse("--astra-system excludes --semantics and --algorithm");
   if (!options.astra_sim && (options.splits || !options.endpoint_delay.empty()))
     refuse("--splits and --endpoint-delay need --semantics astra-sim");
   if ((options.division || options.on_failure) && options.fidelity != SimulateFidelity::kMessage)
     refuse("--division and --on-link-failure need --fidelity message");
   if (options.sharing.asked() && options.fidelity == SimulateFidelity::kSimgrid)
-    refuse("--beside needs --fidelity message or closed: SimGrid shares no device");
+    refuse("--beside needs --fidelity message or closed: SimGrid does not model shared devices");
   if (!(options.slowdown >= 1 && options.slowdown <= 100))
-    refuse("--interference: a slowdown from 1, which is none, to 100");
+    refuse("--interference must be from 1 (no slowdown) to 100");
   if (options.slowdown > 1 && options.fidelity == SimulateFidelity::kSimgrid)
-    refuse("--interference needs --fidelity message or closed: SimGrid shares no device");
+    refuse(
+        "--interference needs --fidelity message or closed: SimGrid does not model shared devices");
 }
 
 job::Rules rules_of(const SimulateOptions& options) {

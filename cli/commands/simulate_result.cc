@@ -150,13 +150,13 @@ Document simulation_document(const Simulation& s) {
   d.answer =
       sentence_of(fmt::format("{}, {} on {}", s.input, counted(s.job.ranks(), "rank"), s.cluster),
                   {range_words(s.step, " per step"), largest_part(breakdown)});
-  d.line(fmt::format("{}; {}, collectives {}", counted(s.job.ops(), "op"),
-                     !s.lowered.folded             ? "every rank was run"
-                     : s.lowered.ranks.size() == 1 ? "all ranks do the same: one was run"
-                                                   : fmt::format("one rank of each of {} programs "
-                                                                 "was run",
-                                                                 s.lowered.ranks.size()),
-                     carried_by(s)));
+  d.line(fmt::format(
+      "{}; {}, collectives {}", counted(s.job.ops(), "op"),
+      !s.lowered.folded ? "every rank was simulated"
+      : s.lowered.ranks.size() == 1
+          ? "all ranks are equivalent: one was simulated"
+          : fmt::format("one rank of each of {} programs was simulated", s.lowered.ranks.size()),
+      carried_by(s)));
   d["job"] = {{"input", s.input}, {"ranks", s.job.ranks()}, {"ops", s.job.ops()}};
   d["cluster"] = s.cluster;
   d["fidelity"] = name_of(s.fidelity);

@@ -79,11 +79,11 @@ void add_study(CLI::App& app, Action& action) {
       "study",
       "Simulate published systems from short files, and compare with the published numbers");
   add_value(*command, "STUDY", "FILE", options->files,
-            "study files, or folders of them: jobs, a sweep, what is measured and expected")
+            "study files, or folders of them: jobs, a sweep, measures and expected values")
       ->required();
   add_value(*command, "--journal", "FILE", options->journal, kJournalHelp);
   command->footer(
-      "Ends with 1 if a study misses. mpirun shares the work among ranks.\n"
+      "Exits with 1 if a study misses. mpirun shares the work among ranks.\n"
       "Example: rehearse study studies/stanza.yaml");
   command->callback([options, &action] {
     action = [options](const Globals& globals) {

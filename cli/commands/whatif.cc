@@ -263,8 +263,8 @@ void add_whatif(CLI::App& app, Action& action) {
       ->check(CLI::Validator(checked_by(replay::parse_insert), "", ""));
   command
       ->add_option("--input-pipeline", options->input_pipeline,
-                   "workers=N[,prefetch=2], load batches by worker processes; or the file of an "
-                   "input pipeline, which replaces the recorded loading on every host")
+                   "workers=N[,prefetch=2], load batches in worker processes; or an input pipeline "
+                   "file, which replaces the recorded loading on every host")
       ->type_name("EDIT")
       ->check(CLI::Validator(checked_by(check_pipeline), "", ""));
   command
@@ -275,19 +275,20 @@ void add_whatif(CLI::App& app, Action& action) {
   CLI::Option* network =
       command
           ->add_option("--network", options->network,
-                       "what recorded collectives and those of --data-parallel run on: "
+                       "network for the recorded collectives and those of --data-parallel: "
                        "latency=5us,rate=100GB/s between ranks, a link file or a cluster file")
           ->type_name("LINK")
           ->check(CLI::Validator(checked_by(check_network), "", ""));
   command
       ->add_option("--data-parallel", options->data_parallel,
-                   "number of ranks that do the recorded work and sum their gradients")
+                   "number of data-parallel ranks, each with the recorded work, that all-reduce "
+                   "their gradients")
       ->type_name("N")
       ->check(CLI::Range(1U, 1000000U).description(""))
       ->needs(network);
   CLI::Option* slice = command
                            ->add_option("--slice", options->slice,
-                                        "put each recorded rank on an instance of this MIG "
+                                        "run each recorded rank on an instance of this MIG "
                                         "profile, such as 2g.20gb; applied last")
                            ->type_name("PROFILE");
   add_share_options(*command, options->sharing, "recording", slice);
@@ -301,7 +302,7 @@ void add_whatif(CLI::App& app, Action& action) {
     const bool file =
         !options->input_pipeline.empty() && !is_inline_pipeline(options->input_pipeline);
     if (options->batch > 0 && !file)
-      throw CLI::ValidationError("--batch is of an input pipeline; --input-pipeline FILE",
+      throw CLI::ValidationError("--batch needs --input-pipeline FILE",
                                  CLI::ExitCodes::ValidationError);
     if (file && options->sharing.asked())
       throw CLI::ValidationError("--input-pipeline FILE excludes --beside",

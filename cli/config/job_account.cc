@@ -46,7 +46,7 @@ cost::StepAccount account_of_step(const JobFile& file, const step::Step& step) {
   if (!file.input) return account;
   const Usd requests = requests_of_step(step.layout, file.cluster, *file.input);
   if (!(requests > Usd::usd(0))) return account;
-  account.notes.push_back(fmt::format("requests to storage: {} a step{}", to_string(requests),
+  account.notes.push_back(fmt::format("requests to storage: {} per step{}", to_string(requests),
                                       account.money ? ", in its cost" : ""));
   if (!account.money) return account;
   account.money->value += requests;

@@ -29,7 +29,7 @@ void read_storage(const YamlMap& map, cost::Keeping& keeping) {
     keeping.restart = *restart;
   }
   if (const auto keep = map.optional<std::int64_t>("keep")) {
-    if (*keep < 1) map.report("keep", "keeps nothing", "1 or more checkpoints at a time");
+    if (*keep < 1) map.report("keep", "is zero", "at least 1 checkpoint");
     keeping.keep = static_cast<double>(*keep);
   }
   keeping.dataset = above_zero<Bytes>(map, "dataset");
@@ -42,7 +42,7 @@ Status read_spot(const YamlMap& map, const std::filesystem::path& folder, cost::
     keeping.between = {*every, *every, *every, Provenance::kDatasheet};
   const auto log = map.optional<std::string>("lifetimes");
   if (map.has("lifetimes") == map.has("interrupted_every"))
-    map.report("interrupted_every", "one of the two is due",
+    map.report("interrupted_every", "exactly one of the two is required",
                "interrupted_every: 30 h, or lifetimes: FILE");
   map.no_other_keys();
   if (!log || keeping.between) return {};
@@ -68,7 +68,7 @@ std::vector<std::string> words(const YamlMap& map, std::string_view key) {
     all = map.list<std::string>(key);
   else if (const auto one = map.optional<std::string>(key))
     all = {*one};
-  if (map.is_list(key) && all.empty()) map.report(key, "names nothing", "one or more names");
+  if (map.is_list(key) && all.empty()) map.report(key, "is empty", "one or more names");
   std::vector<std::string> once;
   for (std::string& word : all)
     if (std::find(once.begin(), once.end(), word) == once.end()) once.push_back(std::move(word));

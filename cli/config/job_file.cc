@@ -74,7 +74,7 @@ std::vector<std::string> recorded_as(const YamlMap& map, const RecordedWorkload&
                                      const strategies::Training& training) {
   std::vector<std::string> lines;
   if (!recorded.batch)
-    lines.push_back(fmt::format("that a microbatch of {:g} was recorded", training.microbatch));
+    lines.push_back(fmt::format("a recorded microbatch of {:g}", training.microbatch));
   else if (!map.has("microbatch"))
     lines.push_back(fmt::format("microbatch {:g}, as recorded", training.microbatch));
   if (!map.has("dtype"))
@@ -124,7 +124,8 @@ std::optional<Target> read_target(const YamlMap& map, std::optional<double>& epo
     map.report("samples_per_epoch", "is missing", "a number, or `samples` in the job's input");
   if (target.epochs) target.samples = *target.epochs * epoch.value_or(0);
   map.no_other_keys();
-  if (given != 1) map.report("tokens", "one amount is due", "tokens, samples, epochs or steps");
+  if (given != 1)
+    map.report("tokens", "exactly one amount is required", "tokens, samples, epochs or steps");
   return target;
 }
 
@@ -137,7 +138,7 @@ Status read_calibration(const std::filesystem::path& path, ConditionsOf& conditi
   if (const std::optional<YamlMap> map = root.map("sustained"))
     step::read_conditions(*map, conditions.all);
   else if (!root.has("sustained"))
-    root.report("sustained", "is missing", "a file that `rehearse calibrate job` wrote");
+    root.report("sustained", "is missing", "a file written by `rehearse calibrate job`");
   root.map("measured");
   root.no_other_keys();
   if (Status ok = file->status(); !ok) return ok;
@@ -181,14 +182,14 @@ Result<MeasuredByDevice> read_measured_ops(const YamlMap& root, const std::files
   const compute::MeasuredOps::Learnt learnt = device->second.learn(recorded->workload);
   if (learnt.both > 0)
     notes.push_back(
-        fmt::format("op costs: {} of the recording were measured by themselves too; others take "
-                    "what the job makes of such a measurement",
+        fmt::format("op costs: {} of the recording were also measured alone; other ops use the "
+                    "ratio between the two",
                     counted(learnt.both, "operation")));
   for (const workload::OpKind kind : learnt.unlike)
-    notes.push_back(fmt::format(
-        "op costs: {} took more than three times, or less than a third, of what the recording has "
-        "of the same: left out",
-        workload::to_string(kind)));
+    notes.push_back(
+        fmt::format("op costs: {} differ from the same op of the recording by more than a factor "
+                    "of 3: left out",
+                    workload::to_string(kind)));
   return measured;
 }
 

@@ -131,7 +131,7 @@ Status feed(const input::Feed& by, const cluster::Cluster& cluster, step::Step& 
     if (!time) return forward(time);
     c.step = std::min(*time, step.time.value);
   }
-  step.counterfactuals.push_back({"samples there when they are due", alone});
+  step.counterfactuals.push_back({"no input stalls", alone});
   std::stable_sort(step.counterfactuals.begin(), step.counterfactuals.end(),
                    [](const auto& a, const auto& b) { return a.step < b.step; });
   return {};
@@ -142,7 +142,7 @@ std::string feed_note(const input::Pipeline& pipeline, const cluster::Cluster& c
   const Taken taken = taken_by(step.layout, cluster, pipeline);
   const Seconds alone = step.time.value - step.breakdown.input;
   std::string text = fmt::format(
-      "input: a node takes {:g} samples a microbatch, {:g} of {}; without waiting {} samples/s",
+      "input: a node needs {:g} samples per microbatch, {:g} of {}; {} samples/s without stalls",
       taken.samples, taken.per_batch, pipeline.stages.back().name,
       significant(taken.samples * step.layout.microbatches / alone.s(), 4));
   input::Pipeline loading = pipeline;
@@ -152,8 +152,8 @@ std::string feed_note(const input::Pipeline& pipeline, const cluster::Cluster& c
         fmt::format("; bounded by {}: {}", to_string(loading, limits.front()),
                     significant(limits.front().units_per_s * input::counts_of(loading).samples, 4));
   if (const Result<Seconds> first = input::time_to_first(loading, taken.per_batch))
-    text += "; the first are there after " + to_string(*first);
-  if (!pipeline.host) text += "; how many cores a node has is not said: none are scarce";
+    text += "; the first are ready after " + to_string(*first);
+  if (!pipeline.host) text += "; the number of cores per node is not given and not limited";
   return text;
 }
 

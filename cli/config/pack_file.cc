@@ -150,7 +150,7 @@ PackJob read_job(const YamlMap& map, const sharing::Site& site, const Device& de
     map.report("exposed", "is longer than the step", to_string(*step));
   if (all) {
     if (!job.exposed || *all < *job.exposed || (step && *all > *step * (1 + 1e-9)))
-      map.report("communication", "is not all of a step's", "from exposed to step");
+      map.report("communication", "differs from the step", "from exposed to step");
     else
       job.hidden = *all - *job.exposed;
   }

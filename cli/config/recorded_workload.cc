@@ -121,16 +121,15 @@ Result<workload::Workload> place_recording(RecordedWorkload recorded,
   if (!recorded.shapes) {
     // Its samples are those of the job; nothing in it depends on them.
     workload.samples = training.microbatch;
-    notes.push_back(fmt::format(
-        "{}: its parameters and activations are not known: sums of gradients, sends between stages "
-        "and memory are left out",
-        file));
+    notes.push_back(
+        fmt::format("{}: parameters and activations are unknown, so gradient reduction, sends "
+                    "between stages and memory are left out",
+                    file));
   }
   if (recorded.device.empty())
     notes.push_back(
-        fmt::format("{}: its device is not in the catalog; times are taken as those of "
-                    "{}",
-                    file, devices.front()));
+        fmt::format("{}: the device is not in the catalog; times are used unchanged for {}", file,
+                    devices.front()));
   const std::string& on = recorded.device.empty() ? devices.front() : recorded.device;
   for (const std::string& device : devices) {
     if (device == on) continue;

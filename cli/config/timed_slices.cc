@@ -24,7 +24,7 @@ Result<double> positive(const CsvTable& table, std::size_t row, std::string_view
   const Result<std::optional<double>> value = table.number(row, column);
   if (!value) return forward(value);
   if (!*value || !(**value > 0))
-    return fail(table.problem(row, column, "is no measurement", "a number above zero"));
+    return fail(table.problem(row, column, "is not a measurement", "a number above zero"));
   return **value;
 }
 
@@ -112,13 +112,13 @@ Result<MigAnswer> predict_slices(const MigQuestion& question) {
     if (profile != device->whole) answer.timed_on += " and " + device->profile(profile).name;
   if (!law->identified)
     answer.warnings.push_back(
-        {fmt::format("the longest step on {} is less than twice the shortest, so that the GPU's "
-                     "part is next to unknown",
+        {fmt::format("the longest step on {} is less than twice the shortest, so the GPU's share "
+                     "is nearly unknown",
                      answer.timed_on),
          fmt::format("time one step at the largest batch on {} and add it to the table",
                      device->profile(0).name)});
   if (!(*gpu)->architecture.starts_with("ampere"))
-    answer.warnings.push_back({"the constants are those of A100 and not tested on this GPU",
+    answer.warnings.push_back({"the constants are from A100 and untested on this GPU",
                                "time steps on slices of this GPU and add them to the table"});
   std::vector<double> batches;
   for (const SweepPoint& p : steps->by_profile.at(device->whole)) batches.push_back(p.size);

@@ -21,13 +21,14 @@ struct DriverError {
 };
 constexpr DriverError kDriverErrors[] = {
     {2, "out of memory", "free memory of the host or the GPU"},
-    {3, "the driver shuts down", "try again"},
+    {3, "the driver is shutting down", "try again"},
     {34, "this libcuda.so.1 is the toolkit's stub, not a driver",
-     "take the toolkit's folder of stubs out of LD_LIBRARY_PATH"},
+     "remove the toolkit's folder of stubs from LD_LIBRARY_PATH"},
     {35, "the driver is older than this program needs", "update the driver"},
     {46, "the GPU is busy or in exclusive use", "end the process that nvidia-smi shows on it"},
     {100, "no device", ""},
-    {101, "a device that is not there was asked for", "set CUDA_VISIBLE_DEVICES to one that is"},
+    {101, "a device that does not exist was requested",
+     "set CUDA_VISIBLE_DEVICES to an existing device"},
     {304, "a call of the operating system failed", "run nvidia-smi for the cause"},
     {802, "the system is not ready: the fabric manager has not started",
      "start nvidia-fabricmanager"},
@@ -44,8 +45,7 @@ bool has_device_node() { return std::filesystem::exists("/dev/nvidiactl"); }
 
 std::string no_device_remedy() {
   if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES"))
-    return fmt::format("CUDA_VISIBLE_DEVICES is '{}': unset it, or name a GPU that is there",
-                       visible);
+    return fmt::format("CUDA_VISIBLE_DEVICES is '{}': unset it, or name an existing GPU", visible);
   if (!has_device_node())
     return "there is no /dev/nvidiactl: load the kernel module, or start the container with the "
            "GPU (docker run --gpus all)";
@@ -58,12 +58,12 @@ Check check_driver() {
   const Library cuda({"libcuda.so.1"});
   const auto init = cuda.find<int(unsigned)>("cuInit");
   const auto version = cuda.find<int(int*)>("cuDriverGetVersion");
-  if (!cuda) return {"driver", false, "libcuda.so.1 is not there", kInstallDriver};
+  if (!cuda) return {"driver", false, "libcuda.so.1 is missing", kInstallDriver};
   if (!init || !version)
     return {"driver", false, "libcuda.so.1 is another library", kInstallDriver};
   int number = 0;
   if (version(&number) != kSuccess || number == 0)
-    return {"driver", false, "libcuda.so.1 is there, but no driver answers",
+    return {"driver", false, "libcuda.so.1 exists, but no driver responds",
             "load the kernel module: run nvidia-smi for the cause"};
   const int code = init(0);
   if (code == kSuccess)
@@ -73,7 +73,7 @@ Check check_driver() {
   const bool is_known = known != std::end(kDriverErrors);
   return {"driver", false,
           fmt::format("CUDA {} does not start: {} (error {})", cuda_version(number),
-                      is_known ? known->says : "it does not say why", code),
+                      is_known ? known->says : "no reason given", code),
           is_known && *known->remedy ? known->remedy : no_device_remedy()};
 }
 
@@ -88,7 +88,7 @@ std::vector<Check> check_devices() {
   std::vector<Check> checks;
   unsigned devices = 0;
   if (!init || !shutdown || !count || !at || !name) {
-    checks.push_back({"NVML", false, "libnvidia-ml.so.1 is not there",
+    checks.push_back({"NVML", false, "libnvidia-ml.so.1 is missing",
                       "it comes with the driver; without it power is not recorded"});
   } else if (const int code = init(); code != kSuccess) {
     checks.push_back({"NVML", false, fmt::format("does not start (error {})", code),
@@ -120,7 +120,7 @@ std::vector<Check> check_devices() {
   }
   if (names.empty())
     checks.push_back({"devices", false, "no NVIDIA GPU",
-                      "none needed: recordings of other machines replay anywhere"});
+                      "not needed: recordings of other machines can be replayed anywhere"});
   else
     checks.push_back({"devices", true, names, ""});
   if (partitioned.empty())
@@ -137,7 +137,7 @@ Check check_cupti() {
     return {"CUPTI", false,
             named && *named ? fmt::format("{} names {}, which does not load or lacks functions",
                                           capture::kCuptiVariable, named)
-                            : std::string("libcupti.so is not there"),
+                            : std::string("libcupti.so is missing"),
             fmt::format("install the CUDA toolkit, or name the libcupti of your framework in {}",
                         capture::kCuptiVariable)};
   const auto toolkit = static_cast<int>(capture::toolkit_version(cupti.version));
@@ -159,19 +159,22 @@ Check check_nccl() {
   const auto version = nccl.find<int(int*)>("ncclGetVersion");
   int number = 0;
   if (!version || version(&number) != kSuccess)
-    return {"NCCL", false, "libnccl.so.2 is not there",
-            "none needed: frameworks bring their own, whose collectives are recorded"};
+    return {"NCCL", false, "libnccl.so.2 is missing",
+            "not needed: frameworks bring their own NCCL, whose collectives are recorded"};
   // 2.8.4 is 2804; since 2.9, 20904.
   const bool old = number < 10000;
   const int major = number / (old ? 1000 : 10000), minor = number / 100 % (old ? 10 : 100);
   const int interface = major > 2 || minor >= 29 ? 6 : minor >= 26 ? minor - 23 : 0;
   const std::string name = fmt::format("{}.{}.{}", major, minor, number % 100);
   if (interface == 0)
-    return {"NCCL", true,
-            fmt::format("{}: collectives by their ranges, without algorithm and channels", name),
-            "NCCL 2.26 or newer tells more"};
+    return {
+        "NCCL", true,
+        fmt::format("{}: records collectives by their NVTX ranges, without algorithm and channels",
+                    name),
+        "NCCL 2.26 or newer records more"};
   return {"NCCL", true,
-          fmt::format("{}: collectives by version {} of its profiler interface", name, interface),
+          fmt::format("{}: records collectives by version {} of its profiler interface", name,
+                      interface),
           ""};
 }
 
@@ -179,9 +182,9 @@ Check check_permissions() {
   const std::string parameters = read_file("/proc/driver/nvidia/params").value_or("");
   const bool counters_closed = parameters.find("RmProfilingAdminOnly: 1") != std::string::npos;
   return {"permissions", true,
-          counters_closed
-              ? "GPU counters are for administrators (RmProfilingAdminOnly), and not needed"
-              : "recording needs no rights beyond those of the program",
+          counters_closed ? "GPU counters are restricted to administrators (RmProfilingAdminOnly); "
+                            "they are not needed"
+                          : "recording needs no additional privileges",
           ""};
 }
 

@@ -71,17 +71,16 @@ Check check_python() {
       "print(sys.version.split()[0], int(sys.version_info >= (3, 8)))\n"
       "print(m.version(\"torch\") if u.find_spec(\"torch\") else \"\")'";
   if (in_path("python3").empty())
-    return {"PyTorch hook", false, "python3 is not in PATH",
-            "needed for profile --torch-ops alone"};
+    return {"PyTorch hook", false, "python3 is not in PATH", "needed only for profile --torch-ops"};
   const std::string answer = output_of(kAsk);
   const auto lines = split(answer, '\n');
   const auto words = split(lines.front(), ' ');
   if (words.size() < 2 || words[1] != "1")
     return {"PyTorch hook", false, "python3 is older than 3.8 or lacks ctypes",
-            "a full Python, for profile --torch-ops alone"};
+            "a full Python, needed only for profile --torch-ops"};
   if (lines.size() < 2 || trim(lines[1]).empty())
     return {"PyTorch hook", false, fmt::format("Python {} has no PyTorch", words[0]),
-            "none needed: it is for profile --torch-ops alone"};
+            "not needed: used only by profile --torch-ops"};
   return {"PyTorch hook", true, fmt::format("Python {}, PyTorch {}", words[0], trim(lines[1])), ""};
 }
 
@@ -94,16 +93,16 @@ Check check_disk() {
       Bytes::b(static_cast<double>(room.f_bavail) * static_cast<double>(room.f_frsize));
   std::string detail = fmt::format("{} free in this folder", to_string(free));
   if (::access(".", W_OK) != 0)
-    return {"disk", false, "this folder cannot be written", "give profile -o another folder"};
+    return {"disk", false, "this folder cannot be written", "use another folder with profile -o"};
   if (free < kEnough)
     return {"disk", false, std::move(detail),
-            "give profile -o a folder with room: a million kernels take about 100 MB"};
+            "use a folder with more space with profile -o: a million kernels take about 100 MB"};
   return {"disk", true, std::move(detail), ""};
 }
 
 Check check_simgrid() {
   const Status ok = engine::check_simgrid();
-  if (ok) return {"SimGrid", true, "carries messages as the closed form says", ""};
+  if (ok) return {"SimGrid", true, "transfers a message in the expected time", ""};
   const Diagnostic& why = ok.error().diagnostics.front();
   return {"SimGrid", false, why.file.empty() ? why.problem : why.file + " " + why.problem,
           why.expected.empty() ? "apt install libsimgrid-dev, then build again" : why.expected};

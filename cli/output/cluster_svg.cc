@@ -135,8 +135,9 @@ class Drawing {
       for (std::size_t i = 0; i < shown; ++i) {
         const NodeId node = group.nodes[i];
         const bool last = i + 1 == shown && shown < group.nodes.size();
-        const Place end = place_node(node, rows[node.index()], x,
-                                     last ? fmt::format(" … {} alike", group.nodes.size()) : "");
+        const Place end =
+            place_node(node, rows[node.index()], x,
+                       last ? fmt::format(" … {} identical", group.nodes.size()) : "");
         x = end.x + kMargin;
         bottom = std::max(bottom, end.y);
       }
@@ -231,7 +232,7 @@ class Drawing {
       y += 18;
     }
     if (drawn < c_.links().size())
-      text(cells_, kMargin, y, fmt::format("{} of {} links are drawn", drawn, c_.links().size()));
+      text(cells_, kMargin, y, fmt::format("{} of {} links are shown", drawn, c_.links().size()));
     height_ = y + 6;
   }
 

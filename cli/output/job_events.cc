@@ -22,7 +22,7 @@ void show_job(const program::Program& job, const job::LoweredJob& lowered,
     sink.process(process, !lowered.folded ? fmt::format("rank {}", r)
                           : lowered.ranks.size() == 1
                               ? fmt::format("all {} ranks", alike)
-                              : fmt::format("rank {}, one of {} alike", r, alike));
+                              : fmt::format("rank {}, one of {} equivalent ranks", r, alike));
     for (std::size_t t = 0; t < std::size(kThreads); ++t) sink.thread(process, t + 1, kThreads[t]);
     for (std::size_t g = 0; g < job.groups_of[r].size(); ++g)
       sink.thread(process, kFirstGroup + g, "group " + job.groups[job.groups_of[r][g]].name);

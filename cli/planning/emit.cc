@@ -63,9 +63,9 @@ tl::unexpected<Error> no_key_for(Framework framework, std::string_view what,
 
 Status check_keys(Framework framework, const Launch& launch) {
   const step::Spec& spec = launch.spec;
-  if (!spec.plan.stages.empty()) return no_key_for(framework, "stages with degrees of their own");
+  if (!spec.plan.stages.empty()) return no_key_for(framework, "stages with different degrees");
   if (std::floor(spec.training.microbatch) != spec.training.microbatch)
-    return no_key_for(framework, "a microbatch that is no whole number of samples");
+    return no_key_for(framework, "a microbatch that is not a whole number of samples");
   strategies::Candidate candidate{spec.training, spec.plan}, usual;
   // What is given as it would be anyway needs no key.
   std::optional<workload::Dtype>& gradients = candidate.training.gradients;
@@ -76,7 +76,7 @@ Status check_keys(Framework framework, const Launch& launch) {
     if (!field.launch[static_cast<std::size_t>(framework)].empty() || !is_unusual(field, candidate))
       continue;
     const strategies::FieldValue value = field.at.get(candidate), nearest = field.at.get(usual);
-    return fail(fmt::format("the launch file for {} cannot say {} {}", name_of(framework),
+    return fail(fmt::format("the launch file for {} cannot express {} {}", name_of(framework),
                             field.name, value ? value_words(field, *value) : "without bound"),
                 {},
                 nearest ? fmt::format("nearest: {} {}", field.name, value_words(field, *nearest))

@@ -91,7 +91,7 @@ Result<Emitted> emit_deepspeed(const Launch& launch) {
                   launch.cluster.nodes().size(), launch.cluster.nodes().front().devices.size()));
   if (spec.training.recompute != strategies::Recompute::kNone)
     emitted.notes.push_back(
-        fmt::format("{} recomputation is asked for in the model's code, not in this file",
+        fmt::format("{} recomputation is enabled in the model's code, not in this file",
                     strategies::kRecomputeNames[static_cast<int>(spec.training.recompute)]));
   return emitted;
 }

@@ -215,9 +215,8 @@ Result<Emitted> emit_megatron(const Launch& launch) {
   if (Status ok = check(spec); !ok) return forward(ok);
   if (!launch.model || !launch.model->causal || launch.model->image ||
       launch.model->decoder_layers > 0 || launch.model->latent)
-    return fail(
-        "pretrain_gpt.py trains decoders of text, and this workload is not described as one",
-        "workload: {model: gpt, …} or a llama");
+    return fail("pretrain_gpt.py trains text decoders, and this workload is not described as one",
+                "workload: {model: gpt, …} or a llama");
   if (Status ok = check_arguments(spec, *launch.model); !ok) return forward(ok);
   Flags parallel, training, model;
   add_parallelism(parallel, spec);
@@ -232,7 +231,7 @@ Result<Emitted> emit_megatron(const Launch& launch) {
   if (!launch.model->gated && (launch.model->activation == workload::Activation::kRelu ||
                                launch.model->activation == workload::Activation::kSilu))
     emitted.notes.push_back(
-        "Megatron-LM has no key for this activation: the launch file takes its GELU");
+        "Megatron-LM has no option for this activation: the launch file uses GELU");
   emitted.text = fmt::format(
       "#!/bin/bash\n"
       "# {7}\n"

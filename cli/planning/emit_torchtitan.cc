@@ -46,7 +46,7 @@ Status check(const step::Spec& spec) {
   const Plan& plan = spec.plan;
   if (plan.zero != 3 && plan.data * plan.context > 1)
     return no_key_for(kName, fmt::format("zero {} with data {}", plan.zero, plan.data),
-                      "nearest: zero 3, which it does by FSDP");
+                      "nearest: zero 3, implemented by FSDP");
   if (plan.pipeline > 1 &&
       (plan.schedule == Schedule::kZeroBubble || plan.schedule == Schedule::kShifted))
     return no_key_for(
@@ -116,7 +116,7 @@ Result<Emitted> emit_torchtitan(const Launch& launch) {
   const Flavor* flavor = flavor_of(launch.model);
   if (flavor == nullptr)
     emitted.notes.push_back(
-        "torchtitan names models and sizes in its code: the file says neither name nor flavor");
+        "torchtitan defines models and sizes in its code: set name and flavor in the file");
   else
     text +=
         fmt::format("\n[model]\nname = \"{}\"\nflavor = \"{}\"\n", flavor->model, flavor->flavor);
@@ -129,7 +129,8 @@ Result<Emitted> emit_torchtitan(const Launch& launch) {
   const bool single = training.dtype == Dtype::kFp32 || training.dtype == Dtype::kTf32;
   add(text, "dtype", single ? "\"float32\"" : "\"bfloat16\"");
   if (training.dtype == Dtype::kFp8)
-    emitted.notes.push_back("8-bit products are a converter: [model] converters = [\"float8\"]");
+    emitted.notes.push_back(
+        "fp8 matrix products need a converter: [model] converters = [\"float8\"]");
   text += "\n[parallelism]\ndata_parallel_replicate_degree = 1\n";
   add(text, "data", plan.data);
   add(text, "tensor", plan.tensor);

@@ -94,7 +94,7 @@ class Finder {
     std::string why;
     for (const std::string& note : bill_.notes())
       if (why.empty() && note.starts_with("no ")) why = note;
-    return fail(fmt::format("{} of a step is not known here{}{}",
+    return fail(fmt::format("the {} of a step is unknown here{}{}",
                             strategies::kFigureNames[static_cast<std::size_t>(figure)],
                             why.empty() ? "" : ": ", why),
                 figure == Figure::kEnergy ? "a device with a power limit in the catalog"
@@ -347,8 +347,8 @@ class Finder {
           of(request_.at_most, figure) < of(strategies::kNoLimits, figure))
         nearest += fmt::format(", {} {}", strategies::kFigureNames[f],
                                figure_words(figure, of(first.figures, figure)));
-    return fail("no plan keeps the limits once it is run, though some do by closed forms",
-                "limits that are a little wider", nearest);
+    return fail("some plans meet the limits by closed forms, but none meets them when simulated",
+                "slightly wider limits", nearest);
   }
 
   /// The objective; of fed plans those that would be faster if samples were there come first where

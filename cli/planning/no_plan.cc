@@ -48,7 +48,7 @@ class Reason {
       const Candidate one = c ? *c : failed_.space.at(0);
       costs_.of(one.training, one.plan, Bytes::b(most()));
       const std::vector<Diagnostic>& why = costs_.why().diagnostics;
-      return fail("no plan of this job can be laid out and timed on the cluster" +
+      return fail("no plan of this job can be timed on the cluster" +
                   (why.empty() ? std::string() : ": " + why.front().problem));
     }
     const double may = most() * needs->device.usable.b() / costs_.usable().b();
@@ -126,13 +126,13 @@ class Reason {
       const Result<Found> found = again_(*free, Figure::kStepTime, fits_);
       if (found && !found->best.empty()) {
         const strategies::Judged& best = found->best.front();
-        return fmt::format("would fit, were nothing kept as given: {} ({})",
+        return fmt::format("would fit without the keys given in the plan: {} ({})",
                            words(free->at(best.index)),
                            figure_words(Figure::kMemory, of(best.figures, Figure::kMemory)));
       }
     }
     return fmt::format(
-        "would fit: some {} such devices, or as many with {} each",
+        "would fit: about {} such devices, or as many with {} each",
         static_cast<std::uint64_t>(std::ceil(needs.peak.value.b() / may * failed_.ranks)),
         to_string(needs.peak.value));
   }

@@ -21,8 +21,8 @@ Confirmed affordable(const std::vector<FoundPlan>& plans, const cluster::Cluster
     sum += size->on_simgrid();
     if (sum > kRefereeTime) {
       confirmed.left_out = fmt::format(
-          "{} messages among {} ranks would make it some {} of computing, and {} are what "
-          "confirming may take; --fidelity simgrid runs all the same",
+          "{} messages among {} ranks would take about {} of processor time, more than the limit "
+          "of {} for confirming; --fidelity simgrid runs it anyway",
           grouped(static_cast<std::uint64_t>(size->messages)), grouped(size->ranks),
           to_string(sum, 2), to_string(kRefereeTime, 2));
       break;

@@ -78,7 +78,7 @@ Result<std::string> key_of(const cost::Offer& offer) {
   if (offer.count > 1 && !shape->nic)
     return fail(
         fmt::format("the network between instances of {} is not known", offer.instance->name),
-        "one of them, or a catalog that knows it");
+        "one instance, or an instance type whose network the catalog has");
   return fmt::format("{} {} {} {} {} {} × {}", shape->device, shape->devices,
                      shape->joined ? static_cast<int>(*shape->joined) : -1, shape->nics,
                      shape->nic ? shape->nic->name : "",
@@ -100,11 +100,11 @@ Result<JobOnOffers> JobOnOffers::load(const std::filesystem::path& path,
   if (!job) return forward(job);
   if (target) job->target = target;
   if (!job->target)
-    return fail("how long to train is not given",
+    return fail("the amount of training is not given",
                 "target: {tokens: 300e9} in " + path.string() + ", or --target '300e9 tokens'");
   if (job->target->epochs && !job->target->samples) {
     if (!job->epoch)
-      return fail("--target: how many samples an epoch has is not given",
+      return fail("--target: the number of samples per epoch is not given",
                   "target: {samples_per_epoch: 1281167} in " + path.string() +
                       ", or `samples` in the file that its `input` names");
     job->target->samples = *job->target->epochs * *job->epoch;

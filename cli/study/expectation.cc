@@ -71,11 +71,11 @@ Curve read_curve(const YamlMap& map, const SweptPoints& swept) {
                        [&](const Setting& point) { return is_selected(selection, point); });
   };
   if (map.has("at") && !any(curve.at) && all_swept(curve.at, swept))
-    map.report("at", "no point of the sweep is there");
+    map.report("at", "no point of the sweep matches");
   const auto over = map.optional<std::string>("over");
   const auto published = map.map("published");
   if (map.has("over") != map.has("published")) {
-    map.report(map.has("over") ? "over" : "published", "goes with the other of the two",
+    map.report(map.has("over") ? "over" : "published", "needs the other of the two",
                "over: PARAMETER and published: {VALUE: NUMBER, …}");
     return curve;
   }
@@ -91,7 +91,7 @@ Curve read_curve(const YamlMap& map, const SweptPoints& swept) {
     else
       curve.published.emplace_back(value, *number);
   }
-  if (published->keys().empty()) map.report("published", "holds nothing", "{VALUE: NUMBER, …}");
+  if (published->keys().empty()) map.report("published", "is empty", "{VALUE: NUMBER, …}");
   return curve;
 }
 
@@ -105,8 +105,8 @@ void read_tolerance(const YamlMap& map, Expectation& e) {
   const auto read = [](const YamlMap& from, std::string_view key) {
     const auto tolerance = from.optional<double>(key);
     if (tolerance && !(*tolerance >= 0 && *tolerance < 1))
-      from.report(key, fmt::format("{:g} is no relative tolerance", *tolerance),
-                  "from 0 to 1; absent: nothing is claimed");
+      from.report(key, fmt::format("{:g} is not a relative tolerance", *tolerance),
+                  "from 0 to 1; omit it if nothing is claimed");
     return tolerance;
   };
   if (!map.is_map("tolerance")) {
@@ -124,20 +124,20 @@ void read_tolerance(const YamlMap& map, Expectation& e) {
 void read_value_or_range(const YamlMap& map, Expectation& e) {
   const bool ranged = map.has("range");
   if (int{ranged} + int{map.has("value")} + int{map.has("published")} != 1) {
-    map.report(ranged ? "value" : "range", "one of three is due",
+    map.report(ranged ? "value" : "range", "exactly one of the three is required",
                "value: …, range: [from, to] or published: {…}");
   }
   if (const auto value = map.optional<double>("value")) e.low = e.high = *value;
   if (!ranged) return;
   const std::vector<double> ends = map.list<double>("range");
   if (ends.size() != 2 || !(ends[0] < ends[1]))
-    map.report("range", "is no range", "[from, to]");
+    map.report("range", "is not a range", "[from, to]");
   else
     e.low = ends[0], e.high = ends[1];
   if (const auto index = map.choice("sweep", kComparisonNames))
     e.comparison = static_cast<Comparison>(*index);
   else if (!map.has("sweep"))
-    map.report("sweep", "is missing", "what holds for it: within, covers or spans");
+    map.report("sweep", "is missing", "the criterion: within, covers or spans");
 }
 
 std::string text_of(const Setting& point) {
@@ -163,10 +163,10 @@ void refuse_fitted(const YamlMap& map, const Expectation& e, const SweptPoints& 
         if (is_selected(fit.curve.points_of(value), point) && is_meant(point)) {
           const std::vector<std::string_view> names(fit.constants.begin(), fit.constants.end());
           map.report(e.is_curve() ? "published" : "measure",
-                     fmt::format("is compared with {}, which {} {} fitted on", text_of(point),
+                     fmt::format("is compared with {}, on which {} {} fitted", text_of(point),
                                  join(names, ", "), names.size() == 1 ? "was" : "were"),
-                     "points that nothing was fitted on",
-                     e.is_curve() ? "leave it under 'fitted' alone" : "leave it out by 'at'");
+                     "points on which nothing was fitted",
+                     e.is_curve() ? "list it under 'fitted' only" : "exclude it by 'at'");
           return;
         }
   }
@@ -195,11 +195,12 @@ Fit read_fit(const YamlMap& map, const SweptPoints& swept) {
           .measure = read_measure(map, swept),
           .curve = read_curve(map, swept),
           .source = map.optional<std::string>("source").value_or("")};
-  if (fit.constants.empty()) map.report("constants", "is missing", "a list of what was fitted");
+  if (fit.constants.empty()) map.report("constants", "is missing", "a list of fitted constants");
   if (fit.source.empty() && !map.has("published") && !map.has("over"))
-    map.report("published", "is missing", "what it was fitted on, or source: of other rows");
+    map.report("published", "is missing",
+               "the points on which it was fitted, or source: of other rows");
   if (map.has("at") && !map.has("over"))
-    map.report("at", "names points without what was published there", "over: and published:");
+    map.report("at", "names points without published values", "over: and published:");
   map.no_other_keys();
   return fit;
 }

@@ -16,7 +16,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 Result<Term> sum(const Term& a, const Term& b, double sign) {
   if (a.unit != b.unit)
-    return fail(fmt::format("'{}' and '{}' do not add up", a.unit, b.unit), "terms of one unit");
+    return fail(fmt::format("'{}' and '{}' cannot be added", a.unit, b.unit), "terms of one unit");
   const double near = sign > 0 ? b.estimate.low : b.estimate.high;
   const double far = sign > 0 ? b.estimate.high : b.estimate.low;
   return Term{
@@ -51,7 +51,8 @@ Result<Term> quotient(const Term& a, const Term& b) {
 /// The lesser of the two, or the greater: as far as the intervals allow.
 Result<Term> outermost(const Term& a, const Term& b, bool least) {
   if (a.unit != b.unit)
-    return fail(fmt::format("'{}' and '{}' do not compare", a.unit, b.unit), "terms of one unit");
+    return fail(fmt::format("'{}' and '{}' cannot be compared", a.unit, b.unit),
+                "terms of one unit");
   const auto of = [least](double x, double y) { return least ? std::min(x, y) : std::max(x, y); };
   return Term{{of(a.estimate.value, b.estimate.value), of(a.estimate.low, b.estimate.low),
                of(a.estimate.high, b.estimate.high),
@@ -98,7 +99,7 @@ class Parser {
   Result<Term> primary() {
     const char c = next();
     if (c == '(') {
-      if (++depth_ > kMostDepth) return fail("parentheses within too many parentheses");
+      if (++depth_ > kMostDepth) return fail("parentheses are nested too deeply");
       take();
       Result<Term> inner = terms();
       if (inner && next() != ')') return unexpected("')'");
@@ -113,7 +114,7 @@ class Parser {
 
   /// What stands in the parentheses of min and max.
   Result<Term> outermost_of(bool least) {
-    if (++depth_ > kMostDepth) return fail("parentheses within too many parentheses");
+    if (++depth_ > kMostDepth) return fail("parentheses are nested too deeply");
     take();
     Result<Term> found = terms();
     while (found && next() == ',') {
@@ -169,7 +170,7 @@ class Parser {
 
   tl::unexpected<Error> unexpected(std::string expected) {
     const std::string_view rest = text_.substr(std::min(at_, text_.size()));
-    return fail(rest.empty() ? fmt::format("'{}' ends too early", text_)
+    return fail(rest.empty() ? fmt::format("'{}' is incomplete", text_)
                              : fmt::format("unexpected '{}' in '{}'", rest, text_),
                 std::move(expected));
   }

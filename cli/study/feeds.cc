@@ -100,7 +100,7 @@ Result<double> cache_value(std::string_view name, const store::CacheRun& run,
   if (first >= traffic.batches.size()) return fail("the stream has no batch");
   if (name == "readahead") return mean_readahead(controlled, first);
   if (name == "read_time") {
-    if (!run.drive) return fail("it reads from no drive", "drive: {latency: …, rate: …}");
+    if (!run.drive) return fail("it has no drive", "drive: {latency: …, rate: …}");
     return store::read_time(traffic, *run.drive, first).s();
   }
   if (!run.prefetch) return fail("its batches take no time", "prefetch: {ahead: …, step: …, …}");

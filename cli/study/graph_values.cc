@@ -44,7 +44,7 @@ std::optional<store::GraphNetwork> read_network(const YamlMap& map) {
 Status set_lengths(program::Program& job, const cluster::Cluster& cluster) {
   if (cluster.devices().size() < job.ranks())
     return fail(fmt::format("{} workers on {} devices", job.ranks(), cluster.devices().size()),
-                "a device for each");
+                "at least one device each");
   const std::string& model = cluster.devices().front().model;
   for (const cluster::Device& device : cluster.devices())
     if (device.model != model)

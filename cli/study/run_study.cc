@@ -76,8 +76,8 @@ Result<Estimate<double>> stall_quantity(const JobFile& file, const step::Step& s
           node_sharing(file.spec, file.cluster, file.place.rented, step, fidelity);
       if (!sharing) return forward(sharing);
       if (!*sharing)
-        return fail("what joins nodes of one device each is not known",
-                    "inter_node, or an instance whose network the catalog knows");
+        return fail("the network between nodes of one device each is unknown",
+                    "inter_node, or an instance whose network the catalog has");
       return **sharing;
     }
     const Result<cost::Stalls> stalls = stalls_of(file.spec, file.cluster, step, fidelity);
@@ -135,8 +135,8 @@ Result<Estimate<double>> crossover_of(const Study& study, const Setting& paramet
   for (const std::size_t job : jobs) {
     const step::Step& step = steps[job];
     if (step.layout.ranks() != steps[jobs.front()].layout.ranks())
-      return fail(fmt::format("'{}' and '{}' have not as many ranks", study.jobs[jobs.front()].name,
-                              study.jobs[job].name),
+      return fail(fmt::format("'{}' and '{}' have different numbers of ranks",
+                              study.jobs[jobs.front()].name, study.jobs[job].name),
                   "jobs that take turns on the same devices");
     const memory::StageMemory& fullest = memory::fullest(step.memory);
     const Bytes here = fullest.device.usable;
@@ -236,7 +236,7 @@ StudyPoint unpacked(const std::string& bytes, const Study& study, Setting parame
     const Estimate<double> value = estimate();
     point.measured.push_back({value, from.text()});
   }
-  REHEARSE_CHECK(from.whole(), "{} bytes are no point of {}", bytes.size(), study.name);
+  REHEARSE_CHECK(from.whole(), "{} bytes is not a point of {}", bytes.size(), study.name);
   return point;
 }
 

@@ -74,7 +74,7 @@ std::vector<std::vector<Setting>> read_sweep(const YamlMap& sweep) {
   for (const std::vector<Setting>& axis : axes) points *= static_cast<double>(axis.size());
   if (points > kMostPoints) {
     sweep.report("", fmt::format("{:.3g} points", points), fmt::format("{:g} at most", kMostPoints),
-                 "mappings, each of which sets several parameters");
+                 "a list of mappings that set several parameters");
     return {};
   }
   return axes;
@@ -126,7 +126,8 @@ Result<std::string> parameter(std::string_view name, const Setting& parameters) 
     if (key == name) return value;
     known.push_back(key);
   }
-  if (known.empty()) return fail(fmt::format("no parameter '{}'", name), "one of the sweep");
+  if (known.empty())
+    return fail(fmt::format("no parameter '{}'", name), "a parameter of the sweep");
   return fail(fmt::format("unknown parameter '{}'", name), suggest(name, known));
 }
 
@@ -159,7 +160,7 @@ Result<Term> parameter_value(std::string_view name, const Setting& parameters) {
   double value = 0;
   const auto [rest, error] = std::from_chars(text->data(), text->data() + text->size(), value);
   if (error != std::errc{} || rest != text->data() + text->size())
-    return fail(fmt::format("parameter '{}' is '{}'", name, *text), "a number, to count with");
+    return fail(fmt::format("parameter '{}' is '{}'", name, *text), "a number");
   return exact_term(value);
 }
 
@@ -296,7 +297,7 @@ Result<Study> read_study(const std::filesystem::path& path, std::string text) {
       if (const auto job = jobs->map(name))
         study.jobs.push_back({name, base ? job->over(*base) : *job});
     jobs->no_other_keys();
-    if (study.jobs.empty()) root.report("jobs", "holds no job", "jobs: {NAME: {…}}");
+    if (study.jobs.empty()) root.report("jobs", "contains no job", "jobs: {NAME: {…}}");
   }
   const std::vector<Setting> points = points_of(study);
   const Setting first = points.empty() ? Setting{} : points.front();

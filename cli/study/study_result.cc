@@ -140,7 +140,7 @@ std::string measure_text(const Expectation& e) {
 
 std::string source_kind_text(const Study& study, const Expectation& e) {
   const auto kind = e.source_kind ? e.source_kind : study.source_kind;
-  return kind ? std::string(kSourceKindNames[static_cast<int>(*kind)]) : "not said";
+  return kind ? std::string(kSourceKindNames[static_cast<int>(*kind)]) : "not stated";
 }
 
 /// Of a curve, of its errors; else of all points, whatever an expectation is about.

@@ -53,7 +53,7 @@ std::string tolerance_text(const Expectation& e) {
 
 std::string got_text(const Expectation& e, const Compared& compared) {
   if (!e.is_curve()) return span_text(compared.least, compared.most);
-  return fmt::format("{} off in the mean, {} at worst", percent(compared.errors.mean),
+  return fmt::format("mean error {}, worst {}", percent(compared.errors.mean),
                      signed_percent(compared.errors.worst));
 }
 

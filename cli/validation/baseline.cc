@@ -54,13 +54,13 @@ Result<std::vector<SuiteSummary>> read_baseline(const std::filesystem::path& pat
   const auto refused = [&](std::string problem) {
     return fail(Diagnostic{.file = path.string(),
                            .problem = std::move(problem),
-                           .expected = "what 'rehearse validate --format json' wrote"});
+                           .expected = "the output of 'rehearse validate --format json'"});
   };
   const nlohmann::json json = nlohmann::json::parse(*text, nullptr, false);
-  if (json.is_discarded()) return refused("is no JSON");
+  if (json.is_discarded()) return refused("is not JSON");
   if (!json.is_object() || json.value("command", nlohmann::json()) != "validate" ||
       !json.contains("suites") || !json["suites"].is_array())
-    return refused("is no result of validate");
+    return refused("is not a result of validate");
   std::vector<SuiteSummary> suites;
   for (const nlohmann::json& suite : json["suites"]) {
     SuiteSummary s;

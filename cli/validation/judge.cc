@@ -115,7 +115,7 @@ class Judge {
       for (const MeasurementKind* kind : kinds())
         known += fmt::format("{}{}: {}", known.empty() ? "" : "; ", kind->name,
                              join(kind->required, ", "));
-      judgement_.skip("file", "its columns are of no kind of measurements; " + known,
+      judgement_.skip("file", "its columns match no schema of measurements; " + known,
                       path.string());
     }
     return {};
@@ -160,7 +160,7 @@ class Judge {
       for (Predicted& row : found) into.rows.push_back(std::move(row.judged));
     }
     for (const std::string& column : unknown)
-      judgement_.skip("column", fmt::format("{}: nothing reads this column", column),
+      judgement_.skip("column", fmt::format("{}: this column is not used", column),
                       path.filename().string());
     return {};
   }

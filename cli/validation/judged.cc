@@ -11,7 +11,7 @@ namespace rehearse::cli {
 namespace {
 
 constexpr Scale kErrors{"%", 0.01, 2, true};
-constexpr std::string_view kUseWords[] = {"fitted", "left out by row", "left out by source"};
+constexpr std::string_view kUseWords[] = {"fitted", "withheld row", "withheld source"};
 
 std::string_view name_of(Use use) { return kUseNames[static_cast<std::size_t>(use)]; }
 

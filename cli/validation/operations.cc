@@ -37,7 +37,7 @@ PredictRow operations_predictor(const CsvTable&, std::vector<std::string>&) {
         const workload::Op op = op_of(cells);
         const double measured = cells.positive("time_us");
         if (Status ok = cells.status(); !ok) return forward(ok);
-        if (op.communicates()) return fail("kind: collectives and copies are other measurements");
+        if (op.communicates()) return fail("kind: collectives and copies belong to other schemas");
         const std::string device = cells.text("device");
         auto cost = costs.find(device);
         if (cost == costs.end()) {

@@ -18,7 +18,7 @@ Status judge_recording(const std::filesystem::path& path, Judgement& into) {
     recordings.emplace_back(*trace, rank);
     device_ops += recordings.back().rank().gpu_ops.size();
   }
-  if (device_ops == 0) return fail("no device work, so that there is no step to predict");
+  if (device_ops == 0) return fail("no device work, so there is not a step to predict");
   const Result<replay::ReplayGraph> graph = replay::lower(recordings, {});
   if (!graph) return forward(graph);
   const Result<graph::Timeline> timeline = engine::run(graph->graph);

@@ -123,7 +123,7 @@ ByteRate rate_of(const YamlMap& map, std::string_view key) {
 /// A piece must cost something.
 void check_costs(const YamlMap& map, Seconds call, ByteRate rate) {
   if (!(call > Seconds::s(0)) && !(rate < kUnlimited))
-    map.report("call", "is missing, as is rate", "at least one of them");
+    map.report("call", "is missing, and so is rate", "at least one of them");
 }
 
 LowLatency low_latency_of(const YamlMap& map) {
@@ -199,7 +199,7 @@ void read_fitted(const YamlMap& map, Fitted& fitted) {
     map.report("to", "is below from", "the largest size that was measured");
   for (const std::int64_t n : map.list<std::int64_t>("ranks")) {
     if (n < 2 || n > 1'000'000)
-      map.report("ranks", fmt::format("{} is no number of ranks", n), "2 or more");
+      map.report("ranks", fmt::format("{} is out of range", n), "2 or more");
     else
       fitted.envelope.ranks.push_back(static_cast<std::uint32_t>(n));
   }

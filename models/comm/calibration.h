@@ -127,7 +127,7 @@ inline constexpr std::array<std::string_view, 4> kFabricNames = {"nvswitch", "cu
 constexpr std::string_view to_string(Fabric f) { return kFabricNames[static_cast<std::size_t>(f)]; }
 
 struct Calibration {
-  std::string device;  ///< name in the catalog of the device that was measured
+  std::string device;  ///< catalog name of the measured device
   Fabric fabric;
   Generation generation;
   std::uint32_t links = 0;  ///< NVLinks of a device; 0: none

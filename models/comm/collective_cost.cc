@@ -267,9 +267,9 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
                                                const NcclOverrides& overrides) {
   const Calibration& c = calibrated.calibration;
   if (group.ranks < 1 || group.nodes < 1 || group.ranks % group.nodes != 0)
-    return fail(
-        fmt::format("{} ranks cannot be spread evenly over {} nodes", group.ranks, group.nodes),
-        "a number of ranks that the number of nodes divides");
+    return fail(fmt::format("{} ranks cannot be distributed evenly over {} nodes", group.ranks,
+                            group.nodes),
+                "a multiple of the number of nodes");
   if (group.nodes > 1 && !group.network)
     return fail(fmt::format("{} nodes need a network between them", group.nodes));
   const bool two_dimensional =
@@ -295,10 +295,11 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
   cost.channels_ = static_cast<std::uint32_t>(setup.channels);
 
   if ((pairs || message) && (overrides.algorithm || overrides.protocol))
-    return fail(fmt::format("{} has no choice of algorithm and protocol", to_string(group.kind)));
+    return fail(fmt::format("{} does not support a choice of algorithm and protocol",
+                            to_string(group.kind)));
   if (message) {
     if (group.ranks != 2) return fail("send_recv is between 2 ranks");
-    if (!c.send_recv) return refuse(calibrated, "no message between two devices was measured");
+    if (!c.send_recv) return refuse(calibrated, "send_recv was not measured");
     cost.set_curve(*c.send_recv, 2);  // V is S: k (n - 1) / n is 1
     cost.algorithm_ = Algorithm::kPairwise;
     for (Form& form : cost.forms_) {
@@ -314,8 +315,9 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
   } else if (c.switched) {
     cost.set_switched(*c.switched, group, setup, overrides);
     if (!cost.tuning_->choose(1e9))
-      return fail(fmt::format("{} on {} ranks of {} has no such algorithm with such a protocol",
-                              to_string(group.kind), group.ranks, c.device));
+      return fail(fmt::format(
+          "{} on {} ranks of {} does not support this combination of algorithm and protocol",
+          to_string(group.kind), group.ranks, c.device));
     if (overrides.algorithm && *overrides.algorithm != Algorithm::kRing &&
         *overrides.algorithm != Algorithm::kNvls && *overrides.algorithm != Algorithm::kTree &&
         *overrides.algorithm != Algorithm::kPat)
@@ -347,8 +349,8 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
       return refuse(
           calibrated,
           fmt::format(
-              "{} on {} ranks{} was not measured, and what goes {} "
-              "cannot be had from other numbers of ranks",
+              "{} on {} ranks{} was not measured, and times {} cannot be derived from other "
+              "numbers of ranks",
               to_string(group.kind), group.ranks, group.nodes > 1 ? " of several nodes" : "",
               c.fabric == Fabric::kHostStaged ? "through the host" : "over bridges and PCIe"));
     cost.set_curve(*found, k_of(group.kind));

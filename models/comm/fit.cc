@@ -107,10 +107,10 @@ Status enough(const FitRequest& request, const Calibration& c, std::span<const M
   const std::array<Rows, 4> parts = by_piece(c, rings);
   constexpr std::size_t kLeast = 3;
   if (!rings.empty() && parts[0].size() < kLeast)
-    return fail(fmt::format("{} rows are of sizes that take the LL protocol", parts[0].size()),
+    return fail(fmt::format("{} rows have sizes that use the LL protocol", parts[0].size()),
                 "at least 3: run nccl-tests from 1 KiB (-b 1K)");
   if (!rings.empty() && parts[2].size() < kLeast)
-    return fail(fmt::format("{} rows are of sizes that take the Simple protocol", parts[2].size()),
+    return fail(fmt::format("{} rows have sizes that use the Simple protocol", parts[2].size()),
                 "at least 3: run nccl-tests to 256 MiB (-e 256M)");
   return {};
 }

@@ -333,8 +333,9 @@ Schedule one_message(std::uint32_t ranks) {
 }
 
 tl::unexpected<Error> cannot(CollectiveKind kind, Algorithm algorithm, std::string_view what) {
-  return fail(fmt::format("algorithm '{}' does no {}", to_string(algorithm), to_string(kind)),
-              std::string(what));
+  return fail(
+      fmt::format("algorithm '{}' does not support {}", to_string(algorithm), to_string(kind)),
+      std::string(what));
 }
 
 Result<Schedule> by_ring(CollectiveKind kind, const Arrangement& group) {
@@ -407,8 +408,8 @@ Schedule uneven_all_to_all(const std::vector<std::vector<double>>& shares) {
 Result<Schedule> schedule(CollectiveKind kind, Algorithm algorithm, const Arrangement& group) {
   const std::uint32_t n = group.ranks;
   if (n < 2 || group.per_node < 1 || n % group.per_node != 0 || group.chunks < 1)
-    return fail(fmt::format("a group of {} ranks, {} per node, in {} chunks", n, group.per_node,
-                            group.chunks),
+    return fail(fmt::format("a group of {} ranks, {} per node, in {} chunks, is not valid", n,
+                            group.per_node, group.chunks),
                 "at least 2 ranks, as many on every node, and at least one chunk");
   const std::uint32_t local = group.per_node, nodes = n / local;
   const bool all_reduce = kind == CollectiveKind::kAllReduce;
@@ -442,7 +443,7 @@ Result<Schedule> schedule(CollectiveKind kind, Algorithm algorithm, const Arrang
       const bool power = std::has_single_bit(n);
       if (!all_reduce && !power)
         return fail(fmt::format("halving_doubling of {} among {} ranks", to_string(kind), n),
-                    "a power of two of ranks");
+                    "a power of two");
       if (all_reduce) phases.push_back(fold(n, true));
       if (all_reduce || kind == CollectiveKind::kReduceScatter) append(phases, halving(n));
       if (all_reduce || kind == CollectiveKind::kAllGather) append(phases, reversed(halving(n)));
@@ -466,7 +467,7 @@ Result<Schedule> schedule(CollectiveKind kind, Algorithm algorithm, const Arrang
     }
     case Algorithm::kCollnetChain:
     case Algorithm::kNvlsTree:
-      return fail(fmt::format("algorithm '{}' is known by its cost alone, not by its messages",
+      return fail(fmt::format("algorithm '{}' has a cost model but no message schedule",
                               to_string(algorithm)),
                   "collnet_direct, hierarchical, tree or ring");
     case Algorithm::kHierarchical:

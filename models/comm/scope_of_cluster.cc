@@ -97,8 +97,8 @@ Network Scopes::network_of(const Nics& nics, Seconds latency, std::vector<std::s
     nominal = nominal * (*spec->per_direction / *spec->achieved);
   const NetworkKind kind = network_kind(*nics.type, latency);
   if (!named_kind(name))
-    notes.push_back(fmt::format("the kind of the network is taken as {} from its latency and rate",
-                                to_string(kind)));
+    notes.push_back(fmt::format(
+        "the kind of the network is assumed to be {}, from its latency and rate", to_string(kind)));
   return {kind, nominal * nics.count, latency, nics.count};
 }
 
@@ -109,8 +109,9 @@ Result<ClusterScope> scope_of(const Cluster& cluster, std::span<const DeviceId> 
 Result<ClusterScope> Scopes::of(std::span<const DeviceId> ranks) const {
   const Cluster& cluster = cluster_;
   if (ranks.size() < 2)
-    return fail(fmt::format("{} communicates with nobody", counted(ranks.size(), "rank")),
-                "at least two ranks");
+    return fail(
+        fmt::format("a collective on {} has no communication", counted(ranks.size(), "rank")),
+        "at least 2 ranks");
   const auto device_of = [&](DeviceId id) -> const cluster::Device& {
     return cluster.devices()[id.index()];
   };
@@ -133,7 +134,7 @@ Result<ClusterScope> Scopes::of(std::span<const DeviceId> ranks) const {
       return fail(fmt::format("{} of the ranks are on node '{}' and {} on '{}'", first.size(),
                               cluster.nodes()[of_node.begin()->first.index()].name, devices.size(),
                               cluster.nodes()[node.index()].name),
-                  "as many ranks on every node");
+                  "the same number of ranks on every node");
   scope.nodes = static_cast<std::uint32_t>(of_node.size());
   if (first.size() > 1) {
     scope.fabric = fabric_of(cluster, first[0], first[1]);
@@ -154,16 +155,15 @@ Result<ClusterScope> Scopes::of(std::span<const DeviceId> ranks) const {
 
 Status suits(const Calibration& calibration, const ClusterScope& scope) {
   if (scope.nodes > 1 && !scope.network)
-    return fail("the nodes are not joined by NICs, and calibrations are of such",
+    return fail("the nodes are not connected by NICs, and calibrations assume NICs",
                 "--fidelity message");
   if (scope.link_of_their_own)
-    return fail(
-        fmt::format("link type '{}' is not the one that was measured on", *scope.link_of_their_own),
-        "links of the catalog; or --fidelity message");
+    return fail(fmt::format("link type '{}' is not the measured one", *scope.link_of_their_own),
+                "links of the catalog; or --fidelity message");
   if (!scope.fabric || calibration.fabric == *scope.fabric) return {};
   return fail(
-      fmt::format("the calibration of {} is of devices joined by {}, those of the cluster "
-                  "are joined by {}",
+      fmt::format("the calibration of {} is for devices connected by {}, but the cluster connects "
+                  "them by {}",
                   calibration.device, to_string(calibration.fabric), to_string(*scope.fabric)),
       "measure it: nccl-tests, then 'rehearse calibrate nccl LOG -o FILE' and "
       "--calibration FILE; or --fidelity message");

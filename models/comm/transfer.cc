@@ -94,11 +94,11 @@ tl::unexpected<Error> unknown(std::string_view device, const std::string& why) {
 /// The measured device of a GPU's NVLink generation and fabric.
 Result<const Calibration*> sibling(const cluster::Gpu& gpu) {
   if (gpu.vendor != "nvidia")
-    return unknown(gpu.name, "collectives of NVIDIA devices alone were measured");
+    return unknown(gpu.name, "only collectives of NVIDIA devices were measured");
   if (!gpu.link)
     return unknown(gpu.name,
-                   "has no NVLink: collectives go over PCIe through the host, and no specification "
-                   "says how fast (L40S loses a factor of ten from 2 to 8 ranks)");
+                   "has no NVLink: collectives use PCIe through the host, whose rate follows from "
+                   "no specification (L40S slows down by a factor of ten from 2 to 8 ranks)");
   const bool bridged = gpu.link->kind == "nvlink_bridge";
   std::string_view like;
   switch (gpu.link->generation) {
@@ -167,7 +167,7 @@ Calibrated carried_over(const Calibration& from, const Unmeasured& to, double by
 
 Result<Calibrated> calibration_for(std::string_view device) {
   if (device.find(':') != std::string_view::npos)
-    return unknown(device, "partitions of a device cannot reach each other");
+    return unknown(device, "partitions of a device cannot communicate with each other");
   if (const Calibration* own = find(device)) return Calibrated{.calibration = *own};
   for (const Variant& v : kVariants)
     if (v.device == device) {
@@ -194,7 +194,7 @@ Result<Calibrated> anchored(Calibrated calibrated, const Group& group, Bytes siz
   if (!cost) return forward(cost);
   const double factor = measured.s() / cost->seconds(size.b());
   if (!(factor > 0.1 && factor < 10))
-    return fail(fmt::format("{} for {} of {} is {:.2g} times what it was expected to be",
+    return fail(fmt::format("{} for {} of {} is {:.2g} times the expected time",
                             to_string(measured), to_string(group.kind), to_string(size), factor),
                 "the time of a small collective, as nccl-tests prints it");
   // Seen when H100 and B200 were anchored on each other; where A100 takes part, errors are twice

@@ -182,7 +182,7 @@ Result<Calibration> parse_calibration(const std::string& text, std::string name)
   if (!file) return forward(file);
   const YamlMap map = file->root();
   if (map.required<std::int64_t>("operations") != kVersion)
-    map.report("operations", "is not a version that this program reads", "1");
+    map.report("operations", "is not a supported version", "1");
   Calibration c{.device = map.required<std::string>("device").value_or("")};
   for (const YamlMap& m : map.maps("matrix")) c.matrix.push_back(matrix_of(m));
   if (const auto memory = map.map("memory")) c.memory = memory_of(*memory);

@@ -82,7 +82,7 @@ Predicted alone(const DeviceFacts& facts, const Constants& constants, const Op& 
       break;
     case OpKind::kCollective:
     case OpKind::kCopy:
-      REHEARSE_CHECK(false, "a {} has no cost on a device alone", workload::to_string(op.kind));
+      REHEARSE_CHECK(false, "a {} has no cost on a single device", workload::to_string(op.kind));
   }
   return {moved(facts, memory, memory.elementwise, op), OpClass::kElementwise,
           constants.memory_provenance};

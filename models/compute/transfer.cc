@@ -94,7 +94,7 @@ Transferred constants_for(const DeviceFacts& facts, std::span<const Calibration>
   const auto note = [&](std::string what, const Calibration& from, const FittedTo& fitted) {
     result.sources.push_back(fmt::format("{}: {} ({})", what,
                                          from.device == facts.name ? "its own rows"
-                                         : from.device == kTypical ? "what other devices share"
+                                         : from.device == kTypical ? "shared by other devices"
                                                                    : "rows of " + from.device,
                                          fitted.source));
   };

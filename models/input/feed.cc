@@ -61,7 +61,7 @@ std::vector<Picoseconds> latest_ends(const Run& run, const std::vector<Held>& op
 
 Status gives_all_samples(const Pipeline& pipeline) {
   if (!pipeline.loop || !pipeline.loop->rounds()) return {};
-  return fail(fmt::format("samples that are {} are none for a job, which takes all",
+  return fail(fmt::format("samples that are {} cannot feed a job, which needs all samples",
                           kLateNames[static_cast<int>(pipeline.loop->late)]),
               "late: kept");
 }

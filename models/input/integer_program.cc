@@ -100,8 +100,7 @@ Result<std::vector<double>> IntegerProgram::maximise() const {
                 row.bound);
   }
   cbc.solve(model);
-  if (!cbc.is_optimal(model))
-    return fail("no best setting is found", "limits that leave room for one");
+  if (!cbc.is_optimal(model)) return fail("no best setting was found", "wider limits");
   const double* solution = cbc.solution(model);
   return std::vector<double>(solution, solution + variables_.size());
 }

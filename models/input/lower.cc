@@ -103,8 +103,8 @@ class Network {
       const std::optional<OpId> op = used_up(u);
       if (!op)
         return fail(
-            fmt::format("'{}' never gets a unit of the {} samples in flight", stages_.back().name,
-                        pipeline_.loop ? pipeline_.loop->in_flight : 0),
+            fmt::format("'{}' never receives a unit of the {} samples in flight",
+                        stages_.back().name, pipeline_.loop ? pipeline_.loop->in_flight : 0),
             fmt::format("{:.0f} or more",
                         std::max(std::ceil(least_in_flight(pipeline_)),
                                  1.0 + (pipeline_.loop ? double(pipeline_.loop->in_flight) : 0))));

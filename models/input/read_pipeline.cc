@@ -82,7 +82,7 @@ ServiceTime read_time(const YamlMap& map, std::string_view key) {
     time.exponential = number_in(how, "exponential", 0, 1, 0);
     time.lognormal = number_in(how, "lognormal", 0, 3, 0);
     if (how.has("exponential") && how.has("lognormal"))
-      how.report("lognormal", "stands beside exponential", "one of the two");
+      how.report("lognormal", "cannot be combined with exponential", "one of the two");
   }
   how.no_other_keys();
   return time;
@@ -96,7 +96,7 @@ double hits_of(const YamlMap& map) {
   map.choose("policy", store::kPolicyNames, cache.policy);
   if (!memory || !data) return 0;
   if (!(memory->b() >= 0) || !(data->b() >= 1)) {
-    map.report("data", "of no size, or memory below none", "memory: 64 GiB, data: 140 GB");
+    map.report("data", "has no size, or negative memory", "memory: 64 GiB, data: 140 GB");
     return 0;
   }
   constexpr std::uint32_t kKeys = 10'000, kBatch = 100;
@@ -139,7 +139,7 @@ Source read_source(const YamlMap& map) {
   if (map.has("usd_per_1000_requests"))
     source.request_price = Usd::usd(number_in(map, "usd_per_1000_requests", 0, 1e6, 0) / 1000);
   if (map.has("hits") && map.has("cache"))
-    map.report("hits", "stands beside a cache, which gives it", "one of the two");
+    map.report("hits", "cannot be combined with a cache, which determines it", "one of the two");
   source.hits = number_in(map, "hits", 0, 1, 0);
   if (const auto cache = map.map("cache")) {
     source.hits = hits_of(*cache);
@@ -152,8 +152,8 @@ Source read_source(const YamlMap& map) {
 /// What a cache in front of the source reads for each take, which is a batch of its keys.
 void read_cached(const YamlMap& map, const std::filesystem::path& folder, Stage& stage) {
   const store::CacheRun cached = store::read_cache(map, folder);
-  if (cached.control) map.report("control", "sets nothing in a pipeline", "a readahead");
-  if (cached.prefetch) map.report("prefetch", "is the pipeline's own", "queue: N of the stage");
+  if (cached.control) map.report("control", "has no effect in a pipeline", "a readahead");
+  if (cached.prefetch) map.report("prefetch", "belongs to the pipeline", "queue: N of the stage");
   if (!map.status()) return;
   const Result<store::Traffic> traffic = store::run(cached.stream, cached.cache);
   if (!traffic) {
@@ -182,7 +182,7 @@ void read_read(const YamlMap& map, const std::vector<Source>& sources,
   if (from) {
     const auto at = std::find(names.begin(), names.end(), *from);
     if (at == names.end())
-      map.report("from", fmt::format("'{}' is no source of this file", *from),
+      map.report("from", fmt::format("'{}' is not a source of this file", *from),
                  names.empty() ? "sources: [{name: …}]" : "",
                  names.empty() ? "" : suggest(*from, names));
     else
@@ -229,7 +229,7 @@ Stage read_stage(const YamlMap& map, const std::vector<Source>& sources,
   if (map.has("queue")) stage.queue = count_in(map, "queue", 0, 10'000'000, 0);
   if (stage.workers > 4096 / stage.threads)
     map.report("threads", fmt::format("{} × {} threads", stage.workers, stage.threads),
-               "4096 in a stage");
+               "at most 4096 per stage");
   if (const auto read = map.map("read")) read_read(*read, sources, folder, stage);
   map.no_other_keys();
   return stage;
@@ -245,9 +245,9 @@ Host read_host(const YamlMap& map) {
             .pinned = map.optional<bool>("pinned").value_or(false)};
   if (host.cores % host.numa != 0)
     map.report("numa", fmt::format("{} cores on {} nodes", host.cores, host.numa),
-               "as many on each");
+               "a multiple of the nodes");
   if (host.pinned && host.numa > 1)
-    map.report("numa", "stands beside pinned: a thread that keeps to a core keeps to its node",
+    map.report("numa", "cannot be combined with pinned: a pinned thread stays on its node",
                "one of the two");
   map.no_other_keys();
   return host;
@@ -261,23 +261,23 @@ void check_rounds(const YamlMap& map, const Pipeline& pipeline, const Loop& loop
   };
   const Stage& last = pipeline.stages.back();
   if (last.slots() != 1 || last.split != 1 || last.visits != 1 || last.shuffle != 0)
-    refuse(last, "is the barrier, and does more than take batches one by one",
+    refuse(last, "is the barrier, and may only take whole batches one at a time",
            "one worker, no split, no shuffle, no visits");
   if (pipeline.stages.size() < 2) refuse(last, "is the only stage", "workers before the barrier");
   for (std::size_t i = 0; i + 1 < pipeline.stages.size(); ++i) {
     const Stage& stage = pipeline.stages[i];
     if (stage.batch != 1 || stage.split != 1 || stage.visits != 1 || stage.shuffle != 0)
-      refuse(stage, "does not work on samples one by one",
+      refuse(stage, "does not process samples one by one",
              "no batch, split, shuffle or visits before the last stage");
     if (i + 2 == pipeline.stages.size() && stage.ordered && stage.slots() > 1)
-      refuse(stage, "gives its units in order, so that none is late", "ordered: false");
+      refuse(stage, "delivers its units in order, so that none is late", "ordered: false");
     if (loop.late != Late::kAbandoned) continue;
     if (stage.source &&
         (pipeline.sources[*stage.source].total || pipeline.sources[*stage.source].requests_per_s))
-      refuse(stage, "shares a source, which knows of nothing abandoned", "late: finished");
+      refuse(stage, "shares a source, which cannot abandon requests", "late: finished");
   }
   if (loop.late == Late::kAbandoned && pipeline.host)
-    map.report("late", "work that is abandoned would go on using the host", "no host", "finished");
+    map.report("late", "abandoned work would keep using the host", "no host", "finished");
   if (loop.in_flight < last.batch)
     map.report("in_flight", fmt::format("{} of a batch of {}", loop.in_flight, last.batch),
                fmt::format("{} or more", last.batch));
@@ -294,10 +294,10 @@ Loop read_loop(const YamlMap& map, const Pipeline& pipeline) {
   if (map.has("quorum")) loop.quorum = count_in(map, "quorum", 1, 10'000'000, 1);
   loop.wait = time_at(map, "wait").value_or(Seconds::s(0));
   if (map.has("quorum") != map.has("wait"))
-    map.report(map.has("quorum") ? "quorum" : "wait", "stands alone",
-               "a quorum, and the wait after which it is enough");
+    map.report(map.has("quorum") ? "quorum" : "wait", "is incomplete",
+               "a quorum, and the wait after which it suffices");
   if (loop.quorum && !loop.rounds())
-    map.report("quorum", "without rounds", "late: finished or abandoned beside it");
+    map.report("quorum", "without rounds", "late: finished or abandoned in addition");
   map.no_other_keys();
   if (loop.rounds()) {
     check_rounds(map, pipeline, loop);
@@ -334,7 +334,7 @@ Pipeline read_pipeline(const YamlMap& map, const std::filesystem::path& folder) 
     pipeline.stages.push_back(std::move(read));
   }
   if (pipeline.stages.empty())
-    map.report("stages", map.has("stages") ? "holds no stage" : "is missing",
+    map.report("stages", map.has("stages") ? "contains no stage" : "is missing",
                "stages: [{name: read, …}]");
   if (pipeline.stages.size() > 40)
     map.report("stages", fmt::format("{} stages", pipeline.stages.size()), "40 at most");

@@ -64,7 +64,7 @@ std::string way_out(const Pipeline& pipeline, const Counts& counts) {
         ops_to_choose(stage) * counts.visits[i] > ops_of(pipeline, 1) / 2)
       return fmt::format("fewer threads than the {} of each worker of '{}'", stage.threads,
                          stage.name);
-  return "smaller batches, shuffle buffers and queues have the same rate";
+  return "smaller batches, shuffle buffers and queues, which have the same rate";
 }
 
 Result<Settled> run_settled(const Pipeline& pipeline) {
@@ -81,12 +81,12 @@ Result<Settled> run_settled(const Pipeline& pipeline) {
                whole_round);
   const double units = settle + measured + drain;
   if (units * per_unit > kMostOps)
-    return fail(fmt::format("{:.0f} units of '{}' of {:.3g} ops each are due to see its rate",
-                            units, pipeline.stages.back().name, per_unit),
+    return fail(fmt::format("the rate needs {:.0f} units of '{}' with {:.3g} ops each", units,
+                            pipeline.stages.back().name, per_unit),
                 fmt::format("{:g} ops at most", kMostOps), way_out(pipeline, counts));
   const std::vector<Limit> limits = limits_of(pipeline);
   if (limits.empty())
-    return fail("no stage takes any time", "a time, a read or a step of the accelerator");
+    return fail("all stages take no time", "a time, a read or a step of the accelerator");
   double start_up = 0;
   for (const Stage& stage : pipeline.stages)
     start_up = std::max(start_up, (stage.start_up * stage.workers).s());
@@ -101,7 +101,7 @@ Result<Settled> run_settled(const Pipeline& pipeline) {
   const auto first = static_cast<std::size_t>(settle) - 1;
   const std::size_t last = first + static_cast<std::size_t>(measured) / kParts * kParts;
   if (!(run->ends[last] > run->ends[first]))
-    return fail("nothing takes a picosecond", "a time, a read or a step");
+    return fail("all times are below a picosecond", "a time, a read or a step");
   return Settled{std::move(*run), first, last};
 }
 

@@ -99,7 +99,7 @@ Result<Seconds> time_to_first(const Pipeline& pipeline, double units) {
   alone.step.reset();
   const double whole = std::max(std::ceil(units - 1e-9), 1.0);
   if (const double ops = ops_of(alone, whole); ops > kUsualOps)
-    return fail(fmt::format("{:.3g} ops are due for the first {:.0f} units", ops, whole),
+    return fail(fmt::format("the first {1:.0f} units need {0:.3g} ops", ops, whole),
                 fmt::format("{:g} at most", kUsualOps), way_out(alone, counts_of(alone)));
   const Result<Run> run = run_units(alone, whole, Start::kTogether);
   if (!run) return forward(run);

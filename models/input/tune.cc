@@ -229,7 +229,7 @@ void open_loop(Tuned& tuned) {
 
 Result<Tuned> tune(const Pipeline& pipeline) {
   if (limits_of(pipeline).empty())
-    return fail("no stage takes any time", "a time, a read or a step of the accelerator");
+    return fail("all stages take no time", "a time, a read or a step of the accelerator");
   const Bytes memory =
       pipeline.host && pipeline.host->memory ? *pipeline.host->memory : Bytes::b(0);
   Bytes least = Bytes::b(0);

@@ -474,7 +474,7 @@ Status check(const Program& job, const Cluster& cluster) {
   if (job.ranks() > cluster.devices().size())
     return fail(
         fmt::format("{} ranks on a cluster of {} devices", job.ranks(), cluster.devices().size()),
-        "a device for each rank");
+        "at least one device per rank");
   for (std::uint32_t r = 0; r < job.peers_of.size(); ++r)
     for (std::uint32_t k = 0; k < job.peers_of[r].size(); ++k) {
       const RankId peer = job.peers_of[r][k];

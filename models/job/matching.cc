@@ -86,8 +86,7 @@ tl::unexpected<Error> Matching::missing(std::uint32_t g, std::uint32_t index,
   });
   const auto number = std::find(instances_[g].begin(), instances_[g].end(), index);
   return fail(
-      fmt::format("process group '{}': rank {} never comes to its collective {}, {} of {} on rank "
-                  "{}",
+      fmt::format("process group '{}': rank {} never issues its collective {}, {} of {} on rank {}",
                   group.name, absent->index(), number - instances_[g].begin(),
                   to_string(collective.kind), exactly(collective.bytes),
                   first_ranks_[index].index()),

@@ -14,7 +14,7 @@ constexpr double kRounding = 1e-9;
 
 std::uint32_t SharedLinks::add(std::vector<Loaded> links, std::optional<std::uint32_t> stream,
                                ByteRate most) {
-  REHEARSE_CHECK(!links.empty(), "a family that is on no link");
+  REHEARSE_CHECK(!links.empty(), "a concurrent group that uses no link");
   for (const Loaded& link : links) most = std::min(most, link.rate / link.messages);
   concurrent_sets_.push_back({std::move(links), stream, most});
   return static_cast<std::uint32_t>(concurrent_sets_.size() - 1);

@@ -27,14 +27,14 @@ Status check(std::span<const TurnTaker> jobs, std::optional<Bytes> memory) {
       return fail(fmt::format("an iteration of '{}' takes no time", job.name),
                   "compute or communication above 0 s");
     if (!(job.hidden.s() >= 0) || job.hidden > job.compute * (1 + 1e-9))
-      return fail(fmt::format("'{}' hides {} of communication and computes for {}", job.name,
-                              to_string(job.hidden), to_string(job.compute)),
-                  "no more than it computes");
+      return fail(fmt::format("'{}' overlaps {} of communication but computes only for {}",
+                              job.name, to_string(job.hidden), to_string(job.compute)),
+                  "at most its compute time");
     if (job.memory) all += *job.memory;
     names += (names.empty() ? "" : ", ") + job.name;
   }
   if (memory && all > *memory)
-    return fail(fmt::format("{} need {} together, and a GPU has {}", names, to_string(all),
+    return fail(fmt::format("{} need {} together, but a GPU has {}", names, to_string(all),
                             to_string(*memory)),
                 "jobs that fit in its memory at the same time", "run one after another");
   return {};
@@ -129,7 +129,7 @@ Result<Turns> take_turns(std::span<const TurnTaker> jobs, Links links,
     const double count = std::ceil(kIterations * (slowest / (job.compute + job.exposed))) + 1;
     ops += count * kOpsOfIteration;
     if (ops > kMostOps)
-      return fail(fmt::format("an iteration of '{}' is too short beside the others", job.name),
+      return fail(fmt::format("an iteration of '{}' is too short relative to the others", job.name),
                   "jobs whose iterations differ by a factor of a thousand at most");
     iterations.push_back(static_cast<std::uint32_t>(count));
   }

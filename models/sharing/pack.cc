@@ -344,14 +344,14 @@ Result<Packing> pack(std::span<const PackJob> jobs, const Site& site, Goal goal)
       return fail(fmt::format("job '{}' needs {}, and a GPU has {}", job.name,
                               to_string(*job.memory), to_string(site.memory)));
     if (!(job.work.s() >= 0) || !std::isfinite(job.work.s()))
-      return fail(fmt::format("job '{}' takes no time that could be counted", job.name));
+      return fail(fmt::format("job '{}' has no duration", job.name));
     if (job.exposed && job.like && *job.exposed > job.like->step)
-      return fail(fmt::format("job '{}' exposes more than its step", job.name));
+      return fail(fmt::format("job '{}' exposes more communication than its step takes", job.name));
     if (job.exposed && job.like && job.hidden > (job.like->step - *job.exposed) * (1 + 1e-9))
-      return fail(fmt::format("job '{}' hides more than it computes", job.name));
+      return fail(fmt::format("job '{}' overlaps more communication than it computes", job.name));
     for (const auto& [kind, rate] : job.slice_rates)
       if (!(rate.value > 0) || !std::isfinite(rate.value))
-        return fail(fmt::format("job '{}' does not move on {}", job.name, kind));
+        return fail(fmt::format("job '{}' makes no progress on {}", job.name, kind));
   }
   return Packer(jobs, site, goal).run();
 }

@@ -48,13 +48,13 @@ std::map<std::string, FamilyBatches> read_families(const YamlMap& root) {
   std::map<std::string, FamilyBatches> families;
   const auto map = root.map("families");
   if (!map) {
-    root.report("families", "is missing", "the families that were measured");
+    root.report("families", "is missing", "the measured families");
     return families;
   }
   for (const std::string& name : map->keys()) {
     const auto family = map->map(name);
     if (!family) {
-      map->report(name, "is no family", "{middle: …, from: …, to: …}");
+      map->report(name, "is not a family", "{middle: …, from: …, to: …}");
       continue;
     }
     FamilyBatches& batches = families[name];
@@ -62,7 +62,7 @@ std::map<std::string, FamilyBatches> read_families(const YamlMap& root) {
     batches.from = family->required<double>("from").value_or(1);
     batches.to = family->required<double>("to").value_or(1);
     if (!(batches.from > 0 && batches.from <= batches.to))
-      family->report("to", "is no range of batches", "0 < from <= to");
+      family->report("to", "is not a range of batches", "0 < from <= to");
     else if (middle && !(*middle >= batches.from && *middle <= batches.to))
       family->report("middle", "is out of the range", "a batch between from and to");
     else if (middle)
@@ -82,7 +82,7 @@ std::map<std::string, double> read_terms(const YamlMap& root) {
   for (const std::string& name : map->keys()) {
     const auto value = map->optional<double>(name);
     if (value && !(std::abs(*value) <= kLargest))
-      map->report(name, fmt::format("{} is no coefficient", *value), "-4.6 to 4.6");
+      map->report(name, fmt::format("{} is out of range", *value), "-4.6 to 4.6");
     else if (value)
       terms[name] = *value;
   }

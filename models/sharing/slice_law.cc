@@ -27,15 +27,15 @@ Status check_points(const std::vector<SweepPoint>& points, std::size_t least, co
   std::vector<double> sizes;
   for (const SweepPoint& p : points) {
     if (!(p.size > 0) || !(p.time.s() > 0) || !std::isfinite(p.size) || !std::isfinite(p.time.s()))
-      return fail(
-          fmt::format("a step of {} s at batch {} {} is no measurement", p.time.s(), p.size, where),
-          "a batch and a time above zero");
+      return fail(fmt::format("a step of {} s at batch {} {} is not a measurement", p.time.s(),
+                              p.size, where),
+                  "a batch and a time above zero");
     sizes.push_back(p.size);
   }
   std::sort(sizes.begin(), sizes.end());
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
   if (sizes.size() < least)
-    return fail(fmt::format("steps at {} batch sizes {} do not say how their time grows",
+    return fail(fmt::format("steps at {} batch sizes {} are too few to fit their growth",
                             sizes.size(), where),
                 fmt::format("at least {}", least));
   return {};

@@ -68,7 +68,7 @@ class Steps {
     for (std::size_t t = 0; t < tenants_.size(); ++t)
       ops += static_cast<double>(tenants_[t].graph.size()) * (longest / periods_[t]);
     if (ops * kLeastPeriods > kMostOps)
-      return fail(fmt::format("{:.2g} ops while the longest job has one period", ops),
+      return fail(fmt::format("{:.2g} ops per period of the longest job", ops),
                   fmt::format("{:.2g} at most", kMostOps / kLeastPeriods));
     const double wanted = std::clamp(kOps / ops, kLeastPeriods, kMostPeriods);
     for (const Seconds period : periods_)
@@ -129,8 +129,8 @@ class Steps {
         ops += static_cast<double>(counts_[t]) * static_cast<double>(tenants_[t].graph.size());
       }
       if (ops > kMostOps)
-        return fail("one of the jobs hardly gets on beside the other",
-                    "a policy that leaves both some of the device");
+        return fail("one of the jobs makes almost no progress",
+                    "a policy that gives both a share of the device");
     }
   }
 
@@ -240,19 +240,18 @@ Estimate<double> slowdown_of(const TenantStep& step, Policy policy) {
 std::string_view why_that_wide(Policy policy) {
   switch (policy) {
     case Policy::kTimeSlice:
-      return "interval: of 281 measured pairs on K80, which slices time, nine of ten were 0.80 to "
-             "1.28 times as slow as turns say; 5 of them, of ResNet-50, were simulated: 10 % off";
+      return "interval: 90 % of 281 measured pairs on K80 with time slicing had 0.80 to 1.28 times "
+             "the slowdown of turns; 5 of them, with ResNet-50, were simulated with 10 % error";
     case Policy::kMps:
     case Policy::kPriority:
-      return "interval: of 305 measured pairs on V100, which share space, nine of ten were 0.5 to "
-             "2.6 times as slow as turns say, and nothing about the jobs alone says which; 7 of "
-             "them, of ResNet-50, took 1.3 to 2.4 times as long as the value here: measure the "
-             "pair";
+      return "interval: 90 % of 305 measured pairs on V100 with spatial sharing had 0.5 to 2.6 "
+             "times the slowdown of turns, which no property of the single jobs predicts; 7 of "
+             "them, with ResNet-50, took 1.3 to 2.4 times as long as this value: measure the pair";
     case Policy::kCrossover:
-      return "interval: from turns that cost nothing to whole steps by turns, with that of both "
-             "steps alone";
+      return "interval: from free switching to whole steps in turns, combined with the intervals "
+             "of both steps alone";
     case Policy::kExclusive:
-      return "interval: that of both steps alone";
+      return "interval: combined from both steps alone";
   }
   return "";
 }

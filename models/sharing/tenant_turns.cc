@@ -93,9 +93,10 @@ Result<TurnPlan> turns_of(const Tenant& tenant, Policy policy) {
     ops = by_begin(tenant, std::move(ops), *timeline);
     const std::vector<Picoseconds> cuts = synchronisations(tenant, ops, *timeline);
     if (cuts.empty())
-      return fail(
-          fmt::format("{} has nothing to synchronise while another would compute", tenant.name),
-          "a crossover of jobs whose communication is exposed", "timeslice, mps or exclusive");
+      return fail(fmt::format("{} has no communication during which another job could compute",
+                              tenant.name),
+                  "a crossover of jobs whose communication is exposed",
+                  "timeslice, mps or exclusive");
     TurnPlan plan = cut(ops, *timeline, cuts);
     plan.joined = true;
     return plan;

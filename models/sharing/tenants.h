@@ -72,7 +72,7 @@ struct Sharing {
 /// Which resources tenants contend for; without one, each has it for itself.
 struct Contended {
   bool bandwidth = true;
-  bool change = true;  ///< changes of turns take time
+  bool change = true;  ///< switching take time
   bool links = true;  ///< those that messages of several tenants cross, and between host and device
   bool whole_kernels = false;  ///< every kernel asks for all multiprocessors and all bandwidth
 };
@@ -130,7 +130,7 @@ struct TenantStep {
 /// By how far nine of ten pairs of jobs of one GPU were from the law of turns (pairs.h) where no
 /// pair was known (Gavel's tables, stanford-futuredata/gavel): 281 on K80, which slices time, were
 /// 0.80 to 1.28 times as slow as it says; 305 on V100, which share space, 0.50 to 2.6 times. A
-/// crossover is between turns that cost nothing and whole steps by turns.
+/// crossover is between turns that cost nothing and whole steps in turns.
 Estimate<double> slowdown_of(const TenantStep& step, Policy policy);
 /// The same in words, for people.
 std::string_view why_that_wide(Policy policy);

@@ -111,7 +111,7 @@ Result<Neighbours> recorded_graph(std::string_view text, const std::string& name
         return fail(
             Diagnostic{.file = name,
                        .line = line_number,
-                       .problem = fmt::format("'{}' is no key", word),
+                       .problem = fmt::format("'{}' is not a key", word),
                        .expected = fmt::format("keys below {:g} between spaces", kMostEdges)});
       last = std::max(last, key);
       if (reader) edges.emplace_back(*reader, key);
@@ -126,7 +126,7 @@ Result<Neighbours> recorded_graph(std::string_view text, const std::string& name
   if (edges.empty())
     return fail(Diagnostic{.file = name,
                            .problem = "holds no neighbours",
-                           .expected = "a key and those that it reads on each line"});
+                           .expected = "on each line a key and the keys that it reads"});
   const auto by_reader = [](const auto& a, const auto& b) { return a.first < b.first; };
   std::stable_sort(edges.begin(), edges.end(), by_reader);
   std::vector<std::uint32_t> ends(std::size_t{last} + 1, 0);

@@ -140,7 +140,7 @@ Result<KeyStream> recorded_keys(std::string_view text, const std::string& name) 
       if (error != std::errc{} || rest != word.data() + word.size())
         return fail(Diagnostic{.file = name,
                                .line = line_number,
-                               .problem = fmt::format("'{}' is no key", word),
+                               .problem = fmt::format("'{}' is not a key", word),
                                .expected = "whole numbers between spaces, a batch on each line"});
       const auto [at, fresh] = number.try_emplace(key, static_cast<Key>(number.size()));
       stream.accesses.push_back(at->second);
@@ -188,7 +188,7 @@ Result<KeyStream> pages_of(const KeyStream& items, Bytes item, Bytes page) {
   if (pages > kMostAccesses || items.accesses.size() > kMostAccesses / most_per_item)
     return fail(fmt::format("{} pages, and up to {} of them at each of {} accesses", pages,
                             most_per_item, items.accesses.size()),
-                "fewer than 2^32 of both in all", "larger pages, or fewer keys and accesses");
+                "fewer than 2^32 of both in total", "larger pages, or fewer keys and accesses");
   KeyStream stream{.keys = static_cast<std::uint32_t>(pages)};
   stream.accesses.reserve(items.accesses.size());
   for (std::size_t b = 0; b < items.batches(); ++b) {

@@ -121,7 +121,7 @@ KeyStream read_segments(const YamlMap& map, const std::filesystem::path& folder)
       KeyStream stream = read_stream(segment, folder, static_cast<std::uint32_t>(streams.size()));
       segment.no_other_keys();
       if (segment.choice("kind", kKinds) == static_cast<std::size_t>(Kind::kRecorded))
-        segment.report("kind", "has keys of its own", "segments of the same keys");
+        segment.report("kind", "has other keys", "segments of the same keys");
       if (!streams.empty() && stream.keys != streams.front().keys)
         segment.report(
             "keys", fmt::format("{}, of the first segment {}", stream.keys, streams.front().keys));
@@ -204,7 +204,7 @@ CacheRun read_cache(const YamlMap& map, const std::filesystem::path& folder) {
       const double most = std::max(double(read.stream.accesses.size()), double(read.stream.keys));
       if (*unit / *page * most > kMostSimulated)
         map.report("page", "is so small that items lie on too many",
-                   fmt::format("{:g} pages, and accesses to them, at most", kMostSimulated));
+                   fmt::format("at most {:g} pages and accesses", kMostSimulated));
       else
         read.stream = taken(map, "page", pages_of(read.stream, *unit, *page), read.stream);
       unit = page;
@@ -220,7 +220,7 @@ CacheRun read_cache(const YamlMap& map, const std::filesystem::path& folder) {
   if (const auto drive = map.map("drive")) read.drive = read_drive(*drive, unit);
   if (const auto control = map.map("control")) read.control = read_control(*control);
   if (read.control && !map.has("drive"))
-    map.report("control", "has no times to go by", "drive: {latency: …, rate: …}");
+    map.report("control", "has no drive to time it", "drive: {latency: …, rate: …}");
   if (const auto prefetch = map.map("prefetch")) read.prefetch = read_prefetch(*prefetch);
   if (const auto first = map.optional<std::int64_t>("from_batch")) {
     if (*first < 0 ||

@@ -73,7 +73,8 @@ KeyStream sampled_by(const YamlMap& map, const Neighbours& graph, std::uint32_t 
   read_partition(*among, communities, workers, by);
   const std::int64_t worker = among->optional<std::int64_t>("worker").value_or(0);
   if (worker < 0 || worker >= workers)
-    among->report("worker", fmt::format("{} of {} workers", worker, workers), "0 for the first");
+    among->report("worker", fmt::format("{} of {} workers", worker, workers),
+                  "0 for the first worker");
   among->no_other_keys();
   if (!map.status()) return nothing;
   const Partition held = partition(graph, by, workers);

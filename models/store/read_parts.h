@@ -38,7 +38,8 @@ T taken(const YamlMap& map, std::string_view key, Result<T> result, T otherwise)
 /// Given, or from "the share `top` of the keys takes the share `takes` of the accesses".
 inline double exponent_of(const YamlMap& map, std::uint32_t keys) {
   if (map.has("exponent") == map.has("top"))
-    map.report("exponent", "one of the two is due", "exponent: 0.8, or top: 0.01 and takes: 0.92");
+    map.report("exponent", "exactly one of the two is required",
+               "exponent: 0.8, or top: 0.01 and takes: 0.92");
   if (map.has("top")) {
     const auto top = map.required<double>("top"), takes = map.required<double>("takes");
     return top && takes ? taken(map, "takes", zipf_exponent(keys, *top, *takes), 1.0) : 1;

@@ -60,13 +60,13 @@ double zipf_share(std::uint32_t keys, double exponent, std::uint32_t top) {
 Result<double> zipf_exponent(std::uint32_t keys, double top, double accesses) {
   if (keys < 1 || !(top > 0 && top < 1) || !(accesses > 0 && accesses < 1))
     return fail(fmt::format("{:g} of {} keys for {:g} of accesses", top, keys, accesses),
-                "shares above 0 and below 1 of one key at least");
+                "shares above 0 and below 1, of at least one key");
   const auto count = static_cast<std::uint32_t>(std::max(std::round(top * keys), 1.0));
   double low = 0, high = 10;
   if (zipf_share(keys, low, count) > accesses || zipf_share(keys, high, count) < accesses)
-    return fail(
-        fmt::format("no exponent gives {} of {} keys {:g} of accesses", count, keys, accesses),
-        fmt::format("{:.3g} to 1", zipf_share(keys, low, count)));
+    return fail(fmt::format("no exponent gives {} of {} keys a share of {:g} of the accesses",
+                            count, keys, accesses),
+                fmt::format("{:.3g} to 1", zipf_share(keys, low, count)));
   for (int i = 0; i < 60; ++i) {
     const double middle = (low + high) / 2;
     (zipf_share(keys, middle, count) < accesses ? low : high) = middle;

@@ -67,7 +67,7 @@ Status check_stages(const std::string& name, std::string_view what,
                     const std::vector<std::uint32_t>& stages) {
   const double sum = std::accumulate(stages.begin(), stages.end(), 0.);
   if (stages.empty())
-    return fail(fmt::format("'{}' has no {}", name, what), "how many in each stage, as a list");
+    return fail(fmt::format("'{}' has no {}", name, what), "a list with the number per stage");
   if (stages.size() > kMostStages || sum > kMostBlocks)
     return fail(fmt::format("'{}' has {} {} in {} stages", name, sum, what, stages.size()),
                 fmt::format("at most {} in {}", kMostBlocks, kMostStages));

@@ -57,7 +57,7 @@ class ConvNetMaker {
 
   Result<Tensor> piece(const Tensor& in, const Piece& p, const std::string& path) {
     if (w_.layers.size() > kMostLayers)
-      return wrong(path, "comes after too many layers", fmt::format("at most {}", kMostLayers));
+      return wrong(path, "exceeds the number of layers", fmt::format("at most {}", kMostLayers));
     switch (p.kind) {
       case PieceKind::kConvolution:
         return convolution(in, p, path);
@@ -97,7 +97,7 @@ class ConvNetMaker {
     out.width = positions_after(in.width, p.kernel_width, p.stride, p.padding_width, p.round_up);
     if (out.positions() > 0) return out;
     return wrong(path,
-                 fmt::format("leaves no positions: kernel {} × {} on {} × {}", p.kernel_height,
+                 fmt::format("has no output positions: kernel {} × {} on {} × {}", p.kernel_height,
                              p.kernel_width, in.height, in.width),
                  "a kernel within the padded input, a stride above zero");
   }
@@ -173,7 +173,7 @@ class ConvNetMaker {
       return wrong(
           path,
           fmt::format("has {} groups for {} and {} channels", p.groups, in.channels, p.channels),
-          "groups that divide both");
+          "a number of groups that divides both");
     const Result<Tensor> out = shaped(in, p, p.channels, path);
     if (!out) return out;
     LayerBuilder layer(w_.names, how_.dtype);
@@ -242,7 +242,8 @@ class ConvNetMaker {
   }
 
   Result<Tensor> branches(const Tensor& in, const Piece& p, const std::string& path) {
-    if (!in.layer) return wrong(path, "splits the sample itself", "a layer in front of branches");
+    if (!in.layer)
+      return wrong(path, "branches directly from the sample", "a layer in front of branches");
     std::vector<Tensor> ends;
     for (std::size_t i = 0; i < p.branches.size(); ++i) {
       const Result<Tensor> end = chain(in, p.branches[i], fmt::format("{}.branches[{}]", path, i));

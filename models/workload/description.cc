@@ -247,7 +247,7 @@ std::optional<Piece> read_piece(const YamlMap& map) {
       branch.no_other_keys();
     }
     if (p.branches.size() < 2) {
-      map.report("branches", "is no branching", "two lists of pieces at least");
+      map.report("branches", "is not a list of branches", "at least two lists of layers");
       return std::nullopt;
     }
   } else if (const std::optional<std::uint32_t> times = count_at(map, "repeat")) {

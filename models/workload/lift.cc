@@ -150,7 +150,7 @@ std::vector<replay::Step> usable(const replay::Steps& steps, std::vector<std::st
   for (const replay::Step& step : steps.steps)
     if (!step.partial) whole.push_back(step);
   if (!whole.empty()) return whole;
-  notes.emplace_back("no step was recorded as a whole: the longest part of one stands for it");
+  notes.emplace_back("no complete step was recorded: the longest part of a step is used instead");
   return {*std::max_element(steps.steps.begin(), steps.steps.end(),
                             [](const replay::Step& a, const replay::Step& b) {
                               return a.end - a.start < b.end - b.start;
@@ -168,8 +168,7 @@ void note_ranks(const trace::Rank& rank, Lifted& lifted) {
   for (const auto& [size, count] : groups)
     sizes += fmt::format("{}{}", sizes.empty() ? ", in groups of " : ", ", size);
   lifted.notes.push_back(fmt::format(
-      "recorded on {} ranks{}: what it communicates is left out of the layers, which hold what one "
-      "rank computed",
+      "recorded on {} ranks{}: layers contain the computation of one rank, without communication",
       lifted.world_size ? std::to_string(*lifted.world_size) : "several", sizes));
 }
 
@@ -217,23 +216,22 @@ Seconds step_time(const std::vector<replay::Step>& steps, const std::vector<Step
 
 tl::unexpected<Error> needs_shapes(const std::string& source, std::string_view what_for) {
   return fail(Diagnostic{.file = source,
-                         .problem = fmt::format("the shapes of its operators, which {} needs, were "
-                                                "not recorded",
-                                                what_for),
+                         .problem = fmt::format("has no operator shapes, which {} needs", what_for),
                          .expected = "a recording with record_shapes=True, or the execution trace "
-                                     "of the same run beside it"});
+                                     "of the same run in addition"});
 }
 
 Result<Lifted> lift(const trace::Trace& trace, const LiftOptions& options) {
   REHEARSE_CHECK(options.rank < trace.ranks.size());
   const trace::Rank& rank = trace.ranks[options.rank];
   if (!rank.info.timed)
-    return fail(Diagnostic{.file = rank.info.source,
-                           .problem = "has no times",
-                           .expected = "a timed recording; an execution trace goes beside it"});
+    return fail(
+        Diagnostic{.file = rank.info.source,
+                   .problem = "has no times",
+                   .expected = "a timed recording; an execution trace can be given in addition"});
   if (rank.gpu_ops.empty())
     return fail(Diagnostic{.file = rank.info.source,
-                           .problem = "shows no work of a device",
+                           .problem = "contains no device work",
                            .expected = "a recording with device activities"});
   const Recording recording(trace, options.rank);
   const replay::Steps found = replay::find_steps(recording);
@@ -245,7 +243,7 @@ Result<Lifted> lift(const trace::Trace& trace, const LiftOptions& options) {
   const std::optional<std::size_t> chosen = choose_step(units);
   if (!chosen)
     return fail(Diagnostic{.file = rank.info.source,
-                           .problem = "none of its steps launches a kernel",
+                           .problem = "has no step that launches a kernel",
                            .expected = "steps of training or inference"});
   const std::size_t at = *chosen;
   const StepUnits& step = units[at];
@@ -300,11 +298,11 @@ Result<Lifted> lift(const trace::Trace& trace, const LiftOptions& options) {
                   counted(lifted.steps, "whole step")));
   if (lifted.microbatches > 1)
     lifted.notes.push_back(
-        fmt::format("{} microbatches a step: times are means over them", lifted.microbatches));
+        fmt::format("{} microbatches per step: times are means over them", lifted.microbatches));
   if (!lifted.shapes)
-    lifted.notes.emplace_back("no shapes: ops have times alone");
+    lifted.notes.emplace_back("no shapes: ops have only times");
   else if (without_shapes * 20 > step.device.layers)
-    lifted.notes.push_back(fmt::format("{} % of the layers' time is of ops without shapes",
+    lifted.notes.push_back(fmt::format("{} % of the layers' time is in ops without shapes",
                                        significant(100 * (without_shapes / step.device.layers))));
   note_ranks(rank, lifted);
   if (Status ok = verify(workload); !ok) return forward(ok);

@@ -179,7 +179,7 @@ class Tree {
 
   /// Of the children of a node, those that stand several times are blocks, unless they hold blocks
   /// themselves: several alike inside, where the outer ones are not alike or the inner ones are
-  /// more than a pair (of attentions). One that stands alone is opened where it is compound.
+  /// more than a pair (of attentions). A compound one is opened if it is on its own.
   void mark(std::size_t at) {
     const std::vector<std::size_t> children = working_children(nodes_[at]);
     struct Alike {

@@ -71,7 +71,7 @@ void check_by_gradients(const StepUnits& step, const Layers& of, std::vector<Par
   }
   if (flat && matched * 2 < all) {
     notes.emplace_back(
-        "gradients are flat shards: parameters are counted by the operands of the forward pass");
+        "gradients are flat shards: parameters are counted from the operands of the forward pass");
     return;
   }
   double added = 0, dropped = 0, frozen = 0;
@@ -100,8 +100,7 @@ void check_by_gradients(const StepUnits& step, const Layers& of, std::vector<Par
   });
   const auto million = [](double count) { return significant(count / 1e6) + " M"; };
   if (added > 0)
-    notes.push_back(
-        fmt::format("{} parameters are known by their gradients alone", million(added)));
+    notes.push_back(fmt::format("{} parameters are known only by their gradients", million(added)));
   if (dropped > 0)
     notes.push_back(
         fmt::format("{} parameters are counted once: two layers share them", million(dropped)));

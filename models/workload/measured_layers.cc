@@ -52,8 +52,9 @@ std::optional<Workload> read_measured_layers(const YamlMap& map) {
       std::uint32_t index = 0;
       while (index < known.size() && known[index] != input) ++index;
       if (index == known.size() && complete) {
-        entry.report("inputs", fmt::format("no layer '{}' before it", input),
-                     known.empty() ? "no inputs: it is the first" : suggest(input, known));
+        entry.report(
+            "inputs", fmt::format("no earlier layer '{}'", input),
+            known.empty() ? "no inputs, because it is the first layer" : suggest(input, known));
         complete = false;
       }
       layer.inputs.push_back(index);

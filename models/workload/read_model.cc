@@ -48,7 +48,8 @@ std::optional<Named> description_at(const YamlMap& map, const std::filesystem::p
   for (const std::string_view key : kKeys) given += map.has(key);
   named = given > 0;
   if (given > 1) {
-    map.report(model ? "model" : "hugging_face", "stands beside another description of the model",
+    map.report(model ? "model" : "hugging_face",
+               "cannot be combined with another description of the model",
                "one of model, hugging_face and kind");
     return std::nullopt;
   }

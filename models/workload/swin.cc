@@ -75,7 +75,7 @@ Result<Workload> swin(const Swin& m, const Implementation& how) {
       return fail(fmt::format("stage {} of '{}' has {} positions a side, windows of {}, {} heads "
                               "for {} channels",
                               i + 1, m.name, side, m.window, m.heads[i], hidden),
-                  "windows that fit and heads that divide channels");
+                  "windows that fit, and heads that divide the channels");
     const Transformer stage = {.name = m.name,
                                .hidden = hidden,
                                .layers = m.blocks[i],

@@ -42,7 +42,7 @@ Status verify(const Layer& layer, const Op& op) {
     return wrong(fmt::format("is {} × {} × {} × {}", op.batch, op.m, op.n, op.k),
                  "extents above zero");
   if (!has(op.kind, op.samples) || !has(op.kind, op.tensor))
-    return wrong("is divided by an extent that it has not", std::string(to_string(op.kind)));
+    return wrong("is divided by an extent that it does not have", std::string(to_string(op.kind)));
   return {};
 }
 
@@ -99,14 +99,14 @@ Status verify(const Workload& workload) {
 
 Status verify(std::span<const Layer> layers) {
   for (const Layer& layer : layers) {
-    if (layer.count == 0) return fail(fmt::format("layer '{}' stands zero times", layer.name));
+    if (layer.count == 0) return fail(fmt::format("layer '{}' has a count of zero", layer.name));
     for (const Weights& w : layer.weights)
       if (!(std::isfinite(w.count) && w.count >= 0))
         return fail(fmt::format("layer '{}' has {} parameters", layer.name, w.count));
     for (const SavedActivation& k : layer.saved)
       if (!(std::isfinite(k.bytes.b()) && k.bytes.b() >= 0))
         return fail(
-            fmt::format("layer '{}' keeps {} bytes of {}", layer.name, k.bytes.b(), k.name));
+            fmt::format("layer '{}' saves {} bytes of {}", layer.name, k.bytes.b(), k.name));
     for (const std::vector<Op>* ops :
          {&layer.forward, &layer.backward, &layer.recompute, &layer.step})
       for (const Op& op : *ops)

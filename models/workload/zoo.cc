@@ -24,7 +24,7 @@ void read_entry(const YamlMap& map, const std::string& source, std::vector<ZooMo
     if (const ZooModel* found = find(models, *base))
       model.description = found->description;
     else
-      map.report("base", fmt::format("'{}' does not stand before it", *base));
+      map.report("base", fmt::format("'{}' is not defined above", *base));
   } else if (const std::optional<std::size_t> kind = map.choice("kind", kDescriptionKinds)) {
     model.description = empty_description(*kind);
   } else {

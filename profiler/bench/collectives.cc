@@ -30,7 +30,7 @@ class CollectiveOperation final : public Operation {
 
   Status prepare(const std::string& dtype, std::size_t sets) {
     if (share_ == 0)
-      return fail(fmt::format("less than one element for each of {} ranks", comms_.size()));
+      return fail(fmt::format("less than one element per rank of {}", comms_.size()));
     for (std::size_t i = 0; i < sets; ++i)
       for (const Gpu* gpu : gpus()) {
         Result<Buffer> from = gpu->random(whole_ * element_, dtype),
@@ -105,7 +105,7 @@ class CollectiveRunner final : public Runner {
     const std::uint64_t ranks = shape["ranks"];
     if (ranks > gpus_.size())
       return fail(fmt::format("{} visible, {} ranks wanted", gpus_.size(), ranks),
-                  "as many GPUs as ranks");
+                  "one GPU per rank");
     const Result<std::vector<void*>> comms = comms_of(ranks);
     if (!comms) return forward(comms);
     std::vector<Gpu*> gpus;

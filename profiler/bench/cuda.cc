@@ -8,7 +8,7 @@ namespace rehearse::bench {
 namespace {
 
 constexpr std::string_view kRemedy =
-    "a machine with an NVIDIA GPU and its driver; rehearse doctor says what is missing";
+    "a machine with an NVIDIA GPU and its driver; run rehearse doctor to see what is missing";
 constexpr std::string_view kMemoryKey = "memory";
 
 }  // namespace
@@ -31,7 +31,7 @@ Result<Cuda> Cuda::open() {
     return tl::unexpected(std::move(error));
   };
   if (const int code = cuda.cuDriverGetVersion(&cuda.version_); code != 0)
-    return refuse(code, "the NVIDIA driver does not say its version");
+    return refuse(code, "the NVIDIA driver does not report its version");
   if (const int code = cuda.cuInit(0); code == kCudaNoDevice)
     return fail("the NVIDIA driver sees no GPU", std::string(kRemedy),
                 "CUDA_VISIBLE_DEVICES may hide it");

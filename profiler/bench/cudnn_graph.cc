@@ -196,7 +196,7 @@ Result<GraphBuilder::Plan> GraphBuilder::plan(void* handle) {
   set(graph, kGraphOperations, kDescriptorType, static_cast<std::int64_t>(operations_.size()),
       operations_.data());
   set(graph, kGraphHandle, kHandleType, 1, &handle);
-  finalize(graph, "cuDNN takes no such graph");
+  finalize(graph, "cuDNN does not support this graph");
   if (!status_) return forward(status_);
   Result<Plan> first = plan_of(handle, graph, kHeuristicA);
   if (first) return first;

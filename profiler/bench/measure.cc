@@ -73,10 +73,10 @@ class Run {
 
   Measurement take() {
     if (result_.status && !complete_)
-      result_.status = done_
-                           ? Status(fail("the device was throttled throughout",
-                                         "a cool device: look at its cooling, then measure again"))
-                           : Status(fail("stopped before its time was known"));
+      result_.status =
+          done_ ? Status(fail("the device was throttled throughout",
+                              "an unthrottled device: check its cooling, then measure again"))
+                : Status(fail("stopped before it was measured"));
     if (batches_ > 0) result_.capped = static_cast<double>(capped_) / static_cast<double>(batches_);
     if (clocked_ > 0) result_.sm_clock_hz = clocks_ / static_cast<double>(clocked_);
     return std::move(result_);
@@ -101,7 +101,7 @@ class Run {
     const auto wrong = [](Seconds s) { return !(std::isfinite(s.s()) && s > Seconds::s(0)); };
     if (batch->samples.empty() ||
         std::any_of(batch->samples.begin(), batch->samples.end(), wrong) || wrong(batch->busy)) {
-      result_.status = fail("the device gave no time that is above zero");
+      result_.status = fail("the device reported no time above zero");
       return std::nullopt;
     }
     busy_ += batch->busy;

@@ -1,5 +1,5 @@
 // Holds the declarations of this folder against NVIDIA's headers, where they are installed: this
-// file is compiled there alone, and holds nothing that runs.
+// file is only compiled, and nothing in it runs.
 #include <cstddef>
 #include <type_traits>
 

@@ -93,7 +93,7 @@ Result<std::string> chosen(std::string_view what, std::string_view op, std::stri
   if (name.empty()) return among.empty() ? std::string() : std::string(among.front());
   if (std::find(among.begin(), among.end(), name) != among.end()) return std::string(name);
   if (among.empty()) return fail(fmt::format("{}: {} has no {}", what, op, what), "nothing there");
-  return fail(fmt::format("{}: '{}' is none that {} is measured in", what, name, op), {},
+  return fail(fmt::format("{}: '{}' is not supported for {}", what, name, op), {},
               suggest(name, among));
 }
 
@@ -104,14 +104,13 @@ Status check_together(const Shape& s) {
   };
   constexpr double kMost = 1e15;
   if (flops_of(s).flop() > kMost * 1e3 || bytes_of(s).b() > kMost)
-    return wrong("is larger than any device holds", "extents whose operands fit a device");
+    return wrong("is larger than the memory of any device", "extents whose operands fit a device");
   if (s.rule().family == Family::kConv) {
     const std::uint64_t padding = 2 * s["padding"];
     if (s["filter_height"] > s["height"] + padding || s["filter_width"] > s["width"] + padding)
       return wrong("the filter is larger than the padded image", "a smaller filter");
     if (s["channels"] % s["groups"] != 0 || s["filters"] % s["groups"] != 0)
-      return wrong("groups divide neither channels nor filters evenly",
-                   "a divisor of both of them");
+      return wrong("groups do not divide channels and filters", "a divisor of both of them");
   }
   if (s.op == "elementwise" && s["inputs"] > 2)
     return wrong(fmt::format("inputs: {} are too many", s["inputs"]), "1 or 2");
@@ -153,7 +152,7 @@ Result<Shape> make_shape(std::string_view op, const NamedExtents& extents, std::
                          std::string_view layout, std::string_view epilogue) {
   const OpRule* rule = rule_of(op);
   if (!rule)
-    return fail(fmt::format("op: '{}' is no operation that is measured", op), {},
+    return fail(fmt::format("op: '{}' is not a measured operation", op), {},
                 suggest(op, op_names()));
   Shape shape{.op = std::string(op), .dtype = {}, .extents = {}};
   Names known;
@@ -166,9 +165,10 @@ Result<Shape> make_shape(std::string_view op, const NamedExtents& extents, std::
     const std::uint64_t value = given == extents.end() ? *extent.otherwise : given->second;
     // Padding may be none; a collective may leave its ranks to the machine.
     if (value == 0 && extent.otherwise != 0)
-      return fail(fmt::format("{}: 0 is no extent", extent.name), "a whole number above zero");
+      return fail(fmt::format("{}: 0 is out of range", extent.name), "a whole number above zero");
     if (value > (std::uint64_t{1} << 44))
-      return fail(fmt::format("{}: {} is larger than any device holds", extent.name, value));
+      return fail(
+          fmt::format("{}: {} is larger than the memory of any device", extent.name, value));
     shape.extents.push_back(value);
   }
   for (const auto& [name, value] : extents)
@@ -199,7 +199,7 @@ Result<Shape> parse_shape(std::string_view op, std::string_view text, std::strin
     const char* end = word.data() + word.size();
     if (equals == std::string_view::npos ||
         std::from_chars(word.data() + equals + 1, end, value).ptr != end)
-      return fail(fmt::format("'{}' is no shape", text), "such as 'm=128 n=128 k=64 batch=1'");
+      return fail(fmt::format("'{}' is not a shape", text), "such as 'm=128 n=128 k=64 batch=1'");
     extents.emplace_back(word.substr(0, equals), value);
   }
   return make_shape(op, extents, dtype, layout, epilogue);

@@ -44,7 +44,7 @@ Result<std::vector<Shape>> read_csv(const std::filesystem::path& path) {
       } else if (*value) {
         if (**value < 0 || **value > 1e13 || std::floor(**value) != **value)
           errors.diagnostics.push_back(table->problem(
-              row, column, fmt::format("'{}' is no extent", table->cell(row, column)),
+              row, column, fmt::format("'{}' is not an extent", table->cell(row, column)),
               "a whole number above zero"));
         else
           extents.emplace_back(column, static_cast<std::uint64_t>(**value));
@@ -77,7 +77,7 @@ std::vector<std::uint64_t> extents_at(const YamlMap& map, std::string_view key) 
   std::vector<std::uint64_t> extents;
   for (const std::int64_t value : values) {
     if (value < 0)
-      map.report(key, fmt::format("{} is no extent", value), "a whole number above zero");
+      map.report(key, fmt::format("{} is not an extent", value), "a whole number above zero");
     else
       extents.push_back(static_cast<std::uint64_t>(value));
   }
@@ -97,7 +97,7 @@ void read_sweep(const YamlMap& map, std::vector<Shape>& shapes) {
   const OpRule* rule = rule_of(*op);
   if (!rule) {
     const Result<Shape> none = make_shape(*op, {});
-    map.report("op", fmt::format("'{}' is no operation that is measured", *op), {},
+    map.report("op", fmt::format("'{}' is not a measured operation", *op), {},
                none.error().diagnostics.front().nearest);
     return;
   }

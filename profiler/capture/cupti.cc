@@ -222,7 +222,7 @@ void say_refused(cupti::Result result, std::string_view other) {
     case cupti::kMultipleSubscribers:
       return trouble({"another profiler", other.empty() ? "" : " (", other,
                       other.empty() ? "" : ")",
-                      " holds CUPTI: kernels are not recorded; run without it"});
+                      " uses CUPTI: kernels are not recorded; run without it"});
     case cupti::kNotInitialized:
       return trouble({"CUPTI of ", ours, " (", library.path,
                       ") is newer than the driver, which has ", driver_text(driver),
@@ -340,7 +340,7 @@ void stop_device_records() {
   while (closed.load(std::memory_order_acquire) == 0) {
     const std::uint64_t waited = clock_ns(CLOCK_MONOTONIC) - begin;
     if (waited >= kPatience)
-      return trouble({"the last kernels did not come within 5 s of the end"});
+      return trouble({"the last kernels were not delivered within 5 s of the end"});
     futex_wait(closed, 0, kPatience - waited);
   }
 }
@@ -354,8 +354,8 @@ void start_device_records() {
   note("driver.cuda", driver_text(text));
   if (!load_cupti(library))
     return trouble(
-        {"no CUPTI was found: kernels are not recorded; install the CUDA toolkit's, or "
-         "name it in ",
+        {"CUPTI was not found: kernels are not recorded; install the CUDA toolkit, or name "
+         "libcupti in ",
          kCuptiVariable});
   note("cupti.path", library.path);
   note("cupti.version", toolkit_of(library.version, text));

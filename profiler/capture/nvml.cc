@@ -349,7 +349,7 @@ void* run_sampler(void* argument) {
         if (!board.used) continue;
         board.used = read_board(s.nvml, board, last);
         any = any || board.used;
-        if (!board.used) note("nvml", "a board does not tell its power");
+        if (!board.used) note("nvml", "a board does not report its power");
       }
       if (!any) break;
       next += period;

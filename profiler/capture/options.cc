@@ -77,7 +77,7 @@ Options parse_options(const char* words) {
     const std::size_t n = std::min(left.find(' '), left.size());
     const std::string_view word(left.data(), n);
     if (n > 0 && !read_word(word, options))
-      say({kOptionsVariable, ": '", word, "' is no option; it has no effect"});
+      say({kOptionsVariable, ": '", word, "' is not an option; it has no effect"});
     left.remove_prefix(std::min(n + 1, left.size()));
   }
   return options;

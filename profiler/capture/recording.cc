@@ -121,14 +121,14 @@ void say_if_no_step(const Recording& recording) {
   if ((!recording.keeper && !has_window()) || steps_ended() > 0 || recording.forked) return;
   char pid[16];
   ::snprintf(pid, sizeof pid, "%d", recording.owner);
-  say({"process ", pid, " marked no step, so none of it is recorded; a step is a range that is ",
-       "called 'step 7'"});
+  say({"process ", pid, " marked no step, so nothing was recorded; a step is a range ",
+       "named like 'step 7'"});
 }
 
 bool start() {
   const char* named = ::getenv(kFolderVariable);
   if (!named || !*named) {
-    say({kFolderVariable, " names no folder; this process is not recorded"});
+    say({kFolderVariable, " is not a folder; this process is not recorded"});
     return false;
   }
   char folder[PATH_MAX];

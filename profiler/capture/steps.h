@@ -54,7 +54,7 @@ extern std::atomic<std::uint32_t> step_domain;
 /// A mark opens at row.time: true when it is a step, which the caller has to close or to abandon.
 bool open_step(StepText text, const Row& row);
 void close_step(std::uint64_t end);
-/// Its thread ended inside it: it is no step.
+/// Its thread ended inside it: it is not a step.
 void abandon_step();
 
 /// The number of the started range (nvtxRangeStart) that is the open step; 0 none.

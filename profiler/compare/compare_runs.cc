@@ -29,8 +29,8 @@ Status check_alike(const Run& baseline, const Run& candidate) {
         Diagnostic{.file = candidate.source,
                    .problem = fmt::format("has {}, {} has {}", counted(candidate.ranks, "rank"),
                                           baseline.source, baseline.ranks),
-                   .expected = "as many ranks in both",
-                   .nearest = "--ranks 0 compares the first alone"});
+                   .expected = "the same number of ranks in both",
+                   .nearest = "--ranks 0 compares only the first"});
   return {};
 }
 
@@ -172,13 +172,12 @@ Result<Matches> match_runs(const Run& baseline, const Run& candidate) {
   if (Status ok = check_alike(baseline, candidate); !ok) return forward(ok);
   Matches matches = match_ops(baseline, candidate);
   if (matches.matched_share >= kSameJob) return matches;
-  return fail(Diagnostic{
-      .file = candidate.source,
-      .problem = fmt::format("is of another job than {}: {:.0f} % of the time of ops has a "
-                             "counterpart in the other recording",
-                             baseline.source, matches.matched_share * 100),
-      .expected = fmt::format("{:.0f} % at least", kSameJob * 100),
-      .nearest = "record the same job twice"});
+  return fail(Diagnostic{.file = candidate.source,
+                         .problem = fmt::format("is of another job than {}: only {:.0f} % of the "
+                                                "op time has a counterpart in the other recording",
+                                                baseline.source, matches.matched_share * 100),
+                         .expected = fmt::format("{:.0f} % at least", kSameJob * 100),
+                         .nearest = "record the same job twice"});
 }
 
 Result<RunComparison> compare_runs(const Run& baseline, const Run& candidate,

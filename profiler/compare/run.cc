@@ -281,7 +281,7 @@ Result<Run> measure_run(const std::vector<Recording>& recordings, std::string so
   };
   for (const Recording& r : recordings) {
     if (!r.rank().info.timed)
-      return wrong("has no times: it states what depends on what",
+      return wrong("has no times, only dependencies",
                    "a recording of the profiler, Kineto or Nsight Systems");
     if (r.rank().host_ops.empty() && r.rank().gpu_ops.empty())
       return wrong("is empty: not one op was recorded", "a recording of some steps");
@@ -298,13 +298,13 @@ Result<Run> measure_run(const std::vector<Recording>& recordings, std::string so
       steps = std::min(steps, steps_with_all(recordings[r], windows_of(graph->ranks[r], marked)));
   const replay::StepSource from = graph->ranks.front().step_source;
   if (steps < 2 && marked >= 2)
-    return wrong(fmt::format("lacks records, and of its {} no two are sure to be whole",
+    return wrong(fmt::format("lacks records, and fewer than two of its {} are known to be complete",
                              counted(marked, "step")),
-                 "a recording that was written to its end");
+                 "a complete recording");
   if (steps < 2)
-    return wrong(fmt::format("has {} (told by {}): one step says nothing of how much steps differ",
+    return wrong(fmt::format("has {} (from {}): the variation between steps needs at least two",
                              counted(steps, "whole step"), replay::to_string(from)),
-                 "two whole steps at least; ten or more for a verdict");
+                 "at least two whole steps; ten or more for a verdict");
 
   Run run{.source = std::move(source),
           .ranks = recordings.size(),

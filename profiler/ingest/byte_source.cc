@@ -63,7 +63,7 @@ class GzipFile final : public ByteSource {
       if (between_members_) {
         ended_ = true;
       } else {
-        damage_ = packed_->damage().empty() ? "the gzip data end too early" : packed_->damage();
+        damage_ = packed_->damage().empty() ? "the gzip data are truncated" : packed_->damage();
       }
       return;
     }

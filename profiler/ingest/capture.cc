@@ -296,10 +296,9 @@ class CaptureReader {
 
   void count_open(std::uint32_t text) {
     const auto name = texts_.name(text);
-    recorder_.problem(ProblemKind::kUnbalancedRange,
-                      fmt::format("{}: '{}' was still open at the end", file_,
-                                  name ? recorder_.names()[*name] : "?"),
-                      1);
+    recorder_.problem(
+        ProblemKind::kUnbalancedRange,
+        fmt::format("{}: '{}' was never closed", file_, name ? recorder_.names()[*name] : "?"), 1);
   }
 
   void finish(bool is_other) {
@@ -318,7 +317,8 @@ class CaptureReader {
     if (!ends_.empty())
       problem(ProblemKind::kUnbalancedRange, "a range ended that was never started", ends_.size());
     if (lost_ > 0)
-      problem(ProblemKind::kDroppedRecords, "memory or disk was short while recording", lost_);
+      problem(ProblemKind::kDroppedRecords, "memory or disk space was short while recording",
+              lost_);
     if (const std::string damage = source_.damage(); !damage.empty())
       problem(ProblemKind::kTruncated, damage, 1);
     else if (blocks_.cut())

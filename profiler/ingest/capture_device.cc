@@ -247,7 +247,8 @@ void CaptureDevice::add(Sync sync, const SyncRecord& record) {
       if (const auto at = instants_.find(record.event_instant); at != instants_.end())
         event = &at->second;
     } else if (const auto at = events_.find({record.context, record.event}); at != events_.end()) {
-      // Which recording of the event is not said: the latest before, by the order of the calls.
+      // The latest earlier recording of the event, by the order of the calls: the event does not
+      // name it.
       for (const Event& candidate : at->second)
         if (const auto id =
                 sync.correlation.value_or(UINT32_MAX) - candidate.correlation.value_or(0);

@@ -108,7 +108,7 @@ Status read_capture_folder(const fs::path& folder, const NewRank& new_rank,
   if (std::none_of(files.begin(), files.end(),
                    [](const CaptureFile& file) { return file.is_capture; }))
     return fail(Diagnostic{.file = folder.string(),
-                           .problem = "holds no capture",
+                           .problem = "contains no capture",
                            .expected = "files that the profiler wrote (HOST-PID.cap)"});
   const auto facts = session_facts(folder);
   if (!facts) return forward(facts);

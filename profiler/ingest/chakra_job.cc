@@ -39,7 +39,7 @@ Status check_places(const std::vector<std::uint32_t>& dimensions, std::uint32_t 
   double places = 1;
   for (const std::uint32_t size : dimensions) places *= size;
   if (places == ranks) return {};
-  return fail(fmt::format("{} ranks on a network of {:.0f} places", ranks, places),
+  return fail(fmt::format("{} ranks on a network of {:.0f} NPUs", ranks, places),
               "one rank per place");
 }
 
@@ -98,7 +98,7 @@ class JobBuilder {
       std::vector<std::string_view> names;
       for (const auto& [known, sets] : groups_) names.push_back(known);
       return fail(Diagnostic{.file = file,
-                             .problem = fmt::format("process group '{}' is not known", name),
+                             .problem = fmt::format("process group '{}' is unknown", name),
                              .expected = names.empty() ? "--comm-groups FILE with its ranks" : "",
                              .nearest = names.empty() ? "" : suggest(name, names)});
     }
@@ -107,7 +107,7 @@ class JobBuilder {
       return group(name, found->second, set->second);
     return fail(
         Diagnostic{.file = file,
-                   .problem = fmt::format("rank {} uses process group '{}', in which it is not",
+                   .problem = fmt::format("rank {} uses process group '{}' but is not a member",
                                           rank.index(), name)});
   }
 
@@ -146,12 +146,12 @@ class JobBuilder {
   Result<std::uint32_t> along(const std::vector<bool>& involved, const std::string& file,
                               RankId rank) {
     if (involved.size() < dimensions_.size() || dimensions_.empty())
-      return fail(Diagnostic{
-          .file = file,
-          .problem = fmt::format("involved_dim names {} dimensions of a network of {}",
-                                 involved.size(), dimensions_.size()),
-          .expected = "a cluster with these dimensions, or pg_name and --comm-groups, which say "
-                      "which ranks take part"});
+      return fail(
+          Diagnostic{.file = file,
+                     .problem = fmt::format("involved_dim names {} dimensions of a network of {}",
+                                            involved.size(), dimensions_.size()),
+                     .expected = "a cluster with these dimensions, or pg_name and --comm-groups, "
+                                 "which list the participating ranks"});
     if (Status ok = check_places(dimensions_, ranks_); !ok) return forward(ok);
     Program::Group group{.name = "along", .members = {rank}};
     std::uint32_t stride = 1;
@@ -220,7 +220,7 @@ Result<Found> find_files(const ChakraFiles& files) {
     if (!files.ranks)
       return fail(Diagnostic{.file = shared->string(),
                              .problem = "is one file for all ranks",
-                             .expected = "--ranks N, how many there are"});
+                             .expected = "--ranks N, the number of ranks"});
     return Found{{*shared}, *files.ranks};
   }
   Found found{{}, files.ranks.value_or(0)};

@@ -98,7 +98,7 @@ class ProgramReader {
                              .expected = std::move(expected)});
     };
     if (!attributes.wrong.empty())
-      return wrong(fmt::format("{} is no number that can be used", attributes.wrong));
+      return wrong(fmt::format("{} is out of range", attributes.wrong));
     constexpr std::uint64_t kMaxMicroseconds = 86400ULL * 1000000;  // a day
     if (message.duration_us() > kMaxMicroseconds)
       return wrong(fmt::format("lasts {} us", message.duration_us()), "at most a day");
@@ -149,8 +149,8 @@ class ProgramReader {
         const auto& peer = sends ? attributes.destination : attributes.source;
         if (!attributes.bytes) return wrong("a message without comm_size");
         if (!peer || *peer < 0 || *peer > std::numeric_limits<std::int32_t>::max())
-          return wrong(sends ? "no comm_dst says to which rank"
-                             : "no comm_src says from which rank");
+          return wrong(sends ? "comm_dst, the receiving rank, is missing"
+                             : "comm_src, the sending rank, is missing");
         op.peer = peer_number(static_cast<std::uint32_t>(*peer));
         op.tag = static_cast<std::uint32_t>(attributes.tag.value_or(0));
         op.bytes = Bytes::b(*attributes.bytes);
@@ -235,7 +235,7 @@ class ProgramReader {
     if (order.size() < n) {
       const auto stuck = std::find_if(waits.begin(), waits.end(), [](auto w) { return w > 0; });
       return wrong(rows_[static_cast<std::size_t>(stuck - waits.begin())],
-                   "waits, through its dependencies, for itself");
+                   "depends on itself through its dependencies");
     }
     ChakraProgram result{.program = {},
                          .groups = std::move(groups_),

@@ -28,15 +28,16 @@ Result<CommGroups> parse_comm_groups(std::string_view text, const std::string& n
   dom::element document;
   const simdjson::padded_string padded(text);
   if (const auto error = parser.parse(padded).get(document))
-    return wrong("", fmt::format("is no JSON ({})", simdjson::error_message(error)));
+    return wrong("", fmt::format("is not valid JSON ({})", simdjson::error_message(error)));
   dom::object object;
-  if (document.get_object().get(object)) return wrong("", "is no JSON object");
+  if (document.get_object().get(object)) return wrong("", "is not JSON object");
   CommGroups groups;
   for (const auto [raw_key, value] : object) {
     std::uint64_t replaced = 0;
     const std::string key = sound_text(raw_key, replaced);
     dom::array array;
-    if (value.get_array().get(array) || array.size() == 0) return wrong(key, "is no list of ranks");
+    if (value.get_array().get(array) || array.size() == 0)
+      return wrong(key, "is not a list of ranks");
     std::vector<dom::array> lists;
     for (const dom::element element : array) {
       dom::array list;
@@ -55,12 +56,12 @@ Result<CommGroups> parse_comm_groups(std::string_view text, const std::string& n
         std::uint64_t rank = 0;
         constexpr std::uint64_t kMaxRank = 1U << 24;
         if (element.get_uint64().get(rank) || rank > kMaxRank)
-          return wrong(key, "holds something that is no rank");
+          return wrong(key, "contains something that is not a rank");
         if (!seen.insert(static_cast<std::uint32_t>(rank)).second)
           return wrong(key, fmt::format("names rank {} twice", rank));
         members.push_back(static_cast<std::uint32_t>(rank));
       }
-      if (members.empty()) return wrong(key, "has a group of no rank");
+      if (members.empty()) return wrong(key, "contains an empty group");
     }
   }
   return groups;

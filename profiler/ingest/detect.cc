@@ -81,15 +81,16 @@ Result<InputKind> file_kind(const fs::path& path) {
     return unknown(path, damage.empty() ? "is empty" : damage);
   }
   if (begin.starts_with("SQLite format 3"))
-    return unknown(path, "is an SQLite database, but no trace store and no Nsight Systems export");
+    return unknown(path,
+                   "is an SQLite database, but neither a trace store nor an Nsight Systems export");
   const auto is_space = [](unsigned char c) { return std::isspace(c) != 0; };
   const auto first = std::find_if_not(begin.begin(), begin.end(), is_space);
   if (first != begin.end() && (*first == '{' || *first == '[')) {
     if (const auto kind = json_kind(begin)) return *kind;
-    return unknown(path, "is JSON, but no Kineto trace and no execution trace");
+    return unknown(path, "is JSON, but neither a Kineto trace nor an execution trace");
   }
   if (looks_like_chakra(begin)) return InputKind::kChakra;
-  return unknown(path, "is no recording that can be read");
+  return unknown(path, "is not a readable recording");
 }
 
 // --- which inputs there are

@@ -207,11 +207,11 @@ Status read_execution_trace(ByteSource& source, Recorder& recorder, const Progre
   if (!damage) return forward(damage);
   if (!handler.schema())
     return fail(Diagnostic{.file = file,
-                           .problem = "does not say its schema",
+                           .problem = "does not name its schema",
                            .expected = "a PyTorch execution trace with a 'schema' member"});
   if (recorder.host_count() == 0)
     return fail(Diagnostic{.file = file,
-                           .problem = damage->truncated.empty() ? "holds no operators"
+                           .problem = damage->truncated.empty() ? "contains no operators"
                                                                 : "ends before the first operator",
                            .expected = "a PyTorch execution trace with a 'nodes' array"});
   recorder.finish();

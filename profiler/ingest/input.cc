@@ -179,7 +179,7 @@ Status check_numbers(const std::vector<Rank>& ranks) {
     if (!is_new)
       errors.diagnostics.push_back(
           {.file = rank.info.source,
-           .problem = fmt::format("is of rank {}, as {} is", at->first, at->second->info.source),
+           .problem = fmt::format("is of rank {}, like {}", at->first, at->second->info.source),
            .expected = "one recording per rank"});
   }
   if (!errors.diagnostics.empty()) return tl::unexpected(std::move(errors));
@@ -274,7 +274,7 @@ Result<Trace> read_inputs(std::span<const fs::path> paths, const ReadOptions& op
   if (!trace) return trace;
   if (trace->ranks.empty() && (trace->timings.empty() || !options.timings_suffice))
     return fail(Diagnostic{.file = paths.front().string(),
-                           .problem = "holds no recording",
+                           .problem = "contains no recording",
                            .expected = "a store that `rehearse import` wrote"});
   align(*trace);
   return trace;

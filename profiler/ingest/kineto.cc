@@ -338,12 +338,12 @@ Status read_kineto(ByteSource& source, Recorder& recorder, const Progress& progr
   if (handler.events() == 0)
     return fail(Diagnostic{.file = file,
                            .problem = damage->truncated.empty()
-                                          ? "holds no trace events"
+                                          ? "contains no trace events"
                                           : "ends before the first trace event",
                            .expected = "a Kineto or Chrome trace with a 'traceEvents' array"});
   if (recorder.host_count() + recorder.gpu_count() == 0)
     return fail(Diagnostic{.file = file,
-                           .problem = "holds no operator, no call and no device work",
+                           .problem = "contains no operator, no call and no device work",
                            .expected = "a trace with events of phase 'X' and a known category"});
   recorder.finish();
   report_damage(*damage, recorder);

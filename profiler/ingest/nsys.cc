@@ -73,7 +73,7 @@ void NsysReader::find_processes() {
       ++(!process ? rows_without_process_ : *process < 0 ? unsaid : processes_[*process]);
     }
   }
-  // No process has the number 0; it stands alone where the export does not tell processes apart.
+  // No process has the number 0; it is used alone if the export does not distinguish processes.
   if (const auto nobody = processes_.find(0); nobody != processes_.end() && processes_.size() > 1) {
     rows_without_process_ += nobody->second;
     processes_.erase(nobody);
@@ -88,12 +88,12 @@ void NsysReader::find_processes() {
 Status NsysReader::read() {
   if (!tables_.are_of_an_export())
     return fail(Diagnostic{.file = file_,
-                           .problem = "holds no table of an Nsight Systems export",
+                           .problem = "contains no table of an Nsight Systems export",
                            .expected = "tables such as CUPTI_ACTIVITY_KIND_KERNEL or NVTX_EVENTS"});
   find_processes();
   if (processes_.empty())
     return fail(Diagnostic{.file = file_,
-                           .problem = "holds no CUDA and no NVTX activity",
+                           .problem = "contains no CUDA and no NVTX activity",
                            .expected = "a recording made with --trace=cuda,nvtx"});
   for (const auto& [process, rows] : processes_) {
     read_process(process);
@@ -101,7 +101,7 @@ Status NsysReader::read() {
   }
   if (records_ == 0)
     return fail(Diagnostic{.file = file_,
-                           .problem = "holds no call, no range and no device work that can be read",
+                           .problem = "contains no readable call, range or device work",
                            .expected = "rows with times, names and threads or devices"});
   return {};
 }

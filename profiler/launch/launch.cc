@@ -49,7 +49,7 @@ Status make_folder(const fs::path& folder) {
                            .problem = fmt::format("cannot be read: {}", error.message())});
   if (!empty)
     return fail(Diagnostic{.file = folder.string(),
-                           .problem = "holds files",
+                           .problem = "is not empty",
                            .expected = "a new or empty folder for the recording"});
   if (::access(folder.c_str(), W_OK) != 0)
     return fail(Diagnostic{.file = folder.string(),
@@ -194,10 +194,10 @@ std::vector<std::string> launch_warnings() {
   std::vector<std::string> warnings;
   const char* daemon = std::getenv("KINETO_USE_DAEMON");
   if (daemon && *daemon && std::string_view(daemon) != "0")
-    warnings.push_back(fmt::format(
-        "KINETO_USE_DAEMON={}: PyTorch's own profiler may hold CUPTI, which serves one tool at a "
-        "time; unset it if kernels are missing",
-        daemon));
+    warnings.push_back(
+        fmt::format("KINETO_USE_DAEMON={}: PyTorch's own profiler may use CUPTI, which supports "
+                    "one tool at a time; unset it if kernels are missing",
+                    daemon));
   return warnings;
 }
 
@@ -225,9 +225,9 @@ Result<LaunchReport> launch(const LaunchOptions& options) {
     }
     signals.pass_no_more();
     if (::waitpid(*process, &status, 0) != *process)
-      return fail(Diagnostic{.file = options.command[0],
-                             .problem = fmt::format("ran, but how it ended cannot be told: {}",
-                                                    std::strerror(errno))});
+      return fail(Diagnostic{
+          .file = options.command[0],
+          .problem = fmt::format("ran, but its exit status is unknown: {}", std::strerror(errno))});
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
 

@@ -109,7 +109,7 @@ Result<Folder> list_folder(const fs::path& path) {
   if (error)
     return fail(Diagnostic{.file = path.string(),
                            .problem = fmt::format("cannot be listed: {}", error.message()),
-                           .expected = "a folder of files, one for each sample"});
+                           .expected = "a folder with one file per sample"});
   for (; at != fs::recursive_directory_iterator(); at.increment(error)) {
     std::error_code of_entry;
     if (!at->is_regular_file(of_entry) || of_entry) continue;
@@ -127,8 +127,8 @@ Result<Folder> list_folder(const fs::path& path) {
                            .problem = fmt::format("cannot be listed: {}", error.message())});
   if (folder.files.empty())
     return fail(Diagnostic{.file = path.string(),
-                           .problem = "holds no files of at most 1 GiB",
-                           .expected = "one file for each sample"});
+                           .problem = "contains no files of at most 1 GiB",
+                           .expected = "one file per sample"});
   std::sort(folder.files.begin(), folder.files.end());
   return folder;
 }
@@ -276,9 +276,9 @@ Result<Measured> measure_folder(const fs::path& path, std::size_t samples,
   if (measured.sampled.empty())
     return fail(
         Diagnostic{.file = measured.damaged.front().path,
-                   .problem = fmt::format("is damaged, as is all that was tried, {}: {}",
+                   .problem = fmt::format("is damaged, as are all files that were tried, {}: {}",
                                           counted(count, "file"), measured.damaged.front().words),
-                   .expected = "images that can be decoded"});
+                   .expected = "decodable images"});
   if (Status ok = measure_cores(measured, progress); !ok) return forward(ok);
   return measured;
 }

@@ -33,8 +33,7 @@ std::vector<Load> loads_of(const Recording& r, const ReplayGraph& replay) {
 
 Result<WithBatchRequests> add_batch_requests(const std::vector<Recording>& recordings,
                                              const ReplayGraph& replay) {
-  if (!replay.batch_requests.empty())
-    return fail("the recording is fed by an input pipeline already");
+  if (!replay.batch_requests.empty()) return fail("the recording already has an input pipeline");
   WithBatchRequests result{.replay = replay};
   GraphBuilder builder(replay.graph);
   const NameId ask_name = builder.intern("ask for input"),
@@ -79,11 +78,10 @@ Result<WithBatchRequests> add_batch_requests(const std::vector<Recording>& recor
           builder.add_edge(batch_request.wait, next);
       }
     if (result.replay.batch_requests.size() == before)
-      return fail(
-          Diagnostic{.file = recordings[rank].rank().info.source,
-                     .problem = "has neither steps nor loading ranges, where it could take "
-                                "batches",
-                     .expected = fmt::format("step marks, or ranges named {}", kLoadingRange)});
+      return fail(Diagnostic{
+          .file = recordings[rank].rank().info.source,
+          .problem = "has neither steps nor loading ranges to which batches could be fed",
+          .expected = fmt::format("step marks, or ranges named {}", kLoadingRange)});
   }
   // A loading range asks when all that came before it has ended.
   for (std::size_t i = 0; i < replay.graph.size(); ++i)

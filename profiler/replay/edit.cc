@@ -117,7 +117,7 @@ Result<Insert> parse_insert(std::string_view text) {
   const Result<Seconds> length = parse_quantity<Seconds>(parts->second);
   if (!length) return forward(length);
   if (*length < Seconds::s(0) || *length > Seconds::s(86400))
-    return fail(fmt::format("'{}' is no duration to insert", parts->second), "0 s to 1 d");
+    return fail(fmt::format("'{}' is not a valid duration", parts->second), "0 s to 1 d");
   return Insert{parts->first, *length};
 }
 

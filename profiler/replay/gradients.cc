@@ -50,9 +50,9 @@ Result<std::vector<Found>> accumulated(const Recording& r, const RankGraph& grap
                     : std::nullopt;
       if (!bytes)
         return fail(Diagnostic{.file = r.rank().info.source,
-                               .problem = "the sizes of its gradients were not recorded",
+                               .problem = "has no recorded gradient sizes",
                                .expected = "a recording with record_shapes=True, or the execution "
-                                           "trace of the same run beside it"});
+                                           "trace of the same run in addition"});
       const auto behind =
           std::upper_bound(launches.begin(), launches.end(), op.end(),
                            [](Nanoseconds time, const Launch& l) { return time < l.time; });
@@ -94,7 +94,7 @@ Result<Gradients> find_gradients(const Recording& r, const RankGraph& graph) {
   std::vector<Found> found = gradients.on_device ? std::move(*accumulate) : ranges(r, graph);
   if (found.empty())
     return fail(Diagnostic{.file = r.rank().info.source,
-                           .problem = "shows no gradients",
+                           .problem = "contains no gradients",
                            .expected = "operators torch::autograd::AccumulateGrad, or NVTX ranges "
                                        "'gradient' whose payload is their size in bytes"});
   std::stable_sort(found.begin(), found.end(),

@@ -414,11 +414,12 @@ Result<ReplayGraph> Lowering::run() {
     const Recording& r = recordings_[rank];
     if (!r.rank().info.timed)
       return fail(Diagnostic{.file = r.rank().info.source,
-                             .problem = "has no times, so there is nothing to replay",
+                             .problem = "has no times, so it cannot be replayed",
                              .expected = "a timed recording (Kineto, Nsight Systems) of the run",
                              .nearest = "give both: they are joined"});
     if (r.threads().empty() && r.streams().empty())
-      return fail(Diagnostic{.file = r.rank().info.source, .problem = "holds nothing to replay"});
+      return fail(
+          Diagnostic{.file = r.rank().info.source, .problem = "contains nothing to replay"});
     analyse(rank);
   }
   if (options_.collectives && n > 1) {

@@ -8,9 +8,9 @@
 
 namespace rehearse::replay {
 
-/// The positions in a sequence at which the turns of its main loop begin; empty if
-/// there is no such loop. The sequence may begin and end within a turn, and single words may be
-/// missing, additional or different.
+/// The positions in a sequence at which the turns of its main loop begin; empty if there is no such
+/// loop. The sequence may begin and end within a turn, and single words may be missing, additional
+/// or different.
 ///
 /// A turn is identified by a word (or a short run of them) that occurs once in each: it has even
 /// distances throughout, and the words between two occurrences recur between the next two.

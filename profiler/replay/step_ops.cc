@@ -8,7 +8,7 @@ void add_steps(const Recording& r, const std::vector<EventSequence>& events,
                const std::vector<std::vector<OpId>>& ends_at, RankGraph& out) {
   Steps steps = find_steps(r);
   out.step_source = steps.source;
-  // A step that inherits work of unknown length is no step to compare with.
+  // A step that inherits work of unknown length is not a step to compare with.
   Step& first = steps.steps.front();
   if (steps.steps.size() > 1 && out.unseen_backlog > (first.end - first.start) * 0.01)
     first.partial = true;

@@ -189,11 +189,11 @@ std::string_view to_string(StepSource source) {
     case StepSource::kMarks:
       return "step marks";
     case StepSource::kRanges:
-      return "ranges that come once a step";
+      return "ranges that occur once per step";
     case StepSource::kRepetition:
-      return "copies that come back at even distances";
+      return "copies at regular intervals";
     case StepSource::kKernels:
-      return "kernels that come back in the same order";
+      return "kernels that repeat in the same order";
     case StepSource::kSpan:
       return "the whole recording";
   }

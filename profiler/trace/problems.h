@@ -17,12 +17,12 @@ enum class Severity : std::uint8_t {
 
 enum class ProblemKind : std::uint8_t {
   kTruncated,           ///< the file ends in the middle
-  kMalformed,           ///< a part of the file cannot be read and was skipped
+  kMalformed,           ///< part of the file is unreadable and was skipped
   kInvalidText,         ///< text is not UTF-8; replaced
   kAbsurdNumber,        ///< a time, size or id out of all proportion; the record was dropped
   kMissingField,        ///< a record without a field it cannot do without; dropped
-  kUnknownCategory,     ///< a category this reader does not know; dropped
-  kIgnoredCategory,     ///< a category that carries nothing a replay needs; dropped
+  kUnknownCategory,     ///< an unknown category; dropped
+  kIgnoredCategory,     ///< a category that replay does not need; dropped
   kNegativeDuration,    ///< a record that ends before it starts; dropped
   kZeroDuration,        ///< a device op recorded with no duration (whole-microsecond clocks)
   kDuplicateId,         ///< two launch calls with one correlation id, two ops with one id
@@ -32,7 +32,7 @@ enum class ProblemKind : std::uint8_t {
   kUnpairedFlow,        ///< a flow arrow with one end only
   kUnbalancedRange,     ///< a range that was opened and never closed, or closed and never opened
   kStreamOverlap,       ///< device ops of one stream that overlap
-  kMissingSteps,        ///< no step marks; the whole span counts as one step
+  kMissingSteps,        ///< no step marks; the whole recording counts as one step
   kUnjoined,            ///< operators of an execution trace that the timed recording lacks
   kDroppedRecords,      ///< records that the profiler itself lost
   kDanglingDependency,  ///< a dependency on an op that the recording lacks; dropped

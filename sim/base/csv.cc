@@ -31,13 +31,13 @@ class CsvTable::Parser {
         table_.lines_.push_back(line);
       } else {
         return fail_at(line, counted(cells, "cell"),
-                       counted(table_.columns_.size(), "cell") + ", as the heading has");
+                       counted(table_.columns_.size(), "cell") + ", as in the header line");
       }
     }
     if (table_.columns_.empty())
       return fail(Diagnostic{.file = table_.name_,
                              .problem = "is empty",
-                             .expected = "a line with the names of the columns"});
+                             .expected = "a header line with the column names"});
     return {};
   }
 
@@ -70,7 +70,7 @@ class CsvTable::Parser {
       table_.ends_.push_back(table_.text_.size());
       if (rest_.empty() || take_line_end()) return {};
       if (rest_.front() != ',')
-        return fail_at(line_, "text behind a quoted cell", "a comma or the end of the line");
+        return fail_at(line_, "text after a quoted cell", "a comma or the end of the line");
       rest_.remove_prefix(1);
     }
   }
@@ -80,7 +80,7 @@ class CsvTable::Parser {
     table_.text_ += rest_.substr(0, size);
     rest_.remove_prefix(size);
     if (rest_.starts_with('"'))
-      return fail_at(line_, "a quote inside a cell", "the cell in quotes, and this one doubled");
+      return fail_at(line_, "a quote inside a cell", "a quoted cell with this quote doubled");
     if (rest_.starts_with('\r') && !rest_.starts_with("\r\n"))
       return fail_at(line_, "a carriage return inside a cell", "lines that end with LF or CRLF");
     return {};
@@ -92,7 +92,7 @@ class CsvTable::Parser {
     while (true) {
       const std::size_t quote = rest_.find('"');
       if (quote == std::string_view::npos)
-        return fail_at(begin, "a quoted cell without an end", "a closing quote");
+        return fail_at(begin, "an unterminated quoted cell", "a closing quote");
       const std::string_view part = rest_.substr(0, quote);
       line_ += static_cast<std::uint32_t>(std::count(part.begin(), part.end(), '\n'));
       table_.text_ += part;
@@ -114,7 +114,7 @@ class CsvTable::Parser {
                        "a name for every column");
       if (table_.has(column))
         return fail_at(line, fmt::format("two columns are called '{}'", column),
-                       "a name of its own for every column");
+                       "unique column names");
       table_.columns_.push_back(std::move(column));
     }
     table_.text_.clear();

@@ -41,7 +41,7 @@ std::optional<double> CsvRow::number(std::string_view column) const {
     return std::nullopt;
   }
   if (*value && **value < 0) {
-    report(column, fmt::format("{} is below zero", **value), "a number from 0 up");
+    report(column, fmt::format("{} is below zero", **value), "a number, 0 or more");
     return std::nullopt;
   }
   return *value;
@@ -51,7 +51,7 @@ std::optional<std::uint32_t> CsvRow::count(std::string_view column) const {
   const std::optional<double> value = number(column);
   if (!value) return std::nullopt;
   if (*value != std::floor(*value) || *value > std::numeric_limits<std::uint32_t>::max()) {
-    report(column, fmt::format("{} is not a count", *value), "a whole number from 0 up");
+    report(column, fmt::format("{} is not a count", *value), "a whole number, 0 or more");
     return std::nullopt;
   }
   return static_cast<std::uint32_t>(*value);

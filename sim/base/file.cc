@@ -99,7 +99,7 @@ Result<PendingFile> PendingFile::create(std::filesystem::path path) {
   std::FILE* file = std::fopen(temporary.c_str(), "wb");
   if (!file)
     return fail_file(path, fmt::format("cannot be written: {}", std::strerror(errno)),
-                     "a folder that exists and may be written");
+                     "an existing, writable folder");
   if (temporary != path) remember(temporary);
   return PendingFile(std::move(path), std::move(temporary), file);
 }

@@ -9,7 +9,7 @@ namespace fs = std::filesystem;
 Result<fs::path> installed_library(std::string_view name) {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (error) return fail("this program's own file cannot be found: " + error.message());
+  if (error) return fail("the path of this program cannot be determined: " + error.message());
   const fs::path folder = program.parent_path();
   fs::path base = folder;
   for (int level = 0; level < 3; ++level, base = base.parent_path())
@@ -18,7 +18,7 @@ Result<fs::path> installed_library(std::string_view name) {
   return fail(
       Diagnostic{.file = fmt::format("{}/lib/rehearse/{}", folder.parent_path().string(), name),
                  .problem = "is missing: the installation is incomplete",
-                 .expected = "what `cmake --install` puts there"});
+                 .expected = "the file that `cmake --install` puts there"});
 }
 
 }  // namespace rehearse

@@ -146,7 +146,7 @@ std::optional<std::string> bits_in_bytes(double number, std::string_view unit) {
     const std::string_view prefix = unit.substr(0, unit.size() - second.size());
     for (const Unit& u : kBitRates)
       if (u.name.ends_with("bit/s") && u.name.substr(0, u.name.size() - 5) == prefix)
-        return fmt::format("in bits it is '{:g} {}', which is {}", number, u.name,
+        return fmt::format("for bits write '{:g} {}', which is {}", number, u.name,
                            to_string(ByteRate::bytes_per_s(number * u.in_si)));
   }
   return std::nullopt;

@@ -62,7 +62,7 @@ std::vector<Dimension> read_dimensions(const YamlMap& map) {
   double npus = 1, links = 0;
   for (std::size_t d = 0; d < n; ++d) {
     if (sizes[d] != static_cast<double>(static_cast<std::uint32_t>(sizes[d])))
-      map.report("npus_count", fmt::format("{:g} is no whole number", sizes[d]));
+      map.report("npus_count", fmt::format("{:g} is not a whole number", sizes[d]));
     dimensions.push_back({blocks[d], static_cast<std::uint32_t>(sizes[d]),
                           ByteRate::bytes_per_s(rates[d] * 0x1p30), Seconds::ns(latencies[d])});
     npus *= sizes[d];

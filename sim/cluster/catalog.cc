@@ -80,8 +80,8 @@ std::vector<std::uint32_t> read_starts(const CsvRow& row, std::string_view colum
     if (error == std::errc() && end == word.data() + word.size() && rises) {
       starts.push_back(start);
     } else {
-      row.report(column, fmt::format("'{}' is no list of positions", text),
-                 "rising numbers from 0, such as '0 2 4'");
+      row.report(column, fmt::format("'{}' is not a list of positions", text),
+                 "ascending numbers from 0, such as '0 2 4'");
       break;
     }
   }

@@ -49,7 +49,7 @@ Status check_changes(const Link& link, const std::string& name) {
     if (!std::isfinite(change.at.s()) || change.at < Seconds::s(0) ||
         (before && !(*before < change.at)))
       return fail(fmt::format("the changes of {} are out of order", name),
-                  "times from 0 s on, each later than the one before");
+                  "ascending times from 0 s");
     before = &change.at;
   }
   return {};
@@ -93,7 +93,7 @@ NodeId ClusterBuilder::add_node(std::string name) {
 DeviceId ClusterBuilder::add_device(NodeId node, std::string name, std::string model) {
   auto& devices = state_->devices;
   REHEARSE_CHECK(node.index() < state_->nodes.size());
-  REHEARSE_CHECK(devices.empty() || devices.back().node <= node, "devices come node by node");
+  REHEARSE_CHECK(devices.empty() || devices.back().node <= node, "devices in order of their nodes");
   const DeviceId id(devices.size());
   state_->vertices.push_back(
       {.name = std::move(name), .kind = VertexKind::kDevice, .node = node, .forwards = false});
@@ -157,9 +157,9 @@ Status ClusterBuilder::set_route(DeviceId from, DeviceId to, const std::vector<L
   for (const LinkId id : links) {
     const Link& link = state_->links[id.index()];
     if (link.a != at && link.b != at)
-      return fail(fmt::format("the route has a gap: the link {}-{} does not meet '{}'",
+      return fail(fmt::format("the route has a gap: the link {}-{} does not start at '{}'",
                               name(link.a), name(link.b), name(at)),
-                  "links that follow one another");
+                  "consecutive links");
     hops.push_back(HopId(2 * id.index() + (link.a == at ? 0 : 1)));
     at = link.a == at ? link.b : link.a;
     if (!passed.insert(at).second)
@@ -185,7 +185,7 @@ Result<Cluster> ClusterBuilder::build() && {
   for (const Link& link : s.links) {
     const std::string name = fmt::format("the link {}-{}", s.vertices[link.a.index()].name,
                                          s.vertices[link.b.index()].name);
-    if (link.a == link.b) return fail(name + " joins a vertex to itself");
+    if (link.a == link.b) return fail(name + " connects a vertex to itself");
     if (Status ok = check_changes(link, name); !ok) return forward(ok);
   }
   std::vector<std::uint32_t> turns(s.vertices.size(), 0);
@@ -199,9 +199,10 @@ Result<Cluster> ClusterBuilder::build() && {
   std::vector<VertexId> ends;
   for (const Device& device : s.devices) ends.push_back(device.vertex);
   if (const auto apart = s.router->apart(ends))
-    return fail(fmt::format("no way leads from '{}' to '{}'", s.vertices[apart->first.index()].name,
-                            s.vertices[apart->second.index()].name),
-                "links through vertices that forward");
+    return fail(
+        fmt::format("there is no route from '{}' to '{}'", s.vertices[apart->first.index()].name,
+                    s.vertices[apart->second.index()].name),
+        "links through vertices that forward");
   return Cluster(std::shared_ptr<const Cluster::State>(std::move(state_)));
 }
 

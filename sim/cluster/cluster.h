@@ -20,7 +20,7 @@
 //  1. Ids are dense; devices are numbered node by node, in the order in which they were added.
 //  2. Every device can reach every other.
 //  3. Rates are finite and above zero; latencies finite and not negative.
-//  4. Names of vertices and of link types are unique; no link joins a vertex to itself.
+//  4. Names of vertices and of link types are unique; no link connects a vertex to itself.
 //
 // A Cluster is an immutable value; several threads may read it at once.
 // Distances in the fabric are computed at the first request for a route to a place, and cached.

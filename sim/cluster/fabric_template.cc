@@ -219,7 +219,7 @@ Status check_fat_tree(const FabricTemplate& f, std::uint64_t nics) {
   if (f.radix < 2 || f.radix > 1024) return bad("radix", "out of range", "2 to 1024 ports");
   const LeafPorts ports = leaf_ports(f);
   if (ports.up < 1 || ports.down < 1)
-    return bad("oversubscription", "leaves no port of a switch for one of the directions",
+    return bad("oversubscription", "leaves no switch port for one of the directions",
                "between 1 / (radix - 1) and radix - 1");
   std::uint64_t blocks = (nics + ports.down - 1) / ports.down;
   std::uint64_t most = ports.down;
@@ -229,7 +229,7 @@ Status check_fat_tree(const FabricTemplate& f, std::uint64_t nics) {
     most *= together;
   }
   if (blocks > 1)
-    return bad("levels", fmt::format("the tree has room for {} NICs of {}", most, nics),
+    return bad("levels", fmt::format("the tree has ports for {} of {} NICs", most, nics),
                "more levels, or switches of a larger radix");
   return {};
 }
@@ -239,7 +239,7 @@ Status check_dragonfly(const FabricTemplate& f, std::uint64_t nics) {
   if (f.routers < 1 || f.routers > 64) return bad("routers", "out of range", "1 to 64 in a group");
   if (std::uint64_t{f.groups} * f.routers > nics)
     return bad("groups", fmt::format("{} routers for {} NICs", f.groups * f.routers, nics),
-               "a NIC or more for each router");
+               "at least one NIC per router");
   return {};
 }
 

@@ -33,9 +33,8 @@ Result<LinkType> link_type_named(std::string_view name) {
       source += ", latency assumed";
     }
   if (!spec.achieved || !latency)
-    return fail(
-        fmt::format("the catalog does not say what rate and latency link '{}' achieves", name),
-        "another link, or rate and latency");
+    return fail(fmt::format("the catalog has no achieved rate and latency of link '{}'", name),
+                "another link, or rate and latency");
   return LinkType{
       .name = spec.name, .rate = *spec.achieved, .latency = *latency, .source = std::move(source)};
 }

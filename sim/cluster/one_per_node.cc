@@ -29,7 +29,8 @@ class Spreader {
       if (Status ok = copy_link(link); !ok) return forward(ok);
     Result<Cluster> made = std::move(builder_).build();
     if (!made)
-      return fail("nothing joins nodes of one device each", "inter_node: what joins the nodes");
+      return fail("no network connects nodes of one device each",
+                  "inter_node: the network between nodes");
     return made;
   }
 
@@ -65,7 +66,7 @@ class Spreader {
     const std::optional<NodeId>& a = cluster_.vertices()[link.a.index()].node;
     const std::optional<NodeId>& b = cluster_.vertices()[link.b.index()].node;
     if (a && b && *a != *b)
-      return fail("its nodes are joined by links of their own", "nodes that switches join");
+      return fail("its nodes are connected by direct links", "nodes connected by switches");
     const Copies &of_a = copies_[link.a.index()], &of_b = copies_[link.b.index()];
     for (std::size_t k = 0; k < std::max(of_a.size(), of_b.size()); ++k) {
       const std::optional<VertexId>& from = a ? of_a[k] : of_a.front();

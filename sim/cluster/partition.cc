@@ -45,17 +45,17 @@ Use use_of(const MigDevice& device, const MigSet& set) {
 std::string broken_rule(const MigDevice& device, const MigSet& set) {
   for (std::uint32_t i = 0; i < set.size(); ++i)
     if (set[i] > device.profile(i).max_instances)
-      return fmt::format("{} of {}, and there may be at most {}", counted(set[i], "instance"),
+      return fmt::format("{} of {}, but at most {} are allowed", counted(set[i], "instance"),
                          device.profile(i).name, device.profile(i).max_instances);
   const Use use = use_of(device, set);
   if (use.media > 1)
-    return fmt::format("{} with media engines, and there may be at most 1",
+    return fmt::format("{} with media engines, but at most 1 is allowed",
                        counted(use.media, "instance"));
   if (use.compute > device.compute_slices)
-    return fmt::format("{} compute slices, and the device has {}", use.compute,
+    return fmt::format("{} compute slices, but the device has {}", use.compute,
                        device.compute_slices);
   if (use.memory > device.positions)
-    return fmt::format("{} memory slices, and the device has {}", use.memory, device.positions);
+    return fmt::format("{} memory slices, but the device has {}", use.memory, device.positions);
   return {};
 }
 
@@ -128,15 +128,15 @@ MigSet MigDevice::set_of(const MigLayout& layout) const {
 Result<MigDevice> mig_device(const Gpu& gpu) {
   if (!gpu.mig_instances)
     return fail(fmt::format("{} cannot be partitioned: it has no MIG", gpu.name), {},
-                "rehearse catalog mig lists the profiles of those that can");
+                "a GPU listed by rehearse catalog mig");
   MigDevice device = {.gpu = &gpu,
                       .profiles = mig_profiles_of(gpu),
                       .whole = 0,
                       .compute_slices = 0,
                       .positions = 0};
   if (device.profiles.empty())
-    return fail(fmt::format("{} has MIG, but its profiles are not known", gpu.name), {},
-                "rehearse catalog mig lists those that are");
+    return fail(fmt::format("{} has MIG, but its profiles are unknown", gpu.name), {},
+                "a GPU listed by rehearse catalog mig");
   for (std::uint32_t i = 0; i < device.profiles.size(); ++i)
     if (device.profile(i).memory_slices == device.profile(i).memory_slices_total) device.whole = i;
   device.compute_slices = device.profile(device.whole).compute_slices_total;
@@ -252,7 +252,7 @@ Result<std::vector<MigLayout>> placements(const MigDevice& device, const MigSet&
     each_layout(device, set, [&](const MigLayout& layout) {
       if (layout.size() == size_of(set)) layouts.push_back(layout);
     });
-    rule = "no places that do not overlap";
+    rule = "placements that do not overlap";
   }
   if (!layouts.empty()) return layouts;
   return fail(

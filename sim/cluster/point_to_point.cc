@@ -62,7 +62,7 @@ Result<PointToPoint> parse_link(std::string_view text) {
       return fail(fmt::format("unknown key '{}'", key), suggest(key, kKeys));
     }
   }
-  if (!latency || !rate) return fail("latency and rate are due", "latency=5us,rate=100GB/s");
+  if (!latency || !rate) return fail("latency and rate are required", "latency=5us,rate=100GB/s");
   const PointToPoint link{*latency, *rate};
   if (const std::string key = out_of_range(link); !key.empty())
     return fail(key + " is out of range", "a latency from 0 s to 1 s, a rate above 0 B/s");

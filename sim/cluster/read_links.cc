@@ -36,10 +36,10 @@ class Names {
       }
       const auto found = links_.find(std::minmax(a->second, b->second));
       if (found != links_.end()) return LinkId(found->second);
-      return fail(fmt::format("no link joins '{}' and '{}'", a->first, b->first),
-                  "two vertices that a link joins");
+      return fail(fmt::format("no link connects '{}' and '{}'", a->first, b->first),
+                  "two vertices connected by a link");
     }
-    if (!unknown) return fail(fmt::format("'{}' names no link", name), "its two ends, such as a-b");
+    if (!unknown) return fail(fmt::format("'{}' is not a link", name), "its two ends, such as a-b");
     return fail(fmt::format("unknown vertex '{}'", *unknown), near(*unknown));
   }
 
@@ -48,7 +48,7 @@ class Names {
     if (found == vertices_.end()) return fail(fmt::format("unknown vertex '{}'", name), near(name));
     for (std::size_t i = 0; i < builder_.devices().size(); ++i)
       if (builder_.devices()[i].vertex.index() == found->second) return DeviceId(i);
-    return fail(fmt::format("'{}' is no device", name), "the name of a device");
+    return fail(fmt::format("'{}' is not a device", name), "the name of a device");
   }
 
  private:
@@ -111,9 +111,9 @@ std::optional<LinkType> read_link_type(const YamlMap& map, std::string name,
   } else if (!given) {
     for (const char* key : {"rate", "latency"})
       if (!map.has(key))
-        map.report(key, "is missing",
-                   "rate and latency, or link: with a name of the catalog, which has no usual "
-                   "link here");
+        map.report(
+            key, "is missing",
+            "rate and latency, or link: NAME of the catalog, which has no default link here");
     if (rate && latency)
       type =
           LinkType{.name = std::move(name), .rate = *rate, .latency = *latency, .source = "given"};
@@ -169,7 +169,7 @@ void read_changes(const YamlMap& section, ClusterBuilder& builder) {
     if (*share < 0 || *share > 1)
       change.report("share", "is out of range", "0 (down) to 1");
     else if (*at < Seconds::s(0) || (!of_link.empty() && !(of_link.back().at < *at)))
-      change.report("at", "is out of order", "from 0 s on, each later than the one before");
+      change.report("at", "is out of order", "ascending times from 0 s");
     else
       of_link.push_back({*at, *share});
   }

@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, kNodeKindNames.size() + 1> kIntraNames = 
 
 LinkType must_be_known(std::string_view name) {
   Result<LinkType> type = link_type_named(name);
-  REHEARSE_CHECK(type, "{} is in no catalog", name);
+  REHEARSE_CHECK(type, "{} is not in the catalog", name);
   return std::move(*type);
 }
 

@@ -20,7 +20,7 @@ class Reader {
   std::optional<ClusterBuilder> read() {
     several_ = section_.is_list_of_maps("nodes");
     if (!several_ && section_.is_list("nodes")) {
-      section_.report("nodes", "is no list of kinds of nodes", "[{device: …, count: …}, …]");
+      section_.report("nodes", "is not a list of kinds of nodes", "[{device: …, count: …}, …]");
       section_.is_map("inter_node");  // nothing else can be told of it
       return std::nullopt;
     }

@@ -31,9 +31,10 @@ Result<ClusterBuilder> make_cluster(const ClusterTemplate& t) {
     if (!needed) return forward(needed);
     by_nics = *needed;
   } else if (counts.nodes > 1) {
-    return fail(Diagnostic{.key = "fabric",
-                           .problem = "is missing",
-                           .expected = fmt::format("what joins the {} nodes", counts.nodes)});
+    return fail(
+        Diagnostic{.key = "fabric",
+                   .problem = "is missing",
+                   .expected = fmt::format("the network between the {} nodes", counts.nodes)});
   }
   ClusterBuilder builder;
   Ends ends;

@@ -103,8 +103,8 @@ class Loop final : public Injector, public Driven {
   // Injector
   Picoseconds now() const override { return now_; }
   OpId add(const Op& op, std::span<const OpId> after) override {
-    REHEARSE_CHECK(op.demand.index() < graph_.demands().size(), "an added op has no demand {}",
-                   op.demand.index());
+    REHEARSE_CHECK(op.demand.index() < graph_.demands().size(),
+                   "an added op refers to demand {}, which does not exist", op.demand.index());
     const OpId id(need_.size());
     std::uint32_t need = 0;
     for (const OpId before : after) {
@@ -390,10 +390,10 @@ class Loop final : public Injector, public Driven {
 
   tl::unexpected<Error> describe_failure() const {
     const CapacityId at = flows_.failed() ? *flows_.failed() : *occupied_.stalled();
-    return fail(fmt::format("capacity '{}' fails {} into the run, with work on it",
+    return fail(fmt::format("capacity '{}' fails {} into the run while it carries work",
                             graph_.names()[graph_.capacities()[at.index()].name],
                             to_string(failed_at_->seconds())),
-                "a run that survives it: stall or retry");
+                "another policy for failing links: stall or retry");
   }
 
   tl::unexpected<Error> describe_stuck() const {
@@ -411,7 +411,7 @@ class Loop final : public Injector, public Driven {
       ++shown;
       text += fmt::format("; {} waits for {} of its predecessors", describe(OpId(i)), need_[i]);
     }
-    return fail(text, "rates above zero and leases whose ops do not wait for each other");
+    return fail(text, "rates above zero, and leases without circular waits");
   }
 
   /// What an op with all its predecessors behind it still waits for.

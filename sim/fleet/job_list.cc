@@ -23,9 +23,9 @@ constexpr std::string_view kColumns[] = {"job",  "user",       "submit_s", "dura
 template <class Report>
 void check_step(const Job& job, bool predicted, const Report& report) {
   if (job.step && !(job.step->s() > 0 && job.step->s() <= kLongestSeconds))
-    report(false, "is no step", "a time above 0");
+    report(false, "is not a step", "a time above 0");
   else if (job.host && !(job.host->s() >= 0 && (job.step ? *job.host <= *job.step : predicted)))
-    report(true, "is no part of a step", "at most the step");
+    report(true, "is not part of a step", "at most the step");
 }
 
 Job own_row(const CsvTable& table, const CsvRow& row, std::size_t index) {
@@ -84,7 +84,7 @@ Result<JobList> read_yaml(const YamlFile& file) {
       map.report("duration", predict ? "is given twice" : "is missing",
                  "duration: TIME, or predict: FILE and steps: NUMBER");
     if (predict.has_value() != map.has("steps") || (steps && !(*steps >= 0 && *steps <= 1e15)))
-      map.report("steps", "goes with predict", "predict: FILE and steps: NUMBER, 0 or more");
+      map.report("steps", "needs predict", "predict: FILE and steps: NUMBER, 0 or more");
     const auto submit = map.optional<Seconds>("submit");
     const auto gpus = map.optional<std::int64_t>("gpus");
     Job job{.name = name.value_or(""), .user = map.optional<std::string>("user").value_or("")};

@@ -67,12 +67,12 @@ Wrong read_job(const dom::object& object, std::optional<Job>& job) {
   if (!read_time(object, "submitted_time", submit))
     return {"submitted_time", fmt::format("'{}' is no time", text_of(object, "submitted_time"))};
   dom::array attempts;
-  if (object["attempts"].get(attempts)) return {"attempts", "is no list"};
+  if (object["attempts"].get(attempts)) return {"attempts", "is not a list"};
   Attempts all;
   std::size_t index = 0;
   for (const dom::element element : attempts) {
     dom::object attempt;
-    Wrong wrong = element.get(attempt) ? Wrong{"", "is no attempt"} : add_attempt(attempt, all);
+    Wrong wrong = element.get(attempt) ? Wrong{"", "is not an attempt"} : add_attempt(attempt, all);
     if (!wrong.problem.empty()) {
       wrong.key = fmt::format("attempts[{}]{}{}", index, wrong.key.empty() ? "" : ".", wrong.key);
       return wrong;
@@ -80,7 +80,7 @@ Wrong read_job(const dom::object& object, std::optional<Job>& job) {
     ++index;
   }
   if (!submit || !all.ran || *submit < 0) return {};
-  if (static_cast<double>(*submit) > kLatestSeconds) return {"submitted_time", "is too far away"};
+  if (static_cast<double>(*submit) > kLatestSeconds) return {"submitted_time", "is out of range"};
   job = Job{.name = std::string(name),
             .user = text_of(object, "user"),
             .submit = nanoseconds(static_cast<double>(*submit)),
@@ -105,14 +105,14 @@ Result<JobList> parse_philly(std::string_view text, std::string name) {
   dom::parser parser;
   dom::array jobs;
   if (const auto error = parser.parse(text.data(), text.size()).get(jobs))
-    return wrong("", fmt::format("is no JSON array ({})", simdjson::error_message(error)),
+    return wrong("", fmt::format("is not JSON array ({})", simdjson::error_message(error)),
                  "the cluster_job_log of the Philly traces");
   JobList list{.layout = "philly"};
   std::size_t index = 0;
   for (const dom::element element : jobs) {
     const std::string key = fmt::format("[{}]", index++);
     dom::object object;
-    if (element.get(object)) return wrong(key, "is no job", "an object with jobid and attempts");
+    if (element.get(object)) return wrong(key, "is not a job", "an object with jobid and attempts");
     std::optional<Job> job;
     if (const Wrong w = read_job(object, job); !w.problem.empty())
       return wrong(key + "." + w.key, w.problem, "as in the documentation of the Philly traces");

@@ -166,7 +166,7 @@ std::optional<double> cell_time(const CsvTable& table, const CsvRow& row, std::s
     if (const auto date = parse_date(text)) {
       if (*date >= 0 && static_cast<double>(*date) <= kLatestSeconds)
         return static_cast<double>(*date);
-      row.report(column, fmt::format("'{}' is too far away", text), "1970 to 2128");
+      row.report(column, fmt::format("'{}' is out of range", text), "1970 to 2128");
       return std::nullopt;
     }
     if (!text.empty() && text.find('-') != std::string_view::npos) {
@@ -177,7 +177,7 @@ std::optional<double> cell_time(const CsvTable& table, const CsvRow& row, std::s
   if (text.empty()) return std::nullopt;
   const std::optional<double> time = row.number(column);
   if (time && *time > kLatestSeconds) {
-    row.report(column, fmt::format("{} s is too far away", text), "at most 5e9 s");
+    row.report(column, fmt::format("{} s is out of range", text), "at most 5e9 s");
     return std::nullopt;
   }
   return time;

@@ -256,7 +256,7 @@ class Scheduler {
         return;
       }
     }
-    REHEARSE_CHECK(false, "job {} fits in no empty fleet", rank);
+    REHEARSE_CHECK(false, "job {} does not fit even on an empty fleet", rank);
   }
 
   void backfill() {
@@ -356,33 +356,33 @@ class Scheduler {
 
 Status check(const Fleet& fleet, std::span<const Job> jobs, const Options& options) {
   if (fleet.nodes == 0 || fleet.gpus_per_node == 0 || fleet.gpus_per_node > 64)
-    return fail(fmt::format("{} nodes of {} GPUs are no fleet", fleet.nodes, fleet.gpus_per_node),
-                "1 node or more, with 1 to 64 GPUs each");
+    return fail(
+        fmt::format("{} nodes of {} GPUs is out of range", fleet.nodes, fleet.gpus_per_node),
+        "1 node or more, with 1 to 64 GPUs each");
   if (fleet.positions == 0 || fleet.positions > 8)
     return fail(fmt::format("a GPU of {} positions", fleet.positions), "1 to 8");
   if (fleet.slices.size() > 32) return fail("too many kinds of slices", "32 at most");
   for (const SliceKind& kind : fleet.slices) {
     if (kind.size == 0 || kind.starts.empty() || !(kind.rate > 0) || !std::isfinite(kind.rate))
-      return fail(fmt::format("slice {} has no size, no place or no rate", kind.name));
+      return fail(fmt::format("slice {} lacks a size, a position or a rate", kind.name));
     for (const std::uint32_t start : kind.starts)
       if (start + kind.size > fleet.positions)
         return fail(fmt::format("slice {} at {} reaches beyond the GPU", kind.name, start),
                     fmt::format("{} positions", fleet.positions));
   }
   if (options.preempt && options.policy != Policy::kShortest)
-    return fail("preemption goes with the policy 'shortest' only",
-                "it takes off who has longer to go");
+    return fail("preemption needs the policy 'shortest'", "policy: shortest");
   if (options.restart.count() < 0 || options.checkpoint.count() < 0)
-    return fail("a negative time to restart, or between checkpoints", "0 or more");
+    return fail("the time to restart or between checkpoints is negative", "0 or more");
   for (const Job& job : jobs)
     if (job.work > kLongestWork || job.submit > kLatestSubmit || job.submit.count() < 0)
       return fail(fmt::format("job '{}' takes too long, or arrives too late", job.name),
                   "work of 3e8 s at most, arrival from 0 s to 5e9 s");
   if (options.restart > kLongestWork || options.checkpoint > kLongestWork)
-    return fail("a time to restart, or between checkpoints, that is too long", "3e8 s at most");
+    return fail("the time to restart or between checkpoints is too long", "3e8 s at most");
   for (const Job& job : jobs)
     if (job.work.count() < 0)
-      return fail(fmt::format("job '{}' takes less than no time", job.name));
+      return fail(fmt::format("job '{}' has a negative duration", job.name));
   return {};
 }
 

@@ -11,9 +11,9 @@
 // Invariants of a Graph (GraphBuilder::build checks them, verify.h):
 //  1. Ids are dense and in range; op ids are in the order in which ops were added.
 //  2. Edges are acyclic and unique; the successors of an op are in order of id.
-//  3. Durations and work are finite and not negative; work has at least one capacity, and
-//     a group if a capacity has turns. A held demand has capacities and a rate cap, and
-//     holds nothing itself.
+//  3. Durations and work are finite and not negative; work has at least one capacity, and a group
+//     if a capacity has turns. A held demand has capacities and a rate cap, and holds nothing
+//     itself.
 //  4. The members of a transfer are ops of the graph, each of one transfer at most and without work
 //     of its own; there is a route for each of its flows.
 //  5. An op that waits for the first m of its predecessors has at least m of them, and m >= 1.

@@ -109,7 +109,8 @@ Status parse_demand(LineReader& line, GraphBuilder& builder) {
     } else if (word == "takes") {
       const auto value = line.number<double>("a number");
       if (!value) return forward(value);
-      if (demand.capacities.empty()) return line.error("no capacity stands before", "through ID");
+      if (demand.capacities.empty())
+        return line.error("no capacity is defined above", "through ID");
       demand.units_per_work.resize(demand.capacities.size(), 1);
       demand.units_per_work.back() = *value;
     } else if (word == "weight" || word == "cap") {
@@ -256,7 +257,8 @@ Result<Graph> parse_graph(std::string_view text, std::string_view file) {
     LineReader line(raw, ++number, file);
     if (number == 1) {
       if (raw != kHeader)
-        return line.error(fmt::format("is not a graph of this version"), std::string(kHeader));
+        return line.error(fmt::format("is not a graph of this format version"),
+                          std::string(kHeader));
       continue;
     }
     if (line.at_end()) continue;

@@ -12,7 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kApplication = 0x52484a31;  // "RHJ1"
-constexpr const char* kAnew = "remove it to begin anew, or name another with --journal";
+constexpr const char* kAnew = "remove it to start again, or name another file with --journal";
 
 std::int64_t sum_of(const std::string& part, std::size_t item, std::string_view value) {
   Fingerprint sum;
@@ -33,10 +33,10 @@ tl::unexpected<Error> refused(sqlite3* db, const fs::path& path) {
       return fail(Diagnostic{.file = path.string(),
                              .problem = "another run has this journal open",
                              .expected = "one run at a time",
-                             .nearest = "wait for it, or name another with --journal"});
+                             .nearest = "wait for it, or name another file with --journal"});
     case SQLITE_NOTADB:
       return fail(Diagnostic{
-          .file = path.string(), .problem = "is no journal, or a damaged one", .nearest = kAnew});
+          .file = path.string(), .problem = "is not a journal, or is damaged", .nearest = kAnew});
     case SQLITE_CORRUPT:
       return fail(Diagnostic{.file = path.string(),
                              .problem = fmt::format("is damaged: {}", sqlite3_errmsg(db)),
@@ -87,15 +87,15 @@ struct Journal::State {
   Status check_key(const fs::path& path, const std::string& key) {
     sqlite::Query work(db.get(), "SELECT key, about FROM work");
     if (!work.next())
-      return work.ok() ? damaged(path, "it does not say whose it is") : refused(db.get(), path);
+      return work.ok() ? damaged(path, "it does not name its inputs") : refused(db.get(), path);
     if (work.text(0) == key) return {};
-    return fail(
-        Diagnostic{.file = path.string(),
-                   .problem = fmt::format("is the journal of other inputs, options or another "
-                                          "build of the program ({})",
-                                          work.text(1)),
-                   .expected = "those it was begun with",
-                   .nearest = kAnew});
+    return fail(Diagnostic{
+        .file = path.string(),
+        .problem = fmt::format(
+            "belongs to other inputs, other options or another build of the program ({})",
+            work.text(1)),
+        .expected = "the inputs, options and build that started it",
+        .nearest = kAnew});
   }
 
   Status read(const fs::path& path) {
@@ -105,7 +105,7 @@ struct Journal::State {
       const auto item = static_cast<std::size_t>(rows.integer(1));
       const std::string value(rows.text(2));
       if (rows.integer(3) != sum_of(part, item, value))
-        return damaged(path, fmt::format("result {} of {} is not what was written", item, part));
+        return damaged(path, fmt::format("result {} of {} has a wrong checksum", item, part));
       held[part].emplace(item, value);
       ++size;
     }
@@ -133,9 +133,9 @@ Result<Journal> Journal::open(const fs::path& path, const std::string& key,
   const bool fresh = *tables == 0 && *application == 0;
   if (!fresh && *application != kApplication)
     return fail(Diagnostic{.file = path.string(),
-                           .problem = "is a database, but no journal",
-                           .expected = "a new file, or a journal of this work",
-                           .nearest = "name another with --journal"});
+                           .problem = "is a database, but not a journal",
+                           .expected = "a new file, or a journal of the same work",
+                           .nearest = "name another file with --journal"});
   if (!fresh)
     if (Status ok = state->check_key(path, key); !ok) return forward(ok);
   // A commit is appended to a log: it survives the process without waiting for the disk.

@@ -153,7 +153,7 @@ class Leader {
           other.threads = from.count();
           if (key != execution_.key || part != work_.part)
             return fail(
-                fmt::format("rank {} on {} has another build of the program, or other inputs",
+                fmt::format("rank {} on {} has another build of the program or other inputs",
                             got->from, from.text()),
                 "the same files and the same program on every machine");
           break;
@@ -176,9 +176,9 @@ class Leader {
           }
           break;
         default:
-          REHEARSE_CHECK(false, "a letter from rank {} that it cannot have sent", got->from);
+          REHEARSE_CHECK(false, "an unexpected message from rank {}", got->from);
       }
-      REHEARSE_CHECK(from.ok(), "a letter from rank {} ends too early", got->from);
+      REHEARSE_CHECK(from.ok(), "an incomplete message from rank {}", got->from);
     }
     return {};
   }
@@ -207,7 +207,7 @@ class Leader {
   tl::unexpected<Error> stop() {
     stopped_ = true;
     if (!execution_.journal)
-      return fail("stopped", "", "--journal FILE keeps what is done, to go on from");
+      return fail("stopped", "", "use --journal FILE to keep results and resume");
     return fail(fmt::format("stopped with {} done", counted(execution_.journal->size(), "result")),
                 "",
                 fmt::format("they are in {}; the same command resumes from there",

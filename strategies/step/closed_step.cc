@@ -158,8 +158,8 @@ class Evaluation {
       const std::vector<std::uint32_t> kinds =
           strategies::kinds_of(prices_.op, strategies::ranks_of(stage));
       if (kinds.size() > 1)
-        return fail(fmt::format("{} stands on {} kinds of devices", stage.name, kinds.size()),
-                    "one kind for a step time by closed form, or a simulation");
+        return fail(fmt::format("{} uses {} kinds of devices", stage.name, kinds.size()),
+                    "one kind of device, or simulation instead of closed form");
       price_of_.push_back(&prices_.op.of_kind(kinds.front()));
     }
     return {};
@@ -249,7 +249,7 @@ class Evaluation {
   Result<Seconds> with_servers(const Op& op, const Stage& stage) const {
     const workload::Servers& servers = *layout_.servers;
     if (servers.staleness != std::uint32_t{0})
-      return fail("workers that do not wait for each other have no step time by closed form",
+      return fail("asynchronous workers have no closed-form step time",
                   "staleness 0, or a simulation");
     Result<Seconds> time = prices_.to_servers(stage, servers, op.bytes);
     if (!time || op.collective != CollectiveKind::kReduce) return time;

@@ -18,7 +18,7 @@ Status CollectivePrices::has_devices(std::size_t ranks) const {
   if (ranks > cluster_.devices().size())
     return fail(
         fmt::format("{} ranks on a cluster of {} devices", ranks, cluster_.devices().size()),
-        "a device for each rank");
+        "at least one device per rank");
   return {};
 }
 

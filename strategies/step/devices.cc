@@ -21,7 +21,7 @@ std::optional<ByteRate> host_rate_of(const cluster::Gpu* gpu) {
 
 Status has_devices(const cluster::Cluster& cluster, std::uint32_t ranks) {
   if (ranks <= cluster.devices().size()) return {};
-  return fail(fmt::format("the plan takes {} ranks, and the cluster has {} devices", ranks,
+  return fail(fmt::format("the plan needs {} ranks, but the cluster has {} devices", ranks,
                           cluster.devices().size()),
               "data × tensor × pipeline × context of at most the devices");
 }
@@ -33,8 +33,8 @@ bool has_measured_op(const workload::Layout& layout) {
 }
 
 tl::unexpected<Error> on_a_host(const workload::Stage& stage) {
-  return fail(fmt::format("{} stands on a '{}'", stage.name, cluster::kCpu),
-              "a GPU; servers of parameters alone may stand on hosts");
+  return fail(fmt::format("{} is on a '{}'", stage.name, cluster::kCpu),
+              "a GPU; only parameter servers may run on hosts");
 }
 
 Result<DeviceKind> kind_named(const std::string& name, const Spec& spec,
@@ -88,9 +88,10 @@ Result<Devices> Devices::of(const workload::Layout& layout, const cluster::Clust
       if (kind.gpu == nullptr) return on_a_host(stage);
       if (first == nullptr) first = &kind;
       if (&kind != first && spec.measured_on.empty() && has_measured_op(layout))
-        return fail(fmt::format("operations measured on one device, and ranks on {} and {}",
-                                first->name, kind.name),
-                    "one kind of device, or a model whose operations are known by their extents");
+        return fail(
+            fmt::format("operations were measured on one device, but ranks are on {} and {}",
+                        first->name, kind.name),
+            "one kind of device, or a model whose operations have extents");
     }
   return devices;
 }

@@ -20,10 +20,10 @@ constexpr std::size_t kRowsForFixed = 3;
 constexpr double kApart = 1.5, kWorthIt = 0.5;
 
 Status impossible(const MeasuredStep& row, const std::string& why) {
-  return fail(
-      Diagnostic{.file = row.name,
-                 .problem = fmt::format("measured {} is far off: {}", to_string(row.measured), why),
-                 .expected = "the batch, plan and devices of the job that was measured"});
+  return fail(Diagnostic{
+      .file = row.name,
+      .problem = fmt::format("measured {} is implausible: {}", to_string(row.measured), why),
+      .expected = "the batch, plan and devices of the job that was measured"});
 }
 
 /// The least of a function with one minimum, by golden section.

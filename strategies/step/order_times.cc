@@ -121,10 +121,9 @@ class Evaluation {
     std::uint32_t s = 0;
     while (next_[s] == layout_.stages[s].order.size()) ++s;
     const Slot& slot = layout_.stages[s].order[next_[s]];
-    return fail(
-        fmt::format("the orders of stages wait for each other: slot {} of {}, microbatch {}",
-                    next_[s], layout_.stages[s].name, slot.microbatch),
-        "orders in which every pass comes after those it depends on");
+    return fail(fmt::format("the stage orders deadlock: slot {} of {}, microbatch {}", next_[s],
+                            layout_.stages[s].name, slot.microbatch),
+                "orders in which every pass follows its dependencies");
   }
 
   void find_repeats() {

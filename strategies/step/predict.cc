@@ -280,10 +280,10 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
       interval(step, calibrated, network, spec.conditions, std::max(work.provenance, conditions));
   if (spec.workload.experts_per_token > 0)
     step.warnings.push_back(
-        {"mixture of experts: how fast it is depends on the release of its software; published "
-         "jobs took from 0.8 to 1.4 times as long as predicted, four of 51 about twice",
-         "measure a few steps of the job, on as few devices as hold it, and fit the prediction to "
-         "them: rehearse calibrate job"});
+        {"mixture of experts: its speed depends on the software release; published jobs took from "
+         "0.8 to 1.4 times as long as predicted, and four of 51 about twice as long",
+         "measure a few steps of the job on the smallest number of devices that holds it, and fit "
+         "the prediction to them: rehearse calibrate job"});
   Result<std::vector<memory::StageMemory>> memory = memory_on(step.layout, cluster);
   if (!memory) return forward(memory);
   step.memory = std::move(*memory);
@@ -294,8 +294,8 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
                      to_string(most.device.usable), most.device.name,
                      memory::kFitNames[static_cast<int>(most.fit)]),
          most.fit == memory::Fit::kDoesNotFit
-             ? "change the plan as `remedies` says, or search one that fits: rehearse plan"
-             : "read the peak of a step on the device, which its allocator counts"});
+             ? "change the plan as in `remedies`, or search one that fits with rehearse plan"
+             : "measure the peak of a step on the device, as counted by its allocator"});
   step.model_flops = work.model * replicas;
   step.hardware_flops = (work.model + work.recomputed) * replicas;
   for (std::size_t k = 0; k < devices->kinds().size(); ++k) {

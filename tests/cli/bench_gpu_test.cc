@@ -159,7 +159,7 @@ TEST_CASE("collectives run over the visible GPUs, over one they are a lower boun
   const json alone = rows_of(one);
   CHECK(alone.size() == 4);
   for (const json& row : alone) CHECK(row.at("note") == "one GPU: nothing is sent, a lower bound");
-  CHECK(one.errors.find("1 visible, 2 ranks wanted; as many GPUs as ranks") != std::string::npos);
+  CHECK(one.errors.find("1 visible, 2 ranks wanted; one GPU per rank") != std::string::npos);
 }
 
 TEST_CASE("the usual shapes of every operation are measured, in every format of output") {
@@ -189,9 +189,10 @@ TEST_CASE("without a driver, or a device, it ends at once and says what is neede
   const Ran none = bench_gpu({"--ops", "gemm"}, {}, empty);
   if (none.code != 0)  // a machine without a GPU
     test::check_failed(none, 1, "no NVIDIA driver: libcuda.so.1 is not found; a machine with");
-  test::check_failed(bench_gpu({}, {{"MOCK_DEVICES", "0"}}), 1,
-                     "the NVIDIA driver sees no GPU; a machine with an NVIDIA GPU and its driver; "
-                     "rehearse doctor says what is missing; CUDA_VISIBLE_DEVICES may hide it");
+  test::check_failed(
+      bench_gpu({}, {{"MOCK_DEVICES", "0"}}), 1,
+      "the NVIDIA driver sees no GPU; a machine with an NVIDIA GPU and its driver; "
+      "run rehearse doctor to see what is missing; CUDA_VISIBLE_DEVICES may hide it");
   test::check_failed(bench_gpu({}, {{"MOCK_INIT", "100"}}), 1, "sees no GPU");
   test::check_failed(bench_gpu({}, {{"MOCK_INIT", "999"}}), 1,
                      "the NVIDIA driver does not start: CUDA_ERROR_UNKNOWN (999); a machine");
@@ -244,8 +245,9 @@ TEST_CASE("without NVML clocks are not known, which is said") {
   const Ran ran = bench_gpu({"--shapes", file.string(), "--format", "json"}, {},
                             mocks_without({"libnvidia-ml.so.1"}));
   CHECK(rows_of(ran).at(0).at("sm_clock").at("value") == 0);
-  CHECK(ran.errors.find("no NVML: libnvidia-ml.so.1 is not found: clocks and throttling are not "
-                        "known") != std::string::npos);
+  CHECK(ran.errors.find(
+            "no NVML: libnvidia-ml.so.1 is not found: clocks and throttling are unknown") !=
+        std::string::npos);
 }
 
 TEST_CASE("where memory is short operands are fewer, and what does not fit is skipped") {
@@ -280,7 +282,8 @@ TEST_CASE("shapes that a library does not do are skipped, with what it says") {
   CHECK(json::parse(ran.out).at("skipped").size() == 3);
   CHECK(ran.errors.find("fp8 skipped: cuBLASLt has no algorithm for it on this device") !=
         std::string::npos);
-  CHECK(ran.errors.find("bf16 skipped: cuDNN takes no such graph: CUDNN_STATUS_OF_THE_MOCK") !=
+  CHECK(ran.errors.find(
+            "bf16 skipped: cuDNN does not support this graph: CUDNN_STATUS_OF_THE_MOCK") !=
         std::string::npos);
   CHECK(ran.errors.find("fp32 skipped: cuDNN computes fp32 as tf32 here; dtype tf32") !=
         std::string::npos);
@@ -361,9 +364,9 @@ TEST_CASE("wrong options and files are said before anything is measured") {
   test::check_failed(bench_gpu({"--shapes", "/nowhere.csv"}), 1, "/nowhere.csv");
   const fs::path file = test::write_scratch("shapes.csv", "op,bytes\nset,4096\n");
   test::check_failed(bench_gpu({"--shapes", file.string(), "--ops", "gemm"}), 1,
-                     "no shape of the operations asked for");
+                     "no shapes of the requested operations");
   test::check_failed(bench_gpu({"--shapes", file.string(), "-o", file.string()}), 1,
-                     "is there, and no trace store");
+                     "exists and is not a trace store");
   CHECK(test::text_of(file) == "op,bytes\nset,4096\n");
 }
 
@@ -391,7 +394,7 @@ TEST_CASE("the shapes of a recording's other plans are measured into its store")
   // A store without a recording is no recording.
   const fs::path costs = folder / "costs.rehearse";
   REQUIRE(bench_gpu({"--from", recording, "--ops", "gemm", "-o", costs.string()}).code == 0);
-  test::check_failed(test::rehearse({"replay", costs.string()}), 1, "holds no recording");
+  test::check_failed(test::rehearse({"replay", costs.string()}), 1, "contains no recording");
 }
 
 TEST_CASE("a job takes what was measured for its operations") {
@@ -415,7 +418,7 @@ TEST_CASE("a job takes what was measured for its operations") {
   CHECK(with.out != without.out);
   test::check_failed(simulate("op_costs: nowhere.rehearse\n"), 1, "nowhere.rehearse");
   test::check_failed(simulate("op_costs: job.yaml\n"), 1,
-                     "is no trace store; what rehearse bench-gpu -o wrote");
+                     "is not a trace store; a file written by rehearse bench-gpu -o");
   const fs::path recording = folder / "recording.rehearse";
   REQUIRE(test::rehearse({"import", test::kExample, "-o", recording.string()}).code == 0);
   test::check_failed(simulate("op_costs: " + recording.string() + "\n"), 1, "has no op costs");

@@ -67,15 +67,16 @@ TEST_CASE("check: the first run begins a store, later ones are held against its 
   Job job;
   const Ran first = job.accept(job.record(10000, 0), "c0");
   CHECK(first.code == 0);
-  CHECK(first.errors.find("the very same step times") == std::string::npos);
-  CHECK(
-      first.out.find("0 accepted runs: the candidate begins it, held against itself\naccepted\n") !=
-      std::string::npos);
+  CHECK(first.errors.find("identical step times") == std::string::npos);
+  CHECK(first.out.find(
+            "0 accepted runs: the candidate is its first run, compared with itself\naccepted\n") !=
+        std::string::npos);
   // That run again: the store has none beside it.
   const Ran twice = job.accept(job.record(10000, 0), "c0 again");
   CHECK(twice.code == 0);
-  CHECK(twice.out.find("0 accepted runs, beside the candidate, which is one: held against itself\n"
-                       "not accepted: that very run was accepted before\n") != std::string::npos);
+  CHECK(twice.out.find(
+            "0 accepted runs, excluding the candidate, which is one of them: compared with itself\n"
+            "not accepted: the same run was accepted before\n") != std::string::npos);
   // Too short for a history: the newest run alone.
   const Json second = job.json(job.record(10020, 1), 0);
   CHECK(second["store"]["runs"] == 1);
@@ -104,7 +105,7 @@ TEST_CASE("check: the first run begins a store, later ones are held against its 
   // The very run again, as a job that is run twice has it: neither twice in, nor its own baseline.
   const Ran again = job.accept(job.record(10000, 6), "again");
   CHECK(again.code == 0);
-  CHECK(again.out.find("not accepted: that very run was accepted before") != std::string::npos);
+  CHECK(again.out.find("not accepted: the same run was accepted before") != std::string::npos);
   CHECK(again.out.find("6 accepted runs") != std::string::npos);
 }
 
@@ -287,7 +288,7 @@ TEST_CASE("check: a cut recording is judged by what is whole in it, or not at al
   CHECK(json["verdict"] == "pass");
   CHECK(json["candidate"]["steps"].get<int>() >= 18);
   CHECK(json["candidate"]["steps"].get<int>() <= 20);
-  CHECK(judged.errors.find("cut.json lacks records: it is judged by the ") != std::string::npos);
+  CHECK(judged.errors.find("cut.json lacks records: only the ") != std::string::npos);
   const std::string store = (folder / "perf.history").string();
   REQUIRE(test::rehearse({"check", "--history", store, "--candidate", whole, "--accept"}).code ==
           0);
@@ -318,7 +319,7 @@ TEST_CASE("check: a cut recording is judged by what is whole in it, or not at al
   const std::string nothing = put("nothing.json", text.substr(0, text.size() / 15));
   test::check_failed(
       test::rehearse({"check", "--baseline", whole, "--candidate", nothing, "--quiet"}), 1,
-      "nothing.json: lacks records, and of its ");
+      "nothing.json: lacks records, and fewer than two of its ");
 }
 
 TEST_CASE("check: wrong use of a store is one line") {
@@ -363,8 +364,8 @@ TEST_CASE("check: wrong use of a store is one line") {
   for (const Case& c : {
            Case{with("no_such.history"), 1, "no_such.history: does not exist"},
            Case{with("/no/such/folder/a.history", {"--accept"}), 1, "/no/such/folder"},
-           Case{with(no_store, {"--accept"}), 1, "a.history: is no history"},
-           Case{with(other.string(), {"--accept"}), 1, "other.history: is no history"},
+           Case{with(no_store, {"--accept"}), 1, "a.history: is not a history"},
+           Case{with(other.string(), {"--accept"}), 1, "other.history: is not a history"},
            Case{with(newer), 1, "newer.history: is a history of version 2; version 1"},
            Case{with(newer, {"--accept"}), 1, "is a history of version 2; version 1"},
            Case{with(changed), 1, "the data of run 'c1' are damaged"},
@@ -372,16 +373,16 @@ TEST_CASE("check: wrong use of a store is one line") {
            Case{with(level), 1, "the data of run 'c0' are damaged"},
            Case{with(torn), 1, "torn.history: "},
            Case{with(zeros), 1, "zeros.history: "},
-           Case{{"check", "--history", job.store}, 1, "too few to tell a change from chance"},
-           Case{{"check", "--history", job.store, "--accept"}, 2, "--accept adds a candidate"},
+           Case{{"check", "--history", job.store}, 1, "too few to distinguish a change from noise"},
+           Case{{"check", "--history", job.store, "--accept"}, 2, "--accept needs --history"},
            Case{{"check", "--history", good, good, "--candidate", good, "--accept"},
                 2,
-                "--accept adds a candidate"},
+                "--accept needs --history"},
            Case{{"check", "--baseline", good, "--candidate", good, "--accept"},
                 2,
-                "--accept adds a candidate"},
-           Case{with(job.store, {"--name", "x"}), 2, "--name is of a candidate"},
-           Case{with(job.store, {"--perfetto", "x.json"}), 2, "--perfetto draws two recordings"},
+                "--accept needs --history"},
+           Case{with(job.store, {"--name", "x"}), 2, "--name needs --accept"},
+           Case{with(job.store, {"--perfetto", "x.json"}), 2, "--perfetto needs --baseline"},
        }) {
     INFO(c.says);
     test::check_failed(test::rehearse(c.arguments), c.code, c.says);

@@ -282,7 +282,7 @@ TEST_CASE("check: --predictions fails where a recording is explained worse than 
   const std::string baseline = test::write_scratch("b.json", better.dump()).string();
   const Ran gone = check({"--predictions", folder.string(), "--baseline", baseline});
   CHECK(gone.code == 1);
-  CHECK(gone.out.find("is not there any more") != std::string::npos);
+  CHECK(gone.out.find("no longer exists") != std::string::npos);
   // Kernels that start later and later for no reason.
   put(recording({1000, 1000, 1000, 1000, 1000, 1000}, "gemm", "Example GPU", {0, 300, 600}));
   const Ran changed = check({"--predictions", folder.string(), "--baseline",
@@ -328,7 +328,7 @@ TEST_CASE("check: slow steps that the level leaves out, and a slower machine, ar
   };
   const Ran machine = check({"--baseline", six(1000), "--candidate", six(1100)});
   CHECK(machine.code == 1);
-  CHECK(machine.errors.find("look at the machine first") != std::string::npos);
+  CHECK(machine.errors.find("check the machine's clocks") != std::string::npos);
 }
 
 TEST_CASE("check: wrong usage is exit code 2") {
@@ -346,9 +346,12 @@ TEST_CASE("check: wrong usage is exit code 2") {
                 "'-3%' is out of range"},
            Case{{"--baseline", kBefore, "--candidate", kAfter, "--max-slowdwn", "3%"},
                 "did you mean '--max-slowdown'?"},
-           Case{{"--predictions", "examples", "--candidate", kAfter}, "--predictions goes with"},
-           Case{{"--predictions", "examples", "--count", "3"}, "--predictions goes with"},
-           Case{{"--predictions", "examples", "--steps-per-epoch", "9"}, "--predictions goes with"},
+           Case{{"--predictions", "examples", "--candidate", kAfter},
+                "--predictions can be combined only with"},
+           Case{{"--predictions", "examples", "--count", "3"},
+                "--predictions can be combined only with"},
+           Case{{"--predictions", "examples", "--steps-per-epoch", "9"},
+                "--predictions can be combined only with"},
            Case{{"--history", kBefore, "--budget", "b.yaml"}, "are of a candidate"},
            Case{{"--baseline", kBefore, "--candidate", kAfter, "--count", "2"}, "--instance NAME"},
        }) {
@@ -385,31 +388,30 @@ TEST_CASE("check: wrong input is one line and exit code 1") {
   };
   for (const Case& c : {
            Case{two("no_such.json", good), "no_such.json: cannot be read: No such file"},
-           Case{two(good, other_job), ": 0 % of the time of ops has a counterpart"},
+           Case{two(good, other_job), ": only 0 % of the op time has a counterpart"},
            Case{two(good, other_gpu), "gpu.json: ran on Other GPU, "},
-           Case{two(good, one), "one step says nothing of how much steps differ"},
-           Case{two(empty, good), "holds no trace events"},
+           Case{two(good, one), "the variation between steps needs at least two"},
+           Case{two(empty, good), "contains no trace events"},
            Case{two(good, good, {"--budget", "no_such.yaml"}), "no_such.yaml: cannot be read"},
            Case{two(good, good, {"--budget", budget}),
-                "memory: has a limit, and the recordings say "
-                "nothing of it"},
+                "memory: has a limit, but the recordings do not contain it"},
            Case{two(good, good, {"--budget", energy}), "energy: has a limit"},
            Case{two(good, good, {"--budget", typo}), "did you mean 'step_time'?"},
            Case{two(good, good, {"--budget", twice, "--max-slowdown", "3%"}),
-                "is limited here and by --max-slowdown"},
+                "is limited both here and by --max-slowdown"},
            Case{two(good, good, {"--budget", money}), "--instance NAME"},
            Case{two(good, good, {"--budget", ops}), "matches no op of the baseline"},
            Case{two(good, good, {"--instance", "p3.2xlrge"}), "did you mean 'p3.2xlarge'?"},
            Case{two(good, good, {"--instance", "p3.2xlarge", "--region", "moon-1"}), "no price"},
            Case{two(good, good, {"--junit", "/no/such/folder/a.xml"}), "/no/such/folder"},
-           Case{{"--history", good, good}, "too few to tell a change from chance"},
+           Case{{"--history", good, good}, "too few to distinguish a change from noise"},
            Case{{"--history", good, good, good, good, other_gpu}, "gpu.json: ran on Other GPU, "},
            Case{{"--history", good, good, good, good, other_job},
                 "job.json: is of another job than"},
            Case{{"--history", good, good, good, good, "--candidate", other_job},
                 "job.json: is of another job than"},
            Case{{"--predictions", "no_such"}, "no_such: does not exist"},
-           Case{{"--predictions", "docs"}, "holds no recording with times"},
+           Case{{"--predictions", "docs"}, "contains no recording with times"},
            Case{{"--predictions", "examples/recordings", "--baseline", good}, "has no predictions"},
        }) {
     INFO(c.says);

@@ -247,7 +247,7 @@ TEST_CASE("logs that are wrong are refused with their place") {
   fails("", "has no results of nccl-tests");
   fails("{\"results\": [", "all_reduce.log:1: not valid JSON");
   fails("{\"a\": 1}", "results: is missing");
-  fails("{\"results\": [1e999]}", "all_reduce.log: holds a number that is out of range");
+  fails("{\"results\": [1e999]}", "all_reduce.log: contains a number that is out of range");
   std::string text = log_text(8);
   fails(text.replace(text.find("#wrong     time"), 15, "#wrong     tide")
             .replace(text.find("root     time"), 13, "root     tide"),
@@ -261,7 +261,8 @@ TEST_CASE("logs that are wrong are refused with their place") {
         "all_reduce.log:18: time '-3'");
   fails(text.substr(0, row) + "1024 256 float sum -1 3 1 1 5 1 1 1 0\n", "5 wrong results");
   fails(text.substr(0, row) + "1024 256 float\n", "3 columns");
-  fails(text.erase(text.find("# Collective"), 45), "says of no collective which it is", "x.log");
+  fails(text.erase(text.find("# Collective"), 45), "does not say which collective it measured",
+        "x.log");
   // Sizes of one protocol alone say nothing of the others.
   fails(text = log_text(8).substr(0, log_text(8).find("       16384")), "Simple protocol");
 }
@@ -270,17 +271,18 @@ TEST_CASE("network and calibrate: wrong use in one line") {
   const auto fails = [](std::vector<std::string> arguments, int code, const std::string& says) {
     test::check_failed(test::rehearse(std::move(arguments)), code, says);
   };
-  fails({"network"}, 2, "no device is named; --cluster FILE, --device NAME");
+  fails({"network"}, 2, "a device is missing; give --cluster FILE, --device NAME");
   const std::string dgx = test::source_file("examples/clusters/dgx_h100_x4.yaml");
   fails({"network", "--cluster", dgx, "--ranks", "40"}, 1, "has 32 devices for 40 ranks");
-  fails({"network", "--cluster", dgx, "--ranks", "12"}, 1, "as many ranks on every node");
+  fails({"network", "--cluster", dgx, "--ranks", "12"}, 1,
+        "the same number of ranks on every node");
   fails({"network", "--cluster", dgx, "--device", "t4"}, 2, "excludes");
-  fails({"network", "--device", "t4", "--fidelity", "message"}, 1, "messages need links");
+  fails({"network", "--device", "t4", "--fidelity", "message"}, 1, "messages need the links");
   const std::string torus = test::source_file("examples/clusters/torus.yaml");
   fails({"network", "--cluster", torus}, 1, "not joined by NICs");
   fails(
       {"network", "--cluster", torus, "--ranks", "4", "--fidelity", "message", "--protocol", "ll"},
-      1, "messages on links that no calibration covers have no protocol");
+      1, "--protocol needs a calibration, and none covers these links");
   fails({"network", "--cluster", "no.yaml"}, 1, "no.yaml");
   fails({"network", "--device", "h100_sxm"}, 1, "unknown GPU 'h100_sxm'; one of h100_sxm5_80");
   fails({"network", "--device", "l4"}, 1, "l4: has no NVLink");
@@ -293,7 +295,8 @@ TEST_CASE("network and calibrate: wrong use in one line") {
   fails(
       {"network", "--device", "h100_sxm5_80", "--ranks", "16", "--network", "infinband,rate=1GB/s"},
       2, "did you mean 'infiniband'?");
-  fails({"network", "--device", "h100_sxm5_80", "--algorithm", "pat"}, 1, "no such algorithm");
+  fails({"network", "--device", "h100_sxm5_80", "--algorithm", "pat"}, 1,
+        "does not support this combination");
   fails({"network", "--device", "a100_sxm4_80", "--measured", log_file(log_text(4))}, 1,
         "has no run of this op on 8 ranks");
   std::string wrong = test::text_of(test::source_file("models/comm/calibrations/b300.yaml"));

@@ -63,7 +63,7 @@ TEST_CASE("doctor names why the driver does not start, and the way out") {
       {"35", "older", "update the driver"},
       {"46", "busy", "nvidia-smi"},
       {"999", "unknown", "CUDA_VISIBLE_DEVICES"},
-      {"777", "does not say why", "CUDA_VISIBLE_DEVICES"}};
+      {"777", "no reason given", "CUDA_VISIBLE_DEVICES"}};
   for (const auto& [code, says, way] : errors) {
     const Json driver =
         check_of("driver", {{"MOCK_CUDA_INIT", code}, {"CUDA_VISIBLE_DEVICES", "7"}});

@@ -54,7 +54,7 @@ TEST_CASE("an empty file is named") {
 
 TEST_CASE("a text file is no recording") {
   check_refused(test::write_scratch("notes.txt", "Dear diary,\ntoday nothing was recorded.\n"),
-                "is no recording that can be read");
+                "is not a readable recording");
 }
 
 TEST_CASE("JSON of another kind is no recording") {
@@ -70,7 +70,7 @@ TEST_CASE("a folder without recordings is named") {
 TEST_CASE("a gzip file of which nothing is left is refused") {
   const std::string packed = zipped(test::text_of(test::source_file(kExample)));
   check_refused(test::write_scratch("cut.json.gz", packed.substr(0, 12)),
-                "the gzip data end too early");
+                "the gzip data are truncated");
 }
 
 TEST_CASE("of a gzip file that ends in the middle, what came before is used") {

@@ -62,9 +62,9 @@ TEST_CASE("simulate: a step that waits for input takes as long as its samples do
   CHECK(value(slow["energy_per_step"]) > value(bare["energy_per_step"]));
   CHECK(value(slow["energy_per_step"]) < longer * value(bare["energy_per_step"]));
   CHECK(value(slow["mfu"]) == Approx(value(bare["mfu"]) / longer));
-  CHECK(slow["what_would_help"][0]["change"] == "samples there when they are due");
+  CHECK(slow["what_would_help"][0]["change"] == "no input stalls");
   CHECK(value(slow["what_would_help"][0]["step_time"]) == Approx(value(bare["step_time"])));
-  CHECK_THAT(slow["notes"].dump(), Contains("a node takes 16 samples a microbatch, 16 of load") &&
+  CHECK_THAT(slow["notes"].dump(), Contains("a node needs 16 samples per microbatch, 16 of load") &&
                                        Contains("threads of load: 20"));
   // Closed forms and messages wait for the same samples.
   const Json closed = json_of({"simulate", fed_job(kSlow), "--fidelity", "closed"});
@@ -85,7 +85,7 @@ TEST_CASE("simulate: nodes load for their own ranks, ranks that share a sample o
   const Json two = note("data: 16", "2");
   CHECK(value(two["throughput"]) == Approx(40));
   const Json tensor = note("data: 2, tensor: 4", "1");
-  CHECK_THAT(tensor["notes"].dump(), Contains("a node takes 4 samples a microbatch"));
+  CHECK_THAT(tensor["notes"].dump(), Contains("a node needs 4 samples per microbatch"));
   CHECK(value(tensor["throughput"]) == Approx(20));
 }
 
@@ -100,7 +100,7 @@ TEST_CASE("simulate: cores of the instance prepare samples where the pipeline na
       "workload: {model: gpt2_medium}\ntraining: {global_batch: 8}\n"
       "cluster: {device: a100_sxm4_80, devices_per_node: 1, nodes: 1}\n";
   CHECK_THAT(notes(json_of({"simulate", fed_job(stages, owned)})),
-             Contains("threads of decode: 960") && Contains("none are scarce"));
+             Contains("threads of decode: 960") && Contains("not given and not limited"));
 }
 
 TEST_CASE("simulate: requests to storage are in the cost, and the first samples are told") {
@@ -117,7 +117,7 @@ TEST_CASE("simulate: requests to storage are in the cost, and the first samples 
   CHECK(value(paid["to_target"]["cost"]) == Approx(value(free["to_target"]["cost"]) + 64));
   CHECK_THAT(paid["notes"].dump(), Contains("requests to storage: ") && Contains("in its cost"));
   CHECK_THAT(free["notes"].dump(), !Contains("requests to storage"));
-  CHECK_THAT(free["notes"].dump(), Contains("the first are there after 20"));
+  CHECK_THAT(free["notes"].dump(), Contains("the first are ready after 20"));
 }
 
 TEST_CASE("simulate: the epochs of a target may be those of the input") {
@@ -181,7 +181,7 @@ TEST_CASE("recommend: a target in epochs needs their samples") {
                                     "--counts",  "1",  "--target",   "3 epochs"};
   };
   test::check_failed(test::rehearse(arguments(test::write_scratch("j.yaml", job).string())), 1,
-                     "--target: how many samples an epoch has is not given");
+                     "--target: the number of samples per epoch is not given");
   const Json epochs = json_of(arguments(
       test::write_scratch("j.yaml", job + "target: {epochs: 9, samples_per_epoch: 64000}\n")
           .string()));
@@ -223,9 +223,9 @@ TEST_CASE("input of a job: mistakes end with one line each") {
   refused({"simulate", fed_job(kSlow, std::string(kFedJob) + "target: {epochs: 2}\n")},
           "target.samples_per_epoch: is missing");
   refused({"simulate", bare, "--beside", fed_job(kSlow)},
-          "jobs on the same devices are predicted with samples that are there");
+          "jobs on the same devices are predicted without input stalls");
   refused({"calibrate", "job", fed_job(kSlow), "--measured", "1 s"},
-          "a step that may wait for samples tells less of computing");
+          "the measured step may include input stalls, so it cannot calibrate compute");
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ TEST_CASE("fleet: a step and its host say how fast a job is on a slice") {
   CHECK(json["jobs"][2]["end_s"].get<double>() == Approx(70));
   const Ran text =
       test::rehearse({"fleet", list, "--nodes", "1", "--device", "a100_sxm4_80", "--slices"});
-  CHECK_THAT(text.out, Contains("2 jobs by the law of a slice, 1 job by the share"));
+  CHECK_THAT(text.out, Contains("2 jobs predicted from measured steps, 1 job by the share"));
 }
 
 /// A job file of a step that can be said by the command itself.
@@ -166,7 +166,7 @@ TEST_CASE("fleet: wrong input is one line each") {
   CHECK_THAT(refused({"nothing.csv", "--nodes", "1"}, 1), Contains("nothing.csv"));
   const std::string empty =
       test::write_scratch("empty.csv", "job,submit_s,duration_s,gpus\n").string();
-  CHECK_THAT(refused({empty, "--nodes", "1"}, 1), Contains("holds no job"));
+  CHECK_THAT(refused({empty, "--nodes", "1"}, 1), Contains("contains no job"));
 }
 
 }  // namespace

@@ -53,14 +53,13 @@ TEST_CASE("input: advice removes the bottleneck, and says so where it cannot") {
                                     "stages: [{name: a, time: 1 ms}]\naccelerator: {step: 9 ms}\n")
                     .string()});
   CHECK(bound.code == 0);
-  CHECK_THAT(bound.out, Contains("no setting of workers and threads makes it faster") &&
+  CHECK_THAT(bound.out, Contains("no setting of workers and threads is faster") &&
                             Contains("accelerator, which allows"));
   CHECK_THAT(
       test::rehearse(
           {"input", test::write_scratch("most.yaml", "stages: [{name: a, time: 1 ms}]\n").string()})
           .out,
-      Contains("bounded by threads of a; `most` of the stage would let advice set more "
-               "than 64 workers"));
+      Contains("bounded by threads of a; advice is limited to 64 workers by `most` of the stage"));
 }
 
 TEST_CASE("input: a loop that bounds the rate is named, with how much more would do") {
@@ -204,14 +203,14 @@ TEST_CASE("input: mistakes end with one line each") {
                                    "time: 1 ms, serial: 1 us}}]\n",
                                    threads)),
                Contains("fewer threads than the") && Contains("'a'"));
-  CHECK_THAT(refused("stages: [{name: a}]\n"), Contains("wrong.yaml: no stage takes any time"));
+  CHECK_THAT(refused("stages: [{name: a}]\n"), Contains("wrong.yaml: all stages take no time"));
   CHECK_THAT(refused("host: {cores: 1, memory: 1 MB}\n"
                      "stages: [{name: a, time: 1 ms, worker_memory: 2 MB}]\n"),
              Contains("wrong.yaml: ") && Contains("memory"));
   CHECK(test::rehearse({"input", "no-such.yaml"}).code == 1);
   CHECK(test::rehearse({"input"}).code == 2);
   CHECK_THAT(refused("stages: [{name: a, read: {from: s, bytes: 1 MB}}]\n"),
-             Contains("'s' is no source of this file; sources: [{name: …}]\n"));
+             Contains("'s' is not a source of this file; sources: [{name: …}]\n"));
   test::check_failed(test::rehearse({"input", test::scratch_folder().string()}), 1,
                      "is a folder; a pipeline file; --measure DIR");
 }

@@ -186,9 +186,9 @@ TEST_CASE("recordings and clusters exclude each other") {
                      "INPUT and --cluster exclude each other");
   test::check_failed(test::rehearse({"inspect"}), 2, "INPUT or --cluster");
   test::check_failed(test::rehearse({"inspect", test::kExample, "--svg", "a.svg"}), 2,
-                     "--svg draws a cluster: it needs --cluster FILE");
+                     "--svg needs --cluster FILE");
   test::check_failed(test::rehearse({"inspect", "--cluster", kDgx, "--top", "3"}), 2,
-                     "--top, --ranks and --workload are of recordings");
+                     "--top, --ranks and --workload need a recording");
 }
 
 }  // namespace

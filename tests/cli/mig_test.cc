@@ -60,7 +60,7 @@ TEST_CASE("mig layouts: what is wrong is one line") {
   test::check_failed(layouts({"--device", "t4"}), 1, "it has no MIG");
   test::check_failed(layouts({"--device", "b300"}), 1, "profiles are not known");
   test::check_failed(layouts({"--device", "a30", "--profiles", "4g.24gb,1g.6gb"}), 1,
-                     "5 compute slices, and the device has 4");
+                     "5 compute slices, but the device has 4");
   test::check_failed(layouts({}), 2, "--device");
   test::check_failed(test::rehearse({"mig"}), 2, "");
 }
@@ -130,7 +130,7 @@ TEST_CASE("mig predict: what is wrong is one line") {
   test::check_failed(predicted("profile,batch,step_time_ms\n7g.40g,1,1\n"), 1,
                      ":2: profile: a100_sxm4_40 has no profile '7g.40g'; did you mean '7g.40gb'?");
   test::check_failed(predicted("profile,batch,step_time_ms\n7g.40gb,1,0\n"), 1,
-                     ":2: step_time_ms: is no measurement; a number above zero");
+                     ":2: step_time_ms: is not a measurement; a number above zero");
   test::check_failed(predicted("profile,batch,step_time_ms\n1g.5gb,1,1\n"), 1,
                      "has no steps on 7g.40gb");
   test::check_failed(predicted("profile,batch,step_time_ms\n7g.40gb,1,1\n7g.40gb,2,1\n"), 1,

@@ -55,7 +55,7 @@ TEST_CASE("what cannot be parallelised is said in one line") {
   const std::string link = "latency=10us,rate=100GB/s";
   test::check_failed(
       test::rehearse({"whatif", test::kExample, "--data-parallel", "2", "--network", link}), 1,
-      "shows no gradients");
+      "contains no gradients");
   test::check_failed(test::rehearse({"whatif", test::kExample, "--network", link}), 1,
                      "no collectives");
   test::check_failed(test::rehearse({"whatif", kGradients, "--data-parallel", "2"}), 2,

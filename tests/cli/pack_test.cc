@@ -74,7 +74,7 @@ TEST_CASE("pack: what was measured of a GPU is known without the user") {
   CHECK(v100["how"] == "together");
   CHECK(v100["rates"][0].get<double>() > 0.95);
   CHECK_THAT(v100["why"].get<std::string>(),
-             Contains("measured pairs of their families on v100_sxm2_16"));
+             Contains("from measured pairs of the same families on v100_sxm2_16"));
   const Json k80 = packed(file("k80", "LM"))["placements"][0];
   CHECK(k80["rates"][0].get<double>() < 0.8);
   // Of a family that was never measured only the other's part is known.
@@ -120,7 +120,7 @@ TEST_CASE("pack: as many jobs as there can be, of a GPU without a law") {
 }
 
 TEST_CASE("pack: a rate that the file gives is of that slice alone") {
-  // Two of 2g.10gb at the rate given, which only one of both has; the other by its share.
+  // Two of 2g.10gb at the rate given, which only one of the two has; the other by its share.
   const Json placed = packed(
       "gpus: 1\ndevice: a100_sxm4_40\ngoal: cost\njobs:\n"
       "  - {job: a, duration: 100 s, memory: 8 GiB, slices: {1g.5gb: 0.9, 2g.10gb: 0.95}}\n"

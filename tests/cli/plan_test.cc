@@ -150,7 +150,7 @@ TEST_CASE("the best are shown by every model, and confirmed on SimGrid where it 
   CHECK(contention > 1e-4);  // sums of gradients beside those of tensor parallelism
   const std::string text = plan(job).out;
   CHECK(text.find("Step time by each model\n") != std::string::npos);
-  CHECK(text.find("were run with all ranks, whose kinds of communication contend") !=
+  CHECK(text.find("were run with all ranks, so that concurrent collectives contend for links") !=
         std::string::npos);
   CHECK(text.find("assumes that all plans share 80 % of the model's error; with 100 % shared it "
                   "is ") != std::string::npos);
@@ -239,12 +239,12 @@ TEST_CASE("plan refuses what it cannot meet in one line") {
   };
   refused(with(kPlanned, "gpt2_medium", "llama_33b"), {}, "no plan fits: the nearest (");
   refused(kPlanned, {"--within", "step_time=1 ms"}, "no plan has a step_time of at most 1.000 ms");
-  refused(kPlanned, {"--objective", "cost"}, "cost of a step is not known here");
+  refused(kPlanned, {"--objective", "cost"}, "the cost of a step is unknown here");
   for (const auto& [limit, says] :
        {std::pair("memory=3", "--within: 'memory=3': '3' has no unit"),
         std::pair("memory=-3 GiB", "--within: 'memory=-3 GiB': not above zero"),
         std::pair("memory", "--within: 'memory': no amount"),
-        std::pair("speed=3 s", "unknown figure 'speed'"),
+        std::pair("speed=3 s", "unknown quantity 'speed'"),
         std::pair("carbon=3 kg", "unknown unit 'kg' of an amount of carbon")})
     test::check_failed(plan(kPlanned, {"--within", limit}), 2, says);
   refused(with(kPlanned, "context: 1", "tensor: 3"), {}, "no plan of 4 ranks divides this job");

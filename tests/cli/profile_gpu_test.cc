@@ -155,7 +155,7 @@ TEST_CASE("profile --overhead of what fails or marks no steps") {
   const std::string folder = (test::scratch_folder() / "recording").string();
   const Ran once = test::rehearse({"profile", "-o", folder, "--overhead", "--", "mkdir", marker});
   CHECK(once.code == 0);
-  CHECK(once.errors.find("the overhead is not measured: the command ended with 1") !=
+  CHECK(once.errors.find("the overhead was not measured: the command ended with 1") !=
         std::string::npos);
 }
 

@@ -49,7 +49,7 @@ TEST_CASE("profile ends as the command did") {
 
 TEST_CASE("profile runs nothing where it cannot record") {
   const std::string used = test::write_scratch("file", "text").parent_path().string();
-  test::check_failed(test::rehearse({"profile", "-o", used, "--", "true"}), 1, "holds files");
+  test::check_failed(test::rehearse({"profile", "-o", used, "--", "true"}), 1, "is not empty");
   test::check_failed(test::rehearse({"profile", "-o", new_folder(), "--", "no_such_program"}), 1,
                      "cannot be started");
   test::check_failed(test::rehearse({"profile", "-o", new_folder()}), 2, "COMMAND");
@@ -97,7 +97,7 @@ TEST_CASE("profile keeps the steps that it is asked for, and says which") {
   const Ran none = test::rehearse({"profile", "-o", new_folder(), "--steps", "1:2", "--",
                                    test::capture_program("capture_target"), "ranges", "10"});
   CHECK(none.code == 0);
-  CHECK(none.out.find("no step was seen, so nothing is kept") != std::string::npos);
+  CHECK(none.out.find("no step was seen, so nothing was kept") != std::string::npos);
   CHECK(none.errors.find("marked no step") != std::string::npos);
 }
 
@@ -118,9 +118,10 @@ TEST_CASE("profile refuses a wrong choice of steps before anything runs") {
         Case{{"--ring", "5", "--trigger", "every 5"}, "'5' has no unit"},
         Case{{"--ring", "5 kB", "--trigger", "every 5"}, "1 MiB to 64 GiB"},
         Case{{"--ring", "5 MiB", "--trigger", "every 5", "--steps", "1:2"}, "excludes"},
-        Case{{"--ring", "5 MiB", "--trigger", "step_time > slow"},
-             "'step_time > slow' is no trigger; step_time > p99, step_time > 250 ms (ns, us, ms, "
-             "s), step_time > 1.5x median, or every 100"}}) {
+        Case{
+            {"--ring", "5 MiB", "--trigger", "step_time > slow"},
+            "'step_time > slow' is not a trigger; step_time > p99, step_time > 250 ms (ns, us, ms, "
+            "s), step_time > 1.5x median, or every 100"}}) {
     INFO(c.message);
     const std::string folder = new_folder();
     test::check_failed(test::rehearse(training(folder, c.options)), 2, c.message);

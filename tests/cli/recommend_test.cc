@@ -70,13 +70,13 @@ TEST_CASE("recommend keeps the contract") {
     cost = value(option["cost_to_target"]);
     // Price × time, and no storage is asked for.
     CHECK(option["storage_cost"]["value"] == 0);
-    // How it is fed is not said: these two are absent, not zero.
+    // The input is not described: these two are absent, not zero.
     if (!option.contains("stalls")) continue;  // functions
     CHECK_FALSE(option["stalls"].contains("input"));
     CHECK_FALSE(option["stalls"].contains("fetch"));
   }
   CHECK(json["pareto"].size() >= 1);
-  CHECK(json["warnings"].dump().find("input and fetch stalls are not known") != std::string::npos);
+  CHECK(json["warnings"].dump().find("input and fetch stalls are unknown") != std::string::npos);
 }
 
 TEST_CASE("a budget alone asks for the fastest, and the answer is text of one screen") {
@@ -163,12 +163,12 @@ TEST_CASE("wrong wishes get one line each") {
   failed({"--region", "us-east-9"}, "--region: no region 'us-east-9'; ");
   failed({"--provider", "gcp", "--region", "me-west9"}, "no region 'me-west9' of gcp");
   failed({"--provider", "lambda", "--region", "any", "--max-carbon", "2 tCO2e"},
-         "--max-carbon: no carbon is known of region any");
-  failed({}, "how long to train is not given; target: {tokens: 300e9} in ",
+         "--max-carbon: the carbon intensity of region any is unknown");
+  failed({}, "the amount of training is not given; target: {tokens: 300e9} in ",
          "workload: {model: gpt2}\ntraining: {global_batch: 8}\n");
   failed({"--target", "1e9 tokens"}, "samples of this workload have no tokens",
          "workload: {model: resnet50}\ntraining: {global_batch: 64}\n");
-  failed({}, "spot.interrupted_every: one of the two is due",
+  failed({}, "spot.interrupted_every: exactly one of the two is required",
          std::string(kRentedJob) + "spot: {}\n");
   failed({}, "storage.evry: unknown key", std::string(kRentedJob) + "storage: {evry: 1 h}\n");
   failed({}, "storage.every: is not above zero",
@@ -272,7 +272,7 @@ TEST_CASE("the job file says where and how, one or several") {
   failed(wrong, "j.yaml:5:9: market: unknown market 'sopt'; did you mean 'spot'?");
   failed("region: []\n" +
              std::string(kRentedJob).replace(std::string(kRentedJob).find("region"), 18, ""),
-         "region: names nothing");
+         "region: is empty");
   // A provider is not left out in silence.
   failed(kRentedJob, "j.yaml:3:9: region: gcp has no region us-east-1; ",
          {"--provider", "aws,gcp"});

@@ -166,7 +166,7 @@ TEST_CASE("simulate --beside: what cannot be is one line") {
   const auto share = [&](const std::string& text) { return beside(kResnet, {"--share", text}); };
   test::check_failed(share("mps:140%"), 2, "a share of 140 %");
   test::check_failed(share("mps:60%,50%"), 2, "more than 100 %");
-  test::check_failed(share("mps:100%"), 2, "leaves the other job nothing");
+  test::check_failed(share("mps:100%"), 2, "leaves nothing for the other");
   test::check_failed(share("mps:0%"), 2, "never computes");
   test::check_failed(share("mps:-3%"), 2, "never computes");
   test::check_failed(share("mps:40"), 2, "'40' is not a percentage");
@@ -175,9 +175,9 @@ TEST_CASE("simulate --beside: what cannot be is one line") {
   test::check_failed(share("timeslize"), 2, "did you mean 'timeslice'?");
   test::check_failed(share("timeslice:2"), 2, "has no unit");
   test::check_failed(share("timeslice:0ms"), 2, "'0ms' is too short for a turn");
-  test::check_failed(share("timeslice:1ms,1ms,1ms"), 2, "more than a quantum and a change");
+  test::check_failed(share("timeslice:1ms,1ms,1ms"), 2, "more than a quantum and a switch time");
   test::check_failed(share("crossover:1"), 2, "takes no value");
-  test::check_failed(share("crossover"), 1, "has nothing to synchronise");
+  test::check_failed(share("crossover"), 1, "has no communication during which");
   test::check_failed(test::rehearse({"simulate", kBert, "--share", "mps"}), 2, "--beside");
   test::check_failed(beside(kResnet, {"--slice", "2g.20gb"}), 2, "--slice excludes --beside");
   test::check_failed(beside(kResnet, {"--fidelity", "simgrid"}), 2, "SimGrid shares no device");
@@ -256,7 +256,7 @@ TEST_CASE("replay and whatif --beside: a recording beside another on the same GP
     REQUIRE(json["tenants"].size() == 2);
     CHECK(value(json["tenants"][0], "alone") == Approx(alone));
     for (const Json& tenant : json["tenants"]) CHECK(value(tenant, "slowdown") > 1 - 1e-9);
-    CHECK_THAT(json["notes"].dump(), Contains("does not say how much it holds"));
+    CHECK_THAT(json["notes"].dump(), Contains("does not contain memory use"));
   }
   // Faster kernels leave the other more.
   const Json recorded =

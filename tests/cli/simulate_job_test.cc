@@ -215,13 +215,14 @@ TEST_CASE("simulate a job file that fits nowhere: a warning, and what would help
 TEST_CASE("simulate a job file: mistakes, one line each") {
   refused(job("", "data: 1, tensor: 3"),
           "job.yaml: tensor 3 does not divide 16 heads; nearest: tensor 2 or 4\n");
-  refused(job("", "pipeline: 26"),
-          "job.yaml: pipeline 26 for 24 layers; a layer for every stage; nearest: pipeline 24\n");
+  refused(
+      job("", "pipeline: 26"),
+      "job.yaml: pipeline 26 for 24 layers; at least one layer per stage; nearest: pipeline 24\n");
   refused(
       job("", "data: 64"),
       "job.yaml: global_batch 64 is not a multiple of data 64 x microbatch 2; nearest: data 32\n");
   refused(job("", "data: 16"),
-          "job.yaml: the plan takes 16 ranks, and the cluster has 8 devices; data × tensor × "
+          "job.yaml: the plan needs 16 ranks, but the cluster has 8 devices; data × tensor × "
           "pipeline × context of at most the devices\n");
   refused(job("", "data: 8", "model: gpt2_medum"),
           "job.yaml:1:19: workload.model: unknown model 'gpt2_medum'; did you mean "
@@ -324,13 +325,13 @@ TEST_CASE("a recording without shapes: times alone, and what to record for more"
   const Json json = step_json(with("global_batch: 8, microbatch: 8", "data: 1"));
   CHECK(value(json["step_time"]) == Approx(1e-3).epsilon(1e-6));
   const std::string needs =
-      "were not recorded; a recording with record_shapes=True, or the execution trace of the same "
-      "run beside it";
+      "needs; a recording with record_shapes=True, or the execution trace of the same run in "
+      "addition";
   refused(with("global_batch: 8, microbatch: 8", "tensor: 2"),
-          "bare.json: the shapes of its operators, which tensor parallelism needs, " + needs);
+          "bare.json: has no operator shapes, which tensor parallelism " + needs);
   refused(with("global_batch: 16, microbatch: 16", "data: 1", ", samples: 8"),
-          "bare.json: the shapes of its operators, which microbatch 16 instead of the recorded "
-          "8 needs, " +
+          "bare.json: has no operator shapes, which microbatch 16 instead of the recorded "
+          "8 " +
               needs);
 }
 
@@ -480,7 +481,7 @@ TEST_CASE("a stage on a host is refused") {
   refused(
       "workload: {model: gpt2_medium}\ntraining: {global_batch: 64}\nplan: {data: 2}\n"
       "cluster: {nodes: [{device: a100_sxm4_80}, {device: cpu}]}\n",
-      "stage 0 stands on a 'cpu'; a GPU; servers of parameters alone may stand on hosts");
+      "stage 0 stands on a 'cpu'; a GPU; only parameter servers may run on hosts");
 }
 
 }  // namespace

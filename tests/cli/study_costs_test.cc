@@ -80,8 +80,8 @@ TEST_CASE("study: what GPUs gain or lose by sharing nodes") {
   CHECK(got("{instance: p3.2xlarge, count: 4}", "{data: 4}") == 0);
   CHECK(got("{instance: p3.16xlarge, count: 1}", "{data: 1}") == 0);
   test::check_failed(of("{device: v100_sxm2_16, devices_per_node: 8}", "{data: 8}"), 1,
-                     "measure.m: what joins nodes of one device each is not known; inter_node, or "
-                     "an instance whose network the catalog knows");
+                     "measure.m: the network between nodes of one device each is unknown; "
+                     "inter_node, or an instance whose network the catalog has");
   test::check_failed(of("{device: v100_sxm2_16, devices_per_node: 4, nodes: 4, inter_node: {kind: "
                         "torus, dimensions: [4, 4]}}",
                         "{data: 16}"),
@@ -94,7 +94,7 @@ TEST_CASE("study: what a job does not cost is an error that says why") {
   };
   refused(text_of("cost(owned)"), "measure.m: no price: the cluster is not made of instances");
   refused(text_of("carbon(rented)", "moon"), "measure.m: no price of p3.16xlarge in region moon");
-  refused(text_of("cost(rented) + energy(rented)"), "'USD' and 'J' do not add up");
+  refused(text_of("cost(rented) + energy(rented)"), "'USD' and 'J' cannot be added");
 }
 
 TEST_CASE("study: carbon of regions is in the ratio of their grids") {

@@ -136,10 +136,10 @@ TEST_CASE("study: no expectation is compared with a point that a constant was fi
 
   check_failed(curve_text("  - {measure: twice, over: n, published: {1: 2, 2: 2}}\n", kFitted),
                "24:42: expect[0].published: is compared with n 1, machine near, which delay, share "
-               "were fitted on; points that nothing was fitted on; leave it under 'fitted' alone");
+               "were fitted on; points on which nothing was fitted; list it under 'fitted' only");
   check_failed(curve_text("  {measure: twice, value: 2, tolerance: 0.1}\n", kFitted),
                "24:13: expect.measure: is compared with n 1, machine near, which delay, share were "
-               "fitted on; points that nothing was fitted on; leave it out by 'at'");
+               "fitted on; points on which nothing was fitted; exclude it by 'at'");
   CHECK(study_of(
             curve_text("  {measure: twice, at: {n: [2, 3]}, value: 2, tolerance: 0.1}\n", kFitted),
             0)["verdict"] == "matched");
@@ -174,14 +174,14 @@ TEST_CASE("study: what is wrong with a curve or a fit is said where it stands") 
   check_failed(expect("measure: twice, value: 2, source_kind: abstrakt"),
                "18:45: expect[0].source_kind: ");
   check_failed(curve_text(kCurve, "fitted:\n  - {constants: [a], over: n}\n"),
-               "18:28: fitted[0].over: goes with the other of the two");
+               "18:28: fitted[0].over: needs the other of the two");
   check_failed(curve_text(kCurve, "fitted:\n  - {source: a table}\n"),
-               "18:5: fitted[0].constants: is missing; a list of what was fitted");
+               "18:5: fitted[0].constants: is missing; a list of fitted constants");
   check_failed(curve_text(kCurve, "fitted:\n  - {constants: [a]}\n"),
-               "18:5: fitted[0].published: is missing; what it was fitted on, or source: of other");
-  check_failed(
-      curve_text(kCurve, "fitted:\n  - {constants: [a], source: a table, at: {n: 2}}\n"),
-      "18:43: fitted[0].at: names points without what was published there; over: and published:");
+               "18:5: fitted[0].published: is missing; the points on which it was fitted, or "
+               "source: of other");
+  check_failed(curve_text(kCurve, "fitted:\n  - {constants: [a], source: a table, at: {n: 2}}\n"),
+               "18:43: fitted[0].at: names points without published values; over: and published:");
 }
 
 TEST_CASE("study: a folder stands for the files in it, and all are one page") {
@@ -197,9 +197,8 @@ TEST_CASE("study: a folder stands for the files in it, and all are one page") {
   CHECK_THAT(
       ran.out,
       Contains("# Studies\n") &&
-          Contains(
-              "| [curve](#curve) | twice | 3 values over n | page | 3.34 % off in the mean, "
-              "+5.26 % at worst | -4.76 % – +5.26 % | 3.50 % mean, 6.00 % worst | matched |\n") &&
+          Contains("| [curve](#curve) | twice | 3 values over n | page | mean error 3.34 %, "
+                   "worst +5.26 % | -4.76 % – +5.26 % | 3.50 % mean, 6.00 % worst | matched |\n") &&
           Contains("| [bad](#bad) | twice | 3.00 | artifact | 2.00 | 2.00 | 10.0 % | missed |\n") &&
           Contains("- twice: table 2; two at a time\n") &&
           Contains("- fitted: delay, share on 1 published value of twice (n 1)\n") &&

@@ -161,8 +161,8 @@ TEST_CASE("study: the least and the greatest of several") {
   const auto refused = [](const std::string& expression) {
     return run_feeds(feeds_text("  hits: ", "  both: " + expression + "\n  hits: ")).errors;
   };
-  CHECK_THAT(refused("min(rate(plain), 3)"), Contains("'1/s' and '' do not compare"));
-  CHECK_THAT(refused("min(3, 4"), Contains("ends too early"));
+  CHECK_THAT(refused("min(rate(plain), 3)"), Contains("'1/s' and '' cannot be compared"));
+  CHECK_THAT(refused("min(3, 4"), Contains("is incomplete"));
   CHECK_THAT(refused("min()"), Contains("unexpected ')'"));
 }
 

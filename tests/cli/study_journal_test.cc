@@ -63,12 +63,11 @@ TEST_CASE("study: a killed run is gone on with, with what it found and the same 
   // Another study would not go on from it.
   const std::string other = long_study(401).string();
   const Ran refused = test::rehearse({"study", other, "--format", "json", "-o", result.string()});
-  test::check_failed(
-      refused, 1,
-      journal.string() +
-          ": is the journal of other inputs, options or another build of the program "
-          "(study long); those it was begun with; remove it to begin anew, or name "
-          "another with --journal");
+  test::check_failed(refused, 1,
+                     journal.string() +
+                         ": is the journal of other inputs, options or another build of the "
+                         "program (study long); the inputs, options and build that started it; "
+                         "remove it to start again, or name another file with --journal");
 
   const Ran again =
       test::rehearse({"study", study.string(), "--format", "json", "-o", result.string()});

@@ -142,18 +142,18 @@ TEST_CASE("study: what is wrong with a file is said in a line, where it stands")
   check_refused(study_text("step_time(together)", "step_tim(together)"),
                 "19:9: measure.gain: unknown quantity 'step_tim'; did you mean 'step_time'?");
   check_refused(study_text("/ step_time(apart)", "+ memory(apart)"),
-                "19:9: measure.gain: 's' and 'B' do not add up; terms of one unit");
+                "19:9: measure.gain: 's' and 'B' cannot be added; terms of one unit");
   check_refused(study_text("/ step_time(apart)", "/ "),
-                "19:9: measure.gain: 'step_time(together) /' ends too early; a number or a name");
-  check_refused(
-      study_text("value: 2", "value: 2\n  range: [1, 2]\n  sweep: within"),
-      "23:10: expect.value: one of three is due; value: …, range: [from, to] or published: {…}");
+                "19:9: measure.gain: 'step_time(together) /' is incomplete; a number or a name");
+  check_refused(study_text("value: 2", "value: 2\n  range: [1, 2]\n  sweep: within"),
+                "23:10: expect.value: exactly one of the three is required; value: …, range: "
+                "[from, to] or published: {…}");
   check_refused(study_text("value: 2", "range: [3, 1]\n  sweep: within"),
-                "23:10: expect.range: is no range; [from, to]");
+                "23:10: expect.range: is not a range; [from, to]");
   check_refused(study_text("value: 2", "range: [1, 2]"),
-                "22:3: expect.sweep: is missing; what holds for it: within, covers or spans");
+                "22:3: expect.sweep: is missing; the criterion: within, covers or spans");
   check_refused(study_text("0.001", "1.5"),
-                "24:14: expect.tolerance: 1.5 is no relative tolerance; from 0 to 1; absent: "
+                "24:14: expect.tolerance: 1.5 is not a relative tolerance; from 0 to 1; omit it if "
                 "nothing is claimed");
   check_refused(study_text("batch: [8, 16]", "model: [alexnet]"),
                 "7:5: sweep.network: sets 'model', which another axis sets");
@@ -167,8 +167,7 @@ TEST_CASE("study: what is wrong with a job shows with its parameters in") {
                 "17:39: jobs.apart.plan.stages[0].layers: unknown parameter 'convolution'; did you "
                 "mean 'convolutional'?");
   check_refused(study_text("$(batch * 3)", "$(model * 3)"),
-                "11:28: base.training.global_batch: parameter 'model' is 'alexnet'; a number, to "
-                "count with");
+                "11:28: base.training.global_batch: parameter 'model' is 'alexnet'; a number");
   check_refused(study_text("plan: {data: 3}", "plan: {dta: 3}"),
                 "15:12: jobs.together.plan.dta: unknown key; did you mean 'data'?");
   check_refused(study_text("plan: {data: 3}", "plan: {data: 4}"),
@@ -279,7 +278,8 @@ TEST_CASE("study: turns that cannot be taken are refused") {
   CHECK_THAT(refused(turns_text("crossover(a, )")), Contains("a name"));
   CHECK_THAT(refused(turns_text("crosover(a, b)")), Contains("did you mean 'crossover'?"));
   CHECK_THAT(refused(turns_text("step_time(a, b)")), Contains("one job"));
-  CHECK_THAT(refused(turns_text("crossover(a, b)", "{data: 1}")), Contains("not as many ranks"));
+  CHECK_THAT(refused(turns_text("crossover(a, b)", "{data: 1}")),
+             Contains("have different numbers of ranks"));
   // More jobs than fit in 16 GB.
   std::string many = "crossover(a";
   for (int i = 0; i < 40; ++i) many += ", b";

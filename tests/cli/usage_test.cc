@@ -74,11 +74,11 @@ TEST_CASE("edits and ranks may stand before the recording, and edits more than o
 TEST_CASE("inspect: --workload goes with recordings, not with what lists their ops") {
   test::check_failed(
       test::rehearse({"inspect", "--workload", "--cluster", "examples/clusters/torus.yaml"}), 2,
-      "--top, --ranks and --workload are of recordings, not of --cluster");
+      "--top, --ranks and --workload need a recording; they do not apply to --cluster");
   test::check_failed(test::rehearse({"inspect", kExample, "--workload", "--top", "3"}), 2,
-                     "--top lists ops: it does not go with --workload");
+                     "--top cannot be combined with --workload");
   test::check_failed(test::rehearse({"inspect", "traces/train-cpu-epyc", "--workload"}), 1,
-                     "shows no work of a device; a recording with device activities");
+                     "contains no device work; a recording with device activities");
 }
 
 }  // namespace

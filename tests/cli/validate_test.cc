@@ -81,7 +81,7 @@ TEST_CASE("validate: what is unknown is skipped and counted, and never ends the 
   CHECK(json["skipped"][0]["count"] == 2);
   const test::Ran ran =
       test::rehearse({"validate", test::write_scratch("other.csv", "a,b\n1,2\n").string()});
-  test::check_failed(ran, 1, "its columns are of no kind of measurements; jobs: ");
+  test::check_failed(ran, 1, "its columns match no schema of measurements; jobs: ");
 }
 
 TEST_CASE("validate: operations, collectives and pairs are what the other commands say") {

@@ -88,7 +88,7 @@ TEST_CASE("whatif: what cannot be put in front of a recording says why in one li
     edits.insert(edits.begin(), {"whatif", kExample});
     test::check_failed(test::rehearse(edits), code, says);
   };
-  refused({"--input-pipeline", pipeline(kSlowLoading)}, 1, "--batch N, the samples");
+  refused({"--input-pipeline", pipeline(kSlowLoading)}, 1, "--batch N, the number of samples");
   refused({"--input-pipeline", "no-such.yaml", "--batch", "1"}, 1, "no-such.yaml");
   refused({"--input-pipeline", pipeline("stages: [{name: a, tiem: 1 ms}]\n"), "--batch", "1"}, 1,
           "did you mean 'time'?");

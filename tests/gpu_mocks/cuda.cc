@@ -25,7 +25,7 @@ namespace {
 using namespace rehearse;
 
 double now = 0;       // of the device, s
-bool flushed = true;  // L2 holds nothing of the operations
+bool flushed = true;  // L2 holds no data of the operations
 std::uint64_t seed = 0;
 std::map<std::uint64_t, std::size_t> allocations;
 std::size_t taken = 0;

@@ -131,7 +131,7 @@ TEST_CASE("in clusters of random templates every pair has a sound route") {
     // Rails without a spine, whose NICs some devices do not reach, may leave pairs apart.
     const Result<Cluster> c = std::move(*builder).build();
     if (!c) {
-      CHECK(to_string(c.error()).find("no way leads from") == 0);
+      CHECK(to_string(c.error()).find("there is no route from") == 0);
       continue;
     }
     ++made;

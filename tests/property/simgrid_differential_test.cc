@@ -199,12 +199,12 @@ TEST_CASE("what SimGrid cannot carry is said in one line, and a run that never e
     return error_of(run_on_simgrid(*graph));
   };
   CHECK(error(messages(2, {.priority = 3})) ==
-        "flows of priorities 0 and 3; SimGrid knows no priorities; carry the messages without it");
+        "flows of priorities 0 and 3; one priority for SimGrid; use --fidelity message");
   CHECK(error(messages(2, {.weight = 1.5})) ==
-        "a flow of weight 1.5; for SimGrid a whole number up to 16; carry the messages without it");
+        "a flow of weight 1.5; for SimGrid a whole number up to 16; use --fidelity message");
   CHECK(error(messages(5001, {})) ==
-        "more than 5000 flows at once; fewer, since SimGrid's time grows with more than their "
-        "square; carry the messages without it");
+        "more than 5000 flows at once; fewer: SimGrid's run time grows faster than their square; "
+        "use --fidelity message");
   CHECK(error(messages(1, {}, 1e-3)) == "the run lasts longer than 104 days of simulated time");
   const Result<Graph> down = messages(1, {}, 0);
   REQUIRE(down);
@@ -231,7 +231,7 @@ TEST_CASE("a process that dies leaves an error") {
   const Result<Timeline> timeline = run_on_simgrid(slow.graph);
   killer.join();
   CHECK(error_of(timeline) ==
-        "SimGrid ended without an answer (signal 9, Killed); carry the messages without it");
+        "SimGrid ended without a result (signal 9, Killed); use --fidelity message");
 }
 
 }  // namespace

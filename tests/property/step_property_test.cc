@@ -97,10 +97,9 @@ TEST_CASE("orders that wait for each other are refused") {
   costs.returns = costs.transfers;
   const auto times = order_times(layout, chain, costs);
   REQUIRE_FALSE(times);
-  CHECK(
-      to_string(times.error()) ==
-      "the orders of stages wait for each other: slot 2 of stage 0, microbatch 0; orders in which "
-      "every pass comes after those it depends on");
+  CHECK(to_string(times.error()) ==
+        "the stage orders deadlock: slot 2 of stage 0, microbatch 0; orders in "
+        "which every pass follows its dependencies");
 }
 
 TEST_CASE("steps: a pipeline by hand, and FSDP") {

@@ -16,7 +16,7 @@ struct LayoutShape {
 };
 
 /// Stages of layers as given, numbered on, with orders of the schedule. Microbatches are a multiple
-/// of the stages where chunks are several.
+/// of the pipeline stages where chunks are several.
 workload::Layout layout_of(const LayoutShape& shape, const workload::Layer& layer);
 
 /// An op that a price of one second per byte lasts so long.

@@ -46,9 +46,9 @@ TEST_CASE("all that is wrong with a table is reported at once") {
         "a.csv:2: name: is empty; a value\n"
         "a.csv:2: kind: unknown value 'treee'; did you mean 'tree'?\n"
         "a.csv:2: rate_gbs: 'fast' is not a number; a finite decimal number, such as 12.5\n"
-        "a.csv:2: lanes: 1.5 is not a count; a whole number from 0 up\n"
+        "a.csv:2: lanes: 1.5 is not a count; a whole number, 0 or more\n"
         "a.csv:3: kind: unknown value ''; one of ring, tree\n"
-        "a.csv:3: rate_gbs: -1 is below zero; a number from 0 up\n"
+        "a.csv:3: rate_gbs: -1 is below zero; a number, 0 or more\n"
         "a.csv:3: lanes: is empty; a value");
 }
 
@@ -58,7 +58,7 @@ TEST_CASE("a column that is not there is reported once") {
 }
 
 TEST_CASE("a malformed table has the error of its text") {
-  CHECK(error_of("name,kind\na\n") == "a.csv:2: 1 cell; 2 cells, as the heading has");
+  CHECK(error_of("name,kind\na\n") == "a.csv:2: 1 cell; 2 cells, as in the header line");
 }
 
 TEST_CASE("a malformed shipped table is a fault") {

@@ -79,20 +79,19 @@ TEST_CASE("tables stay whole when they are moved") {
 }
 
 TEST_CASE("malformed tables are refused with file and line") {
-  CHECK(error_of_table("") == "a.csv: is empty; a line with the names of the columns");
-  CHECK(error_of_table("\n\n") == "a.csv: is empty; a line with the names of the columns");
-  CHECK(error_of_table("a,b\n1,2\n3\n") == "a.csv:3: 1 cell; 2 cells, as the heading has");
-  CHECK(error_of_table("a,b\n1,2,\n") == "a.csv:2: 3 cells; 2 cells, as the heading has");
+  CHECK(error_of_table("") == "a.csv: is empty; a header line with the column names");
+  CHECK(error_of_table("\n\n") == "a.csv: is empty; a header line with the column names");
+  CHECK(error_of_table("a,b\n1,2\n3\n") == "a.csv:3: 1 cell; 2 cells, as in the header line");
+  CHECK(error_of_table("a,b\n1,2,\n") == "a.csv:2: 3 cells; 2 cells, as in the header line");
   CHECK(error_of_table("a,,c\n") == "a.csv:1: column 2 has no name; a name for every column");
-  CHECK(error_of_table("a,b,a\n") ==
-        "a.csv:1: two columns are called 'a'; a name of its own for every column");
+  CHECK(error_of_table("a,b,a\n") == "a.csv:1: two columns are called 'a'; unique column names");
   CHECK(error_of_table("a\n1\n\"open\nand on\n") ==
-        "a.csv:3: a quoted cell without an end; a closing quote");
-  CHECK(error_of_table("a\n\"\n") == "a.csv:2: a quoted cell without an end; a closing quote");
+        "a.csv:3: an unterminated quoted cell; a closing quote");
+  CHECK(error_of_table("a\n\"\n") == "a.csv:2: an unterminated quoted cell; a closing quote");
   CHECK(error_of_table("a\n\"x\"y\n") ==
-        "a.csv:2: text behind a quoted cell; a comma or the end of the line");
+        "a.csv:2: text after a quoted cell; a comma or the end of the line");
   CHECK(error_of_table("a\nx\"y\n") ==
-        "a.csv:2: a quote inside a cell; the cell in quotes, and this one doubled");
+        "a.csv:2: a quote inside a cell; a quoted cell with this quote doubled");
   CHECK(error_of_table("a,b\r1,2\r") ==
         "a.csv:1: a carriage return inside a cell; lines that end with LF or CRLF");
 }

@@ -61,8 +61,7 @@ TEST_CASE("files that cannot be read or written say why") {
         folder.string() + ": is a folder; the name of a file to write");
   CHECK(to_string(PendingFile::create(folder / "no" / "file").error()) ==
         (folder / "no" / "file").string() +
-            ": cannot be written: No such file or directory; a folder that exists and may be "
-            "written");
+            ": cannot be written: No such file or directory; an existing, writable folder");
   Result<PendingFile> full = PendingFile::create("/dev/full");
   REQUIRE(full);
   CHECK(full->write("x"));  // into the buffer

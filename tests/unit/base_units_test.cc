@@ -67,7 +67,7 @@ TEST_CASE("a wrong quantity says what would be right") {
         "unknown unit 'GBs' for a transfer rate; did you mean 'GB/s'?");
   // Bits are no bytes, and what is near by its letters may be a thousand times off.
   CHECK(error_of<ByteRate>("100 Gb/s") ==
-        "unknown unit 'Gb/s' for a transfer rate; in bits it is '100 Gbit/s', which is 12.5 GB/s");
+        "unknown unit 'Gb/s' for a transfer rate; for bits write '100 Gbit/s', which is 12.5 GB/s");
   CHECK(error_of<ByteRate>("400Gbps").find("'400 Gbit/s', which is 50.0 GB/s") !=
         std::string::npos);
   CHECK(error_of<Bytes>("3 Gb").find("did you mean") == std::string::npos);

@@ -102,10 +102,10 @@ TEST_CASE("what is no shape is refused with the way out") {
   CHECK(problem("gemm", product, "fp8", "tn").find("'nt' alone") != std::string::npos);
   CHECK(problem("norm", {{"rows", 1}, {"width", 1}}, "", "nt").find("norm has no layout") !=
         std::string::npos);
-  CHECK(problem("copy", {{"bytes", std::uint64_t{1} << 60}}).find("larger than any device") !=
-        std::string::npos);
+  CHECK(problem("copy", {{"bytes", std::uint64_t{1} << 60}})
+            .find("larger than the memory of any device") != std::string::npos);
   CHECK(problem("gemm", {{"m", 1ULL << 40}, {"n", 1ULL << 40}, {"k", 1}})
-            .find("larger than any device") != std::string::npos);
+            .find("larger than the memory of any device") != std::string::npos);
   const auto conv = [](std::uint64_t side, std::uint64_t filter, std::uint64_t groups) {
     return NamedExtents{
         {"images", 1},  {"channels", 4},           {"height", side},         {"width", side},

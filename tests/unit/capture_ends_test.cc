@@ -172,7 +172,7 @@ TEST_CASE("without a place to record to the program runs, after one line") {
   CHECK(errors.starts_with("rehearse: cannot write to '/proc': "));
   CHECK(std::count(errors.begin(), errors.end(), '\n') == 1);
   CHECK(run("", errors) == 0);
-  CHECK(errors == "rehearse: REHEARSE_CAPTURE_DIR names no folder; this process is not recorded\n");
+  CHECK(errors == "rehearse: REHEARSE_CAPTURE_DIR is not a folder; this process is not recorded\n");
 }
 
 TEST_CASE("what the disk does not take is counted") {

@@ -232,7 +232,7 @@ TEST_CASE("what is asked for in addition is recorded, and nothing of CUDA when t
   CHECK(ranges(none.only()) == 8);
   const GpuRun wrong = run_gpu({"init", "steps", "1"}, {{kOptionsVariable, "memory steps=5:2"}});
   CHECK(wrong.errors ==
-        "rehearse: REHEARSE_CAPTURE_OPTIONS: 'steps=5:2' is no option; it has no effect\n");
+        "rehearse: REHEARSE_CAPTURE_OPTIONS: 'steps=5:2' is not an option; it has no effect\n");
   CHECK(count<KernelRecord>(wrong.only()) == 5);
 }
 
@@ -262,9 +262,9 @@ TEST_CASE("what keeps CUPTI from recording is said in a line, and the program ru
   const std::string path = mock("libcupti.so.13");
   const Trouble troubles[] = {
       {{{"MOCK_CUPTI_SUBSCRIBE", "39"}, {"MOCK_CUPTI_OTHER", "Nsight Systems"}},
-       "another profiler (Nsight Systems) holds CUPTI: kernels are not recorded; run without it"},
+       "another profiler (Nsight Systems) uses CUPTI: kernels are not recorded; run without it"},
       {{{"MOCK_CUPTI_SUBSCRIBE", "39"}, {"REHEARSE_CUPTI", mock("libcupti_old.so.11.0")}},
-       "another profiler holds CUPTI: kernels are not recorded; run without it"},
+       "another profiler uses CUPTI: kernels are not recorded; run without it"},
       {{{"MOCK_CUPTI_SUBSCRIBE", "15"}, {"MOCK_CUDA_VERSION", "12040"}},
        "CUPTI of CUDA 13.0 (" + path +
            ") is newer than the driver, which has CUDA 12.4: "
@@ -276,12 +276,14 @@ TEST_CASE("what keeps CUPTI from recording is said in a line, and the program ru
            ") does not start, error 999: kernels are not recorded; "
            "see 'rehearse doctor'"},
       {{{"MOCK_CUPTI_ENABLE", "39"}},
-       "another profiler holds CUPTI: kernels are not recorded; run without it"},
+       "another profiler uses CUPTI: kernels are not recorded; run without it"},
       {{{"REHEARSE_CUPTI", "/absent/libcupti.so"}},
-       "no CUPTI was found: kernels are not recorded; install the CUDA toolkit's, or name it in "
+       "CUPTI was not found: kernels are not recorded; install the CUDA toolkit, or name libcupti "
+       "in "
        "REHEARSE_CUPTI"},
       {{{"REHEARSE_CUPTI", mock("libcuda.so.1")}},
-       "no CUPTI was found: kernels are not recorded; install the CUDA toolkit's, or name it in "
+       "CUPTI was not found: kernels are not recorded; install the CUDA toolkit, or name libcupti "
+       "in "
        "REHEARSE_CUPTI"},
   };
   for (const Trouble& trouble : troubles) {
@@ -348,7 +350,7 @@ TEST_CASE("a device that hangs does not hold the end of the program for more tha
   const GpuRun run =
       run_gpu({"init", "steps", "1", "exit_code", "3"}, {{"MOCK_CUPTI_FLUSH_MS", "60000"}});
   CHECK(run.status == 3 << 8);
-  CHECK(run.errors == "rehearse: the last kernels did not come within 5 s of the end\n");
+  CHECK(run.errors == "rehearse: the last kernels were not delivered within 5 s of the end\n");
   CHECK(ranges(run.only()) == 4);
 }
 

@@ -105,10 +105,9 @@ TEST_CASE("without a step mark nothing is kept, and that is said") {
         {test::capture_program("capture_steps"), "none", "0", "20", "5", "100", "0"}, variables,
         folder);
     CHECK(running.wait() == 0);
-    CHECK(running.errors() ==
-          fmt::format("rehearse: process {} marked no step, so none of it is recorded; a step is a "
-                      "range that is called 'step 7'\n",
-                      running.process()));
+    CHECK(running.errors() == fmt::format("rehearse: process {} marked no step, so nothing was "
+                                          "recorded; a step is a range named like 'step 7'\n",
+                                          running.process()));
     const Trace trace = test::read_captures(folder);
     REQUIRE(trace.ranks.size() == 1);
     CHECK(trace.ranks[0].host_ops.empty());
@@ -124,8 +123,8 @@ TEST_CASE("options that are not understood are said and have no effect") {
                         variables, folder);
   CHECK(running.wait() == 0);
   CHECK(running.errors() ==
-        "rehearse: REHEARSE_CAPTURE_OPTIONS: 'trigger=p99' is no option; it has no effect\n"
-        "rehearse: REHEARSE_CAPTURE_OPTIONS: 'steps=5:5' is no option; it has no effect\n");
+        "rehearse: REHEARSE_CAPTURE_OPTIONS: 'trigger=p99' is not an option; it has no effect\n"
+        "rehearse: REHEARSE_CAPTURE_OPTIONS: 'steps=5:5' is not an option; it has no effect\n");
   CHECK(
       named(test::read_captures(folder), test::read_captures(folder).ranks[0], "between").size() ==
       3);

@@ -160,7 +160,7 @@ TEST_CASE("what NVML refuses is asked no more, and the rest goes on") {
 
   const Run none = run({{"MOCK_NVML_ERRORS", "fields:3 power:3 energy:4"}});
   CHECK(only_file(none).of<PowerRecord>().empty());
-  CHECK(only_file(none).facts("nvml") == "a board does not tell its power\n");
+  CHECK(only_file(none).facts("nvml") == "a board does not report its power\n");
 
   const Run refused = run({{"MOCK_NVML_ERRORS", "init:9"}});
   CHECK(only_file(refused).facts("nvml") == "nvmlInit gave NVML's error 9; no power is recorded\n");

@@ -103,7 +103,7 @@ TEST_CASE("what was lost, cut or left open is counted and said") {
   CHECK(file->rank().host_ops.empty());
   CHECK(problems(file->trace, ProblemKind::kUnbalancedRange) == 4);
   CHECK(first_problem(file->trace, ProblemKind::kUnbalancedRange) ==
-        "x.cap: 'epoch' was still open at the end");
+        "x.cap: 'epoch' was never closed");
   CHECK(problems(file->trace, ProblemKind::kMissingField) == 1);
   CHECK(problems(file->trace, ProblemKind::kDroppedRecords) == 7);
   CHECK(problems(file->trace, ProblemKind::kTruncated) == 1);
@@ -256,7 +256,7 @@ TEST_CASE("a capture folder is known by its files") {
   CHECK_FALSE(is_capture_folder(folder / "absent"));
   write_bytes(folder / "host-1.cap", "something else entirely");
   CHECK(is_capture_folder(folder));
-  CHECK_THROWS_WITH(test::read_captures(folder), Catch::Matchers::Contains("holds no capture"));
+  CHECK_THROWS_WITH(test::read_captures(folder), Catch::Matchers::Contains("contains no capture"));
   write_bytes(folder / "host-2.cap", "");  // killed before the first byte
   const Trace trace = test::read_captures(folder);
   CHECK(trace.ranks.size() == 2);

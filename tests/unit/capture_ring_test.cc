@@ -76,7 +76,7 @@ TEST_CASE("a block longer than the ring is refused, and what is there stays") {
   CHECK(seen[0].step == 3);
 }
 
-TEST_CASE("an empty ring holds nothing, and a walk can be ended") {
+TEST_CASE("an empty ring is empty, and a walk can be ended") {
   OpenRing ring(1024);
   CHECK(contents(ring).empty());
   const unsigned char byte = 1;

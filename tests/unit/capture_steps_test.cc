@@ -96,7 +96,7 @@ TEST_CASE("steps that ended are remembered") {
   CHECK(step.number == kRememberedSteps - 1);
 }
 
-TEST_CASE("the outer mark counts, and one that was left is no step") {
+TEST_CASE("the outer mark counts, and one that was left is not a step") {
   start_steps({});
   REQUIRE(open_step(named(1), at(10)));
   CHECK_FALSE(open_step(named(1), at(11)));

@@ -268,7 +268,8 @@ TEST_CASE("each mistake is one clear line") {
            Case{"cluster: {nodes: [{device: t4}, {device: t5}]}\n",
                 "c.yaml:1:42: cluster.nodes[1].device: unknown device 't5'; did you mean 't4'?"},
            Case{"cluster: {nodes: [1], inter_node: {rate: 1 GB/s}}\n",
-                "c.yaml:1:18: cluster.nodes: is no list of kinds of nodes; [{device: …, count: …}, "
+                "c.yaml:1:18: cluster.nodes: is not a list of kinds of nodes; [{device: …, count: "
+                "…}, "
                 "…]"},
            Case{"cluster: {nodes: [{device: t4, nodes: 2}]}\n",
                 "c.yaml:1:32: cluster.nodes[0].nodes: unknown key"},
@@ -286,7 +287,7 @@ TEST_CASE("each mistake is one clear line") {
            Case{kGraph + "  changes: [{link: gpu-0-leaff, at: 1 s, share: 1}]\n",
                 "cluster.changes[0].link: unknown vertex 'leaff'; did you mean 'leaf'?"},
            Case{kGraph + "  changes: [{link: gpu-1-disk, at: 1 s, share: 1}]\n",
-                "no link joins 'gpu-1' and 'disk'"},
+                "no link connects 'gpu-1' and 'disk'"},
            Case{kGraph + "  changes: [{link: gpu-1-leaf, at: 1 s, share: 2}]\n",
                 "cluster.changes[0].share: is out of range; 0 (down) to 1"},
            Case{kGraph + "    - {a: gpu-0, b: gpu-0, type: wire}\n",
@@ -299,7 +300,8 @@ TEST_CASE("each mistake is one clear line") {
                 "  vertices:\n"
                 "    - {name: x, kind: device, node: a, device: t4}\n"
                 "    - {name: y, kind: device, node: b, device: t4}\n",
-                "c.yaml:2:3: cluster: no way leads from 'x' to 'y'; links through vertices that "
+                "c.yaml:2:3: cluster: there is no route from 'x' to 'y'; links through vertices "
+                "that "
                 "forward"},
            Case{"cluster: {vertices: [{name: x, kind: device, device: t4}]}\n",
                 "cluster.vertices[0].node: is missing"},

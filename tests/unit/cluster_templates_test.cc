@@ -251,7 +251,7 @@ TEST_CASE("a fat tree says when it has no room") {
   FabricTemplate fabric = fabric_of(FabricKind::kFatTree, 8);
   fabric.radix = 8;
   CHECK(error_of({.groups = {{node_of(NodeKind::kNvswitch, 8), 5}}, .fabric = fabric}) ==
-        "levels: the tree has room for 32 NICs of 40; more levels, or switches of a larger radix");
+        "levels: the tree has ports for 32 of 40 NICs; more levels, or switches of a larger radix");
 }
 
 TEST_CASE("a dragonfly needs at most three hops between routers") {
@@ -325,7 +325,7 @@ TEST_CASE("numbers out of range are named") {
   dragonfly.groups = 4;
   dragonfly.routers = 4;
   CHECK(error_of({.groups = {{node_of(NodeKind::kPcie, 1), 8}}, .fabric = dragonfly}) ==
-        "groups: 16 routers for 8 NICs; a NIC or more for each router");
+        "groups: 16 routers for 8 NICs; at least one NIC per router");
 }
 
 TEST_CASE("4096 devices: rails of 512 nodes") {

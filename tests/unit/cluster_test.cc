@@ -92,7 +92,7 @@ TEST_CASE("only what forwards is passed through") {
   };
   CHECK(way(chain(true).build(), 0, 2) == "a b c");
   CHECK(chain(false).error() ==
-        "no way leads from 'a' to 'c'; links through vertices that forward");
+        "there is no route from 'a' to 'c'; links through vertices that forward");
 }
 
 TEST_CASE("devices of a node take equally quick NICs in turn") {
@@ -154,7 +154,7 @@ TEST_CASE("NICs without a switch, and messages that a third node does not pass o
   s.join("r0", "l1");
   s.join("r1", "l2");
   // d1 does not forward.
-  CHECK(s.error() == "no way leads from 'd0' to 'd2'; links through vertices that forward");
+  CHECK(s.error() == "there is no route from 'd0' to 'd2'; links through vertices that forward");
 }
 
 TEST_CASE("routes lead to any vertex, or nowhere") {
@@ -200,8 +200,7 @@ TEST_CASE("given routes come first, in their direction") {
     return ok ? "" : to_string(ok.error());
   };
   CHECK(error({as, ab}) ==
-        "the route has a gap: the link a-b does not meet 's'; links that follow "
-        "one another");
+        "the route has a gap: the link a-b does not start at 's'; consecutive links");
   CHECK(error({as, st, st}) == "the route has a cycle: it passes 's' twice; each vertex once");
   CHECK(error({as}) == "the route ends at 's'; its end at 'b'");
   CHECK(error({as, sb}).empty());
@@ -219,7 +218,7 @@ TEST_CASE("a builder refuses what is no cluster") {
     return s;
   };
   CHECK(Small().error() == "the cluster has no device");
-  CHECK(pair().error() == "no way leads from 'a' to 'b'; links through vertices that forward");
+  CHECK(pair().error() == "there is no route from 'a' to 'b'; links through vertices that forward");
   Small twice = pair();
   twice.builder.add({"a", VertexKind::kNic, {}});
   CHECK(twice.error() == "two vertices are called 'a'; unique names");
@@ -228,7 +227,7 @@ TEST_CASE("a builder refuses what is no cluster") {
   CHECK(types.error() == "two link types are called 'wire'; unique names");
   Small loop = pair();
   loop.join("a", "a");
-  CHECK(loop.error() == "the link a-a joins a vertex to itself");
+  CHECK(loop.error() == "the link a-a connects a vertex to itself");
   for (const auto& [rate, latency, key] : {std::tuple{0.0, 1.0, "rate"},
                                            {std::nan(""), 1.0, "rate"},
                                            {1.0, -1.0, "latency"},

@@ -188,7 +188,7 @@ TEST_CASE("what nothing is known about is refused with the reason") {
             .find("evenly") != std::string::npos);
   CHECK(refused("a100_sxm4_80", {.kind = CollectiveKind::kAllReduce, .ranks = 8},
                 {.algorithm = Algorithm::kNvls})
-            .find("no such algorithm") != std::string::npos);
+            .find("does not support this combination") != std::string::npos);
   CHECK(refused("h100_sxm5_80", {.kind = CollectiveKind::kAllToAll, .ranks = 8},
                 {.protocol = Protocol::kLl})
             .find("no choice") != std::string::npos);

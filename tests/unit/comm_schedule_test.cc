@@ -166,7 +166,7 @@ TEST_CASE("what an algorithm does not do is said, with what would") {
         "a group of 6 ranks, 4 per node, in 8 chunks; at least 2 ranks, as many on every node, and "
         "at least one chunk");
   CHECK(message(schedule(Kind::kReduceScatter, Algorithm::kHalvingDoubling, {6, 6})) ==
-        "halving_doubling of reduce_scatter among 6 ranks; a power of two of ranks");
+        "halving_doubling of reduce_scatter among 6 ranks; a power of two");
   CHECK(message(schedule(Kind::kAllReduce, Algorithm::kParameterServer, {4, 4, 4})) ==
         "4 parameter servers among 4 ranks; at least one server and one worker");
 }

@@ -78,7 +78,7 @@ TEST_CASE("what a calibration does not apply to is said") {
   const ClusterScope pcie =
       scope("{device: h100_sxm5_80, devices_per_node: 4, intra_node: pcie}", 4);
   CHECK(message(suits(h100, pcie))
-            .find("joined by nvswitch, those of the cluster are joined by host_staged") !=
+            .find("connected by nvswitch, but the cluster connects them by host_staged") !=
         std::string::npos);
   const ClusterScope torus = scope(
       "{device: h100_sxm5_80, nodes: 16, inter_node: {kind: torus, dimensions: [4, 4], rate: 50 "
@@ -92,7 +92,7 @@ TEST_CASE("what a calibration does not apply to is said") {
   CHECK(
       error(scope_of(two, first(12))).find("8 of the ranks are on node 'node0' and 4 on 'node1'") ==
       0);
-  CHECK(error(scope_of(two, first(1))).find("1 rank communicates with nobody") == 0);
+  CHECK(error(scope_of(two, first(1))).find("a collective on 1 rank has no communication") == 0);
 }
 
 }  // namespace

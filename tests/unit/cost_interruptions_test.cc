@@ -84,7 +84,7 @@ TEST_CASE("mean time between interruptions from a log") {
   const Lifetime quiet[] = {{4, s(3600), false}};
   const auto none = mean_time_between(quiet);
   REQUIRE_FALSE(none);
-  CHECK(to_string(none.error()).starts_with("none of the instances was interrupted in 4.00 h"));
+  CHECK(to_string(none.error()).starts_with("no instance was interrupted in 4.00 h"));
   const auto odd = parse_lifetimes("instances,held_h,interrupted\n4,50,2\n", "log.csv");
   REQUIRE_FALSE(odd);
   CHECK(to_string(odd.error()).starts_with("log.csv:2: interrupted: is neither 0 nor 1"));
@@ -158,7 +158,9 @@ TEST_CASE("a job on spot takes longer by what interruptions cost") {
   const auto hopeless = account_for_job(given.job, {}, given.place, given.keeping);
   REQUIRE_FALSE(hopeless);
   CHECK(to_string(hopeless.error()) ==
-        "interruptions every 2.00 min leave it no time; fewer or other instances, or on demand");
+        "interruptions every 2.00 min are too frequent for any progress; fewer instances, other "
+        "instances, or "
+        "on-demand prices");
 }
 
 TEST_CASE("what is fetched out costs money and energy") {

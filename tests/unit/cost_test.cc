@@ -129,7 +129,7 @@ TEST_CASE("hours of carbon that cannot be read are refused by line") {
           .starts_with("h.csv:2: time: '2026-02-30T00:00Z' is no time; such as 2026-01-31T18:00Z"));
   CHECK(refused("a,2026-02-01 00:00,1\n").find("is no time") != std::string::npos);
   CHECK(refused("a,2026-02-01T01:00Z,1\na,2026-02-01T01:00Z,1\n")
-            .starts_with("h.csv:3: time: '2026-02-01T01:00Z' is not behind the one before it"));
+            .starts_with("h.csv:3: time: '2026-02-01T01:00Z' is not later than the previous one"));
   CHECK(refused("a,2026-02-01T01:00Z,-1\n").starts_with("h.csv:2: gco2e_per_kwh"));
 }
 
@@ -169,7 +169,7 @@ TEST_CASE("prices of one's own need a date and an instance with GPUs") {
         std::string::npos);
   const std::string without = refused("aws,m5.large,a,,30,,me,2026-10");
   CHECK(without.starts_with(
-      "mine.csv:2: instance_type: 'm5.large' is no instance with GPUs that the catalog has"));
+      "mine.csv:2: instance_type: 'm5.large' is not a GPU instance of the catalog"));
 }
 
 TEST_CASE("a price is stale behind half a year, counted from the end of its date") {

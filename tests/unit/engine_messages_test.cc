@@ -262,7 +262,7 @@ TEST_CASE("a link that fails: the run stalls, sends again, or ends with a line")
   }
 }
 
-TEST_CASE("an op that holds part of a device slows the others while it lasts") {
+TEST_CASE("an op that uses part of a device slows the others while it lasts") {
   // A device of 1; a kernel of 10 us of work on it. A collective of 4 us holds 0.25 of it from 2
   // us: 2 us of work by then, 3 by 6 us, and the last 5 by 11 us.
   GraphBuilder builder;

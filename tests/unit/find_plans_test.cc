@@ -149,10 +149,10 @@ TEST_CASE("Money and energy are those of the account of a step") {
 TEST_CASE("What is not known is refused, not taken as nothing") {
   PlanRequest request{.objective = Figure::kCost};
   CHECK(has(refusal(job(), eight_a100(), request),
-            "cost of a step is not known here: no price: the cluster is not made of instances"));
+            "the cost of a step is unknown here: no price: the cluster is not made of instances"));
   request = {};
   request.at_most[static_cast<std::size_t>(Figure::kCarbon)] = 1;
-  CHECK(has(refusal(job(), eight_a100(), request), "carbon of a step is not known here"));
+  CHECK(has(refusal(job(), eight_a100(), request), "the carbon of a step is unknown here"));
 }
 
 TEST_CASE("Where nothing fits, the nearest and what would fit are named") {
@@ -163,8 +163,8 @@ TEST_CASE("Where nothing fits, the nearest and what would fit are named") {
   CHECK(has(kept, "no plan fits: the nearest ("));
   CHECK(has(kept, "but 37.6 GiB are usable on a100_sxm4_40"));
   CHECK(has(kept, "too much; model states take "));
-  CHECK(has(kept, "would fit, were nothing kept as given: "));
-  CHECK(has(refusal(job(65536), cluster, {}), "would fit: some "));
+  CHECK(has(kept, "would fit without the keys given in the plan: "));
+  CHECK(has(refusal(job(65536), cluster, {}), "would fit: about "));
 }
 
 TEST_CASE("Limits out of reach are named with the nearest that there is") {

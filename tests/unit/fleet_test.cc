@@ -250,7 +250,7 @@ TEST_CASE("what cannot be run is refused") {
   // Ten jobs of nine years, one after another.
   CHECK_THAT(refused({.gpus_per_node = 1}, std::vector<Job>(10, job(0, 290'000'000, 1)), {}),
              Contains("more than 31 years"));
-  CHECK_THAT(refused({}, {job(0, -1, 1)}, {}), Contains("less than no time"));
+  CHECK_THAT(refused({}, {job(0, -1, 1)}, {}), Contains("a negative duration"));
 }
 
 }  // namespace

@@ -181,7 +181,7 @@ TEST_CASE("a wrong text form is one line with its place") {
     return graph ? "no error" : to_string(graph.error());
   };
   CHECK(error_of("rehearse-graph 2\n") ==
-        "g.txt:1:1: is not a graph of this version; rehearse-graph 1");
+        "g.txt:1:1: is not a graph of this format version; rehearse-graph 1");
   CHECK(error_of("rehearse-graph 1\nop 0 \"x\" compute 5\n") ==
         "g.txt:2:18: a duration must end in 'ps'");
   CHECK(error_of("rehearse-graph 1\nop 0 \"x\" computed 5ps\n") ==
@@ -189,7 +189,7 @@ TEST_CASE("a wrong text form is one line with its place") {
   CHECK(error_of("rehearse-graph 1\nop 1 \"x\" compute 5ps\n") ==
         "g.txt:2:4: id 1 is out of order; id 0");
   CHECK(error_of("rehearse-graph 1\ndemand 1 takes 2\n") ==
-        "g.txt:2:16: no capacity stands before; through ID");
+        "g.txt:2:16: no capacity is defined above; through ID");
   CHECK(error_of("rehearse-graph 1\ncapacity 0 \"c\" 1 turns 5ps\n").find("time between") !=
         std::string::npos);
   CHECK(error_of("rehearse-graph 1\nserver 0 \"s\" policy lifo\n").find("did you mean 'fifo'?") !=

@@ -109,20 +109,20 @@ TEST_CASE("a Chakra file that cannot be simulated is refused in one line") {
   CHECK(job_error({{1, "a", kCompute, 1, {7, 8}}}) ==
         "job.0.et: op 1 'a': depends on id 7, which no op has, and 1 more dependencies do so");
   CHECK(job_error({{1, "a", kCompute, 1, {2}}, {2, "b", kCompute, 1, {1}}}) ==
-        "job.0.et: op 1 'a': waits, through its dependencies, for itself");
+        "job.0.et: op 1 'a': depends on itself through its dependencies");
   CHECK(job_error({{1, "a", kCompute, 1}, {1, "b", kCompute, 1}})
             .ends_with("another op has the same id"));
   CHECK(job_error({{1, "a", 77, 1}}) ==
         "job.0.et: op 1 'a': type 77 is unknown; 1 to 10, as in the schema");
   CHECK(job_error({{1, "a", kCompute, UINT64_MAX}}).find("at most a day") != std::string::npos);
   CHECK(job_error({{1, "a", kCompute, 0, {}, {{"num_ops", -1}}}}) ==
-        "job.0.et: op 1 'a': num_ops is no number that can be used");
+        "job.0.et: op 1 'a': num_ops is out of range");
   CHECK(job_error({{1, "a", kCollective, 0, {}, {{"comm_type", 3}, {"comm_size", 1}}}})
             .starts_with("job.0.et: op 1 'a': comm_type 3 cannot be simulated; 0 all_reduce"));
   CHECK(job_error({{1, "a", kCollective, 0, {}, {{"comm_type", 0}}}}) ==
         "job.0.et: op 1 'a': a collective without comm_size");
   CHECK(job_error({{1, "a", kSend, 0, {}, {{"comm_size", 1}}}}) ==
-        "job.0.et: op 1 'a': no comm_dst says to which rank");
+        "job.0.et: op 1 'a': comm_dst, the receiving rank, is missing");
   const std::string file = test::chakra_file({{1, "a", kCompute, 1}});
   const auto cut = parse(file.substr(0, file.size() - 2));
   REQUIRE_FALSE(cut);
@@ -148,7 +148,7 @@ TEST_CASE("one file for all ranks, or one per rank, ranks that do the same share
   const auto all = prefix.parent_path() / "all";
   CHECK(read_chakra_job({.prefix = all, .ranks = 5})->job.ranks() == 5);
   CHECK(to_string(read_chakra_job({.prefix = all}).error()) ==
-        shared.string() + ": is one file for all ranks; --ranks N, how many there are");
+        shared.string() + ": is one file for all ranks; --ranks N, the number of ranks");
   CHECK(to_string(read_chakra_job({.prefix = "absent/job"}).error()) ==
         "absent/job.0.et: no such file; absent/job.0.et and so on, or absent/job.et for all ranks");
 }
@@ -180,7 +180,7 @@ TEST_CASE("groups: one set of ranks under a name, or several of which a rank tak
     return read ? "no error" : to_string(read.error());
   };
   CHECK(error(R"({"tp": [0, 1]})") ==
-        prefix.string() + ".2.et: rank 2 uses process group 'tp', in which it is not");
+        prefix.string() + ".2.et: rank 2 uses process group 'tp' but is not a member");
   CHECK(error(R"({"tpp": [0, 1]})") ==
         prefix.string() + ".0.et: process group 'tp' is not known; did you mean 'tpp'?");
   CHECK(error("{}") == prefix.string() +
@@ -195,14 +195,15 @@ TEST_CASE("a file of groups that is none is refused in one line") {
     return parsed ? "no error" : to_string(parsed.error());
   };
   const std::string expected = "; lists of ranks, such as {\"tp\": [[0, 1], [2, 3]]}";
-  CHECK(error("[]") == "g.json: is no JSON object" + expected);
-  CHECK(error("{").starts_with("g.json: is no JSON ("));
-  CHECK(error(R"({"a": 1})") == "g.json: a: is no list of ranks" + expected);
-  CHECK(error(R"({"a": [0, "x"]})") == "g.json: a: holds something that is no rank" + expected);
-  CHECK(error(R"({"a": [-1]})") == "g.json: a: holds something that is no rank" + expected);
+  CHECK(error("[]") == "g.json: is not JSON object" + expected);
+  CHECK(error("{").starts_with("g.json: is not JSON ("));
+  CHECK(error(R"({"a": 1})") == "g.json: a: is not a list of ranks" + expected);
+  CHECK(error(R"({"a": [0, "x"]})") ==
+        "g.json: a: contains something that is not a rank" + expected);
+  CHECK(error(R"({"a": [-1]})") == "g.json: a: contains something that is not a rank" + expected);
   CHECK(error(R"({"a": [0, [1]]})") == "g.json: a: mixes ranks and lists of ranks" + expected);
   CHECK(error(R"({"a": [[0, 1], [1]]})") == "g.json: a: names rank 1 twice" + expected);
-  CHECK(error(R"({"a": [[]]})") == "g.json: a: has a group of no rank" + expected);
+  CHECK(error(R"({"a": [[]]})") == "g.json: a: contains an empty group" + expected);
 }
 
 TEST_CASE("a recorded Chakra trace with missing ops is refused, with their number") {

@@ -182,9 +182,9 @@ TEST_CASE("what is no execution trace of a known schema is refused in one line")
   CHECK(operators_error(R"json({"schema": "3\n\"", "nodes": [{"name": "a", "tid": 1}]})json") ==
         "et.json: is an execution trace of schema '3'; a schema from 1.0.1 to 1.1.1");
   CHECK(operators_error(R"json({"nodes": [{"name": "a", "tid": 1}]})json") ==
-        "et.json: does not say its schema; a PyTorch execution trace with a 'schema' member");
+        "et.json: does not name its schema; a PyTorch execution trace with a 'schema' member");
   CHECK(operators_error(R"json({"schema": "1.0.1", "nodes": []})json") ==
-        "et.json: holds no operators; a PyTorch execution trace with a 'nodes' array");
+        "et.json: contains no operators; a PyTorch execution trace with a 'nodes' array");
   CHECK(operators_error(R"json({"schema": "1.0.1", "nodes": [{"name")json") ==
         "et.json: ends before the first operator; a PyTorch execution trace with a 'nodes' array");
   CHECK(operators_error("nodes") == "et.json: is not JSON; an object or an array");

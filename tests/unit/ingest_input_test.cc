@@ -120,21 +120,20 @@ TEST_CASE("what is no recording is refused in one line that names what is accept
   };
   refused(write(folder / "empty.json", ""), "is empty");
   refused(write(folder / "image.png", "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"),
-          "is no recording that can be read");
-  refused(write(folder / "notes.txt", "the run of yesterday\n"),
-          "is no recording that can be read");
+          "is not a readable recording");
+  refused(write(folder / "notes.txt", "the run of yesterday\n"), "is not a readable recording");
   refused(write(folder / "other.json", R"({"model": "gpt", "layers": [{"n": 1}]})"),
-          "is JSON, but no Kineto trace and no execution trace");
+          "is JSON, but neither a Kineto trace nor an execution trace");
   refused(write(folder / "numbers.json", "[1, 2, 3]"),
-          "is JSON, but no Kineto trace and no execution trace");
+          "is JSON, but neither a Kineto trace nor an execution trace");
   refused(write(folder / "broken.json", R"({"traceEv)"),
-          "is JSON, but no Kineto trace and no execution trace");
+          "is JSON, but neither a Kineto trace nor an execution trace");
   test::Database(folder / "wares.db").run("CREATE TABLE wares(id INTEGER)");
   refused(folder / "wares.db",
-          "is an SQLite database, but no trace store and no Nsight Systems export");
+          "is an SQLite database, but neither a trace store nor an Nsight Systems export");
   write_gzip(folder / "cut.json.gz", kineto(100));
   fs::resize_file(folder / "cut.json.gz", 12);  // the header and nothing more
-  refused(folder / "cut.json.gz", "the gzip data end too early");
+  refused(folder / "cut.json.gz", "the gzip data are truncated");
   const fs::path nothing = test::scratch_folder();
   refused(nothing, "is a folder without a recording");
   write(nothing / "README.md", "# Recordings\n");
@@ -157,7 +156,7 @@ TEST_CASE("JSON that only looks like a recording is refused by its reader") {
   REQUIRE_FALSE(trace);
   CHECK(to_string(trace.error()) ==
         file.string() +
-            ": holds no operator, no call and no device work; a trace with events of "
+            ": contains no operator, no call and no device work; a trace with events of "
             "phase 'X' and a known category");
 }
 

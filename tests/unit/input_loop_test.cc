@@ -159,15 +159,15 @@ TEST_CASE("loop: wrong ones are one line") {
   CHECK_THAT(error_of("loop: {in_flight: 4, quorum: 2, wait: 1 s}\n" + stages),
              Contains("without rounds"));
   CHECK_THAT(error_of("loop: {in_flight: 4, late: finished, quorum: 2}\n" + stages),
-             Contains("stands alone"));
+             Contains("is incomplete"));
   CHECK_THAT(error_of("loop: {in_flight: 4, late: finished, wait: 2 s}\n" + stages),
-             Contains("stands alone"));
+             Contains("is incomplete"));
   CHECK_THAT(error_of("loop: {in_flight: 4, late: finished, quorum: 5, wait: 2 s}\n" + stages),
              Contains("5 of a batch of 4"));
   CHECK_THAT(error_of("loop: {in_flight: 3, late: finished}\n" + stages),
              Contains("3 of a batch of 4"));
   CHECK_THAT(error_of("loop: {in_flight: 4, late: abandoned}\nhost: {cores: 2}\n" + stages),
-             Contains("go on using the host") && Contains("finished"));
+             Contains("keep using the host") && Contains("finished"));
   CHECK_THAT(error_of("loop: {in_flight: 1, late: finished}\nstages: [{name: a, time: 1 s}]\n"),
              Contains("only stage"));
   CHECK_THAT(error_of("loop: {in_flight: 4, late: finished}\nstages: [{name: a, workers: 2, time: "

@@ -325,7 +325,7 @@ TEST_CASE("input: mistakes of a file are one line each") {
     REQUIRE_FALSE(flow);
     return to_string(flow.error());
   };
-  CHECK_THAT(stuck("stages: [{name: a}]\n"), Contains("no stage takes any time"));
+  CHECK_THAT(stuck("stages: [{name: a}]\n"), Contains("all stages take no time"));
   CHECK_THAT(stuck("stages: [{name: a, time: 1 ms}, {name: b, batch: 1000000}]\n"),
              Contains("ops at most"));
   CHECK_THAT(stuck("stages: [{name: a, time: 1000 s}, {name: b, batch: 12}]\n"),

@@ -201,9 +201,9 @@ TEST_CASE("Philly: mistakes are one line") {
     REQUIRE_FALSE(list);
     return to_string(list.error());
   };
-  CHECK_THAT(error("[{"), Contains("log") && Contains("is no JSON array"));
-  CHECK_THAT(error("{}"), Contains("is no JSON array"));
-  CHECK_THAT(error("[3]"), Contains("[0]") && Contains("is no job"));
+  CHECK_THAT(error("[{"), Contains("log") && Contains("is not JSON array"));
+  CHECK_THAT(error("{}"), Contains("is not JSON array"));
+  CHECK_THAT(error("[3]"), Contains("[0]") && Contains("is not a job"));
   CHECK_THAT(error("[{\"vc\": \"v\"}]"), Contains("[0].jobid") && Contains("is missing"));
   CHECK_THAT(error("[{\"jobid\": \"a\"}]"), Contains("[0].attempts"));
   CHECK_THAT(error("[{\"jobid\": \"a\", \"submitted_time\": \"soon\", \"attempts\": []}]"),
@@ -269,7 +269,7 @@ TEST_CASE("a step and the host's part of it") {
   CHECK(list.jobs[0].host->ms() == Approx(2));
   CHECK_FALSE(list.jobs[1].step);
   const std::string head = "job,submit_s,duration_s,gpus,step_ms,host_ms\n";
-  CHECK_THAT(csv_error(head + "a,0,10,1,0,\n"), Contains("is no step"));
+  CHECK_THAT(csv_error(head + "a,0,10,1,0,\n"), Contains("is not a step"));
   CHECK_THAT(csv_error(head + "a,0,10,1,1,2\n"), Contains("no part of a step"));
   CHECK_THAT(csv_error(head + "a,0,10,1,,2\n"), Contains("no part of a step"));
 }

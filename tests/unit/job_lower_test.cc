@@ -298,8 +298,7 @@ TEST_CASE("closed form: calibrated where the cluster is what was measured, else 
   CHECK(links.lowered.provenance == Provenance::kDatasheet);
   REQUIRE(links.lowered.pricings.size() == 1);
   CHECK_FALSE(links.lowered.pricings[0].calibrated);
-  CHECK(links.lowered.pricings[0].why ==
-        "link type 'intra_node' is not the one that was measured on");
+  CHECK(links.lowered.pricings[0].why == "link type 'intra_node' is not the measured one");
   const auto dgx1 = cluster::parse_cluster(
       "cluster: {device: v100_sxm2_16, devices_per_node: 8, nodes: 1}\n", "dgx1");
   REQUIRE(dgx1);  // some of its pairs have two links
@@ -343,7 +342,7 @@ TEST_CASE("the interval widens with kernels that came from datasheets") {
 TEST_CASE("ranks that do not fit each other are one line") {
   const cluster::Cluster c = star(2);
   CHECK(error_of(job_of({{compute(0, 1)}, {compute(0, 1)}, {compute(0, 1)}}), c) ==
-        "3 ranks on a cluster of 2 devices; a device for each rank");
+        "3 ranks on a cluster of 2 devices; at least one device per rank");
   CHECK(
       error_of(job_of({{collective(0, 0, 64)}, {collective(0, 7, 64)}}), c) ==
       "process group 'all': its collective 0 is all_reduce of 64 B on rank 0 and reduce_scatter of "
@@ -351,9 +350,8 @@ TEST_CASE("ranks that do not fit each other are one line") {
   CHECK(error_of(job_of({{collective(0, 0, 64)}, {collective(0, 0, 128)}}), c)
             .find("all_reduce of 64 B on rank 0 and all_reduce of 128 B on rank 1") !=
         std::string::npos);
-  CHECK(
-      error_of(job_of({{collective(0, 0, 64), collective(1, 0, 64)}, {collective(0, 0, 64)}}), c)
-          .starts_with("process group 'all': rank 1 never comes to its collective 1, all_reduce"));
+  CHECK(error_of(job_of({{collective(0, 0, 64), collective(1, 0, 64)}, {collective(0, 0, 64)}}), c)
+            .starts_with("process group 'all': rank 1 never issues its collective 1, all_reduce"));
   CHECK(error_of(job_of({{send(0, 1, 64)}, {compute(0, 1)}}), c) ==
         "1 messages from rank 0 to rank 1 with tag 0, of which 0 are received; a receive for every "
         "send");

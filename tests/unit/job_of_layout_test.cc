@@ -273,8 +273,8 @@ TEST_CASE("a wider stage: each of its ranks has a share of a rank of the other")
   const auto wrong = job_of(layout, seconds_price, {});
   REQUIRE_FALSE(wrong);
   CHECK(to_string(wrong.error()) ==
-        "stage 0 and stage 1 have degrees that do not divide each other; data, context and tensor "
-        "degrees that do");
+        "the degrees of stage 0 and stage 1 do not divide each other; data, context and tensor "
+        "degrees that divide each other");
 }
 
 Layout with_server(std::optional<std::uint32_t> staleness, std::uint32_t backup_workers) {

@@ -118,7 +118,7 @@ TEST_CASE("nothing is run where it could not be recorded as asked") {
   full.folder = test::scratch_folder();
   std::ofstream(full.folder / "something") << "else";
   CHECK(error_of(full) ==
-        full.folder.string() + ": holds files; a new or empty folder for the recording");
+        full.folder.string() + ": is not empty; a new or empty folder for the recording");
   LaunchOptions unmade = options({"ranges", "1"});
   unmade.folder = "/proc/session";
   CHECK(error_of(unmade).starts_with("/proc/session: cannot be made: "));

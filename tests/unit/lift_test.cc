@@ -252,7 +252,7 @@ TEST_CASE("microbatches of a step are one pass, with the mean of their times") {
   b.end_step();
   const Lifted l = lifted(trace);
   CHECK(l.microbatches == 3);
-  CHECK(l.notes[1] == "3 microbatches a step: times are means over them");
+  CHECK(l.notes[1] == "3 microbatches per step: times are means over them");
   REQUIRE(l.workload.layers.size() == 2);
   double pass = 0, step = 0;
   for (std::size_t i = 0; i < 2; ++i) {
@@ -280,7 +280,7 @@ TEST_CASE("gradients that are flat shards do not say what is a parameter") {
   const Lifted l = lifted(trace);
   CHECK(l.workload.parameters() == 64 * 16);
   CHECK(l.notes[1] ==
-        "gradients are flat shards: parameters are counted by the operands of the forward pass");
+        "gradients are flat shards: parameters are counted from the operands of the forward pass");
 }
 
 TEST_CASE("gradients say what is a parameter: a tied matrix counts once, a frozen one is named") {
@@ -356,8 +356,8 @@ TEST_CASE("without shapes a recording has times alone") {
   CHECK(l.workload.divided_by_tensor[0].count == 1);
   const Status refused = needs_shapes("run.json", "tensor parallelism");
   CHECK(to_string(refused.error()) ==
-        "run.json: the shapes of its operators, which tensor parallelism needs, were not recorded; "
-        "a recording with record_shapes=True, or the execution trace of the same run beside it");
+        "run.json: has no operator shapes, which tensor parallelism needs; "
+        "a recording with record_shapes=True, or the execution trace of the same run in addition");
 }
 
 TEST_CASE("recordings that cannot be lifted say why") {
@@ -365,10 +365,10 @@ TEST_CASE("recordings that cannot be lifted say why") {
   StepBuilder b(trace);
   b.op("aten::linear", "[[4, 8, 16], [64, 16], []]", 0);
   CHECK(to_string(lift(trace, {}).error()) ==
-        "test: shows no work of a device; a recording with device activities");
+        "test: contains no device work; a recording with device activities");
   trace.ranks[0].info.timed = false;
   CHECK(to_string(lift(trace, {}).error()) ==
-        "test: has no times; a timed recording; an execution trace goes beside it");
+        "test: has no times; a timed recording; an execution trace can be given in addition");
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ TEST_CASE("loading: files of any kind are read, spread over the folder and below
   CHECK(pipeline.stages.front().time.samples.size() == 10);
 }
 
-TEST_CASE("loading: a folder that holds nothing says so") {
+TEST_CASE("loading: an empty folder is refused") {
   const fs::path empty = test::scratch_folder() / "empty";
   fs::create_directories(empty);
   CHECK_THAT(to_string(measure_folder(empty, 10).error()), Catch::Contains("holds no files"));

@@ -214,7 +214,7 @@ TEST_CASE("servers of parameters may stand on hosts, stages may not") {
   const workload::Op& update = on_host.layout.servers->update;
   CHECK(devices->kinds()[1].price(update).s() == Approx(workload::bytes_of(update).b() / 50e9));
   CHECK(error_of(spec_of({.data = 3}), hosts) ==
-        "stage 0 stands on a 'cpu'; a GPU; servers of parameters alone may stand on hosts");
+        "stage 0 stands on a 'cpu'; a GPU; only parameter servers may run on hosts");
 }
 
 TEST_CASE("what was measured on one device is carried over to another by its extents") {
@@ -222,8 +222,9 @@ TEST_CASE("what was measured on one device is carried over to another by its ext
   for (workload::Op& op : spec.workload.layers[1].forward)
     op.measured = {Seconds::us(10), Seconds::us(9), Seconds::us(11), Provenance::kRecorded};
   CHECK(error_of(spec, cluster_of({kA100, kV100})) ==
-        "operations measured on one device, and ranks on a100_sxm4_80 and v100_sxm2_32; one kind "
-        "of device, or a model whose operations are known by their extents");
+        "operations were measured on one device, but ranks are on a100_sxm4_80 and v100_sxm2_32; "
+        "one kind "
+        "of device, or a model whose operations have extents");
   spec.measured_on = kA100;
   const cluster::Cluster cluster = cluster_of({kA100, kV100});
   const Step step = test::predicted(spec, cluster);

@@ -88,10 +88,10 @@ TEST_CASE("one device per node: what joins nobody then is said") {
     return to_string(apart.error());
   };
   CHECK(refused("{device: a100_sxm4_80, devices_per_node: 8}") ==
-        "nothing joins nodes of one device each; inter_node: what joins the nodes");
+        "no network connects nodes of one device each; inter_node: the network between nodes");
   CHECK(refused("{device: a100_sxm4_80, devices_per_node: 4, nodes: 4, inter_node: {kind: torus, "
                 "dimensions: [4, 4]}}") ==
-        "its nodes are joined by links of their own; nodes that switches join");
+        "its nodes are connected by direct links; nodes connected by switches");
 }
 
 }  // namespace

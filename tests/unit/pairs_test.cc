@@ -175,7 +175,7 @@ TEST_CASE("shipped laws: every mistake of a file is said") {
                                       Contains("terms"));
   CHECK_THAT(error("pairs: 1\ndevice: x\nfamilies: {a: {middle: 9, from: 1, to: 4}}\n"
                    "terms: {\"*\": 99}\n"),
-             Contains("out of the range") && Contains("99 is no coefficient"));
+             Contains("out of the range") && Contains("99 is out of range"));
 }
 
 TEST_CASE("shipped laws are those of Gavel's table") {

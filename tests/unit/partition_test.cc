@@ -124,10 +124,10 @@ TEST_CASE("partition: an impossible set is refused with the rule and the nearest
       "most 1; nearest: 4g.40gb,3g.40gb");
   CHECK(
       refusal(h100, "3g.40gb,3g.40gb,1g.10gb") ==
-      "3g.40gb,3g.40gb,1g.10gb cannot be on one h100_sxm5_80: 9 memory slices, and the device has "
+      "3g.40gb,3g.40gb,1g.10gb cannot be on one h100_sxm5_80: 9 memory slices, but the device has "
       "8; nearest: 3g.40gb,2g.20gb,1g.10gb");
   CHECK(refusal(h100, "4g.40gb,2g.20gb,2g.20gb") ==
-        "4g.40gb,2g.20gb,2g.20gb cannot be on one h100_sxm5_80: 8 compute slices, and the device "
+        "4g.40gb,2g.20gb,2g.20gb cannot be on one h100_sxm5_80: 8 compute slices, but the device "
         "has 7; nearest: 3g.40gb,2g.20gb,2g.20gb");
   CHECK(
       refusal(device_of("a30"), "1g.6gb+me,2g.12gb+me") ==

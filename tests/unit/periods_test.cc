@@ -88,7 +88,7 @@ TEST_CASE("where no kernel comes once a step, a run of some does") {
   check_period(find_turns(repeated({1, 1, 2, 2}, 12)), 10, 4);
 }
 
-TEST_CASE("what comes every other step is no step") {
+TEST_CASE("what comes every other step is not a step") {
   Words words;
   const Words turn = step(3);
   for (int k = 0; k < 12; ++k) {

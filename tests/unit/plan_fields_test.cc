@@ -186,7 +186,7 @@ TEST_CASE("a plan in words: degrees first, then what is not as usual") {
   CHECK(cli::plan_words({.microbatch = 2, .recompute = Recompute::kFull},
                         {.data = 16, .tensor = 8, .pipeline = 12, .zero = 1}) ==
         "data 16 × tensor 8 × pipeline 12, microbatch 2, ZeRO-1, full recomputation");
-  // The order of passes is not said of one stage.
+  // One stage has no stated order of passes.
   CHECK(cli::plan_words({}, {.schedule = Schedule::kGpipe}) == "one rank, microbatch 1");
   CHECK(cli::plan_words({}, {.pipeline = 2, .schedule = Schedule::kGpipe}) ==
         "pipeline 2, microbatch 1, gpipe");

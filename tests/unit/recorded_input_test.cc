@@ -172,7 +172,7 @@ TEST_CASE("fed recording: what cannot be fed says why") {
   CHECK_THAT(to_string(try_feed(job, load(10), std::nullopt).error()),
              Catch::Contains("forms no batches") && Catch::Contains("--batch N"));
   CHECK_THAT(to_string(try_feed(job, "stages: [{name: a, time: 1 us, queue: 5000000}]").error()),
-             Catch::Contains("ops of the input pipeline"));
+             Catch::Contains("the input pipeline needs"));
   trace::Trace bare;
   RankBuilder(bare).host("work", 0, 100);
   Replayed span(std::move(bare));

@@ -54,8 +54,8 @@ TEST_CASE("an inserted duration has a unit and at most a day") {
   CHECK(insert->length.us() == Approx(50));
   CHECK(error_of(parse_insert("copy:50")) ==
         "'50' has no unit; one of ps, ns, us, ms, s, min, h, d");
-  CHECK(error_of(parse_insert("copy:-1 us")) == "'-1 us' is no duration to insert; 0 s to 1 d");
-  CHECK(error_of(parse_insert("copy:25 h")) == "'25 h' is no duration to insert; 0 s to 1 d");
+  CHECK(error_of(parse_insert("copy:-1 us")) == "'-1 us' is not a valid duration; 0 s to 1 d");
+  CHECK(error_of(parse_insert("copy:25 h")) == "'25 h' is not a valid duration; 0 s to 1 d");
 }
 
 TEST_CASE("an input pipeline has workers, each two batches ahead unless told") {

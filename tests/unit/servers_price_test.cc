@@ -47,7 +47,7 @@ TEST_CASE("4 GB of each worker go in equal parts to all servers, and the fullest
     const auto too_many = prices.to_servers(layout.stages[0], servers, Bytes::gb(4));
     REQUIRE_FALSE(too_many);
     CHECK(to_string(too_many.error()) ==
-          fmt::format("{} ranks on a cluster of {} devices; a device for each rank",
+          fmt::format("{} ranks on a cluster of {} devices; at least one device per rank",
                       row.data + row.servers + 1, row.data + row.servers));
   }
 }

@@ -191,11 +191,11 @@ TEST_CASE("slice law: what is no sweep is refused") {
     return to_string(law.error());
   };
   CHECK(refused({}) ==
-        "steps at 0 batch sizes on the whole GPU do not say how their time grows; at least 3");
+        "steps at 0 batch sizes on the whole GPU are too few to fit their growth; at least 3");
   CHECK(refused({{1, Seconds::ms(1)}, {2, Seconds::ms(1)}, {2, Seconds::ms(2)}})
             .starts_with("steps at 2 batch sizes"));
   CHECK(refused({{1, Seconds::ms(1)}, {2, Seconds::ms(0)}, {4, Seconds::ms(2)}})
-            .find("is no measurement; a batch and a time above zero") != std::string::npos);
+            .find("is not a measurement; a batch and a time above zero") != std::string::npos);
   CHECK_FALSE(fit_with_slice({{1, Seconds::ms(1)}, {2, Seconds::ms(2)}, {4, Seconds::ms(4)}},
                              {7, 8}, {}, WorkKind::kUnknown, true, c));
 }

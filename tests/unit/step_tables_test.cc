@@ -82,7 +82,7 @@ TEST_CASE("a wrong row of Gavel's is one line") {
   };
   CHECK(read("p,k80,maybe,LM,5,1,32\n") == "steps.csv:2: gpus_on_one_server: 'maybe'; yes or no");
   CHECK(read("p,k80,yes,LM,5,1.5,32\n") ==
-        "steps.csv:2: num_gpus: 1.5 is no number of devices; a number of devices");
+        "steps.csv:2: num_gpus: 1.5 is not a number of devices; a number of devices");
   CHECK(read("p,k80,yes,LM,5,1,-1\n") ==
         "steps.csv:2: steps_per_s: '-1' is no rate; steps a second, 0 where it did not fit");
   CHECK(read("p,k80,yes,LM,-5,1,3\n").starts_with("steps.csv:2: batch_size_per_gpu: "));

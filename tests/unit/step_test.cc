@@ -244,7 +244,7 @@ TEST_CASE("plans that the cluster cannot hold are refused") {
   const Result<Step> step = predict(jobs()[3], test::a100_nodes(1), {});
   REQUIRE_FALSE(step);
   CHECK(to_string(step.error()) ==
-        "the plan takes 16 ranks, and the cluster has 8 devices; data × tensor × pipeline × "
+        "the plan needs 16 ranks, but the cluster has 8 devices; data × tensor × pipeline × "
         "context of at most the devices");
 }
 

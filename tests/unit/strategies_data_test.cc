@@ -293,16 +293,16 @@ TEST_CASE("batches and synchronizations that do not fit are told") {
         "global_batch 9 is not a multiple of data 1 x microbatch 2; nearest: microbatch 1 or 3");
   Plan servers{.zero = 3, .synchronization = Synchronization::kParameterServer};
   CHECK(error_of(w, {}, servers) ==
-        "zero 3 with synchronization parameter_server; servers hold the optimizer's states "
-        "already; nearest: zero 0");
+        "zero 3 with synchronization parameter_server; servers already hold the optimizer states; "
+        "nearest: zero 0");
   CHECK(error_of(w, {}, {.zero = 1, .synchronization = Synchronization::kLocalSgd}) ==
-        "zero 1 with synchronization local_sgd; between averages every rank has parameters of its "
-        "own; nearest: zero 0");
+        "zero 1 with synchronization local_sgd; between averages every rank has different "
+        "parameters; nearest: zero 0");
   CHECK(error_of(w, {.global_batch = 2},
                  {.data = 2,
                   .synchronization = Synchronization::kParameterServer,
                   .parameter_server = {.backup_workers = 2}}) ==
-        "2 backup workers of data 2; fewer than the workers");
+        "2 backup workers of data 2; fewer than data");
   CHECK(error_of(w, {}, {.zero = 4}) == "zero is 4; a whole number from 0 to 3");
   CHECK(error_of(w, {}, {.compression = 0}) == "compression is 0; a number above 0 and at most 1");
 }

@@ -153,7 +153,7 @@ TEST_CASE("Placement: stages together number ranks by pipeline, apart by stage")
   plan.stages = {{.data = 2}, {.data = 2}};
   const Status ok = check_plan(gpt, training, plan);
   REQUIRE_FALSE(ok);
-  CHECK(to_string(ok.error()).find("placement stages_together with stages of their own") !=
+  CHECK(to_string(ok.error()).find("placement stages_together cannot be combined with") !=
         std::string::npos);
 }
 

@@ -87,7 +87,7 @@ TEST_CASE("embedding and head may count as layers, and chunks may share FLOPs") 
         "pipeline 2 x interleave 5 is more than 8 layers; nearest: interleave 4");
   CHECK(error_of(tiny_gpt({}), training,
                  {.split = LayerSplit::kFlops, .stages = {{.layers = 4}, {}}}) ==
-        "split flops with stages of their own ranges; one of both");
+        "split flops cannot be combined with `stages`; one of the two");
 }
 
 TEST_CASE("a split by FLOPs has the least largest chunk of all divisions") {
@@ -203,11 +203,11 @@ TEST_CASE("pipelines that do not fit are told with their neighbours") {
   const workload::Workload w = tiny_gpt({.layers = 8});
   const Training training{.global_batch = 8};
   CHECK(error_of(w, training, {.pipeline = 9}) ==
-        "pipeline 9 for 8 layers; a layer for every stage; nearest: pipeline 8");
+        "pipeline 9 for 8 layers; at least one layer per stage; nearest: pipeline 8");
   CHECK(error_of(w, training, {.pipeline = 2, .interleave = 3}) ==
         "pipeline 2 x interleave 3 does not divide 8 layers; nearest: interleave 2 or 4");
   CHECK(error_of(w, {.global_batch = 6}, {.pipeline = 4, .interleave = 2}) ==
-        "interleaved schedule of 6 microbatches on pipeline 4; a multiple of the stages; "
+        "interleaved schedule of 6 microbatches on pipeline 4; a multiple of the pipeline stages; "
         "nearest: pipeline 2");
   CHECK(error_of(w, training, {.interleave = 2}) ==
         "interleave 2 with pipeline 1; pipeline 2 or more; nearest: interleave 1");
@@ -218,12 +218,12 @@ TEST_CASE("pipelines that do not fit are told with their neighbours") {
         "stage 'b' with data 2 gets 3 samples at a time; a multiple of its ranks; nearest: data 1 "
         "or 3");
   CHECK(error_of(tiny_mlp(4, 8), {}, {.stages = {{.name = "a", .layers = 2}, {.layers = 1}}}) ==
-        "stage '' takes 1 of 2 layers that are left; nearest: layers 2");
+        "stage '' has 1 layers, but 2 remain; nearest: layers 2");
   workload::Workload unmarked = tiny_mlp(4, 8);
   for (Layer& layer : unmarked.layers)
     for (Op& op : layer.backward) op.weight_gradient = false;
   CHECK(error_of(unmarked, training, {.pipeline = 2, .schedule = Schedule::kZeroBubble}) ==
-        "schedule zero_bubble for a workload that does not tell gradients of weights; ops marked "
+        "schedule zero_bubble for a workload that does not separate weight gradients; ops marked "
         "as such; nearest: schedule 1f1b");
 }
 

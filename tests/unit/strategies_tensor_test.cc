@@ -252,7 +252,7 @@ TEST_CASE("a tensor degree that does not fit is told with its neighbours") {
   CHECK(error_of(w, {}, {.tensor = 64}) ==
         "tensor 64 does not divide 32 heads; nearest: tensor 32");
   CHECK(error_of(test::tiny_mlp(2, 8), {}, {.tensor = 2}) ==
-        "tensor 2 for a model of which it divides nothing; nearest: tensor 1");
+        "tensor 2 divides nothing of this model; nearest: tensor 1");
   CHECK(error_of(w, {}, {.tensor = 0}) == "tensor is 0; a whole number from 1 to 131,072");
   CHECK(error_of(tiny_gpt({.heads = 32, .sequence = 40}), {},
                  {.tensor = 16, .sequence_parallel = true}) ==

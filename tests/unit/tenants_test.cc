@@ -143,7 +143,7 @@ TEST_CASE("what cannot be shared is said in one line") {
   };
   const Tenant computes = chain("a", {{.kernel_us = 100}});
   CHECK_THAT(why({computes, computes}, {.policy = Policy::kCrossover}),
-             Contains("a has nothing to synchronise"));
+             Contains("a has no communication during which"));
   CHECK_THAT(why({computes, chain("b", {})}, {}), Contains("a step of b takes no time"));
   CHECK_THAT(why({computes, chain("b", {{.kernel_us = 200000}})}, {}), Contains("thousand"));
   CHECK_THAT(why({computes, computes}, {.policy = Policy::kPriority}), Contains("hardly gets on"));

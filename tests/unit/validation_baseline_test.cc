@@ -59,18 +59,18 @@ TEST_CASE("suites pair by name, and what was measured once only is said") {
   CHECK(drift_words(suites) == "0 of 2 suites turned bad, 2 changed otherwise");
 }
 
-TEST_CASE("what is no result of validate is refused as a baseline") {
+TEST_CASE("what is not a result of validate is refused as a baseline") {
   const auto refused = [](const std::string& text, const std::string& says) {
     const std::string file = (test::scratch_folder() / "base.json").string();
     std::ofstream(file) << text;
     const auto read = read_baseline(file);
     REQUIRE_FALSE(read);
     CHECK(to_string(read.error()) ==
-          file + ": " + says + "; what 'rehearse validate --format json' wrote");
+          file + ": " + says + "; the output of 'rehearse validate --format json'");
   };
-  refused("suite,rows\n", "is no JSON");
-  refused("{\"command\": \"study\"}", "is no result of validate");
-  refused("[]", "is no result of validate");
+  refused("suite,rows\n", "is not JSON");
+  refused("{\"command\": \"study\"}", "is not a result of validate");
+  refused("[]", "is not a result of validate");
   refused("{\"command\": \"validate\", \"suites\": [{\"name\": 3}]}",
           "suites[0] lacks a name, rows or an error");
 }

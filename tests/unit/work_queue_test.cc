@@ -186,7 +186,7 @@ TEST_CASE("work: what is done when it is stopped is in the journal, and is not d
 
   const auto lost = work::run_all(work, {.progress = [](double) { return false; }});
   REQUIRE_FALSE(lost);
-  CHECK_THAT(to_string(lost.error()), Contains("--journal FILE keeps what is done"));
+  CHECK_THAT(to_string(lost.error()), Contains("use --journal FILE to keep results"));
 }
 
 /// Why a journal is refused, in one line.
@@ -215,7 +215,7 @@ TEST_CASE("work: a journal of other inputs, another file and one in use are refu
   CHECK_THAT(refusal(path, "other"),
              Contains("is the journal of other inputs, options or another build of the program "
                       "(squares of study.yaml)") &&
-                 Contains("remove it to begin anew, or name another with --journal"));
+                 Contains("remove it to start again, or name another file with --journal"));
   CHECK(read_file(path).value() == before);
   {
     const Result<work::Journal> open = work::Journal::open(path, "key", "squares");
@@ -224,7 +224,7 @@ TEST_CASE("work: a journal of other inputs, another file and one in use are refu
   }
   const fs::path folder = test::scratch_folder();
   std::ofstream(folder / "notes.txt") << std::string(5000, 'x');
-  CHECK_THAT(refusal(folder / "notes.txt"), Contains("is no journal, or a damaged one"));
+  CHECK_THAT(refusal(folder / "notes.txt"), Contains("is not a journal, or is damaged"));
   CHECK(read_file(folder / "notes.txt").value() == std::string(5000, 'x'));
   CHECK_THAT(refusal(folder), Contains("cannot be opened"));
   CHECK_THAT(refusal(folder / "no" / "such"), Contains("cannot be opened"));
@@ -234,7 +234,7 @@ TEST_CASE("work: a journal of other inputs, another file and one in use are refu
   sqlite3_exec(db, "CREATE TABLE t (x)", nullptr, nullptr, nullptr);
   sqlite3_close(db);
   const std::string database = read_file(folder / "other.db").value();
-  CHECK_THAT(refusal(folder / "other.db"), Contains("is a database, but no journal"));
+  CHECK_THAT(refusal(folder / "other.db"), Contains("is a database, but not a journal"));
   CHECK(read_file(folder / "other.db").value() == database);
 }
 
@@ -245,14 +245,14 @@ TEST_CASE("work: a damaged journal is refused") {
     std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
   };
   write(whole.substr(0, whole.size() / 2));
-  CHECK_THAT(refusal(path), Contains("damaged") && Contains("remove it to begin anew"));
+  CHECK_THAT(refusal(path), Contains("damaged") && Contains("remove it to start again"));
   // A value is a text of digits: another digit makes another value, and no damage to the database.
   std::string changed = whole;
   const std::size_t at = changed.find("998001");
   REQUIRE(at != std::string::npos);
   changed[at] = '8';
   write(changed);
-  CHECK_THAT(refusal(path), Contains("is damaged: result 999 of squares is not what was written"));
+  CHECK_THAT(refusal(path), Contains("result 999 of squares has a wrong checksum"));
   // Whatever byte is another: refused with a line, or it was one that does not count.
   std::size_t refused = 0;
   for (std::size_t byte = 0; byte < whole.size(); byte += 97) {
@@ -317,7 +317,7 @@ TEST_CASE("work: what fails on one rank is said once") {
   const Ran other = run(2, fmt::format("40 1 - {} --key differs", log.string()));
   CHECK(other.code == 1);
   CHECK_THAT(other.errors,
-             Contains("has another build of the program, or other inputs; the same files and the "
+             Contains("has another build of the program or other inputs; the same files and the "
                       "same program on every machine"));
 }
 

@@ -98,17 +98,19 @@ TEST_CASE("a network that does not fit together is refused at the piece") {
   ConvNet net = {.name = "net", .channels = 3, .height = 4, .width = 4};
   net.pieces = {three, three};
   CHECK(error_of(net) ==
-        "layers[1] of 'net' leaves no positions: kernel 3 × 3 on 2 × 2; a kernel within the padded "
+        "layers[1] of 'net' has no output positions: kernel 3 × 3 on 2 × 2; a kernel within the "
+        "padded "
         "input, a stride above zero");
   net.pieces = {three};
   net.pieces[0].groups = 2;
   CHECK(error_of(net) ==
-        "layers[0] of 'net' has 2 groups for 3 and 16 channels; groups that divide both");
+        "layers[0] of 'net' has 2 groups for 3 and 16 channels; a number of groups that divides "
+        "both");
   const Piece one = square(PieceKind::kConvolution, 8, 1, 1, 0);
   net.pieces = {three, {.kind = PieceKind::kBranches, .branches = {{}, {one}}, .join = Join::kAdd}};
   CHECK(error_of(net) ==
         "layers[1] of 'net' joins 16 × 2 × 2 and 8 × 2 × 2; branches of one shape");
   net.pieces = {{.kind = PieceKind::kBranches, .branches = {{one}, {one}}}};
   CHECK(error_of(net) ==
-        "layers[0] of 'net' splits the sample itself; a layer in front of branches");
+        "layers[0] of 'net' branches directly from the sample; a layer in front of branches");
 }

@@ -126,7 +126,8 @@ layers:
   CHECK(w.layers[1].saved_bytes().b() == 8e6);
   CHECK(w.layers[2].inputs == std::vector<std::uint32_t>{0, 1});
   CHECK(read("layers:\n  - {name: a, forward: 1 ms, output: 1 MB, inputs: [b]}\n").errors ==
-        "job.yaml:2:52: layers[0].inputs: no layer 'b' before it; no inputs: it is the first");
+        "job.yaml:2:52: layers[0].inputs: no layer 'b' before it; no inputs, because it is the "
+        "first layer");
 }
 
 TEST_CASE("what is wrong is said at its place, with the nearest name") {
@@ -142,15 +143,15 @@ TEST_CASE("what is wrong is said at its place, with the nearest name") {
   CHECK(read("hidden: 3\n")
             .errors.find("model: is missing; a model, a hugging_face config, a kind, or layers") !=
         std::string::npos);
-  CHECK(read("model: gpt2\nkind: swin\n").errors.find("stands beside another description") !=
-        std::string::npos);
+  CHECK(read("model: gpt2\nkind: swin\n")
+            .errors.find("cannot be combined with another description") != std::string::npos);
   CHECK(read("model: gpt2\nattention: flesh\n").errors ==
         "job.yaml:2:12: attention: unknown value 'flesh'; did you mean 'flash'?");
   CHECK(read("kind: convnet\npieces: [{convolution: 4, kernle: 3}]\n")
             .errors.find("pieces[0].kernle: unknown key; did you mean 'kernel'?") !=
         std::string::npos);
   CHECK(read("kind: convnet\npieces:\n  - repeat: 1000000\n    pieces:\n      - {convolution: 4}\n")
-            .errors.find("comes after too many layers") != std::string::npos);
+            .errors.find("exceeds the number of layers") != std::string::npos);
 }
 
 TEST_CASE("parameters of models as Hugging Face describes them are those it counts") {

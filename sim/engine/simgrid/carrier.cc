@@ -19,7 +19,7 @@ constexpr std::uint32_t kMostPieces = 16;
 constexpr double kMostUnits = 50;    // as a power of two: a double holds 2^53 whole numbers
 constexpr double kUntilItRises = 1;  // rate of a link that starts at zero: nothing uses it then
 
-constexpr const char* kOtherWay = "carry the messages without it";
+constexpr const char* kOtherWay = "use --fidelity message";
 
 double most_work(const Graph& graph) {
   double most = 0;
@@ -47,16 +47,16 @@ Result<Layout> Layout::of(std::span<const Graph> graphs) {
   for (const Demand& demand : graph.demands()) {
     layout.route_of_demand_.push_back(static_cast<std::uint32_t>(platform.routes.size()));
     if (demand.hold)
-      return fail("an op that holds part of a device", "SimGrid carries what ends by itself",
+      return fail("an op that uses part of a device", "an op of fixed duration for SimGrid",
                   kOtherWay);
     if (demand.capacities.empty()) continue;
     if (!demand.units_per_work.empty() ||
         std::any_of(demand.capacities.begin(), demand.capacities.end(),
                     [&](CapacityId c) { return graph.capacities()[c.index()].turns.has_value(); }))
-      return fail("a device that jobs share", "SimGrid carries messages over links", kOtherWay);
+      return fail("a device shared by jobs", "only messages over links for SimGrid", kOtherWay);
     if (demand.priority != priority.value_or(demand.priority))
       return fail(fmt::format("flows of priorities {} and {}", *priority, demand.priority),
-                  "SimGrid knows no priorities", kOtherWay);
+                  "one priority for SimGrid", kOtherWay);
     priority = demand.priority;
     if (demand.weight > kMostPieces || demand.weight != std::floor(demand.weight))
       return fail(fmt::format("a flow of weight {}", demand.weight),
@@ -122,8 +122,8 @@ void SimGridCarrier::launch(std::uint32_t index, double piece) {
   flow.pieces = pieces_of(flow.demand);
   live_ += flow.pieces;
   if (live_ > kMostFlows)
-    throw TooMuch{fmt::format("more than {} flows at once", kMostFlows),
-                  "fewer, since SimGrid's time grows with more than their square", kOtherWay};
+    throw TooMuch{fmt::format("more than {} concurrent flows", kMostFlows),
+                  "fewer: SimGrid's run time grows faster than their square", kOtherWay};
   const std::uint32_t route = layout_.route_of_demand_[flow.demand.index()];
   for (std::uint32_t i = 0; i < flow.pieces; ++i)
     network_.begin(index * kMostPieces + i, route, piece);

@@ -104,12 +104,12 @@ class Answers {
     const Answer& answer = (*this)[i];
     if (answer.state == Answer::kError) return fail(std::string(answer.error));
     if (answer.state == Answer::kNone) {
-      std::string problem = "SimGrid ended without an answer";
+      std::string problem = "SimGrid ended without a result";
       if (WIFSIGNALED(answer.status))
         problem += fmt::format(" (signal {}, {})", WTERMSIG(answer.status),
                                ::strsignal(WTERMSIG(answer.status)));
       if (!last_words.empty()) problem += fmt::format(", saying '{}'", last_words);
-      return fail(problem, "", "carry the messages without it");
+      return fail(problem, "", "use --fidelity message");
     }
     Timeline timeline;
     timeline.ops.assign(ops, {Picoseconds(0), Picoseconds(0), std::nullopt});
@@ -224,7 +224,7 @@ class Workers {
     const auto found =
         std::find_if(running_.begin(), running_.end(),
                      [process = ended](const Running& r) { return r.process == process; });
-    REHEARSE_CHECK(found != running_.end(), "process {} is not one of ours", ended);
+    REHEARSE_CHECK(found != running_.end(), "process {} is not a child of this program", ended);
     answers_.leave_status(found->first, found->stop, status);
     running_.erase(found);
   }
@@ -292,9 +292,9 @@ std::vector<Result<Timeline>> run_all(std::span<const Graph> graphs, unsigned wo
   if (!library) return all_fail(library.error());
   const Noise noise;
   const Answers answers(graphs);
-  if (!answers) return all_fail(fail("no memory to share with a process for SimGrid").value());
+  if (!answers) return all_fail(fail("no shared memory for the SimGrid process").value());
   const pid_t child = fork_quietly(noise);
-  if (child < 0) return all_fail(fail("no process can be started for SimGrid").value());
+  if (child < 0) return all_fail(fail("the SimGrid process cannot be started").value());
   if (child == 0) {
     load_and_run(library->string(), graphs, workers, answers, noise);
     ::_exit(0);
@@ -345,7 +345,7 @@ Status check_simgrid() {
       const Seconds expected = Seconds::s(kCheckLatency + messages * kCheckSize / kCheckRate);
       const Seconds found = timelines[i]->makespan().seconds();
       if (std::abs(found / expected - 1) > 1e-9)
-        return fail(fmt::format("SimGrid carries {} x 1 MiB in {} instead of {}", messages,
+        return fail(fmt::format("SimGrid takes {1} instead of {2} for {0} x 1 MiB", messages,
                                 to_string(found), to_string(expected)),
                     "SimGrid 3.32");
     }

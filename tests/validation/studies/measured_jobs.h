@@ -31,7 +31,7 @@ struct MeasuredJob {
 /// process: a folder of its own, removed at exit.
 Result<std::filesystem::path> converted(const std::filesystem::path& data);
 
-/// The rows of a file. Fails where one is no job.
+/// The rows of a file. Fails where one is not a job.
 Result<std::vector<MeasuredJob>> read_measured_jobs(const std::filesystem::path& file);
 /// Of all files of a folder; none where it is not there.
 Result<std::vector<MeasuredJob>> read_job_folder(const std::filesystem::path& folder);

@@ -305,7 +305,7 @@ Result<ReplayAccuracy> measure_replay_accuracy(const fs::path& data, const Progr
   }
   if (jobs.empty())
     return fail(
-        Diagnostic{.file = data.string(), .problem = "holds no recording with device work"});
+        Diagnostic{.file = data.string(), .problem = "contains no recording with device work"});
 
   for (const auto& [folder, members] : by_folder) {
     std::set<std::uint32_t> ranks;

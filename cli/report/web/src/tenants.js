@@ -4,7 +4,7 @@ import { interval, quantity, text } from "./format.js";
 import { swatch } from "./meaning.js";
 
 const LOSS = [["compute", "compute", "fewer multiprocessors"], ["memory_bandwidth", "memory", "memory bandwidth"], ["waiting", "idle-2", "waiting for its turn"],
-  ["changes", "idle", "changes of turns"], ["communication", "communication", "links and copies"]];
+  ["changes", "idle", "switching"], ["communication", "communication", "links and copies"]];
 
 export function tenants({ document: d }) {
   if (!d.tenants?.length) return null;

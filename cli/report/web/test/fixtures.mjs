@@ -27,7 +27,7 @@ export function recommend() {
   let fastest = Infinity;
   const pareto = options.map((o, i) => [o, i]).filter(([o]) => o.time_to_target.value < fastest && ((fastest = o.time_to_target.value), true)).map(([, i]) => i);
   return { schema: "rehearse/1", command: "recommend", job: { workload: "gpt_7b" }, options, pareto, why: ["the cheapest that meets the deadline of 5 days"],
-    offers: { seen: 30, ruled_out: 5, impossible: 0, why_impossible: "" }, warnings: ["input and fetch stalls are not known: the job does not say how it is fed"], warning_remedies: ["describe the pipeline that feeds it"] };
+    offers: { seen: 30, ruled_out: 5, impossible: 0, why_impossible: "" }, warnings: ["input and fetch stalls are unknown: the job has no `input`"], warning_remedies: ["describe the pipeline that feeds it"] };
 }
 
 export function plan() {

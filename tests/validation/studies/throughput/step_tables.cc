@@ -32,7 +32,7 @@ Result<std::uint32_t> count(const CsvTable& table, std::size_t row, std::string_
   if (!value) return forward(value);
   constexpr double kMost = 1e6;
   if (*value != std::floor(*value) || *value > kMost)
-    return fail(table.problem(row, column, fmt::format("{:g} is no number of devices", *value),
+    return fail(table.problem(row, column, fmt::format("{:g} is not a number of devices", *value),
                               std::move(expected)));
   return static_cast<std::uint32_t>(*value);
 }
