@@ -1,5 +1,4 @@
-// What every command shares: the options that stand before or behind any of them, and where results
-// and progress go.
+// Globals: the options that every command accepts, and the destinations of results and progress.
 #pragma once
 
 #include <atomic>

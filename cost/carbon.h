@@ -11,7 +11,7 @@
 
 namespace rehearse::cost {
 
-/// Of the catalog, by location. Null where it has no such place; an empty provider is any.
+/// The catalog's row for a location. Null if it has none; an empty provider matches any.
 const GridCarbon* grid_of(std::string_view provider, std::string_view region);
 
 /// Intensities over time, by region (docs/formats/carbon.md). Each holds from its time until the

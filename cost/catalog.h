@@ -49,8 +49,8 @@ enum class CarbonBasis {
 };
 std::string_view to_string(CarbonBasis);
 
-/// Of the electricity of a provider's region, or of a country, state or grid zone. There may be
-/// several sources for one place: use one source throughout.
+/// The carbon intensity of electricity in a provider's region, or in a country, state or grid zone.
+/// There may be several sources for one place: use one source throughout.
 struct GridCarbon {
   std::string provider;  ///< empty: a country, state or zone
   std::string region;    ///< region of the provider, or country code; may be empty

@@ -1,5 +1,5 @@
-// Small data-parallel jobs on functions ("serverless"): a model of a page, for jobs that fit in
-// the memory of one function.
+// Small data-parallel jobs on serverless functions: a simple model for jobs that fit in the memory
+// of one function.
 //
 // Each of n functions computes its share of the batch on the vCPUs that come with its memory; their
 // gradients meet in an object store: each writes its own, then reads a part of all others' and
@@ -39,7 +39,7 @@ struct FunctionService {
   std::string as_of;  ///< date of the price
 };
 
-/// Services of which the catalog has all of it.
+/// The services whose rows in the catalog are complete.
 std::vector<FunctionService> function_services();
 
 struct FunctionJob {
@@ -55,7 +55,7 @@ struct FunctionJob {
 inline constexpr FlopRate kVcpuRate = FlopRate::flop_per_s(20e9);
 inline constexpr FlopRate kVcpuRateLow = FlopRate::flop_per_s(8e9);
 inline constexpr FlopRate kVcpuRateHigh = FlopRate::flop_per_s(38e9);
-/// Of one request to an object store.
+/// The latency of one request to an object store.
 inline constexpr Seconds kStoreLatency = Seconds::ms(30);
 
 struct FunctionRun {

@@ -18,24 +18,25 @@
 
 namespace rehearse::cost {
 
-/// Of one device that computes in the share `busy` of the time. The low end takes busy ones at
-/// three quarters of the limit, the high end at the limit all the time. Nothing where the catalog
-/// has no power limit. REQUIRES: busy from 0 to 1.
+/// The power of one device that computes for the share `busy` of the time. The low end assumes
+/// three quarters of the limit while busy, the high end the limit all the time. Nothing if the
+/// catalog has no power limit. REQUIRES: busy from 0 to 1.
 std::optional<Estimate<Watts>> device_power(const cluster::Gpu& gpu, double busy);
 
-/// Of one instance, without its devices. Nothing where the catalog has neither its processors nor
-/// its memory. The span of the processors is over their makes, idle to full load: which of them an
-/// instance has is not in the catalog.
+/// The power of one instance without its devices. Nothing if the catalog has neither its processors
+/// nor its memory. The interval covers all processor models from idle to full load, because the
+/// catalog does not state the model of an instance.
 std::optional<Estimate<Watts>> host_power(const cluster::Instance& instance);
 
-/// Of one instance's share of the network; nothing where the catalog has no rate of it.
+/// The power of one instance's share of the network; nothing if the catalog has no network rate for
+/// it.
 std::optional<Estimate<Watts>> network_power(const cluster::Instance& instance);
 
 /// Energy of data that leaves the region, per byte (0.001 kWh/GB: CCF). Not for traffic within a
 /// data centre, which is in network_power.
 Joules transfer_energy(Bytes bytes);
 
-/// Of the region, else the provider's own; nothing where it is not known.
+/// The PUE of the region, else of the provider; nothing if it is unknown.
 std::optional<double> pue_of(std::string_view provider, std::string_view region);
 
 }  // namespace rehearse::cost

@@ -31,9 +31,9 @@ struct Place {
   Market market = Market::kOnDemand;
   std::shared_ptr<const PriceBook> prices = {};   ///< absent: those that ship
   std::shared_ptr<const CarbonHours> hours = {};  ///< absent: the region's yearly mean
-  /// Of the whole job, from the first of `hours` on; absent: their mean.
+  /// The duration of the whole job, from the first of `hours`; absent: the mean of `hours` is used.
   std::optional<Seconds> lasts = {};
-  std::optional<Day> today = {};  ///< absent: no price is said to be stale
+  std::optional<Day> today = {};  ///< absent: no price is reported as stale
 };
 
 /// Devices of one kind.

@@ -17,9 +17,10 @@ struct UnitPrice {
   std::string text;     ///< "s3_standard in us-east-1, 0.023 USD/GB-month, of 2023..2025"
 };
 
-/// Of the provider's plain object store; in the region, else as the catalog has it anywhere.
+/// The price of the provider's standard object store in the region, else of any region in the
+/// catalog.
 std::optional<UnitPrice> storage_price(std::string_view provider, std::string_view region);
-/// Of transfer to the internet, at the first tier: more costs less.
+/// The price of transfer to the internet at the first tier; larger volumes cost less.
 std::optional<UnitPrice> egress_price(std::string_view provider, std::string_view region);
 
 Usd cost_of_keeping(const UnitPrice& price, Bytes bytes, Seconds lasts);

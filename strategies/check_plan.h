@@ -1,4 +1,4 @@
-// Whether a plan can be laid out at all, before anything is rewritten.
+// Checks whether a plan can be laid out, before any transform.
 #pragma once
 
 #include "models/workload/workload.h"

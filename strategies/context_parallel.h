@@ -1,4 +1,4 @@
-// Context parallelism: the tokens of a sample are cut over ranks.
+// Context parallelism: the tokens of a sample are divided over ranks.
 #pragma once
 
 #include "strategies/transform.h"

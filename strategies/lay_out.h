@@ -1,4 +1,4 @@
-// From a workload, a training and a plan to a layout: the list of all transforms, in order.
+// Builds a layout from a workload, a training and a plan: the list of all transforms, in order.
 #pragma once
 
 #include <span>

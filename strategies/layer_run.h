@@ -1,5 +1,5 @@
-// LayerRun: the priced pass of a microbatch through a layer, as pieces of computing divided by
-// communications.
+// LayerRun: the priced pass of a microbatch through a layer, as pieces of computation separated by
+// communication.
 #pragma once
 
 #include <compare>

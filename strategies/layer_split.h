@@ -1,4 +1,4 @@
-// How many layers each chunk of a pipeline gets.
+// The number of layers of each chunk of a pipeline.
 #pragma once
 
 #include <cstdint>

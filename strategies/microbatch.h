@@ -1,4 +1,4 @@
-// A workload of one sample, for the samples that a rank computes at a time.
+// Scales a workload of one sample to the microbatch of a rank.
 #pragma once
 
 #include "strategies/transform.h"

@@ -1,5 +1,5 @@
-// OriginWriter: what the time of a stage program's ops is for. A program joins what it computes
-// between two communications to one op; its origin lists the ops of layers that it consists of.
+// OriginWriter: sets the origins of a stage program's ops. A program joins the computation between
+// two communications to one op; its origin lists the layer ops that it consists of.
 #pragma once
 
 #include <compare>
@@ -31,7 +31,7 @@ class OriginWriter {
 
   std::uint32_t of_collective(GroupKind group, CollectiveKind kind);
   std::uint32_t of_copies();
-  /// Of what a step has once.
+  /// The origin of the fixed time of a step.
   std::uint32_t of_fixed();
 
  private:

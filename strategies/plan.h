@@ -1,5 +1,5 @@
-// Plan: how a training step is laid out over ranks. A value that says nothing of costs. What users
-// know of each field (names, ranges, meanings) is in plan_fields.h.
+// Plan: how a training step is laid out over ranks. A plan contains no costs. The name, range and
+// meaning of each field are in plan_fields.h.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ struct Training {
   workload::Dtype dtype = workload::Dtype::kBf16;
   Optimizer optimizer = Optimizer::kAdam;
   Recompute recompute = Recompute::kNone;
-  /// Of accumulated gradients and of their sums over ranks; absent: as the optimizer usually has
-  /// them (docs/concepts/memory.md).
+  /// The number format of accumulated gradients and of their sums over ranks; absent: as the
+  /// optimizer usually has them (docs/concepts/memory.md).
   std::optional<workload::Dtype> gradients = {};
 };
 
@@ -115,7 +115,7 @@ struct Plan {
   /// Sums of gradients overlap backward, in buckets; otherwise they follow it.
   bool overlap_gradients = true;
   Bytes bucket = Bytes::mib(25);
-  /// Of gradients on the wire: 1 none; 0.01 keeps one in a hundred.
+  /// The share of gradients that is sent: 1 all; 0.01 one in a hundred.
   double compression = 1;
   /// Tensor-parallel collectives overlap the matrix operations they belong to, in pieces.
   bool asynchronous_tensor = false;

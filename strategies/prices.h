@@ -25,7 +25,7 @@ struct OpTime {
 
 class Price {
  public:
-  /// Of a function that returns an OpTime, or Seconds where nothing is known of their interval.
+  /// From a function that returns an OpTime, or Seconds if the interval is unknown.
   template <class Function>
   requires(!std::is_same_v<Function, Price> &&
            std::is_invocable_v<const Function&, const workload::Op&>)

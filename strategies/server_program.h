@@ -12,7 +12,7 @@ namespace rehearse::strategies {
 /// Whether an op of a layer's step goes to the servers (kReduce) or comes from them (kBroadcast).
 bool is_with_servers(const workload::Layout& layout, const workload::Op& op);
 
-/// Of the `exchange`-th such op of a rank in a step.
+/// The tag of the `exchange`-th such op of a rank in a step.
 inline std::uint32_t server_tag(std::uint32_t step, std::uint32_t exchange) {
   constexpr std::uint32_t kMost = 1U << 16;  // exchanges of a rank in a step
   return step * kMost + exchange;

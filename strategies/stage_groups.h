@@ -1,4 +1,4 @@
-// Which ranks of a stage do a collective together.
+// The ranks of a stage that take part in a collective.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@ workload::StateBytes state_bytes(const Training& training, const Plan& plan);
 /// The number format of gradients, as accumulated and as summed.
 workload::Dtype gradient_dtype(const Training& training, const Plan& plan);
 
-/// Of one gradient as it is summed over ranks, without compression.
+/// The bytes of one gradient on the wire, without compression.
 double summed_bytes(const Training& training, const Plan& plan);
 
 /// Bytes that the optimizer reads and writes per parameter of this rank's shard. Adam with fp32

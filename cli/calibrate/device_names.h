@@ -1,4 +1,5 @@
-// Devices as benchmark tables name them: "NVIDIA A100-PCIE-40GB", "Tesla T4", "AMD Instinct MI100".
+// Matches device names of benchmark tables to the catalog: "NVIDIA A100-PCIE-40GB", "Tesla T4",
+// "AMD Instinct MI100".
 #pragma once
 
 #include <string>
@@ -11,7 +12,7 @@ namespace rehearse::cli {
 
 /// The device of the catalog that a table means: that whose model the name holds (the longest
 /// such), and among variants of a model the one that agrees best in memory and form (PCIe, SXM,
-/// NVL; HBM3 stands for SXM, an H100's memory there). Fails where no model is in the name.
+/// NVL; HBM3 implies SXM, the H100 with that memory). Fails where no model is in the name.
 Result<const cluster::Gpu*> device_named(std::string_view name);
 
 }  // namespace rehearse::cli

@@ -1,4 +1,4 @@
-// Logs of nccl-tests: its text, and the JSON that its option -J writes.
+// Reads logs of nccl-tests: text output, and the JSON of its option -J.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,5 @@
-// What `bench-gpu` measured, for the cost model; and what it has to measure for a recording.
+// Converts measurements of `bench-gpu` for the cost model, and recordings to shapes for
+// `bench-gpu`.
 #pragma once
 
 #include <filesystem>
@@ -26,17 +27,17 @@ MeasuredByDevice measured_ops_of(std::span<const trace::OpTiming> timings,
 /// Those of a trace store. Fails where it is none, and where no timing is in it.
 Result<std::vector<trace::OpTiming>> read_op_costs(const std::filesystem::path& store);
 
-/// The operation of a workload that a shape stands for; nothing for copies, collectives and
+/// The operation of a workload that a shape represents; nothing for copies, collectives and
 /// reductions.
 std::optional<workload::Op> op_of(const bench::Shape& shape);
 
-/// The shape that stands for an op of a workload; nothing where it has none: a gather, bytes that
-/// make no whole rows. `samples` of the workload tell the images of a convolution.
+/// The shape of an op of a workload; nothing if it has none: a gather, bytes that make no whole
+/// rows. `samples` of the workload tell the images of a convolution.
 std::optional<bench::Shape> shape_of(const workload::Op& op, double samples);
 
 struct Replan {
   std::vector<bench::Shape> shapes;
-  std::size_t without_shape = 0;  ///< operations that no benchmark stands for
+  std::size_t without_shape = 0;  ///< operations without a benchmark
 };
 
 /// What other plans of a recorded job compute: its operations as recorded, divided by tensor

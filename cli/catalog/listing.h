@@ -1,5 +1,4 @@
-// Rows of a catalog for people and programs: which fields a kind of row has, which rows a user's
-// filters leave, and the result in every format.
+// Lists rows of a catalog: the fields of each kind of row, filters, and the result in every format.
 #pragma once
 
 #include <cstdint>
@@ -133,7 +132,7 @@ inline constexpr Filter<T> kFilters[] = {{"--name", &Filters::name, &KeysOf<T>::
                                          {"--gpu", &Filters::gpu, &KeysOf<T>::gpu},
                                          {"--region", &Filters::region, &KeysOf<T>::region}};
 
-/// The fields on where a row comes from, behind its own.
+/// The fields on the origin of a row, after its own fields.
 template <class T>
 std::vector<CellOf<T>> with_origin(std::vector<CellOf<T>> fields) {
   using cluster::Origin;

@@ -1,4 +1,4 @@
-// What a job may cost: the limits of a check (docs/formats/budget.md).
+// Budgets: the limits of a check on time, energy, memory and cost (docs/formats/budget.md).
 #pragma once
 
 #include <filesystem>
@@ -32,7 +32,7 @@ Result<double> parse_rise(std::string_view text);
 
 /// Fails with every mistake of the file, one line each.
 Result<std::vector<Limit>> read_budget(const std::filesystem::path& path);
-/// The same for text in memory; `name` stands for the file in messages.
+/// The same for text in memory; `name` is the file name in messages.
 Result<std::vector<Limit>> parse_budget(const std::string& text, std::string name);
 
 }  // namespace rehearse::cli

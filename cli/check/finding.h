@@ -1,4 +1,4 @@
-// What a check found, one thing at a time: what every kind of report is made of.
+// Finding: one result of a check. Every kind of report is a list of findings.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// A candidate held against a baseline, against limits.
+// Gate: compares a candidate with a baseline and judges the differences against limits.
 #pragma once
 
 #include <filesystem>

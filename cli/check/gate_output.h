@@ -1,4 +1,4 @@
-// A gate and a history, shown.
+// The documents of a gate and of a history.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// A series of runs of one job: where its step time changed, and whether it stands too high now.
+// History: a series of runs of one job, the changes of its step time, and a verdict on the newest.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What a store of accepted runs says of a candidate: the level it is held against, and the series
-// it continues.
+// Compares a candidate with a store of accepted runs: its baseline level, and the series that it
+// continues.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +19,7 @@ struct Past {
   std::vector<HistoryEntry> entries;     ///< of the store, oldest first, without the candidate
   std::optional<compare::Run> baseline;  ///< at the current level; nothing where it has no run
   std::size_t pooled = 0;                ///< how many runs the baseline is made of
-  bool known = false;                    ///< the candidate is in the store, beside the entries
+  bool known = false;                    ///< the candidate is in the store; `entries` excludes it
   std::optional<bool> accepted = {};  ///< whether the candidate was added; nothing: not asked for
   std::string why_not = {};           ///< it was not
 };
@@ -30,8 +30,8 @@ struct Past {
 Result<Past> past_of(const std::filesystem::path& store, std::vector<KeptRun> runs, double limit,
                      compare::EffectOptions& effect);
 
-/// Of a store that is read; one that is not there, or empty, has no runs. A candidate that is in it
-/// already is left out of it.
+/// Reads a store. A missing or empty store has no runs. A candidate that is already in it is
+/// excluded.
 Result<Past> read_past(const std::filesystem::path& store, const compare::Run* candidate,
                        double limit, compare::EffectOptions& effect);
 

@@ -1,4 +1,5 @@
-// How well stored recordings are still explained: the guard of the predictions themselves.
+// Replays stored recordings and compares the errors with those of an earlier version of the
+// simulator.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +14,7 @@
 
 namespace rehearse::cli {
 
-/// A recording simulated again, beside what came of it before.
+/// The result of a recording, and its earlier result.
 struct GuardedRecording {
   std::string name;  ///< path below the folder
   struct Errors {

@@ -1,4 +1,4 @@
-// What a check found, in the forms that CI services read.
+// Findings of a check in the formats of CI services: JUnit, SARIF and GitHub annotations.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Runs that a check accepted, kept in one SQLite file: what later candidates are held against. The
-// tables: docs/formats/history.md.
+// The store of accepted runs, one SQLite file with which later candidates are compared.
+// docs/formats/history.md describes the tables.
 #pragma once
 
 #include <cstdint>

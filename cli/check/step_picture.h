@@ -1,4 +1,4 @@
-// One step of a run as it was recorded, apart from the recording, and two of them side by side.
+// The timeline of one recorded step, stored without its recording, and two of them side by side.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// rehearse calibrate job.
+// The command `rehearse calibrate job`: fits conditions to measured steps.
 #pragma once
 
 #include "cli/commands/commands.h"

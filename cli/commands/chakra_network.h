@@ -1,4 +1,4 @@
-// What a Chakra job runs on: a cluster, or the network and system files of ASTRA-sim.
+// The network of a Chakra job: a cluster, or the network and system files of ASTRA-sim.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// Where a collective runs, as the command line says it: a cluster, or which device, how many ranks
-// on how many nodes and the network between these; and which calibration.
+// Options for the scope of a collective: a cluster, or a device with numbers of ranks and nodes and
+// the network between nodes; and the calibration.
 #pragma once
 
 #include <cstdint>

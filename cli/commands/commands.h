@@ -1,4 +1,5 @@
-// One function per subcommand: it adds its options to the application and keeps what to run.
+// One function per subcommand: it adds the subcommand's options to the application and sets the
+// function to run.
 #pragma once
 
 #include <functional>

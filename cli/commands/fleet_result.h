@@ -1,4 +1,4 @@
-// A fleet that has run.
+// The document of `rehearse fleet`.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace rehearse::cli {
 
-/// Of a run with slices: what rates rest on, by jobs that ended on one, and when all would be done
-/// with rates at either end of their intervals.
+/// The basis of the rates on slices, by number of jobs that ended on one, and the makespan with
+/// rates at either end of their intervals.
 struct OnSlices {
   std::size_t by_law = 0, by_share = 0;
   Nanoseconds soonest{0}, latest{0};

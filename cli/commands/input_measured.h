@@ -1,4 +1,5 @@
-// rehearse input --measure: what was measured of a folder, as an input pipeline.
+// `rehearse input --measure`: measures the loading of a folder's files, and writes it as an input
+// pipeline.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// rehearse inspect --cluster: what a cluster is made of.
+// `rehearse inspect --cluster`: the structure of a cluster.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// What `inspect` shows of a recording's energy.
+// The energy section of `rehearse inspect`.
 #pragma once
 
 #include "cli/output/value.h"

@@ -1,4 +1,4 @@
-// rehearse inspect --workload: the layers that a recording shows.
+// `rehearse inspect --workload`: the layers of a recorded step.
 #pragma once
 
 #include "cli/commands/replay_job.h"

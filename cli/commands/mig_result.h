@@ -1,4 +1,4 @@
-// What mig shows: layouts of a partitioned GPU, and what timed steps say of its slices.
+// The documents of `rehearse mig`: valid layouts of a partitioned GPU, and predictions of its slices.
 #pragma once
 
 #include <string>

@@ -14,7 +14,7 @@
 
 namespace rehearse::cli {
 
-/// Where a name stands; the number of names where it is none of them.
+/// The index of a name; the number of names if it is unknown.
 inline std::size_t index_of(std::span<const std::string_view> names, std::string_view name) {
   return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
 }

@@ -1,4 +1,4 @@
-// The time of one collective on a scope, at one fidelity: what `rehearse network` shows per size.
+// The time of one collective on a scope at one fidelity, which `rehearse network` shows per size.
 #pragma once
 
 #include <functional>

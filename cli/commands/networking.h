@@ -1,4 +1,4 @@
-// Edits that need more than the recording: other ranks and the network between them.
+// Edits of a recording that need a network: other ranks, and another network for collectives.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What plan shows of a search.
+// The document of `rehearse plan`.
 #pragma once
 
 #include "cli/commands/step_result.h"

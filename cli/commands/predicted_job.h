@@ -1,4 +1,5 @@
-// A predicted step with what is said beside it: its cost, what would make it fit, how far to go.
+// PredictedJob: a predicted step with its cost, changes that would make it fit, and the remaining
+// steps to the target.
 #pragma once
 
 #include "cli/commands/step_result.h"

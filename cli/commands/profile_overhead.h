@@ -1,4 +1,4 @@
-// What recording costs a program, by running it with and without.
+// Measures the overhead of recording by running a program with and without it.
 #pragma once
 
 #include <filesystem>

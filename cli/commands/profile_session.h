@@ -1,5 +1,4 @@
-// session.yaml: what the launcher knows of a recording and its captures do not say.
-// docs/profiling.md describes it.
+// session.yaml: facts of a recording that only the launcher knows. docs/profiling.md describes it.
 #pragma once
 
 #include <filesystem>

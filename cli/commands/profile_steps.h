@@ -1,4 +1,4 @@
-// rehearse profile: which steps are recorded, and what became of them.
+// Options of `rehearse profile` that select steps, and the report of the recorded steps.
 #pragma once
 
 #include "cli/output/document.h"

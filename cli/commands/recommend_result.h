@@ -1,4 +1,4 @@
-// What recommend shows.
+// The document of `rehearse recommend`.
 #pragma once
 
 #include <string>

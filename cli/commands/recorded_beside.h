@@ -1,4 +1,4 @@
-// A recording beside another on the same devices.
+// Replays two recordings that share devices (`--beside`).
 #pragma once
 
 #include <string_view>
@@ -16,7 +16,7 @@ struct RecordedTenant {
   Estimate<Seconds> alone;
 };
 
-/// Rank r of both stands on device r. Reads the other recording, runs both, writes the result, and
+/// Rank r of both runs on device r. Reads the other recording, runs both, writes the result, and
 /// the timeline of the first where the request asks for one. Fails with one line on recordings of
 /// different GPUs.
 Status write_beside(const RecordedTenant& own, const ReplayRequest& request,

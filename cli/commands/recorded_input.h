@@ -1,4 +1,4 @@
-// A recording with an input pipeline in front of it.
+// Replays a recording fed by an input pipeline.
 #pragma once
 
 #include <optional>

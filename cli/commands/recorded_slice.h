@@ -1,4 +1,4 @@
-// A recording as it would be on a slice of the GPU on which it was made.
+// Replays a recording on a slice of its GPU (`--slice`).
 #pragma once
 
 #include <optional>

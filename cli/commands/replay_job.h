@@ -1,4 +1,4 @@
-// What replay and whatif share: a recording read, lowered, run and compared.
+// Shared by replay and whatif: reads, lowers, runs and compares a recording.
 #pragma once
 
 #include <filesystem>
@@ -71,14 +71,14 @@ Status report_on(const ReplayRequest& request, const ReplayJob& job, const Repla
 /// Runs an edited graph of the job.
 Result<ReplayRun> run_graph(const ReplayJob& job, replay::ReplayGraph graph);
 
-/// What a table of steps has of one beside its own columns.
+/// The data of a step that tables of steps share.
 using StepColumns = std::function<void(std::size_t step, Value& row)>;
 
 /// "ranks" of the JSON contract: a row per step and rank, as measured and as simulated.
 Value rank_rows(const ReplayJob& job, const ReplayRun& run, const StepColumns& add = {});
 /// Where a recorded step goes, as it was measured.
 Value breakdown_fields(const program::Occupancy& breakdown);
-/// Of a simulated step. The parts share its interval, in proportion.
+/// The fields of a simulated step's occupancy. Each part has the relative interval of the step.
 Value breakdown_fields(const program::Occupancy& breakdown, const Estimate<Seconds>& step);
 /// How well the replay explains the recording, and what a step of `run` hangs on.
 void add_findings(const ReplayJob& job, const ReplayRun& run, const Estimate<Seconds>& step,

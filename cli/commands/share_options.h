@@ -12,7 +12,8 @@ class Option;
 
 namespace rehearse::cli {
 
-/// `other` says what --beside takes: "job file". --beside does not go with `slice`.
+/// `other` describes the value of --beside, such as "job file". --beside and `slice` exclude each
+/// other.
 void add_share_options(CLI::App& command, ShareRequest& request, const std::string& other,
                        CLI::Option* slice);
 

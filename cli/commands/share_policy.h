@@ -1,4 +1,4 @@
-// What --beside and --share say: another job on the same devices, and how the two share them.
+// The values of --beside and --share: a second job on the same devices, and the sharing policy.
 #pragma once
 
 #include <filesystem>

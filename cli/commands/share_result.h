@@ -1,4 +1,4 @@
-// What jobs that share devices lose to each other, in each format.
+// The document of two jobs that share devices: the slowdown of each, by cause.
 #pragma once
 
 #include <filesystem>

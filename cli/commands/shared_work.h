@@ -1,4 +1,5 @@
-// Commands whose work threads, the ranks of mpirun and later runs share.
+// Options of commands whose work is shared by threads, by ranks of mpirun, and by later runs
+// through a journal.
 #pragma once
 
 #include <filesystem>
@@ -20,9 +21,8 @@ inline constexpr char kJournalHelp[] =
 
 class SharedWork {
  public:
-  /// Who does the work, once it is known what it is: `name` for progress, `about` for whoever finds
-  /// the journal. The inputs are asked for only where a journal or another rank has to know them.
-  /// Call it once.
+  /// Executes the work: `name` for progress, `about` for whoever finds the journal. The inputs are
+  /// asked for only where a journal or another rank has to know them. Call it once.
   Result<work::ExecutionOptions> begin(const std::string& name, const std::string& about,
                                        const std::function<Result<work::Fingerprint>()>& inputs);
 

@@ -1,4 +1,4 @@
-// rehearse simulate JOB.yaml.
+// `rehearse simulate JOB.yaml`: predicts one step of a job file.
 #pragma once
 
 #include "cli/commands/simulate_options.h"

@@ -1,4 +1,4 @@
-// What the command line of simulate says.
+// The options of `rehearse simulate`.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// What simulate shows of a run of traces.
+// The document of `rehearse simulate --chakra`.
 #pragma once
 
 #include <string>

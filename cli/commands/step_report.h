@@ -1,4 +1,4 @@
-// What the page of the report shows of a predicted job beside its document.
+// Details of a predicted job for the report page that are not in its document.
 #pragma once
 
 #include "cli/commands/step_result.h"

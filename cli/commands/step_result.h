@@ -1,4 +1,4 @@
-// What simulate shows of a step of a job file.
+// The document of `rehearse simulate JOB.yaml`.
 #pragma once
 
 #include "cli/config/job_file.h"

@@ -1,11 +1,11 @@
-// The words of --fidelity, where a command has these three.
+// The names of --fidelity: closed, message and simgrid.
 #pragma once
 
 #include <string_view>
 
 namespace rehearse::cli {
 
-/// Of step::Fidelity, in its order.
+/// The names of step::Fidelity, in its order.
 inline constexpr std::string_view kFidelityNames[] = {"closed", "message", "simgrid"};
 
 }  // namespace rehearse::cli

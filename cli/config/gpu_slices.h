@@ -1,4 +1,4 @@
-// The MIG profiles of a GPU as slices of a fleet, and how fast jobs are on them.
+// The MIG profiles of a GPU as slices of a fleet, and the relative speed of jobs on them.
 #pragma once
 
 #include <map>
@@ -21,7 +21,7 @@ struct GpuSlices {
   sharing::SliceRatio ratio(std::size_t kind) const {
     return sharing::ratio_of(device, profiles[kind]);
   }
-  /// Of each kind, with a rate of a job.
+  /// The relative speed of a job on each kind of slice, from `rate_on`.
   template <class RateOn>
   std::map<std::string, Estimate<double>> rates(const RateOn& rate_on) const {
     std::map<std::string, Estimate<double>> rates;

@@ -1,4 +1,4 @@
-// What a predicted job costs, from its prediction.
+// Energy, cost and carbon of a predicted job.
 #pragma once
 
 #include <optional>
@@ -18,8 +18,8 @@ std::optional<double> steps_to(const std::optional<Target>& target, const worklo
 std::vector<cost::PoweredDevices> devices_of(const cluster::Cluster& cluster,
                                              const step::Step& step);
 
-/// Of one step, at the file's place, with what the requests of its input cost. With carbon by the
-/// hour and a target, of a mean step of the whole job.
+/// The account of one step in the file's region, including the storage requests of its input. With
+/// hourly carbon and a target, it is that of a mean step of the whole job.
 cost::StepAccount account_of_step(const JobFile& file, const step::Step& step);
 
 /// The day on which the program runs, by which prices are stale.

@@ -1,4 +1,4 @@
-// A job file: what is trained, how it is laid out, on what (docs/formats/job.md).
+// JobFile: the workload, training, plan and cluster of a job (docs/formats/job.md).
 #pragma once
 
 #include <filesystem>
@@ -43,7 +43,7 @@ struct JobFile {
   std::vector<std::string> notes;    ///< what to know of a recording; for people
 };
 
-/// The sections of a job, which may stand in a file with other things; paths in it count from
+/// The sections of a job, in a file that may have other sections; paths in it are relative to
 /// `folder`. Fails with every mistake of the file, one line each. A cluster file takes the place of
 /// the section `cluster`. With the profile of a `slice`, one such instance of the cluster's first
 /// device takes the place of the cluster, at its part of the price.
@@ -51,7 +51,7 @@ Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folde
                          const std::filesystem::path& cluster_file = {},
                          std::string_view slice = {}, JobUse use = JobUse::kOnePlan);
 
-/// The same on another cluster of so many instances: the section `cluster` need not be there, and
+/// The same on another cluster with a number of instances: the section `cluster` may be absent, and
 /// says nothing where it is. For JobUse::kRent.
 Result<JobFile> read_job_on(const YamlMap& root, const std::filesystem::path& folder,
                             cluster::Cluster cluster, cost::Rented rented);

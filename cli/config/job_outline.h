@@ -1,5 +1,4 @@
-// A job file as what lists of jobs want to know of it: how long a step takes, on how many GPUs,
-// with how much memory of each.
+// JobOutline: the step time, number of GPUs and memory per GPU of a job file, for lists of jobs.
 #pragma once
 
 #include <filesystem>

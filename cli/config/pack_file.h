@@ -1,4 +1,4 @@
-// A set of jobs and the GPUs to put them on (docs/formats/pack.md).
+// Reads a set of jobs and the GPUs for them (docs/formats/pack.md).
 #pragma once
 
 #include <filesystem>
@@ -68,7 +68,8 @@ struct PackFile {
 
 /// Fails with every mistake of the file, one line each.
 Result<PackFile> load_pack(const std::filesystem::path& path);
-/// The same of text; `name` stands for the file, and what it names lies in `folder`.
+/// The same for text in memory; `name` is the file name in messages, and `folder` the base of
+/// relative paths.
 Result<PackFile> parse_pack(const std::string& text, std::string name,
                             const std::filesystem::path& folder);
 

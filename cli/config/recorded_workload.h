@@ -16,8 +16,8 @@
 namespace rehearse::cli {
 
 struct RecordedWorkload {
-  workload::Workload workload;  ///< stands for `batch` samples
-  /// Of one recorded pass; absent where shapes do not tell and the job does not say.
+  workload::Workload workload;  ///< represents `batch` samples
+  /// The samples of one recorded pass; absent if neither shapes nor the job determine them.
   std::optional<double> batch;
   bool shapes;
   std::string source;  ///< the file
@@ -25,7 +25,7 @@ struct RecordedWorkload {
   /// In the order of its operations: what most matrix work was computed in.
   std::optional<workload::Dtype> dtype;
   Seconds idle_per_kernel;               ///< of the layers' kernels: all that is not in the layers
-  std::vector<trace::OpTiming> timings;  ///< that stand beside it in its store
+  std::vector<trace::OpTiming> timings;  ///< from the same store
   std::vector<std::string> notes;        ///< for people
 };
 

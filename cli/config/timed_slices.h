@@ -1,5 +1,5 @@
-// Steps that were timed over batches, on a GPU and perhaps on one of its slices, and what they say
-// of every slice.
+// Reads steps timed over batch sizes on a GPU, and optionally on one slice, and fits the law for
+// every slice.
 #pragma once
 
 #include <filesystem>

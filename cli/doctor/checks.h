@@ -1,5 +1,5 @@
-// What doctor looks at, layer by layer: each check says what is there and what to do where it is
-// not.
+// The checks of `rehearse doctor`, layer by layer: each reports what it found and a remedy if
+// something is missing.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// A shared library to look at.
+// A shared library that doctor loads to check it.
 #pragma once
 
 #include <initializer_list>
@@ -9,8 +9,8 @@
 
 namespace rehearse::cli::doctor {
 
-/// The first of these names that loads. Most exist only beside a GPU; none is made to be unloaded,
-/// so it stays to the end.
+/// The first of these names that loads. Most exist only on machines with a GPU; none supports
+/// unloading, so it stays to the end.
 class Library {
  public:
   explicit Library(std::initializer_list<const char*> names) {

@@ -1,5 +1,5 @@
-// A cluster folded: nodes that are alike, and fabric vertices that are alike, shown once with their
-// number.
+// Groups of identical nodes and of identical fabric vertices of a cluster, each shown once with its
+// count.
 #pragma once
 
 #include <map>
@@ -29,9 +29,10 @@ struct VertexGroup {
   std::vector<VertexId> vertices;
   LinkCounts links;  ///< of each
 };
-/// Of a node.
+/// The vertex groups of a node.
 std::vector<VertexGroup> vertex_groups(const cluster::Cluster&, NodeId node);
-/// Of the fabric: those farthest from the nodes first, with their distance in links.
+/// A vertex group of the fabric, with its distance from the nodes in links. Lists start with the
+/// farthest.
 struct FabricGroup : VertexGroup {
   std::uint32_t level;  ///< 1: linked with nodes
 };

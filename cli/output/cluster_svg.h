@@ -1,4 +1,4 @@
-// A cluster as a drawing that needs nothing but itself.
+// A cluster as a self-contained SVG drawing.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Document: what a command found, described once (value.h), and shown as text, JSON, CSV, Markdown
-// or as the data of the report's page.
+// Document: the result of a command, described once (value.h) and rendered as text, JSON, CSV,
+// Markdown or the data of the report page.
 #pragma once
 
 #include <string>

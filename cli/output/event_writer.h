@@ -1,5 +1,5 @@
-// Events of a Chrome trace, written one by one: a timeline may be larger than one would hold as a
-// document.
+// EventWriter: writes events of a Chrome trace one by one, because a timeline may not fit in memory
+// as a document.
 #pragma once
 
 #include <string>

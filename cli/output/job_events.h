@@ -1,4 +1,4 @@
-// The timeline of a job that was run: a process per rank that was run, a thread per stream of it.
+// The timeline of a simulated job: a process per simulated rank, and a thread per stream.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// The shapes that docs/formats/json.md promises.
+// The JSON structures that docs/formats/json.md specifies.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// How measured operations are shown.
+// The table of measured operations.
 #pragma once
 
 #include <span>

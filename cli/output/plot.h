@@ -1,4 +1,4 @@
-// A curve as text.
+// A curve drawn as text.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
 // Quantity: a number with its unit and, where it is predicted, its interval and provenance. Every
-// format shows a quantity by the rules of its unit, which stand here alone.
+// format renders a quantity by the rules of its unit, which are defined only here.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ struct Scale {
   std::string_view name;  ///< as headings have it; empty: none was chosen
   double si = 1;
   int digits = 4;      ///< significant ones (0: all), or decimals where `fixed`
-  bool fixed = false;  ///< so that the points of a column stand below each other
+  bool fixed = false;  ///< so that the decimal points of a column are aligned
 };
 
 /// The scales of tables. A quantity has the same unit and digits in every table.

@@ -1,6 +1,6 @@
-// TimelineSink: where a timeline goes, piece by piece: a trace for Perfetto, the report. Processes
-// and threads are numbered by whoever shows them; a process is named before its threads, these
-// before their spans.
+// TimelineSink: receives a timeline piece by piece: a Perfetto trace or the report. The caller
+// numbers processes and threads; a process is named before its threads, and a thread before its
+// spans.
 #pragma once
 
 #include <optional>

@@ -1,13 +1,13 @@
-// Value: what a command found, as a tree of fields that is described once. A field has a key for
-// programs, a label for people, or both; what it holds is a text, a number, a quantity, a list, or
-// fields in their turn. A list of fields is a table. document.h shows a tree in every format.
+// Value: the result of a command as a tree of fields. A field has a key for programs, a label for
+// people, or both; it contains a text, a number, a quantity, a list, or further fields. A list of
+// fields is a table. document.h renders a tree in every format.
 //
 //   Value point = {{"op", "op", "all_reduce"},               // in JSON and in tables
 //                  {"time", "time", price.time, in::kUs},    // a column "time (us)"
 //                  {"covered", true}};                       // in JSON alone
 //   point.show("", "note", text);                            // for people alone
 //
-// Fields stand in the order in which they were first set.
+// Fields are in the order in which they were first set.
 #pragma once
 
 #include <array>

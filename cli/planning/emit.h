@@ -1,5 +1,5 @@
-// A plan as the launch configuration of a framework. Keys are those of the frameworks' public
-// documentation (docs/concepts/planning.md says of which).
+// A plan as the launch configuration of a framework. Keys are from the frameworks' public
+// documentation (docs/concepts/planning.md names the versions).
 #pragma once
 
 #include <optional>

@@ -35,15 +35,15 @@ struct PlanRequest {
   cost::Place place = {};  ///< where the cluster is rented, for cost and carbon
   unsigned threads = 1;
   Progress progress = {};
-  /// Instead of the threads: plans are judged and run by whoever shares the work. A process
-  /// that does not lead (work::leads()) then knows the figures alone: FoundPlan::step stays empty.
+  /// Executes the evaluation of plans, instead of threads of this process. A process that does not
+  /// lead (work::leads()) then knows the figures alone: FoundPlan::step stays empty.
   strategies::Spread spread = {};
 };
 
 /// How long a step of a plan takes by each model, with samples that are there.
 struct PlanTimes {
-  /// Of the best, as far as they were run: by closed forms; by messages, folded where ranks do the
-  /// same; by messages of all ranks, where kinds of communication contend too.
+  /// Step times of the best plans, if computed: by closed forms; by messages with equivalent ranks
+  /// folded; by messages of all ranks, with contention between different collectives.
   std::optional<Seconds> closed, message, all_ranks;
   std::optional<Seconds> fed;  ///< of the last of these, with waiting
   /// The last of them that was run. REQUIRES: one was.

@@ -1,4 +1,4 @@
-// Why no plan keeps the limits, and which is the nearest that there is.
+// The error if no plan meets the limits: the reason, and the nearest plan.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// What the input pipeline of a job takes from its plans, for searches: a lower bound of the time,
-// which needs no run of the pipeline, and the price of requests.
+// The effect of a job's input pipeline on its plans, for searches: a lower bound of the step time
+// without a run of the pipeline, and the price of requests.
 #pragma once
 
 #include <map>
@@ -11,8 +11,8 @@
 
 namespace rehearse::cli {
 
-/// Of plans that wait for samples all the same, those that are faster by themselves come first: the
-/// share of their own time that is added to order them.
+/// The share of a plan's own time that is added to its time with input stalls, so that equally
+/// stalled plans are ordered by their own time.
 inline constexpr double kOwnTime = 1e-4;
 
 /// No pipeline gives more than its tightest resource can (models/input/limits.h), and each node

@@ -1,4 +1,4 @@
-// Plans and their figures in words.
+// Plans and their quantities in words.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// SimGrid's opinion of the best plans, as far as it costs little.
+// Confirms the best plans by SimGrid, if that takes only seconds.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// Robustness: how sure it is which of several plans is the best, when predictions are off.
+// Robustness: the probability that each of several plans is the best, given the errors of
+// predictions.
 //
 // The interval of a step is made of two errors: of computing, and of the communication that nothing
 // hides. Both are drawn as factors (normal, the 90 % interval as given on either side). A share of
@@ -9,7 +10,7 @@
 // seeded.
 //
 // How large the common share is, nobody measured: four fifths are a judgement, and what none and
-// all of it would give is said beside it.
+// all of it would give is also reported.
 #pragma once
 
 #include <vector>

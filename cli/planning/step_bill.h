@@ -1,5 +1,5 @@
-// StepBill: the figures of a plan from its step time and computing time, without looking prices up
-// again: money is in proportion to time, energy to time and to computing.
+// StepBill: the cost, energy and carbon of a plan from its step time and compute time, without
+// further price look-ups. Cost is proportional to time; energy is linear in time and compute time.
 #pragma once
 
 #include <array>
@@ -18,12 +18,12 @@ class StepBill {
 
   /// 0 where a figure is not known.
   strategies::Figures of(const step::PlanCost& cost) const;
-  /// Of a step that waits so much longer, with nothing to compute meanwhile.
+  /// The quantities of a step that waits `waiting` longer without computing.
   strategies::Figures with_waiting(strategies::Figures figures, Seconds waiting) const;
-  /// Of a step that besides asks storage for so much.
+  /// The quantities of a step with additional storage requests at this price.
   strategies::Figures with_requests(strategies::Figures figures, Usd requests) const;
   bool knows(strategies::Figure figure) const;
-  const std::vector<std::string>& notes() const { return notes_; }  ///< why a figure is not known
+  const std::vector<std::string>& notes() const { return notes_; }  ///< why a quantity is unknown
 
  private:
   double usd_per_s_ = 0, grams_per_joule_ = 0;

@@ -1,4 +1,4 @@
-// Amounts on the command line that are no physical quantities: "300e9 tokens", "2 tCO2e".
+// Amounts on the command line that are not physical quantities: "300e9 tokens", "2 tCO2e".
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// What a job takes on instances of the catalog: the best plan of each offer, for cost::recommend.
+// Evaluates a job on instances of the catalog: the best plan of each offer, for cost::recommend.
 #pragma once
 
 #include <deque>
@@ -25,13 +25,13 @@ class JobOnOffers {
                                   const cost::Offer& first);
 
   const JobFile& job() const { return job_; }
-  /// The diagnostic where its key stands in the file.
+  /// The diagnostic with the position of its key in the file.
   tl::unexpected<Error> wrong_at(const Diagnostic& diagnostic) const;
   cost::Evaluator evaluator() const;
-  /// Of an evaluation, by its detail.
+  /// The step of an evaluation, by its detail.
   const step::Spec& spec(std::size_t detail) const { return kept_->found[detail].spec; }
   double samples_per_step(std::size_t detail) const { return kept_->found[detail].samples; }
-  /// Of the stage that fills its device most.
+  /// The memory of the fullest stage.
   const memory::StageMemory& memory(std::size_t detail) const {
     return kept_->found[detail].memory;
   }

@@ -1,4 +1,4 @@
-// What of a step is waiting for links, by runs of the same job that differ in one thing.
+// Stalls of a step on links, from runs of the same job that differ in one property.
 //
 //   interconnect   step − step with ideal links within nodes
 //   network        that − step with ideal links everywhere

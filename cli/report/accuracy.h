@@ -1,4 +1,4 @@
-// What the validation suites measured, for the report: rows of docs/accuracy.md.
+// Rows of docs/accuracy.md for the report page.
 #pragma once
 
 #include <string>

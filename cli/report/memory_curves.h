@@ -1,4 +1,4 @@
-// Memory over a step for the page of the report: a curve per stage, stacked by what takes it.
+// Memory over a step for the report page: a curve per stage, stacked by category.
 #pragma once
 
 #include "cli/output/value.h"
@@ -7,10 +7,10 @@
 
 namespace rehearse::cli {
 
-/// Of the stages that fill their devices most (at most `most_stages`, in the order of the layout):
-/// `name`, `device`, `usable_b`, `peak` (index of the fullest moment), `time_s`, `phase` and, by
-/// part, `bytes` of each moment. A moment stands where in the run the stage had done as much
-/// computing as its order has before it. Null where the ranks' prices cannot be had again.
+/// Curves of the fullest stages (at most `most_stages`, in the order of the layout): `name`,
+/// `device`, `usable_b`, `peak` (index of the fullest moment), `time_s`, `phase` and, by part,
+/// `bytes` of each moment. A moment stands where in the run the stage had done as much computing as
+/// its order has before it. Null where the ranks' prices cannot be had again.
 Json memory_curves(const step::Spec& spec, const cluster::Cluster& cluster, const step::Step& step,
                    std::size_t most_stages = 4);
 

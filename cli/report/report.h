@@ -1,6 +1,5 @@
-// The report: what a command found as one HTML file, to be read from disk, with no network
-// (docs/report.md). The page shows the document that the command prints, and details that it does
-// not hold.
+// The report: the result of a command as one HTML file that needs no network (docs/report.md). The
+// page shows the document that the command prints, and further details.
 //
 //   write_report("out.html", document, {.inputs = {"job.yaml"}});
 #pragma once

@@ -1,4 +1,5 @@
-// How far the ops of a step are from what their device could do, for the page of the report.
+// Rooflines for the report page: the achieved rates of a step's ops relative to the peaks of their
+// device.
 #pragma once
 
 #include "cli/output/value.h"

@@ -1,4 +1,4 @@
-// What single changes of a job would do, each predicted anew: of the plan, the training, the links.
+// Single changes of a job's plan, training or links, each predicted separately.
 #pragma once
 
 #include <string>

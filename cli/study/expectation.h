@@ -1,5 +1,5 @@
-// What was published of a study, what of it constants were fitted on, and whether what comes out is
-// it (docs/formats/study.md).
+// Expectations of a study: the published values, the ones on which constants were fitted, and the
+// verdict on the results (docs/formats/study.md).
 #pragma once
 
 #include <optional>
@@ -75,8 +75,8 @@ struct SweptPoints {
   std::vector<Setting> points;
 };
 
-/// Both report what is wrong where it stands, an expectation of a point among it that a constant
-/// was fitted on.
+/// Both report errors with their position, an expectation of a point among it that a constant was
+/// fitted on.
 Fit read_fit(const YamlMap& map, const SweptPoints& swept);
 Expectation read_expectation(const YamlMap& map, const SweptPoints& swept,
                              std::span<const Fit> fits);

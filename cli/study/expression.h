@@ -22,7 +22,7 @@ struct Term {
 
 Term exact_term(double value);
 
-/// What words in an expression stand for.
+/// The meaning of the names in an expression.
 struct Vocabulary {
   std::function<Result<Term>(std::string_view name)> name;
   std::function<Result<Term>(std::string_view function, std::span<const std::string_view> of)>

@@ -1,4 +1,4 @@
-// What studies measure besides jobs: input pipelines, caches and graphs (docs/formats/study.md).
+// The parts of a study other than jobs: input pipelines, caches and graphs (docs/formats/study.md).
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// What studies measure of partitioned graphs (docs/formats/study.md, section "graphs").
+// Measures of partitioned graphs in studies (docs/formats/study.md, section "graphs").
 #pragma once
 
 #include <filesystem>

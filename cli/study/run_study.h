@@ -1,4 +1,4 @@
-// The points of a study, and whether they are what was published.
+// Runs the points of a study and compares them with the published values.
 #pragma once
 
 #include <string>

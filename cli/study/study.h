@@ -1,5 +1,5 @@
-// A published system as a short file over the general concepts: jobs, a sweep, what is measured of
-// them, and what was published (docs/formats/study.md).
+// Study: a published system as a short file: jobs, a sweep, measures, and published values
+// (docs/formats/study.md).
 #pragma once
 
 #include <filesystem>
@@ -74,7 +74,7 @@ struct Measured {
   std::function<Result<Term>(std::string_view name)> parameter;
 };
 
-/// The number that a parameter stands for. Fails with one line.
+/// The numeric value of a parameter. Fails with one line.
 Result<Term> parameter_value(std::string_view name, const Setting& parameters);
 
 /// The value of an expression over the jobs. Fails with one line.
@@ -83,7 +83,7 @@ Result<Term> measure(const std::string& expression, const std::vector<JobTemplat
 
 /// Fails with every mistake outside of the jobs, one line each; those show once parameters are in.
 Result<Study> load_study(const std::filesystem::path& path);
-/// The same of what stands in the file at `path`.
+/// The same for the file at `path`.
 Result<Study> read_study(const std::filesystem::path& path, std::string text);
 
 /// What `links` says. Fails with one line.

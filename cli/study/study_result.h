@@ -1,4 +1,4 @@
-// What studies found, and the page of all of them.
+// The documents of studies, and the page of all studies.
 #pragma once
 
 #include <string>

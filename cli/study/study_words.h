@@ -1,4 +1,4 @@
-// How studies are put into words.
+// Expectations and results of studies in words.
 #pragma once
 
 #include <string>
@@ -25,7 +25,7 @@ std::string tolerance_text(const Expectation& e);
 std::string got_text(const Expectation& e, const Compared& compared);
 /// "least squares, on 3 values of seconds", of what it was fitted on.
 std::string fit_text(const Fit& fit);
-/// What was published of a curve beside what comes out.
+/// A published curve compared with the simulated one.
 Value curve_rows(const std::string& over, const std::vector<CurvePoint>& curve);
 
 }  // namespace rehearse::cli

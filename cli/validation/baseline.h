@@ -1,4 +1,4 @@
-// Suites against those of an earlier run: what turned from good to bad, and what drifts.
+// Compares suites with those of an earlier run: suites that turned from good to bad, and drifts.
 #pragma once
 
 #include <filesystem>

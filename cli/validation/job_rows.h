@@ -12,7 +12,7 @@ namespace rehearse::cli {
 
 class JobRows {
  public:
-  /// Of the columns with a dot. REQUIRES: the table outlives this object.
+  /// Uses the columns whose names have a dot. REQUIRES: the table outlives this object.
   explicit JobRows(const CsvTable& table);
 
   /// The job of a row, from its cells that are not empty; files that it names lie in the folder of

@@ -1,4 +1,4 @@
-// Files of measurements, predicted row by row: docs/formats/measurements.md.
+// Predicts the rows of files of measurements (docs/formats/measurements.md).
 //
 // The columns of a file determine its kind. A row with an unknown GPU, model or number is skipped
 // and counted with the reason, and so is an unknown column. Neither ends the run.

@@ -1,4 +1,4 @@
-// Predictions next to measurements: the result of `rehearse validate`.
+// The result of `rehearse validate`: predictions compared with measurements.
 #pragma once
 
 #include <cstdint>

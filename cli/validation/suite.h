@@ -1,4 +1,4 @@
-// A suite of predictions, summed up: what every validation shows first.
+// Suite: summary statistics of a set of predictions, which every validation shows first.
 #pragma once
 
 #include <optional>
@@ -34,7 +34,7 @@ inline constexpr SuiteError kSuiteErrors[] = {{"mean_error", &SuiteSummary::mean
                                               {"worst_error", &SuiteSummary::worst_error},
                                               {"bias", &SuiteSummary::bias}};
 
-/// Of relative errors; all but the last three members.
+/// The summary of relative errors, without the last three members.
 SuiteSummary summary_of(std::string name, const std::vector<double>& errors);
 
 /// "suites[]" of the JSON contract, without the name.

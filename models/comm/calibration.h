@@ -34,7 +34,7 @@
 
 namespace rehearse::comm {
 
-/// Of a rate that no row showed.
+/// A rate that no row limits.
 inline constexpr ByteRate kUnlimited =
     ByteRate::bytes_per_s(std::numeric_limits<double>::infinity());
 

@@ -1,5 +1,5 @@
-// What a collective costs on a link between ranks that nothing else uses, and the prices of the
-// collectives of a graph.
+// The cost of a collective on an idle link between ranks, and the prices of the collectives of a
+// graph.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ namespace rehearse::comm {
 Seconds ring_time(CollectiveKind kind, std::uint32_t ranks, Bytes size,
                   const cluster::PointToPoint& link);
 
-/// The time of a collective of a kind among so many ranks.
+/// The time of a collective of a kind, by number of ranks.
 using CollectiveTime = std::function<Result<Seconds>(CollectiveKind, std::uint32_t, Bytes)>;
 
 /// ring_time() of that link.

@@ -1,4 +1,4 @@
-// What one collective costs: the closed form of a calibration, with its interval and provenance.
+// The cost of one collective: the closed form of a calibration, with its interval and provenance.
 //
 //   Result<CollectiveCost> cost = CollectiveCost::resolve(calibrated, {.kind = …, .ranks = 8});
 //   if (!cost) return forward(cost);             // what nothing is known about is refused
@@ -75,7 +75,7 @@ struct Price {
   std::array<LevelPrice, 2> levels = {};
 };
 
-/// The ring that NCCL finds among so many ranks on one node.
+/// The ring that NCCL finds among a number of ranks on one node.
 NcclSetup nccl_setup(const Calibration& calibration, const Group& group);
 
 /// Edge-disjoint directed rings of NVLinks through the first `ranks` devices of the hybrid cube

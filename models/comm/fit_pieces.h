@@ -1,4 +1,4 @@
-// The pieces of which fit.h makes a calibration; each from the rows that belong to it.
+// The parts of a fitted calibration (fit.h), each from its own rows.
 #pragma once
 
 #include <span>

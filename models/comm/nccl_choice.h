@@ -1,4 +1,4 @@
-// Which algorithm and protocol NCCL takes for a collective: the rule of its own tuning model.
+// The algorithm and protocol that NCCL selects for a collective, by the rule of its tuning model.
 //
 // NCCL prices every (algorithm, protocol) by latency + bytes / bandwidth from built-in constants
 // and takes the cheapest. Those prices are 10 to 50 % away from measured times, but the choice that

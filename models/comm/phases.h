@@ -1,4 +1,4 @@
-// Phases: what the messages of a schedule take on devices that were measured.
+// Phases: the time of a schedule's messages on calibrated devices.
 //
 // A calibration says how long a collective takes, how much of that is its launch and how fast its
 // bytes move on the wire. So each member launches, then each message of the longest chain waits for
@@ -20,7 +20,7 @@
 
 namespace rehearse::comm {
 
-/// Of one level of a schedule.
+/// The phase of one level of a schedule.
 struct LevelPhase {
   Seconds start = Seconds::s(0);  ///< of each message, before it flows
   ByteRate cap = kUnlimited;      ///< of a message that has a port for itself
@@ -37,7 +37,7 @@ struct Phases {
   friend bool operator==(const Phases&, const Phases&) = default;
 };
 
-/// The steps of a schedule of one level when its buffer is cut into so many chunks.
+/// The steps of a schedule of one level if its buffer is divided into `chunks` chunks.
 Steps steps_in(const Schedule& schedule, std::uint32_t chunks);
 
 /// What a schedule's messages take that cost that price, or an end of its interval. `links` is the
@@ -56,7 +56,7 @@ struct Messages {
   /// Without phases: of a port, where what drives it is slower than its links (TCP).
   ByteRate most = kUnlimited;
 
-  /// Of a message on this flow: before it flows, and while it does. The former REQUIRES phases.
+  /// The start-up time and the rate cap of a message on this flow. `start` REQUIRES phases.
   Seconds start(std::size_t flow) const;
   ByteRate cap(std::size_t flow) const;
 

@@ -1,4 +1,4 @@
-// Schedules: which messages a collective consists of, under each algorithm.
+// Schedules: the messages of a collective under each algorithm.
 //
 // One description gives both forms. Most algorithms are a list of *phases*: in each, every rank
 // sends `count` equal messages to one other rank, each after it has received the one before. As
@@ -22,13 +22,14 @@ namespace rehearse::comm {
 /// Who takes part, and how the work is cut.
 struct Arrangement {
   std::uint32_t ranks;
-  std::uint32_t per_node;     ///< ranks of a node stand together; divides `ranks`
+  std::uint32_t per_node;     ///< ranks of a node are consecutive; divides `ranks`
   std::uint32_t servers = 0;  ///< kParameterServer: the last ones of the ranks
   std::uint32_t chunks = 8;   ///< parts of a pipelined buffer (tree; ring broadcast and reduce)
   /// NICs of a node: messages of a ring or tree that leave a node are divided among so many of its
   /// ranks, each with its own, as NCCL divides them among channels. At most `per_node`.
   std::uint32_t rails = 1;
-  /// Of ranks of one node: the orders of rings that share a buffer; none: one in order of rank.
+  /// Orders of the rings that share a buffer, on ranks of one node; empty: one ring in order of
+  /// rank.
   std::vector<std::vector<std::uint32_t>> rings = {};
 };
 
@@ -42,7 +43,7 @@ struct Schedule {
   std::shared_ptr<const graph::MessageFlows> flows;
   Steps local;   ///< within a node, or everywhere where the algorithm knows no levels
   Steps across;  ///< between nodes
-  /// Of a pipelined buffer: how many messages the longest way has; else 0.
+  /// The number of messages on the longest path of a pipelined buffer; else 0.
   std::uint32_t depth = 0;
   /// What the busiest port carries, of the size. A pipeline's steps have more: it fills and drains.
   double busy = 0;
@@ -52,7 +53,8 @@ struct Schedule {
   std::shared_ptr<const std::vector<char>> across_flows = {};
 };
 
-/// Of a ring among two or more ranks, all_to_all pairwise; in so many chunks where it is pipelined.
+/// The steps of a ring among two or more ranks (all_to_all: pairwise), with `chunks` chunks if it
+/// is pipelined.
 Steps ring_steps(CollectiveKind kind, std::uint32_t ranks,
                  std::uint32_t chunks = Arrangement{}.chunks);
 

@@ -21,8 +21,8 @@ namespace rehearse::comm {
 /// A cloud's rate cap for one flow.
 inline constexpr ByteRate kOneFlow = ByteRate::gbit_per_s(5);
 
-/// Of network cards that carry `rate` together, each with flows of its own; links without a limit
-/// have none here. As extrapolated. REQUIRES: a rate above zero.
+/// The rate of a ring over network cards that together carry `rate`, each with separate flows. An
+/// unlimited rate stays unlimited. Provenance is extrapolated. REQUIRES: a rate above zero.
 inline Estimate<ByteRate> tcp_rate(ByteRate rate, double cards = 1) {
   if (!std::isfinite(rate.bytes_per_s())) return {rate, rate, rate, Provenance::kExtrapolated};
   const ByteRate least = std::min(rate, kOneFlow * std::max(1.0, cards));

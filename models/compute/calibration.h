@@ -38,7 +38,8 @@ struct MatrixCalibration {
 
 struct MemoryCalibration {
   MemoryConstants constants;
-  /// Of the typical device alone: the share of a peak rate that is not HBM's, or is Pascal's.
+  /// Only for the typical device: the share of the peak rate of memory other than HBM, or of
+  /// Pascal.
   double elementwise_gddr = 0;
   FittedTo fitted = {};
 };

@@ -36,7 +36,7 @@ struct Width {
 };
 using Widths = std::array<Width, kOpClasses>;
 
-/// Of matrix products in one arithmetic.
+/// The constants of matrix products in one arithmetic.
 struct MatrixConstants {
   WaveShape shape;
   double factor = 1;   ///< sustained ÷ peak, on all rates of the law

@@ -28,8 +28,8 @@ struct DeviceFacts {
   std::string architecture;
   std::string partition_of = {};  ///< as cluster::Gpu::partition_of
   double multiprocessors = 1;
-  /// Of matrix operations, by Arithmetic; absent where the device has no unit for it. FP32 is the
-  /// matrix peak where a vendor has one (AMD), else that of ordinary cores.
+  /// The peak rate of matrix operations, by Arithmetic; absent if the device has no unit for it.
+  /// FP32 is the matrix peak where a vendor has one (AMD), else that of ordinary cores.
   std::array<std::optional<FlopRate>, kArithmetics> peaks = {};
   /// Whether half precision runs in matrix units; without, it is FP32 arithmetic at the half rate.
   bool half_in_matrix_units = false;

@@ -1,4 +1,4 @@
-// Time of an op on a device.
+// OpCost: the time of an op on a device, with its interval and provenance.
 //
 //   Result<OpCost> cost = OpCost::on("h100_sxm5_80", {});
 //   Estimate<Seconds> time = cost->time(op);

@@ -44,8 +44,8 @@ class Feed {
   Result<Seconds> time_of(const Work& work) const;
 
  private:
-  /// Of an accelerator that takes no time: when the units for each of its takes are there, and
-  /// before when each may end without the pipeline noticing.
+  /// The times at which the units of each request are ready for an accelerator that takes no time,
+  /// and the latest end of each request that does not delay the pipeline.
   struct Unheld {
     std::vector<Picoseconds> there, latest;
     std::size_t first, last;  ///< Settled

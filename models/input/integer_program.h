@@ -1,5 +1,4 @@
-// A linear program of which some variables are whole numbers, solved by COIN-OR Cbc
-// (docs/decisions).
+// A mixed-integer linear program, solved by COIN-OR Cbc (docs/decisions).
 #pragma once
 
 #include <string>

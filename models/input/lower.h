@@ -1,4 +1,4 @@
-// From a pipeline to ops and edges, which the engine runs alone or in front of a training step.
+// Lowers a pipeline to ops and edges, which the engine runs alone or together with a training step.
 //
 // A visit is one op for each of its parts: the wait for a request to be admitted, the read, the
 // work on a core, the serial part. A stage whose visits are one op is a server with a slot per
@@ -54,8 +54,8 @@ double units_in_flight(const Pipeline& pipeline, const Counts& counts);
 /// stage.
 std::uint64_t room_behind(const std::vector<Stage>& stages, std::size_t i);
 
-/// Of the ops of a visit those that choose among the last rounds of its worker's threads: with many
-/// threads they are the most of the work.
+/// The ops of a visit that choose among the last rounds of its worker's threads. With many threads
+/// they are most of the work.
 double ops_to_choose(const Stage& stage);
 
 /// Approximate number of ops that `lower` would add, to refuse long runs.

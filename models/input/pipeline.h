@@ -64,10 +64,10 @@ struct Stage {
   std::uint32_t batch = 1;    ///< units taken at a time
   std::uint32_t split = 1;    ///< units given for each take
   std::uint32_t shuffle = 0;  ///< units in a shuffle buffer before the stage
-  std::optional<std::uint32_t> queue = {};  ///< units that may wait behind the stage; absent: as
+  std::optional<std::uint32_t> queue = {};  ///< units that may wait after the stage; absent: as
                                             ///< many as its threads give at a time
   bool ordered = true;  ///< the units come out in the order in which they came in
-  /// Of one worker, one after another, before any of them works.
+  /// Start-up time of one worker. Workers start one after another, before any of them works.
   Seconds start_up = Seconds::s(0);
   Bytes worker_memory = Bytes::b(0);
   std::uint32_t most_workers = 64, most_threads = 1;  ///< how far tuning may go
@@ -92,7 +92,7 @@ struct Host {
 
   /// Core-seconds per second of this many busy threads.
   double capacity(double busy) const;
-  /// Of one of them, on a core of its own; and where second threads share cores, two on each.
+  /// The speed of one thread on a separate core, and with two threads per core.
   double speed(double busy) const;
   double shared_speed(double busy) const;
 };
@@ -152,7 +152,7 @@ double least_in_flight(const Pipeline& pipeline);
 /// Concurrent threads on the host's cores, as far as the stages themselves, and the number in
 /// flight, allow.
 double busy_threads(const Pipeline& pipeline);
-/// Of a stage, those that the host has to carry at all.
+/// The threads of a stage that need a core of the host.
 std::uint32_t threads_on_cores(const Stage& stage);
 /// Core-seconds per second of each part of the host, over which the threads are dealt in turn.
 /// REQUIRES: there is a host.

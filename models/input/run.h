@@ -1,4 +1,4 @@
-// Runs of a pipeline, and how long one has to be for its rate to show.
+// Runs of a pipeline, and the length of a run that is sufficient to measure its rate.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// How fast a pipeline is, by running it.
+// The rate of a pipeline by simulation.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Bottleneck links: how crowded links are by closed form, where all ranks of a stage do the same.
+// Bottleneck links: the load of links by closed form, if all ranks of a stage do the same.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class BottleneckLinks {
   std::vector<Seconds> of_sends(std::uint32_t program);
 
  private:
-  /// Of the stage of a program. Found when first asked for: messages never ask.
+  /// The ranks of a program's stage. Computed on first use: the message fidelity never needs them.
   const std::vector<RankId>& ranks_of_stage(std::uint32_t program);
 
   const program::Program& job_;

@@ -1,4 +1,5 @@
-// Who is in a concurrent set: the same collective, or the same sends, of all ranks of a program.
+// The members of a concurrent set: the same collective, or the same sends, of all ranks of a
+// program.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +28,7 @@ std::vector<const program::Program::Group*> groups_of(const program::Program& jo
                                                       std::span<const RankId> ranks,
                                                       std::uint32_t local);
 
-/// Of all groups of two or more that these ranks have under one number.
+/// The concurrent groups of two or more members among these ranks under one local group number.
 Result<std::vector<ConcurrentGroup>> concurrent_groups_of(const program::Program& job,
                                                           std::span<const RankId> ranks,
                                                           std::uint32_t local, CollectiveKind kind,

@@ -1,5 +1,5 @@
-// Concurrent sets: groups that do the same collective at the same time, and their time on the links
-// that they share.
+// Concurrent sets: groups that run the same collective at the same time, and its time on their
+// shared links.
 #pragma once
 
 #include <map>
@@ -25,8 +25,8 @@ class ConcurrentSets {
   /// one. Nothing where some take longer than others by more than rounding, and where a link that
   /// they use changes over time. REQUIRES: flows outlive this object.
   ///
-  /// Of more than kMostMessages, where all flows are long rows of messages that go on at an even
-  /// pace (rings), the first ones are run, and the others follow at the pace of those.
+  /// The time of a set that runs at the same time. With more than kMostMessages messages in long,
+  /// regular flows (rings), the first messages are simulated and the others follow at their pace.
   Result<std::optional<Picoseconds>> time(std::span<const ConcurrentGroup> concurrent_set);
 
  private:

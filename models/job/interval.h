@@ -1,4 +1,4 @@
-// How far to trust the step time of a job on a cluster that nothing was measured on.
+// The interval of the step time of a job on an unmeasured cluster.
 #pragma once
 
 #include "sim/base/estimate.h"

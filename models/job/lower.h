@@ -1,4 +1,4 @@
-// From a job and a cluster to a graph: rank r runs on device r.
+// Lowers a job on a cluster to a graph. Rank r runs on device r.
 //
 // Per rank there is a server for compute, one for memory and one for host ops; ops ask for them
 // when all they depend on has ended, and are served one at a time. Collectives of one process group
@@ -43,7 +43,8 @@ struct Rules {
   Seconds message_overhead = Seconds::s(0);
   /// The messages of a collective are one group (engine::Division::kCoflow).
   bool grouped = false;
-  /// Of compute ops while a collective is on their device (models/comm/interference.h); 1: none.
+  /// The slowdown of compute ops while a collective is on their device
+  /// (models/comm/interference.h); 1: none.
   double slowdown = 1;
   /// As a shipped calibration prices a collective, where one covers it: by closed form, and message
   /// by message.
@@ -60,7 +61,7 @@ struct Collective {
   std::vector<OpId> members;
 };
 
-/// What the times of a kind of collective among so many ranks rest on.
+/// The basis of the times of a kind of collective on a number of ranks.
 struct Pricing {
   CollectiveKind kind;
   std::uint32_t ranks;
@@ -75,7 +76,7 @@ struct LoweredJob : program::Lowered {
   std::vector<Pricing> pricings;  ///< in the order of their first use
   /// The worst of what prices rest on: of closed forms, and of messages that are calibrated.
   Provenance provenance = Provenance::kRecorded;
-  bool folded = false;    ///< one rank of each program runs, and stands for all of them
+  bool folded = false;    ///< one rank of each program is simulated for all its ranks
   double bytes_sent = 0;  ///< over all ranks that are run
   std::uint64_t messages = 0;
 };

@@ -1,4 +1,4 @@
-// ProgramOps: what attribution (sim/program/attribution.h) asks of the run of a job's program.
+// ProgramOps: the data of a job's run that attribution (sim/program/attribution.h) needs.
 #pragma once
 
 #include <vector>
@@ -35,8 +35,8 @@ class ProgramOps : public program::RunOps, public program::Explanations {
   std::optional<Made> made(OpId op) const;
   program::PathShare message(OpId op) const;
   program::PathShare plain(const Made& made, program::PartKind kind, std::string_view part) const;
-  /// Of a collective: of a closed form that was measured. Messages know the links of the cluster
-  /// alone.
+  /// The provenance of a collective: that of its calibration. Uncalibrated messages depend only on
+  /// the links of the cluster.
   Provenance provenance_of(const Made& made) const;
 
   const program::Program& job_;

@@ -1,4 +1,4 @@
-// Lengths of ops that come with their work instead: the roofline of a device.
+// Durations of ops that state their work instead of a duration, by the roofline of a device.
 #pragma once
 
 #include "sim/base/units.h"

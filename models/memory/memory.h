@@ -1,5 +1,5 @@
-// The memory of a rank of a layout: how much at which moment of the step, and whether it fits.
-// Formulas, their sources and errors: docs/concepts/memory.md.
+// The memory of a rank of a layout over a step, and whether it fits. Formulas, their sources and
+// errors: docs/concepts/memory.md.
 #pragma once
 
 #include <array>

@@ -1,5 +1,4 @@
-// How much longer a recorded kernel takes on a slice of the GPU on which it was recorded, from how
-// it was launched.
+// The slowdown of a recorded kernel on a slice of its GPU, from its launch configuration.
 //
 //  - Launch and latency stay: 2 µs of every kernel.
 //  - A kernel that computes takes as long as its fullest multiprocessor: blocks ÷ multiprocessors,
@@ -33,7 +32,7 @@ struct KernelSlice {
   double memory;        ///< memory slices before ÷ of the slice, as SliceRatio::memory
   double shared_bytes;  ///< that a multiprocessor has
 };
-/// Of a GPU that was recorded without MIG.
+/// The slice of a GPU that was recorded without MIG.
 KernelSlice kernel_slice(const cluster::MigDevice& device, std::uint32_t profile);
 
 /// Factors of the recorded time, none below 1.

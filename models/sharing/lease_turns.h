@@ -1,6 +1,6 @@
 // LeaseTurns: jobs that take turns on devices. A turn is a lease of one server of the graph: it is
-// asked for when the ops before it have ended, whoever asks first is next, and it is given back when
-// its last op has ended.
+// requested when the ops before it have ended, granted in order of request, and returned when its
+// last op has ended.
 #pragma once
 
 #include <cstdint>

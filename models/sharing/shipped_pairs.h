@@ -1,6 +1,6 @@
 // Laws of pairs that were fitted to published tables and are shipped with the program, one file per
-// GPU (models/sharing/pairs): nobody has to measure a pair for `rehearse pack` to say something of
-// two jobs on such a GPU.
+// GPU (models/sharing/pairs). With them `rehearse pack` predicts two jobs on such a GPU without
+// measured pairs.
 //
 // Source: Gavel's throughputs of pairs of training jobs (stanford-futuredata/gavel, MIT), each pair
 // once. Made again by `accuracy make pairs --data DIR --into FOLDER` (docs/decisions/0040).
@@ -24,9 +24,9 @@ struct ShippedPairs {
   std::shared_ptr<const PairLaw> law;
 };
 
-/// Of all GPUs that have one.
+/// The shipped laws of all GPUs that have one.
 const std::vector<ShippedPairs>& shipped_pairs();
-/// Of this GPU; null where there is none.
+/// The shipped law of this GPU; null if there is none.
 const ShippedPairs* find_shipped_pairs(std::string_view device);
 
 /// As a file holds it: coefficients to three digits, those that change a share by less than 0.3 %

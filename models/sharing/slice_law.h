@@ -1,5 +1,5 @@
-// The law of a slice: how long a step takes on an instance of a partitioned GPU, from how long it
-// takes on the whole one.
+// The law of a slice: the step time on an instance of a partitioned GPU, from step times on the
+// whole GPU.
 //
 //   gpu_g(b) = A · [(1 − β) + β · m] + w · b · ρ        m: memory slices of the whole ÷ of the
 //   slice ρ        = [α · c + (1 − α) · m] / κ                c: multiprocessors, likewise T_g(b)
@@ -35,7 +35,7 @@ struct SliceRatio {
   bool is_whole() const { return compute == 1 && memory == 1; }
 };
 
-/// Of a profile against the instance of all slices.
+/// The ratio of a profile to the instance of all slices.
 SliceRatio ratio_of(const cluster::MigDevice& device, std::uint32_t profile);
 
 /// The main work of a job, which determines α.
@@ -89,7 +89,7 @@ struct JobLaw {
   bool identified;
   double smallest, largest;  ///< sizes that were measured
   std::array<double, kRegimes> spread;
-  /// Of predictions for slices: extrapolated from measured steps, or datasheet.
+  /// The provenance of predictions for slices: extrapolated from measured steps, or datasheet.
   Provenance provenance = Provenance::kExtrapolated;
 
   Seconds gpu(SliceRatio slice, double size) const;

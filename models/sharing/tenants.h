@@ -61,12 +61,12 @@ inline constexpr std::string_view kPolicyNames[] = {"mps", "priority", "timeslic
 
 struct Sharing {
   Policy policy = Policy::kTimeSlice;
-  /// Of the multiprocessors, by tenant, in (0, 1]; empty: none is capped. kMps alone.
+  /// The share of the multiprocessors per tenant, in (0, 1]; empty: no limit. Only for kMps.
   std::vector<double> caps = {};
-  /// Of a turn, kTimeSlice alone: nvidia-smi's shortest compute policy (2, 10 or 30 ms, as Red
-  /// Hat's guide to slicing lists them).
+  /// The length of a turn: nvidia-smi's shortest compute policy (2, 10 or 30 ms, as Red Hat's guide
+  /// to slicing lists them). Only for kTimeSlice.
   Seconds quantum = Seconds::ms(2);   ///< kTimeSlice alone
-  Seconds change = Seconds::us(100);  ///< from one turn to the next; assumed, not measured
+  Seconds change = Seconds::us(100);  ///< switching time between turns; assumed, not measured
 };
 
 /// Which resources tenants contend for; without one, each has it for itself.
@@ -145,7 +145,7 @@ using StepOf = std::function<Seconds(std::size_t tenant, const graph::Timeline& 
 /// if periods differ by a factor of more than a thousand.
 Result<std::vector<TenantStep>> share_devices(std::span<const Tenant> tenants,
                                               const Sharing& sharing, const StepOf& step_of);
-/// Of tenants whose period is their step.
+/// The steps of tenants whose period is their step.
 Result<std::vector<TenantStep>> share_devices(std::span<const Tenant> tenants,
                                               const Sharing& sharing);
 

@@ -1,4 +1,4 @@
-// KeyStream: which keys a job asks a store for, batch by batch.
+// KeyStream: the keys that a job requests from a store, batch by batch.
 //
 // Invariants: every access is below `keys`; `ends` does not fall and ends with the number of
 // accesses. Positions are 32 bits: a stream has fewer than 2^32 - 1 accesses.

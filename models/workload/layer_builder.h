@@ -2,7 +2,7 @@
 // along, so that the backward list is forward's pieces in reverse.
 //
 // Rules that strategies rely on:
-//  1. The backward of a linear is the gradient of its input, then right behind it that of its
+//  1. The backward of a linear is the gradient of its input, immediately followed by that of its
 //     weights, then the accumulation of the latter.
 //  2. A gemm or gather whose extent `k` is divided by tensor parallelism leaves partial sums, but
 //  for

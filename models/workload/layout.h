@@ -120,7 +120,7 @@ struct Servers {
   /// Steps that a worker may be ahead of the slowest; 0: all wait for each other; absent: without
   /// bound.
   std::optional<std::uint32_t> staleness;
-  std::uint32_t backup_workers;  ///< of the data ranks; so many pushes of a step are not waited for
+  std::uint32_t backup_workers;  ///< number of data ranks whose pushes a step does not wait for
   double parameters;             ///< on one server
   StateBytes states;             ///< per parameter on a server
   /// The update of a server, `updates_per_step` times per step: for each push if workers do

@@ -22,7 +22,7 @@ class OpMaker {
   /// Ops without usable shapes are elementwise, of no bytes.
   std::vector<Op> ops(std::size_t unit) const;
 
-  /// Of a forward unit; empty if it was not recorded.
+  /// The output of a forward unit; empty if it was not recorded.
   const Operand& output(std::size_t unit) const { return outputs_[unit]; }
 
   /// Operands of a forward unit that are parameters, by their place.

@@ -30,7 +30,7 @@ struct Unit {
   /// In backward: the innermost enclosing backward operator, or the previous one if there is none
   /// (the sum of a gradient).
   std::optional<HostIndex> node = {};
-  /// Of backward and recomputation: the unit of the forward pass, by index.
+  /// The forward unit, by index, of a backward or recomputed unit.
   std::optional<std::size_t> forward = {};
 };
 
@@ -50,8 +50,8 @@ struct StepUnits {
   Nanoseconds first{0}, last{0};  ///< of its device ops
 };
 
-/// Of a device op launched in the step: copies between host and device, and communication, are
-/// counted apart from the units.
+/// The units of the device ops launched in the step. Copies between host and device and
+/// communication are counted separately.
 StepUnits find_units(const Recording& recording, const replay::Step& step);
 
 /// Backward operators carry the sequence number of the forward one and a thread other than 0.

@@ -1,4 +1,4 @@
-// Layers that are known by their measured times alone, such as a profile per layer.
+// Layers known only by their measured times, such as a profile per layer.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// Op: one operation of a layer, by its signature: the kind, the extents and the number format that
-// decide how long it takes.
+// Op: one operation of a layer, described by the kind, extents and number format that determine its
+// time.
 //
 // Extents are those of one microbatch on one rank. Two tags say what parallelism does to them:
 // `samples` names the extent that counts samples (and the tokens of each), `tensor` the one that
@@ -26,12 +26,12 @@
 
 namespace rehearse::workload {
 
-/// Of the operands of an operation. TF32 operands are stored as FP32.
+/// The number format of an operation's operands. TF32 operands are stored as FP32.
 enum class Dtype : std::uint8_t { kFp32, kTf32, kFp16, kBf16, kFp8 };
 inline constexpr std::string_view kDtypeNames[] = {"fp32", "tf32", "fp16", "bf16", "fp8"};
 constexpr std::string_view to_string(Dtype d) { return kDtypeNames[static_cast<int>(d)]; }
 
-/// Of one element as a matrix operand.
+/// The size in bytes of one element as a matrix operand.
 constexpr double bytes_of(Dtype d) {
   switch (d) {
     case Dtype::kFp32:
@@ -78,7 +78,7 @@ constexpr std::string_view to_string(Axis a) { return kAxisNames[static_cast<int
 /// Start of a communication, and the op that waits for it. Ops of a phase are ordered.
 enum class Issue : std::uint8_t {
   kInline,       ///< begins when the op before it has ended; the op after it waits
-  kOverlapNext,  ///< as inline, but the next op runs beside it; the one after that waits for both
+  kOverlapNext,  ///< as inline, but the next op overlaps it; the one after that waits for both
   kPrefetched,   ///< begins while the layer before runs; the op after it waits
   kDeferred,     ///< begins when the op before it has ended; only the optimizer step waits
 };

@@ -13,7 +13,7 @@
 
 namespace rehearse::workload {
 
-/// Of any dimension in a description: products of two stay whole numbers.
+/// The limits of dimensions in a description, so that products of two remain exact.
 inline constexpr std::uint32_t kMostOfDimension = 100'000'000;
 inline constexpr std::uint32_t kMostLayers = 100'000;
 inline constexpr std::uint32_t kMostPixels = 65'535;  ///< along a side

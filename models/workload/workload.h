@@ -28,8 +28,8 @@ struct Weights {
   double count;
   bool tensor = false;  ///< divided by tensor parallelism; else every rank of the group holds them
   bool expert = false;  ///< divided by expert parallelism
-  /// Rows of tables of which a step touches few: no gradient of the whole is kept or summed, and
-  /// the optimizer visits the rows that were looked up alone.
+  /// Rows of sparsely read tables: no gradient of the whole table is stored or reduced, and the
+  /// optimizer visits the rows that were looked up alone.
   bool sparse = false;
 };
 

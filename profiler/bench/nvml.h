@@ -26,7 +26,7 @@ class Nvml {
   /// The device at a PCI address from CUDA; null if NVML has none there.
   void* device_at(const std::string& pci_bus_id) const;
   ClockState clocks(void* device) const;
-  /// Of its memory, Hz; 0 where NVML does not say.
+  /// The clock of the memory in Hz; 0 if NVML does not report it.
   double memory_clock_hz(void* device) const;
 
  private:

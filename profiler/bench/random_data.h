@@ -1,4 +1,4 @@
-// Operands that take as much power as those of a real job.
+// Random operands that draw as much power as those of a real job.
 #pragma once
 
 #include <string_view>

@@ -65,7 +65,7 @@ Result<Shape> make_shape(std::string_view op, const NamedExtents& extents,
 Result<Shape> parse_shape(std::string_view op, std::string_view text, std::string_view dtype,
                           std::string_view layout, std::string_view epilogue);
 
-/// Of an element of the operands: 4 for fp32 and tf32, 2 for fp16 and bf16, 1 for fp8.
+/// The bytes of an operand element: 4 for fp32 and tf32, 2 for fp16 and bf16, 1 for fp8.
 std::uint64_t element_bytes(std::string_view dtype);
 
 /// FLOPs and bytes of a shape: for bounds of its time, and to judge a measurement.

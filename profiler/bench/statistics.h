@@ -12,7 +12,8 @@ struct Summary {
   Seconds median = Seconds::s(0), mean = Seconds::s(0), min = Seconds::s(0), p10 = Seconds::s(0),
           p90 = Seconds::s(0);
   std::size_t samples = 0;
-  /// Of the mean's 95 % interval, as a share of the mean; infinite below two samples.
+  /// The half-width of the mean's 95 % interval, relative to the mean; infinite with fewer than two
+  /// samples.
   double half_width = 0;
 };
 

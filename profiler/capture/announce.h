@@ -14,7 +14,7 @@ namespace rehearse::capture {
 
 class Announcements {
  public:
-  /// Of the recording whose file is `capture`.
+  /// The announcements of the recording whose file is `capture`.
   explicit Announcements(const char* capture);
 
   /// Makes the file, unless another rank has made it. A folder that cannot be written is as good as

@@ -1,4 +1,4 @@
-// How much a quantity changed between two runs that were measured step by step, and how surely.
+// Effect: the change of a quantity between two runs measured step by step, with its error.
 //
 // The quantity's level is the trimmed mean over steps: a fifth of the steps is left out at either
 // end, so that single slow steps (a checkpoint, a stolen core) decide nothing. Its error comes from

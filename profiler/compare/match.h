@@ -1,4 +1,5 @@
-// Which op of one run is which of another: across reordering, renamed kernels, other tilings.
+// Matches the ops of one run to those of another, across reordering, renamed kernels and other
+// tilings.
 #pragma once
 
 #include <cstddef>

@@ -42,10 +42,9 @@ struct Run {
   std::vector<double> energy = {};   ///< J; empty where power was not read for all of it
   std::optional<Bytes> memory = {};  ///< most that a rank held, where it was recorded
   std::vector<OpSlot> slots = {};    ///< sorted by kind, then by what they are
-  /// Of each rank, when its steps were; empty of a run that was kept without its recording.
+  /// The step intervals of each rank; empty for a run that was stored without its recording.
   std::vector<std::vector<replay::StepSpan>> windows = {};
-  bool incomplete =
-      false;  ///< the recording lacks records: steps behind the first gap are left out
+  bool incomplete = false;  ///< the recording lacks records: steps after the first gap are left out
   std::size_t steps() const { return step_time.size(); }
 };
 

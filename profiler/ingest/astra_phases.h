@@ -1,5 +1,5 @@
-// Collectives as ASTRA-sim runs them: in parts, each of which goes through one phase per dimension
-// of the network.
+// Collectives as ASTRA-sim runs them: in parts that each pass one phase per dimension of the
+// network.
 #pragma once
 
 #include "profiler/ingest/astra_system.h"

@@ -1,6 +1,5 @@
 // Reader of ASTRA-sim's system file (JSON): how collectives are cut and ordered, and how long
-// compute nodes without a duration take. docs/formats/astra-sim.md says what is read and what is
-// refused.
+// compute nodes without a duration take. docs/formats/astra-sim.md lists the supported keys.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // Reader of the folders that the profiler's capture library writes: one file per process.
-// docs/formats/capture.md describes the files, docs/profiling.md how they come to be.
+// docs/formats/capture.md describes the files, and docs/profiling.md the recording.
 #pragma once
 
 #include <filesystem>

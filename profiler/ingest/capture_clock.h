@@ -1,4 +1,4 @@
-// The clock of the rows of a capture: CLOCK_REALTIME, freed of the times when it was set.
+// The clock of the rows of a capture: CLOCK_REALTIME without the jumps from being set.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ class MachineClock {
 /// Times of the rows of one file.
 class CaptureClock {
  public:
-  /// `own` are the pairs of the file in their order, of which the first is of its first block.
+  /// `own` are the pairs of the file in order; the first is from its first block.
   CaptureClock(const MachineClock* machine, std::vector<capture::ClockPair> own)
       : machine_(machine), own_(std::move(own)) {}
   CaptureClock() = default;

@@ -24,9 +24,9 @@ struct ChakraProgram {
   std::uint64_t without_length = 0;  ///< compute ops with neither duration nor work
 };
 
-/// Reads one file; `name` stands for it in messages. Ops are put in their order of issue: an op
-/// stands behind all that it depends on, and among those that could come next the lowest id does.
-/// Fails on what is damaged, unknown or contradictory: the simulation would be of another job.
+/// Reads one file; `name` is its name in messages. Ops are in issue order: an op follows all its
+/// dependencies, and the lowest id among the ready ops comes first. Fails on what is damaged,
+/// unknown or contradictory: the simulation would be of another job.
 Result<ChakraProgram> read_chakra_program(ByteSource& source, const std::string& name,
                                           NamePool& names, const Progress& progress = {});
 

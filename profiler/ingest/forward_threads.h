@@ -1,5 +1,5 @@
-// Ties backward operators to the threads of their forward ones, where a recording has nothing but
-// the sequence number that both bear.
+// Links backward operators to the threads of their forward operators, for recordings that have only
+// their common sequence number.
 #pragma once
 
 #include <cstdint>

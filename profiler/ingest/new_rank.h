@@ -1,4 +1,4 @@
-// NewRank: how a reader that may find several processes in one recording gets a recorder for each.
+// NewRank: gives a reader one recorder per process of a recording.
 #pragma once
 
 #include <functional>

@@ -56,7 +56,7 @@ struct Measured {
   std::vector<std::filesystem::path> sampled = {};  ///< those that were loaded
   std::vector<Damaged> damaged = {};
   std::uint64_t jpegs = 0;  ///< of the sampled ones
-  /// Of each sampled file, in one order.
+  /// One entry per sampled file, in the same order in all lists.
   std::vector<Bytes> sizes = {};
   std::vector<Seconds> read = {};  ///< on a core, from memory
   std::vector<Seconds> decode = {};

@@ -1,4 +1,4 @@
-// Where a recording takes its batches, and how it waits for one there.
+// The points at which a recording requests a batch, and its wait there.
 #pragma once
 
 #include <string_view>

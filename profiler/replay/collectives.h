@@ -1,5 +1,5 @@
-// Collectives: which device ops of different ranks are parts of one, and how much of each is
-// waiting.
+// Matches device ops of different ranks that belong to one collective, and separates waiting from
+// transfer.
 #pragma once
 
 #include <vector>
@@ -18,8 +18,8 @@ struct CommunicationOp {
 /// In order of start.
 std::vector<CommunicationOp> find_communication(const Recording& recording);
 
-/// One collective of which several ranks were recorded. All members begin to move data when the
-/// last of them has arrived; `transfer` is how long it then took (per member: ends differ by a few
+/// One collective, recorded on several ranks. All members begin to move data when the last of them
+/// has arrived; `transfer` is how long it then took (per member: ends differ by a few
 /// microseconds).
 struct MatchedCollective {
   struct Member {

@@ -1,4 +1,4 @@
-// compare: the simulated run of a recording against the recording itself.
+// compare: the error of the simulated run of a recording relative to the recording.
 #pragma once
 
 #include <string>

@@ -24,7 +24,7 @@ struct Fitted {
 struct Constants {
   Fitted launch;  ///< from the start of a launching call to the start on an idle stream: kernels
   Fitted copy_launch;  ///< the same for copies and sets
-  Fitted queue_gap;    ///< between ops of one stream of which the later was launched long before
+  Fitted queue_gap;    ///< between ops of one stream if the later one was launched long before
   Fitted wake;         ///< from the end of awaited work to the return of a synchronising call
   Fitted copy_wake;    ///< the same for a call that waits for its own copy
   Fitted copy_lead;  ///< how long before the end of a pageable copy to the device its call returns

@@ -13,7 +13,7 @@ struct Gradients {
   std::vector<graph::GradientStep> steps;
 };
 
-/// Of one rank, by either of two signs.
+/// The gradients of one rank, found in one of two ways.
 ///
 /// PyTorch: operators torch::autograd::AccumulateGrad with the shape and type of their input. A
 /// gradient is ready with the last device op that its thread launched up to the operator's end; its

@@ -1,4 +1,4 @@
-// How far to trust a simulated step time.
+// The interval of a simulated step time.
 #pragma once
 
 #include "profiler/replay/compare.h"

@@ -1,4 +1,4 @@
-// Where a sequence of words begins again.
+// Finds the repetitions of a sequence, such as the kernel names of a step.
 #pragma once
 
 #include <cstddef>

@@ -11,7 +11,7 @@ struct ProfilerCost {
   Nanoseconds per_range{0};
   Nanoseconds per_call{0};
 
-  /// Of one host op.
+  /// The cost of recording one host op.
   Nanoseconds of(trace::HostKind kind) const;
 };
 

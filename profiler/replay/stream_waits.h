@@ -1,4 +1,4 @@
-// Which device ops waited for ops of other streams.
+// Finds device ops that waited for ops of other streams.
 #pragma once
 
 #include <vector>

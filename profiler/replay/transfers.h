@@ -1,4 +1,4 @@
-// Recorded collectives as ops whose time another network would change.
+// Recorded collectives as ops whose time depends on the network.
 #pragma once
 
 #include <vector>
@@ -10,11 +10,11 @@ namespace rehearse::replay {
 
 struct Transfers {
   std::vector<graph::CollectiveOp> known;
-  std::size_t unknown = 0;  ///< collectives of which kind, bytes or number of ranks is not recorded
+  std::size_t unknown = 0;  ///< collectives without a recorded kind, size or number of ranks
 };
 
-/// Of all ranks. The number of ranks of a collective is its group's, else that of the job.
-/// The op is the transfer alone where the wait for other ranks is known, else both.
+/// The transfers of all ranks. The number of ranks of a collective is that of its group, else that
+/// of the job. The op is only the transfer if the wait for other ranks is known, else both.
 Transfers find_transfers(const std::vector<Recording>& recordings, const ReplayGraph& replay);
 
 }  // namespace rehearse::replay

@@ -1,4 +1,4 @@
-// Which device work each host call waited for.
+// Finds the device work that each blocking host call waited for.
 #pragma once
 
 #include <vector>

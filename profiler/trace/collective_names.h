@@ -1,4 +1,4 @@
-// Which collective a kernel or a framework range is, from its name.
+// The kind of collective of a kernel or framework range, from its name.
 #pragma once
 
 #include <optional>

@@ -240,7 +240,7 @@ struct Trace {
   NamePool names;
   std::vector<Rank> ranks;
   Problems problems;
-  /// Of operations by themselves; those of a recording are in its rows.
+  /// Times of operations measured alone; the times of a recording are in its rows.
   std::vector<OpTiming> timings = {};
 };
 

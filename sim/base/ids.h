@@ -1,4 +1,4 @@
-// Distinct id types: an OpId cannot be passed where a ServerId is due.
+// Distinct id types: an OpId cannot be passed as a ServerId.
 #pragma once
 
 #include <compare>

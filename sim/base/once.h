@@ -1,4 +1,4 @@
-// Once: values that are dear to make and asked for from several threads.
+// Once: expensive values, computed once and requested by several threads.
 #pragma once
 
 #include <map>

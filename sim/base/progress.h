@@ -1,4 +1,4 @@
-// How long work reports how far it is. Libraries call it; only the command line draws it.
+// Progress of long work. Libraries report it; only the command line displays it.
 #pragma once
 
 #include <functional>

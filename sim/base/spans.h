@@ -1,4 +1,4 @@
-// Spans: stretches of time in their order, joined where they touch or overlap.
+// Spans: intervals of time in order, merged if they touch or overlap.
 #pragma once
 
 #include <algorithm>

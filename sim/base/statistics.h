@@ -1,4 +1,4 @@
-// What samples say: their middle and quantiles, and limits of distributions.
+// Statistics of samples: medians, quantiles, and limits of distributions.
 #pragma once
 
 #include <algorithm>

@@ -83,7 +83,7 @@ class YamlMap {
   void report(std::string_view key, std::string problem, std::string expected = {},
               std::string nearest = {}) const;
 
-  /// Of the whole file, as `YamlFile::status`.
+  /// The status of the whole file, as `YamlFile::status`.
   Status status() const;
 
   explicit YamlMap(std::shared_ptr<State> state) : state_(std::move(state)) {}

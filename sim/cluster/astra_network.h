@@ -15,7 +15,7 @@ struct AstraNetwork {
   std::vector<std::uint32_t> dimensions;
 };
 
-/// What stands for a device whose make nobody says.
+/// The device of a network file, which does not name one.
 inline constexpr std::string_view kNpu = "npu";
 
 /// `topology`, `npus_count`, `bandwidth` (GB/s of 2^30 bytes, as ASTRA-sim counts) and `latency`

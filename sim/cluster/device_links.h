@@ -19,8 +19,8 @@ struct DeviceLinks {
   std::uint32_t devices_per_nic;  ///< 0: one NIC per node
 };
 
-/// Of a partition ("a100_sxm4_80:3g.20gb"): the links of its GPU without NVLink, which partitions
-/// cannot use. Fails with the nearest name.
+/// The links of a device model. A partition ("a100_sxm4_80:3g.20gb") has the links of its GPU
+/// without NVLink, which partitions cannot use. Fails with the nearest name.
 Result<DeviceLinks> links_of_device(std::string_view model);
 
 /// The catalog's name of the link between such devices in a node of another kind than the usual

@@ -1,5 +1,5 @@
-// The same cluster with links that cost nothing. The difference is the cost of communication over
-// these links.
+// The same cluster with links of zero cost. The difference is the cost of communication over these
+// links.
 #pragma once
 
 #include "sim/cluster/cluster.h"

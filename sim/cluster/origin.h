@@ -1,4 +1,4 @@
-// Where a figure of a catalog comes from: the sources that its row names, as of when, how sure.
+// The origin of a catalog value: the sources of its row, their date, and their reliability.
 #pragma once
 
 #include <optional>

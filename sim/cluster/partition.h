@@ -25,7 +25,7 @@ struct DeviceShare {
   double bandwidth;  ///< memory bandwidth
   double l2;
   double copy_engines;
-  /// Of the power limit, by multiprocessors. An attribution: MIG does not limit an instance.
+  /// The share of the power limit, by multiprocessors. MIG does not limit the power of an instance.
   double power;
 };
 
@@ -94,8 +94,8 @@ std::vector<MigLayout> maximal_layouts(const MigDevice& device);
 struct MigWaste {
   std::uint32_t unused_compute;
   std::uint32_t unused_memory;
-  /// Of the unused, those that stay so however the rest is filled up: with most compute slices in
-  /// use, and of such fillings with most memory slices.
+  /// Unused slices that remain in the fullest layout: the one with the most compute slices in use,
+  /// then the most memory slices.
   std::uint32_t wasted_compute;
   std::uint32_t wasted_memory;
   std::vector<std::uint32_t> still_fit;  ///< profiles of which one more could be placed

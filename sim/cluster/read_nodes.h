@@ -36,7 +36,7 @@ struct NodeKindRead {
 std::optional<NodeKindRead> read_node_kind(const YamlMap& section, const char* nodes_key,
                                            std::size_t number);
 
-/// Of its usual link, of the kind `word` of fabric.
+/// The NICs of the node's default link for the fabric kind `word`.
 NodeNics usual_nics(const NodeKindRead& kind, std::string_view word);
 
 /// `links`, `link`, `rate`, `latency`, `duplex` of a node's NICs, over those that are usual; `name`

@@ -1,4 +1,4 @@
-// Router: the quickest ways of a cluster, by the rules of cluster.h.
+// Router: the shortest routes of a cluster, by the rules of cluster.h.
 //
 // Costs are whole picoseconds (latency + 1 MiB / rate of each link), so that ties are exact and
 // both directions of a pair cost the same. Within a node, distances between all its vertices, kept

@@ -57,7 +57,7 @@ struct FabricTemplate {
   FabricKind kind;
   LinkType link;            ///< between a NIC and a switch, and between switches
   std::uint32_t links = 1;  ///< NICs per node, where its group does not say
-  /// Rails: spine switches, to each of which every rail has a trunk of nodes / spines links.
+  /// Rails: spine switches. Every rail has a trunk of nodes / spines links to each.
   std::uint32_t spines = 0;
   /// Fat tree: levels of switches, and ports of each.
   std::uint32_t levels = 2;

@@ -1,4 +1,4 @@
-// The event loop: runs a graph and returns when each op ran.
+// The event loop: runs a graph and returns the start and end of each op.
 //
 // Promises:
 //  - Determinism: the same graph gives the same timeline to the byte, regardless of other runs.

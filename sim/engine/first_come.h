@@ -1,5 +1,4 @@
-// FirstCome: capacities that carry one message after the other, in the order in which messages
-// leave.
+// FirstCome: capacities that carry one message at a time, in the order in which messages are sent.
 #pragma once
 
 #include <optional>

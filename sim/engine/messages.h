@@ -1,4 +1,4 @@
-// Messages: the state of the transfers that are under way.
+// Messages: the state of the transfers in progress.
 //
 // A transfer takes part of a table of flows from the moment its first member takes part until its
 // last message has arrived; a *slot* is the place of one flow in that table and the name of the one

@@ -1,5 +1,5 @@
-// Process: decides during the run what cannot be unrolled into a graph before it (a scheduler of
-// many jobs, a controller, stragglers carried over to the next batch).
+// Process: makes decisions during the run that cannot be unrolled into a graph beforehand (a
+// scheduler of many jobs, a controller, stragglers carried over to the next batch).
 #pragma once
 
 #include <span>

@@ -27,7 +27,7 @@ struct Queue {
   std::uint32_t free_slots;
   bool grant_scheduled = false;
   std::optional<OpId> freed_by;
-  /// Of a server whose slots have demands: those that are free, the first on top.
+  /// The free slots of a server whose slots have demands, the first on top.
   std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> free = {};
 };
 

@@ -1,6 +1,6 @@
 // SimGrid as a back end: a graph as engine::run takes it, with all work through capacities carried
-// by SimGrid, which shares them max-min fair. A referee for our own flows, slower by orders of
-// magnitude; docs/concepts/simgrid.md has its limits.
+// by SimGrid, which shares them max-min fair. It is a reference for our own flows, slower by orders
+// of magnitude; docs/concepts/simgrid.md has its limits.
 //
 // Each run has its own process, because SimGrid allows one engine per process, and an
 // error in it ends that process, not ours.

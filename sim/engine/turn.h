@@ -1,4 +1,4 @@
-// Turn: whose turn it is at a capacity where groups of flows take turns (graph::Turns).
+// Turn: the group of flows that currently uses a capacity with turns (graph::Turns).
 #pragma once
 
 #include <optional>

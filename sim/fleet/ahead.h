@@ -1,4 +1,4 @@
-// Looking ahead: jobs give back their places one after another, until a demand fits.
+// Looks ahead: running jobs return their GPUs one after another until a demand fits.
 #pragma once
 
 #include <optional>

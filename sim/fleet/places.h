@@ -1,4 +1,4 @@
-// Which GPUs, and which parts of them, are free; where a demand can go.
+// Places: the free GPUs and slices, and the positions where a demand fits.
 #pragma once
 
 #include <cstdint>

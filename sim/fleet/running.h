@@ -1,4 +1,4 @@
-// Jobs that run: where, how fast, and when they end.
+// Running jobs: their position, rate and end.
 #pragma once
 
 #include <set>

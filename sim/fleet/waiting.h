@@ -16,7 +16,7 @@ namespace rehearse::fleet {
 /// Jobs by rank: their place in the order of arrival.
 using Rank = std::uint32_t;
 
-/// Of equal demands, by rank: finds the first whose time is short enough in log(jobs).
+/// Jobs with equal demands, by rank: finds the first whose time is short enough in O(log(jobs)).
 class FirstShort {
  public:
   explicit FirstShort(std::vector<Rank> ranks);

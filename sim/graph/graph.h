@@ -54,8 +54,8 @@ struct Server {
   Policy policy = Policy::kFifo;
   /// Least time between the end of one op and the start of the next on the same slot.
   Picoseconds turnaround{0};
-  /// Of each slot, the demand with which the work of an op flows that has this slot: threads that
-  /// are bound to cores. Empty: an op's work flows with its own. Of free slots the first is taken.
+  /// The demand of each slot, with which the work of an op on this slot flows: threads bound to
+  /// cores. Empty: an op's work flows with the op's own demand. An op takes the first free slot.
   std::vector<DemandId> slot_demands = {};
 };
 

@@ -58,7 +58,7 @@ class MessageFlows {
   }
 
   std::uint64_t messages() const;
-  /// Of the size of the collective.
+  /// The share of the collective's size that a member sends or receives.
   double share_sent(std::uint32_t member) const;
   double share_received(std::uint32_t member) const;
 

@@ -1,8 +1,8 @@
 // Attribution: where the time of a run goes. There are two questions, and they have two answers:
 //   - what occupies a rank (occupancy): a partition of the rank's time by what its device does;
 //   - what decides the length (path_parts): the critical path, which goes through ranks.
-// Communication that hides under computing is in neither; computing that waits for nobody occupies
-// a rank and decides nothing.
+//     Communication that overlaps computation is in neither. Computation with slack occupies a rank
+//     without being on the critical path.
 //
 // Both are asked of RunOps: what the form that was run (a program, a recording) knows of the ops of
 // its graph.
@@ -46,7 +46,7 @@ struct Window {
   std::optional<OpId> last = {};
 };
 
-/// Of the ranks of a run. REQUIRES: all arguments outlive it.
+/// The occupancy of each rank of a run. REQUIRES: all arguments outlive it.
 class Occupancies {
  public:
   Occupancies(const graph::Graph& graph, const graph::Timeline& timeline, const RunOps& ops);
@@ -88,7 +88,7 @@ struct PathTimes {
   std::vector<Seconds> by_category;  ///< indexed by graph::Category
   std::vector<Named> by_name;        ///< the largest first
 };
-/// Of an average one of the steps that the path covers. REQUIRES: one or more.
+/// The times of an average step of the path, which covers `steps` steps. REQUIRES: steps >= 1.
 PathTimes path_times(const graph::Graph& graph, const std::vector<graph::PathStep>& path,
                      std::size_t steps = 1);
 

@@ -1,4 +1,4 @@
-// Lowered: the graph of a program, and where the ops of its ranks are in it.
+// Lowered: the graph of a program, and the positions of its ranks' ops in it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Occupancy: what occupies a rank, as attribution.h finds it.
+// Occupancy: a rank's time by activity, the result of attribution.h.
 #pragma once
 
 #include "sim/base/units.h"

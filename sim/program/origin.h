@@ -1,5 +1,5 @@
-// Origin: what the time of a program's op is for, and where its length comes from. It is written
-// when the op is, so that explaining a run prices nothing again.
+// Origin: the purpose of a program's op, and the source of its duration. It is set when the op is
+// created, so that explaining a run needs no second pricing.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// A thin, checked face over the SQLite C interface, for the sources that open databases.
+// A thin, checked wrapper of the SQLite C interface, for the sources that open databases.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ class Query {
   std::int64_t integer(int column) const;
   double real(int column) const;
   bool is_null(int column) const;
-  /// Any type of value may stand in any column, whatever the schema says.
+  /// A column may contain a value of any type, whatever its declared type.
   bool is_integer(int column) const;
   std::string_view text(int column) const;
   /// Absent for NULL and for a number that T cannot hold.

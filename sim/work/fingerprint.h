@@ -1,4 +1,5 @@
-// The inputs of a work as sixteen digits: whether a journal, or another rank, has the same ones.
+// A 16-digit fingerprint of the inputs of a work, to compare them with those of a journal or of
+// another rank.
 #pragma once
 
 #include <cstdint>

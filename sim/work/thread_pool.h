@@ -1,4 +1,5 @@
-// Threads of this process that evaluate items, for one thread that gives and takes.
+// Threads of this process that evaluate items for one thread, which distributes items and collects
+// results.
 #pragma once
 
 #include <chrono>

@@ -22,7 +22,8 @@
 
 namespace rehearse::strategies {
 
-/// Of a step under a plan; less is better. In the SI unit, on all devices together but for memory.
+/// Quantities of a step under a plan, in SI units; less is better. Summed over all devices, except
+/// for memory.
 enum class Figure : std::uint8_t {
   kStepTime,  ///< s
   kMemory,    ///< B at the peak of the fullest device
@@ -47,7 +48,7 @@ inline constexpr Figures kNoLimits = {
 struct Question {
   Figure objective = Figure::kStepTime;
   Figures at_most = kNoLimits;
-  /// Of which no plan of the front is beaten in all.
+  /// The quantities in which no plan of the front is dominated.
   std::vector<Figure> front = {Figure::kStepTime, Figure::kMemory};
   std::size_t keep = 10;
 };

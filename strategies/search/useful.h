@@ -1,4 +1,4 @@
-// Which values of a plan's axes change anything for a workload.
+// The values of a plan's fields that make a difference for a workload.
 #pragma once
 
 #include <vector>

@@ -9,7 +9,9 @@
 #include "strategies/boundaries.h"
 #include "strategies/server_program.h"
 #include "strategies/stage_groups.h"
+#include "strategies/step/link_sharing.h"
 #include "strategies/step/order_times.h"
+#include "strategies/step/step_clock.h"
 
 namespace rehearse::step {
 namespace {
@@ -28,111 +30,6 @@ using workload::OpKind;
 using workload::Pass;
 using workload::Stage;
 
-constexpr std::size_t kStreams = strategies::kGroupKinds + 1;  // one more for copies
-
-/// A piece whose communication has its price.
-struct Priced {
-  Picoseconds time;
-  std::optional<Issue> issue;  ///< of a communication
-  std::uint8_t stream = 0;
-};
-using PricedRun = std::vector<Priced>;
-
-/// A layer of a chunk; runs of its passes and what it does in the step.
-struct PricedLayer {
-  std::uint32_t count;
-  std::array<PricedRun, strategies::kPasses> passes;
-  PricedRun deferred, rest;
-};
-
-/// The device and its streams, as they go through pieces.
-class Clock {
- public:
-  Clock(Picoseconds begin, double overlap_loss, Background background)
-      : ready_(begin), loss_(overlap_loss), background_(background) {
-    free_.fill(begin);
-  }
-
-  /// Pieces of a layer's pass. What runs in the background counts when the layer ends.
-  void layer(const PricedRun& run) {
-    const Picoseconds begin = ready_;
-    behind_.fill(Picoseconds(0));
-    for (const Priced& piece : run) pass_piece(piece);
-    const Picoseconds front = ready_ - begin,
-                      behind = *std::max_element(behind_.begin(), behind_.end());
-    if (behind > Picoseconds(0))
-      ready_ = begin + std::max(front, behind) + std::min(front, behind) * loss_;
-  }
-  /// Pieces of the optimizer step, or sums beside the last backward: what is deferred is on its
-  /// stream until it ends.
-  void step(const PricedRun& run) {
-    for (const Priced& piece : run) {
-      if (piece.issue == Issue::kDeferred) {
-        Picoseconds& free = free_[piece.stream];
-        after_ = std::max({ready_, free, after_}) + piece.time;
-        free = after_;
-      } else {
-        in_front(piece);
-      }
-    }
-  }
-  void sums(const PricedRun& run, Picoseconds from) {
-    after_ = from;
-    for (const Priced& piece : run) {
-      Picoseconds& free = free_[piece.stream];
-      after_ = std::max(after_, free) + piece.time;
-      free = after_;
-    }
-    after_ = Picoseconds(0);
-  }
-
-  /// All that the pass waits for.
-  Picoseconds end() {
-    ready_ = std::max(ready_, late_);
-    late_ = Picoseconds(0);
-    return ready_;
-  }
-  Picoseconds reached() const { return ready_; }
-  /// All that runs.
-  Picoseconds all() { return std::max(end(), *std::max_element(free_.begin(), free_.end())); }
-  void wait_until(Picoseconds when) { ready_ = std::max(ready_, when); }
-
- private:
-  void pass_piece(const Priced& piece) {
-    const bool background = piece.issue == Issue::kPrefetched || piece.issue == Issue::kDeferred;
-    if (background && background_ == Background::kFree) return;
-    if (background && background_ == Background::kOverlapped)
-      behind_[piece.stream] += piece.time;
-    else
-      in_front(piece);
-  }
-
-  void in_front(const Priced& piece) {
-    after_ = Picoseconds(0);
-    Picoseconds begin = ready_;
-    if (piece.issue) begin = std::max(begin, free_[piece.stream]);
-    const Picoseconds end = begin + piece.time;
-    if (piece.issue) free_[piece.stream] = end;
-    if (piece.issue == Issue::kOverlapNext) {
-      ready_ = std::max(ready_, late_);
-      late_ = end;
-    } else {
-      ready_ = std::max(end, late_);
-      late_ = Picoseconds(0);
-    }
-  }
-
-  Picoseconds ready_, late_{0}, after_{0};
-  std::array<Picoseconds, kStreams> free_ = make(), behind_ = make();
-  double loss_;
-  Background background_;
-
-  static constexpr std::array<Picoseconds, kStreams> make() {
-    return {Picoseconds(0), Picoseconds(0), Picoseconds(0),
-            Picoseconds(0), Picoseconds(0), Picoseconds(0)};
-  }
-};
-
 class Evaluation {
  public:
   Evaluation(const Layout& layout, const StepPrices& prices, const StepOptions& options)
@@ -144,11 +41,21 @@ class Evaluation {
     if (Status ok = find_kinds(); !ok) return forward(ok);
     chain_ = strategies::chain_of(layout_);
     for (const Stage& stage : layout_.stages) split_of_.push_back(strategies::split_of(stage));
+    ending_.resize(layout_.stages.size());
+    in_passes_.resize(layout_.stages.size());
     for (const ChunkPlace& place : chain_)
       if (Status ok = price(place); !ok) return forward(ok);
     if (Status ok = price(*crossings); !ok) return forward(ok);
-    const Result<OrderTimes> times = order_times(layout_, chain_, costs_);
+    run_passes();
+    Result<OrderTimes> times = order_times(layout_, chain_, costs_);
     if (!times) return forward(times);
+    const Result<bool> slower = share_links_in_passes(*times);
+    if (!slower) return forward(slower);
+    if (*slower) {
+      run_passes();
+      times = order_times(layout_, chain_, costs_);
+      if (!times) return forward(times);
+    }
     return finish(*times);
   }
 
@@ -180,26 +87,43 @@ class Evaluation {
             strategies::layer_run(layer, static_cast<Pass>(pass), split, price_of(stage).op,
                                   options_.job.host_per_kernel);
         if (Status ok = price(run, stage, priced.passes[pass]); !ok) return forward(ok);
+        if (is_in_order(static_cast<Pass>(pass), split))
+          add_to(in_passes_[place.stage], run, stage, layer.count * layout_.microbatches);
       }
       const LayerStep step =
           strategies::layer_step(layer, price_of(stage).op, options_.job.host_per_kernel);
       if (Status ok = price(step.deferred, stage, priced.deferred); !ok) return forward(ok);
       if (Status ok = price(step.rest, stage, priced.rest); !ok) return forward(ok);
+      add_to(ending_[place.stage].sums, step.deferred, stage, layer.count);
+      add_to(ending_[place.stage].rest, step.rest, stage, layer.count);
       layers.push_back(std::move(priced));
-    }
-    std::array<Picoseconds, strategies::kPasses>& passes = costs_.passes.emplace_back(
-        std::array{Picoseconds(0), Picoseconds(0), Picoseconds(0), Picoseconds(0)});
-    for (std::size_t pass = 0; pass < strategies::kPasses; ++pass) {
-      Clock clock(Picoseconds(0), options_.overlap_loss, options_.background);
-      through(layers, static_cast<Pass>(pass), clock, [](const PricedLayer&) {});
-      passes[pass] = clock.end();
     }
     return {};
   }
 
+  static bool is_in_order(Pass pass, Split split) {
+    return (pass != Pass::kBackwardWeights || split.weights) &&
+           (pass != Pass::kRecompute || split.recompute);
+  }
+
+  /// How long each pass through each chunk takes.
+  void run_passes() {
+    costs_.passes.clear();
+    for (const std::vector<PricedLayer>& layers : layers_) {
+      std::array<Picoseconds, strategies::kPasses>& passes = costs_.passes.emplace_back(
+          std::array{Picoseconds(0), Picoseconds(0), Picoseconds(0), Picoseconds(0)});
+      for (std::size_t pass = 0; pass < strategies::kPasses; ++pass) {
+        StepClock clock(Picoseconds(0), options_.overlap_loss, options_.background);
+        through(layers, static_cast<Pass>(pass), clock, [](const PricedLayer&) {});
+        passes[pass] = clock.end();
+      }
+    }
+  }
+
   /// Layer by layer, backward from the last one; `each` after every layer.
   template <class Each>
-  static void through(const std::vector<PricedLayer>& layers, Pass pass, Clock& clock, Each each) {
+  static void through(const std::vector<PricedLayer>& layers, Pass pass, StepClock& clock,
+                      Each each) {
     const auto run = [&](const PricedLayer& layer) {
       for (std::uint32_t i = 0; i < layer.count; ++i) {
         clock.layer(layer.passes[static_cast<std::size_t>(pass)]);
@@ -287,41 +211,143 @@ class Evaluation {
   }
 
   Result<StepTime> finish(const OrderTimes& times) {
-    std::vector<Clock> clocks;
-    std::vector<Picoseconds> gradients;  // when a stage has all of its own
+    std::vector<StepClock> clocks;
     for (std::uint32_t s = 0; s < layout_.stages.size(); ++s) {
       clocks.push_back(sums(s, times));
-      gradients.push_back(clocks.back().all());
+      ending_[s].gradients = clocks.back().all();
     }
-    std::optional<StepTime> result;
-    std::vector<Seconds> computing;
+    std::vector<Seconds> ends;
     for (std::uint32_t s = 0; s < layout_.stages.size(); ++s) {
-      Clock& clock = clocks[s];
-      clock.wait_until(gradients[s]);
+      StepClock& clock = clocks[s];
+      clock.wait_until(ending_[s].gradients);
       if (const auto other = strategies::tied_with(layout_, s)) {
         const Result<Seconds> time = prices_.message(layout_.stages[*other], layout_.stages[s],
                                                      strategies::tied_message(layout_, s, *other));
         if (!time) return forward(time);
-        clock.wait_until(gradients[*other] + Picoseconds::from(*time));
+        ending_[s].tied = {*other, Picoseconds::from(*time)};
+        clock.wait_until(ending_[*other].gradients + ending_[s].tied->second);
       }
+      ending_[s].rest_begins = clock.reached();
       for (std::size_t place = 0; place < chain_.size(); ++place) {
         if (chain_[place].stage != s) continue;
         for (const PricedLayer& layer : layers_[place])
           for (std::uint32_t i = 0; i < layer.count; ++i) clock.step(layer.rest);
       }
-      const Seconds end =
-          std::max(clock.end().seconds() + options_.job.fixed, clock.all().seconds());
+      ends.push_back(std::max(clock.end().seconds() + options_.job.fixed, clock.all().seconds()));
+      ending_[s].end = clock.all();
+    }
+    if (Status ok = share_links(times, ends); !ok) return forward(ok);
+    std::optional<StepTime> result;
+    std::vector<Seconds> computing;
+    for (std::uint32_t s = 0; s < layout_.stages.size(); ++s) {
       const auto [busy, compute] = work_of(s);
       computing.push_back(compute);
-      if (result && end <= result->step) continue;
-      result = StepTime{end, compute, times.end[s].seconds() - busy, {}};
+      if (result && ends[s] <= result->step) continue;
+      result = StepTime{ends[s], compute, times.end[s].seconds() - busy, {}};
     }
     result->computing = std::move(computing);
     return std::move(*result);
   }
 
+  /// Makes collectives of passes longer where those of other stages are on the same links. Returns
+  /// whether there are such.
+  Result<bool> share_links_in_passes(const OrderTimes& times) {
+    const std::size_t stages = layout_.stages.size();
+    if (!prices_.shared_links || stages < 2) return false;
+    std::vector<StageCollective> collectives;
+    for (std::uint32_t s = 0; s < stages; ++s)
+      for (const Collective& c : in_passes_[s]) collectives.push_back({c.op, &layout_.stages[s]});
+    if (collectives.empty()) return false;
+    const Result<const job::SharedLinks::Shared*> shared = prices_.shared_links(collectives);
+    if (!shared) return forward(shared);
+    const job::SharedLinks::Shared& links = **shared;
+    const std::size_t n = links.links.size();
+    if (n == 0) return false;
+    std::vector<LinkUser> users;
+    std::size_t number = 0;
+    for (std::uint32_t s = 0; s < stages; ++s) {
+      users.push_back(
+          {work_of(s).first.s(), times.end[s].seconds().s(), std::vector<LinkUse>(kStreams)});
+      for (const Collective& c : in_passes_[s]) {
+        LinkUse& use = users[s].streams[static_cast<std::size_t>(strategies::group_kind(*c.op))];
+        for (const job::SharedLinks::Taken& taken : links.concurrent_sets[number++].taken) {
+          use.busy.resize(n, 0);
+          use.busy[taken.link] += c.bytes * taken.messages / links.links[taken.link].bytes_per_s();
+        }
+      }
+    }
+    for (std::size_t place = 0; place < chain_.size(); ++place)
+      for (const PricedLayer& layer : layers_[place])
+        for_communications(layer, chain_[place].stage, [&](const Priced& piece) {
+          users[chain_[place].stage].streams[piece.stream].time +=
+              piece.time.seconds().s() * (layer.count * layout_.microbatches);
+        });
+    if (!find_slower(users, n)) return false;
+    for (std::size_t place = 0; place < chain_.size(); ++place)
+      for (PricedLayer& layer : layers_[place])
+        for_communications(layer, chain_[place].stage, [&](Priced& piece) {
+          piece.time = piece.time * users[chain_[place].stage].streams[piece.stream].slower;
+        });
+    return true;
+  }
+
+  /// Of all passes of the order.
+  template <class AnyLayer, class Do>
+  void for_communications(AnyLayer& layer, std::uint32_t stage, Do act) const {
+    for (std::size_t pass = 0; pass < strategies::kPasses; ++pass)
+      if (is_in_order(static_cast<Pass>(pass), split_of_[stage]))
+        for (auto& piece : layer.passes[pass])
+          if (piece.issue) act(piece);
+  }
+
+  /// Later ends where collectives of several stages meet on links after the orders.
+  Status share_links(const OrderTimes& times, std::vector<Seconds>& ends) const {
+    if (!prices_.shared_links || layout_.stages.size() < 2) return {};
+    std::vector<StageCollective> collectives;
+    for (std::uint32_t s = 0; s < layout_.stages.size(); ++s)
+      for (const std::vector<Collective>* all : {&ending_[s].sums, &ending_[s].rest})
+        for (const Collective& c : *all) collectives.push_back({c.op, &layout_.stages[s]});
+    if (collectives.empty()) return {};
+    const Result<const job::SharedLinks::Shared*> shared = prices_.shared_links(collectives);
+    if (!shared) return forward(shared);
+    const job::SharedLinks::Shared& links = **shared;
+    if (links.links.empty()) return {};
+    std::size_t number = 0;  // of the collective
+    std::vector<Burst> bursts;
+    const auto add = [&](Picoseconds begin, Picoseconds end, const std::vector<Collective>& all) {
+      Burst burst{begin.seconds().s(), (end - begin).seconds().s()};
+      burst.shares.assign(links.links.size(), 0);
+      for (const Collective& c : all)
+        for (const job::SharedLinks::Taken& taken : links.concurrent_sets[number++].taken)
+          burst.shares[taken.link] +=
+              c.bytes * taken.messages / links.links[taken.link].bytes_per_s();
+      for (double& share : burst.shares)
+        share = burst.length > 0 ? std::min(1.0, share / burst.length) : 0;
+      bursts.push_back(std::move(burst));
+    };
+    for (const Ending& e : ending_) {
+      add(e.sums_begin, e.sums_end, e.sums);
+      add(e.rest_begins, e.end, e.rest);
+    }
+    for (std::uint32_t s = 0; s < ending_.size(); ++s) {
+      Burst& rest = bursts[2 * s + 1];
+      rest.begin = times.end[s].seconds().s();
+      rest.after.push_back({2 * s, 0});
+      if (const auto& tied = ending_[s].tied) {
+        const double time = tied->second.seconds().s();
+        rest.begin = std::max(rest.begin, times.end[tied->first].seconds().s() + time);
+        rest.after.push_back({2 * tied->first, time});
+      }
+    }
+    const std::vector<double> shared_ends = ends_of(bursts, links.links.size());
+    for (std::uint32_t s = 0; s < ending_.size(); ++s)
+      ends[s] +=
+          std::max(Seconds::s(0), Seconds::s(shared_ends[2 * s + 1]) - ending_[s].end.seconds());
+    return {};
+  }
+
   /// The clock of a stage when its order has ended and sums beside its last backward run.
-  Clock sums(std::uint32_t s, const OrderTimes& times) const {
+  StepClock sums(std::uint32_t s, const OrderTimes& times) {
     const Pass last = split_of_[s].weights ? Pass::kBackwardWeights : Pass::kBackward;
     std::vector<std::size_t> places;
     for (std::size_t place = 0; place < chain_.size(); ++place)
@@ -329,15 +355,21 @@ class Evaluation {
     std::sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
       return times.last_begin[a] < times.last_begin[b];
     });
-    Clock streams(Picoseconds(0), options_.overlap_loss, options_.background);
+    StepClock streams(Picoseconds(0), options_.overlap_loss, options_.background);
+    Ending& ending = ending_[s];
+    ending.sums_begin = times.end[s];
     for (const std::size_t place : places) {
       const bool sums = std::any_of(layers_[place].begin(), layers_[place].end(),
                                     [](const PricedLayer& l) { return !l.deferred.empty(); });
       if (!sums) continue;
-      Clock clock(times.last_begin[place], options_.overlap_loss, options_.background);
-      through(layers_[place], last, clock,
-              [&](const PricedLayer& layer) { streams.sums(layer.deferred, clock.reached()); });
+      StepClock clock(times.last_begin[place], options_.overlap_loss, options_.background);
+      through(layers_[place], last, clock, [&](const PricedLayer& layer) {
+        if (!layer.deferred.empty())
+          ending.sums_begin = std::min(ending.sums_begin, clock.reached());
+        streams.sums(layer.deferred, clock.reached());
+      });
     }
+    ending.sums_end = std::max(ending.sums_begin, streams.all());
     streams.wait_until(times.end[s]);
     return streams;
   }
@@ -355,8 +387,7 @@ class Evaluation {
     for (std::size_t place = 0; place < chain_.size(); ++place) {
       if (chain_[place].stage != s) continue;
       for (std::size_t pass = 0; pass < strategies::kPasses; ++pass) {
-        if (pass == static_cast<std::size_t>(Pass::kBackwardWeights) && !split.weights) continue;
-        if (pass == static_cast<std::size_t>(Pass::kRecompute) && !split.recompute) continue;
+        if (!is_in_order(static_cast<Pass>(pass), split)) continue;
         const auto m = static_cast<std::int64_t>(layout_.microbatches);
         busy += costs_.passes[place][pass] * m;
         for (const PricedLayer& layer : layers_[place])
@@ -368,6 +399,38 @@ class Evaluation {
     return {busy.seconds(), compute.seconds()};
   }
 
+  /// Collectives of one kind among the same ranks.
+  struct Collective {
+    const Op* op;  ///< the first of them
+    double bytes;  ///< of all of them
+  };
+  /// Of a stage after its order, with all links for itself.
+  struct Ending {
+    std::vector<Collective> sums, rest;
+    Picoseconds sums_begin{0}, sums_end{0};
+    Picoseconds gradients{0};                                        // it has all of its own
+    std::optional<std::pair<std::uint32_t, Picoseconds>> tied = {};  // and after those of another
+    Picoseconds rest_begins{0}, end{0};
+  };
+
+  void add_to(std::vector<Collective>& all, const LayerRun& run, const Stage& stage,
+              double count) const {
+    for (const LayerPiece& piece : run.pieces) {
+      const Op* op = piece.communication;
+      if (!op || op->kind != OpKind::kCollective || strategies::is_with_servers(layout_, *op) ||
+          workload::group_size(*op, stage.degrees) < 2)
+        continue;
+      const auto known = std::find_if(all.begin(), all.end(), [&](const Collective& c) {
+        return c.op->collective == op->collective &&
+               strategies::group_kind(*c.op) == strategies::group_kind(*op);
+      });
+      if (known == all.end())
+        all.push_back({op, op->bytes.b() * count});
+      else
+        known->bytes += op->bytes.b() * count;
+    }
+  }
+
   const Layout& layout_;
   const StepPrices& prices_;
   const StepOptions& options_;
@@ -376,6 +439,8 @@ class Evaluation {
   std::vector<Split> split_of_;                   // by stage: it looks through a whole order
   std::vector<std::vector<PricedLayer>> layers_;  // by place in the chain
   OrderCosts costs_;
+  std::vector<Ending> ending_;                           // by stage
+  std::vector<std::vector<Collective>> in_passes_ = {};  // by stage
 };
 
 }  // namespace

@@ -13,8 +13,10 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <vector>
 
+#include "models/job/shared_links.h"
 #include "models/workload/layout.h"
 #include "sim/base/result.h"
 #include "strategies/job_of_layout.h"
@@ -30,11 +32,22 @@ using MessagePrice =
 using ServersPrice =
     std::function<Result<Seconds>(const workload::Stage&, const workload::Servers&, Bytes)>;
 
+/// A collective of all groups of its kind on a stage.
+struct StageCollective {
+  const workload::Op* op;
+  const workload::Stage* stage;
+};
+/// The links that collectives of different stages can overload together, and the messages of one
+/// byte of each collective on them. They stay where they are.
+using LinksOfStages =
+    std::function<Result<const job::SharedLinks::Shared*>(std::span<const StageCollective>)>;
+
 struct StepPrices {
   strategies::Prices op;
   CollectivePrice collective;
   MessagePrice message;
   ServersPrice to_servers;
+  LinksOfStages shared_links = {};  ///< absent: no two stages share a link
 };
 
 /// The treatment of prefetched and deferred communications.
@@ -50,7 +63,7 @@ struct StepOptions {
 
 struct StepTime {
   Seconds step;
-  /// Of the stage that ends last: computing, on one rank.
+  /// Computing of one rank of the stage that ends last.
   Seconds compute;
   /// Waiting for other stages, on the stage that ends last.
   Seconds bubble;

@@ -34,12 +34,23 @@ Result<Estimate<Seconds>> CollectivePrices::of(const Op& op, const Stage& stage)
   return price->second;
 }
 
-Result<std::uint32_t> CollectivePrices::likeness(const Op& op, const Stage& stage) {
+CollectivePrices::Key CollectivePrices::key_of(const Op& op, const Stage& stage) {
   const workload::Degrees& d = stage.degrees;
+  const auto kind = static_cast<std::uint32_t>(strategies::group_kind(op));
+  return {static_cast<std::uint32_t>(op.collective) * 8 + kind,
+          stage.first_rank,
+          d.tensor,
+          d.context,
+          d.data,
+          d.expert,
+          d.whole_experts,
+          stage.together,
+          0};
+}
+
+Result<std::uint32_t> CollectivePrices::likeness(const Op& op, const Stage& stage) {
   const strategies::GroupKind kind = strategies::group_kind(op);
-  const Key key{{static_cast<std::uint32_t>(op.collective) * 8 + static_cast<std::uint32_t>(kind),
-                 stage.first_rank, d.tensor, d.context, d.data, d.expert, d.whole_experts,
-                 stage.together}};
+  const Key key = key_of(op, stage);
   if (const auto known = known_.find(key); known != known_.end()) return known->second;
   if (Status ok = has_devices(stage); !ok) return forward(ok);
   std::vector<DeviceId> devices;
@@ -48,9 +59,9 @@ Result<std::uint32_t> CollectivePrices::likeness(const Op& op, const Stage& stag
   Result<GroupSchedule> schedule = schedules_.of(op.collective, devices);
   if (!schedule) return forward(schedule);
   if (!schedule->calibrated) {
-    const Result<Seconds> fullest = bottleneck_link(op.collective, kind, stage);
-    if (!fullest) return forward(fullest);
-    schedule->bottleneck_link = *fullest;
+    const auto all = concurrent_set(op.collective, kind, stage, Bytes::b(1));
+    if (!all) return forward(all);
+    schedule->bottleneck_link = paths_.bottleneck(*all);
   }
   job::Pricing pricing{op.collective, schedule->flows->members(), schedule->calibrated != nullptr,
                        schedule->calibrated ? schedule->calibrated->source : schedule->why_not};
@@ -65,19 +76,52 @@ Result<std::uint32_t> CollectivePrices::likeness(const Op& op, const Stage& stag
   return which;
 }
 
-Result<Seconds> CollectivePrices::bottleneck_link(CollectiveKind collective,
-                                                  strategies::GroupKind kind, const Stage& stage) {
-  std::vector<job::ConcurrentGroup> concurrent_set;
+Result<std::vector<job::ConcurrentGroup>> CollectivePrices::concurrent_set(
+    CollectiveKind collective, strategies::GroupKind kind, const Stage& stage, Bytes bytes) {
+  std::vector<job::ConcurrentGroup> set;
   for (std::uint32_t first = 0; first < stage.degrees.ranks(); ++first) {
     std::vector<DeviceId> devices;
     for (const RankId rank : strategies::group_from(stage, kind, first))
       devices.push_back(DeviceId(rank.index()));
     if (devices.size() < 2) continue;
-    Result<comm::Messages> messages = schedules_.messages(collective, devices, Bytes::b(1));
+    Result<comm::Messages> messages = schedules_.messages(collective, devices, bytes);
     if (!messages) return forward(messages);
-    concurrent_set.push_back({std::move(*messages), std::move(devices), Bytes::b(1)});
+    set.push_back({std::move(*messages), std::move(devices), Bytes::b(1)});
   }
-  return paths_.bottleneck(concurrent_set);
+  return set;
+}
+
+Result<std::uint32_t> CollectivePrices::load(const Op& op, const Stage& stage) {
+  const Result<std::uint32_t> which = likeness(op, stage);
+  if (!which) return forward(which);
+  const GroupSchedule& schedule = distinct_[*which].schedule;
+  Key key = key_of(op, stage);
+  if (schedule.calibrated)  // which chooses by size
+    key.back() = 1 + static_cast<std::uint32_t>(schedule.links_for(op.bytes).algorithm);
+  const auto known = load_of_.find(key);
+  if (known != load_of_.end()) return known->second;
+  const auto all = concurrent_set(op.collective, strategies::group_kind(op), stage, op.bytes);
+  if (!all) return forward(all);
+  loads_.push_back(paths_.load(*all, Bytes::b(1)));
+  return load_of_.emplace(key, static_cast<std::uint32_t>(loads_.size() - 1)).first->second;
+}
+
+Result<const job::SharedLinks::Shared*> CollectivePrices::shared_links(
+    std::span<const StageCollective> collectives) {
+  std::vector<std::uint32_t> loads;
+  for (const StageCollective& c : collectives) {
+    const Result<std::uint32_t> one = load(*c.op, *c.stage);
+    if (!one) return forward(one);
+    loads.push_back(*one);
+  }
+  auto known = shared_.find(loads);
+  if (known == shared_.end()) {
+    job::SharedLinks links;
+    for (std::size_t c = 0; c < collectives.size(); ++c)
+      links.add(loads_[loads[c]], collectives[c].stage->first_rank, comm::kUnlimited);
+    known = shared_.emplace(std::move(loads), links.shared()).first;
+  }
+  return &known->second;
 }
 
 Result<Estimate<Seconds>> CollectivePrices::message(const Stage& from, const Stage& to,
@@ -142,7 +186,11 @@ StepPrices CollectivePrices::step_prices(strategies::Prices ops) {
       .message = [this, value](const Stage& from, const Stage& to,
                                Bytes bytes) { return value(message(from, to, bytes)); },
       .to_servers = [this, value](const Stage& from, const workload::Servers& servers,
-                                  Bytes bytes) { return value(to_servers(from, servers, bytes)); }};
+                                  Bytes bytes) { return value(to_servers(from, servers, bytes)); },
+      .shared_links =
+          [this](std::span<const StageCollective> collectives) {
+            return shared_links(collectives);
+          }};
 }
 
 }  // namespace rehearse::step

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -46,6 +47,11 @@ class CollectivePrices {
   Result<Estimate<Seconds>> to_servers(const workload::Stage& from,
                                        const workload::Servers& servers, Bytes bytes);
 
+  /// The links that collectives of different stages can overload together, and what each takes of
+  /// them for a byte. Fails as of() does. REQUIRES: groups of two or more.
+  Result<const job::SharedLinks::Shared*> shared_links(
+      std::span<const StageCollective> collectives);
+
   /// The values of all these. REQUIRES: this object outlives them.
   StepPrices step_prices(strategies::Prices ops);
 
@@ -53,15 +59,12 @@ class CollectivePrices {
   const std::vector<job::Pricing>& pricings() const { return pricings_; }
 
  private:
-  /// The key of a group's ranks.
-  struct Key {
-    std::array<std::uint32_t, 8> parts;
-    friend bool operator==(const Key&, const Key&) = default;
-  };
+  /// The key of a group's ranks, and with a number behind it that of its algorithm.
+  using Key = std::array<std::uint32_t, 9>;
   struct HashOfKey {
-    std::size_t operator()(const Key& key) const {
+    std::size_t operator()(std::span<const std::uint32_t> key) const {
       std::uint64_t hash = 0;
-      for (const std::uint32_t part : key.parts) {
+      for (const std::uint32_t part : key) {
         hash = (hash ^ part) * 0x9e3779b97f4a7c15ULL;
         hash ^= hash >> 32;
       }
@@ -73,8 +76,14 @@ class CollectivePrices {
   Status has_devices(const workload::Stage& stage) const {
     return has_devices(stage.rank(stage.degrees.ranks() - 1) + std::size_t{1});
   }
-  Result<Seconds> bottleneck_link(CollectiveKind collective, strategies::GroupKind kind,
-                                  const workload::Stage& stage);
+  static Key key_of(const workload::Op& op, const workload::Stage& stage);
+  /// All groups of one kind of the stage, with messages that carry `bytes`, as if they were one.
+  Result<std::vector<job::ConcurrentGroup>> concurrent_set(CollectiveKind collective,
+                                                           strategies::GroupKind kind,
+                                                           const workload::Stage& stage,
+                                                           Bytes bytes);
+  /// What all of these take of links for a byte: a number in loads_.
+  Result<std::uint32_t> load(const workload::Op& op, const workload::Stage& stage);
 
   const cluster::Cluster& cluster_;
   const job::Rules& rules_;
@@ -87,6 +96,10 @@ class CollectivePrices {
   };
   std::vector<Distinct> distinct_;
   job::LinkPaths paths_;
+  std::unordered_map<Key, std::uint32_t, HashOfKey> load_of_;
+  std::vector<std::vector<job::SharedLinks::Loaded>> loads_;
+  std::unordered_map<std::vector<std::uint32_t>, job::SharedLinks::Shared, HashOfKey>
+      shared_;  ///< by loads
   struct Between {
     Seconds latency, bottleneck_link;  ///< the latter for a byte
   };

@@ -36,7 +36,7 @@ class Devices {
     std::uint32_t kind;
     std::uint32_t ranks;
   };
-  /// Of the ranks of a stage, in the order of their first.
+  /// The kinds of devices of a stage's ranks, in the order of their first rank.
   std::vector<Share> under(const workload::Stage& stage) const;
 
   /// REQUIRES: this object outlives the result.

@@ -1,4 +1,4 @@
-// KnownPrices: a price that is asked for the same ops again and again, computed once for each.
+// KnownPrices: caches the prices of ops, so that each is computed once.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// OpPrice: the time of ops on a device under conditions, which a job is priced with.
+// OpPrice: the time of ops on a device under conditions. Jobs are priced with it.
 #pragma once
 
 #include <optional>

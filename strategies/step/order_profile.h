@@ -30,7 +30,7 @@ struct OrderProfile {
     std::uint32_t chunk;
     std::vector<std::array<std::uint32_t, strategies::kPasses>> passes;
   };
-  /// Of the chunk that is through first, and of that which is through last.
+  /// The remaining work of the chunk that finishes first, and of the one that finishes last.
   Rest first_through, last_through;
 };
 

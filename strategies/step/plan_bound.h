@@ -47,7 +47,7 @@ class PlanBound {
   struct LayerSums {
     std::array<double, 2> sum = {}, gather = {};
   };
-  /// Of a workload rewritten for a rank.
+  /// Facts of a layer of a workload rewritten for a rank.
   struct LayerFacts {
     strategies::Parameters parameters;
     double kept = 0;       ///< bytes of a microbatch

@@ -37,7 +37,7 @@ class PlanCosts {
   /// No part of it is above that of of().
   std::optional<PlanCost> at_least(const strategies::Training& training,
                                    const strategies::Plan& plan);
-  /// Of the last plan that has no cost.
+  /// The error of the last plan without a cost.
   const Error& why() const;
 
   /// Usable memory of the smallest device.

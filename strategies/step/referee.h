@@ -1,6 +1,6 @@
 // A second opinion on a step: SimGrid with every rank and every message, compared with our own
-// messages under the same rules. SimGrid shares no device, so neither slows computing during
-// collectives: both are below predict().
+// messages under the same rules. SimGrid does not model shared devices, so neither slows
+// computation during collectives: both are below predict().
 #pragma once
 
 #include <cstdint>
@@ -29,10 +29,10 @@ struct Refereed {
   Seconds messages;  ///< of all ranks, by our own engine
 };
 
-/// Of a step as predict() has it. Fails where engine::run_on_simgrid does.
+/// Both times of a step that predict() returned. Fails if engine::run_on_simgrid does.
 Result<Refereed> referee(const Step& step, const cluster::Cluster& cluster);
 
-/// Of Refereed the second alone.
+/// Only the second time of Refereed.
 Result<Seconds> time_by_messages(const Step& step, const cluster::Cluster& cluster);
 
 }  // namespace rehearse::step

@@ -1,4 +1,4 @@
-// One training step of a job under a plan on a cluster: time, memory, breakdown.
+// Step: one predicted training step of a job under a plan on a cluster: time, memory, breakdown.
 //
 //   Result<Step> step = predict(spec, cluster, {});
 //

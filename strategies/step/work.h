@@ -10,7 +10,7 @@
 
 namespace rehearse::step {
 
-/// Of one rank and step, as a mean over all ranks of the layout.
+/// The work of one rank in one step, as a mean over all ranks of the layout.
 struct Work {
   Seconds compute = Seconds::s(0);    ///< forward and backward
   Seconds recompute = Seconds::s(0);  ///< repeated forward work
@@ -21,7 +21,7 @@ struct Work {
   /// The interval of compute, recompute and optimizer together, as factors.
   double fastest = 1, slowest = 1;
   Provenance provenance = Provenance::kRecorded;
-  /// Of the time, by provenance.
+  /// Shares of the time by provenance.
   std::array<double, 4> share_by_provenance = {};
   /// By kind of device: compute, recompute and optimizer of all its ranks together.
   std::vector<Seconds> busy = {};

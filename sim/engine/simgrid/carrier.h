@@ -1,4 +1,4 @@
-// The carrier that SimGrid is: flows of a graph on a network of SimGrid.
+// SimGrid as a Carrier: flows of a graph on a network of SimGrid.
 #pragma once
 
 #include <optional>

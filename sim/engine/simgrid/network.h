@@ -1,4 +1,4 @@
-// The network of SimGrid behind a plain interface, which knows nothing of graphs.
+// The network of SimGrid with a plain interface that is independent of graphs.
 //
 // It is a library of its own, librehearse_simgrid.so, loaded by the processes that need it: linking
 // SimGrid makes every start of a program 30 to 45 ms longer. One network per process is all that

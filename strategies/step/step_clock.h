@@ -1,0 +1,124 @@
+// StepClock: the device of a stage and its streams of communication, as they go through the priced
+// pieces of layers. The laws of overlap are those of closed_step.h.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "sim/base/time.h"
+#include "strategies/layer_run.h"
+#include "strategies/stage_groups.h"
+#include "strategies/step/closed_step.h"
+
+namespace rehearse::step {
+
+inline constexpr std::size_t kStreams = strategies::kGroupKinds + 1;  // one more for copies
+
+/// A piece whose communication has its price.
+struct Priced {
+  Picoseconds time;
+  std::optional<workload::Issue> issue;  ///< of a communication
+  std::uint8_t stream = 0;
+};
+using PricedRun = std::vector<Priced>;
+
+/// A layer of a chunk; runs of its passes and what it does in the step.
+struct PricedLayer {
+  std::uint32_t count;
+  std::array<PricedRun, strategies::kPasses> passes;
+  PricedRun deferred, rest;
+};
+
+/// The device and its streams, as they go through pieces.
+class StepClock {
+ public:
+  StepClock(Picoseconds begin, double overlap_loss, Background background)
+      : ready_(begin), loss_(overlap_loss), background_(background) {
+    free_.fill(begin);
+  }
+
+  /// Pieces of a layer's pass. What runs in the background counts when the layer ends.
+  void layer(const PricedRun& run) {
+    const Picoseconds begin = ready_;
+    behind_.fill(Picoseconds(0));
+    for (const Priced& piece : run) pass_piece(piece);
+    const Picoseconds front = ready_ - begin,
+                      behind = *std::max_element(behind_.begin(), behind_.end());
+    if (behind > Picoseconds(0))
+      ready_ = begin + std::max(front, behind) + std::min(front, behind) * loss_;
+  }
+  /// Pieces of the optimizer step, or sums beside the last backward: what is deferred is on its
+  /// stream until it ends.
+  void step(const PricedRun& run) {
+    for (const Priced& piece : run) {
+      if (piece.issue == workload::Issue::kDeferred) {
+        Picoseconds& free = free_[piece.stream];
+        after_ = std::max({ready_, free, after_}) + piece.time;
+        free = after_;
+      } else {
+        in_front(piece);
+      }
+    }
+  }
+  void sums(const PricedRun& run, Picoseconds from) {
+    after_ = from;
+    for (const Priced& piece : run) {
+      Picoseconds& free = free_[piece.stream];
+      after_ = std::max(after_, free) + piece.time;
+      free = after_;
+    }
+    after_ = Picoseconds(0);
+  }
+
+  /// All that the pass waits for.
+  Picoseconds end() {
+    ready_ = std::max(ready_, late_);
+    late_ = Picoseconds(0);
+    return ready_;
+  }
+  Picoseconds reached() const { return ready_; }
+  /// All that runs.
+  Picoseconds all() { return std::max(end(), *std::max_element(free_.begin(), free_.end())); }
+  void wait_until(Picoseconds when) { ready_ = std::max(ready_, when); }
+
+ private:
+  void pass_piece(const Priced& piece) {
+    const bool background =
+        piece.issue == workload::Issue::kPrefetched || piece.issue == workload::Issue::kDeferred;
+    if (background && background_ == Background::kFree) return;
+    if (background && background_ == Background::kOverlapped)
+      behind_[piece.stream] += piece.time;
+    else
+      in_front(piece);
+  }
+
+  void in_front(const Priced& piece) {
+    after_ = Picoseconds(0);
+    Picoseconds begin = ready_;
+    if (piece.issue) begin = std::max(begin, free_[piece.stream]);
+    const Picoseconds end = begin + piece.time;
+    if (piece.issue) free_[piece.stream] = end;
+    if (piece.issue == workload::Issue::kOverlapNext) {
+      ready_ = std::max(ready_, late_);
+      late_ = end;
+    } else {
+      ready_ = std::max(end, late_);
+      late_ = Picoseconds(0);
+    }
+  }
+
+  Picoseconds ready_, late_{0}, after_{0};
+  std::array<Picoseconds, kStreams> free_ = make(), behind_ = make();
+  double loss_;
+  Background background_;
+
+  static constexpr std::array<Picoseconds, kStreams> make() {
+    return {Picoseconds(0), Picoseconds(0), Picoseconds(0),
+            Picoseconds(0), Picoseconds(0), Picoseconds(0)};
+  }
+};
+
+}  // namespace rehearse::step
