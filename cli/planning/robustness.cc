@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numbers>
+#include <random>
 #include <tuple>
 
 #include "cli/planning/plan_feed.h"
-#include "profiler/compare/random.h"
 
 namespace rehearse::cli {
 namespace {
@@ -15,6 +16,22 @@ using strategies::Figure;
 
 constexpr double kNinety = 1.6449;  // standard deviations on either side of a 90 % interval
 
+/// Numbers from a normal distribution that are the same everywhere: std::normal_distribution need
+/// not be.
+class Normal {
+ public:
+  explicit Normal(std::uint64_t seed) : random_(seed) {}
+  double operator()() {
+    constexpr double kMost = 18446744073709551616.0;  // 2^64
+    const double a = (static_cast<double>(random_()) + 1) / (kMost + 1),
+                 b = static_cast<double>(random_()) / kMost;
+    return std::sqrt(-2 * std::log(a)) * std::cos(2 * std::numbers::pi * b);
+  }
+
+ private:
+  std::mt19937_64 random_;
+};
+
 /// A factor with this interval, for a number of standard deviations.
 double factor(const program::Interval& interval, double z) {
   const double width = z > 0 ? interval.high - 1 : 1 - interval.low;
@@ -22,22 +39,21 @@ double factor(const program::Interval& interval, double z) {
 }
 
 /// Plans with equal keys have equal errors of their own.
-using ErrorKey =
-    std::tuple<double, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, int>;
-ErrorKey kernels_of(const FoundPlan& p) {
+using Key = std::tuple<double, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, int>;
+Key kernels_of(const FoundPlan& p) {
   return {p.training.microbatch,    p.plan.tensor,
           p.plan.context,           p.plan.expert,
           p.plan.sequence_parallel, static_cast<int>(p.training.recompute)};
 }
-ErrorKey groups_of(const FoundPlan& p) {
+Key groups_of(const FoundPlan& p) {
   return {p.plan.data,   p.plan.tensor,   p.plan.context,
           p.plan.expert, p.plan.pipeline, static_cast<int>(p.plan.placement)};
 }
 
 /// By plan, which of the distinct keys it has; how many there are.
 std::pair<std::vector<std::size_t>, std::size_t> numbered(const std::vector<FoundPlan>& plans,
-                                                          ErrorKey (*key)(const FoundPlan&)) {
-  std::map<ErrorKey, std::size_t> known;
+                                                          Key (*key)(const FoundPlan&)) {
+  std::map<Key, std::size_t> known;
   std::vector<std::size_t> which;
   which.reserve(plans.size());
   for (const FoundPlan& plan : plans)
@@ -57,13 +73,13 @@ std::vector<double> chances(const std::vector<FoundPlan>& plans, Figure objectiv
   const auto [kernels, kinds] = numbered(plans, kernels_of);
   const auto [groups, networks] = numbered(plans, groups_of);
   const double common = std::sqrt(common_share), own = std::sqrt(1 - common_share);
-  compare::Random random(seed);
+  Normal normal(seed);
   std::vector<double> share(plans.size(), 0), of_kernels(kinds), of_groups(networks);
   std::vector<int> wins(plans.size(), 0);
   for (int draw = 0; draw < kDraws; ++draw) {
-    const double computing = common * random.normal(), links = common * random.normal();
-    for (double& z : of_kernels) z = computing + own * random.normal();
-    for (double& z : of_groups) z = links + own * random.normal();
+    const double computing = common * normal(), links = common * normal();
+    for (double& z : of_kernels) z = computing + own * normal();
+    for (double& z : of_groups) z = links + own * normal();
     std::size_t best = 0;
     double least = 0;
     for (std::size_t i = 0; i < plans.size(); ++i) {
