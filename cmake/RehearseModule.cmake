@@ -61,14 +61,15 @@ function(rehearse_module name)
   endif()
 endfunction()
 
-# rehearse_embed(module NAMESPACE ns FILES folder/a.csv...)
-# Compiles the text of each file into the module, as `const std::string_view ns::a_csv`, which a
-# header of the module declares `extern`. A changed file is compiled anew.
+# rehearse_embed(module HEADER folder/files.h NAMESPACE ns FILES folder/a.csv...)
+# Compiles the text of each file into the module, as `const std::string_view ns::a_csv`. Sources of the
+# module include the header, which also has `ns::all()`. A changed file is compiled anew.
 function(rehearse_embed module)
-  cmake_parse_arguments(ARG "" "NAMESPACE" "FILES" ${ARGN})
+  cmake_parse_arguments(ARG "" "HEADER;NAMESPACE" "FILES" ${ARGN})
   foreach(file IN LISTS ARG_FILES)
     get_filename_component(name ${file} NAME)
     string(REPLACE "." "_" name ${name})
+    list(APPEND names ${name})
     set(input ${CMAKE_CURRENT_SOURCE_DIR}/${file})
     set(output ${CMAKE_CURRENT_BINARY_DIR}/embedded/${module}/${name}.cc)
     add_custom_command(
@@ -81,4 +82,11 @@ function(rehearse_embed module)
     set_source_files_properties(${output} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
     target_sources(rehearse_${module} PRIVATE ${output})
   endforeach()
+  list(JOIN names ";\nextern const std::string_view " externs)
+  list(JOIN names ", " all)
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/embedded/${ARG_HEADER} @ONLY CONTENT
+       "#pragma once\n\n#include <string_view>\n#include <vector>\n\nnamespace @ARG_NAMESPACE@ {\n\
+extern const std::string_view @externs@;\n\
+inline std::vector<std::string_view> all() { return {@all@}; }\n}\n")
+  target_include_directories(rehearse_${module} PRIVATE ${PROJECT_BINARY_DIR}/embedded)
 endfunction()

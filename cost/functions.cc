@@ -78,11 +78,8 @@ Result<FunctionRun> run_on_functions(const FunctionService& service, const Funct
     return Usd::usd(service.usd_per_byte_second * service.memory.b() * time.s() * functions +
                     service.usd_per_call * calls(time));
   };
-  const Estimate<Seconds> time{whole(one.value), whole(one.low), whole(one.high), one.provenance};
-  return FunctionRun{one,
-                     time,
-                     {money(time.value), money(time.low), money(time.high), one.provenance},
-                     calls(time.value)};
+  const Estimate<Seconds> time = mapped(one, whole);
+  return FunctionRun{one, time, mapped(time, money), calls(time.value)};
 }
 
 }  // namespace rehearse::cost

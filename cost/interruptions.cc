@@ -7,7 +7,6 @@
 #include "sim/base/check.h"
 #include "sim/base/csv_row.h"
 #include "sim/base/statistics.h"
-#include "sim/base/text.h"
 
 namespace rehearse::cost {
 

@@ -64,8 +64,7 @@ std::optional<Estimate<Watts>> host_power(const cluster::Instance& instance) {
   const double vcpus = *instance.vcpus;
   const Watts memory = Watts::w(coefficient("memory", "dram").max * instance.memory->b() / 1e9);
   const Estimate<Watts> each = vcpu_power(instance.provider);
-  return Estimate<Watts>{each.value * vcpus + memory, each.low * vcpus + memory,
-                         each.high * vcpus + memory, Provenance::kDatasheet};
+  return mapped(each, [&](Watts vcpu) { return vcpu * vcpus + memory; });
 }
 
 std::optional<Estimate<Watts>> network_power(const cluster::Instance& instance) {

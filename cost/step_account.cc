@@ -61,7 +61,7 @@ void add_surroundings(StepAccount& account, const Estimate<Seconds>& step, const
   const std::string_view provider = provider_of(place);
   if (const std::optional<double> pue = pue_of(provider, place.region)) {
     parts.cooling = sum.value * (*pue - 1);
-    sum = {sum.value * *pue, sum.low * *pue, sum.high * *pue, sum.provenance};
+    sum = sum * *pue;
   } else if (!provider.empty()) {
     account.notes.push_back(
         fmt::format("energy excludes cooling: the PUE of {} is unknown", provider));
@@ -93,8 +93,7 @@ std::optional<Estimate<double>> carbon_of(const Estimate<Joules>& energy,
   const std::optional<double> pue = pue_of(provider_of(place), place.region);
   notes.push_back(fmt::format("carbon: {:.0f} gCO2e/kWh in {}{}", grid->intensity.g_per_kwh(),
                               place.region, pue ? fmt::format(", PUE {:.2f}", *pue) : ""));
-  return Estimate<double>{grams(energy.value, grid->intensity), grams(energy.low, grid->intensity),
-                          grams(energy.high, grid->intensity), Provenance::kDatasheet};
+  return mapped(energy, [&](Joules e) { return grams(e, grid->intensity); });
 }
 
 }  // namespace

@@ -84,11 +84,18 @@ Status check_tensor(const Workload& w, const Plan& plan, std::uint32_t tensor) {
 constexpr std::uint32_t kMostMicrobatches = 65'536;
 
 Status check_batch(const Training& training, std::uint32_t data) {
+  const auto wrong = [](std::string problem, std::string expected, std::string nearest) {
+    return fail(Diagnostic{.key = "training",
+                           .problem = std::move(problem),
+                           .expected = std::move(expected),
+                           .nearest = std::move(nearest)});
+  };
   if (const double passes = training.global_batch / (data * training.microbatch);
       passes > kMostMicrobatches)
-    return fail(fmt::format("{:.0f} microbatches per data-parallel rank and step", passes),
-                fmt::format("at most {}", grouped(kMostMicrobatches)),
-                "a smaller global_batch, a larger microbatch or a larger data degree");
+    return wrong(fmt::format("global_batch {} makes {:.0f} microbatches per data-parallel rank",
+                             training.global_batch, passes),
+                 fmt::format("at most {}", grouped(kMostMicrobatches)),
+                 "a smaller global_batch, a larger microbatch or a larger data degree");
   if (divides(data * training.microbatch, training.global_batch)) return {};
   std::string other = nearest("data", data, kMostDegree, [&](std::uint32_t d) {
     return divides(d * training.microbatch, training.global_batch);
@@ -97,9 +104,9 @@ Status check_batch(const Training& training, std::uint32_t data) {
     other = nearest("microbatch", static_cast<std::uint32_t>(training.microbatch),
                     static_cast<std::uint32_t>(std::min(training.global_batch, 4096.0)),
                     [&](std::uint32_t b) { return divides(data * b, training.global_batch); });
-  return fail(fmt::format("global_batch {} is not a multiple of data {} x microbatch {}",
-                          training.global_batch, data, training.microbatch),
-              {}, other);
+  return wrong(fmt::format("global_batch {} is not a multiple of data {} x microbatch {}",
+                           training.global_batch, data, training.microbatch),
+               "", std::move(other));
 }
 
 Status check_schedule(const Workload& w, const Training& training, const Plan& plan) {

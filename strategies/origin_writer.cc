@@ -41,9 +41,9 @@ std::string_view words_for(OpKind kind) {
 }  // namespace
 
 OpTime OriginWriter::timed(const Op& op) {
-  const auto known = times_.find(&op);
+  const auto known = times_.find(op);
   return known != times_.end() ? known->second
-                               : times_.emplace(&op, price_.op.timed(op)).first->second;
+                               : times_.emplace(op, price_.op.timed(op)).first->second;
 }
 
 void OriginWriter::add(std::uint32_t chunk, std::uint32_t layer, const PieceOps& ops) {

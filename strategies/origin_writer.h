@@ -21,7 +21,7 @@ class OriginWriter {
   OriginWriter(const workload::Stage& stage, const KindPrice& price, program::Program& whole)
       : stage_(stage), price_(price), whole_(whole) {}
 
-  /// What the price says, asked once for each op.
+  /// What the price says, asked once for equal ops.
   OpTime timed(const workload::Op& op);
 
   /// To the op that computing is joined to.
@@ -49,7 +49,7 @@ class OriginWriter {
   const workload::Stage& stage_;
   const KindPrice& price_;
   program::Program& whole_;
-  std::unordered_map<const workload::Op*, OpTime> times_;
+  std::unordered_map<workload::Op, OpTime, workload::OpHash> times_;
   std::vector<Piece> open_;
   std::map<std::vector<Piece>, std::uint32_t> known_;
   std::map<std::pair<GroupKind, CollectiveKind>, std::uint32_t> collectives_;

@@ -157,9 +157,7 @@ void add_fleet(CLI::App& app, Action& action) {
   auto options = std::make_shared<FleetOptions>();
   CLI::App& command = *app.add_subcommand(
       "fleet", "Simulate many jobs on many GPUs: waiting times, placement, utilization");
-  add_value(command, "JOBS", "FILE", options->jobs,
-            "list of jobs: CSV, YAML, or the table of a public trace")
-      ->required();
+  add_value(command, "JOBS", "FILE", options->jobs, "list of jobs: CSV or YAML")->required();
   fleet::Fleet& fleet = options->fleet;
   add_number(command, "--nodes", fleet.nodes, 1U, 100'000U, "nodes")->required();
   add_number(command, "--gpus-per-node", fleet.gpus_per_node, 1U, 64U,

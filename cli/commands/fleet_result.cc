@@ -86,13 +86,8 @@ Document fleet_document(const FleetRun& run) {
                      run.fleet.nodes, run.fleet.gpus_per_node,
                      fleet::kPolicyNames[static_cast<int>(run.options.policy)],
                      fleet::kPlacementNames[static_cast<int>(run.options.placement)]));
-  if (run.list.layout != "jobs")
-    d.line(fmt::format("read as a trace of {}; {} left out", run.list.layout,
-                       counted(run.list.left_out, "row")));
   if (const std::size_t left = never(run); left > 0)
     d.line(fmt::format("{} can never fit", counted(left, "job")));
-  d["layout"] = run.list.layout;
-  d["left_out"] = run.list.left_out;
   d["never_fits"] = never(run);
   d["gpus"] = run.fleet.gpus();
   d["policy"] = fleet::kPolicyNames[static_cast<int>(run.options.policy)];

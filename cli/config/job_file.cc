@@ -423,8 +423,16 @@ Result<JobFile> load_job(const std::filesystem::path& path,
 }
 
 tl::unexpected<Error> wrong_in(const std::filesystem::path& path, Error error) {
-  for (Diagnostic& d : error.diagnostics)
-    if (d.file.empty()) d.file = path.string();
+  for (Diagnostic& d : error.diagnostics) {
+    if (!d.file.empty()) continue;
+    d.file = path.string();
+    const Result<YamlFile> file = YamlFile::load(path);
+    if (!file || d.key.empty() || !file->root().has(d.key)) continue;
+    file->root().report(d.key, "");
+    const Diagnostic place = file->status().error().diagnostics.front();
+    d.line = place.line;
+    d.column = place.column;
+  }
   return tl::unexpected(std::move(error));
 }
 

@@ -61,7 +61,8 @@ Result<JobFile> load_job(const std::filesystem::path& path,
                          const std::filesystem::path& cluster_file = {},
                          std::string_view slice = {}, JobUse use = JobUse::kOnePlan);
 
-/// What is wrong with a job as a whole: the error, with the file where it names none.
+/// What is wrong with a job as a whole: the error, with the file where it names none, and the line
+/// of the section that it names.
 tl::unexpected<Error> wrong_in(const std::filesystem::path& path, Error error);
 
 }  // namespace rehearse::cli

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 
+#include "cli/report/report_files.h"
+
 namespace rehearse::cli {
-namespace report_files {
-extern const std::string_view accuracy_md;
-}
 namespace {
 
 std::string_view trimmed(std::string_view text) {

@@ -6,12 +6,10 @@
 
 #include "cli/output/json.h"
 #include "cli/report/accuracy.h"
+#include "cli/report/report_files.h"
 #include "sim/base/file.h"
 
 namespace rehearse::cli {
-namespace report_files {
-extern const std::string_view page_html;
-}
 namespace {
 
 constexpr std::string_view kDataMark = "@DATA@";

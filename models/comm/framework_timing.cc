@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/comm/calibration_files.h"
+#include "models/comm/timing_files.h"
 #include "sim/base/check.h"
 
 namespace rehearse::comm {
@@ -63,7 +63,7 @@ Result<FrameworkTiming> fit_framework_timing(Fitted about, std::span<const Timed
 const FrameworkTiming& framework_timing() {
   static const FrameworkTiming kTiming = [] {
     Result<FrameworkTiming> read = parse_framework_timing(
-        std::string(calibration_files::framework_timing_yaml), "shipped framework timing");
+        std::string(timing_files::framework_timing_yaml), "shipped framework timing");
     REHEARSE_CHECK(read.has_value(), "{}", to_string(read.error()));
     return *read;
   }();

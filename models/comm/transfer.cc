@@ -126,12 +126,8 @@ Result<const Calibration*> sibling(const cluster::Gpu& gpu) {
 
 const std::vector<Calibration>& shipped_calibrations() {
   static const std::vector<Calibration> kAll = [] {
-    namespace files = calibration_files;
     std::vector<Calibration> all;
-    for (const std::string_view text :
-         {files::a100_pcie_80_yaml, files::a100_sxm4_80_yaml, files::b200_sxm_180_yaml,
-          files::b300_yaml, files::h100_pcie_80_yaml, files::h100_sxm5_80_yaml, files::l40s_yaml,
-          files::v100_sxm2_16_yaml}) {
+    for (const std::string_view text : calibration_files::all()) {
       Result<Calibration> read = parse_calibration(std::string(text), "shipped calibration");
       REHEARSE_CHECK(read.has_value(), "{}", to_string(read.error()));
       all.push_back(std::move(*read));

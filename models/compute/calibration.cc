@@ -65,10 +65,7 @@ std::string text_of(const MatrixCalibration& m) {
 /// A number in a range; `fallback` where it is absent.
 double in_range(const YamlMap& map, std::string_view key, double fallback, double least,
                 double most) {
-  const double value = map.optional<double>(key).value_or(fallback);
-  if (!(value >= least && value <= most))
-    map.report(key, "is out of range", fmt::format("a number from {:g} to {:g}", least, most));
-  return value;
+  return map.within(key, least, most).value_or(fallback);
 }
 
 double time_in(const YamlMap& map, std::string_view key) {
@@ -203,14 +200,7 @@ Result<Calibration> parse_calibration(const std::string& text, std::string name)
 const std::vector<Calibration>& shipped_calibrations() {
   static const std::vector<Calibration> all = [] {
     std::vector<Calibration> read;
-    namespace files = calibration_files;
-    for (const std::string_view text :
-         {files::typical_yaml, files::a100_pcie_40_yaml, files::a100_sxm4_40_yaml,
-          files::a100_sxm4_80_yaml, files::b300_yaml, files::gb200_186_yaml, files::gh200_96_yaml,
-          files::gtx1080ti_yaml, files::h100_sxm5_80_yaml, files::h200_sxm_141_yaml,
-          files::l40s_yaml, files::m40_yaml, files::mi25_yaml, files::mi300x_yaml,
-          files::p100_pcie_16_yaml, files::p100_sxm2_16_yaml, files::t4_yaml,
-          files::titanx_pascal_yaml, files::v100_pcie_32_yaml}) {
+    for (const std::string_view text : calibration_files::all()) {
       Result<Calibration> c = parse_calibration(std::string(text), "shipped calibration");
       REHEARSE_CHECK(c, "{}", to_string(c.error()));
       read.push_back(std::move(*c));

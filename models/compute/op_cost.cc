@@ -34,6 +34,17 @@ Status check_range(std::string_view what, const std::optional<double>& value, do
               fmt::format("a number from {:g} to {:g}", least, most));
 }
 
+/// A measured time for something else, by the ratio of two predictions. Most of what is wrong with
+/// one of them is wrong with the other: the interval adds half of the prediction's own, as logarithm.
+Estimate<Seconds> times_ratio(const Estimate<Seconds>& measured, const Estimate<Seconds>& was,
+                              const Estimate<Seconds>& is, Provenance provenance) {
+  if (!(was.value > Seconds::s(0))) return measured;
+  const double ratio = is.value / was.value;
+  if (ratio == 1) return measured;
+  return {measured.value * ratio, measured.low * ratio * std::sqrt(is.low / is.value),
+          measured.high * ratio * std::sqrt(is.high / is.value), provenance};
+}
+
 }  // namespace
 
 Result<OpCost> OpCost::on(std::string_view device, const Sustained& sustained,
@@ -78,8 +89,7 @@ std::optional<Estimate<Seconds>> OpCost::measured(const Op& op) const {
   if (measured_) alone = measured_->find(op);
   if (!alone) return alone;
   const double factor = measured_->in_job(op.kind).value_or(state_->sustained(op));
-  return Estimate<Seconds>{alone->value * factor, alone->low * factor, alone->high * factor,
-                           alone->provenance};
+  return *alone * factor;
 }
 
 Estimate<Seconds> OpCost::time(const Op& op) const {
@@ -91,22 +101,13 @@ Estimate<Seconds> OpCost::time(const Op& op) const {
 
 Estimate<Seconds> OpCost::rescale(const Estimate<Seconds>& measured, const Op& before,
                                   const Op& after) const {
-  const Estimate<Seconds> was = predicted(before), is = predicted(after);
-  const double ratio = is.value / was.value;
-  if (ratio == 1) return measured;
-  const double low = std::sqrt(is.low / is.value), high = std::sqrt(is.high / is.value);
-  return {measured.value * ratio, measured.low * ratio * low, measured.high * ratio * high,
-          std::max(measured.provenance, Provenance::kInterpolated)};
+  return times_ratio(measured, predicted(before), predicted(after),
+                     std::max(measured.provenance, Provenance::kInterpolated));
 }
 
 Estimate<Seconds> OpCost::carried(const Estimate<Seconds>& measured, const Op& op,
                                   const OpCost& from) const {
-  const Estimate<Seconds> was = from.predicted(op), is = predicted(op);
-  if (!(was.value > Seconds::s(0))) return measured;
-  const double ratio = is.value / was.value;
-  if (ratio == 1) return measured;
-  return {measured.value * ratio, measured.low * ratio * std::sqrt(is.low / is.value),
-          measured.high * ratio * std::sqrt(is.high / is.value), Provenance::kExtrapolated};
+  return times_ratio(measured, from.predicted(op), predicted(op), Provenance::kExtrapolated);
 }
 
 const std::vector<std::string>& OpCost::sources() const { return state_->sources; }

@@ -62,7 +62,7 @@ class Network {
         asked_(asked),
         resources_(add_resources(pipeline, builder)),
         step_name_(builder.intern("accelerator")),
-        step_random_(store::mixed(pipeline.seed) ^ pipeline.stages.size()),
+        step_random_(random_stream(pipeline.seed, pipeline.stages.size())),
         takes_(stages_.size()),
         ended_(stages_.size()),
         in_order_(stages_.size()),
@@ -347,7 +347,7 @@ class Network {
   const std::vector<OpId>& asked_;
   const Resources resources_;
   const NameId step_name_;
-  store::Random step_random_;
+  Random step_random_;
   std::optional<DemandId> accelerator_;
   double samples_of_unit_ = 1, samples_of_take_ = 1;
   std::vector<StageLowering> lowering_;

@@ -6,7 +6,7 @@
 
 namespace rehearse::input {
 
-Seconds ServiceTime::draw(store::Random& random) const {
+Seconds ServiceTime::draw(Random& random) const {
   if (samples.size() > 1) return samples[random.below(static_cast<std::uint32_t>(samples.size()))];
   if (exponential > 0) return mean * (1 - exponential + exponential * random.exponential());
   if (lognormal > 0) {

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "models/store/random.h"
 #include "sim/base/estimate.h"
+#include "sim/base/random.h"
 #include "sim/base/result.h"
 #include "sim/base/units.h"
 
@@ -29,7 +29,7 @@ struct ServiceTime {
   std::vector<Seconds> samples = {};
 
   bool varies() const { return exponential > 0 || lognormal > 0 || samples.size() > 1; }
-  Seconds draw(store::Random& random) const;
+  Seconds draw(Random& random) const;
   /// The 1/30,000 quantile, or none.
   Seconds least() const;
 };

@@ -45,7 +45,7 @@ StageLowering::StageLowering(const Pipeline& pipeline, std::size_t index, bool s
       source_(stage_.source ? &pipeline.sources[*stage_.source] : nullptr),
       resources_(resources),
       builder_(builder),
-      random_(store::mixed(pipeline.seed) ^ index),
+      random_(random_stream(pipeline.seed, index)),
       name_(builder.intern(stage_.name)),
       first_thread_(0) {
   for (std::size_t i = 0; i < index; ++i) first_thread_ += threads_on_cores(pipeline.stages[i]);

@@ -66,7 +66,7 @@ class StageLowering {
   const Source* source_;
   const Resources& resources_;
   graph::GraphBuilder& builder_;
-  store::Random random_;
+  Random random_;
   NameId name_;
   std::uint32_t first_thread_;  // of all that the host's parts are dealt to
   Parts parts_;

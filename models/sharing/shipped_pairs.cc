@@ -149,7 +149,7 @@ Result<ShippedPairs> parse_shipped_pairs(const std::string& text, std::string na
 const std::vector<ShippedPairs>& shipped_pairs() {
   static const std::vector<ShippedPairs> kAll = [] {
     std::vector<ShippedPairs> all;
-    for (const std::string_view text : {pair_files::k80_yaml, pair_files::v100_sxm2_16_yaml}) {
+    for (const std::string_view text : pair_files::all()) {
       Result<ShippedPairs> read = parse_shipped_pairs(std::string(text), "shipped pairs");
       REHEARSE_CHECK(read.has_value(), "{}", to_string(read.error()));
       all.push_back(std::move(*read));

@@ -86,7 +86,7 @@ Key Neighbours::of(Key node, std::uint32_t j) const {
 }
 
 Key Neighbours::made(Key node, std::uint32_t j) const {
-  Random random(mixed(shape_.seed) ^ (std::uint64_t{node} << 32 | j));
+  Random random = random_stream(shape_.seed, std::uint64_t{node} << 32 | j);
   if (shape_.communities == 1 || random.uniform() >= shape_.inside) return everywhere_.draw(random);
   for (;;) {
     const std::uint64_t key =
@@ -157,7 +157,7 @@ Partition partition(const Neighbours& graph, Partitioner by, std::uint32_t worke
   const GraphShape& shape = graph.shape();
   REHEARSE_CHECK(workers >= 1 && workers <= kMostWorkers);
   Partition made{.workers = workers, .holder = std::vector<std::uint16_t>(shape.keys, 0)};
-  Random random(mixed(shape.seed) ^ workers);
+  Random random = random_stream(shape.seed, workers);
   if (by == Partitioner::kRandom) {
     for (std::uint16_t& holder : made.holder)
       holder = static_cast<std::uint16_t>(random.below(workers));
@@ -233,7 +233,7 @@ KeyStream sampled_keys(const Neighbours& graph, const Shape& shape,
                        std::span<const std::uint32_t> fan_out, const std::optional<Mine>& mine) {
   const GraphShape& of = graph.shape();
   KeyStream stream{.keys = of.keys};
-  Random random(of.seed);
+  Random random(mixed(of.seed));
   std::vector<Key> seeds = shuffled(of.keys, random);
   const auto is_mine = [&](Key key) { return mine && mine->partition.holder[key] == mine->worker; };
   if (mine) std::erase_if(seeds, [&](Key key) { return !is_mine(key); });

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "models/store/key_stream.h"
-#include "models/store/random.h"
 #include "models/store/zipf.h"
+#include "sim/base/random.h"
 
 namespace rehearse::store {
 

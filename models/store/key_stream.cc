@@ -6,10 +6,10 @@
 
 #include <fmt/core.h>
 
-#include "models/store/random.h"
 #include "models/store/seen.h"
 #include "models/store/zipf.h"
 #include "sim/base/check.h"
+#include "sim/base/random.h"
 #include "sim/base/text.h"
 
 namespace rehearse::store {
@@ -31,7 +31,7 @@ KeyStream zipf_stream(const Shape& shape, double exponent) {
   KeyStream stream{.keys = shape.keys};
   stream.accesses.reserve(std::size_t{shape.batch} * shape.batches);
   const Zipf zipf(shape.keys, exponent);
-  Random random(shape.seed);
+  Random random(mixed(shape.seed));
   for (std::uint32_t b = 0; b < shape.batches; ++b) {
     for (std::uint32_t i = 0; i < shape.batch; ++i) stream.accesses.push_back(zipf.draw(random));
     end_batch(stream);
@@ -43,7 +43,7 @@ KeyStream epoch_permutations(const Shape& shape) {
   check_size(std::uint64_t{shape.keys} * shape.batches);
   KeyStream stream{.keys = shape.keys};
   stream.accesses.reserve(std::size_t{shape.keys} * shape.batches);
-  Random random(shape.seed);
+  Random random(mixed(shape.seed));
   for (std::uint32_t epoch = 0; epoch < shape.batches; ++epoch) {
     std::uint32_t in_batch = 0;
     for (const Key key : shuffled(shape.keys, random)) {
@@ -75,7 +75,7 @@ KeyStream runs(const Shape& shape, std::uint32_t run, bool backward) {
   check_size(std::uint64_t{shape.batch} * shape.batches);
   KeyStream stream{.keys = shape.keys};
   stream.accesses.reserve(std::size_t{shape.batch} * shape.batches);
-  Random random(shape.seed);
+  Random random(mixed(shape.seed));
   Key first = 0;
   std::uint32_t left = 0;
   for (std::uint32_t b = 0; b < shape.batches; ++b) {
@@ -168,7 +168,7 @@ KeyStream unique_in_batches(const KeyStream& stream) {
 }
 
 KeyStream scattered(const KeyStream& stream, std::uint64_t seed) {
-  Random random(seed);
+  Random random(mixed(seed));
   const std::vector<Key> name = shuffled(stream.keys, random);
   KeyStream renamed = stream;
   for (Key& key : renamed.accesses) key = name[key];

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/store/random.h"
+#include "sim/base/random.h"
 #include "sim/base/result.h"
 #include "sim/base/units.h"
 

@@ -165,24 +165,14 @@ Control read_control(const YamlMap& map) {
     control.choices.push_back(static_cast<std::uint32_t>(units));
   }
   if (control.choices.empty()) map.report("choices", "is missing", "a list of readaheads");
-  if (const auto delay = map.optional<std::int64_t>("delay")) {
-    if (*delay < 0 || *delay > 1'000'000)
-      map.report("delay", fmt::format("{} is out of range", *delay), "0 to 1000000");
-    else
-      control.delay = static_cast<std::uint32_t>(*delay);
-  }
+  control.delay = count_in(map, "delay", 1'000'000, control.delay, 0);
   map.no_other_keys();
   return control;
 }
 
 Prefetch read_prefetch(const YamlMap& map) {
   Prefetch prefetch{.step = time_at(map, "step"), .read = time_at(map, "read")};
-  if (const auto ahead = map.required<std::int64_t>("ahead")) {
-    if (*ahead < 0 || *ahead > 1'000'000'000)
-      map.report("ahead", fmt::format("{} is out of range", *ahead), "0 to 1000000000");
-    else
-      prefetch.ahead = static_cast<std::uint32_t>(*ahead);
-  }
+  prefetch.ahead = count_in(map, "ahead", 1'000'000'000, {}, 0);
   if (map.has("write")) prefetch.write = time_at(map, "write");
   map.no_other_keys();
   return prefetch;

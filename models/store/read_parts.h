@@ -12,17 +12,12 @@
 
 namespace rehearse::store {
 
-/// A whole number from 1 to `most`, or `absent`; without that it has to be there.
+/// A whole number from `least` to `most`, or `absent`; without that it has to be there.
 inline std::uint32_t count_in(const YamlMap& map, std::string_view key, std::int64_t most,
-                              std::optional<std::uint32_t> absent = {}) {
+                              std::optional<std::uint32_t> absent = {}, std::int64_t least = 1) {
   if (!absent && !map.has(key)) map.report(key, "is missing", "a whole number");
-  const auto value = map.optional<std::int64_t>(key);
-  if (!value) return absent.value_or(1);
-  if (*value < 1 || *value > most) {
-    map.report(key, fmt::format("{} is out of range", *value), fmt::format("1 to {}", most));
-    return 1;
-  }
-  return static_cast<std::uint32_t>(*value);
+  return static_cast<std::uint32_t>(
+      map.within(key, least, most).value_or(std::int64_t{absent.value_or(1)}));
 }
 
 /// The result; where there is none, its mistake is one of the key.
@@ -44,10 +39,7 @@ inline double exponent_of(const YamlMap& map, std::uint32_t keys) {
     const auto top = map.required<double>("top"), takes = map.required<double>("takes");
     return top && takes ? taken(map, "takes", zipf_exponent(keys, *top, *takes), 1.0) : 1;
   }
-  const double exponent = map.optional<double>("exponent").value_or(1);
-  if (exponent >= 0 && exponent <= 10) return exponent;
-  map.report("exponent", fmt::format("{:g} is out of range", exponent), "0 to 10");
-  return 1;
+  return map.within("exponent", 0.0, 10.0).value_or(1);
 }
 
 }  // namespace rehearse::store

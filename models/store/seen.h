@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/store/key_stream.h"
-#include "models/store/random.h"
+#include "sim/base/random.h"
 
 namespace rehearse::store {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "models/store/random.h"
+#include "sim/base/random.h"
 #include "sim/base/result.h"
 
 namespace rehearse::store {

@@ -19,14 +19,8 @@ constexpr double kMostRows = 1e12;
 
 std::optional<std::uint32_t> count_at(const YamlMap& map, std::string_view key,
                                       std::int64_t least = 1) {
-  const std::optional<std::int64_t> value = map.optional<std::int64_t>(key);
-  if (!value) return std::nullopt;
-  if (*value < least || *value > kMostOfDimension) {
-    map.report(key, fmt::format("{} is out of range", *value),
-               fmt::format("a whole number from {} to {}", least, kMostOfDimension));
-    return std::nullopt;
-  }
-  return static_cast<std::uint32_t>(*value);
+  const auto value = map.within<std::int64_t>(key, least, kMostOfDimension);
+  return value ? std::optional(static_cast<std::uint32_t>(*value)) : std::nullopt;
 }
 
 void set_count(const YamlMap& map, std::string_view key, std::uint32_t& to,

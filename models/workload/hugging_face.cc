@@ -19,11 +19,8 @@ class Config {
 
   std::optional<std::uint32_t> count(std::string_view key) const {
     if (!map_.has(key) || map_.is_null(key)) return std::nullopt;
-    const std::optional<std::int64_t> value = map_.optional<std::int64_t>(key);
-    if (!value) return std::nullopt;
-    if (*value >= 0 && *value <= kMostOfDimension) return static_cast<std::uint32_t>(*value);
-    map_.report(key, fmt::format("{} is out of range", *value), "a whole number");
-    return std::nullopt;
+    const auto value = map_.within<std::int64_t>(key, 0, kMostOfDimension);
+    return value ? std::optional(static_cast<std::uint32_t>(*value)) : std::nullopt;
   }
   // The first of the keys that is given: configs of one type have differed over time.
   void set(std::uint32_t& to, std::initializer_list<std::string_view> keys) const {

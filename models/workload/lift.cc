@@ -8,6 +8,7 @@
 
 #include "models/workload/lift_memory.h"
 #include "sim/base/check.h"
+#include "sim/base/statistics.h"
 #include "sim/base/text.h"
 
 namespace rehearse::workload {
@@ -19,13 +20,6 @@ using namespace lifting;
 /// step alone was recorded and its own spread is unknown: measured over the recordings with several
 /// steps that docs/concepts/lifting.md names.
 constexpr double kSpread = 0.05;
-
-Seconds median(std::vector<Seconds> values) {
-  REHEARSE_CHECK(!values.empty());
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 /// The same unit in several steps: the k-th of its name and phase.
 using Key = std::tuple<Phase, std::string_view, std::size_t>;

@@ -1,7 +1,9 @@
 #include "models/workload/op.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <functional>
 
 #include "sim/base/check.h"
 
@@ -46,6 +48,16 @@ double weights_of(const Op& op) {
 }
 
 }  // namespace
+
+std::size_t OpHash::operator()(const Op& op) const {
+  std::uint64_t hash = std::hash<std::string_view>{}(op.name) ^ static_cast<std::uint64_t>(op.kind);
+  for (const double extent : {op.batch, op.m, op.n, op.k, op.bytes.b(), op.kernels,
+                              op.measured ? op.measured->value.s() : 0}) {
+    hash = (hash ^ std::bit_cast<std::uint64_t>(extent)) * 0x9e3779b97f4a7c15ULL;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
 
 Bytes bytes_of(const Op& op) {
   const double element = bytes_of(op.dtype);

@@ -68,6 +68,7 @@ enum class Extent : std::uint8_t { kNone, kBatch, kM, kN, kK, kBytes };
 struct Extents {
   double batch, m, n, k;
   Bytes bytes;
+  friend bool operator==(const Extents&, const Extents&) = default;
 };
 
 /// Which ranks take part in a collective: those that differ only along this axis of the plan.
@@ -116,6 +117,12 @@ struct Op {
   std::optional<Extents> measured_for = {};
 
   bool communicates() const { return kind == OpKind::kCollective || kind == OpKind::kCopy; }
+  friend bool operator==(const Op&, const Op&) = default;
+};
+
+/// For maps of ops by value. Ops that differ in little else than their extents are the usual keys.
+struct OpHash {
+  std::size_t operator()(const Op& op) const;
 };
 
 /// Multiply-adds counted as two; those of matrix operations alone, which MFU counts. Attention

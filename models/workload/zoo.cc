@@ -43,9 +43,7 @@ void read_entry(const YamlMap& map, const std::string& source, std::vector<ZooMo
 // That a shipped file cannot be read is our fault, and no build that passes its tests has one.
 std::vector<ZooModel> read_shipped() {
   std::vector<ZooModel> models;
-  for (const std::string_view text :
-       {zoo_files::convolutional_yaml, zoo_files::decoders_yaml, zoo_files::encoders_yaml,
-        zoo_files::mixtures_yaml, zoo_files::recommendation_yaml}) {
+  for (const std::string_view text : zoo_files::all()) {
     const Result<YamlFile> file = YamlFile::parse(std::string(text), "shipped models");
     REHEARSE_CHECK(file, "{}", to_string(file.error()));
     const std::string source = file->root().required<std::string>("source").value_or("");

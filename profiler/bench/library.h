@@ -1,5 +1,5 @@
 // NVIDIA's libraries, which only exist on machines with a GPU: opened if they are found, never
-// linked. Each binding declares its own functions; nvidia_abi_check.cc compares them with
+// linked. Each binding declares its own functions; tests/abi compares them with
 // NVIDIA's headers if those are installed.
 #pragma once
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "sim/base/statistics.h"
@@ -13,30 +14,23 @@ double student_95(std::size_t samples) {
   return student_limit(0.025, static_cast<double>(samples) - 1);
 }
 
-Seconds quantile(std::span<const Seconds> sorted, double share) {
-  const double place = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (sorted[above] - sorted[below]) * (place - static_cast<double>(below));
-}
-
 Summary summarize(std::span<const Seconds> samples) {
-  std::vector<Seconds> sorted(samples.begin(), samples.end());
+  std::vector<double> sorted;
+  for (const Seconds sample : samples) sorted.push_back(sample.s());
   std::sort(sorted.begin(), sorted.end());
+  const auto at = [&](double share) { return Seconds::s(quantile(sorted, share)); };
   const auto n = static_cast<double>(sorted.size());
-  double sum = 0;
-  for (const Seconds s : sorted) sum += s.s();
-  const double mean = sum / n;
+  const double mean = std::accumulate(sorted.begin(), sorted.end(), 0.0) / n;
   double squares = 0;  // around the mean: the samples differ little
-  for (const Seconds s : sorted) squares += (s.s() - mean) * (s.s() - mean);
+  for (const double s : sorted) squares += (s - mean) * (s - mean);
   const double half_width =
       sorted.size() < 2 ? std::numeric_limits<double>::infinity()
                         : student_95(sorted.size()) * std::sqrt(squares / (n - 1) / n) / mean;
-  return {.median = quantile(sorted, 0.5),
+  return {.median = at(0.5),
           .mean = Seconds::s(mean),
-          .min = sorted.front(),
-          .p10 = quantile(sorted, 0.1),
-          .p90 = quantile(sorted, 0.9),
+          .min = Seconds::s(sorted.front()),
+          .p10 = at(0.1),
+          .p90 = at(0.9),
           .samples = sorted.size(),
           .half_width = half_width};
 }

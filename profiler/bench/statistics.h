@@ -21,9 +21,6 @@ struct Summary {
 /// REQUIRES: at least one sample, each finite and above zero.
 Summary summarize(std::span<const Seconds> samples);
 
-/// The sorted samples' value at a share from 0 to 1 of their order. REQUIRES: not empty.
-Seconds quantile(std::span<const Seconds> sorted, double share);
-
 /// Half-width of the 95 % interval of a mean, in standard errors: Student's t with
 /// `samples` - 1 degrees of freedom. REQUIRES: samples >= 2.
 double student_95(std::size_t samples);

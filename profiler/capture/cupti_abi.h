@@ -1,7 +1,7 @@
 // The part of NVIDIA's CUPTI that the library uses, in our own declarations: functions, numbers,
 // and offsets of the fields of activity records. CUPTI only adds fields at the end, so these
 // offsets hold for every record of CUDA 11.0 and later; a later field has the version that added
-// it. Compared with NVIDIA's header at compile time if that is found (cupti_abi_check.cc).
+// it. Compared with NVIDIA's header at compile time if that is found (tests/abi).
 #pragma once
 
 #include <cstddef>

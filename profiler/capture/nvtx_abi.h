@@ -1,5 +1,5 @@
 // The part of the NVTX version 3 interface that the capture library and its tests use, declared
-// here so that neither needs NVIDIA's headers. Where those are found, nvtx_abi_check.cc compares.
+// here so that neither needs NVIDIA's headers. Where those are found, tests/abi compares.
 //
 // NVTX lives in headers: each program and library that uses it holds a table of function pointers
 // of its own. On the first call it loads the library that NVTX_INJECTION64_PATH names and calls

@@ -32,7 +32,8 @@ Prior prior_of(std::span<const double> logs) {
   std::vector<double> steps;
   for (std::size_t i = 1; i < logs.size(); ++i) steps.push_back(std::abs(logs[i] - logs[i - 1]));
   const double noise = upper_median(std::move(steps)) / (0.6745 * std::numbers::sqrt2);
-  return {upper_median({logs.begin(), logs.end()}), std::max(noise, kLeastNoise)};
+  return {upper_median(std::vector<double>(logs.begin(), logs.end())),
+          std::max(noise, kLeastNoise)};
 }
 
 /// A Student distribution.

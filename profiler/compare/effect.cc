@@ -5,8 +5,8 @@
 #include <initializer_list>
 #include <vector>
 
-#include "profiler/compare/random.h"
 #include "sim/base/check.h"
+#include "sim/base/random.h"
 #include "sim/base/statistics.h"
 
 namespace rehearse::compare {
@@ -35,7 +35,8 @@ class Sample {
   /// The mean of as many values drawn from these.
   double resampled(Random& random) const {
     double sum = 0;
-    for (std::size_t i = 0; i < values_.size(); ++i) sum += values_[random.below(values_.size())];
+    for (std::size_t i = 0; i < values_.size(); ++i)
+      sum += values_[random.below(static_cast<std::uint32_t>(values_.size()))];
     return sum / static_cast<double>(values_.size());
   }
 

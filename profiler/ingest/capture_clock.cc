@@ -40,7 +40,8 @@ void smooth(std::vector<Sample>& samples) {
   const double rate = usual_rate(raw);
   const auto level = [&](std::size_t i) { return raw[i].ahead - rate * raw[i].at; };
   for (std::size_t i = 1; i + 1 < raw.size(); ++i)
-    samples[i].ahead = upper_median({level(i - 1), level(i), level(i + 1)}) + rate * raw[i].at;
+    samples[i].ahead =
+        upper_median(std::vector{level(i - 1), level(i), level(i + 1)}) + rate * raw[i].at;
   const auto mend = [&](Sample& edge, const Sample& next) {
     const double expected = next.ahead + rate * (edge.at - next.at);
     if (std::abs(edge.ahead - expected) < kEdgeNoise) edge.ahead = expected;

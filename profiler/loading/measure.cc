@@ -18,6 +18,7 @@
 
 #include "profiler/loading/jpeg.h"
 #include "sim/base/on_threads.h"
+#include "sim/base/statistics.h"
 #include "sim/base/text.h"
 
 namespace rehearse::loading {
@@ -260,8 +261,7 @@ Result<Measured> measure_folder(const fs::path& path, std::size_t samples,
     std::vector<Seconds> times;
     times.reserve(loads.size());
     for (const Loaded& load : loads) times.push_back(load.*what);
-    std::sort(times.begin(), times.end());
-    return times[times.size() / 2];
+    return upper_median(std::move(times));
   };
   for (std::size_t i = 0; i < count; ++i) {
     if (damaged[i]) continue;

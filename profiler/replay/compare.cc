@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/base/statistics.h"
+
 namespace rehearse::replay {
 namespace {
 
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+double median_or_zero(std::vector<double> values) {
+  return values.empty() ? 0 : upper_median(std::move(values));
 }
 
 /// The longer of the mean host and the mean device period.
@@ -87,13 +86,13 @@ Comparison compare(const std::vector<Recording>& recordings, const ReplayGraph& 
       start_offsets.push_back(std::abs((simulated - recorded).s()));
     }
   }
-  result.median_error = median(std::move(errors));
+  result.median_error = median_or_zero(std::move(errors));
   if (ranks_with_steps > 0) {
     result.step_time.measured = result.step_time.measured / ranks_with_steps;
     result.step_time.simulated = result.step_time.simulated / ranks_with_steps;
   }
   if (result.step_time.measured > Seconds::s(0))
-    result.start_error = median(std::move(start_offsets)) / result.step_time.measured.s();
+    result.start_error = median_or_zero(std::move(start_offsets)) / result.step_time.measured.s();
   if (span > Nanoseconds(0)) result.residual_share = residual / span;
   return result;
 }

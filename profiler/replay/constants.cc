@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "sim/base/statistics.h"
+
 namespace rehearse::replay {
 namespace {
 
@@ -42,9 +44,8 @@ Nanoseconds end_of(const Recording& r, const HostWait& wait) {
 
 Fitted median(std::vector<Nanoseconds> samples, Nanoseconds otherwise) {
   if (samples.empty()) return {otherwise, 0};
-  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
-  std::nth_element(samples.begin(), middle, samples.end());
-  return {*middle, samples.size()};
+  const std::size_t count = samples.size();
+  return {upper_median(std::move(samples)), count};
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -15,14 +17,14 @@ constexpr double kUneven = 0.05;      // of the usual distance: words missing or
 constexpr double kCovered = 0.7;      // of the sequence, by whole turns
 constexpr double kAlike = 0.6;        // of the runs of a turn: that the next has too
 
-/// A number for each run of `length` words.
-std::vector<std::uint64_t> runs(std::span<const std::uint32_t> words, std::size_t length) {
-  std::vector<std::uint64_t> found;
-  for (std::size_t i = 0; i + length <= words.size(); ++i) {
-    std::uint64_t hash = 14695981039346656037U;
-    for (std::size_t k = 0; k < length; ++k) hash = (hash ^ words[i + k]) * 1099511628211U;
-    found.push_back(hash);
-  }
+/// For each place, the number of the run of `length` words that begins there: that of its first
+/// equal.
+std::vector<std::size_t> runs(std::span<const std::uint32_t> words, std::size_t length) {
+  const std::u32string text(words.begin(), words.end());
+  std::unordered_map<std::u32string_view, std::size_t> first;
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i + length <= text.size(); ++i)
+    found.push_back(first.emplace(std::u32string_view(text).substr(i, length), i).first->second);
   return found;
 }
 
@@ -55,11 +57,11 @@ std::size_t telling_run(std::span<const std::uint32_t> words) {
 }
 
 /// Whether each turn has most runs of words that the one before it has.
-bool are_alike(const std::vector<std::uint64_t>& run_at, const std::vector<std::size_t>& at) {
+bool are_alike(const std::vector<std::size_t>& run_at, const std::vector<std::size_t>& at) {
   if (at[2] > run_at.size()) return false;
   for (std::size_t k = 0; k + 2 < at.size() && at[k + 2] <= run_at.size(); ++k) {
     const std::size_t end = at[k + 2];
-    std::unordered_set<std::uint64_t> next;
+    std::unordered_set<std::size_t> next;
     for (std::size_t i = at[k + 1]; i < end; ++i) next.insert(run_at[i]);
     std::size_t same = 0, all = 0;
     // Runs that reach into the next turn are of both.
@@ -73,11 +75,11 @@ bool are_alike(const std::vector<std::uint64_t>& run_at, const std::vector<std::
 
 std::vector<std::size_t> find_turns(std::span<const std::uint32_t> words) {
   if (words.size() < kLeastTurns * kShortest) return {};
-  const std::vector<std::uint64_t> compared = runs(words, telling_run(words));
+  const std::vector<std::size_t> compared = runs(words, telling_run(words));
   for (const std::size_t length :
        {std::size_t{1}, std::size_t{2}, std::size_t{4}, std::size_t{8}}) {
-    std::unordered_map<std::uint64_t, std::vector<std::size_t>> places;
-    const std::vector<std::uint64_t> of_length = runs(words, length);
+    std::map<std::size_t, std::vector<std::size_t>> places;
+    const std::vector<std::size_t> of_length = runs(words, length);
     for (std::size_t i = 0; i < of_length.size(); ++i) places[of_length[i]].push_back(i);
     // By how often they come, those that could mark turns; of the number that most words share, the
     // one that comes first. Something that comes every other turn is rarer than what comes in each.

@@ -8,6 +8,7 @@
 
 #include "sim/base/check.h"
 #include "sim/base/file.h"
+#include "sim/base/largest.h"
 #include "sim/base/text.h"
 
 namespace rehearse {
@@ -173,7 +174,13 @@ Result<std::optional<double>> CsvTable::number(std::size_t row, std::string_view
   if (text.empty()) return std::nullopt;
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
+  const bool whole = end == text.data() + text.size();
+  if (whole &&
+      (error == std::errc::result_out_of_range ||
+       (error == std::errc() && std::isfinite(value) && std::abs(value) > largest<double>().si)))
+    return fail(problem(row, column, fmt::format("'{}' is out of range", text),
+                        at_most(largest<double>())));
+  if (error != std::errc() || !whole || !std::isfinite(value))
     return fail(problem(row, column, fmt::format("'{}' is not a number", text),
                         "a finite decimal number, such as 12.5"));
   return value;

@@ -47,7 +47,8 @@ class CsvTable {
   /// The unquoted text; valid as long as the table, and empty for an empty cell.
   /// REQUIRES: row < rows(), and the column exists (`require`, `has`).
   std::string_view cell(std::size_t row, std::string_view column) const;
-  /// A finite decimal number, or nothing where the cell is empty. REQUIRES: as `cell`.
+  /// A finite decimal number within largest<double>(), or nothing where the cell is empty. REQUIRES:
+  /// as `cell`.
   Result<std::optional<double>> number(std::size_t row, std::string_view column) const;
 
   /// A problem with the value of a cell that only the caller can see, at its place.

@@ -57,6 +57,14 @@ std::optional<std::uint32_t> CsvRow::count(std::string_view column) const {
   return static_cast<std::uint32_t>(*value);
 }
 
+std::optional<double> CsvRow::within(std::string_view column, double unit,
+                                     const Largest& most) const {
+  const std::optional<double> value = number(column);
+  if (!value || *value * unit <= most.si) return value ? std::optional(*value * unit) : value;
+  report(column, fmt::format("{} is out of range", text(column)), at_most(most));
+  return std::nullopt;
+}
+
 double CsvRow::required_number(std::string_view column) const {
   return filled(column) ? number(column).value_or(0) : 0;
 }

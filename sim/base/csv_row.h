@@ -15,6 +15,7 @@
 
 #include "sim/base/check.h"
 #include "sim/base/csv.h"
+#include "sim/base/largest.h"
 
 namespace rehearse {
 
@@ -33,11 +34,11 @@ class CsvRow {
   /// A finite number not below zero; nothing where the cell is empty or wrong.
   std::optional<double> number(std::string_view column) const;
   std::optional<std::uint32_t> count(std::string_view column) const;
-  /// `unit` is the SI magnitude of one, such as 1e9 for GB.
+  /// Within largest<Q>(). `unit` is the SI magnitude of one, such as 1e9 for GB.
   template <class Q>
   std::optional<Q> quantity(std::string_view column, double unit) const {
-    const std::optional<double> value = number(column);
-    return value ? std::optional(Q::from_si(*value * unit)) : std::nullopt;
+    const std::optional<double> value = within(column, unit, largest<Q>());
+    return value ? std::optional(Q::from_si(*value)) : std::nullopt;
   }
   /// As those above, and an empty cell is an error; it and a wrong one are zero, which nobody sees,
   /// as the table is refused.
@@ -45,7 +46,7 @@ class CsvRow {
   std::uint32_t required_count(std::string_view column) const;
   template <class Q>
   Q required_quantity(std::string_view column, double unit) const {
-    return Q::from_si(required_number(column) * unit);
+    return filled(column) ? quantity<Q>(column, unit).value_or(Q::from_si(0)) : Q::from_si(0);
   }
 
   /// The index of the text among `names`; 0, and an error, where it is none of them.
@@ -58,6 +59,7 @@ class CsvRow {
  private:
   bool has(std::string_view column) const;
   bool filled(std::string_view column) const;
+  std::optional<double> within(std::string_view column, double unit, const Largest& most) const;
 
   const CsvTable& table_;
   std::size_t row_;

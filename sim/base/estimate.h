@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <type_traits>
 
 namespace rehearse {
 
@@ -33,6 +34,20 @@ struct Estimate {
   Q low;
   Q high;
   Provenance provenance;
+
+  friend constexpr bool operator==(const Estimate&, const Estimate&) = default;
+  friend constexpr Estimate operator*(const Estimate& e, double factor) {
+    return {e.value * factor, e.low * factor, e.high * factor, e.provenance};
+  }
 };
+
+/// What follows from the estimated quantity alone: `of` at its value and at both ends, the lower of
+/// which is the new low end. REQUIRES: `of` rises or falls everywhere in the interval.
+template <class Q, class Function>
+constexpr auto mapped(const Estimate<Q>& e, const Function& of) {
+  const auto a = of(e.low), b = of(e.high);
+  return Estimate<std::decay_t<decltype(a)>>{of(e.value), b < a ? b : a, b < a ? a : b,
+                                             e.provenance};
+}
 
 }  // namespace rehearse

@@ -8,8 +8,6 @@
 #include <boost/math/distributions/chi_squared.hpp>
 #include <boost/math/distributions/students_t.hpp>
 
-#include "sim/base/check.h"
-
 namespace rehearse {
 namespace {
 
@@ -27,13 +25,6 @@ boost::math::students_t_distribution<double, Policy> student(double freedom) {
 }
 
 }  // namespace
-
-double upper_median(std::vector<double> values) {
-  REHEARSE_CHECK(!values.empty());
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 double quantile(const std::vector<double>& sorted, double share) {
   if (sorted.empty()) return 0;

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <vector>
+
+#include "sim/base/check.h"
 
 namespace rehearse {
 
@@ -10,6 +13,7 @@ namespace rehearse {
 /// quantities with units. REQUIRES: not empty.
 template <class T>
 T median(std::vector<T> values) {
+  REHEARSE_CHECK(!values.empty());
   std::sort(values.begin(), values.end());
   const std::size_t half = values.size() / 2;
   return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) * 0.5;
@@ -17,7 +21,13 @@ T median(std::vector<T> values) {
 
 /// The middle value; the larger of the two in the middle of an even number, so that it is always one
 /// of the samples. REQUIRES: not empty.
-double upper_median(std::vector<double> values);
+template <class T>
+T upper_median(std::vector<T> values) {
+  REHEARSE_CHECK(!values.empty());
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
 
 /// The value below which this share of the samples lies, linear between samples; 0 without samples.
 /// REQUIRES: ascending samples, 0 <= share <= 1.
@@ -28,6 +38,9 @@ struct SampleSpread {
   double mean = 0, median = 0, p90 = 0, most = 0;
 };
 SampleSpread spread_of(std::vector<double> samples);
+
+/// How many standard deviations the ends of a normal distribution's 90 % interval are from its mean.
+inline constexpr double kNormal90 = 1.6448536269514722;
 
 /// The probability that Student's t exceeds `t`. REQUIRES: degrees of freedom above zero, which need
 /// not be whole.

@@ -13,6 +13,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include "sim/base/file.h"
+#include "sim/base/largest.h"
 #include "sim/base/text.h"
 
 namespace rehearse {
@@ -85,49 +86,15 @@ struct YamlMap::State {
 
 namespace {
 
-/// No quantity of a job, a machine or its bill is larger, in SI units: more is a slip of the hand,
-/// and arithmetic with it would overflow or run without an end. Readers of a key may allow less.
 template <class T>
-constexpr double kLargest = 0;
-template <>
-constexpr double kLargest<std::int64_t> = 1e15;
-template <>
-constexpr double kLargest<double> = 1e30;
-template <>
-constexpr double kLargest<Seconds> = 3.2e9;  // a century
-template <>
-constexpr double kLargest<Bytes> = 1e18;
-template <>
-constexpr double kLargest<Flops> = 1e30;
-template <>
-constexpr double kLargest<ByteRate> = 1e18;
-template <>
-constexpr double kLargest<FlopRate> = 1e24;
-template <>
-constexpr double kLargest<Watts> = 1e12;
-template <>
-constexpr double kLargest<Joules> = 1e18;
-template <>
-constexpr double kLargest<Usd> = 1e15;
-
-template <class T>
-tl::unexpected<Error> out_of_range(const std::string& text, std::string_view unit) {
-  return fail(fmt::format("'{}' is out of range", text),
-              fmt::format("at most {:g}{}{}", kLargest<T>, unit.empty() ? "" : " ", unit));
+tl::unexpected<Error> out_of_range(const std::string& text) {
+  return fail(fmt::format("'{}' is out of range", text), at_most(largest<T>()));
 }
 
 template <class T>
 Result<T> convert(const std::string& text) {
-  constexpr std::string_view kUnit = std::is_same_v<T, Seconds>    ? "s"
-                                     : std::is_same_v<T, Bytes>    ? "B"
-                                     : std::is_same_v<T, Flops>    ? "FLOP"
-                                     : std::is_same_v<T, ByteRate> ? "B/s"
-                                     : std::is_same_v<T, FlopRate> ? "FLOP/s"
-                                     : std::is_same_v<T, Watts>    ? "W"
-                                     : std::is_same_v<T, Joules>   ? "J"
-                                                                   : "USD";
   Result<T> quantity = parse_quantity<T>(text);
-  if (quantity && std::abs(quantity->si()) > kLargest<T>) return out_of_range<T>(text, kUnit);
+  if (quantity && std::abs(quantity->si()) > largest<T>().si) return out_of_range<T>(text);
   return quantity;
 }
 template <>
@@ -145,22 +112,22 @@ Result<Number> convert_number(const std::string& text, const char* expected) {
   Number number{};
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc::result_out_of_range && rest == text.data() + text.size())
-    return out_of_range<Number>(text, "");
+    return out_of_range<Number>(text);
   if (error != std::errc{} || rest != text.data() + text.size())
     return fail(fmt::format("'{}' is not a number", text), expected);
   return number;
 }
 template <>
 Result<std::int64_t> convert(const std::string& text) {
-  constexpr auto kMost = static_cast<std::int64_t>(kLargest<std::int64_t>);
+  constexpr auto kMost = static_cast<std::int64_t>(largest<std::int64_t>().si);
   if (const auto whole = convert_number<std::int64_t>(text, ""); whole) {
-    if (std::abs(*whole) > kMost) return out_of_range<std::int64_t>(text, "");
+    if (std::abs(*whole) > kMost) return out_of_range<std::int64_t>(text);
     return whole;
   }
   // 300e9 is how people write a large count.
   const auto real = convert_number<double>(text, "a whole number");
   if (!real) return forward(real);
-  if (std::abs(*real) > kLargest<std::int64_t>) return out_of_range<std::int64_t>(text, "");
+  if (std::abs(*real) > largest<std::int64_t>().si) return out_of_range<std::int64_t>(text);
   if (*real == std::floor(*real)) return static_cast<std::int64_t>(*real);
   return fail(fmt::format("'{}' is not a whole number", text));
 }
@@ -168,7 +135,7 @@ template <>
 Result<double> convert(const std::string& text) {
   auto real = convert_number<double>(text, "a number without a unit");
   if (real && !std::isfinite(*real)) return fail(fmt::format("'{}' is not finite", text));
-  if (real && std::abs(*real) > kLargest<double>) return out_of_range<double>(text, "");
+  if (real && std::abs(*real) > largest<double>().si) return out_of_range<double>(text);
   return real;
 }
 
@@ -207,6 +174,22 @@ std::optional<T> YamlMap::required(std::string_view key) const {
 }
 
 template <class T>
+std::optional<T> YamlMap::within(std::string_view key, T least, T most) const {
+  const std::optional<T> value = optional<T>(key);
+  if (!value || (*value >= least && *value <= most)) return value;
+  if constexpr (std::is_same_v<T, std::int64_t>)
+    report(key, fmt::format("{} is out of range", *value),
+           fmt::format("a whole number from {} to {}", least, most));
+  else if constexpr (std::is_same_v<T, double>)
+    report(key, fmt::format("{:g} is out of range", *value),
+           fmt::format("a number from {:g} to {:g}", least, most));
+  else
+    report(key, fmt::format("{:g} {} is out of range", value->si(), largest<T>().unit),
+           fmt::format("{0:g} {2} to {1:g} {2}", least.si(), most.si(), largest<T>().unit));
+  return std::nullopt;
+}
+
+template <class T>
 std::vector<T> YamlMap::list(std::string_view key) const {
   std::vector<T> values;
   const YAML::Node value = state_->find(key);
@@ -239,6 +222,10 @@ REHEARSE_INSTANTIATE(Watts)
 REHEARSE_INSTANTIATE(Joules)
 REHEARSE_INSTANTIATE(Usd)
 #undef REHEARSE_INSTANTIATE
+template std::optional<std::int64_t> YamlMap::within(std::string_view, std::int64_t,
+                                                     std::int64_t) const;
+template std::optional<double> YamlMap::within(std::string_view, double, double) const;
+template std::optional<Seconds> YamlMap::within(std::string_view, Seconds, Seconds) const;
 
 std::optional<std::size_t> YamlMap::choice(std::string_view key,
                                            std::span<const std::string_view> names) const {

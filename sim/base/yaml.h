@@ -40,6 +40,9 @@ class YamlMap {
   /// As `optional`, and an absent key is recorded as an error.
   template <class T>
   std::optional<T> required(std::string_view key) const;
+  /// As `optional`, and a value outside of `least` to `most` is recorded as an error.
+  template <class T>
+  std::optional<T> within(std::string_view key, T least, T most) const;
 
   /// The index of the value among `names`.
   std::optional<std::size_t> choice(std::string_view key,

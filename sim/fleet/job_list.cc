@@ -1,7 +1,6 @@
 #include "sim/fleet/job_list.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include <fmt/core.h>
@@ -10,10 +9,14 @@
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/base/yaml.h"
-#include "sim/fleet/public_traces.h"
 
 namespace rehearse::fleet {
 namespace {
+
+/// Seconds of kLatestSubmit and kLongestWork.
+constexpr double kLatestSeconds = 5e9, kLongestSeconds = 3e8;
+
+Nanoseconds nanoseconds(double s) { return Nanoseconds(std::llround(s * 1e9)); }
 
 constexpr std::string_view kColumns[] = {"job",  "user",       "submit_s", "duration_s",
                                          "gpus", "memory_gib", "step_ms",  "host_ms"};
@@ -28,19 +31,18 @@ void check_step(const Job& job, bool predicted, const Report& report) {
     report(true, "is not part of a step", "at most the step");
 }
 
-Job own_row(const CsvTable& table, const CsvRow& row, std::size_t index) {
+Job job_of(const CsvTable& table, const CsvRow& row) {
   Job job{.name = row.required("job")};
   if (table.has("user")) job.user = row.text("user");
-  const auto time = [&](std::string_view column) {
-    if (trim(table.cell(index, column)).empty()) {
-      row.report(column, "is empty", "seconds");
-      return Nanoseconds(0);
-    }
-    return nanoseconds(cell_time(table, row, index, column, false).value_or(0));
+  const auto time = [&](std::string_view column, double most) {
+    const double s = row.required_number(column);
+    if (s <= most) return nanoseconds(s);
+    row.report(column, fmt::format("{} s is too long", row.text(column)),
+               fmt::format("at most {:g} s", most));
+    return Nanoseconds(0);
   };
-  job.submit = time("submit_s");
-  job.work = time("duration_s");
-  if (job.work > kLongestWork) row.report("duration_s", "is too long", "at most 3e8 s");
+  job.submit = time("submit_s", kLatestSeconds);
+  job.work = time("duration_s", kLongestSeconds);
   job.gpus = row.required_count("gpus");
   if (job.gpus == 0 && row.text("gpus") == "0") row.report("gpus", "is 0", "1 or more");
   if (table.has("memory_gib"))
@@ -54,9 +56,8 @@ Job own_row(const CsvTable& table, const CsvRow& row, std::size_t index) {
 }
 
 Result<JobList> read_table(const CsvTable& table) {
-  if (std::optional<Result<JobList>> trace = read_trace_table(table)) return std::move(*trace);
   if (Status ok = table.require({"job", "submit_s", "duration_s", "gpus"}); !ok) return forward(ok);
-  JobList list{.layout = "jobs"};
+  JobList list;
   Error errors;
   for (const std::string& column : table.columns())
     if (std::find(std::begin(kColumns), std::end(kColumns), column) == std::end(kColumns))
@@ -66,14 +67,14 @@ Result<JobList> read_table(const CsvTable& table) {
                                     .problem = "unknown column",
                                     .nearest = suggest(column, kColumns)});
   for (std::size_t i = 0; i < table.rows(); ++i)
-    list.jobs.push_back(own_row(table, CsvRow(table, i, errors), i));
+    list.jobs.push_back(job_of(table, CsvRow(table, i, errors)));
   if (!errors.diagnostics.empty()) return tl::unexpected(std::move(errors));
   return list;
 }
 
 Result<JobList> read_yaml(const YamlFile& file) {
   const YamlMap root = file.root();
-  JobList list{.layout = "jobs"};
+  JobList list;
   if (!root.has("jobs")) root.report("jobs", "is missing", "a list of jobs");
   for (const YamlMap& map : root.maps("jobs")) {
     const auto name = map.required<std::string>("job");
@@ -124,37 +125,6 @@ Result<JobList> read_yaml(const YamlFile& file) {
 
 }  // namespace
 
-std::optional<std::int64_t> parse_date(std::string_view text) {
-  // YYYY-MM-DD HH:MM:SS
-  constexpr std::string_view kForm = "dddd-dd-dd dd:dd:dd";
-  if (text.size() != kForm.size()) return std::nullopt;
-  std::int64_t part[6] = {};
-  std::size_t at = 0;
-  for (std::size_t i = 0; i < kForm.size(); ++i) {
-    const char c = text[i];
-    if (kForm[i] != 'd') {
-      if (c != kForm[i]) return std::nullopt;
-      ++at;
-    } else if (c < '0' || c > '9') {
-      return std::nullopt;
-    } else {
-      part[at] = part[at] * 10 + (c - '0');
-    }
-  }
-  const auto [year, month, day, hour, minute, second] = part;
-  constexpr std::int64_t kDays[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-  if (month < 1 || month > 12 || day < 1 || day > kDays[month - 1] || hour > 23 || minute > 59 ||
-      second > 60)
-    return std::nullopt;
-  // Days since 1970 of the proleptic Gregorian calendar; years begin in March.
-  const std::int64_t y = month <= 2 ? year - 1 : year, era = (y >= 0 ? y : y - 399) / 400;
-  const std::int64_t of_era = y - era * 400;
-  const std::int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-  const std::int64_t days =
-      era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
-  return days * 86400 + hour * 3600 + minute * 60 + second;
-}
-
 Result<JobList> parse_jobs_csv(std::string_view text, std::string name) {
   const Result<CsvTable> table = CsvTable::parse(text, std::move(name));
   if (!table) return forward(table);
@@ -176,10 +146,8 @@ Result<JobList> load_jobs(const std::filesystem::path& path) {
       for (ToPredict& job : list->to_predict) job.file = path.parent_path() / job.file;
     return list;
   }
-  if (is_pai(path)) return load_pai(path.parent_path());
   const Result<std::string> text = read_file(path);
   if (!text) return forward(text);
-  if (looks_like_philly(*text)) return parse_philly(*text, path.string());
   return parse_jobs_csv(*text, path.string());
 }
 

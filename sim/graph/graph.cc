@@ -103,10 +103,6 @@ void GraphBuilder::set_work(OpId op, double work) {
   graph_.work_[op.index()] = work;
 }
 
-void GraphBuilder::set_turnaround(ServerId server, Picoseconds turnaround) {
-  graph_.servers_[server.index()].turnaround = turnaround;
-}
-
 void GraphBuilder::reserve(std::size_t ops, std::size_t edges) {
   graph_.rows_.reserve(ops + 1);
   graph_.category_.reserve(ops);

@@ -18,8 +18,8 @@
 //     of its own; there is a route for each of its flows.
 //  5. An op that waits for the first m of its predecessors has at least m of them, and m >= 1.
 //
-// A Graph is an immutable value, which can be copied and compared as text (text_form.h). Rewrites
-// take a builder on it. What a run reads of an op is one row, because a run reads on at as many
+// A Graph is an immutable value, which can be copied and compared as text (docs/formats/graph.md).
+// Rewrites take a builder on it. What a run reads of an op is one row, because a run reads on at as many
 // places as there are streams; see docs/performance.md for bytes per op.
 #pragma once
 
@@ -220,7 +220,6 @@ class GraphBuilder {
   void set_duration(OpId op, Picoseconds duration);
   void set_work(OpId op, double work);
   void set_demand(OpId op, DemandId demand) { graph_.rows_[op.index()].demand = demand; }
-  void set_turnaround(ServerId server, Picoseconds turnaround);
   void reserve(std::size_t ops, std::size_t edges);
 
   /// Verifies and returns the graph. An error names the first op that breaks an invariant.

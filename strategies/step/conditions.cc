@@ -29,12 +29,7 @@ class Reader {
 
   template <class Member>
   void factor(std::string_view key, double least, double most, Member member) const {
-    const std::optional<double> given = map_.optional<double>(key);
-    if (!given) return;
-    if (!(*given >= least && *given <= most))
-      map_.report(key, fmt::format("{:g} is out of range", *given),
-                  fmt::format("a number from {:g} to {:g}", least, most));
-    else
+    if (const std::optional<double> given = map_.within(key, least, most))
       for (Conditions& conditions : all_) member(conditions) = *given;
   }
   void time(std::string_view key, Seconds Conditions::*member) const {

@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "sim/base/check.h"
+#include "sim/base/statistics.h"
 
 namespace rehearse::step {
 namespace {
@@ -124,7 +125,7 @@ class Fit {
     for (Row i = 0; i < rows_.size(); ++i)
       fit.residual += std::abs(fit.predicted[i] / rows_[i].measured - 1) / count();
     const double width =
-        rows_.size() == 1 ? kOneRow : std::max(kLeastWidth, 1.645 * std::sqrt(variance(fit)));
+        rows_.size() == 1 ? kOneRow : std::max(kLeastWidth, kNormal90 * std::sqrt(variance(fit)));
     fit.fastest = std::max(0.3, 1 - width);
     fit.slowest = std::min(5.0, 1 + kSlowSide * width);
     return fit;

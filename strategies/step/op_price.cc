@@ -32,18 +32,16 @@ Estimate<Seconds> OpPrice::estimate(const Op& op) const {
                ? measured_->to.carried(measured_->from.time(op), op, measured_->from)
                : cost_->time(op);
   }
-  time.value = time.value * scale;
-  if (!op.measured) {
-    Estimate<Seconds> job = {time.value, time.value * conditions_.fastest,
-                             time.value * conditions_.slowest, time.provenance};
-    // Conditions are fitted to products; of convolutions the laws know less than that.
-    if (op.kind == workload::OpKind::kConvolution) {
-      job.low = std::min(job.low, time.low * scale);
-      job.high = std::max(job.high, time.high * scale);
-    }
-    return job;
+  time = time * scale;
+  if (op.measured) return time;
+  Estimate<Seconds> job = {time.value, time.value * conditions_.fastest,
+                           time.value * conditions_.slowest, time.provenance};
+  // Conditions are fitted to products; of convolutions the laws know less than that.
+  if (op.kind == workload::OpKind::kConvolution) {
+    job.low = std::min(job.low, time.low);
+    job.high = std::max(job.high, time.high);
   }
-  return {time.value, time.low * scale, time.high * scale, time.provenance};
+  return job;
 }
 
 Seconds OpPrice::idle(const Op& op) const {

@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "models/job/interval.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/simgrid.h"
 #include "strategies/job_of_layout.h"
@@ -17,8 +18,7 @@ namespace {
 
 using workload::Axis;
 
-/// How far off communication is that nothing measured covers, and that something does.
-constexpr double kFastestLinks = 0.8, kSlowestLinks = 1.5;
+/// How far off communication is that something measured covers.
 constexpr double kFastestCalibrated = 0.9, kSlowestCalibrated = 1.25;
 
 struct Run {
@@ -197,8 +197,7 @@ Status compare(Step& step, const Runner& runner) {
 
 Estimate<double> Step::samples_per_s() const {
   const double samples = layout.samples_per_step;
-  return {samples / time.value.s(), samples / time.high.s(),
-          samples / std::max(time.low.s(), 1e-12), time.provenance};
+  return mapped(time, [&](Seconds step) { return samples / std::max(step.s(), 1e-12); });
 }
 
 double Step::model_utilization() const { return model_flops / (peak * time.value); }
@@ -259,7 +258,7 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   const Spread spread = spread_of(spec);
   step.computing = {work.fastest * spread.fastest, work.slowest * spread.slowest};
   step.links = calibrated ? program::Interval{kFastestCalibrated, kSlowestCalibrated}
-                          : program::Interval{kFastestLinks, kSlowestLinks};
+                          : program::Interval{job::kFastestNetwork, job::kSlowestNetwork};
   Reach network;
   // A price that something measured covers has its error in `links`; any other has ends of its own.
   if (!step.lowered.collectives.empty() &&

@@ -3,8 +3,8 @@
 #include <fmt/core.h>
 
 #include "profiler/compare/compare_runs.h"
-#include "profiler/compare/random.h"
 #include "sim/base/check.h"
+#include "tests/support/compare_random.h"
 
 namespace rehearse::bench {
 namespace {

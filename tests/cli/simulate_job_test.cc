@@ -218,9 +218,13 @@ TEST_CASE("simulate a job file: mistakes, one line each") {
   refused(
       job("", "pipeline: 26"),
       "job.yaml: pipeline 26 for 24 layers; at least one layer per stage; nearest: pipeline 24\n");
-  refused(
-      job("", "data: 64"),
-      "job.yaml: global_batch 64 is not a multiple of data 64 x microbatch 2; nearest: data 32\n");
+  refused(job("", "data: 64"),
+          "job.yaml:2:11: training: global_batch 64 is not a multiple of data 64 x microbatch 2; "
+          "nearest: data 32\n");
+  refused(replaced(job(), "global_batch: 64", "global_batch: 8e8"),
+          "job.yaml:2:11: training: global_batch 800000000 makes 50000000 microbatches per "
+          "data-parallel rank; at most 65,536; a smaller global_batch, a larger microbatch or a "
+          "larger data degree\n");
   refused(job("", "data: 16"),
           "job.yaml: the plan needs 16 ranks, but the cluster has 8 devices; data × tensor × "
           "pipeline × context of at most the devices\n");

@@ -19,9 +19,9 @@
 #include "sim/base/text.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/simgrid.h"
-#include "sim/graph/text_form.h"
 #include "sim/work/communicator.h"
 #include "tests/support/data.h"
+#include "tests/support/graph_text.h"
 #include "tests/support/pages.h"
 
 namespace rehearse {

@@ -35,8 +35,7 @@
 #include "sim/base/csv.h"
 #include "sim/cluster/astra_network.h"
 #include "sim/cluster/read_cluster.h"
-#include "sim/fleet/public_traces.h"
-#include "sim/graph/text_form.h"
+#include "sim/fleet/job_list.h"
 #include "tests/fuzz/errors.h"
 
 namespace rehearse::fuzz {
@@ -287,15 +286,6 @@ void csv(std::string_view bytes) {
 
 void execution_trace(std::string_view bytes) { run(ingest::read_execution_trace, bytes); }
 
-void graph_text(std::string_view bytes) {
-  const Result<graph::Graph> read = graph::parse_graph(bytes, kName);
-  if (!read) return;  // what the graph as a whole breaks stands at no line
-  const std::string text = graph::to_text(*read);
-  const Result<graph::Graph> again = graph::parse_graph(text, kName);
-  REHEARSE_CHECK(again.has_value(), "{}", to_string(again.error()));
-  REHEARSE_CHECK(graph::to_text(*again) == text, "not lossless:\n{}", text);
-}
-
 void job_list(std::string_view bytes) {
   const auto check_list = [](const Result<fleet::JobList>& list) {
     if (!list) return check_error(list.error());
@@ -313,10 +303,6 @@ void job_list(std::string_view bytes) {
   };
   check_list(fleet::parse_jobs_csv(bytes, kName));
   check_list(fleet::parse_jobs_yaml(std::string(bytes), kName));
-  check_list(fleet::parse_philly(bytes, kName));
-  const std::size_t half = bytes.find("\n\n");
-  if (half != std::string_view::npos)
-    check_list(fleet::parse_pai(bytes.substr(0, half + 1), kName, bytes.substr(half + 2), kName));
 }
 
 void kineto(std::string_view bytes) { run(ingest::read_kineto, bytes); }
@@ -424,7 +410,6 @@ std::span<const Target> targets() {
                                                        {"cluster", cluster_file},
                                                        {"csv", csv},
                                                        {"execution_trace", execution_trace},
-                                                       {"graph_text", graph_text},
                                                        {"input", input},
                                                        {"job_list", job_list},
                                                        {"kineto", kineto},

@@ -22,8 +22,6 @@ void chakra_job(std::string_view bytes);
 void cluster_file(std::string_view bytes);
 void csv(std::string_view bytes);
 void execution_trace(std::string_view bytes);
-/// The text form.
-void graph_text(std::string_view bytes);
 void input(std::string_view bytes);
 /// As a table, as YAML, as a trace of Philly, and, in two halves at an empty line, as the tables of
 /// PAI; what is read runs on a small fleet.

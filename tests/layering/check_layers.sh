@@ -54,7 +54,7 @@ BEGIN {
   owner["yaml-cpp"] = "sim/base"
   owner["boost"] = "sim/base cli"
   owner["sqlite3.h"] = "sim/sqlite sim/work profiler/trace"
-  owner["simdjson.h"] = "profiler/ingest sim/fleet"
+  owner["simdjson.h"] = "profiler/ingest"
   owner["zlib.h"] = "profiler/ingest"
   owner["google"] = "profiler/ingest"
   owner["nlohmann"] = "cli"

@@ -8,8 +8,8 @@
 
 #include "sim/engine/engine.h"
 #include "sim/graph/critical_path.h"
-#include "sim/graph/text_form.h"
 #include "sim/program/attribution.h"
+#include "tests/support/graph_text.h"
 #include "tests/support/naive_engine.h"
 #include "tests/support/random_graph.h"
 

@@ -7,13 +7,12 @@
 #include "models/input/feed.h"
 #include "models/input/limits.h"
 #include "models/input/simulate.h"
-#include "models/store/random.h"
+#include "sim/base/random.h"
 
 namespace rehearse {
 namespace {
 
 using namespace input;
-using store::Random;
 
 /// Constant times, so that runs of different work can be compared.
 Pipeline random_feed(Random& random) {

@@ -16,7 +16,6 @@ namespace rehearse {
 namespace {
 
 using namespace input;
-using store::Random;
 using test::between;
 
 Pipeline random_pipeline(Random& random, bool varies) {
@@ -280,7 +279,7 @@ TEST_CASE("input: a line of single workers keeps to its recursion, to the picose
 
     std::vector<std::vector<std::int64_t>> time(stages), end(stages);
     for (std::size_t i = 0; i < stages; ++i) {
-      Random drawn(store::mixed(p.seed) ^ i);
+      Random drawn = random_stream(p.seed, i);
       for (std::size_t k = 0; k < kUnits; ++k)
         time[i].push_back(Picoseconds::from(p.stages[i].time.draw(drawn)).count());
       end[i].assign(kUnits, 0);

@@ -18,7 +18,6 @@ namespace rehearse {
 namespace {
 
 using namespace input;
-using store::Random;
 using test::between;
 
 /// A hand-off, workers, and a barrier that one worker takes batches from.
@@ -45,7 +44,7 @@ Pipeline random_loop(Random& random, Late late) {
 class NaiveLoop {
  public:
   NaiveLoop(const Pipeline& p, std::size_t units) : p_(p), units_(units) {
-    for (std::size_t i = 0; i < 3; ++i) randoms_.emplace_back(store::mixed(p.seed) ^ i);
+    for (std::size_t i = 0; i < 3; ++i) randoms_.push_back(random_stream(p.seed, i));
     free_ = {p.stages[0].workers, p.stages[1].workers};
   }
 

@@ -8,7 +8,7 @@
 #include "models/store/control.h"
 #include "models/store/full_graph.h"
 #include "models/store/prefetch.h"
-#include "models/store/random.h"
+#include "sim/base/random.h"
 #include "tests/support/naive_store.h"
 
 namespace rehearse::store {

@@ -8,7 +8,7 @@
 
 #include "models/input/read_pipeline.h"
 #include "models/input/simulate.h"
-#include "models/store/random.h"
+#include "sim/base/random.h"
 
 namespace rehearse::test {
 
@@ -39,7 +39,7 @@ inline input::Flow flow_of(const std::string& text) {
 inline double rate_of(const std::string& text) { return flow_of(text).units_per_s.value; }
 
 /// Even between the two.
-inline double between(store::Random& random, double low, double high) {
+inline double between(Random& random, double low, double high) {
   return low + (high - low) * random.uniform();
 }
 

@@ -52,6 +52,14 @@ TEST_CASE("all that is wrong with a table is reported at once") {
         "a.csv:3: lanes: is empty; a value");
 }
 
+TEST_CASE("numbers have the ranges that they have in YAML") {
+  CHECK(error_of("name,kind,rate_gbs,lanes\na,ring,1e10,1\nb,ring,1e31,8e15\nc,ring,1e400,1\n") ==
+        "a.csv:2: rate_gbs: 1e10 is out of range; at most 1e+18 B/s\n"
+        "a.csv:3: rate_gbs: '1e31' is out of range; at most 1e+30\n"
+        "a.csv:3: lanes: 8000000000000000 is not a count; a whole number, 0 or more\n"
+        "a.csv:4: rate_gbs: '1e400' is out of range; at most 1e+30");
+}
+
 TEST_CASE("a column that is not there is reported once") {
   CHECK(error_of("nam,kind,rate_gbs,lanes\na,ring,1,1\nb,ring,1,1\n") ==
         "a.csv:1: name: no such column; did you mean 'nam'?");

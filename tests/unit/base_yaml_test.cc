@@ -133,6 +133,20 @@ TEST_CASE("numbers beyond any use are refused with line and column") {
         "job.yaml:5:4: e: '1e9 TB/s' is out of range; at most 1e+18 B/s");
 }
 
+TEST_CASE("a key may have a narrower range") {
+  const YamlFile file = parsed("a: 0\nb: 2.5\nc: 1001 s\nd: 7\n");
+  const YamlMap root = file.root();
+  CHECK_FALSE(root.within<std::int64_t>("a", 1, 100));
+  CHECK_FALSE(root.within("b", 0.5, 2.0));
+  CHECK_FALSE(root.within("c", Seconds::s(0), Seconds::s(1000)));
+  CHECK(root.within<std::int64_t>("d", 7, 7) == 7);
+  CHECK_FALSE(root.within("e", 0.0, 1.0));  // absent, which is no error
+  CHECK(errors_of(file) ==
+        "job.yaml:1:4: a: 0 is out of range; a whole number from 1 to 100\n"
+        "job.yaml:2:4: b: 2.5 is out of range; a number from 0.5 to 2\n"
+        "job.yaml:3:4: c: 1001 s is out of range; 0 s to 1000 s");
+}
+
 TEST_CASE("a second document is refused with its place") {
   const Result<YamlFile> file = YamlFile::parse("a: 1\n---\na: 2\n", "job.yaml");
   REQUIRE_FALSE(file);

@@ -9,8 +9,8 @@
 #include "models/workload/lift.h"
 #include "profiler/ingest/input.h"
 #include "profiler/replay/lower.h"
-#include "sim/graph/text_form.h"
 #include "tests/support/data.h"
+#include "tests/support/graph_text.h"
 #include "tests/support/synthetic_job.h"
 
 namespace rehearse {

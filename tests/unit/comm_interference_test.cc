@@ -2,7 +2,7 @@
 
 #include "models/comm/interference.h"
 #include "sim/engine/engine.h"
-#include "sim/graph/text_form.h"
+#include "tests/support/graph_text.h"
 
 namespace rehearse::comm {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "profiler/compare/change_points.h"
 #include "profiler/compare/judge.h"
-#include "profiler/compare/random.h"
+#include "tests/support/compare_random.h"
 
 namespace rehearse::compare {
 namespace {

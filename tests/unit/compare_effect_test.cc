@@ -4,11 +4,11 @@
 
 #include <catch2/catch.hpp>
 
-#include "tests/validation/studies/gate_accuracy.h"
 #include "profiler/compare/effect.h"
 #include "profiler/compare/judge.h"
-#include "profiler/compare/random.h"
 #include "sim/base/statistics.h"
+#include "tests/support/compare_random.h"
+#include "tests/validation/studies/gate_accuracy.h"
 
 namespace rehearse::compare {
 namespace {

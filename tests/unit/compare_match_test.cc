@@ -3,7 +3,7 @@
 
 #include "profiler/compare/compare_runs.h"
 #include "profiler/compare/match.h"
-#include "profiler/compare/random.h"
+#include "tests/support/compare_random.h"
 
 namespace rehearse::compare {
 namespace {

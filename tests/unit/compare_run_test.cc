@@ -2,10 +2,10 @@
 #include <catch2/catch.hpp>
 
 #include "profiler/compare/compare_runs.h"
-#include "profiler/compare/random.h"
 #include "profiler/compare/run.h"
 #include "profiler/ingest/input.h"
 #include "profiler/replay/attribution.h"
+#include "tests/support/compare_random.h"
 #include "tests/support/data.h"
 #include "tests/support/power_recording.h"
 #include "tests/support/trace_builder.h"

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "sim/graph/text_form.h"
+#include "tests/support/graph_text.h"
 
 namespace rehearse::engine {
 namespace {

@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
 
-#include "sim/graph/text_form.h"
 #include "sim/graph/verify.h"
+#include "tests/support/graph_text.h"
 
 namespace rehearse::graph {
 namespace {

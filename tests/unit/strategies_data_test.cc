@@ -286,11 +286,14 @@ TEST_CASE("offloaded states leave the device and travel") {
 TEST_CASE("batches and synchronizations that do not fit are told") {
   const workload::Workload w = tiny_gpt({});
   CHECK(error_of(w, {.global_batch = 8}, {.data = 16}) ==
-        "global_batch 8 is not a multiple of data 16 x microbatch 1; nearest: data 8");
-  CHECK(error_of(w, {.global_batch = 12}, {.data = 5}) ==
-        "global_batch 12 is not a multiple of data 5 x microbatch 1; nearest: data 4 or 6");
+        "training: global_batch 8 is not a multiple of data 16 x microbatch 1; nearest: data 8");
+  CHECK(
+      error_of(w, {.global_batch = 12}, {.data = 5}) ==
+      "training: global_batch 12 is not a multiple of data 5 x microbatch 1; nearest: data 4 or 6");
   CHECK(error_of(w, {.global_batch = 9, .microbatch = 2}, {}) ==
-        "global_batch 9 is not a multiple of data 1 x microbatch 2; nearest: microbatch 1 or 3");
+        "training: global_batch 9 is not a multiple of data 1 x microbatch 2; nearest: microbatch "
+        "1 or "
+        "3");
   Plan servers{.zero = 3, .synchronization = Synchronization::kParameterServer};
   CHECK(error_of(w, {}, servers) ==
         "zero 3 with synchronization parameter_server; servers already hold the optimizer states; "

@@ -5,7 +5,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from convert import collectives, jobs, pairs, shapes
+from convert import collectives, job_lists, jobs, pairs, shapes
 
 
 def converted(converter, files):
@@ -147,6 +147,75 @@ class Pairs(unittest.TestCase):
         self.assertEqual([(r["job"], r["batch"], r["other_job"], r["share"]) for r in rows],
                          [("A", "8", "B", "0.5"), ("B", "1", "A", "0.8")])
         self.assertEqual(rows[0]["device"], "v100_sxm2_16")
+
+
+PHILLY = """[
+  {"jobid": "a1", "user": "u1", "submitted_time": "2017-10-07 01:11:39", "attempts": [
+     {"start_time": "2017-10-07 01:12:00", "end_time": "2017-10-07 01:13:00",
+      "detail": [{"ip": "m47", "gpus": ["gpu0", "gpu1"]}]},
+     {"start_time": "2017-10-07 01:20:00", "end_time": "2017-10-07 01:25:00",
+      "detail": [{"ip": "m1", "gpus": ["gpu0", "gpu1"]}, {"ip": "m2", "gpus": ["gpu7"]}]},
+     {"start_time": "2017-10-07 02:00:00", "end_time": null,
+      "detail": [{"ip": "m1", "gpus": ["gpu0"]}]}]},
+  {"jobid": "a2", "user": "u2", "submitted_time": "2017-10-07 01:11:49", "attempts": []},
+  {"jobid": "a3", "user": "u2", "submitted_time": "2017-10-07 01:12:39",
+   "attempts": [{"start_time": "None", "end_time": "None", "detail": []}]},
+  {"jobid": "a4", "user": "u2", "submitted_time": "2017-10-07 01:11:49", "attempts": [
+     {"start_time": "2017-10-07 01:11:50", "end_time": "2017-10-07 01:12:50",
+      "detail": [{"ip": "m9", "gpus": ["gpu3"]}]}]}]"""
+PAI_JOBS = ("j1,i1,u1,Terminated,100.0,400.0\nj2,i2,u2,Terminated,130.0,200.0\n"
+            "j3,i3,u2,Running,140.0,\nj4,i4,u2,Failed,150.0,160.0\n")
+PAI_TASKS = ("j1,ps,1.0,Terminated,105.0,405.0,600.0,29.3,0.0,\n"
+             "j1,worker,2.0,Terminated,110.0,390.0,400.0,29.3,50.0,MISC\n"
+             "j1,chief,1.0,Terminated,120.0,400.0,400.0,29.3,200.0,V100\n"
+             "j2,tensorflow,1.0,Terminated,140.0,200.0,600.0,29.3,100.0,T4\n"
+             "j3,tensorflow,1.0,Running,150.0,,600.0,29.3,100.0,T4\n"
+             "j4,xlearn,3.0,Failed,150.0,160.0,600.0,29.3,,CPU\n")
+
+
+class JobLists(unittest.TestCase):
+    def listed(self, files):
+        """The jobs as user, arrival, work and GPUs, and how many were left out."""
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in files.items():
+                (Path(folder) / name).write_text(text)
+            into = Path(folder) / "jobs.csv"
+            _, left_out = job_lists.convert(Path(folder) / list(files)[0], into)
+            with open(into, newline="") as file:
+                return [(row["user"], row["submit_s"], row["duration_s"], row["gpus"])
+                        for row in csv.DictReader(file)], left_out
+
+    def test_helios_has_dates_and_jobs_without_gpus(self):
+        self.assertEqual(self.listed({"cluster_log.csv": (
+            "job_id,user,vc,gpu_num,submit_time,duration\n7,u1,v1,1,2020-02-29 23:59:59,60\n"
+            "8,u1,v1,0,2020-03-01 00:00:00,60\n9,u2,v1,16,2020-03-01 00:00:09,1\n")}),
+            ([("u1", "0", "60", "1"), ("u2", "10", "1", "16")], 1))
+
+    def test_a_pod_of_openb_that_was_never_scheduled_is_left_out(self):
+        self.assertEqual(self.listed({"openb.csv": (
+            "name,num_gpu,gpu_milli,creation_time,deletion_time,scheduled_time\n"
+            "p1,8,1000,100,300,150\np2,1,500,100,300,\np3,0,0,100,300,100\n")}),
+            ([("", "0", "150", "8")], 2))
+
+    def test_spot_gpus_and_tiresias(self):
+        self.assertEqual(self.listed({"spot.csv": (
+            "job_name,organization,gpu_request,worker_num,submit_time,duration\n"
+            "1,13,2,16,5,60\n")}), ([("13", "0", "60", "32")], 0))
+        self.assertEqual(self.listed({"a_job.csv": (
+            "job_id,num_gpu,submit_time,duration,interval\n1,4,10,600,0\n2,1,30,60,0\n")}),
+            ([("", "0", "600", "4"), ("", "20", "60", "1")], 0))
+
+    def test_a_job_of_philly_has_the_time_of_all_attempts_and_the_gpus_of_the_largest(self):
+        self.assertEqual(self.listed({"cluster_job_log": PHILLY}),
+                         ([("u1", "0", "360", "3"), ("u2", "10", "60", "1")], 2))
+
+    def test_jobs_and_tasks_of_pai_are_joined(self):
+        # Two workers of half a GPU hold one each, and the chief two; parameter servers hold none.
+        expected = [("u1", "0", "290", "4"), ("u2", "30", "60", "1")], 2
+        files = {"pai_job_table.csv": PAI_JOBS, "pai_task_table.csv": PAI_TASKS}
+        self.assertEqual(self.listed(files), expected)
+        files["pai_job_table.csv"] = ",".join(job_lists.PAI_JOBS) + "\n" + PAI_JOBS
+        self.assertEqual(self.listed(files), expected)
 
 
 if __name__ == "__main__":

@@ -10,9 +10,9 @@
 #include "cli/check/run_store.h"
 #include "profiler/compare/compare_runs.h"
 #include "profiler/compare/pool.h"
-#include "profiler/compare/random.h"
 #include "sim/base/check.h"
 #include "sim/base/text.h"
+#include "tests/support/compare_random.h"
 
 namespace rehearse::cli {
 namespace {

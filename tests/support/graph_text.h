@@ -1,4 +1,4 @@
-// The text form of a graph, used by --dump-graph and by tests. docs/formats/graph.md.
+// The text form of a graph, in which tests write and compare them. docs/formats/graph.md.
 #pragma once
 
 #include <string>

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sim/graph/graph.h"
-#include "sim/graph/text_line.h"
+#include "tests/support/graph_text_line.h"
 
 namespace rehearse::graph {
 

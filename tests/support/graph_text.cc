@@ -1,4 +1,4 @@
-#include "sim/graph/text_form.h"
+#include "tests/support/graph_text.h"
 
 #include <algorithm>
 #include <array>
@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "sim/base/text.h"
-#include "sim/graph/text_line.h"
-#include "sim/graph/transfer_lines.h"
+#include "tests/support/graph_text_line.h"
+#include "tests/support/graph_transfer_lines.h"
 
 namespace rehearse::graph {
 namespace {

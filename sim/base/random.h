@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace rehearse::store {
+namespace rehearse {
 
 /// One number from another, every bit depending on every bit.
 constexpr std::uint64_t mixed(std::uint64_t z) {
@@ -17,8 +17,9 @@ constexpr std::uint64_t mixed(std::uint64_t z) {
 
 class Random {
  public:
-  /// Seeds that differ by little give streams that have nothing in common.
-  explicit Random(std::uint64_t seed) : state_(mixed(seed)) {}
+  /// A stream is the same as that of another seed, some way on. How far is a chance of 2^-64 for
+  /// each number that is drawn, so that any seed is as good as another.
+  explicit Random(std::uint64_t seed) : state_(seed) {}
 
   std::uint64_t next() {
     const std::uint64_t value = mixed(state_);
@@ -43,4 +44,9 @@ class Random {
   std::uint64_t state_;
 };
 
-}  // namespace rehearse::store
+/// One of many streams of a seed.
+inline Random random_stream(std::uint64_t seed, std::uint64_t number) {
+  return Random(mixed(mixed(seed) ^ number));
+}
+
+}  // namespace rehearse

@@ -1,4 +1,4 @@
-#include "sim/graph/transfer_lines.h"
+#include "tests/support/graph_transfer_lines.h"
 
 #include <algorithm>
 #include <cmath>
