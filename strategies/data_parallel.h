@@ -5,9 +5,8 @@
 #include <vector>
 
 #include "sim/base/result.h"
-#include "sim/graph/collective_op.h"
-#include "sim/graph/gradients.h"
-#include "sim/graph/graph.h"
+#include "sim/program/gradients.h"
+#include "sim/program/program.h"
 
 namespace rehearse::strategies {
 
@@ -24,17 +23,10 @@ struct DataParallelPlan {
   std::vector<Seconds> lateness = {};
 };
 
-struct DataParallelGraph {
-  graph::Graph graph;
-  /// All-reduces of no duration yet, for a cost model to set.
-  std::vector<graph::CollectiveOp> collectives;
-};
-
-/// The graph of one of the ranks, which are all equal. Ops keep their ids; the all-reduces follow
-/// them. With one rank the graph is unchanged.
-/// Fails without gradients, and on gradients that are used before they are computed.
-Result<DataParallelGraph> data_parallel(const graph::Graph& graph,
-                                        const std::vector<graph::GradientStep>& steps,
-                                        const DataParallelPlan& plan);
+/// Makes a program of one rank that of one of plan.ranks ranks, which are all equal. Ops keep their
+/// numbers; the all-reduces, of no duration yet (job::price), follow them. With one rank the program
+/// is unchanged. Fails without gradients.
+Status data_parallel(program::Program& program, const std::vector<program::GradientStep>& steps,
+                     const DataParallelPlan& plan);
 
 }  // namespace rehearse::strategies

@@ -8,7 +8,7 @@
 namespace rehearse::strategies {
 namespace {
 
-using graph::GradientStep;
+using program::GradientStep;
 
 /// The mean of the largest of n draws, less the mean of one. Sorts `x`.
 double excess_of_largest(std::vector<double>& x, std::uint32_t n) {
@@ -41,9 +41,9 @@ std::vector<Seconds> lateness(const std::vector<GradientStep>& steps,
   for (std::size_t s = 1; s < steps.size(); ++s) {
     const GradientStep &step = steps[s], &before = steps[s - 1];
     if (!step.whole || step.gradients.size() != count || before.gradients.size() != count) continue;
-    Picoseconds together = timeline[before.gradients.back().ready].end;
+    Picoseconds together = timeline[OpId(before.gradients.back().ready)].end;
     for (std::size_t k = 0; k < count; ++k) {
-      const Picoseconds ready = timeline[step.gradients[k].ready].end;
+      const Picoseconds ready = timeline[OpId(step.gradients[k].ready)].end;
       times[k].push_back((ready - together).seconds().s());
       if (!overlap) together = ready;
     }

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "sim/graph/gradients.h"
 #include "sim/graph/timeline.h"
+#include "sim/program/gradients.h"
 
 namespace rehearse::strategies {
 
@@ -23,8 +23,9 @@ inline constexpr std::size_t kStepsToTellVariation = 20;
 /// exceeds the slowest recorded. Ranks last synchronized at the previous gradient, or, if
 /// all-reduces overlap the backward pass (`overlap`), at the last gradient of the previous step.
 ///
+/// `timeline` is of a run of the program of this rank alone, whose ops have their own numbers.
 /// Not modelled: ranks that are always slower, and causes that slow all of them at once.
-std::vector<Seconds> lateness(const std::vector<graph::GradientStep>& steps,
+std::vector<Seconds> lateness(const std::vector<program::GradientStep>& steps,
                               const graph::Timeline& timeline, std::uint32_t ranks, bool overlap);
 
 }  // namespace rehearse::strategies

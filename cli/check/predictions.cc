@@ -45,9 +45,9 @@ Result<Errors> replayed(const fs::path& path) {
   if (!trace) return forward(trace);
   std::vector<replay::Recording> recordings;
   for (std::size_t r = 0; r < trace->ranks.size(); ++r) recordings.emplace_back(*trace, r);
-  const Result<replay::ReplayGraph> graph = replay::lower(recordings, {});
+  const Result<replay::ReplayGraph> graph = replay::to_graph(recordings);
   if (!graph) return forward(graph);
-  const Result<graph::Timeline> timeline = engine::run(graph->graph);
+  const Result<graph::Timeline> timeline = engine::run(graph->graph());
   if (!timeline) return forward(timeline);
   const replay::Comparison c = replay::compare(recordings, *graph, *timeline);
   return Errors{c.step_time.error(), c.start_error};

@@ -5,9 +5,9 @@
 #include "cli/commands/options.h"
 #include "cli/config/job_file.h"
 #include "cli/output/document.h"
-#include "cli/output/json.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
+#include "sim/base/yaml.h"
 #include "strategies/step/fit_scale.h"
 #include "strategies/step/predict.h"
 
@@ -93,12 +93,12 @@ std::string to_yaml(const Calibrated& c) {
       "sustained:\n  scale: {:.4f}\n{}  fastest: {:.3f}\n  slowest: {:.3f}\n  source: {}\n",
       c.fit.scale, c.fit.fixed ? fmt::format("  fixed: {:.6g} s\n", c.fit.fixed->s()) : "",
       c.fit.fastest, c.fit.slowest,
-      json_quoted(
+      yaml_quoted(
           fmt::format("rehearse calibrate job: {}", counted(c.rows.size(), "measured step"))));
   text += fmt::format("measured:\n  residual: {:.4f}\n  rows:\n", c.fit.residual);
   for (std::size_t i = 0; i < c.rows.size(); ++i)
     text += fmt::format("    - {{job: {}, ranks: {}, measured: {} s, predicted: {:.6g} s}}\n",
-                        json_quoted(c.rows[i].name), c.ranks[i], c.rows[i].measured.s(),
+                        yaml_quoted(c.rows[i].name), c.ranks[i], c.rows[i].measured.s(),
                         c.fit.predicted[i].s());
   return text;
 }

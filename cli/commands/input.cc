@@ -34,9 +34,7 @@ struct Analysis {
 };
 
 Estimate<double> rate_of(const Analysis& a, const input::Flow& flow) {
-  const Estimate<double>& e = flow.units_per_s;
-  const double samples = a.samples * flow.filled;
-  return {e.value * samples, e.low * samples, e.high * samples, e.provenance};
+  return flow.units_per_s * (a.samples * flow.filled);
 }
 
 /// The tightest bound that a stage sets by itself, in samples per second.

@@ -122,8 +122,8 @@ Value rank_fields(const Inspected& found, std::size_t index) {
   const std::uint32_t number = r.info.rank.value_or(static_cast<std::uint32_t>(index));
   Value steps = Value::array(), devices = Value::array(), facts = Value::array();
   if (found.graph)
-    for (std::size_t s = 0; s < found.graph->ranks[index].steps.size(); ++s) {
-      const replay::Step& step = found.graph->ranks[index].steps[s].step;
+    for (std::size_t s = 0; s < found.graph->program.replays[index].steps.size(); ++s) {
+      const replay::Step& step = found.graph->program.replays[index].steps[s].step;
       Value row = {{"", "rank", number},
                    {"name", "step", step.name},
                    {"partial", step.partial},
@@ -168,8 +168,10 @@ Document document_of(const Inspected& found, std::size_t top) {
   }
   d["ranks"] = std::move(ranks);
   if (found.graph)
-    d.show("", fmt::format("Steps (from {})", to_string(found.graph->ranks.front().step_source)),
-           std::move(steps), {}, first(kStepsShown));
+    d.show(
+        "",
+        fmt::format("Steps (from {})", to_string(found.graph->program.replays.front().step_source)),
+        std::move(steps), {}, first(kStepsShown));
   d.show("breakdown", found.graph ? "Rank occupancy in an average step, as measured" : "",
          breakdown_fields(found.breakdown), {}, found.graph ? kBars : kInTables);
   if (found.energy) d.show("energy", "", energy_fields(*found.energy));
@@ -215,13 +217,13 @@ Result<Exit> run(const InspectOptions& options, const Globals& globals) {
                                  [](const replay::Recording& r) { return r.rank().info.timed; });
   // Steps and the measured breakdown need the graph's view of the recording.
   if (timed) {
-    Result<replay::ReplayGraph> lowered = replay::lower(recordings, {});
+    Result<replay::ReplayGraph> lowered = replay::to_graph(recordings);
     if (!lowered) return forward(lowered);
     found.graph = std::move(*lowered);
     found.breakdown =
         replay::occupancy(*found.graph, replay::recorded_timeline(recordings, *found.graph));
     std::vector<std::vector<replay::StepSpan>> steps;
-    for (const replay::RankGraph& rank : found.graph->ranks) {
+    for (const replay::RankReplay& rank : found.graph->program.replays) {
       auto& spans = steps.emplace_back();
       for (const replay::StepOps& step : rank.steps)
         spans.push_back({step.step.start, step.step.end});

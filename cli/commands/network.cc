@@ -88,9 +88,7 @@ Result<std::vector<Bytes>> parse_sizes(const std::string& text) {
 
 /// The longer a collective takes, the lower its bus bandwidth.
 Quantity bus_bandwidth(const Point& p) {
-  const Estimate<Seconds>& t = p.price.time;
-  return Estimate<ByteRate>{bus_bandwidth(p, t.value), bus_bandwidth(p, t.high),
-                            bus_bandwidth(p, t.low), t.provenance};
+  return mapped(p.price.time, [&](Seconds time) { return bus_bandwidth(p, time); });
 }
 
 struct Findings {

@@ -6,12 +6,12 @@
 #include <fmt/core.h>
 
 #include "models/job/group_network.h"
-#include "profiler/replay/edit.h"
+#include "models/job/price.h"
 #include "profiler/replay/gradients.h"
-#include "profiler/replay/transfers.h"
 #include "sim/base/yaml.h"
 #include "sim/cluster/read_cluster.h"
 #include "sim/engine/engine.h"
+#include "sim/program/lower.h"
 #include "strategies/data_parallel.h"
 #include "strategies/stragglers.h"
 
@@ -70,9 +70,9 @@ Result<comm::CollectiveTime> parse_network(const std::string& text) {
   };
 }
 
-Result<replay::ReplayGraph> data_parallel(const ReplayJob& job, const replay::ReplayGraph& replay,
-                                          std::uint32_t ranks,
-                                          const comm::CollectiveTime& network) {
+Result<replay::RecordedProgram> data_parallel(const ReplayJob& job, replay::RecordedProgram program,
+                                              std::uint32_t ranks,
+                                              const comm::CollectiveTime& network) {
   const std::string& source = job.recordings.front().rank().info.source;
   if (job.recordings.size() != 1)
     return fail(
@@ -80,49 +80,50 @@ Result<replay::ReplayGraph> data_parallel(const ReplayJob& job, const replay::Re
                    .problem = fmt::format("is one of {} ranks, so the job is already data-parallel",
                                           job.recordings.size()),
                    .expected = "the recording of one rank, which --ranks selects"});
-  if (const auto& communication = replay.ranks.front().communication; !communication.empty())
+  if (const auto& communication = program.replays.front().communication; !communication.empty())
     return fail(Diagnostic{
         .file = source,
         .problem = fmt::format("already communicates, in {} device ops", communication.size()),
         .expected = "a recording of a single-rank job; use --network to change the collectives of "
                     "this recording"});
   const Result<replay::Gradients> gradients =
-      replay::find_gradients(job.recordings.front(), replay.ranks.front());
+      replay::find_gradients(job.recordings.front(), program.replays.front());
   if (!gradients) return forward(gradients);
-  const Result<graph::Timeline> alone = engine::run(replay.graph);
+  const Result<program::Lowered> lowered = program::lower(program);
+  if (!lowered) return forward(lowered);
+  const Result<graph::Timeline> alone = engine::run(lowered->graph);
   if (!alone) return forward(alone);
   const bool overlap = gradients->on_device;
-  Result<strategies::DataParallelGraph> parallel = strategies::data_parallel(
-      replay.graph, gradients->steps,
-      {.ranks = ranks,
-       .overlap = overlap,
-       .lateness = strategies::lateness(gradients->steps, *alone, ranks, overlap)});
-  if (!parallel) return forward(parallel);
-  Result<graph::Graph> priced =
-      comm::price(std::move(parallel->graph), parallel->collectives, network);
-  if (!priced) return forward(priced);
-  return replay::with_graph(replay, std::move(*priced));
+  if (Status ok = strategies::data_parallel(
+          program, gradients->steps,
+          {.ranks = ranks,
+           .overlap = overlap,
+           .lateness = strategies::lateness(gradients->steps, *alone, ranks, overlap)});
+      !ok)
+    return forward(ok);
+  if (const auto priced = job::price(program, network); !priced) return forward(priced);
+  return program;
 }
 
-Result<replay::ReplayGraph> on_network(const ReplayJob& job, const replay::ReplayGraph& replay,
-                                       const comm::CollectiveTime& network,
-                                       const Globals& globals) {
-  const replay::Transfers transfers = replay::find_transfers(job.recordings, replay);
-  if (transfers.known.empty())
+Result<replay::RecordedProgram> on_network(const ReplayJob& job, replay::RecordedProgram program,
+                                           const comm::CollectiveTime& network,
+                                           const Globals& globals) {
+  std::size_t all = 0;
+  for (const replay::RankReplay& rank : program.replays) all += rank.communication.size();
+  const Result<std::size_t> priced = job::price(program, network);
+  if (!priced) return forward(priced);
+  if (*priced == 0)
     return fail(Diagnostic{
         .file = job.recordings.front().rank().info.source,
-        .problem = transfers.unknown > 0
-                       ? fmt::format("has {} collectives whose size and ranks were not recorded",
-                                     transfers.unknown)
-                       : std::string("has no collectives for a network"),
+        .problem =
+            all > 0 ? fmt::format("has {} collectives whose size and ranks were not recorded", all)
+                    : std::string("has no collectives for a network"),
         .expected = "collectives with their size, or --data-parallel N to add them"});
-  if (transfers.unknown > 0)
+  if (*priced < all)
     globals.warn(
         fmt::format("{} collectives keep their recorded time: their size or ranks are not recorded",
-                    transfers.unknown));
-  Result<graph::Graph> priced = comm::price(replay.graph, transfers.known, network);
-  if (!priced) return forward(priced);
-  return replay::with_graph(replay, std::move(*priced));
+                    all - *priced));
+  return program;
 }
 
 }  // namespace rehearse::cli

@@ -16,14 +16,16 @@ bool is_inline_link(std::string_view text);
 /// links; a file with `cluster:`, as they are priced on its first devices by every command.
 Result<comm::CollectiveTime> parse_network(const std::string& text);
 
-/// The graph of one of `ranks` ranks that each do what the recording did and sum their gradients
+/// The program of one of `ranks` ranks that each do what the recording did and sum their gradients
 /// on `network`. Fails on a recording that communicates already, and on one without gradients.
-Result<replay::ReplayGraph> data_parallel(const ReplayJob& job, const replay::ReplayGraph& replay,
-                                          std::uint32_t ranks, const comm::CollectiveTime& network);
+Result<replay::RecordedProgram> data_parallel(const ReplayJob& job, replay::RecordedProgram program,
+                                              std::uint32_t ranks,
+                                              const comm::CollectiveTime& network);
 
-/// The graph with its recorded collectives on `network`. Warns of those that keep their recorded
+/// The program with its recorded collectives on `network`. Warns of those that keep their recorded
 /// time because their size or number of ranks is unknown; fails where that is all of them.
-Result<replay::ReplayGraph> on_network(const ReplayJob& job, const replay::ReplayGraph& replay,
-                                       const comm::CollectiveTime& network, const Globals& globals);
+Result<replay::RecordedProgram> on_network(const ReplayJob& job, replay::RecordedProgram program,
+                                           const comm::CollectiveTime& network,
+                                           const Globals& globals);
 
 }  // namespace rehearse::cli

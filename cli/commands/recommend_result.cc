@@ -83,10 +83,8 @@ Value option_fields(const Recommended& r, std::size_t index, Look place) {
     const Estimate<Seconds>& step = o.evaluation->job.step;
     const double samples = r.job.samples_per_step(o.evaluation->detail);
     json["step_time"] = step;
-    json["throughput"] =
-        Quantity(Estimate<double>{samples / step.value.s(), samples / step.high.s(),
-                                  samples / std::max(step.low.s(), 1e-12), step.provenance},
-                 unit::kSamples);
+    const auto rate = [&](Seconds time) { return samples / std::max(time.s(), 1e-12); };
+    json["throughput"] = Quantity(mapped(step, rate), unit::kSamples);
     json["memory_per_device"] = memory_json(r.job.memory(o.evaluation->detail));
     Value stalls = Value::object();
     const auto add = [&](const char* name, const char* label, const std::optional<Seconds>& time) {

@@ -30,40 +30,48 @@ std::optional<double> multiprocessors_of(const ReplayJob& job, std::size_t rank)
   return gpu ? std::optional<double>((*gpu)->multiprocessors) : std::nullopt;
 }
 
+/// Of what an op uses the device, but which op and device.
+sharing::DeviceOp use_of(const replay::Recording& recording, const trace::GpuOp& op,
+                         std::optional<double> multiprocessors) {
+  sharing::DeviceOp on{.op = OpId(0), .device = 0};
+  if (op.kind == trace::GpuKind::kKernel) {
+    const auto launch = multiprocessors ? launch_of(recording.rank(), op) : std::nullopt;
+    const sharing::KernelUse use =
+        sharing::use_of(recording.name(op), launch, multiprocessors.value_or(1));
+    on.multiprocessors = use.multiprocessors;
+    on.bandwidth = use.bandwidth;
+    return on;
+  }
+  const bool within =
+      op.kind != trace::GpuKind::kCopy || op.direction == trace::CopyDirection::kDeviceToDevice;
+  on.multiprocessors = 0;
+  on.bandwidth = within ? 1 : 0;
+  on.host_link = within ? 0 : 1;
+  return on;
+}
+
 /// Collectives stay as they are.
 Tenant tenant_of(const RecordedTenant& recorded, std::string name) {
   const ReplayJob& job = recorded.job;
   const replay::ReplayGraph& replay = recorded.run.graph;
-  Tenant tenant{.name = std::move(name), .graph = replay.graph, .on_device = {}};
+  Tenant tenant{.name = std::move(name), .graph = replay.graph(), .on_device = {}};
   std::vector<std::optional<double>> multiprocessors;
   for (std::size_t r = 0; r < job.recordings.size(); ++r)
     multiprocessors.push_back(multiprocessors_of(job, r));
-  for (std::size_t i = 0; i < replay.origins.size(); ++i) {
-    const replay::Origin& origin = replay.origins[i];
-    if (origin.kind != replay::Origin::Kind::kDevice || !origin.row) continue;
-    const replay::Recording& recording = job.recordings[origin.rank];
-    const trace::GpuOp& op = recording.gpu(*origin.row);
-    if (op.collective) continue;
-    sharing::DeviceOp on{.op = OpId(i), .device = origin.rank};
-    if (op.kind == trace::GpuKind::kKernel) {
-      const auto launch =
-          multiprocessors[origin.rank] ? launch_of(recording.rank(), op) : std::nullopt;
-      const sharing::KernelUse use =
-          sharing::use_of(recording.name(op), launch, multiprocessors[origin.rank].value_or(1));
-      on.multiprocessors = use.multiprocessors;
-      on.bandwidth = use.bandwidth;
-    } else {
-      const bool within =
-          op.kind != trace::GpuKind::kCopy || op.direction == trace::CopyDirection::kDeviceToDevice;
-      on.multiprocessors = 0;
-      on.bandwidth = within ? 1 : 0;
-      on.host_link = within ? 0 : 1;
+  for (std::uint32_t rank = 0; rank < job.recordings.size(); ++rank) {
+    const std::vector<replay::Recorded>& ops = replay.program.programs[rank].recorded;
+    for (replay::OpIndex i = 0; i < ops.size(); ++i) {
+      if (ops[i].kind != replay::Recorded::Kind::kDevice) continue;
+      const trace::GpuOp& op = job.recordings[rank].gpu(*ops[i].row);
+      if (op.collective) continue;
+      sharing::DeviceOp on = use_of(job.recordings[rank], op, multiprocessors[rank]);
+      on.op = replay.lowered.op(rank, i);
+      on.device = rank;
+      tenant.on_device.push_back(on);
     }
-    tenant.on_device.push_back(on);
   }
-  if (!replay.ranks.empty())
-    for (const replay::StepOps& step : replay.ranks.front().steps)
-      if (step.begins_after) tenant.step_bounds.push_back(*step.begins_after);
+  for (const replay::StepOps& step : replay.program.replays.front().steps)
+    if (step.begins_after) tenant.step_bounds.push_back(replay.lowered.op(0, *step.begins_after));
   return tenant;
 }
 

@@ -33,6 +33,12 @@ std::map<std::string, std::vector<std::uint32_t>> ranks_of_hosts(
   return hosts;
 }
 
+/// A request for a batch, as ops of the graph.
+struct Asked {
+  std::uint32_t rank;
+  OpId ask, wait;
+};
+
 /// As it runs with all samples there.
 struct Unfed {
   replay::ReplayGraph graph;
@@ -41,8 +47,13 @@ struct Unfed {
 
 /// In the order in which they come when nothing waits for input: an order in which none waits for a
 /// later one.
-std::vector<replay::BatchRequest> in_order(const Unfed& unfed) {
-  std::vector<replay::BatchRequest> batch_requests = unfed.graph.batch_requests;
+std::vector<Asked> in_order(const Unfed& unfed) {
+  std::vector<Asked> batch_requests;
+  const auto op = [&](const replay::BatchRequest& request, replay::OpIndex index) {
+    return unfed.graph.lowered.op(request.rank, index);
+  };
+  for (const replay::BatchRequest& request : unfed.graph.program.batch_requests)
+    batch_requests.push_back({request.rank, op(request, request.ask), op(request, request.wait)});
   std::stable_sort(batch_requests.begin(), batch_requests.end(), [&](const auto& a, const auto& b) {
     return unfed.timeline[a.wait].end < unfed.timeline[b.wait].end;
   });
@@ -50,10 +61,10 @@ std::vector<replay::BatchRequest> in_order(const Unfed& unfed) {
 }
 
 /// Mean time from one take of a rank to its next; of ranks with one take, a step.
-Picoseconds between_batches(const Unfed& unfed,
-                            const std::vector<replay::BatchRequest>& batch_requests, Seconds step) {
+Picoseconds between_batches(const Unfed& unfed, const std::vector<Asked>& batch_requests,
+                            Seconds step) {
   std::map<std::uint32_t, std::vector<Picoseconds>> times;
-  for (const replay::BatchRequest& batch_request : batch_requests)
+  for (const Asked& batch_request : batch_requests)
     times[batch_request.rank].push_back(unfed.timeline[batch_request.wait].end);
   Seconds sum = Seconds::s(0);
   double gaps = 0;
@@ -70,10 +81,6 @@ std::vector<OpId> roots_of(const graph::Graph& graph) {
     if (graph.need(OpId(i)) == 0) roots.emplace_back(i);
   return roots;
 }
-
-struct Asked {
-  OpId ask, wait;
-};
 
 /// Takes of `each` units, in order; a unit that two takes share leaves the queue with the first of
 /// them.
@@ -101,8 +108,8 @@ Status put_in_front(const input::Pipeline& pipeline, double each,
 }  // namespace
 
 Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings,
-                                const replay::ReplayGraph& graph, const input::Pipeline& given,
-                                std::optional<std::uint32_t> batch) {
+                                const replay::RecordedProgram& program,
+                                const input::Pipeline& given, std::optional<std::uint32_t> batch) {
   input::Pipeline pipeline = given;
   pipeline.step.reset();  // the recording is what takes the samples
   if (Status ok = input::gives_all_samples(pipeline); !ok) return forward(ok);
@@ -111,13 +118,13 @@ Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings
     return fail("the pipeline forms no batches, and the recording does not contain its batch size",
                 "", "--batch N, the number of samples per batch of a rank");
   const double samples = batch ? *batch : counts.samples;
-  Result<replay::WithBatchRequests> with = replay::add_batch_requests(recordings, graph);
+  Result<replay::WithBatchRequests> with = replay::add_batch_requests(recordings, program);
   if (!with) return forward(with);
   const auto hosts = ranks_of_hosts(recordings);
   FedGraph fed{.graph = {},
                .by = {.batch = samples,
                       .loading_ranges = with->loading_ranges,
-                      .step_requests = with->replay.batch_requests.size() - with->loading_ranges,
+                      .step_requests = with->program.batch_requests.size() - with->loading_ranges,
                       .replaced = with->replaced,
                       .hosts = hosts.size(),
                       .most_ranks = 0,
@@ -129,24 +136,25 @@ Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings
     fed.by.bound = input::to_string(pipeline, limits.front());
     fed.by.allowed = limits.front().units_per_s * counts.samples;
   }
-  Result<graph::Timeline> timeline = engine::run(with->replay.graph);
+  Result<replay::ReplayGraph> graph = replay::to_graph(std::move(with->program));
+  if (!graph) return forward(graph);
+  Result<graph::Timeline> timeline = engine::run(graph->graph());
   if (!timeline) return forward(timeline);
-  Unfed unfed{std::move(with->replay), std::move(*timeline)};
+  Unfed unfed{std::move(*graph), std::move(*timeline)};
 
   // Before the recording begins each rank takes batches as often as in it, until the queues hold
   // what they do in the long run.
   const double each = samples / counts.samples;
   const double settle = 2 * input::units_in_flight(pipeline, counts) + 4;
   double ops = 0, rounds = 1;
-  const std::vector<replay::BatchRequest> batch_requests = in_order(unfed);
+  const std::vector<Asked> batch_requests = in_order(unfed);
   for (const auto& [host, ranks] : hosts)
     rounds = std::max(rounds, std::ceil(settle / (static_cast<double>(ranks.size()) * each)) + 1);
   for (const auto& [host, ranks] : hosts) {
-    const auto of_host = std::count_if(batch_requests.begin(), batch_requests.end(),
-                                       [&](const replay::BatchRequest& batch_request) {
-                                         return std::find(ranks.begin(), ranks.end(),
-                                                          batch_request.rank) != ranks.end();
-                                       });
+    const auto of_host = std::count_if(
+        batch_requests.begin(), batch_requests.end(), [&](const Asked& batch_request) {
+          return std::find(ranks.begin(), ranks.end(), batch_request.rank) != ranks.end();
+        });
     if (const double taken = static_cast<double>(of_host) * samples;
         each < 1 && taken < counts.samples)
       return fail(fmt::format("the recording consumes {:g} samples, and '{}' produces {:g} at a "
@@ -161,7 +169,7 @@ Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings
     return fail(fmt::format("the input pipeline needs {:.3g} ops for this recording", ops),
                 fmt::format("{:g} at most", kMostOps),
                 "shorter queues, larger units, or fewer ranks (--ranks)");
-  GraphBuilder builder(unfed.graph.graph);
+  GraphBuilder builder(unfed.graph.graph());
   const NameId settling = builder.intern("before the recording");
   const Picoseconds gap =
       between_batches(unfed, batch_requests,
@@ -174,7 +182,8 @@ Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings
       return builder.add(
           Op{.name = settling, .category = Category::kInput, .duration = Picoseconds(0)});
     };
-    const Asked round{instant(), instant()};
+    const OpId ask = instant();
+    const Asked round{0, ask, instant()};
     builder.add_edge(round.ask, round.wait);
     if (k > 0) builder.add_edge(begin, round.ask);
     before.push_back(round);
@@ -184,23 +193,22 @@ Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings
     begin = builder.add(Op{.name = settling, .category = Category::kDelay, .duration = until_next});
     builder.add_edge(round.wait, begin);
   }
-  for (const OpId root : roots_of(unfed.graph.graph)) builder.add_edge(begin, root);
+  for (const OpId root : roots_of(unfed.graph.graph())) builder.add_edge(begin, root);
   std::uint64_t number = 0;
   for (const auto& [host, ranks] : hosts) {
     fed.by.most_ranks = std::max(fed.by.most_ranks, ranks.size());
     std::vector<Asked> of_host;
     for (const Asked& round : before) of_host.insert(of_host.end(), ranks.size(), round);
-    for (const replay::BatchRequest& batch_request : batch_requests)
+    for (const Asked& batch_request : batch_requests)
       if (std::find(ranks.begin(), ranks.end(), batch_request.rank) != ranks.end())
-        of_host.push_back({batch_request.ask, batch_request.wait});
+        of_host.push_back(batch_request);
     pipeline.seed = given.seed + number++;
     if (Status ok = put_in_front(pipeline, each, of_host, builder); !ok) return forward(ok);
   }
   Result<graph::Graph> built = std::move(builder).build();
   if (!built) return forward(built);
   fed.graph = std::move(unfed.graph);
-  fed.graph.graph = std::move(*built);
-  fed.graph.origins.resize(fed.graph.graph.size(), {replay::Origin::Kind::kFeed, 0, std::nullopt});
+  fed.graph.lowered.graph = std::move(*built);
   fed.graph.begin = begin;
   return fed;
 }

@@ -28,14 +28,15 @@ struct FedGraph {
   FedBy by;
 };
 
-/// The graph, as recorded or edited, with such a pipeline on every host of the recording: ranks
+/// The graph of a program, as recorded or edited, with such a pipeline on every host of the recording: ranks
 /// take `batch` samples at a time (absent: a unit of the last stage), in the order in which they
 /// would without waiting, and wait for them. Before the recording begins the pipeline has settled,
 /// on takes that come as often. Ranks that do not say on which host they ran share one. Fails on a
 /// pipeline that forms no batches where `batch` is absent, where the recording takes too few of the
 /// pipeline's units to show more than a part of one, and where too many ops would be due.
 Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings,
-                                const replay::ReplayGraph& graph, const input::Pipeline& pipeline,
+                                const replay::RecordedProgram& program,
+                                const input::Pipeline& pipeline,
                                 std::optional<std::uint32_t> batch);
 
 /// "input pipeline: a rank takes 256 samples at each loading range, …"

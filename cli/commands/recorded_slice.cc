@@ -67,16 +67,6 @@ Result<std::vector<RecordedSlice>> slices_of(const ReplayJob& job, const std::st
   return slices;
 }
 
-Result<ReplayRun> run_at(const ReplayJob& job, const replay::ReplayGraph& graph,
-                         const std::vector<RecordedSlice>& slices, SliceBound bound) {
-  Result<replay::ReplayGraph> scaled = replay::scale_each(
-      job.recordings, graph, [&](const replay::Recording& recording, const trace::GpuOp& op) {
-        return factor_of(recording, op, slices[recording.rank_index()], bound);
-      });
-  if (!scaled) return forward(scaled);
-  return run_graph(job, std::move(*scaled));
-}
-
 }  // namespace
 
 std::optional<sharing::KernelLaunch> launch_of(const trace::Rank& rank, const trace::GpuOp& op) {
@@ -99,13 +89,20 @@ Estimate<Seconds> SlicedRun::widened(Estimate<Seconds> step) const {
           Provenance::kExtrapolated};
 }
 
-Result<SlicedRun> run_on_slice(const ReplayJob& job, const replay::ReplayGraph& graph,
-                               const std::string& profile) {
+Result<SlicedRun> run_on_slice(const ReplayJob& job, const replay::RecordedProgram& program,
+                               const std::string& profile, const RunProgram& run_one) {
   const Result<std::vector<RecordedSlice>> slices = slices_of(job, profile);
   if (!slices) return forward(slices);
-  Result<ReplayRun> run = run_at(job, graph, *slices, SliceBound::kValue);
-  const Result<ReplayRun> low = run_at(job, graph, *slices, SliceBound::kLow),
-                          high = run_at(job, graph, *slices, SliceBound::kHigh);
+  const auto run_at = [&](SliceBound bound) {
+    return run_one(
+        job, replay::scale_each(job.recordings, program,
+                                [&](const replay::Recording& recording, const trace::GpuOp& op) {
+                                  return factor_of(recording, op, (*slices)[recording.rank_index()],
+                                                   bound);
+                                }));
+  };
+  Result<ReplayRun> run = run_at(SliceBound::kValue);
+  const Result<ReplayRun> low = run_at(SliceBound::kLow), high = run_at(SliceBound::kHigh);
   if (!run) return forward(run);
   if (!low) return forward(low);
   if (!high) return forward(high);

@@ -25,11 +25,11 @@ struct SlicedRun {
 /// How a kernel was launched, where the recording says.
 std::optional<sharing::KernelLaunch> launch_of(const trace::Rank& rank, const trace::GpuOp& op);
 
-/// The graph, as recorded or edited, with every kernel as long as an instance of this profile makes
+/// The program, as recorded or edited, with every kernel as long as an instance of this profile makes
 /// it; each rank on an instance of its own GPU. Copies between host and device stay. Fails with one
 /// line: no name of a GPU in the recording, a GPU without MIG, an unknown profile, collectives
 /// (instances cannot reach each other).
-Result<SlicedRun> run_on_slice(const ReplayJob& job, const replay::ReplayGraph& graph,
-                               const std::string& profile);
+Result<SlicedRun> run_on_slice(const ReplayJob& job, const replay::RecordedProgram& program,
+                               const std::string& profile, const RunProgram& run = run_program);
 
 }  // namespace rehearse::cli

@@ -29,10 +29,12 @@ struct ReplayOptions {
 /// The step without the work of the profiler that recorded it, where it recorded that too.
 Result<std::optional<Estimate<Seconds>>> without_profiler(const ReplayJob& job) {
   const replay::Selector profiler = *replay::parse_selector("profiler");
-  if (replay::select(job.recordings, job.recorded.graph, profiler).empty()) return std::nullopt;
-  Result<replay::ReplayGraph> graph = replay::remove(job.recordings, job.recorded.graph, profiler);
-  if (!graph) return forward(graph);
-  const Result<ReplayRun> run = run_graph(job, std::move(*graph));
+  if (replay::select(job.recordings, job.recorded.graph.program, profiler).empty())
+    return std::nullopt;
+  Result<replay::RecordedProgram> program =
+      replay::remove(job.recordings, job.recorded.graph.program, profiler);
+  if (!program) return forward(program);
+  const Result<ReplayRun> run = run_program(job, std::move(*program));
   if (!run) return forward(run);
   return replay::estimate_step(job.recorded.comparison, run->comparison.step_time.simulated);
 }
@@ -79,8 +81,8 @@ Document document_of(const ReplayJob& job, const Findings& findings) {
     d.show("step_time_without_profiler", "without profiler", *findings.without_profiler);
   // Of the replay as it was recorded, also where a slice is asked for.
   add_findings(job, run, step, d);
-  d["matched_collectives"] = job.recorded.graph.collectives.matched.size();
-  d["unmatched_collectives"] = job.recorded.graph.collectives.unmatched;
+  d["matched_collectives"] = job.recorded.graph.program.collectives.matched.size();
+  d["unmatched_collectives"] = job.recorded.graph.program.collectives.unmatched;
   Value advice = Value::array();
   for (const replay::Advice& a : findings.advice)
     advice.push_back({{"change", "change", change(a.change)},
@@ -106,7 +108,7 @@ Result<Exit> run(const ReplayOptions& options, const Globals& globals) {
   }
   Findings findings;
   if (!options.slice.empty()) {
-    Result<SlicedRun> sliced = run_on_slice(*job, job->recorded.graph, options.slice);
+    Result<SlicedRun> sliced = run_on_slice(*job, job->recorded.graph.program, options.slice);
     if (!sliced) return forward(sliced);
     findings.sliced = std::move(*sliced);
   }

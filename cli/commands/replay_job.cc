@@ -100,13 +100,13 @@ Result<ReplayJob> load_job(const ReplayRequest& request, const Globals& globals)
   Result<InputTrace> input = load_trace(request, globals);
   if (!input) return forward(input);
   ReplayJob job{std::move(*input), {}};
-  Result<replay::ReplayGraph> graph = replay::lower(job.recordings, request.lower);
-  if (!graph) return forward(graph);
-  if (job.recordings.size() > 1 && graph->collectives.matched.empty())
+  Result<replay::RecordedProgram> program = replay::lower(job.recordings, request.lower);
+  if (!program) return forward(program);
+  if (job.recordings.size() > 1 && program->collectives.matched.empty())
     globals.warn(
         "no collective of one rank matches one of another: the recordings are replayed "
         "independently and averaged; pass recordings of one run");
-  Result<ReplayRun> run = run_graph(job, std::move(*graph));
+  Result<ReplayRun> run = run_program(job, std::move(*program));
   if (!run) return forward(run);
   job.recorded = std::move(*run);
   return job;
@@ -130,12 +130,18 @@ Status report_on(const ReplayRequest& request, const ReplayJob& job, const Repla
 }
 
 Result<ReplayRun> run_graph(const ReplayJob& job, replay::ReplayGraph graph) {
-  Result<graph::Timeline> timeline = engine::run(graph.graph);
+  Result<graph::Timeline> timeline = engine::run(graph.graph());
   if (!timeline) return forward(timeline);
   replay::begin_at_zero(graph, *timeline);
   ReplayRun run{std::move(graph), std::move(*timeline), {}};
   run.comparison = replay::compare(job.recordings, run.graph, run.timeline);
   return run;
+}
+
+Result<ReplayRun> run_program(const ReplayJob& job, replay::RecordedProgram program) {
+  Result<replay::ReplayGraph> graph = replay::to_graph(std::move(program));
+  if (!graph) return forward(graph);
+  return run_graph(job, std::move(*graph));
 }
 
 Value rank_rows(const ReplayJob& job, const ReplayRun& run, const StepColumns& add) {
@@ -164,7 +170,7 @@ Value rank_rows(const ReplayJob& job, const ReplayRun& run, const StepColumns& a
     }
     ranks.push_back({{"rank", number},
                      {"source", job.recordings[r].rank().info.source},
-                     {"steps_from", to_string(run.graph.ranks[r].step_source)},
+                     {"steps_from", to_string(run.graph.program.replays[r].step_source)},
                      {"steps", std::move(steps)}});
   }
   return ranks;
@@ -205,7 +211,7 @@ Value path_rows(const program::PathParts& path) {
 
 program::PathTimes path_times(const ReplayRun& run) {
   const replay::CriticalSteps critical = replay::find_critical_steps(run.graph, run.timeline);
-  return program::path_times(run.graph.graph, critical.path,
+  return program::path_times(run.graph.graph(), critical.path,
                              std::max<std::size_t>(1, critical.steps));
 }
 
@@ -255,10 +261,12 @@ std::string describe_input(const ReplayJob& job) {
   const std::size_t partial = whole_and_partial(job).second;
   std::string text = ranks_and_steps(job);
   if (partial > 0) text += fmt::format(" and {} partial", partial);
-  text += fmt::format(" (from {})", to_string(job.recorded.graph.ranks.front().step_source));
+  text +=
+      fmt::format(" (from {})", to_string(job.recorded.graph.program.replays.front().step_source));
   if (job.recordings.size() > 1)
-    text += fmt::format(", {} collectives matched", job.recorded.graph.collectives.matched.size());
-  return text + fmt::format("; {} ops", grouped(job.recorded.graph.graph.size()));
+    text += fmt::format(", {} collectives matched",
+                        job.recorded.graph.program.collectives.matched.size());
+  return text + fmt::format("; {} ops", grouped(job.recorded.graph.graph().size()));
 }
 
 }  // namespace rehearse::cli

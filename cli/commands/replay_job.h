@@ -68,8 +68,12 @@ Status draw(const ReplayRequest& request, const ReplayJob& job, const ReplayRun&
 Status report_on(const ReplayRequest& request, const ReplayJob& job, const ReplayRun& run,
                  const Document& document);
 
-/// Runs an edited graph of the job.
+/// Runs a graph of the job's recordings.
 Result<ReplayRun> run_graph(const ReplayJob& job, replay::ReplayGraph graph);
+/// Lowers and runs a program of them, as recorded or edited.
+Result<ReplayRun> run_program(const ReplayJob& job, replay::RecordedProgram program);
+using RunProgram =
+    std::function<Result<ReplayRun>(const ReplayJob& job, replay::RecordedProgram program)>;
 
 /// The data of a step that tables of steps share.
 using StepColumns = std::function<void(std::size_t step, Value& row)>;

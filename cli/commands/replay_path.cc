@@ -9,7 +9,7 @@ namespace {
 
 using graph::Category;
 using program::PartKind;
-using replay::Origin;
+using replay::Recorded;
 using workload::lifting::Role;
 
 /// Empty where the name of an operator tells nothing.
@@ -54,7 +54,7 @@ class ReplayPath : public program::Explanations {
       low_ = step.low / step.value;
       high_ = step.high / step.value;
     }
-    for (const replay::RankGraph& rank : run.graph.ranks) {
+    for (const replay::RankReplay& rank : run.graph.program.replays) {
       auto& known = collectives_.emplace_back();
       for (const replay::CommunicationOp& op : rank.communication)
         if (op.what) known.emplace(op.op, op.what->kind);
@@ -62,19 +62,28 @@ class ReplayPath : public program::Explanations {
   }
 
   std::vector<program::PathShare> shares(OpId op) const override {
-    const Origin& origin = run_.graph.origins[op.index()];
+    const graph::Graph& graph = run_.graph.graph();
     program::PathShare share{.kind = PartKind::kIdle,
                              .part = "not explained by any rule",
-                             .op = std::string(run_.graph.graph.name(op)),
+                             .op = std::string(graph.name(op)),
                              .low = low_,
                              .high = high_,
-                             .provenance = provenance_of(op, origin)};
-    name_part(share, run_.graph.graph.category(op), origin);
+                             .provenance = provenance_of(op)};
+    name_part(share, op, graph.category(op));
     return {share};
   }
 
  private:
-  void name_part(program::PathShare& share, Category category, const Origin& origin) const {
+  using Place = std::optional<program::Lowered::Place>;  ///< nothing: what an input pipeline does
+
+  std::optional<Recorded> recorded(const Place& place) const {
+    if (!place) return std::nullopt;
+    return run_.graph.program.programs[place->run].recorded[place->op];
+  }
+
+  void name_part(program::PathShare& share, OpId op, Category category) const {
+    const Place place = run_.graph.lowered.place_of(op);
+    const std::optional<Recorded> origin = recorded(place);
     const auto is = [&](PartKind kind, std::string_view part) {
       share.kind = kind;
       share.part = part;
@@ -82,16 +91,16 @@ class ReplayPath : public program::Explanations {
     switch (category) {
       case Category::kCompute:
         return is(PartKind::kCompute,
-                  origin.kind == Origin::Kind::kDevice && origin.row
-                      ? kind_of_kernel(job_.recordings[origin.rank], *origin.row)
+                  origin && origin->kind == Recorded::Kind::kDevice
+                      ? kind_of_kernel(job_.recordings[place->run], *origin->row)
                       : "other kernels");
       case Category::kCommunication:
-        return is(PartKind::kCommunication, collective_of(origin));
+        return is(PartKind::kCommunication, collective_of(place, origin));
       case Category::kMemory:
         return is(PartKind::kMemory, "copies");
       case Category::kHost:
         // Without a device the host is what computes.
-        return run_.graph.ranks[origin.rank].device_first.empty()
+        return place && run_.graph.program.replays[place->run].device_first.empty()
                    ? is(PartKind::kCompute, "host")
                    : is(PartKind::kHost, "waiting for the host");
       case Category::kInput:
@@ -103,28 +112,31 @@ class ReplayPath : public program::Explanations {
       case Category::kProfiler:
         return is(PartKind::kProfiler, "profiler");
       case Category::kDelay:
-        if (origin.kind == Origin::Kind::kUnexplained) share.part = "unexplained waits";
+        if (origin && origin->kind == Recorded::Kind::kUnexplained)
+          share.part = "unexplained waits";
         return;
     }
   }
 
-  std::string_view collective_of(const Origin& origin) const {
-    if (origin.row && origin.rank < collectives_.size())
-      if (const auto known = collectives_[origin.rank].find(*origin.row);
-          known != collectives_[origin.rank].end())
+  std::string_view collective_of(const Place& place, const std::optional<Recorded>& origin) const {
+    if (origin && origin->row)
+      if (const auto known = collectives_[place->run].find(*origin->row);
+          known != collectives_[place->run].end())
         return to_string(known->second);
     return "communication";
   }
 
-  Provenance provenance_of(OpId op, const Origin& origin) const {
-    const graph::Graph& recorded = job_.recorded.graph.graph;
-    if (origin.kind == Origin::Kind::kAdded || op.index() >= recorded.size() ||
-        run_.graph.graph.duration(op) != recorded.duration(op))
+  Provenance provenance_of(OpId op) const {
+    const Place place = run_.graph.lowered.place_of(op);
+    if (!place) return Provenance::kExtrapolated;
+    const auto& before = job_.recorded.graph.program.programs[place->run].ops;
+    const program::RankProgram& now = run_.graph.program.programs[place->run];
+    if (place->op >= before.size() || now.ops[place->op].duration != before[place->op].duration)
       return Provenance::kExtrapolated;
-    switch (origin.kind) {
-      case Origin::Kind::kLaunch:
-      case Origin::Kind::kWake:
-      case Origin::Kind::kHandOff:
+    switch (now.recorded[place->op].kind) {
+      case Recorded::Kind::kLaunch:
+      case Recorded::Kind::kWake:
+      case Recorded::Kind::kHandOff:
         return Provenance::kInterpolated;
       default:
         return Provenance::kRecorded;

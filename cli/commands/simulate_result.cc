@@ -163,9 +163,8 @@ Document simulation_document(const Simulation& s) {
   d["folded"] = s.lowered.folded;
   d.show("step_time", "step time", s.step);
   if (s.step.low > Seconds::s(0))
-    d["throughput"] = Quantity(Estimate<double>{1 / s.step.value.s(), 1 / s.step.high.s(),
-                                                1 / s.step.low.s(), s.step.provenance},
-                               unit::kRate);
+    d["throughput"] =
+        Quantity(mapped(s.step, [](Seconds time) { return 1 / time.s(); }), unit::kRate);
   Value parts = {{"total", s.step}};
   parts.add(breakdown);
   d.show("breakdown", "Rank occupancy, mean over ranks", std::move(parts), {}, kBars);

@@ -74,8 +74,7 @@ std::string provenance_text(const std::array<double, 4>& shares) {
 template <class Q>
 Value of_steps(const std::optional<Estimate<Q>>& amount, double steps) {
   if (!amount) return {};
-  const Estimate<Q>& e = *amount;
-  return Estimate<Q>{e.value * steps, e.low * steps, e.high * steps, e.provenance};
+  return *amount * steps;
 }
 Value of_steps(const std::optional<Estimate<double>>& grams, double steps) {
   return grams ? Value(Quantity(scaled(*grams, steps), unit::kCarbon)) : Value();

@@ -43,62 +43,42 @@ struct EditedRun {
 /// Workers in the recorded loop, or the file of a pipeline in front of it.
 bool is_inline_pipeline(std::string_view text) { return text.find('=') != std::string_view::npos; }
 
-using Edit = std::function<Result<replay::ReplayGraph>(const replay::ReplayGraph& graph)>;
+using Edit = std::function<Result<replay::RecordedProgram>(replay::RecordedProgram)>;
 
-/// Replaces loading by the pipeline of a file. `fed` is set when it is applied.
-Edit feeding(const WhatifOptions& options, const input::Pipeline& pipeline, const ReplayJob& job,
-             std::optional<FedBy>& fed) {
-  return [&](const replay::ReplayGraph& graph) -> Result<replay::ReplayGraph> {
-    Result<FedGraph> in_front =
-        feed_recording(job.recordings, graph, pipeline,
-                       options.batch > 0 ? std::optional(options.batch) : std::nullopt);
-    if (!in_front) {
-      Error error = std::move(in_front.error());
-      for (Diagnostic& d : error.diagnostics)
-        if (d.file.empty()) d.file = options.input_pipeline;
-      return tl::unexpected(std::move(error));
-    }
-    fed = std::move(in_front->by);
-    return std::move(in_front->graph);
-  };
-}
-
-/// All edits of a recording in the order in which they are applied: by kind, not as typed. A slice
-/// comes after them (run_edited), since it is run at both ends of its interval too. `pipeline`: of
-/// the file that --input-pipeline names. REQUIRES: the arguments outlive the edits.
+/// All edits of a recording in the order in which they are applied: by kind, not as typed. Two come
+/// after them (run_edited): a slice, since it is run at both ends of its interval too, and the
+/// pipeline of a file, which is joined to the graph. REQUIRES: the arguments outlive the edits.
 std::vector<Edit> edits_of(const WhatifOptions& options,
-                           const std::optional<comm::CollectiveTime>& network,
-                           const std::optional<input::Pipeline>& pipeline, const ReplayJob& job,
-                           const Globals& globals, std::optional<FedBy>& fed) {
-  using replay::ReplayGraph;
+                           const std::optional<comm::CollectiveTime>& network, const ReplayJob& job,
+                           const Globals& globals) {
+  using replay::RecordedProgram;
   std::vector<Edit> edits;
   const auto& recordings = job.recordings;
   for (const std::string& text : options.remove)
-    edits.emplace_back([&](const ReplayGraph& graph) {
-      return replay::remove(recordings, graph, *replay::parse_selector(text));
+    edits.emplace_back([&](RecordedProgram program) {
+      return replay::remove(recordings, std::move(program), *replay::parse_selector(text));
     });
   for (const std::string& text : options.scale)
-    edits.emplace_back([&](const ReplayGraph& graph) {
-      return replay::scale(recordings, graph, *replay::parse_scale(text));
+    edits.emplace_back([&](RecordedProgram program) {
+      return replay::scale(recordings, std::move(program), *replay::parse_scale(text));
     });
   for (const std::string& text : options.insert)
-    edits.emplace_back([&](const ReplayGraph& graph) {
-      return replay::insert(recordings, graph, *replay::parse_insert(text));
+    edits.emplace_back([&](RecordedProgram program) {
+      return replay::insert(recordings, std::move(program), *replay::parse_insert(text));
     });
-  if (pipeline)
-    edits.push_back(feeding(options, *pipeline, job, fed));
-  else if (!options.input_pipeline.empty())
-    edits.emplace_back([&](const ReplayGraph& graph) {
-      return replay::overlap_input(recordings, graph,
+  if (!options.input_pipeline.empty() && is_inline_pipeline(options.input_pipeline))
+    edits.emplace_back([&](RecordedProgram program) {
+      return replay::overlap_input(recordings, std::move(program),
                                    *replay::parse_input_pipeline(options.input_pipeline));
     });
   if (network && options.data_parallel > 0)
-    edits.emplace_back([&](const ReplayGraph& graph) {
-      return data_parallel(job, graph, options.data_parallel, *network);
+    edits.emplace_back([&](RecordedProgram program) {
+      return data_parallel(job, std::move(program), options.data_parallel, *network);
     });
   else if (network)
-    edits.emplace_back(
-        [&](const ReplayGraph& graph) { return on_network(job, graph, *network, globals); });
+    edits.emplace_back([&](RecordedProgram program) {
+      return on_network(job, std::move(program), *network, globals);
+    });
   return edits;
 }
 
@@ -160,16 +140,40 @@ Document document_of(const WhatifOptions& options, const ReplayJob& job, const E
   return d;
 }
 
+/// Puts the pipeline of a file in front of the recording. `fed` is set when it is.
+RunProgram feeding(const WhatifOptions& options, const input::Pipeline& pipeline,
+                   std::optional<FedBy>& fed) {
+  return [&](const ReplayJob& job, const replay::RecordedProgram& program) -> Result<ReplayRun> {
+    Result<FedGraph> in_front =
+        feed_recording(job.recordings, program, pipeline,
+                       options.batch > 0 ? std::optional(options.batch) : std::nullopt);
+    if (!in_front) {
+      Error error = std::move(in_front.error());
+      for (Diagnostic& d : error.diagnostics)
+        if (d.file.empty()) d.file = options.input_pipeline;
+      return tl::unexpected(std::move(error));
+    }
+    fed = std::move(in_front->by);
+    return run_graph(job, std::move(in_front->graph));
+  };
+}
+
+/// `pipeline`: of the file that --input-pipeline names.
 Result<EditedRun> run_edited(const WhatifOptions& options, const ReplayJob& job,
-                             replay::ReplayGraph graph) {
+                             replay::RecordedProgram program,
+                             const std::optional<input::Pipeline>& pipeline) {
+  EditedRun edited;
+  const RunProgram run_one = pipeline ? feeding(options, *pipeline, edited.fed) : run_program;
   if (options.slice.empty()) {
-    Result<ReplayRun> run = run_graph(job, std::move(graph));
+    Result<ReplayRun> run = run_one(job, std::move(program));
     if (!run) return forward(run);
-    return EditedRun{.whole = std::move(*run), .sliced = {}};
+    edited.whole = std::move(*run);
+    return edited;
   }
-  Result<SlicedRun> run = run_on_slice(job, graph, options.slice);
+  Result<SlicedRun> run = run_on_slice(job, program, options.slice, run_one);
   if (!run) return forward(run);
-  return EditedRun{.whole = {}, .sliced = std::move(*run)};
+  edited.sliced = std::move(*run);
+  return edited;
 }
 
 Result<Exit> run(const WhatifOptions& options, const Globals& globals) {
@@ -187,16 +191,14 @@ Result<Exit> run(const WhatifOptions& options, const Globals& globals) {
   }
   const Result<ReplayJob> job = load_job(options.request, globals);
   if (!job) return forward(job);
-  std::optional<FedBy> fed;
-  replay::ReplayGraph graph = job->recorded.graph;
-  for (const Edit& edit : edits_of(options, network, pipeline, *job, globals, fed)) {
-    Result<replay::ReplayGraph> next = edit(graph);
+  replay::RecordedProgram program = job->recorded.graph.program;
+  for (const Edit& edit : edits_of(options, network, *job, globals)) {
+    Result<replay::RecordedProgram> next = edit(std::move(program));
     if (!next) return forward(next);
-    graph = std::move(*next);
+    program = std::move(*next);
   }
-  Result<EditedRun> edited = run_edited(options, *job, std::move(graph));
+  const Result<EditedRun> edited = run_edited(options, *job, std::move(program), pipeline);
   if (!edited) return forward(edited);
-  edited->fed = std::move(fed);
   if (options.sharing.asked()) {
     const RecordedTenant own{*job, edited->run(), estimate(options, *job, *edited)};
     if (Status ok = write_beside(own, options.request, options.sharing, "whatif", globals); !ok)

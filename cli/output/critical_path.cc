@@ -29,9 +29,7 @@ Json json_path_parts(const program::PathParts& path) {
   constexpr std::size_t kOps = 6;
   constexpr std::size_t kLongestName = 160;
   const auto of_a_step = [&](const Estimate<Seconds>& e) {
-    const double share = 1.0 / path.steps;
-    return Quantity(
-        Estimate<Seconds>{e.value * share, e.low * share, e.high * share, e.provenance});
+    return Quantity(e * (1.0 / path.steps));
   };
   const Picoseconds total = path.total();
   Json list = Json::array();

@@ -45,9 +45,7 @@ void show_job(const program::Program& job, const job::LoweredJob& lowered,
         case program::Task::kCollective:
           thread = kFirstGroup + program.ops[i].group;
           break;
-        case program::Task::kSend:
-        case program::Task::kReceive:
-        case program::Task::kMark:
+        default:
           thread = 4;
           break;
       }

@@ -10,8 +10,8 @@ namespace rehearse::cli {
 void show_replay(const std::vector<replay::Recording>& recordings,
                  const replay::ReplayGraph& replay, const graph::Timeline& timeline,
                  TimelineSink& sink) {
-  // Threads are numbered per process: host threads from 1, streams from 1001, what an edit added to
-  // the first rank from 2001; ops of no resource (launches, hand-offs) are waits and not drawn.
+  // Threads are numbered per process: host threads from 1, streams from 1001, streams that an edit
+  // added from 2001; ops of no resource (launches, hand-offs) are waits and not drawn.
   constexpr std::size_t kFirstStream = 1001;
   constexpr std::size_t kFirstAdded = 2001;
   for (std::size_t rank = 0; rank < recordings.size(); ++rank) {
@@ -37,46 +37,44 @@ void show_replay(const std::vector<replay::Recording>& recordings,
                     fmt::format("gpu {} stream {}", stream.device, stream.number));
       for (const replay::GpuIndex i : stream.ops) {
         const trace::GpuOp& op = r.gpu(i);
-        const OpId simulation = replay.ranks[rank].device_first[i];
-        sink.span({r.name(op), replay.graph.category(simulation), recorded, kFirstStream + s,
+        const OpId simulation =
+            replay.lowered.op(rank, replay.program.replays[rank].device_first[i]);
+        sink.span({r.name(op), replay.graph().category(simulation), recorded, kFirstStream + s,
                    op.start.seconds(), op.duration.seconds()});
       }
     }
   }
-  const std::size_t own = replay.thread_of_server.size();
-  std::vector<bool> drawn(replay.graph.servers().size(), replay.batch_requests.empty());
-  for (std::size_t i = 0; i < replay.origins.size(); ++i)  // stages of a pipeline are not
-    if (const auto server = replay.graph.demand(OpId(i)).server;
-        server && replay.origins[i].kind == replay::Origin::Kind::kAdded)
-      drawn[server->index()] = true;
-  for (std::size_t s = own; s < drawn.size(); ++s)
-    if (drawn[s])
-      sink.thread(2, kFirstAdded + s, replay.graph.names()[replay.graph.servers()[s].name]);
-  for (const replay::BatchRequest& batch_request : replay.batch_requests) {
-    const Picoseconds from = timeline[batch_request.ask].end,
-                      until = timeline[batch_request.wait].end;
+  const graph::Graph& graph = replay.graph();
+  for (const replay::BatchRequest& request : replay.program.batch_requests) {
+    const OpId wait = replay.lowered.op(request.rank, request.wait);
+    const Picoseconds from = timeline[replay.lowered.op(request.rank, request.ask)].end,
+                      until = timeline[wait].end;
     if (until > from)
-      sink.span({replay.graph.name(batch_request.wait), graph::Category::kInput,
-                 2 * std::size_t{batch_request.rank} + 2, batch_request.thread + 1, from.seconds(),
-                 (until - from).seconds(), batch_request.wait});
+      sink.span({graph.name(wait), graph::Category::kInput, 2 * std::size_t{request.rank} + 2,
+                 request.thread + 1, from.seconds(), (until - from).seconds(), wait});
   }
-  for (std::size_t i = 0; i < replay.origins.size(); ++i) {
-    const OpId op(i);
-    const replay::Origin& origin = replay.origins[i];
-    const graph::OpTimes& times = timeline[op];
-    if (times.start == times.end) continue;
-    std::optional<std::size_t> thread;
-    if (origin.kind == replay::Origin::Kind::kDevice) {
-      thread = kFirstStream + recordings[origin.rank].stream_of(*origin.row);
-    } else if (const auto server = replay.graph.demand(op).server;
-               server && server->index() < replay.thread_of_server.size()) {
-      thread = replay.thread_of_server[server->index()].value_or(0) + 1;
-    } else if (server && origin.kind == replay::Origin::Kind::kAdded) {
-      thread = kFirstAdded + server->index();
+  for (std::size_t rank = 0; rank < recordings.size(); ++rank) {
+    const std::size_t process = 2 * rank + 2;
+    const program::RankProgram& of = replay.program.programs[rank];
+    const std::size_t threads = recordings[rank].threads().size();
+    const std::size_t recorded = threads + recordings[rank].streams().size();
+    for (std::size_t s = recorded; s < of.streams.size(); ++s)
+      sink.thread(process, kFirstAdded + s, replay.program.names[of.streams[s].name]);
+    for (replay::OpIndex i = 0; i < of.ops.size(); ++i) {
+      const OpId op = replay.lowered.op(rank, i);
+      const graph::OpTimes& times = timeline[op];
+      if (times.start == times.end) continue;
+      std::optional<std::size_t> thread;
+      if (of.recorded[i].kind == replay::Recorded::Kind::kDevice)
+        thread = kFirstStream + recordings[rank].stream_of(*of.recorded[i].row);
+      else if (const std::uint32_t stream = of.ops[i].stream; stream < threads)
+        thread = stream + 1;
+      else if (stream < of.streams.size() && of.streams[stream].slots == 1)
+        thread = kFirstAdded + stream;
+      if (thread)
+        sink.span({graph.name(op), graph.category(op), process, *thread, times.start.seconds(),
+                   (times.end - times.start).seconds(), op});
     }
-    if (thread)
-      sink.span({replay.graph.name(op), replay.graph.category(op), 2 * origin.rank + 2, *thread,
-                 times.start.seconds(), (times.end - times.start).seconds(), op});
   }
 }
 

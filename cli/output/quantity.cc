@@ -104,7 +104,7 @@ Estimate<Seconds> part_of(const Estimate<Seconds>& whole, Seconds part) {
 }
 
 Estimate<double> scaled(const Estimate<double>& e, double by) {
-  return {e.value * by, e.low * by, e.high * by, e.provenance};
+  return e * by;
 }
 
 }  // namespace rehearse::cli

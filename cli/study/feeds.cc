@@ -175,9 +175,7 @@ std::optional<Result<Term>> FeedValues::value(std::string_view name, std::string
   if (!*found) return forward(*found);
   const FeedTemplate& of = ***found;
   const auto term = [&](Estimate<double> estimate, double scale = 1) {
-    return Term{
-        {estimate.value * scale, estimate.low * scale, estimate.high * scale, estimate.provenance},
-        std::string(function->unit)};
+    return Term{estimate * scale, std::string(function->unit)};
   };
   const auto exact = [&](double value) {
     return term({value, value, value, Provenance::kDatasheet});
@@ -188,10 +186,8 @@ std::optional<Result<Term>> FeedValues::value(std::string_view name, std::string
     const input::Pipeline& pipeline = (*piped)->pipeline;
     const double samples = input::counts_of(pipeline).samples;
     if (name == "rate") return term((*piped)->flow.units_per_s, samples * (*piped)->flow.filled);
-    if (name == "batch_time") {
-      const Estimate<double>& units = (*piped)->flow.units_per_s;
-      return term({1 / units.value, 1 / units.high, 1 / units.low, units.provenance});
-    }
+    if (name == "batch_time")
+      return term(mapped((*piped)->flow.units_per_s, [](double rate) { return 1 / rate; }));
     if (name == "filled") return exact((*piped)->flow.filled);
     if (name == "allowed_rate")
       return exact(input::limits_of(pipeline).front().units_per_s * samples);

@@ -58,7 +58,7 @@ Result<Estimate<double>> account_quantity(const JobFile& file, const step::Step&
                                           Observed quantity) {
   const cost::StepAccount account = account_of_step(file, step);
   const auto plain = [](const auto& e) -> Result<Estimate<double>> {
-    return Estimate<double>{e.value.si(), e.low.si(), e.high.si(), e.provenance};
+    return mapped(e, [](const auto& end) { return end.si(); });
   };
   if (quantity == Observed::kCost && account.money) return plain(*account.money);
   if (quantity == Observed::kEnergy && account.energy) return plain(*account.energy);
@@ -97,7 +97,7 @@ Result<Estimate<double>> quantity_of(const JobFile& file, const step::Step& step
   const Estimate<Seconds>& time = step.time;
   switch (quantity) {
     case Observed::kStepTime:
-      return Estimate<double>{time.value.s(), time.low.s(), time.high.s(), time.provenance};
+      return mapped(time, [](Seconds end) { return end.s(); });
     case Observed::kThroughput:
       return step.samples_per_s();
     case Observed::kExposedCommunication: {  // with the interval of the whole in proportion
@@ -116,8 +116,7 @@ Result<Estimate<double>> quantity_of(const JobFile& file, const step::Step& step
     case Observed::kNodeSharing:
       return stall_quantity(file, step, fidelity, quantity);
   }
-  const Estimate<Bytes>& peak = memory::fullest(step.memory).peak;
-  return Estimate<double>{peak.value.b(), peak.low.b(), peak.high.b(), peak.provenance};
+  return mapped(memory::fullest(step.memory).peak, [](Bytes end) { return end.b(); });
 }
 
 /// What jobs gain that take turns on the devices; each communicates beside its backward pass for

@@ -54,8 +54,7 @@ struct Verdict {
 /// An estimate in a unit: in_unit(step.time, &Seconds::us).
 template <class Q>
 Estimate<double> in_unit(const Estimate<Q>& estimate, double (Q::*unit)() const) {
-  return {(estimate.value.*unit)(), (estimate.low.*unit)(), (estimate.high.*unit)(),
-          estimate.provenance};
+  return mapped(estimate, unit);
 }
 
 /// Predicts a row; fails with why it cannot.

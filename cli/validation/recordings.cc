@@ -19,9 +19,9 @@ Status judge_recording(const std::filesystem::path& path, Judgement& into) {
     device_ops += recordings.back().rank().gpu_ops.size();
   }
   if (device_ops == 0) return fail("no device work, so there is not a step to predict");
-  const Result<replay::ReplayGraph> graph = replay::lower(recordings, {});
+  const Result<replay::ReplayGraph> graph = replay::to_graph(recordings);
   if (!graph) return forward(graph);
-  const Result<graph::Timeline> timeline = engine::run(graph->graph);
+  const Result<graph::Timeline> timeline = engine::run(graph->graph());
   if (!timeline) return forward(timeline);
   JudgedCase& of = into.case_of("replay", "s");
   const auto add = [&](const replay::StepComparison& step, std::string_view what,

@@ -75,15 +75,6 @@ std::string fields_of(const Simple& s) {
       .text();
 }
 
-std::string quoted(const std::string& text) {
-  std::string safe = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') safe += '\\';
-    safe += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  }
-  return safe + "\"";
-}
-
 std::string list_text(const Widths& widths) {
   std::string text;
   for (const double w : widths) text += (text.empty() ? "" : ", ") + fmt::format("{:.3g}", w);
@@ -99,9 +90,9 @@ std::string fitted_text(const Fitted& f) {
   return fmt::format(
       "fitted:\n  source: {}\n  rows_used: {}\n  nccl_version: {}\n  date: {}\n  rows: {}\n"
       "  residual: {}\n  from: {} KiB\n  to: {} KiB\n  ranks: [{}]\n  kinds: [{}]\n",
-      quoted(f.source), quoted(f.rows_used), quoted(f.nccl_version), quoted(f.date), f.rows,
-      number(f.residual), number(f.envelope.from.b() / 1024), number(f.envelope.to.b() / 1024),
-      ranks, kinds);
+      yaml_quoted(f.source), yaml_quoted(f.rows_used), yaml_quoted(f.nccl_version),
+      yaml_quoted(f.date), f.rows, number(f.residual), number(f.envelope.from.b() / 1024),
+      number(f.envelope.to.b() / 1024), ranks, kinds);
 }
 
 // --- Reading ----------------------------------------------------------------------------------
@@ -340,7 +331,7 @@ std::string to_yaml(const Calibration& c) {
   std::string text = fmt::format(
       "calibration: {}\ndevice: {}\nfabric: {}\ngeneration: {}\nlinks: {}\n{}"
       "widths:\n  ring: {}\n  pairwise: {}\n  send_recv: {}\n",
-      kVersion, quoted(c.device), to_string(c.fabric), to_string(c.generation), c.links,
+      kVersion, yaml_quoted(c.device), to_string(c.fabric), to_string(c.generation), c.links,
       fitted_text(c.fitted), list_text(c.ring_widths), list_text(c.pairwise_widths),
       list_text(c.send_recv_widths));
   if (c.switched) {

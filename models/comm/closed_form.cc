@@ -17,17 +17,4 @@ CollectiveTime on_link(const cluster::PointToPoint& link) {
   };
 }
 
-Result<graph::Graph> price(graph::Graph graph, const std::vector<graph::CollectiveOp>& collectives,
-                           const CollectiveTime& time_of) {
-  graph::GraphBuilder builder(std::move(graph));
-  for (const graph::CollectiveOp& c : collectives) {
-    const Result<Seconds> time = time_of(c.kind, c.ranks, c.size);
-    if (!time) return forward(time);
-    constexpr double kLongest = 86400;  // a collective of more than a day is wrong input
-    if (!(time->s() < kLongest)) return fail("a collective would last " + to_string(*time));
-    builder.set_duration(c.op, Picoseconds::from(*time));
-  }
-  return std::move(builder).build();
-}
-
 }  // namespace rehearse::comm

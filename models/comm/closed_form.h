@@ -1,14 +1,11 @@
-// The cost of a collective on an idle link between ranks, and the prices of the collectives of a
-// graph.
+// The cost of a collective on an idle link between ranks.
 #pragma once
 
 #include <functional>
-#include <vector>
 
 #include "sim/base/collective.h"
+#include "sim/base/result.h"
 #include "sim/cluster/point_to_point.h"
-#include "sim/graph/collective_op.h"
-#include "sim/graph/graph.h"
 
 namespace rehearse::comm {
 
@@ -25,9 +22,5 @@ using CollectiveTime = std::function<Result<Seconds>(CollectiveKind, std::uint32
 
 /// ring_time() of that link.
 CollectiveTime on_link(const cluster::PointToPoint& link);
-
-/// The graph with the durations of its collectives set. Fails where a time cannot be had.
-Result<graph::Graph> price(graph::Graph graph, const std::vector<graph::CollectiveOp>& collectives,
-                           const CollectiveTime& time_of);
 
 }  // namespace rehearse::comm

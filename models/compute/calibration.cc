@@ -16,20 +16,12 @@ constexpr std::int64_t kVersion = 1;
 
 std::string number(double value) { return fmt::format("{:.6g}", value); }
 
-std::string quoted(const std::string& text) {
-  std::string safe = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') safe += '\\';
-    safe += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  }
-  return safe + "\"";
-}
-
 std::string text_of(const FittedTo& f, std::string_view indent) {
   return fmt::format(
       "{0}source: {1}\n{0}rows_used: {2}\n{0}date: {3}\n{0}rows: {4}\n"
       "{0}residual: {5}\n",
-      indent, quoted(f.source), quoted(f.rows_used), quoted(f.date), f.rows, number(f.residual));
+      indent, yaml_quoted(f.source), yaml_quoted(f.rows_used), yaml_quoted(f.date), f.rows,
+      number(f.residual));
 }
 
 std::string text_of(const MatrixCalibration& m) {
@@ -151,7 +143,7 @@ MemoryCalibration memory_of(const YamlMap& map) {
 
 std::string to_yaml(const Calibration& calibration) {
   std::string text =
-      fmt::format("operations: {}\ndevice: {}\n", kVersion, quoted(calibration.device));
+      fmt::format("operations: {}\ndevice: {}\n", kVersion, yaml_quoted(calibration.device));
   if (!calibration.matrix.empty()) text += "matrix:\n";
   for (const MatrixCalibration& m : calibration.matrix) text += text_of(m);
   if (calibration.memory) {

@@ -13,8 +13,8 @@
 #include "models/job/group_network.h"
 #include "models/job/interval.h"
 #include "models/job/matching.h"
-#include "models/job/order.h"
 #include "sim/base/check.h"
+#include "sim/program/lower.h"
 
 namespace rehearse::job {
 namespace {
@@ -57,7 +57,9 @@ class Lowering {
         links_.push_back(builder_.add(
             graph::Capacity{.name = builder_.intern(fmt::format("shared link {}", links_.size())),
                             .rate = rate.bytes_per_s()}));
-    if (Status ok = add_ops(); !ok) return forward(ok);
+    if (Status ok = program::add_ops(job_, rules_.one_stream, result_, builder_); !ok)
+      return forward(ok);
+    if (Status ok = add_communication(); !ok) return forward(ok);
     if (Status ok = folded_ ? join_folded() : join_all(); !ok) return forward(ok);
     Result<graph::Graph> graph = std::move(builder_).build();
     if (graph && rules_.slowdown > 1)
@@ -83,18 +85,12 @@ class Lowering {
     result_.collectives = std::move(matching_.collectives());
     for (const Collective& collective : result_.collectives)
       if (Status ok = set_time(collective); !ok) return forward(ok);
-    const auto op = [&](const Symmetry::Place& place) {
-      return OpId(result_.first_op[place.run] + place.op);
-    };
+    const auto op = [&](const Symmetry::Place& place) { return result_.op(place.run, place.op); };
     for (const Symmetry::Arrival& arrival : folded_->symmetry.arrivals)
       builder_.add_edge(op(arrival.from), op(arrival.to));
     return {};
   }
 
-  struct Servers {
-    std::optional<DemandId> of_task[3];  // compute, host, memory
-    std::optional<DemandId> communication;
-  };
   /// On its way message by message.
   struct Send {
     OpId op;
@@ -103,130 +99,52 @@ class Lowering {
     std::int32_t priority;
   };
 
-  DemandId server(std::uint32_t rank, std::string_view what) {
-    const ServerId server =
-        builder_.add(graph::Server{.name = builder_.intern(fmt::format("rank {} {}", rank, what))});
-    return builder_.add(graph::Demand{.server = server});
-  }
-
-  DemandId demand_of(Servers& servers, std::uint32_t rank, Task task) {
-    constexpr std::string_view kNames[] = {"compute", "host", "memory"};
-    switch (task) {
-      case Task::kCompute:
-      case Task::kHost:
-      case Task::kMemory: {
-        std::optional<DemandId>& known = servers.of_task[static_cast<std::size_t>(task)];
-        if (!known) known = server(rank, kNames[static_cast<std::size_t>(task)]);
-        return *known;
-      }
-      case Task::kCollective:
-      case Task::kSend:
-        if (!rules_.one_stream) return DemandId(0);
-        if (!servers.communication) servers.communication = server(rank, "communication");
-        return *servers.communication;
-      case Task::kReceive:
-      case Task::kMark:
-        break;
-    }
-    return DemandId(0);
-  }
-
-  static Category category_of(Task task) {
-    switch (task) {
-      case Task::kCompute:
-        return Category::kCompute;
-      case Task::kHost:
-        return Category::kHost;
-      case Task::kMemory:
-        return Category::kMemory;
-      case Task::kCollective:
-      case Task::kSend:
-      case Task::kReceive:
-        return Category::kCommunication;
-      case Task::kMark:
-        break;
-    }
-    return Category::kSynchronization;
-  }
-
-  Status add_ops() {
-    std::vector<Order> orders;
-    for (const RankProgram& program : job_.programs)
-      orders.push_back(order_of(program, rules_.one_stream));
-    std::size_t ops = 0, edges = 0;
-    for (const RankId rank : result_.ranks) {
-      ops += job_.program(rank).ops.size();
-      edges += orders[job_.program_of[rank.index()]].before.size();
-    }
-    builder_.reserve(ops, edges);
-    std::vector<NameId> names;
-    for (std::size_t i = 0; i < job_.names.size(); ++i)
-      names.push_back(builder_.intern(job_.names[NameId(i)]));
-    std::vector<std::vector<Seconds>> fullest(job_.programs.size());
-    result_.first_op.push_back(0);
-    for (const RankId rank : result_.ranks) {
-      const std::uint32_t r = rank.index();
-      const RankProgram& program = job_.program(rank);
-      const Order& order = orders[job_.program_of[r]];
-      std::vector<Seconds>& of_sends = fullest[job_.program_of[r]];
-      if (of_sends.empty())
-        of_sends = rules_.fidelity == Fidelity::kClosed
-                       ? bottleneck_links_.of_sends(job_.program_of[r])
-                       : std::vector(program.ops.size(), Seconds::s(0));
-      Servers servers;
-      std::vector<std::uint32_t> issued(job_.groups_of[r].size(), 0);
-      const std::uint32_t base = result_.first_op.back();
+  /// What the shared lowering leaves open: how long sends take, and what belongs together.
+  Status add_communication() {
+    std::vector<std::vector<Seconds>> fullest(job_.programs.size());  // at closed fidelity
+    for (std::size_t run = 0; run < result_.ranks.size(); ++run) {
+      const RankId rank = result_.ranks[run];
+      const std::uint32_t number = job_.program_of[rank.index()];
+      const RankProgram& program = job_.programs[number];
+      if (fullest[number].empty() && rules_.fidelity == Fidelity::kClosed)
+        fullest[number] = bottleneck_links_.of_sends(number);
+      std::vector<std::uint32_t> issued(job_.groups_of[rank.index()].size(), 0);
       for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
         const ProgramOp& op = program.ops[i];
-        const bool communicates =
-            op.task == Task::kCollective || op.task == Task::kSend || op.task == Task::kReceive;
-        if (!op.duration && !communicates)
-          return fail(fmt::format("op '{}' of rank {} has no duration", job_.names[op.name], r),
-                      "a device of the catalog, whose rates give one");
-        const OpId id = add_op(r, op, names[op.name.index()], servers, of_sends[i]);
-        for (std::uint32_t d = order.first[i]; d < order.first[i + 1]; ++d)
-          builder_.add_edge(OpId(base + order.before[d]), id);
-        if (op.need > 0) builder_.wait_for_first(id, op.need);
-        const std::size_t run = result_.first_op.size() - 1;
-        if (op.task == Task::kSend && folded_ && rules_.fidelity == Fidelity::kMessage)
-          set_flow(id, flow_of(folded_->carried[run][i], op.priority));
-        if (op.task == Task::kCollective) {
-          const std::uint32_t group =
-              folded_ ? folded_->symmetry.meets_in[run][op.group] : job_.groups_of[r][op.group];
-          if (Status ok = matching_.add_collective(group, issued[op.group]++, op, RankId(r), id);
-              !ok)
+        const OpId id = result_.op(run, i);
+        if (op.task == Task::kSend) {
+          if (rules_.fidelity == Fidelity::kClosed) set_send(rank, op, id, fullest[number][i]);
+          add_send(rank, op, id);
+          if (folded_ && rules_.fidelity == Fidelity::kMessage)
+            set_flow(id, flow_of(folded_->carried[run][i], op.priority));
+        }
+        if (op.task == Task::kReceive && !folded_) matching_.add_receive(rank, op, id);
+        if (op.task == Task::kCollective && !op.duration) {
+          const std::uint32_t group = folded_ ? folded_->symmetry.meets_in[run][op.group]
+                                              : job_.groups_of[rank.index()][op.group];
+          if (Status ok = matching_.add_collective(group, issued[op.group]++, op, rank, id); !ok)
             return forward(ok);
         }
       }
-      result_.first_op.push_back(static_cast<std::uint32_t>(builder_.size()));
     }
     return {};
   }
 
-  /// `fullest`: of a send at closed fidelity.
-  OpId add_op(std::uint32_t rank, const ProgramOp& op, NameId name, Servers& servers,
-              Seconds fullest) {
-    graph::Op added{.name = name,
-                    .category = category_of(op.task),
-                    .duration = op.duration.value_or(Picoseconds(0)),
-                    .demand = demand_of(servers, rank, op.task)};
-    if (op.task == Task::kSend && rules_.fidelity == Fidelity::kClosed) {
-      const LinkPaths::Path& path =
-          paths_.path(DeviceId(rank), DeviceId(job_.peer(RankId(rank), op).index()));
-      added.duration = Picoseconds::from(
-          take(on_datasheet_links(path.latency.seconds() + fullest * op.bytes.b())));
-    }
-    const OpId id = builder_.add(added);
-    if (op.task == Task::kSend) {
-      result_.bytes_sent += op.bytes.b();
-      ++result_.messages;
-      if (!folded_) matching_.add_send(RankId(rank), op, id);
-      if (!folded_ && rules_.fidelity == Fidelity::kMessage)
-        sends_.push_back({id, DeviceId(rank), DeviceId(job_.peer(RankId(rank), op).index()),
-                          op.bytes, op.priority});
-    }
-    if (op.task == Task::kReceive && !folded_) matching_.add_receive(RankId(rank), op, id);
-    return id;
+  void set_send(RankId rank, const ProgramOp& op, OpId id, Seconds fullest) {
+    const LinkPaths::Path& path =
+        paths_.path(DeviceId(rank.index()), DeviceId(job_.peer(rank, op).index()));
+    builder_.set_duration(id, Picoseconds::from(take(on_datasheet_links(path.latency.seconds() +
+                                                                        fullest * op.bytes.b()))));
+  }
+
+  void add_send(RankId rank, const ProgramOp& op, OpId id) {
+    result_.bytes_sent += op.bytes.b();
+    ++result_.messages;
+    if (folded_) return;
+    matching_.add_send(rank, op, id);
+    if (rules_.fidelity == Fidelity::kMessage)
+      sends_.push_back({id, DeviceId(rank.index()), DeviceId(job_.peer(rank, op).index()), op.bytes,
+                        op.priority});
   }
 
   /// What stands for the messages of all ranks of a program.
@@ -260,10 +178,8 @@ class Lowering {
 
   /// That of a collective or a send that is run.
   const Carried& carried_of(OpId op) const {
-    const auto next =
-        std::upper_bound(result_.first_op.begin(), result_.first_op.end(), op.index());
-    const auto run = static_cast<std::size_t>(next - result_.first_op.begin()) - 1;
-    return folded_->carried[run][op.index() - result_.first_op[run]];
+    const auto place = *result_.place_of(op);
+    return folded_->carried[place.run][place.op];
   }
 
   /// A send is a transfer to an op that is there from the beginning: it waits for no receive.
@@ -289,7 +205,7 @@ class Lowering {
     for (std::size_t r = 0; r < devices.size(); ++r) {
       const std::vector<ProgramOp>& ops = job_.program(result_.ranks[r]).ops;
       for (std::uint32_t i = 0; i < ops.size(); ++i) {
-        const OpId id(result_.first_op[r] + i);
+        const OpId id = result_.op(r, i);
         if (ops[i].task == Task::kCompute) devices[r].compute.push_back(id);
         if (ops[i].task == Task::kCollective) devices[r].communication.push_back(id);
       }

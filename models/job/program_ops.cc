@@ -13,40 +13,11 @@ using program::Task;
 ProgramOps::ProgramOps(const program::Program& job, const LoweredJob& lowered,
                        const graph::Timeline& timeline, program::Interval computing,
                        program::Interval links)
-    : job_(job), lowered_(lowered), timeline_(timeline), computing_(computing), links_(links) {}
-
-std::optional<ProgramOps::Made> ProgramOps::made(OpId op) const {
-  const auto place = lowered_.place_of(op);
-  if (!place) return std::nullopt;
-  const std::uint32_t program = job_.program_of[lowered_.ranks[place->run].index()];
-  const program::ProgramOp& made = job_.programs[program].ops[place->op];
-  if (made.task == Task::kReceive) return std::nullopt;
-  return Made{place->run, program, place->op, &made};
-}
-
-std::uint32_t ProgramOps::ranks() const {
-  return static_cast<std::uint32_t>(lowered_.ranks.size());
-}
-
-std::vector<OpId> ProgramOps::of_rank(std::uint32_t rank) const {
-  std::vector<OpId> ops;
-  ops.reserve(lowered_.first_op[rank + 1] - lowered_.first_op[rank]);
-  for (std::uint32_t op = lowered_.first_op[rank]; op < lowered_.first_op[rank + 1]; ++op)
-    ops.emplace_back(op);
-  return ops;
-}
-
-std::optional<std::uint32_t> ProgramOps::rank(OpId op) const {
-  const std::optional<Made> made = this->made(op);
-  return made ? std::optional(made->run) : std::nullopt;
-}
-
-bool ProgramOps::on_device(OpId op) const {
-  const std::optional<Made> made = this->made(op);
-  return made && made->op->task != Task::kHost && made->op->task != Task::kMark;
-}
-
-std::optional<OpId> ProgramOps::cause(OpId op) const { return timeline_[op].cause; }
+    : LoweredOps(job, lowered, timeline),
+      job_(job),
+      lowered_(lowered),
+      computing_(computing),
+      links_(links) {}
 
 std::optional<Picoseconds> ProgramOps::alone(OpId op) const {
   const std::optional<Made> made = this->made(op);
@@ -117,8 +88,7 @@ std::vector<PathShare> ProgramOps::shares(OpId op) const {
         return {share};
       }
       case Task::kSend:
-      case Task::kReceive:
-      case Task::kMark:
+      default:
         return {message(op)};
     }
   std::vector<PathShare> shares;

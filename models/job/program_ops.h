@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "models/job/lower.h"
-#include "sim/program/attribution.h"
+#include "sim/program/lowered_ops.h"
 
 namespace rehearse::job {
 
-class ProgramOps : public program::RunOps, public program::Explanations {
+class ProgramOps : public program::LoweredOps, public program::Explanations {
  public:
   /// The intervals are those of the run: of computing, and of communication and copies, where an
   /// origin has none of its own. REQUIRES: the first three outlive this object.
@@ -16,23 +16,12 @@ class ProgramOps : public program::RunOps, public program::Explanations {
              const graph::Timeline& timeline, program::Interval computing = {},
              program::Interval links = {});
 
-  std::uint32_t ranks() const override;
-  std::vector<OpId> of_rank(std::uint32_t rank) const override;
-  std::optional<std::uint32_t> rank(OpId op) const override;
-  bool on_device(OpId op) const override;
-  std::optional<OpId> cause(OpId op) const override;
   std::vector<program::PathShare> shares(OpId op) const override;
   std::uint64_t alike(OpId op) const override;
   std::optional<Picoseconds> alone(OpId op) const override;
   program::PathShare slowed(OpId op) const override;
 
  private:
-  struct Made {
-    std::uint32_t run, program, index;
-    const program::ProgramOp* op;
-  };
-  /// Nothing for messages and their receipt.
-  std::optional<Made> made(OpId op) const;
   program::PathShare message(OpId op) const;
   program::PathShare plain(const Made& made, program::PartKind kind, std::string_view part) const;
   /// The provenance of a collective: that of its calibration. Uncalibrated messages depend only on
@@ -41,7 +30,6 @@ class ProgramOps : public program::RunOps, public program::Explanations {
 
   const program::Program& job_;
   const LoweredJob& lowered_;
-  const graph::Timeline& timeline_;
   const program::Interval computing_, links_;
 };
 

@@ -9,8 +9,7 @@ namespace rehearse::sharing {
 namespace {
 
 Estimate<double> rate_of(Seconds whole, const Estimate<Seconds>& on_slice) {
-  return {std::min(1.0, whole / on_slice.value), std::min(1.0, whole / on_slice.high),
-          std::min(1.0, whole / on_slice.low), on_slice.provenance};
+  return mapped(on_slice, [&](Seconds time) { return std::min(1.0, whole / time); });
 }
 
 }  // namespace

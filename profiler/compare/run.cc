@@ -37,7 +37,7 @@ using Key = std::array<std::string, 6>;  ///< kind, name, from, layer, shapes, g
 using Windows = std::vector<replay::StepSpan>;
 
 /// The first so many whole steps of a rank.
-Windows windows_of(const replay::RankGraph& graph, std::size_t steps) {
+Windows windows_of(const replay::RankReplay& graph, std::size_t steps) {
   Windows windows;
   for (const replay::StepOps& step : graph.steps)
     if (!step.step.partial && windows.size() < steps)
@@ -286,7 +286,7 @@ Result<Run> measure_run(const std::vector<Recording>& recordings, std::string so
     if (r.rank().host_ops.empty() && r.rank().gpu_ops.empty())
       return wrong("is empty: not one op was recorded", "a recording of some steps");
   }
-  const Result<replay::ReplayGraph> graph = replay::lower(recordings, {});
+  const Result<replay::ReplayGraph> graph = replay::to_graph(recordings);
   if (!graph) return forward(graph);
   const graph::Timeline recorded = replay::recorded_timeline(recordings, *graph);
   const auto times = step_times(replay::compare(recordings, *graph, recorded), recordings.size());
@@ -295,8 +295,8 @@ Result<Run> measure_run(const std::vector<Recording>& recordings, std::string so
   const std::size_t marked = steps;
   if (incomplete)
     for (std::size_t r = 0; r < recordings.size(); ++r)
-      steps = std::min(steps, steps_with_all(recordings[r], windows_of(graph->ranks[r], marked)));
-  const replay::StepSource from = graph->ranks.front().step_source;
+      steps = std::min(steps, steps_with_all(recordings[r], windows_of(graph->program.replays[r], marked)));
+  const replay::StepSource from = graph->program.replays.front().step_source;
   if (steps < 2 && marked >= 2)
     return wrong(fmt::format("lacks records, and fewer than two of its {} are known to be complete",
                              counted(marked, "step")),
@@ -312,7 +312,7 @@ Result<Run> measure_run(const std::vector<Recording>& recordings, std::string so
           .steps_from = replay::to_string(from),
           .step_time = std::vector<double>(steps),
           .incomplete = incomplete};
-  for (const replay::RankGraph& rank : graph->ranks) run.windows.push_back(windows_of(rank, steps));
+  for (const replay::RankReplay& rank : graph->program.replays) run.windows.push_back(windows_of(rank, steps));
   const double share = 1 / static_cast<double>(recordings.size());
   for (const auto& of_rank : times)
     for (std::size_t s = 0; s < steps; ++s) run.step_time[s] += share * of_rank[s];

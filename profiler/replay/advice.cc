@@ -17,7 +17,7 @@ using graph::Category;
 
 struct Candidate {
   Advice advice;
-  std::function<Result<ReplayGraph>()> apply;
+  std::function<Result<RecordedProgram>()> apply;
 };
 
 /// "void at::native::kernel<4, float>(int)" -> "at::native::kernel": what survives another shape.
@@ -47,41 +47,44 @@ std::vector<std::string> heaviest(const CriticalSteps& critical, std::size_t cou
 
 class Candidates {
  public:
-  Candidates(const std::vector<Recording>& recordings, const ReplayGraph& replay)
-      : recordings_(recordings), replay_(replay) {}
+  Candidates(const std::vector<Recording>& recordings, const RecordedProgram& program)
+      : recordings_(recordings), program_(program) {}
 
   void scale(const std::string& what, double factor, std::string meaning) {
     const std::string text = fmt::format("{}:{}", what, factor);
     const Result<Scale> edit = parse_scale(text);
-    if (!edit || select(recordings_, replay_, edit->what).empty()) return;
+    if (!edit || select(recordings_, program_, edit->what).empty()) return;
     add(fmt::format("--scale '{}'", text), std::move(meaning),
-        [this, edit = *edit] { return replay::scale(recordings_, replay_, edit); });
+        [this, edit = *edit] { return replay::scale(recordings_, program_, edit); });
   }
 
   void remove(const std::string& what, std::string meaning) {
     const Result<Selector> edit = parse_selector(what);
-    if (!edit || select(recordings_, replay_, *edit).empty()) return;
+    if (!edit || select(recordings_, program_, *edit).empty()) return;
     add(fmt::format("--remove {}", what), std::move(meaning),
-        [this, edit = *edit] { return replay::remove(recordings_, replay_, edit); });
+        [this, edit = *edit] { return replay::remove(recordings_, program_, edit); });
   }
 
   void overlap_input(InputPipeline pipeline, std::string meaning) {
-    for (std::size_t i = 0; i < replay_.graph.size(); ++i)
-      if (replay_.graph.category(OpId(i)) == Category::kInput)
+    const auto loads = [](const program::ProgramOp& op) {
+      return op.task == program::Task::kInput;
+    };
+    for (const program::RankProgram& rank : program_.programs)
+      if (std::any_of(rank.ops.begin(), rank.ops.end(), loads))
         return add(
             fmt::format("--input-pipeline workers={}", pipeline.workers), std::move(meaning),
-            [this, pipeline] { return replay::overlap_input(recordings_, replay_, pipeline); });
+            [this, pipeline] { return replay::overlap_input(recordings_, program_, pipeline); });
   }
 
   std::vector<Candidate> take() { return std::move(list_); }
 
  private:
-  void add(std::string edit, std::string meaning, std::function<Result<ReplayGraph>()> apply) {
+  void add(std::string edit, std::string meaning, std::function<Result<RecordedProgram>()> apply) {
     list_.push_back({{.edit = std::move(edit), .meaning = std::move(meaning)}, std::move(apply)});
   }
 
   const std::vector<Recording>& recordings_;
-  const ReplayGraph& replay_;
+  const RecordedProgram& program_;
   std::vector<Candidate> list_;
 };
 
@@ -94,7 +97,7 @@ std::vector<Advice> find_advice(const std::vector<Recording>& recordings, const 
   if (!(before > Seconds::s(0))) return {};
   const CriticalSteps critical = find_critical_steps(replay, timeline);
 
-  Candidates candidates(recordings, replay);
+  Candidates candidates(recordings, replay.program);
   candidates.scale("kernel", 0.5, "every kernel twice as fast");
   candidates.scale("collective", 0.5, "every collective twice as fast");
   candidates.scale("copy", 0.5, "every copy twice as fast");
@@ -103,19 +106,21 @@ std::vector<Advice> find_advice(const std::vector<Recording>& recordings, const 
   candidates.remove("profiler", "without the profiler's own work");
   candidates.overlap_input({.workers = 4}, "load batches on 4 worker processes");
   for (const std::string& family : heaviest(critical, 3, [&](OpId op) {
-         return replay.graph.category(op) == Category::kCompute
-                    ? std::optional(kernel_family(replay.graph.name(op)))
+         return replay.graph().category(op) == Category::kCompute
+                    ? std::optional(kernel_family(replay.graph().name(op)))
                     : std::nullopt;
        }))
     candidates.scale(fmt::format("kernel=*{}*", family), 0.5,
                      fmt::format("kernels {} twice as fast", family));
   // Host work by the outermost named range: a phase of the step, not a single operator.
   for (const std::string& range : heaviest(critical, 2, [&](OpId op) -> std::optional<std::string> {
-         const Origin& origin = replay.origins[op.index()];
-         if (origin.kind != Origin::Kind::kHost || !origin.row) return std::nullopt;
-         const Recording& r = recordings[origin.rank];
+         const auto place = replay.lowered.place_of(op);
+         if (!place) return std::nullopt;
+         const Recorded& recorded = replay.program.programs[place->run].recorded[place->op];
+         if (recorded.kind != Recorded::Kind::kHost || !recorded.row) return std::nullopt;
+         const Recording& r = recordings[place->run];
          std::optional<std::string> name;
-         for (std::optional<HostIndex> at = *origin.row; at; at = r.parent(*at))
+         for (std::optional<HostIndex> at = *recorded.row; at; at = r.parent(*at))
            if (r.host(*at).kind == trace::HostKind::kAnnotation &&
                !trace::is_step_name(r.name(r.host(*at))))
              name = std::string(r.name(r.host(*at)));
@@ -126,12 +131,15 @@ std::vector<Advice> find_advice(const std::vector<Recording>& recordings, const 
 
   std::vector<Candidate> list = candidates.take();
   on_threads(list.size(), threads, [&](std::size_t i) {
-    const Result<ReplayGraph> edited = list[i].apply();
+    Result<RecordedProgram> edited = list[i].apply();
     if (!edited) return;
-    const Result<graph::Timeline> result = run(edited->graph);
+    Result<ReplayGraph> graph = to_graph(std::move(*edited));
+    if (!graph) return;
+    graph->program.programs.clear();  // neither the run nor the comparison reads its ops
+    const Result<graph::Timeline> result = run(graph->graph());
     if (!result) return;
     Advice& advice = list[i].advice;
-    advice.step_time = compare(recordings, *edited, *result).step_time.simulated;
+    advice.step_time = compare(recordings, *graph, *result).step_time.simulated;
     advice.change = advice.step_time / before - 1;
   });
 

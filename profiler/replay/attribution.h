@@ -10,28 +10,20 @@
 #include "sim/base/units.h"
 #include "sim/graph/critical_path.h"
 #include "sim/graph/timeline.h"
-#include "sim/program/attribution.h"
+#include "sim/program/lowered_ops.h"
 
 namespace rehearse::replay {
 
-/// What attribution asks of a replay. Where a rank has no device, nothing is on it.
-class ReplayOps : public program::RunOps {
+/// What attribution asks of a replay.
+class ReplayOps : public program::LoweredOps {
  public:
   /// REQUIRES: the arguments outlive this object.
   ReplayOps(const ReplayGraph& replay, const graph::Timeline& timeline);
 
-  std::uint32_t ranks() const override;
-  std::vector<OpId> of_rank(std::uint32_t rank) const override { return of_rank_[rank]; }
-  std::optional<std::uint32_t> rank(OpId op) const override;
-  bool on_device(OpId op) const override;
-  bool unexplained(OpId op) const override;
   std::optional<OpId> cause(OpId op) const override;
 
  private:
-  const ReplayGraph& replay_;
-  const graph::Timeline& timeline_;
-  std::unordered_map<std::size_t, OpId> ask_of_;  // by the wait of a take
-  std::vector<std::vector<OpId>> of_rank_;
+  std::unordered_map<std::size_t, OpId> ask_of_;  // by the wait for a batch
 };
 
 /// What occupies an average rank in an average whole step. Where a rank has no device, its host's

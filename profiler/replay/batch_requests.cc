@@ -5,94 +5,128 @@
 #include <fmt/core.h>
 
 #include "sim/base/text.h"
+#include "sim/program/rank_builder.h"
 
 namespace rehearse::replay {
 namespace {
 
-using graph::Category;
-using graph::GraphBuilder;
-using Kind = Origin::Kind;
+using program::RankBuilder;
+using program::RankProgram;
+using Kind = Recorded::Kind;
+
+/// Adds the requests of one rank.
+class Requests {
+ public:
+  Requests(std::uint32_t rank, RecordedProgram& program)
+      : rank_(rank),
+        program_(program),
+        ask_name_(program.names.intern("ask for input")),
+        wait_name_(program.names.intern("wait for input")),
+        builder_(std::move(program.programs[rank])) {}
+
+  /// In a loading range: its own work takes no time. Returns the time that it took.
+  Picoseconds at_load(const Load& load) {
+    Picoseconds replaced(0);
+    for (const OpIndex op : load.ops) {
+      replaced += *builder_.op(op).duration;
+      builder_.op(op).duration = Picoseconds(0);
+    }
+    const OpIndex first = load.ops.front();
+    const RankProgram& so_far = builder_.so_far();
+    const std::uint32_t stream = builder_.op(first).stream;
+    const BatchRequest request =
+        add(stream < so_far.streams.size() ? so_far.streams[stream].number : 0);
+    // It asks when all that came before it has ended.
+    for (std::uint32_t d = so_far.first_dependency[first]; d < so_far.first_dependency[first + 1];
+         ++d)
+      builder_.depend(request.ask, so_far.dependencies[d]);
+    builder_.depend(first, request.wait);
+    return replaced;
+  }
+
+  /// All that waited for the begin of the step waits for its batch too.
+  void at_step(const StepOps& step) {
+    const BatchRequest request = add(step.step.thread);
+    builder_.depend(request.ask, *step.begins_after);
+    waits_.emplace(*step.begins_after, request.wait);
+  }
+
+  void build() {
+    const RankProgram& so_far = builder_.so_far();
+    if (!waits_.empty())
+      for (OpIndex i = 0; i + 1 < so_far.first_dependency.size(); ++i)
+        for (std::uint32_t d = so_far.first_dependency[i]; d < so_far.first_dependency[i + 1]; ++d)
+          for (auto [wait, end] = waits_.equal_range(so_far.dependencies[d]); wait != end; ++wait)
+            builder_.depend(i, wait->second);
+    program_.programs[rank_] = std::move(builder_).build();
+  }
+
+ private:
+  BatchRequest add(std::size_t thread) {
+    const auto instant = [&](NameId name) {
+      return builder_.add({.name = name,
+                           .task = program::Task::kInput,
+                           .duration = Picoseconds(0),
+                           .stream = program::kNoStream},
+                          {Kind::kFeed, std::nullopt});
+    };
+    const OpIndex ask = instant(ask_name_);
+    const BatchRequest request{
+        .rank = rank_, .thread = thread, .ask = ask, .wait = instant(wait_name_)};
+    builder_.depend(request.wait, request.ask);
+    program_.batch_requests.push_back(request);
+    return request;
+  }
+
+  const std::uint32_t rank_;
+  RecordedProgram& program_;
+  const NameId ask_name_, wait_name_;
+  RankBuilder builder_;
+  std::multimap<OpIndex, OpIndex> waits_;  // by the op with which a step begins
+};
 
 }  // namespace
 
-std::vector<Load> loads_of(const Recording& r, const ReplayGraph& replay) {
-  std::vector<Load> loads;  // op ids follow the thread
-  for (std::size_t i = 0; i < replay.origins.size(); ++i) {
-    const Origin& origin = replay.origins[i];
-    if (origin.rank != r.rank_index() || !origin.row) continue;
-    if (origin.kind != Kind::kHost && origin.kind != Kind::kCall) continue;
-    std::optional<HostIndex> range = *origin.row;
+std::vector<Load> loads_of(const Recording& r, const RecordedProgram& program) {
+  std::vector<Load> loads;  // ops are in the order of their thread
+  const std::vector<Recorded>& recorded = program.programs[r.rank_index()].recorded;
+  for (OpIndex i = 0; i < recorded.size(); ++i) {
+    if (!recorded[i].row) continue;
+    if (recorded[i].kind != Kind::kHost && recorded[i].kind != Kind::kCall) continue;
+    std::optional<HostIndex> range = *recorded[i].row;
     while (range && !matches_wildcard(kLoadingRange, r.name(r.host(*range))))
       range = r.parent(*range);
     if (!range) continue;
     if (loads.empty() || loads.back().range != *range) loads.push_back({*range, {}});
-    loads.back().ops.push_back(OpId(i));
+    loads.back().ops.push_back(i);
   }
   return loads;
 }
 
 Result<WithBatchRequests> add_batch_requests(const std::vector<Recording>& recordings,
-                                             const ReplayGraph& replay) {
-  if (!replay.batch_requests.empty()) return fail("the recording already has an input pipeline");
-  WithBatchRequests result{.replay = replay};
-  GraphBuilder builder(replay.graph);
-  const NameId ask_name = builder.intern("ask for input"),
-               wait_name = builder.intern("wait for input");
-  const auto add_batch_request = [&](std::uint32_t rank, std::size_t thread) {
-    const auto instant = [&](NameId name) {
-      result.replay.origins.push_back({Kind::kFeed, rank, std::nullopt});
-      return builder.add(
-          graph::Op{.name = name, .category = Category::kInput, .duration = Picoseconds(0)});
-    };
-    const OpId ask = instant(ask_name);
-    const BatchRequest batch_request{
-        .rank = rank, .thread = thread, .ask = ask, .wait = instant(wait_name)};
-    builder.add_edge(batch_request.ask, batch_request.wait);
-    result.replay.batch_requests.push_back(batch_request);
-    return batch_request;
-  };
-  std::map<std::size_t, OpId> asks;  // by the first op of a loading range
+                                             const RecordedProgram& program) {
+  if (!program.batch_requests.empty()) return fail("the recording already has an input pipeline");
+  WithBatchRequests result{.program = program};
   Picoseconds replaced(0);
-  for (std::size_t index = 0; index < recordings.size(); ++index) {
-    const auto rank = static_cast<std::uint32_t>(index);
-    const std::size_t before = result.replay.batch_requests.size();
-    for (const Load& load : loads_of(recordings[rank], replay)) {
-      for (const OpId op : load.ops) {
-        replaced += replay.graph.duration(op);
-        builder.set_duration(op, Picoseconds(0));
-      }
-      const auto server = replay.graph.demand(load.ops.front()).server;
-      const auto thread =
-          server ? replay.thread_of_server[server->index()] : std::optional<std::size_t>();
-      const BatchRequest batch_request = add_batch_request(rank, thread.value_or(0));
-      builder.add_edge(batch_request.wait, load.ops.front());
-      asks.emplace(load.ops.front().index(), batch_request.ask);
+  for (std::uint32_t rank = 0; rank < recordings.size(); ++rank) {
+    const std::size_t before = result.program.batch_requests.size();
+    Requests requests(rank, result.program);
+    for (const Load& load : loads_of(recordings[rank], program)) {
+      replaced += requests.at_load(load);
       ++result.loading_ranges;
     }
-    if (result.replay.batch_requests.size() > before) continue;
-    for (const StepOps& step : replay.ranks[rank].steps)
-      if (step.begins_after) {
-        const BatchRequest batch_request = add_batch_request(rank, step.step.thread);
-        builder.add_edge(*step.begins_after, batch_request.ask);
-        for (const OpId next : replay.graph.successors(*step.begins_after))
-          builder.add_edge(batch_request.wait, next);
-      }
-    if (result.replay.batch_requests.size() == before)
+    if (result.program.batch_requests.size() == before)
+      for (const StepOps& step : program.replays[rank].steps)
+        if (step.begins_after) requests.at_step(step);
+    requests.build();
+    if (result.program.batch_requests.size() == before)
       return fail(Diagnostic{
           .file = recordings[rank].rank().info.source,
           .problem = "has neither steps nor loading ranges to which batches could be fed",
           .expected = fmt::format("step marks, or ranges named {}", kLoadingRange)});
   }
-  // A loading range asks when all that came before it has ended.
-  for (std::size_t i = 0; i < replay.graph.size(); ++i)
-    for (const OpId next : replay.graph.successors(OpId(i)))
-      if (const auto ask = asks.find(next.index()); ask != asks.end())
-        builder.add_edge(OpId(i), ask->second);
   if (result.loading_ranges > 0)
     result.replaced = replaced.seconds() / static_cast<double>(result.loading_ranges);
-  Result<graph::Graph> graph = std::move(builder).build();
-  if (!graph) return forward(graph);
-  result.replay.graph = std::move(*graph);
   return result;
 }
 

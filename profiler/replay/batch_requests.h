@@ -15,21 +15,21 @@ inline constexpr std::string_view kLoadingRange = "enumerate(DataLoader)*";
 /// The host work in one loading range, in order of time: never empty.
 struct Load {
   HostIndex range;
-  std::vector<OpId> ops;
+  std::vector<OpIndex> ops;
 };
-std::vector<Load> loads_of(const Recording& recording, const ReplayGraph& replay);
+std::vector<Load> loads_of(const Recording& recording, const RecordedProgram& program);
 
 struct WithBatchRequests {
-  ReplayGraph replay;                ///< with `batch_requests`, those of a rank in order of time
+  RecordedProgram program;           ///< with `batch_requests`
   std::size_t loading_ranges = 0;    ///< how many of the takes are at one
   Seconds replaced = Seconds::s(0);  ///< the mean of their own work, which takes no time any more
 };
 
-/// The graph with ops that can be made to wait wherever a rank takes a batch: in each loading
+/// The program with ops that can be made to wait wherever a rank takes a batch: in each loading
 /// range, whose own work takes no time, or, of a rank that has none, at the begin of each step.
-/// Fails on a rank without either, and on a graph that has takes.
+/// Fails on a rank without either, and on a program that has such ops.
 Result<WithBatchRequests> add_batch_requests(const std::vector<Recording>& recordings,
-                                             const ReplayGraph& replay);
+                                             const RecordedProgram& program);
 
 /// Counts the times of a run of the graph from the end of its `begin`, where it has one.
 void begin_at_zero(const ReplayGraph& replay, graph::Timeline& timeline);

@@ -35,25 +35,26 @@ Comparison compare(const std::vector<Recording>& recordings, const ReplayGraph& 
   std::vector<double> errors, start_offsets;
   double ranks_with_steps = 0;
   Nanoseconds residual(0), span(0);
-  for (std::size_t rank = 0; rank < replay.ranks.size(); ++rank) {
-    const RankGraph& r = replay.ranks[rank];
+  for (std::size_t rank = 0; rank < replay.program.replays.size(); ++rank) {
+    const RankReplay& r = replay.program.replays[rank];
+    const auto end_of = [&](OpIndex op) { return timeline[replay.lowered.op(rank, op)].end; };
     residual += r.residual;
     span += r.span;
     LongerPeriod measured_period, simulated_period;
     std::optional<Nanoseconds> measured_before;
     std::optional<Picoseconds> simulated_before;
     for (const StepOps& ops : r.steps) {
-      const Picoseconds begin = ops.begins_after ? timeline[*ops.begins_after].end : Picoseconds(0);
+      const Picoseconds begin = ops.begins_after ? end_of(*ops.begins_after) : Picoseconds(0);
       const Seconds measured = (ops.step.end - ops.step.start).seconds();
       StepComparison step{.rank = rank,
                           .name = ops.step.name,
                           .partial = ops.step.partial,
-                          .host = {measured, (timeline[ops.ends_with].end - begin).seconds()},
+                          .host = {measured, (end_of(ops.ends_with) - begin).seconds()},
                           .device = std::nullopt};
       if (ops.measured_device_end) {
         Picoseconds simulated_end(0);
-        for (const OpId op : ops.last_device_ops)
-          simulated_end = std::max(simulated_end, timeline[op].end);
+        for (const OpIndex op : ops.last_device_ops)
+          simulated_end = std::max(simulated_end, end_of(op));
         step.device =
             Pair{(*ops.measured_device_end - measured_before.value_or(ops.step.start)).seconds(),
                  (simulated_end - simulated_before.value_or(begin)).seconds()};
@@ -81,7 +82,7 @@ Comparison compare(const std::vector<Recording>& recordings, const ReplayGraph& 
       ranks_with_steps += 1;
     }
     for (std::size_t i = 0; i < r.device_first.size(); ++i) {
-      const Seconds simulated = timeline[r.device_first[i]].start.seconds();
+      const Seconds simulated = timeline[replay.start_of(rank, r.device_first[i])].start.seconds();
       const Seconds recorded = recordings[rank].gpu(static_cast<GpuIndex>(i)).start.seconds();
       start_offsets.push_back(std::abs((simulated - recorded).s()));
     }

@@ -11,13 +11,15 @@
 
 #include "profiler/replay/batch_requests.h"
 #include "sim/base/text.h"
+#include "sim/program/rank_builder.h"
 
 namespace rehearse::replay {
 namespace {
 
-using graph::Category;
-using graph::GraphBuilder;
-using Kind = Origin::Kind;
+using program::ProgramOp;
+using program::RankBuilder;
+using program::Task;
+using Kind = Recorded::Kind;
 using Target = Selector::Target;
 
 constexpr std::array<std::string_view, 7> kTargets = {"gpu",  "kernel", "copy",    "collective",
@@ -36,12 +38,13 @@ Result<std::pair<Selector, std::string_view>> split_edit(std::string_view text,
 }
 
 /// Names that a pattern could have meant, for the message of an edit that matches nothing.
-std::string names_of(const std::vector<Recording>& recordings, const ReplayGraph& replay,
+std::string names_of(const std::vector<Recording>& recordings, const RecordedProgram& program,
                      const Selector& selector) {
   Selector all = selector;
   all.pattern.clear();
   std::set<std::string_view> names;
-  for (const OpId op : select(recordings, replay, all)) names.insert(replay.graph.name(op));
+  for (const RankOp& at : select(recordings, program, all))
+    names.insert(program.names[program.programs[at.rank].ops[at.op].name]);
   if (names.empty()) return fmt::format("the recording has no {}", selector.text);
   std::string bare;
   for (const char c : selector.pattern)
@@ -54,12 +57,12 @@ std::string names_of(const std::vector<Recording>& recordings, const ReplayGraph
   return fmt::format("there are {} names, such as {}", list.size(), shown);
 }
 
-Result<std::vector<OpId>> select_some(const std::vector<Recording>& recordings,
-                                      const ReplayGraph& replay, const Selector& selector) {
-  std::vector<OpId> ops = select(recordings, replay, selector);
+Result<std::vector<RankOp>> select_some(const std::vector<Recording>& recordings,
+                                        const RecordedProgram& program, const Selector& selector) {
+  std::vector<RankOp> ops = select(recordings, program, selector);
   if (ops.empty())
     return fail(fmt::format("'{}' matches nothing", selector.text), "",
-                names_of(recordings, replay, selector));
+                names_of(recordings, program, selector));
   return ops;
 }
 
@@ -69,15 +72,18 @@ bool lies_in(const Recording& r, std::optional<HostIndex> op, std::string_view p
   return false;
 }
 
-/// The edited graph, with its origins.
-Result<ReplayGraph> built(const ReplayGraph& replay, GraphBuilder&& builder,
-                          std::vector<Origin> origins) {
-  Result<graph::Graph> graph = std::move(builder).build();
-  if (!graph) return forward(std::move(graph));
-  ReplayGraph edited = replay;
-  edited.graph = std::move(*graph);
-  edited.origins = std::move(origins);
-  return edited;
+/// The duration of an op, to be changed. All ops of a recording have one.
+Picoseconds& time_of(RecordedProgram& program, const RankOp& at) {
+  return *program.programs[at.rank].ops[at.op].duration;
+}
+
+/// Calls `visit` with the rank, the number, the op and the record of every op.
+template <class Visit>
+void for_each_op(const RecordedProgram& program, Visit visit) {
+  for (std::uint32_t rank = 0; rank < program.programs.size(); ++rank) {
+    const program::RankProgram& of = program.programs[rank];
+    for (OpIndex i = 0; i < of.ops.size(); ++i) visit(RankOp{rank, i}, of.ops[i], of.recorded[i]);
+  }
 }
 
 }  // namespace
@@ -145,161 +151,146 @@ Result<InputPipeline> parse_input_pipeline(std::string_view text) {
   return pipeline;
 }
 
-ReplayGraph with_graph(const ReplayGraph& replay, graph::Graph graph) {
-  ReplayGraph edited = replay;
-  edited.graph = std::move(graph);
-  edited.origins.resize(edited.graph.size(), {Kind::kAdded, 0, std::nullopt});
-  return edited;
-}
-
-std::vector<OpId> select(const std::vector<Recording>& recordings, const ReplayGraph& replay,
-                         const Selector& selector) {
+std::vector<RankOp> select(const std::vector<Recording>& recordings, const RecordedProgram& program,
+                           const Selector& selector) {
   // What a communication op is called: the kernel's name alone hides an all-to-all.
   std::vector<std::vector<std::string_view>> kinds(recordings.size());
   if (selector.target == Target::kCollective)
     for (std::size_t rank = 0; rank < recordings.size(); ++rank) {
       kinds[rank].assign(recordings[rank].rank().gpu_ops.size(), "");
-      for (const CommunicationOp& op : replay.ranks[rank].communication)
+      for (const CommunicationOp& op : program.replays[rank].communication)
         if (op.what) kinds[rank][op.op] = to_string(op.what->kind);
     }
-  std::vector<OpId> chosen;
-  for (std::size_t i = 0; i < replay.origins.size(); ++i) {
-    const OpId op(i);
-    const Origin& origin = replay.origins[i];
-    const Category category = replay.graph.category(op);
-    const bool device = origin.kind == Kind::kDevice;
-    const bool host = origin.kind == Kind::kHost || origin.kind == Kind::kCall;
+  std::vector<RankOp> chosen;
+  for_each_op(program, [&](const RankOp& at, const ProgramOp& op, const Recorded& recorded) {
+    const bool device = recorded.kind == Kind::kDevice;
+    const bool host = recorded.kind == Kind::kHost || recorded.kind == Kind::kCall;
     const auto named = [&](std::string_view name) {
       return selector.pattern.empty() || matches_wildcard(selector.pattern, name);
     };
+    const std::string_view name = program.names[op.name];
     bool matches = false;
     switch (selector.target) {
       case Target::kGpu:
-        matches = device || origin.kind == Kind::kUnexplained;
+        matches = device || recorded.kind == Kind::kUnexplained;
         break;
       case Target::kKernel:
-        matches = device && category == Category::kCompute && named(replay.graph.name(op));
+        matches = device && op.task == Task::kCompute && named(name);
         break;
       case Target::kCopy:
-        matches = device && category == Category::kMemory && named(replay.graph.name(op));
+        matches = device && op.task == Task::kMemory && named(name);
         break;
       case Target::kCollective:
-        matches = device && category == Category::kCommunication &&
-                  (named(replay.graph.name(op)) || named(kinds[origin.rank][*origin.row]));
+        matches = device && op.task == Task::kCollective &&
+                  (named(name) || named(kinds[at.rank][*recorded.row]));
         break;
       case Target::kHost:
         matches = host && (selector.pattern.empty() ||
-                           lies_in(recordings[origin.rank], origin.row, selector.pattern));
+                           lies_in(recordings[at.rank], recorded.row, selector.pattern));
         break;
       case Target::kLaunch:
-        matches = origin.kind == Kind::kLaunch;
+        matches = recorded.kind == Kind::kLaunch;
         break;
       case Target::kProfiler:
-        matches = category == Category::kProfiler;
+        matches = op.task == Task::kProfiler;
         break;
     }
-    if (matches) chosen.push_back(op);
-  }
+    if (matches) chosen.push_back(at);
+  });
   return chosen;
 }
 
-Result<ReplayGraph> scale(const std::vector<Recording>& recordings, const ReplayGraph& replay,
-                          const Scale& edit) {
-  const auto ops = select_some(recordings, replay, edit.what);
+Result<RecordedProgram> scale(const std::vector<Recording>& recordings, RecordedProgram program,
+                              const Scale& edit) {
+  const auto ops = select_some(recordings, program, edit.what);
   if (!ops) return forward(ops);
-  GraphBuilder builder(replay.graph);
-  for (const OpId op : *ops) builder.set_duration(op, replay.graph.duration(op) * edit.factor);
-  return built(replay, std::move(builder), replay.origins);
+  for (const RankOp& at : *ops) time_of(program, at) = time_of(program, at) * edit.factor;
+  return program;
 }
 
-Result<ReplayGraph> scale_each(
-    const std::vector<Recording>& recordings, const ReplayGraph& replay,
+RecordedProgram scale_each(
+    const std::vector<Recording>& recordings, RecordedProgram program,
     const std::function<double(const Recording& recording, const trace::GpuOp& op)>& factor) {
-  GraphBuilder builder(replay.graph);
-  for (std::size_t i = 0; i < replay.origins.size(); ++i) {
-    const Origin& origin = replay.origins[i];
-    if (origin.kind != Kind::kDevice || !origin.row) continue;
-    const Recording& recording = recordings[origin.rank];
-    builder.set_duration(OpId(i), replay.graph.duration(OpId(i)) *
-                                      factor(recording, recording.gpu(GpuIndex(*origin.row))));
-  }
-  return built(replay, std::move(builder), replay.origins);
+  for_each_op(program, [&](const RankOp& at, const ProgramOp&, const Recorded& recorded) {
+    if (recorded.kind != Kind::kDevice || !recorded.row) return;
+    const Recording& recording = recordings[at.rank];
+    Picoseconds& time = time_of(program, at);
+    time = time * factor(recording, recording.gpu(GpuIndex(*recorded.row)));
+  });
+  return program;
 }
 
-Result<ReplayGraph> remove(const std::vector<Recording>& recordings, const ReplayGraph& replay,
-                           const Selector& edit) {
-  const auto ops = select_some(recordings, replay, edit);
+Result<RecordedProgram> remove(const std::vector<Recording>& recordings, RecordedProgram program,
+                               const Selector& edit) {
+  const auto ops = select_some(recordings, program, edit);
   if (!ops) return forward(ops);
-  GraphBuilder builder(replay.graph);
   std::vector<std::set<std::uint32_t>> removed(recordings.size());  // device ops, by rank
-  for (const OpId op : *ops) {
-    builder.set_duration(op, Picoseconds(0));
-    const Origin& origin = replay.origins[op.index()];
-    if (origin.kind == Kind::kDevice) removed[origin.rank].insert(*origin.row);
+  for (const RankOp& at : *ops) {
+    time_of(program, at) = Picoseconds(0);
+    const Recorded& recorded = program.programs[at.rank].recorded[at.op];
+    if (recorded.kind == Kind::kDevice) removed[at.rank].insert(*recorded.row);
   }
-  for (std::size_t i = 0; i < replay.origins.size(); ++i) {
-    const Origin& origin = replay.origins[i];
-    if (!origin.row) continue;
-    const std::set<std::uint32_t>& gone = removed[origin.rank];
-    if (origin.kind == Kind::kLaunch && gone.contains(*origin.row))
-      builder.set_duration(OpId(i), Picoseconds(0));
-    if (origin.kind != Kind::kHost && origin.kind != Kind::kCall) continue;
+  for_each_op(program, [&](const RankOp& at, const ProgramOp&, const Recorded& recorded) {
+    if (!recorded.row) return;
+    const std::set<std::uint32_t>& gone = removed[at.rank];
+    if (recorded.kind == Kind::kLaunch && gone.contains(*recorded.row))
+      time_of(program, at) = Picoseconds(0);
+    if (recorded.kind != Kind::kHost && recorded.kind != Kind::kCall) return;
     // A call whose every device op is gone need not be made.
-    const auto launched = recordings[origin.rank].launched(*origin.row);
+    const auto launched = recordings[at.rank].launched(*recorded.row);
     if (!launched.empty() && std::all_of(launched.begin(), launched.end(),
                                          [&](GpuIndex op) { return gone.contains(op); }))
-      builder.set_duration(OpId(i), Picoseconds(0));
-  }
-  return built(replay, std::move(builder), replay.origins);
+      time_of(program, at) = Picoseconds(0);
+  });
+  return program;
 }
 
-Result<ReplayGraph> insert(const std::vector<Recording>& recordings, const ReplayGraph& replay,
-                           const Insert& edit) {
-  const auto ops = select_some(recordings, replay, edit.behind);
+Result<RecordedProgram> insert(const std::vector<Recording>& recordings, RecordedProgram program,
+                               const Insert& edit) {
+  const auto ops = select_some(recordings, program, edit.behind);
   if (!ops) return forward(ops);
-  // What runs behind an op, on the same resource and before all that waits for it, is more of it.
-  GraphBuilder builder(replay.graph);
-  for (const OpId op : *ops)
-    if (replay.origins[op.index()].kind != Kind::kUnexplained)
-      builder.set_duration(op, replay.graph.duration(op) + Picoseconds::from(edit.length));
-  return built(replay, std::move(builder), replay.origins);
+  // What runs after an op, on the same resource and before all that waits for it, is more of it.
+  for (const RankOp& at : *ops)
+    if (program.programs[at.rank].recorded[at.op].kind != Kind::kUnexplained)
+      time_of(program, at) += Picoseconds::from(edit.length);
+  return program;
 }
 
-Result<ReplayGraph> overlap_input(const std::vector<Recording>& recordings,
-                                  const ReplayGraph& replay, const InputPipeline& edit) {
-  GraphBuilder builder(replay.graph);
-  std::vector<Origin> origins = replay.origins;
+Result<RecordedProgram> overlap_input(const std::vector<Recording>& recordings,
+                                      RecordedProgram program, const InputPipeline& edit) {
+  const NameId name = program.names.intern("load a batch");
   bool any = false;
   for (std::size_t rank = 0; rank < recordings.size(); ++rank) {
-    const Recording& r = recordings[rank];
-    const std::vector<Load> loads = loads_of(r, replay);
+    const std::vector<Load> loads = loads_of(recordings[rank], program);
     if (loads.empty()) continue;
     any = true;
-    const DemandId workers = builder.add(
-        graph::Demand{.server = builder.add(graph::Server{
-                          .name = builder.intern(fmt::format("rank {} input workers", rank)),
-                          .slots = edit.workers})});
-    const NameId name = builder.intern("load a batch");
+    RankBuilder builder(std::move(program.programs[rank]));
+    const std::uint32_t workers = builder.add(
+        program::Stream{.name = program.names.intern(fmt::format("rank {} input workers", rank)),
+                        .kind = program::Stream::Kind::kHost,
+                        .number = static_cast<std::uint32_t>(recordings[rank].threads().size()),
+                        .slots = edit.workers});
     const std::size_t depth = std::size_t{edit.workers} * edit.prefetch;
     for (std::size_t k = 0; k < loads.size(); ++k) {
       Picoseconds work(0);
-      for (const OpId op : loads[k].ops) {
-        work += replay.graph.duration(op);
-        builder.set_duration(op, Picoseconds(0));
+      for (const OpIndex op : loads[k].ops) {
+        work += *builder.op(op).duration;
+        builder.op(op).duration = Picoseconds(0);
       }
       // A full queue: the first batches were loaded before the recording began.
       if (k < depth) work = Picoseconds(0);
-      const OpId load = builder.add(graph::Op{
-          .name = name, .category = Category::kInput, .duration = work, .demand = workers});
-      origins.push_back({Kind::kHost, static_cast<std::uint32_t>(rank), loads[k].range});
-      builder.add_edge(load, loads[k].ops.back());
-      if (k >= depth) builder.add_edge(loads[k - depth].ops.back(), load);
+      const OpIndex load =
+          builder.add({.name = name, .task = Task::kInput, .duration = work, .stream = workers},
+                      {Kind::kHost, loads[k].range});
+      builder.depend(loads[k].ops.back(), load);
+      if (k >= depth) builder.depend(load, loads[k - depth].ops.back());
     }
+    program.programs[rank] = std::move(builder).build();
   }
   if (!any)
     return fail("the recording has no loading ranges to overlap",
                 "ranges named " + std::string(kLoadingRange));
-  return built(replay, std::move(builder), std::move(origins));
+  return program;
 }
 
 }  // namespace rehearse::replay

@@ -1,4 +1,4 @@
-// Edits: what-if questions about a recording, as rewrites of its graph.
+// Edits: what-if questions about a recording, each from its program to another.
 #pragma once
 
 #include <functional>
@@ -54,28 +54,30 @@ struct InputPipeline {
 };
 Result<InputPipeline> parse_input_pipeline(std::string_view text);
 
-/// Each returns the rewritten graph, with the origins, steps and fitted constants kept. An edit
-/// that matches no op is an error that lists the available names.
-Result<ReplayGraph> scale(const std::vector<Recording>& recordings, const ReplayGraph& replay,
-                          const Scale& edit);
+/// Each returns the edited program, with records, steps and fitted constants kept. An edit that
+/// matches no op is an error that lists the available names.
+Result<RecordedProgram> scale(const std::vector<Recording>& recordings, RecordedProgram program,
+                              const Scale& edit);
 /// Multiplies the time of every device op by its `factor`.
-Result<ReplayGraph> scale_each(
-    const std::vector<Recording>& recordings, const ReplayGraph& replay,
+RecordedProgram scale_each(
+    const std::vector<Recording>& recordings, RecordedProgram program,
     const std::function<double(const Recording& recording, const trace::GpuOp& op)>& factor);
 /// Ops of no duration, whose launching calls cost nothing either.
-Result<ReplayGraph> remove(const std::vector<Recording>& recordings, const ReplayGraph& replay,
-                           const Selector& edit);
-Result<ReplayGraph> insert(const std::vector<Recording>& recordings, const ReplayGraph& replay,
-                           const Insert& edit);
-Result<ReplayGraph> overlap_input(const std::vector<Recording>& recordings,
-                                  const ReplayGraph& replay, const InputPipeline& edit);
+Result<RecordedProgram> remove(const std::vector<Recording>& recordings, RecordedProgram program,
+                               const Selector& edit);
+Result<RecordedProgram> insert(const std::vector<Recording>& recordings, RecordedProgram program,
+                               const Insert& edit);
+Result<RecordedProgram> overlap_input(const std::vector<Recording>& recordings,
+                                      RecordedProgram program, const InputPipeline& edit);
 
-/// `replay` with another graph, which begins with the ops of its own; the added ones are
-/// communication of the first rank.
-ReplayGraph with_graph(const ReplayGraph& replay, graph::Graph graph);
+/// An op of a rank.
+struct RankOp {
+  std::uint32_t rank;
+  OpIndex op;
+};
 
-/// The ops that a selector means.
-std::vector<OpId> select(const std::vector<Recording>& recordings, const ReplayGraph& replay,
-                         const Selector& selector);
+/// The ops that a selector means, by rank and in their order.
+std::vector<RankOp> select(const std::vector<Recording>& recordings, const RecordedProgram& program,
+                           const Selector& selector);
 
 }  // namespace rehearse::replay

@@ -20,7 +20,7 @@ bool is_range(const Recording& r, const HostOp& op) {
 }
 
 struct Found {
-  graph::Gradient gradient;
+  program::Gradient gradient;
   Nanoseconds end;  ///< of the operator or range
 };
 
@@ -37,7 +37,7 @@ std::vector<Launch> launches_of(const Recording& r, const HostThread& thread) {
   return launches;
 }
 
-Result<std::vector<Found>> accumulated(const Recording& r, const RankGraph& graph) {
+Result<std::vector<Found>> accumulated(const Recording& r, const RankReplay& rank) {
   std::vector<Found> found;
   for (const HostThread& thread : r.threads()) {
     const std::vector<Launch> launches = launches_of(r, thread);
@@ -58,28 +58,28 @@ Result<std::vector<Found>> accumulated(const Recording& r, const RankGraph& grap
                            [](Nanoseconds time, const Launch& l) { return time < l.time; });
       if (behind == launches.begin()) continue;  // computed before the recording began
       found.push_back(
-          {{graph.device_last[std::prev(behind)->op], Bytes::b(double(*bytes))}, op.end()});
+          {{rank.device_last[std::prev(behind)->op], Bytes::b(double(*bytes))}, op.end()});
     }
   }
   return found;
 }
 
-std::vector<Found> ranges(const Recording& r, const RankGraph& graph) {
+std::vector<Found> ranges(const Recording& r, const RankReplay& rank) {
   std::vector<Found> found;
   for (const HostThread& thread : r.threads())
     for (const HostIndex i : thread.ops)
-      if (const HostOp& op = r.host(i); is_range(r, op) && graph.host_last[i])
-        found.push_back({{*graph.host_last[i], Bytes::b(double(*op.payload))}, op.end()});
+      if (const HostOp& op = r.host(i); is_range(r, op) && rank.host_last[i])
+        found.push_back({{*rank.host_last[i], Bytes::b(double(*op.payload))}, op.end()});
   return found;
 }
 
 /// The first device op that each stream gets after `time`.
-std::vector<OpId> next_on_streams(const Recording& r, const RankGraph& graph, Nanoseconds time) {
-  std::vector<OpId> next;
+std::vector<OpIndex> next_on_streams(const Recording& r, const RankReplay& rank, Nanoseconds time) {
+  std::vector<OpIndex> next;
   for (const Stream& stream : r.streams())
     for (const GpuIndex i : stream.ops)
       if (const auto call = r.launcher(i); call && r.host(*call).start > time) {
-        next.push_back(graph.device_first[i]);
+        next.push_back(rank.device_first[i]);
         break;
       }
   return next;
@@ -87,11 +87,11 @@ std::vector<OpId> next_on_streams(const Recording& r, const RankGraph& graph, Na
 
 }  // namespace
 
-Result<Gradients> find_gradients(const Recording& r, const RankGraph& graph) {
-  Result<std::vector<Found>> accumulate = accumulated(r, graph);
+Result<Gradients> find_gradients(const Recording& r, const RankReplay& rank) {
+  Result<std::vector<Found>> accumulate = accumulated(r, rank);
   if (!accumulate) return forward(accumulate);
   Gradients gradients{.on_device = !accumulate->empty(), .steps = {}};
-  std::vector<Found> found = gradients.on_device ? std::move(*accumulate) : ranges(r, graph);
+  std::vector<Found> found = gradients.on_device ? std::move(*accumulate) : ranges(r, rank);
   if (found.empty())
     return fail(Diagnostic{.file = r.rank().info.source,
                            .problem = "contains no gradients",
@@ -103,19 +103,19 @@ Result<Gradients> find_gradients(const Recording& r, const RankGraph& graph) {
   // A new step begins where a step of the recording does.
   std::size_t step = 0;
   const auto step_of = [&](Nanoseconds time) {
-    while (step < graph.steps.size() && graph.steps[step].step.start <= time) ++step;
+    while (step < rank.steps.size() && rank.steps[step].step.start <= time) ++step;
     return step;
   };
   std::optional<std::size_t> current;
   for (std::size_t k = 0; k < found.size(); ++k) {
     if (const std::size_t s = step_of(found[k].end); s != current) {
       current = s;
-      gradients.steps.emplace_back().whole = s > 0 && !graph.steps[s - 1].step.partial;
+      gradients.steps.emplace_back().whole = s > 0 && !rank.steps[s - 1].step.partial;
     }
     gradients.steps.back().gradients.push_back(found[k].gradient);
     const bool last = k + 1 == found.size() || step_of(found[k + 1].end) != current;
     if (last && gradients.on_device)
-      gradients.steps.back().users = next_on_streams(r, graph, found[k].end);
+      gradients.steps.back().users = next_on_streams(r, rank, found[k].end);
   }
   return gradients;
 }

@@ -4,13 +4,13 @@
 #include <vector>
 
 #include "profiler/replay/lower.h"
-#include "sim/graph/gradients.h"
+#include "sim/program/gradients.h"
 
 namespace rehearse::replay {
 
 struct Gradients {
   bool on_device;  ///< kernels complete them; else a host thread does
-  std::vector<graph::GradientStep> steps;
+  std::vector<program::GradientStep> steps;
 };
 
 /// The gradients of one rank, found in one of two ways.
@@ -23,6 +23,6 @@ struct Gradients {
 /// ends, and the thread itself would sum it there: it has no users.
 ///
 /// Fails where there are none, and where sizes were not recorded.
-Result<Gradients> find_gradients(const Recording& recording, const RankGraph& graph);
+Result<Gradients> find_gradients(const Recording& recording, const RankReplay& rank);
 
 }  // namespace rehearse::replay

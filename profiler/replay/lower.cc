@@ -8,31 +8,35 @@
 #include "profiler/replay/backward.h"
 #include "profiler/replay/host_events.h"
 #include "profiler/replay/profiler_cost.h"
+#include "profiler/replay/recorded_groups.h"
 #include "profiler/replay/step_ops.h"
+#include "profiler/replay/transfers.h"
 #include "profiler/replay/waits.h"
+#include "sim/program/lower.h"
+#include "sim/program/rank_builder.h"
 
 namespace rehearse::replay {
 namespace {
 
-using graph::Category;
-using graph::Demand;
-using graph::GraphBuilder;
-using graph::Op;
+using program::kNoStream;
+using program::ProgramOp;
+using program::Task;
 using trace::GpuOp;
 using trace::HostKind;
-using Kind = Origin::Kind;
+using Kind = Recorded::Kind;
 
 /// The state that lowering one rank builds up.
 struct RankState {
-  std::vector<EventSequence> events;       // per thread
-  std::vector<std::vector<OpId>> ends_at;  // per thread and event: the op whose end it is
-  std::vector<DemandId> thread_demand;     // per thread
-  std::vector<DemandId> stream_demand;     // per stream
+  program::RankBuilder builder;
+  std::vector<EventSequence> events;          // per thread
+  std::vector<std::vector<OpIndex>> ends_at;  // per thread and event: the op whose end it is
+  std::uint32_t first_stream = 0;             // of the device, after those of the threads
   std::vector<HostWait> waits;
   std::vector<HandOff> hand_offs;
   std::vector<BackwardLink> backward_links;
   std::vector<StreamWait> stream_waits;
-  std::vector<char> communicates;                                               // by device op
+  /// By device op: nothing where it is no communication.
+  std::vector<std::optional<std::uint32_t>> communication;  // index into RankReplay::communication
   std::vector<std::optional<std::pair<std::size_t, std::size_t>>> start_event;  // of a host op
 };
 
@@ -41,49 +45,52 @@ class Lowering {
   Lowering(const std::vector<Recording>& recordings, const LowerOptions& options)
       : recordings_(recordings), options_(options) {}
 
-  Result<ReplayGraph> run();
+  Result<RecordedProgram> run();
 
  private:
-  OpId add(Kind kind, std::size_t rank, std::optional<std::uint32_t> row, std::string_view name,
-           Category category, Nanoseconds duration, DemandId demand = DemandId(0)) {
-    result_.origins.push_back({kind, static_cast<std::uint32_t>(rank), row});
-    return builder_.add(Op{.name = builder_.intern(name),
-                           .category = category,
-                           .duration = Picoseconds::from(duration),
-                           .demand = demand});
+  OpIndex add(Kind kind, std::size_t rank, std::optional<std::uint32_t> row, std::string_view name,
+              Task task, Nanoseconds duration, std::uint32_t stream = kNoStream) {
+    return states_[rank].builder.add({.name = result_.names.intern(name),
+                                      .task = task,
+                                      .duration = Picoseconds::from(duration),
+                                      .stream = stream},
+                                     {kind, row});
   }
-  void edge(OpId from, OpId to) { builder_.add_edge(from, to); }
+  /// Dependencies are between ops of one rank. Ranks wait for each other in collectives alone.
+  void edge(std::size_t rank, OpIndex from, OpIndex to) { states_[rank].builder.depend(to, from); }
 
   void analyse(std::size_t rank);
   void add_threads(std::size_t rank);
   void add_thread(std::size_t rank, std::size_t thread);
   void add_streams(std::size_t rank);
-  void add_device_op(std::size_t rank, const Stream& stream, std::size_t k);
+  void add_device_op(std::size_t rank, GpuIndex i);
+  void communicate(std::size_t rank, GpuIndex i);
   void add_device_edges(std::size_t rank);
   void add_host_waits(std::size_t rank);
   void add_hand_offs(std::size_t rank);
   void add_backward_links(std::size_t rank);
-  void add_collectives();
+  void match_collectives();
 
-  Category host_category(const Recording& r, std::optional<HostIndex> innermost) const;
+  Task host_task(const Recording& r, std::optional<HostIndex> innermost) const;
 
   const std::vector<Recording>& recordings_;
   const LowerOptions& options_;
-  GraphBuilder builder_;
-  ReplayGraph result_;
+  RecordedProgram result_;
   std::vector<RankState> states_;
   /// Returns of waiting calls, to be tied to the device when its ops exist: by rank and call.
-  std::vector<std::unordered_map<HostIndex, OpId>> returns_;
-  /// Transfers of matched collectives: by rank and device op.
-  std::vector<std::unordered_map<GpuIndex, Nanoseconds>> transfers_;
+  std::vector<std::unordered_map<HostIndex, OpIndex>> returns_;
+  /// Of matched collectives: by rank and device op, the collective and the index of the member.
+  using Matched = std::pair<std::uint32_t, std::uint32_t>;
+  std::vector<std::unordered_map<GpuIndex, Matched>> matched_;
+  RecordedGroups groups_{result_};
   /// Device ops whose host does not wait for their end: the part the host waits for.
-  std::vector<std::unordered_map<GpuIndex, OpId>> heads_;
+  std::vector<std::unordered_map<GpuIndex, OpIndex>> heads_;
 };
 
 void Lowering::analyse(std::size_t rank) {
   const Recording& r = recordings_[rank];
   RankState& state = states_[rank];
-  RankGraph& out = result_.ranks[rank];
+  RankReplay& out = result_.replays[rank];
   for (const HostThread& thread : r.threads()) state.events.push_back(host_events(r, thread));
   state.start_event.resize(r.rank().host_ops.size());
   for (std::size_t t = 0; t < state.events.size(); ++t)
@@ -98,10 +105,11 @@ void Lowering::analyse(std::size_t rank) {
   state.stream_waits = find_stream_waits(
       r, out.constants, {options_.stream_waits_calls, options_.stream_waits_timing});
   out.communication = find_communication(r);
-  state.communicates.assign(r.rank().gpu_ops.size(), 0);
-  for (const CommunicationOp& op : out.communication) state.communicates[op.op] = 1;
+  state.communication.resize(r.rank().gpu_ops.size());
+  for (std::uint32_t k = 0; k < out.communication.size(); ++k)
+    state.communication[out.communication[k].op] = k;
   for (const HostWait& wait : state.waits)
-    if (wait.before_end) heads_[rank].emplace(wait.ops.front(), OpId(0));
+    if (wait.before_end) heads_[rank].emplace(wait.ops.front(), 0);
   out.host_waits = state.waits.size();
   out.hand_offs = state.hand_offs.size();
   out.backward_links = state.backward_links.size();
@@ -110,12 +118,12 @@ void Lowering::analyse(std::size_t rank) {
   out.span = r.last() - r.first();
 }
 
-Category Lowering::host_category(const Recording& r, std::optional<HostIndex> innermost) const {
+Task Lowering::host_task(const Recording& r, std::optional<HostIndex> innermost) const {
   for (std::optional<HostIndex> at = innermost; at; at = r.parent(*at)) {
-    if (r.host(*at).kind == HostKind::kOverhead) return Category::kProfiler;
-    if (r.name(r.host(*at)).starts_with("enumerate(DataLoader)")) return Category::kInput;
+    if (r.host(*at).kind == HostKind::kOverhead) return Task::kProfiler;
+    if (r.name(r.host(*at)).starts_with("enumerate(DataLoader)")) return Task::kInput;
   }
-  return Category::kHost;
+  return Task::kHost;
 }
 
 void Lowering::add_threads(std::size_t rank) {
@@ -123,13 +131,12 @@ void Lowering::add_threads(std::size_t rank) {
   RankState& state = states_[rank];
   for (std::size_t t = 0; t < r.threads().size(); ++t) {
     const trace::Thread& thread = r.rank().threads[r.threads()[t].id.index()];
-    const NameId name =
-        builder_.intern(fmt::format("rank {} thread {}", rank, r.name(thread.thread)));
-    state.thread_demand.push_back(
-        builder_.add(Demand{.server = builder_.add(graph::Server{.name = name})}));
-    result_.thread_of_server.emplace_back(t);
+    state.builder.add(program::Stream{
+        .name = result_.names.intern(fmt::format("rank {} thread {}", rank, r.name(thread.thread))),
+        .kind = program::Stream::Kind::kHost,
+        .number = static_cast<std::uint32_t>(t)});
   }
-  result_.ranks[rank].host_last.resize(r.rank().host_ops.size());
+  result_.replays[rank].host_last.resize(r.rank().host_ops.size());
   for (std::size_t t = 0; t < r.threads().size(); ++t) add_thread(rank, t);
 }
 
@@ -139,8 +146,8 @@ void Lowering::add_thread(std::size_t rank, std::size_t t) {
   const Recording& r = recordings_[rank];
   RankState& state = states_[rank];
   const EventSequence& sequence = state.events[t];
-  const DemandId demand = state.thread_demand[t];
-  const Constants& constants = result_.ranks[rank].constants;
+  const auto stream = static_cast<std::uint32_t>(t);
+  const Constants& constants = result_.replays[rank].constants;
   const ProfilerCost cost = profiler_cost(r.rank().info);
 
   std::vector<char> silent(sequence.events.size(), 0);  // the stretch behind this event is no work
@@ -158,18 +165,18 @@ void Lowering::add_thread(std::size_t rank, std::size_t t) {
   std::unordered_map<HostIndex, const HostWait*> wait_of;
   for (const HostWait& wait : state.waits) wait_of.emplace(wait.call, &wait);
 
-  std::vector<OpId>& ends_at = state.ends_at.emplace_back();
+  std::vector<OpIndex>& ends_at = state.ends_at.emplace_back();
   ends_at.reserve(sequence.events.size());
   // A worker whose first work was handed to it starts when the owner says so.
   const Nanoseconds first = handed_first ? Nanoseconds(0) : sequence.events.front().time;
-  OpId last =
-      add(Kind::kInitial, rank, std::nullopt, "before the first event", Category::kDelay, first);
+  OpIndex last =
+      add(Kind::kInitial, rank, std::nullopt, "before the first event", Task::kDelay, first);
   if (joins[0])
-    last = add(Kind::kHandOff, rank, std::nullopt, "work handed over", Category::kSynchronization,
-               Nanoseconds(0), demand);
+    last = add(Kind::kHandOff, rank, std::nullopt, "work handed over", Task::kMark, Nanoseconds(0),
+               stream);
   ends_at.push_back(last);
-  const auto follow = [&](OpId op) {
-    edge(last, op);
+  const auto follow = [&](OpIndex op) {
+    edge(rank, last, op);
     last = op;
   };
   for (std::size_t k = 0; k + 1 < sequence.events.size(); ++k) {
@@ -181,14 +188,13 @@ void Lowering::add_thread(std::size_t rank, std::size_t t) {
       const Nanoseconds own = std::min(length, constants.own(call_kind(r, event.op)));
       const Nanoseconds rest = std::min(length - own, unexplained(r, *wait->second, constants));
       const std::string_view name = r.name(r.host(event.op));
-      follow(add(Kind::kCall, rank, event.op, name, host_category(r, event.op), own, demand));
-      follow(add(Kind::kReturn, rank, event.op, name, Category::kSynchronization, Nanoseconds(0),
-                 demand));
+      follow(add(Kind::kCall, rank, event.op, name, host_task(r, event.op), own, stream));
+      follow(add(Kind::kReturn, rank, event.op, name, Task::kMark, Nanoseconds(0), stream));
       returns_[rank].emplace(event.op, last);
       if (rest > Nanoseconds(0)) {
-        follow(add(Kind::kUnexplained, rank, event.op, "unexplained wait", Category::kDelay, rest,
-                   demand));
-        result_.ranks[rank].unexplained_waits += rest;
+        follow(add(Kind::kUnexplained, rank, event.op, "unexplained wait", Task::kDelay, rest,
+                   stream));
+        result_.replays[rank].unexplained_waits += rest;
       }
     } else if (length > Nanoseconds(0) && !silent[k]) {
       const auto innermost = sequence.innermost[k];
@@ -197,68 +203,88 @@ void Lowering::add_thread(std::size_t rank, std::size_t t) {
       if (length > recording)
         follow(add(Kind::kHost, rank, innermost,
                    innermost ? r.name(r.host(*innermost)) : std::string_view("between ops"),
-                   host_category(r, innermost), length - recording, demand));
+                   host_task(r, innermost), length - recording, stream));
       if (recording > Nanoseconds(0))
-        follow(
-            add(Kind::kHost, rank, innermost, "recording", Category::kProfiler, recording, demand));
+        follow(add(Kind::kHost, rank, innermost, "recording", Task::kProfiler, recording, stream));
     }
     if (joins[k + 1])
-      follow(add(Kind::kHandOff, rank, std::nullopt, "work handed over", Category::kSynchronization,
-                 Nanoseconds(0), demand));
+      follow(add(Kind::kHandOff, rank, std::nullopt, "work handed over", Task::kMark,
+                 Nanoseconds(0), stream));
     ends_at.push_back(last);
-    if (!next.is_start) result_.ranks[rank].host_last[next.op] = last;
+    if (!next.is_start) result_.replays[rank].host_last[next.op] = last;
   }
 }
 
 void Lowering::add_streams(std::size_t rank) {
   const Recording& r = recordings_[rank];
   RankState& state = states_[rank];
-  RankGraph& out = result_.ranks[rank];
-  out.device_first.assign(r.rank().gpu_ops.size(), OpId(0));
-  out.device_last.assign(r.rank().gpu_ops.size(), OpId(0));
-  for (const Stream& stream : r.streams()) {
-    result_.thread_of_server.emplace_back(std::nullopt);
-    const NameId name = builder_.intern(
-        fmt::format("rank {} gpu {} stream {}", rank, stream.device, stream.number));
-    const Picoseconds turnaround = Picoseconds::from(out.constants.queue_gap.value);
-    // Without stream order, the ablation, a stream is as wide as its work.
-    const std::uint32_t slots = options_.stream_order ? 1 : 1U << 20;
-    state.stream_demand.push_back(
-        builder_.add(Demand{.server = builder_.add(graph::Server{
-                                .name = name, .slots = slots, .turnaround = turnaround})}));
+  RankReplay& out = result_.replays[rank];
+  out.device_first.assign(r.rank().gpu_ops.size(), 0);
+  out.device_last.assign(r.rank().gpu_ops.size(), 0);
+  state.first_stream = static_cast<std::uint32_t>(r.threads().size());
+  for (std::size_t s = 0; s < r.streams().size(); ++s) {
+    const Stream& stream = r.streams()[s];
+    state.builder.add(
+        program::Stream{.name = result_.names.intern(fmt::format("rank {} gpu {} stream {}", rank,
+                                                                 stream.device, stream.number)),
+                        .number = static_cast<std::uint32_t>(s),
+                        // Without stream order, the ablation, a stream is as wide as its work.
+                        .slots = options_.stream_order ? 1 : 1U << 20,
+                        .turnaround = Picoseconds::from(out.constants.queue_gap.value)});
   }
   for (const Stream& stream : r.streams())
-    for (std::size_t k = 0; k < stream.ops.size(); ++k) add_device_op(rank, stream, k);
+    for (const GpuIndex i : stream.ops) add_device_op(rank, i);
 }
 
-void Lowering::add_device_op(std::size_t rank, const Stream& stream, std::size_t k) {
+void Lowering::add_device_op(std::size_t rank, GpuIndex i) {
   const Recording& r = recordings_[rank];
-  RankGraph& out = result_.ranks[rank];
-  const GpuIndex i = stream.ops[k];
+  RankState& state = states_[rank];
+  RankReplay& out = result_.replays[rank];
   const GpuOp& op = r.gpu(i);
-  const DemandId demand = states_[rank].stream_demand[r.stream_of(i)];
+  const auto stream = state.first_stream + static_cast<std::uint32_t>(r.stream_of(i));
   const std::string_view name = r.name(op);
-
-  const Category category = states_[rank].communicates[i]        ? Category::kCommunication
-                            : op.kind == trace::GpuKind::kKernel ? Category::kCompute
-                                                                 : Category::kMemory;
-  if (const auto transfer = transfers_[rank].find(i); transfer != transfers_[rank].end()) {
-    out.device_first[i] = add(Kind::kArrival, rank, i, name, category, Nanoseconds(0));
-    out.device_last[i] = add(Kind::kDevice, rank, i, name, category, transfer->second, demand);
-    return;  // tied together in add_collectives
-  }
+  const Task task = state.communication[i]               ? Task::kCollective
+                    : op.kind == trace::GpuKind::kKernel ? Task::kCompute
+                                                         : Task::kMemory;
   const auto head = heads_[rank].find(i);
   if (head != heads_[rank].end()) {
     // A pageable copy to the device whose call returns before its end.
     const Nanoseconds lead = std::min(op.duration, out.constants.copy_lead.value);
-    out.device_first[i] = add(Kind::kDevice, rank, i, name, category, op.duration - lead, demand);
-    out.device_last[i] = add(Kind::kDevice, rank, i, name, category, lead);
-    edge(out.device_first[i], out.device_last[i]);
+    out.device_first[i] = add(Kind::kDevice, rank, i, name, task, op.duration - lead, stream);
+    out.device_last[i] = add(Kind::kDevice, rank, i, name, task, lead);
+    edge(rank, out.device_first[i], out.device_last[i]);
     head->second = out.device_first[i];
     return;
   }
   out.device_first[i] = out.device_last[i] =
-      add(Kind::kDevice, rank, i, name, category, op.duration, demand);
+      add(Kind::kDevice, rank, i, name, task, op.duration, stream);
+  if (task == Task::kCollective) communicate(rank, i);
+}
+
+/// Of one rank alone it takes the time that was recorded. Where others were recorded too, its time
+/// is counted from the arrival of the last.
+void Lowering::communicate(std::size_t rank, GpuIndex i) {
+  RankReplay& out = result_.replays[rank];
+  const CommunicationOp& what = out.communication[*states_[rank].communication[i]];
+  ProgramOp& op = states_[rank].builder.op(out.device_last[i]);
+  if (const auto found = matched_[rank].find(i); found != matched_[rank].end()) {
+    const auto [number, member] = found->second;
+    const MatchedCollective& collective = result_.collectives.matched[number];
+    op.duration = Picoseconds::from(collective.members[member].transfer);
+    op.tag = number;
+    std::vector<RankId> members;
+    for (const auto& m : collective.members) members.emplace_back(m.rank);
+    const auto& lead = collective.members.front();
+    const std::uint32_t of_lead = *states_[lead.rank].communication[lead.op];
+    op.group = groups_.add(rank, std::move(members), recordings_[lead.rank],
+                           result_.replays[lead.rank].communication[of_lead]);
+  } else {
+    op.group = groups_.add(rank, {RankId(rank)}, recordings_[rank], what);
+  }
+  const std::optional<SizedCollective> sized = size_of(recordings_[rank], what);
+  op.sized = sized.has_value();
+  if (what.what) op.collective = what.what->kind;
+  if (sized) op.bytes = sized->bytes;
 }
 
 /// Ties each device op to what decides its start: its launch, its stream, other streams, the state
@@ -266,7 +292,7 @@ void Lowering::add_device_op(std::size_t rank, const Stream& stream, std::size_t
 void Lowering::add_device_edges(std::size_t rank) {
   const Recording& r = recordings_[rank];
   RankState& state = states_[rank];
-  RankGraph& out = result_.ranks[rank];
+  RankReplay& out = result_.replays[rank];
   std::vector<std::vector<GpuIndex>> waits_for(r.rank().gpu_ops.size());
   for (const StreamWait& wait : state.stream_waits) waits_for[wait.after].push_back(wait.before);
 
@@ -274,16 +300,16 @@ void Lowering::add_device_edges(std::size_t rank) {
     for (std::size_t k = 0; k < stream.ops.size(); ++k) {
       const GpuIndex i = stream.ops[k];
       const GpuOp& op = r.gpu(i);
-      std::vector<OpId> before;
+      std::vector<OpIndex> before;
       Nanoseconds bound(INT64_MIN);  // when the recorded times of `before` would let it start
-      const auto need = [&](OpId from, Nanoseconds at) {
+      const auto need = [&](OpIndex from, Nanoseconds at) {
         before.push_back(from);
         bound = std::max(bound, at);
       };
-      const auto delay = [&](Kind kind, std::string_view name, Category category,
-                             Nanoseconds length, std::optional<OpId> from) {
-        const OpId id = add(kind, rank, i, name, category, length);
-        if (from) edge(*from, id);
+      const auto delay = [&](Kind kind, std::string_view name, Task task, Nanoseconds length,
+                             std::optional<OpIndex> from) {
+        const OpIndex id = add(kind, rank, i, name, task, length);
+        if (from) edge(rank, *from, id);
         return id;
       };
 
@@ -299,7 +325,7 @@ void Lowering::add_device_edges(std::size_t rank) {
         // Launched before the recording: the first keeps its place, the others their distance.
         const Nanoseconds since =
             previous ? std::max(Nanoseconds(0), op.start - r.gpu(*previous).end()) : op.start;
-        need(delay(Kind::kInitial, "launched before the recording", Category::kDelay, since,
+        need(delay(Kind::kInitial, "launched before the recording", Task::kDelay, since,
                    previous ? std::optional(out.device_last[*previous]) : std::nullopt),
              op.start);
       } else {
@@ -307,62 +333,58 @@ void Lowering::add_device_edges(std::size_t rank) {
         const bool kernel = op.kind == trace::GpuKind::kKernel;
         const Nanoseconds launch =
             (kernel ? out.constants.launch : out.constants.copy_launch).value;
-        const OpId called = state.ends_at[event->first][event->second];
+        const OpIndex called = state.ends_at[event->first][event->second];
         const Nanoseconds called_at = r.host(*call).start;
         const bool follows = previous && r.launcher(*previous) == call;
         if (i == first) {
-          need(delay(Kind::kLaunch, "launch", Category::kLaunch, launch, called),
-               called_at + launch);
+          need(delay(Kind::kLaunch, "launch", Task::kLaunch, launch, called), called_at + launch);
         } else if (follows) {
           // One of many ops of one launch (a graph): they keep the distances they were recorded at.
           const Nanoseconds since = op.start - r.gpu(*previous).end();
           if (since > out.constants.queue_gap.value)
-            need(delay(Kind::kLaunch, "within a graph", Category::kLaunch, since,
+            need(delay(Kind::kLaunch, "within a graph", Task::kLaunch, since,
                        out.device_last[*previous]),
                  op.start);
         } else {
           const Nanoseconds offset = std::max(Nanoseconds(0), op.start - r.gpu(first).start);
-          need(delay(Kind::kLaunch, "within a graph", Category::kLaunch, launch + offset, called),
+          need(delay(Kind::kLaunch, "within a graph", Task::kLaunch, launch + offset, called),
                called_at + launch + offset);
         }
         if (k == 0 && op.start - bound > kUnseenBacklog) {
           out.unseen_backlog = std::max(out.unseen_backlog, op.start - bound);
-          need(
-              delay(Kind::kUnexplained, "unseen backlog", Category::kDelay, op.start, std::nullopt),
-              op.start);
+          need(delay(Kind::kUnexplained, "unseen backlog", Task::kDelay, op.start, std::nullopt),
+               op.start);
         }
       }
 
       const Nanoseconds unexplained = op.start - bound;
       if (unexplained > Nanoseconds(0)) out.residual += unexplained;
-      std::sort(before.begin(), before.end());
-      before.erase(std::unique(before.begin(), before.end()), before.end());
-      OpId target = out.device_first[i];
+      OpIndex target = out.device_first[i];
       if (options_.residuals && unexplained > Nanoseconds(0)) {
-        const OpId late = delay(Kind::kResidual, "unexplained delay", Category::kDelay, unexplained,
-                                std::nullopt);
-        edge(late, target);
+        const OpIndex late =
+            delay(Kind::kResidual, "unexplained delay", Task::kDelay, unexplained, std::nullopt);
+        edge(rank, late, target);
         target = late;
       }
-      for (const OpId from : before) edge(from, target);
+      for (const OpIndex from : before) edge(rank, from, target);
     }
 }
 
 void Lowering::add_host_waits(std::size_t rank) {
   const Recording& r = recordings_[rank];
-  const RankGraph& out = result_.ranks[rank];
+  const RankReplay& out = result_.replays[rank];
   for (const HostWait& wait : states_[rank].waits) {
     const auto found = returns_[rank].find(wait.call);
     if (found == returns_[rank].end()) continue;  // inside another call that waits
     if (wait.before_end) {
-      edge(heads_[rank].at(wait.ops.front()), found->second);
+      edge(rank, heads_[rank].at(wait.ops.front()), found->second);
       continue;
     }
     if (wait.ops.empty()) continue;
-    const OpId wake = add(Kind::kWake, rank, wait.call, "wake", Category::kSynchronization,
-                          out.constants.wake_of(call_kind(r, wait.call)));
-    for (const GpuIndex op : wait.ops) edge(out.device_last[op], wake);
-    edge(wake, found->second);
+    const OpIndex wake = add(Kind::kWake, rank, wait.call, "wake", Task::kMark,
+                             out.constants.wake_of(call_kind(r, wait.call)));
+    for (const GpuIndex op : wait.ops) edge(rank, out.device_last[op], wake);
+    edge(rank, wake, found->second);
   }
 }
 
@@ -373,10 +395,10 @@ void Lowering::add_hand_offs(std::size_t rank) {
                              std::size_t to) {
     const Nanoseconds length =
         state.events[to_thread].events[to].time - state.events[from_thread].events[from].time;
-    const OpId id = add(Kind::kHandOff, rank, std::nullopt, "hand-off", Category::kSynchronization,
-                        std::max(length, Nanoseconds(0)));
-    edge(state.ends_at[from_thread][from], id);
-    edge(id, state.ends_at[to_thread][to]);
+    const OpIndex id = add(Kind::kHandOff, rank, std::nullopt, "hand-off", Task::kMark,
+                           std::max(length, Nanoseconds(0)));
+    edge(rank, state.ends_at[from_thread][from], id);
+    edge(rank, id, state.ends_at[to_thread][to]);
   };
   for (const HandOff& h : state.hand_offs) {
     hand_over(h.owner, h.gap, h.worker, h.first);
@@ -387,29 +409,28 @@ void Lowering::add_hand_offs(std::size_t rank) {
 void Lowering::add_backward_links(std::size_t rank) {
   const RankState& state = states_[rank];
   for (const BackwardLink& link : state.backward_links)
-    edge(state.ends_at[link.forward][link.from], state.ends_at[link.backward][link.to]);
+    edge(rank, state.ends_at[link.forward][link.from], state.ends_at[link.backward][link.to]);
 }
 
-void Lowering::add_collectives() {
-  for (const MatchedCollective& collective : result_.collectives.matched) {
-    // One op that waits for all arrivals, instead of an edge between every two ranks.
-    const auto& lead = collective.members.front();
-    const OpId all = add(Kind::kArrival, lead.rank, lead.op, "all ranks have arrived",
-                         Category::kCommunication, Nanoseconds(0));
-    for (const auto& member : collective.members) {
-      edge(result_.ranks[member.rank].device_first[member.op], all);
-      edge(all, result_.ranks[member.rank].device_last[member.op]);
-    }
+void Lowering::match_collectives() {
+  std::vector<std::vector<CommunicationOp>> communication;
+  for (const RankReplay& rank : result_.replays) communication.push_back(rank.communication);
+  result_.collectives = replay::match_collectives(recordings_, communication, options_.hidden_rank);
+  for (std::uint32_t c = 0; c < result_.collectives.matched.size(); ++c) {
+    const auto& members = result_.collectives.matched[c].members;
+    for (std::uint32_t m = 0; m < members.size(); ++m)
+      matched_[members[m].rank].emplace(members[m].op, Matched{c, m});
   }
 }
 
-Result<ReplayGraph> Lowering::run() {
+Result<RecordedProgram> Lowering::run() {
   const std::size_t n = recordings_.size();
   states_.resize(n);
   returns_.resize(n);
-  transfers_.resize(n);
+  matched_.resize(n);
   heads_.resize(n);
-  result_.ranks.resize(n);
+  result_.replays.resize(n);
+  result_.groups_of.resize(n);
   for (std::size_t rank = 0; rank < n; ++rank) {
     const Recording& r = recordings_[rank];
     if (!r.rank().info.timed)
@@ -422,14 +443,7 @@ Result<ReplayGraph> Lowering::run() {
           Diagnostic{.file = r.rank().info.source, .problem = "contains nothing to replay"});
     analyse(rank);
   }
-  if (options_.collectives && n > 1) {
-    std::vector<std::vector<CommunicationOp>> communication;
-    for (const RankGraph& rank : result_.ranks) communication.push_back(rank.communication);
-    result_.collectives = match_collectives(recordings_, communication, options_.hidden_rank);
-    for (const MatchedCollective& collective : result_.collectives.matched)
-      for (const auto& member : collective.members)
-        transfers_[member.rank].emplace(member.op, member.transfer);
-  }
+  if (options_.collectives && n > 1) match_collectives();
   for (std::size_t rank = 0; rank < n; ++rank) add_threads(rank);
   for (std::size_t rank = 0; rank < n; ++rank) add_streams(rank);
   for (std::size_t rank = 0; rank < n; ++rank) {
@@ -438,19 +452,32 @@ Result<ReplayGraph> Lowering::run() {
     add_hand_offs(rank);
     add_backward_links(rank);
   }
-  add_collectives();
-  for (std::size_t rank = 0; rank < n; ++rank)
-    add_steps(recordings_[rank], states_[rank].events, states_[rank].ends_at, result_.ranks[rank]);
-  Result<graph::Graph> graph = std::move(builder_).build();
-  if (!graph) return forward(std::move(graph));
-  result_.graph = std::move(*graph);
+  for (std::size_t rank = 0; rank < n; ++rank) {
+    add_steps(recordings_[rank], states_[rank].events, states_[rank].ends_at,
+              result_.replays[rank]);
+    result_.programs.push_back(std::move(states_[rank].builder).build());
+    result_.program_of.push_back(static_cast<std::uint32_t>(rank));
+  }
   return std::move(result_);
 }
 
 }  // namespace
 
-Result<ReplayGraph> lower(const std::vector<Recording>& recordings, const LowerOptions& options) {
+Result<RecordedProgram> lower(const std::vector<Recording>& recordings,
+                              const LowerOptions& options) {
   return Lowering(recordings, options).run();
+}
+
+Result<ReplayGraph> to_graph(RecordedProgram program) {
+  Result<program::Lowered> lowered = program::lower(program);
+  if (!lowered) return forward(lowered);
+  return ReplayGraph{.program = std::move(program), .lowered = std::move(*lowered)};
+}
+
+Result<ReplayGraph> to_graph(const std::vector<Recording>& recordings) {
+  Result<RecordedProgram> program = lower(recordings, {});
+  if (!program) return forward(program);
+  return to_graph(std::move(*program));
 }
 
 }  // namespace rehearse::replay

@@ -1,8 +1,9 @@
-// lower: from a recording to a graph that can be run.
+// lower: from a recording to a program (sim/program/program.h), and from that to a graph.
 //
-// The graph holds durations, gaps between events of one thread, and the fitted constants; no op
-// takes its start from the recording. Starts are results, and their comparison with the recorded
-// ones shows how well the graph explains the recording. docs/concepts/replay.md states the rules.
+// The program holds durations, gaps between events of one thread, and the fitted constants; no op
+// takes its start from the recording. Starts are results of a run, and their comparison with the
+// recorded ones shows how well the program explains the recording. docs/concepts/replay.md states
+// the rules. What-if edits take a program and return another.
 #pragma once
 
 #include <vector>
@@ -14,7 +15,8 @@
 #include "profiler/replay/steps.h"
 #include "profiler/replay/stream_waits.h"
 #include "sim/base/result.h"
-#include "sim/graph/graph.h"
+#include "sim/program/lowered.h"
+#include "sim/program/program.h"
 
 namespace rehearse::replay {
 
@@ -32,46 +34,28 @@ struct LowerOptions {
   std::optional<std::size_t> hidden_rank = {};
 };
 
-/// The part of the recording that an op of the graph represents.
-struct Origin {
-  enum class Kind : std::uint8_t {
-    kHost,         ///< a thread at work: row is the innermost host op, if any was open
-    kCall,         ///< the own cost of a call that may wait: row is the call
-    kReturn,       ///< the return of such a call
-    kUnexplained,  ///< what such a call waited for something that the recording does not show
-    kLaunch,       ///< from a launching call to the stream: row is the device op
-    kDevice,       ///< a device op, or the part of one that moves or computes
-    kArrival,      ///< a rank ready for a collective: row is the device op
-    kHandOff,      ///< between threads
-    kWake,         ///< from the end of device work to the return of the call: row is the call
-    kInitial,      ///< state before the recording began
-    kResidual,     ///< unexplained delay before a device op
-    kAdded,        ///< communication that an edit added
-    kFeed,         ///< an input pipeline that an edit put in front, and the waiting for it
-  };
-  Kind kind;
-  std::uint32_t rank;                ///< index into Trace::ranks
-  std::optional<std::uint32_t> row;  ///< of Rank::host_ops or Rank::gpu_ops, as the kind says
-};
+using program::Recorded;
+using OpIndex = std::uint32_t;  ///< of an op in the program of its rank
 
 /// A step as instants of a run: it lasts from the end of `begins_after` to the end of `ends_with`.
 struct StepOps {
   Step step;
-  std::optional<OpId> begins_after;  ///< nothing: time zero
-  OpId ends_with;
+  std::optional<OpIndex> begins_after;  ///< nothing: time zero
+  OpIndex ends_with;
   /// The last device op of each stream launched in the step; empty for a step without device work.
-  std::vector<OpId> last_device_ops = {};
+  std::vector<OpIndex> last_device_ops = {};
   std::optional<Nanoseconds> measured_device_end = {};
 };
 
-struct RankGraph {
+/// What is known of a rank beyond its program.
+struct RankReplay {
   Constants constants;
   StepSource step_source = StepSource::kSpan;
   std::vector<StepOps> steps;
-  std::vector<OpId> device_first;  ///< by GpuIndex: the op whose start is that of the device op
-  std::vector<OpId> device_last;   ///< by GpuIndex: the op whose end is
+  std::vector<OpIndex> device_first;  ///< by GpuIndex: the op whose start is that of the device op
+  std::vector<OpIndex> device_last;   ///< by GpuIndex: the op whose end is
   /// By HostIndex: the op whose end is that of the host op; nothing where no thread was replayed.
-  std::vector<std::optional<OpId>> host_last;
+  std::vector<std::optional<OpIndex>> host_last;
   std::vector<CommunicationOp> communication;
   Nanoseconds residual{0};           ///< sum of the delays that no rule explains
   Nanoseconds span{0};               ///< duration of the recording
@@ -85,27 +69,43 @@ struct RankGraph {
 struct BatchRequest {
   std::uint32_t rank;
   std::size_t thread;  ///< index into Recording::threads()
-  OpId ask;
-  OpId wait;
+  OpIndex ask;
+  OpIndex wait;
 };
 
+/// The program of a recording, as it was or edited. Rank r is the r-th of the recordings, and has a
+/// program of its own, with a record of each op. Its streams are the threads that are replayed and
+/// then the device's; what edits add follows the recorded ops and streams.
+struct RecordedProgram : program::Program {
+  std::vector<RankReplay> replays;  ///< by rank
+  CollectiveMatches collectives;    ///< of several ranks together
+  /// Of an input pipeline that an edit put in front, those of a rank in order of time.
+  std::vector<BatchRequest> batch_requests = {};
+};
+
+/// With the graph that is run.
 struct ReplayGraph {
-  graph::Graph graph;
-  /// By server: its thread in Recording::threads(); nothing for a stream. Servers that
-  /// edits add follow these.
-  std::vector<std::optional<std::size_t>> thread_of_server;
-  std::vector<Origin> origins;  ///< by op id
-  std::vector<RankGraph> ranks;
-  CollectiveMatches collectives;  ///< of several ranks together
-  std::vector<BatchRequest> batch_requests =
-      {};  ///< of an input pipeline that an edit put in front
-  /// The recording begins with the end of this op, after the warm-up that an edit added.
+  RecordedProgram program;
+  program::Lowered lowered;
+  /// The recording begins with the end of this op, after the warm-up of an input pipeline.
   /// Absent: at time zero.
   std::optional<OpId> begin = {};
+
+  const graph::Graph& graph() const { return lowered.graph; }
+  /// The op of the graph with which an op of the program starts.
+  OpId start_of(std::size_t rank, OpIndex op) const {
+    return lowered.start_of(lowered.op(rank, op));
+  }
 };
 
 /// REQUIRES: trace::align was called on the trace; `recordings` are of its ranks.
 /// Fails on a recording without times or without any op.
-Result<ReplayGraph> lower(const std::vector<Recording>& recordings, const LowerOptions& options);
+Result<RecordedProgram> lower(const std::vector<Recording>& recordings,
+                              const LowerOptions& options);
+
+/// As it is run.
+Result<ReplayGraph> to_graph(RecordedProgram program);
+/// The recordings as they were.
+Result<ReplayGraph> to_graph(const std::vector<Recording>& recordings);
 
 }  // namespace rehearse::replay

@@ -5,7 +5,7 @@
 namespace rehearse::replay {
 
 void add_steps(const Recording& r, const std::vector<EventSequence>& events,
-               const std::vector<std::vector<OpId>>& ends_at, RankGraph& out) {
+               const std::vector<std::vector<OpIndex>>& ends_at, RankReplay& out) {
   Steps steps = find_steps(r);
   out.step_source = steps.source;
   // A step that inherits work of unknown length is not a step to compare with.
@@ -24,7 +24,7 @@ void add_steps(const Recording& r, const std::vector<EventSequence>& events,
   };
   // The last instant of any thread, for a recording that is one step as a whole.
   const auto last_of_all = [&] {
-    OpId last = out.device_last.empty() ? OpId(0) : out.device_last.front();
+    OpIndex last = out.device_last.empty() ? 0 : out.device_last.front();
     Nanoseconds time(INT64_MIN);
     for (std::size_t t = 0; t < r.threads().size(); ++t)
       if (r.threads()[t].last > time) {
@@ -43,7 +43,7 @@ void add_steps(const Recording& r, const std::vector<EventSequence>& events,
   for (std::size_t s = 0; s < steps.steps.size(); ++s) {
     Step& step = steps.steps[s];
     const bool is_last = s + 1 == steps.steps.size();
-    StepOps ops{.step = step, .begins_after = std::nullopt, .ends_with = OpId(0)};
+    StepOps ops{.step = step, .begins_after = std::nullopt, .ends_with = 0};
     if (steps.source == StepSource::kSpan) {
       ops.ends_with = last_of_all();
     } else {

@@ -4,7 +4,7 @@ namespace rehearse::replay {
 namespace {
 
 /// What the cost of a collective depends on: see docs/concepts/collectives.md.
-std::optional<std::uint64_t> size_of(const trace::Collective& c, std::uint32_t ranks) {
+std::optional<std::uint64_t> bytes_of(const trace::Collective& c, std::uint32_t ranks) {
   switch (c.kind) {
     case CollectiveKind::kAllGather:
       if (c.bytes_out) return c.bytes_out;
@@ -23,23 +23,15 @@ std::optional<std::uint64_t> size_of(const trace::Collective& c, std::uint32_t r
 
 }  // namespace
 
-Transfers find_transfers(const std::vector<Recording>& recordings, const ReplayGraph& replay) {
-  Transfers transfers;
-  for (std::size_t rank = 0; rank < recordings.size(); ++rank) {
-    const RankGraph& graph = replay.ranks[rank];
-    for (const CommunicationOp& op : graph.communication) {
-      const std::optional<std::uint32_t> ranks = op.what && op.what->group_size
-                                                     ? op.what->group_size
-                                                     : recordings[rank].rank().info.world_size;
-      const auto size = op.what && ranks ? size_of(*op.what, *ranks) : std::nullopt;
-      if (size)
-        transfers.known.push_back({graph.device_last[op.op], op.what->kind,
-                                   Bytes::b(static_cast<double>(*size)), *ranks});
-      else
-        ++transfers.unknown;
-    }
-  }
-  return transfers;
+std::optional<std::uint32_t> ranks_of(const Recording& recording, const CommunicationOp& op) {
+  return op.what && op.what->group_size ? op.what->group_size : recording.rank().info.world_size;
+}
+
+std::optional<SizedCollective> size_of(const Recording& recording, const CommunicationOp& op) {
+  const std::optional<std::uint32_t> ranks = ranks_of(recording, op);
+  const auto bytes = op.what && ranks ? bytes_of(*op.what, *ranks) : std::nullopt;
+  if (!bytes) return std::nullopt;
+  return SizedCollective{Bytes::b(static_cast<double>(*bytes)), *ranks};
 }
 
 }  // namespace rehearse::replay

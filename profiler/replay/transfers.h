@@ -1,20 +1,23 @@
-// Recorded collectives as ops whose time depends on the network.
+// The size of a recorded collective.
 #pragma once
 
-#include <vector>
+#include <cstdint>
+#include <optional>
 
-#include "profiler/replay/lower.h"
-#include "sim/graph/collective_op.h"
+#include "profiler/replay/collectives.h"
+#include "sim/base/units.h"
 
 namespace rehearse::replay {
 
-struct Transfers {
-  std::vector<graph::CollectiveOp> known;
-  std::size_t unknown = 0;  ///< collectives without a recorded kind, size or number of ranks
+/// How many ranks take part: those of its group, else those of the job.
+std::optional<std::uint32_t> ranks_of(const Recording& recording, const CommunicationOp& op);
+
+struct SizedCollective {
+  Bytes bytes;  ///< as docs/concepts/collectives.md defines it per kind
+  std::uint32_t ranks;
 };
 
-/// The transfers of all ranks. The number of ranks of a collective is that of its group, else that
-/// of the job. The op is only the transfer if the wait for other ranks is known, else both.
-Transfers find_transfers(const std::vector<Recording>& recordings, const ReplayGraph& replay);
+/// Nothing where kind, bytes or number of ranks is not recorded.
+std::optional<SizedCollective> size_of(const Recording& recording, const CommunicationOp& op);
 
 }  // namespace rehearse::replay

@@ -1,6 +1,7 @@
 // Estimate: a predicted quantity, how sure it is, and how it was obtained.
 #pragma once
 
+#include <functional>
 #include <string_view>
 #include <type_traits>
 
@@ -45,9 +46,9 @@ struct Estimate {
 /// which is the new low end. REQUIRES: `of` rises or falls everywhere in the interval.
 template <class Q, class Function>
 constexpr auto mapped(const Estimate<Q>& e, const Function& of) {
-  const auto a = of(e.low), b = of(e.high);
-  return Estimate<std::decay_t<decltype(a)>>{of(e.value), b < a ? b : a, b < a ? a : b,
-                                             e.provenance};
+  const auto a = std::invoke(of, e.low), b = std::invoke(of, e.high);
+  return Estimate<std::decay_t<decltype(a)>>{std::invoke(of, e.value), b < a ? b : a,
+                                             b < a ? a : b, e.provenance};
 }
 
 }  // namespace rehearse

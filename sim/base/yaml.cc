@@ -381,6 +381,15 @@ std::optional<YAML::Mark> after_first_document(const std::string& text) {
 
 }  // namespace
 
+std::string yaml_quoted(std::string_view text) {
+  std::string safe = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') safe += '\\';
+    safe += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  }
+  return safe + "\"";
+}
+
 Result<YamlFile> YamlFile::load(const std::filesystem::path& path) {
   const Result<std::string> text = read_file(path);
   if (!text) return forward(text);

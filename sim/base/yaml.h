@@ -95,6 +95,9 @@ class YamlMap {
   std::shared_ptr<State> state_;
 };
 
+/// The text as a value in double quotes, in one line.
+std::string yaml_quoted(std::string_view text);
+
 class YamlFile {
  public:
   struct Document;

@@ -5,11 +5,22 @@
 namespace rehearse::program {
 
 std::optional<Lowered::Place> Lowered::place_of(OpId op) const {
-  const std::uint32_t at = op.index();
-  if (first_op.empty() || at >= first_op.back()) return std::nullopt;
+  if (first_op.empty()) return std::nullopt;
+  std::uint32_t at = op.index();
+  if (at >= first_op.back()) {
+    const std::size_t arrival = at - first_op.back();
+    if (arrival >= arrivals.size()) return std::nullopt;
+    at = arrivals[arrival].index();
+  }
   const auto next = std::upper_bound(first_op.begin(), first_op.end(), at);
   const auto run = static_cast<std::uint32_t>(next - first_op.begin()) - 1;
   return Place{run, at - first_op[run]};
+}
+
+OpId Lowered::start_of(OpId op) const {
+  const auto arrival = std::lower_bound(arrivals.begin(), arrivals.end(), op);
+  if (arrival == arrivals.end() || *arrival != op) return op;
+  return OpId(first_op.back() + static_cast<std::uint32_t>(arrival - arrivals.begin()));
 }
 
 }  // namespace rehearse::program

@@ -29,8 +29,8 @@ enum class PartKind : std::uint8_t {
   kIdle,  ///< time that no op accounts for
 };
 inline constexpr std::array<std::string_view, 12> kPartKindNames = {
-    "compute", "recompute", "optimizer", "communication", "memory",   "bubble",
-    "input",   "launch",    "host",      "synchronization",       "profiler", "idle"};
+    "compute", "recompute", "optimizer", "communication",   "memory",   "bubble",
+    "input",   "launch",    "host",      "synchronization", "profiler", "idle"};
 constexpr std::string_view to_string(PartKind kind) {
   return kPartKindNames[static_cast<std::size_t>(kind)];
 }
@@ -45,15 +45,37 @@ struct Interval {
 /// A share of an op's time: "matrix products" of "up, forward".
 struct Share {
   PartKind kind = PartKind::kIdle;
-  NameId part;                          ///< for people: "matrix products"
-  std::optional<NameId> what = {};      ///< "up"; absent: the name of the op
-  std::optional<NameId> detail = {};    ///< "forward"
-  double weight = 1;                    ///< in proportion to the other shares of the op
+  NameId part;                            ///< for people: "matrix products"
+  std::optional<NameId> what = {};        ///< "up"; absent: the name of the op
+  std::optional<NameId> detail = {};      ///< "forward"
+  double weight = 1;                      ///< in proportion to the other shares of the op
   std::optional<Interval> interval = {};  ///< absent: that of the run for such parts
   Provenance provenance = Provenance::kExtrapolated;
 };
 
 /// Not empty; the weights have a sum above zero.
 using Origin = std::vector<Share>;
+
+/// The origin of an op that a recording made: the part of the recording that it represents.
+struct Recorded {
+  enum class Kind : std::uint8_t {
+    kHost,         ///< a thread at work: row is the innermost host op, if any was open
+    kCall,         ///< the own cost of a call that may wait: row is the call
+    kReturn,       ///< the return of such a call
+    kUnexplained,  ///< what such a call waited for something that the recording does not show
+    kLaunch,       ///< from a launching call to the stream: row is the device op
+    kDevice,       ///< a device op, or a part of one
+    kHandOff,      ///< between threads
+    kWake,         ///< from the end of device work to the return of the call: row is the call
+    kInitial,      ///< state before the recording began
+    kResidual,     ///< unexplained delay before a device op
+    kAdded,        ///< communication that an edit added
+    kFeed,         ///< where an edit makes a rank ask and wait for its batches
+  };
+  Kind kind;
+  std::optional<std::uint32_t> row = {};  ///< of the host ops or device ops, as the kind says
+
+  friend bool operator==(const Recorded&, const Recorded&) = default;
+};
 
 }  // namespace rehearse::program

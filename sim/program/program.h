@@ -1,12 +1,14 @@
-// Program: the work of each rank, before its machines are known.
+// Program: the work of each rank, between every source (a plan, a Chakra trace, a recording) and the
+// graph that the engine runs.
 //
 // Equal ranks share one RankProgram. A RankProgram refers to process groups and peers
 // by local numbers; the Program resolves them per rank, so
 // that the ranks of a pipeline stage with tensor and data parallelism share their RankProgram.
 //
-// Invariants (ingest::read_chakra_job establishes them, job::verify checks the rest):
-//  1. Ops are in issue order; dependencies point to earlier ops, in ascending order, without
-//     duplicates.
+// Invariants:
+//  1. The ops of one stream are in issue order. Dependencies are in ascending order, without
+//     duplicates and cycles. In programs of plans and Chakra traces, which can be folded, they point
+//     to earlier ops; in a recording a call may wait for a device op that follows it.
 //  2. A rank is a member of each of its groups; members are distinct, and so are its peers.
 #pragma once
 
@@ -32,8 +34,30 @@ enum class Task : std::uint8_t {
   kCollective,  ///< of kind `collective`, `bytes` as docs/concepts/collectives.md counts them
   kSend,        ///< `bytes` to `peer`
   kReceive,     ///< `bytes` from `peer`
-  kMark,        ///< nothing; only orders others
+  kMark,        ///< nothing; only orders others, such as the return of a call
+  kInput,       ///< on the host: loads samples, or waits for them
+  kLaunch,      ///< the way from a call to the device
+  kProfiler,    ///< on the host: the work of recording
+  kDelay,       ///< time that no work explains
 };
+
+/// A resource of a rank that serves one op at a time on each of its slots.
+struct Stream {
+  enum class Kind : std::uint8_t { kDevice, kHost };
+  NameId name;
+  Kind kind = Kind::kDevice;
+  std::uint32_t number = 0;  ///< among the streams of the device, or the threads of the host
+  std::uint32_t slots = 1;
+  /// Least time between the end of one op and the start of the next on the same slot.
+  Picoseconds turnaround{0};
+
+  friend bool operator==(const Stream&, const Stream&) = default;
+};
+
+/// The stream of an op that names none of its program's. A rank has one stream for compute, one for
+/// host ops and one for memory; other tasks take none.
+inline constexpr std::uint32_t kStreamOfTask = UINT32_MAX;
+inline constexpr std::uint32_t kNoStream = UINT32_MAX - 1;  ///< such an op waits for no resource
 
 /// Demand of a compute op on its device, for jobs that share one.
 struct DeviceWork {
@@ -50,16 +74,22 @@ inline constexpr std::uint32_t kPlainOrigin = UINT32_MAX;
 struct ProgramOp {
   NameId name;
   Task task;
-  std::optional<Picoseconds> duration = {};  ///< absent: follows from flops and bytes
+  /// Of a collective: of this rank, from the arrival of the last member on, as it was measured.
+  /// Absent: follows from flops and bytes.
+  std::optional<Picoseconds> duration = {};
   Flops flops = Flops::flop(0);
   Bytes bytes = Bytes::b(0);
   CollectiveKind collective = CollectiveKind::kBarrier;
   std::uint32_t group = 0;  ///< number of a collective's group in the program
   std::uint32_t peer = 0;   ///< number of a send's or receive's peer in the program
+  /// Tells messages between two ranks apart, and collectives of one group that have a duration.
   std::uint32_t tag = 0;
-  std::int32_t priority = 0;  ///< of the messages; higher first
+  std::uint32_t stream = kStreamOfTask;  ///< in RankProgram::streams
+  std::int32_t priority = 0;             ///< of the messages; higher first
   /// So many of its dependencies must end before it starts; 0: all.
   std::uint32_t need = 0;
+  /// Of a collective: its kind, bytes and number of ranks are known, so that it can be priced.
+  bool sized = true;
   DeviceWork device = {};
   Provenance provenance = Provenance::kRecorded;  ///< of the duration of an op without an origin
   std::uint32_t origin = kPlainOrigin;            ///< in Program::origins
@@ -71,6 +101,8 @@ struct RankProgram {
   std::vector<ProgramOp> ops;
   std::vector<std::uint32_t> first_dependency = {0};  ///< ops.size() + 1 offsets
   std::vector<std::uint32_t> dependencies;            ///< indices of ops
+  std::vector<Stream> streams = {};
+  std::vector<Recorded> recorded = {};  ///< by op; empty for a program that is no recording's
 
   friend bool operator==(const RankProgram&, const RankProgram&) = default;
 };
@@ -79,6 +111,12 @@ struct Program {
   struct Group {
     std::string name;
     std::vector<RankId> members;  ///< in their order around a ring
+    /// That take part, where the program has not all of them. 0: the members.
+    std::uint32_t of_ranks = 0;
+
+    std::uint32_t ranks() const {
+      return of_ranks > 0 ? of_ranks : static_cast<std::uint32_t>(members.size());
+    }
   };
 
   NamePool names;

@@ -315,7 +315,7 @@ BENCHMARK(index_recording)->Name("replay/index")->Unit(benchmark::kMillisecond);
 void lower(benchmark::State& state) {
   const Job job(state.range(0));
   std::size_t ops = 0;
-  const auto work = [&] { ops = value(replay::lower(job.recordings, {})).graph.size(); };
+  const auto work = [&] { ops = value(replay::to_graph(job.recordings)).graph().size(); };
   for (auto _ : state) work();
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(ops));
   if (const auto peak = peak_memory(work))
@@ -325,9 +325,9 @@ BENCHMARK(lower)->Name("replay/lower/ranks")->Arg(1)->Arg(2)->Arg(4)->Unit(bench
 
 void run_replay(benchmark::State& state) {
   const Job job(state.range(0));
-  const replay::ReplayGraph lowered = value(replay::lower(job.recordings, {}));
-  for (auto _ : state) benchmark::DoNotOptimize(value(engine::run(lowered.graph)));
-  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(lowered.graph.size()));
+  const replay::ReplayGraph lowered = value(replay::to_graph(job.recordings));
+  for (auto _ : state) benchmark::DoNotOptimize(value(engine::run(lowered.graph())));
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(lowered.graph().size()));
 }
 BENCHMARK(run_replay)
     ->Name("replay/run/ranks")

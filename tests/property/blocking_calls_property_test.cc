@@ -63,7 +63,7 @@ void check_steps(const std::string& name, trace::Trace whole) {
     const Recording& r = replayed.recordings.front();
     if (r.rank().gpu_ops.empty()) continue;
     replayed.scale("gpu:0");
-    const std::vector<StepOps>& steps = replayed.graph.ranks.front().steps;
+    const std::vector<StepOps>& steps = replayed.of_rank().steps;
     for (std::size_t s = 0; s < steps.size(); ++s) {
       const Step& step = steps[s].step;
       if (step.partial) continue;
@@ -116,7 +116,7 @@ TEST_CASE("waits without a recorded cause vanish with the device in generated pr
       const test::Recorded truth =
           test::execute(program, {.device_factor = 0, .records_syncs = records_syncs});
       Replayed replayed(test::execute(program, {.records_syncs = records_syncs}).trace);
-      CHECK(replayed.graph.ranks[0].unexplained_waits > Nanoseconds(0));
+      CHECK(replayed.of_rank().unexplained_waits > Nanoseconds(0));
       replayed.scale("gpu:0");
       double simulated = 0, works = 0;
       for (std::size_t s = 0; s < truth.host_steps.size(); ++s) {

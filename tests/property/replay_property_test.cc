@@ -23,20 +23,22 @@ Predicted predict(const test::Recorded& recorded, const std::vector<std::string>
   trace::align(trace);
   std::vector<Recording> recordings;
   recordings.emplace_back(trace, 0);
-  Result<ReplayGraph> graph = lower(recordings, {});
-  INFO((graph ? "" : to_string(graph.error())));
-  REQUIRE(graph);
+  Result<RecordedProgram> program = lower(recordings, {});
+  INFO((program ? "" : to_string(program.error())));
+  REQUIRE(program);
   for (const std::string& text : scales) {
-    graph = scale(recordings, *graph, *parse_scale(text));
-    REQUIRE(graph);
+    program = scale(recordings, *program, *parse_scale(text));
+    REQUIRE(program);
   }
-  const Result<graph::Timeline> timeline = engine::run(graph->graph);
+  const Result<ReplayGraph> graph = to_graph(*program);
+  REQUIRE(graph);
+  const Result<graph::Timeline> timeline = engine::run(graph->graph());
   REQUIRE(timeline);
   double host = 0, device = 0;
   for (const StepComparison& step : compare(recordings, *graph, *timeline).steps)
     host += step.host.simulated.us();
-  for (const OpId op : graph->ranks[0].device_last)
-    device = std::max(device, (*timeline)[op].end.seconds().us());
+  for (const OpIndex op : program->replays[0].device_last)
+    device = std::max(device, (*timeline)[graph->lowered.op(0, op)].end.seconds().us());
   return {host, device};
 }
 

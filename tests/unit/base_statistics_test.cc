@@ -11,7 +11,7 @@ TEST_CASE("a median is the middle, of quantities too") {
   CHECK(median<double>({3, 1, 2}) == 2);
   CHECK(median<double>({4, 1, 2, 3}) == 2.5);
   CHECK(median<Seconds>({Seconds::s(4), Seconds::s(1)}) == Seconds::s(2.5));
-  CHECK(upper_median({4, 1, 2, 3}) == 3);
+  CHECK(upper_median<double>({4, 1, 2, 3}) == 3);
 }
 
 // Between the 4th and 5th of five samples: 0.9 · 4 = 3.6.

@@ -80,7 +80,7 @@ std::vector<std::string> rows(const Trace& trace) {
 
 replay::ReplayGraph lowered(const Trace& trace) {
   const std::vector<replay::Recording> recordings = {replay::Recording(trace, 0)};
-  Result<replay::ReplayGraph> graph = replay::lower(recordings, {});
+  Result<replay::ReplayGraph> graph = replay::to_graph(recordings);
   INFO((graph ? "" : to_string(graph.error())));
   REQUIRE(graph);
   return std::move(*graph);
@@ -110,18 +110,18 @@ void check_alike(const test::SyntheticJob& job) {
   for (std::size_t i = 0; i < found.size(); ++i) REQUIRE(found[i] == expected[i]);
 
   const replay::ReplayGraph a = lowered(read.kineto), b = lowered(read.capture);
-  CHECK(a.ranks[0].step_source == b.ranks[0].step_source);
-  CHECK(a.ranks[0].steps.size() == b.ranks[0].steps.size());
-  CHECK(a.ranks[0].hand_offs == b.ranks[0].hand_offs);
-  CHECK(a.ranks[0].backward_links == b.ranks[0].backward_links);
-  CHECK(a.ranks[0].host_waits == b.ranks[0].host_waits);
+  CHECK(a.program.replays[0].step_source == b.program.replays[0].step_source);
+  CHECK(a.program.replays[0].steps.size() == b.program.replays[0].steps.size());
+  CHECK(a.program.replays[0].hand_offs == b.program.replays[0].hand_offs);
+  CHECK(a.program.replays[0].backward_links == b.program.replays[0].backward_links);
+  CHECK(a.program.replays[0].host_waits == b.program.replays[0].host_waits);
   for (int evidence = 0; evidence < 3; ++evidence)
-    CHECK(a.ranks[0].stream_waits[evidence] == b.ranks[0].stream_waits[evidence]);
-  CHECK((lines_of(a.graph) == lines_of(b.graph)));
+    CHECK(a.program.replays[0].stream_waits[evidence] == b.program.replays[0].stream_waits[evidence]);
+  CHECK((lines_of(a.graph()) == lines_of(b.graph())));
   if (!job.operators || !job.step_marks) return;
-  CHECK(a.ranks[0].hand_offs == static_cast<std::size_t>(job.steps));
-  CHECK(a.ranks[0].backward_links > 0);
-  CHECK(a.ranks[0].stream_waits[0] >= static_cast<std::size_t>(job.steps * job.layers));
+  CHECK(a.program.replays[0].hand_offs == static_cast<std::size_t>(job.steps));
+  CHECK(a.program.replays[0].backward_links > 0);
+  CHECK(a.program.replays[0].stream_waits[0] >= static_cast<std::size_t>(job.steps * job.layers));
 }
 
 TEST_CASE("a job gives the same rows and the same step graph from Kineto and from a capture") {

@@ -74,25 +74,5 @@ TEST_CASE("the closed form of a ring is what its messages take") {
                 .epsilon(1e-6));
 }
 
-TEST_CASE("pricing sets the durations of the collectives and of nothing else") {
-  graph::GraphBuilder builder;
-  const NameId name = builder.intern("op");
-  for (int i = 0; i < 2; ++i)
-    builder.add(
-        graph::Op{.name = name, .category = graph::Category::kCompute, .duration = Picoseconds(7)});
-  const Result<graph::Graph> graph = std::move(builder).build();
-  REQUIRE(graph);
-  const graph::CollectiveOp all_reduce{OpId(1), CollectiveKind::kAllReduce, Bytes::mb(8), 4};
-  const Result<graph::Graph> priced = price(*graph, {all_reduce}, on_link(kLink));
-  REQUIRE(priced);
-  CHECK(priced->duration(OpId(0)).count() == 7);
-  CHECK(priced->duration(OpId(1)).seconds().us() == Approx(1230));
-  // 6 steps of 2 MB at 1 B/s are 12 million seconds.
-  const Link crawl{Seconds::s(0), ByteRate::bytes_per_s(1)};
-  const Result<graph::Graph> too_long = price(*graph, {all_reduce}, on_link(crawl));
-  REQUIRE_FALSE(too_long);
-  CHECK(to_string(too_long.error()) == "a collective would last 139 d");
-}
-
 }  // namespace
 }  // namespace rehearse::comm

@@ -160,7 +160,7 @@ TEST_CASE("parts of single steps add up to the parts of all") {
   REQUIRE(trace);
   std::vector<replay::Recording> recordings;
   recordings.emplace_back(*trace, 0);
-  const auto graph = replay::lower(recordings, {});
+  const auto graph = replay::to_graph(recordings);
   REQUIRE(graph);
   const graph::Timeline recorded = replay::recorded_timeline(recordings, *graph);
   const program::Occupancy all = replay::occupancy(*graph, recorded);

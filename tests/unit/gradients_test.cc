@@ -3,7 +3,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "profiler/replay/transfers.h"
 #include "tests/support/replayed.h"
 #include "tests/support/trace_builder.h"
 
@@ -48,33 +47,33 @@ Trace two_steps(const char* types) {
 
 TEST_CASE("a gradient is ready with the last kernel launched before its operator ends") {
   const Replayed r(two_steps(R"(["float"])"));
-  const RankGraph& rank = r.graph.ranks[0];
+  const RankReplay& rank = r.of_rank();
   const Result<Gradients> gradients = find_gradients(r.recordings[0], rank);
   REQUIRE(gradients);
   CHECK(gradients->on_device);
   REQUIRE(gradients->steps.size() == 2);
   for (std::size_t s = 0; s < 2; ++s) {
-    const graph::GradientStep& step = gradients->steps[s];
+    const program::GradientStep& step = gradients->steps[s];
     REQUIRE(step.gradients.size() == 2);
     CHECK(step.gradients[0].ready == rank.device_last[4 * s]);
     CHECK(step.gradients[0].size == Bytes::b(256 * 1000 * 4));
     CHECK(step.gradients[1].ready == rank.device_last[4 * s + 1]);
     CHECK(step.gradients[1].size == Bytes::b(4000));
     // The optimizer's first kernel: what the stream gets next.
-    CHECK(step.users == std::vector<OpId>{rank.device_first[4 * s + 2]});
+    CHECK(step.users == std::vector<OpIndex>{rank.device_first[4 * s + 2]});
   }
 }
 
 TEST_CASE("gradients of half precision count two bytes an element") {
   const Replayed r(two_steps(R"(["c10::BFloat16"])"));
-  const Result<Gradients> gradients = find_gradients(r.recordings[0], r.graph.ranks[0]);
+  const Result<Gradients> gradients = find_gradients(r.recordings[0], r.of_rank());
   REQUIRE(gradients);
   CHECK(gradients->steps[0].gradients[1].size == Bytes::b(2000));
 }
 
 TEST_CASE("gradients of unknown size are refused, not left out") {
   const Replayed r(two_steps(R"(["mystery"])"));
-  const Result<Gradients> gradients = find_gradients(r.recordings[0], r.graph.ranks[0]);
+  const Result<Gradients> gradients = find_gradients(r.recordings[0], r.of_rank());
   REQUIRE_FALSE(gradients);
   CHECK(to_string(gradients.error()).find("record_shapes") != std::string::npos);
 }
@@ -89,13 +88,13 @@ TEST_CASE("a range with a payload is a gradient that its own thread sums") {
     rank.host("optimizer", 1000.0 * s + 700, 200, HostKind::kAnnotation);
   }
   const Replayed r(std::move(trace));
-  const Result<Gradients> gradients = find_gradients(r.recordings[0], r.graph.ranks[0]);
+  const Result<Gradients> gradients = find_gradients(r.recordings[0], r.of_rank());
   REQUIRE(gradients);
   CHECK_FALSE(gradients->on_device);
   REQUIRE(gradients->steps.size() == 2);
-  const graph::Gradient& first = gradients->steps[0].gradients.at(0);
+  const program::Gradient& first = gradients->steps[0].gradients.at(0);
   CHECK(first.size == Bytes::b(4096));
-  CHECK(r.timeline[first.ready].end.seconds().us() == Approx(611));
+  CHECK(r.timeline[r.graph.lowered.op(0, first.ready)].end.seconds().us() == Approx(611));
   CHECK(gradients->steps[0].users.empty());
 }
 
@@ -103,7 +102,7 @@ TEST_CASE("a recording without gradients says what it would need") {
   Trace trace;
   RankBuilder(trace).host("forward", 0, 100);
   const Replayed r(std::move(trace));
-  const Result<Gradients> gradients = find_gradients(r.recordings[0], r.graph.ranks[0]);
+  const Result<Gradients> gradients = find_gradients(r.recordings[0], r.of_rank());
   REQUIRE_FALSE(gradients);
   CHECK(to_string(gradients.error()).find("contains no gradients") != std::string::npos);
 }
@@ -124,13 +123,18 @@ TEST_CASE("the size of a collective is that of its whole buffer") {
   add("ncclKernel_ReduceScatter", CollectiveKind::kReduceScatter, 3, std::nullopt, 25);
   add("ncclKernel_AllReduce", CollectiveKind::kAllReduce, 4, std::nullopt, std::nullopt);
   const Replayed r(std::move(trace));
-  const Transfers transfers = find_transfers(r.recordings, r.graph);
-  REQUIRE(transfers.known.size() == 3);
-  for (const graph::CollectiveOp& op : transfers.known) {
-    CHECK(op.size == Bytes::b(100));
-    CHECK(op.ranks == 4);
+  std::size_t known = 0, unknown = 0;
+  for (const program::ProgramOp& op : r.program.programs[0].ops) {
+    if (op.task != program::Task::kCollective) continue;
+    ++(op.sized ? known : unknown);
+    if (!op.sized) continue;
+    CHECK(op.bytes == Bytes::b(100));
+    const auto& group = r.program.groups[r.program.groups_of[0][op.group]];
+    CHECK(group.ranks() == 4);
+    CHECK(group.members == std::vector<RankId>{RankId(0)});
   }
-  CHECK(transfers.unknown == 1);
+  CHECK(known == 3);
+  CHECK(unknown == 1);
 }
 
 }  // namespace

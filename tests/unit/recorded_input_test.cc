@@ -52,9 +52,9 @@ struct Fed {
 Result<Fed> try_feed(Replayed& job, const std::string& text,
                      std::optional<std::uint32_t> batch = 1) {
   Result<cli::FedGraph> fed =
-      cli::feed_recording(job.recordings, job.graph, pipeline_of(text), batch);
+      cli::feed_recording(job.recordings, job.program, pipeline_of(text), batch);
   if (!fed) return forward(fed);
-  Result<graph::Timeline> timeline = engine::run(fed->graph.graph);
+  Result<graph::Timeline> timeline = engine::run(fed->graph.graph());
   REQUIRE(timeline);
   replay::begin_at_zero(fed->graph, *timeline);
   Fed result{.by = fed->by, .steps = {}, .input = 0, .total = 0};
@@ -111,10 +111,10 @@ TEST_CASE("fed recording: the pipeline takes the place of the recording's own lo
   CHECK(slow.input == Approx(180));
   CHECK(slow.total == Approx(900));
   // Taken out by an edit, it is not counted a second time.
-  const Result<replay::ReplayGraph> removed = replay::remove(
-      job.recordings, job.graph, *replay::parse_selector("host=enumerate(DataLoader)*"));
+  const Result<replay::RecordedProgram> removed = replay::remove(
+      job.recordings, job.program, *replay::parse_selector("host=enumerate(DataLoader)*"));
   REQUIRE(removed);
-  job.graph = *removed;
+  job.program = *removed;
   CHECK(feed(job, load(900)).steps == slow.steps);
 }
 
@@ -179,9 +179,9 @@ TEST_CASE("fed recording: what cannot be fed says why") {
   CHECK_THAT(to_string(try_feed(span, load(10)).error()),
              Catch::Contains("neither steps nor loading ranges"));
   Result<cli::FedGraph> fed =
-      cli::feed_recording(job.recordings, job.graph, pipeline_of(load(10)), 1);
+      cli::feed_recording(job.recordings, job.program, pipeline_of(load(10)), 1);
   REQUIRE(fed);
-  CHECK_FALSE(cli::feed_recording(job.recordings, fed->graph, pipeline_of(load(10)), 1));
+  CHECK_FALSE(cli::feed_recording(job.recordings, fed->graph.program, pipeline_of(load(10)), 1));
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ Trace host_bound(int kernels) {
 
 TEST_CASE("a kernel on an idle stream starts one launch latency after its call") {
   Replayed r(host_bound(10));
-  CHECK(r.graph.ranks[0].constants.launch.value == Nanoseconds(8000));
+  CHECK(r.of_rank().constants.launch.value == Nanoseconds(8000));
   CHECK(r.start_us(3) == Approx(618));
   CHECK(r.host_us(0) == Approx(2000));
   r.scale("host:2");  // its call now comes at 2 x 610
@@ -49,7 +49,8 @@ TEST_CASE("what recording cost the host, where it was measured, can be left out"
   CHECK(r.host_us(0) == Approx(2000));
   const program::Occupancy parts = occupancy(r.graph, r.timeline);
   CHECK(parts.profiler > Seconds::s(0));
-  const Result<ReplayGraph> without = remove(r.recordings, r.graph, *parse_selector("profiler"));
+  const Result<RecordedProgram> without =
+      remove(r.recordings, r.program, *parse_selector("profiler"));
   REQUIRE(without);
   r.run(*without);
   // Ten calls of 2 us each, and what fell behind the start of the one range; kernels keep theirs.
@@ -63,7 +64,7 @@ TEST_CASE("a cost of recording that is no number, or no cost, is none") {
     Trace trace = host_bound(3);
     trace.ranks[0].info.facts = {{"overhead.ns_per_call", value}};
     Replayed r(std::move(trace));
-    CHECK(select(r.recordings, r.graph, *parse_selector("profiler")).empty());
+    CHECK(select(r.recordings, r.program, *parse_selector("profiler")).empty());
   }
 }
 
@@ -77,7 +78,7 @@ TEST_CASE("ops of one stream follow each other in the order of their launches") 
     rank.kernel("gemm", 18 + 101 * k, 100, static_cast<std::uint32_t>(k + 1));
   }
   Replayed r(std::move(trace));
-  CHECK(r.graph.ranks[0].constants.queue_gap.value == Nanoseconds(1000));
+  CHECK(r.of_rank().constants.queue_gap.value == Nanoseconds(1000));
   CHECK(r.start_us(2) == Approx(220));
   r.scale("gpu:2");  // 18 + 2 x (200 + 1)
   CHECK(r.start_us(2) == Approx(420));
@@ -120,7 +121,7 @@ TEST_CASE("a synchronising call without a cause costs its own, and waits for the
   trace.ranks[0].host_ops[0].duration = RankBuilder::ns(6000);  // the step
   Replayed r(std::move(trace));
   CHECK(r.host_us(0) == Approx(6000));
-  CHECK(r.graph.ranks[0].unexplained_waits == Nanoseconds(4'996'000));
+  CHECK(r.of_rank().unexplained_waits == Nanoseconds(4'996'000));
   CHECK(occupancy(r.graph, r.timeline).unexplained_wait.us() == Approx(4996));
   r.scale("host:2");  // the wait is no work of the host
   CHECK(r.host_us(0) == Approx(2 * (6000 - 4996) + 4996));
@@ -178,7 +179,7 @@ TEST_CASE("what the worker does before and behind a backward pass is no part of 
   rank.host("aten::add_", 1150, 50);
   Replayed r(std::move(trace));
   const auto end_us = [&](std::size_t host) {
-    return r.timeline[*r.graph.ranks[0].host_last[host]].end.seconds().us();
+    return r.timeline[r.graph.lowered.op(0, *r.of_rank().host_last[host])].end.seconds().us();
   };
   CHECK(end_us(3) == Approx(860).margin(1));
   r.scale("gpu:0");  // the copy and what held it up are gone: only its call and the launch remain
@@ -213,7 +214,7 @@ TEST_CASE("whether a copying call waits depends on direction, memory and size") 
   }
   SECTION("from pageable host memory, large: to shortly before the end") {
     Replayed r(copying(CopyDirection::kHostToDevice, HostMemory::kPageable, 1 << 20, 1269));
-    CHECK(r.graph.ranks[0].constants.copy_lead.value == Nanoseconds(50000));
+    CHECK(r.of_rank().constants.copy_lead.value == Nanoseconds(50000));
     CHECK(r.host_us(0) == Approx(2000));
     r.scale("kernel:2");  // the backlog of the stream holds the copy, and so the call
     CHECK(r.host_us(0) == Approx(2300));
@@ -252,7 +253,7 @@ TEST_CASE("a stream waits for another: told by a call, or by the time it started
     INFO("with a call: " << with_call);
     Replayed r(two_streams(with_call));
     const auto evidence = with_call ? Evidence::kCall : Evidence::kTiming;
-    CHECK(r.graph.ranks[0].stream_waits[static_cast<int>(evidence)] == 1);
+    CHECK(r.of_rank().stream_waits[static_cast<int>(evidence)] == 1);
     CHECK(r.start_us(7) == Approx(518));
     r.scale("kernel=gemm:1.2");
     CHECK(r.start_us(7) == Approx(618));
@@ -270,7 +271,7 @@ TEST_CASE("a recorded synchronisation names both streams") {
                                   .stream = 8,
                                   .source_stream = 7});
   Replayed r(std::move(trace), {.stream_waits_calls = false, .stream_waits_timing = false});
-  CHECK(r.graph.ranks[0].stream_waits[static_cast<int>(Evidence::kRecorded)] == 1);
+  CHECK(r.of_rank().stream_waits[static_cast<int>(Evidence::kRecorded)] == 1);
   r.scale("kernel=gemm:1.2");
   CHECK(r.start_us(7) == Approx(618));
 }
@@ -295,7 +296,7 @@ Trace with_backward(int steps) {
 
 TEST_CASE("the main thread waits for the thread that runs its backward pass") {
   Replayed r(with_backward(3));
-  CHECK(r.graph.ranks[0].hand_offs == 3);
+  CHECK(r.of_rank().hand_offs == 3);
   CHECK(r.host_us(1) == Approx(600));
   r.scale("host=forward:2");  // the backward pass starts later, and all that follows
   CHECK(r.host_us(1) == Approx(700));
@@ -333,12 +334,12 @@ TEST_CASE("a backward operator waits for the forward one of its number") {
     return trace;
   };
   Replayed linked(pass());
-  CHECK(linked.graph.ranks[0].backward_links == 1);
+  CHECK(linked.of_rank().backward_links == 1);
   CHECK(linked.comparison.worst_error == Approx(0).margin(1e-9));
   // The linear at three times its time ends at 700: 300 later than the backward operator began.
   linked.scale("host=aten::linear:3");
   const auto end_us = [](const Replayed& r) {
-    return r.timeline[*r.graph.ranks[0].host_last[5]].end.seconds().us();
+    return r.timeline[r.graph.lowered.op(0, *r.of_rank().host_last[5])].end.seconds().us();
   };
   CHECK(end_us(linked) == Approx(800));
   Replayed free(pass(), {.backward_links = false});
@@ -354,7 +355,7 @@ TEST_CASE("a thread that merely polls beside a silent one is not waited for") {
   rank.host("watch", 300, 2, HostKind::kOperator, 2);  // 2 us of 800 us of silence
   rank.host("optimizer", 900, 100);
   Replayed r(std::move(trace));
-  CHECK(r.graph.ranks[0].hand_offs == 0);
+  CHECK(r.of_rank().hand_offs == 0);
 }
 
 /// Two ranks; each computes, then both run an all-reduce whose transfer takes 50 us. Rank 1 arrives
@@ -377,22 +378,41 @@ Trace straggler() {
 
 TEST_CASE("a collective ends when the last rank has arrived and its data have moved") {
   Replayed r(straggler());
-  CHECK(r.graph.collectives.matched.size() == 1);
+  CHECK(r.program.collectives.matched.size() == 1);
   CHECK(r.end_us(0, 0) == Approx(458));
   CHECK(r.end_us(0, 1) == Approx(458));
   // The straggler computes twice as long (400 us more): both ranks end that much later.
   Replayed slower(straggler());
-  graph::GraphBuilder builder(slower.graph.graph);
-  for (std::size_t i = 0; i < slower.graph.origins.size(); ++i)
-    if (slower.graph.origins[i].rank == 1 && slower.graph.graph.name(OpId(i)) == "compute")
-      builder.set_duration(OpId(i), slower.graph.graph.duration(OpId(i)) * 2);
-  slower.graph.graph = *std::move(builder).build();
-  slower.run(slower.graph);
+  for (program::ProgramOp& op : slower.program.programs[1].ops)
+    if (slower.program.names[op.name] == "compute") op.duration = *op.duration * 2;
+  slower.run(slower.program);
   CHECK(slower.end_us(0, 0) == Approx(858));
   CHECK(slower.end_us(0, 1) == Approx(858));
   // A slower network costs the transfer only, not the wait: 50 us more.
   r.scale("collective:2");
   CHECK(r.end_us(0, 0) == Approx(508));
+}
+
+TEST_CASE("a recorded collective is a collective of its program, with its group and its duration") {
+  const Replayed r(straggler());
+  const auto collective_of = [&](std::size_t rank) {
+    const program::RankProgram& of = r.program.programs[rank];
+    const program::ProgramOp& op = of.ops[r.of_rank(rank).device_last[0]];
+    CHECK(op.task == program::Task::kCollective);
+    CHECK(op.collective == CollectiveKind::kAllReduce);
+    CHECK_FALSE(op.sized);  // its bytes were not recorded
+    CHECK(of.streams[op.stream].kind == program::Stream::Kind::kDevice);
+    CHECK(of.streams[op.stream].number == 0);
+    CHECK(of.recorded[r.of_rank(rank).device_last[0]].row == 0U);
+    return op;
+  };
+  const program::ProgramOp first = collective_of(0), second = collective_of(1);
+  CHECK(first.tag == second.tag);
+  REQUIRE(r.program.groups.size() == 1);
+  CHECK(r.program.groups[0].members == std::vector<RankId>{RankId(0), RankId(1)});
+  // Of 350 us on the first rank 300 are waiting for the second.
+  CHECK(first.duration->seconds().us() == Approx(50));
+  CHECK(second.duration->seconds().us() == Approx(50));
 }
 
 TEST_CASE("collectives that are numbered meet by their numbers, whatever the clocks say") {
@@ -442,7 +462,7 @@ TEST_CASE("a rank alone cannot tell its wait from the transfer") {
   Trace trace = straggler();
   trace.ranks.pop_back();
   Replayed r(std::move(trace));
-  CHECK(r.graph.collectives.matched.size() == 0);
+  CHECK(r.program.collectives.matched.size() == 0);
   r.scale("collective:2");
   CHECK(r.end_us(0) == Approx(108 + 700));
 }
@@ -531,15 +551,15 @@ TEST_CASE("the profiler's own work belongs to the only call that it happened in"
   };
   const auto profiler = *parse_selector("profiler");
   const Replayed alone(steps(false));
-  REQUIRE(select(alone.recordings, alone.graph, profiler).size() == 1);
-  const Result<ReplayGraph> without = remove(alone.recordings, alone.graph, profiler);
+  REQUIRE(select(alone.recordings, alone.program, profiler).size() == 1);
+  const Result<RecordedProgram> without = remove(alone.recordings, alone.program, profiler);
   REQUIRE(without);
   Replayed edited(steps(false));
   edited.run(*without);
   CHECK(edited.host_us(0) == Approx(800));
   // With two threads in calls nobody knows whose it was.
   const Replayed two(steps(true));
-  CHECK(select(two.recordings, two.graph, profiler).empty());
+  CHECK(select(two.recordings, two.program, profiler).empty());
 }
 
 TEST_CASE("an execution trace alone cannot be replayed") {
@@ -549,7 +569,7 @@ TEST_CASE("an execution trace alone cannot be replayed") {
   rank.rank().info.timed = false;
   std::vector<Recording> recordings;
   recordings.emplace_back(trace, 0);
-  const Result<ReplayGraph> lowered = lower(recordings, {});
+  const Result<RecordedProgram> lowered = lower(recordings, {});
   REQUIRE_FALSE(lowered);
   CHECK(to_string(lowered.error()).find("has no times") != std::string::npos);
 }

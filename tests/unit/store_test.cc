@@ -283,8 +283,8 @@ TEST_CASE("store: renaming and thinning a stream keep what they should") {
 
 TEST_CASE("store: mistakes are one line") {
   CHECK_THAT(to_string(recorded_keys("1 2\n3 x4\n", "k.txt").error()),
-             Contains("k.txt:2: 'x4' is no key"));
-  CHECK_THAT(to_string(recorded_keys("1 -2\n", "k.txt").error()), Contains("'-2' is no key"));
+             Contains("k.txt:2: 'x4' is not a key"));
+  CHECK_THAT(to_string(recorded_keys("1 -2\n", "k.txt").error()), Contains("'-2' is not a key"));
   CHECK_THAT(to_string(recorded_keys("\n \n", "k.txt").error()), Contains("holds no keys"));
   const KeyStream stream = stream_of("1 2\n");
   CHECK_THAT(to_string(run(stream, {.policy = Policy::kLfu, .readahead = 2}).error()),

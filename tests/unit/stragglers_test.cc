@@ -7,7 +7,7 @@
 namespace rehearse::strategies {
 namespace {
 
-using graph::GradientStep;
+using program::GradientStep;
 
 /// Steps with one gradient each, which takes 10 and 30 us in turn.
 struct Alternating {
@@ -17,7 +17,7 @@ struct Alternating {
       const Picoseconds begin = now;
       now += Picoseconds::from(Seconds::us(s % 2 == 0 ? 10 : 30));
       timeline.ops.push_back({begin, now, std::nullopt});
-      steps.push_back({.gradients = {{OpId(s), Bytes::mib(1)}}, .users = {}});
+      steps.push_back({.gradients = {{static_cast<std::uint32_t>(s), Bytes::mib(1)}}, .users = {}});
     }
   }
   graph::Timeline timeline;
@@ -58,7 +58,7 @@ TEST_CASE("ranks are together again at each gradient that a thread sums itself")
     for (const double us : {s % 2 == 0 ? 10.0 : 30.0, 5.0}) {
       const Picoseconds begin = now;
       now += Picoseconds::from(Seconds::us(us));
-      step.gradients.push_back({OpId(timeline.ops.size()), Bytes::mib(1)});
+      step.gradients.push_back({static_cast<std::uint32_t>(timeline.ops.size()), Bytes::mib(1)});
       timeline.ops.push_back({begin, now, std::nullopt});
     }
     steps.push_back(step);

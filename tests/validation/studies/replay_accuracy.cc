@@ -19,7 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 using replay::Comparison;
 using replay::LowerOptions;
-using replay::Origin;
+using replay::Recorded;
+using replay::RecordedProgram;
 using replay::Recording;
 using replay::ReplayGraph;
 
@@ -50,36 +51,37 @@ struct Replayed {
   Comparison comparison;
 };
 
-Result<Replayed> run(const Job& job, ReplayGraph graph) {
-  Result<graph::Timeline> timeline = engine::run(graph.graph);
+Result<Replayed> run(const Job& job, RecordedProgram program) {
+  Result<ReplayGraph> graph = replay::to_graph(std::move(program));
+  if (!graph) return forward(graph);
+  Result<graph::Timeline> timeline = engine::run(graph->graph());
   if (!timeline) return forward(timeline);
-  Replayed replayed{std::move(graph), std::move(*timeline), {}};
+  Replayed replayed{std::move(*graph), std::move(*timeline), {}};
   replayed.comparison = replay::compare(job.recordings, replayed.graph, replayed.timeline);
   return replayed;
 }
 
 Result<Replayed> replay_job(const Job& job, const LowerOptions& options) {
-  Result<ReplayGraph> graph = replay::lower(job.recordings, options);
-  if (!graph) return forward(graph);
-  return run(job, std::move(*graph));
+  Result<RecordedProgram> program = replay::lower(job.recordings, options);
+  if (!program) return forward(program);
+  return run(job, std::move(*program));
 }
 
-/// The graph with the durations of the ops that `chosen` picks multiplied.
+/// The replay with the durations of the ops that `chosen` picks, by rank and record, multiplied.
 template <class Chosen>
 Result<Replayed> scaled(const Job& job, const Replayed& base, double factor, Chosen chosen) {
-  graph::GraphBuilder builder(base.graph.graph);
-  for (std::size_t i = 0; i < base.graph.origins.size(); ++i)
-    if (chosen(OpId(i), base.graph.origins[i]))
-      builder.set_duration(OpId(i), base.graph.graph.duration(OpId(i)) * factor);
-  Result<graph::Graph> graph = std::move(builder).build();
-  if (!graph) return forward(std::move(graph));
-  ReplayGraph edited = base.graph;
-  edited.graph = std::move(*graph);
+  RecordedProgram edited = base.graph.program;
+  for (std::size_t rank = 0; rank < edited.programs.size(); ++rank) {
+    program::RankProgram& of = edited.programs[rank];
+    for (std::size_t i = 0; i < of.ops.size(); ++i)
+      if (chosen(rank, of.recorded[i], of.ops[i]))
+        of.ops[i].duration = *of.ops[i].duration * factor;
+  }
   return run(job, std::move(edited));
 }
 
-bool is_host(const Origin& origin) {
-  return origin.kind == Origin::Kind::kHost || origin.kind == Origin::Kind::kCall;
+bool is_host(const Recorded& of) {
+  return of.kind == Recorded::Kind::kHost || of.kind == Recorded::Kind::kCall;
 }
 
 double ratio(const Replayed& after, const Replayed& before) {
@@ -98,7 +100,7 @@ Result<RecordingAccuracy> measure(const Job& job) {
 
   const Result<Replayed> base = replay_job(job, {});
   if (!base) return forward(base);
-  a.step_source = base->graph.ranks.front().step_source;
+  a.step_source = base->graph.program.replays.front().step_source;
   a.plain = base->comparison;
   for (const replay::StepComparison& step : a.plain.steps)
     if (!step.partial) a.whole_steps.push_back(step);
@@ -106,13 +108,13 @@ Result<RecordingAccuracy> measure(const Job& job) {
   if (!residuals) return forward(residuals);
   a.with_residuals = residuals->comparison;
 
-  const auto device = [](OpId, const Origin& o) {
-    return o.kind == Origin::Kind::kDevice || o.kind == Origin::Kind::kUnexplained;
+  using program::ProgramOp;
+  const auto device = [](std::size_t, const Recorded& of, const ProgramOp&) {
+    return of.kind == Recorded::Kind::kDevice || of.kind == Recorded::Kind::kUnexplained;
   };
-  const auto host = [](OpId, const Origin& o) { return is_host(o); };
-  const auto collective = [&](OpId op, const Origin& o) {
-    return o.kind == Origin::Kind::kDevice &&
-           base->graph.graph.category(op) == graph::Category::kCommunication;
+  const auto host = [](std::size_t, const Recorded& of, const ProgramOp&) { return is_host(of); };
+  const auto collective = [](std::size_t, const Recorded& of, const ProgramOp& op) {
+    return of.kind == Recorded::Kind::kDevice && op.task == program::Task::kCollective;
   };
   const Result<Replayed> none = scaled(job, *base, 0, device), ten = scaled(job, *base, 10, device),
                          slow = scaled(job, *base, 2, host);
@@ -121,8 +123,8 @@ Result<RecordingAccuracy> measure(const Job& job) {
   a.gpu_times_10 = ratio(*ten, *base);
   a.host_times_2 = ratio(*slow, *base);
   bool has_collectives = false;
-  for (std::size_t i = 0; i < base->graph.origins.size(); ++i)
-    has_collectives = has_collectives || collective(OpId(i), base->graph.origins[i]);
+  for (const replay::RankReplay& rank : base->graph.program.replays)
+    has_collectives = has_collectives || !rank.communication.empty();
   if (has_collectives) {
     const Result<Replayed> network = scaled(job, *base, 10, collective);
     if (!network) return forward(network);
@@ -164,7 +166,9 @@ std::uint32_t number_of(const Recording& r) {
 /// What rank `slow` being late does to the others, simulated and by the definition of a collective.
 Result<Coupling> couple(const Job& job, const Replayed& base, std::size_t slow) {
   const Result<Replayed> late =
-      scaled(job, base, 2, [&](OpId, const Origin& o) { return o.rank == slow && is_host(o); });
+      scaled(job, base, 2, [&](std::size_t rank, const Recorded& of, const program::ProgramOp&) {
+        return rank == slow && is_host(of);
+      });
   if (!late) return forward(late);
   Coupling c;
   c.name = job.name;
@@ -173,16 +177,18 @@ Result<Coupling> couple(const Job& job, const Replayed& base, std::size_t slow) 
   double delay = 0, implied = 0, own = 0;
   std::size_t others = 0;
   const auto arrival = [&](const Replayed& r, const replay::MatchedCollective::Member& m) {
-    return r.timeline[r.graph.ranks[m.rank].device_first[m.op]].start.seconds().us();
+    const replay::OpIndex op = r.graph.program.replays[m.rank].device_first[m.op];
+    return r.timeline[r.graph.start_of(m.rank, op)].start.seconds().us();
   };
-  for (const replay::MatchedCollective& collective : base.graph.collectives.matched) {
+  for (const replay::MatchedCollective& collective : base.graph.program.collectives.matched) {
     double before = 0, after = 0;
     for (const auto& m : collective.members) {
       before = std::max(before, arrival(base, m));
       after = std::max(after, arrival(*late, m));
     }
     for (const auto& m : collective.members) {
-      const OpId last = base.graph.ranks[m.rank].device_last[m.op];
+      const OpId last =
+          base.graph.lowered.op(m.rank, base.graph.program.replays[m.rank].device_last[m.op]);
       if (m.rank == slow) {
         own = arrival(*late, m) - arrival(base, m);
         continue;
@@ -231,8 +237,8 @@ Result<PairPrediction> predict_pair(const Job& from, const Job& to, std::string_
   PairPrediction p{.from = from.name, .to = to.name, .edit = std::string(edit)};
   const Result<Replayed> base = replay_job(from, {});
   if (!base) return forward(base);
-  Result<ReplayGraph> edited =
-      replay::overlap_input(from.recordings, base->graph, *replay::parse_input_pipeline(edit));
+  Result<RecordedProgram> edited = replay::overlap_input(from.recordings, base->graph.program,
+                                                         *replay::parse_input_pipeline(edit));
   if (!edited) return forward(edited);
   const Result<Replayed> predicted = run(from, std::move(*edited));
   if (!predicted) return forward(predicted);

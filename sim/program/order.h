@@ -1,0 +1,19 @@
+// The order of the collectives of one group.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "sim/program/program.h"
+
+namespace rehearse::program {
+
+/// An op, and another that must end before.
+using Order = std::pair<std::uint32_t, std::uint32_t>;
+
+/// What the order of issue adds to the dependencies: a collective that names no stream follows the
+/// one before it in its group. In ascending order of ops.
+std::vector<Order> order_of_groups(const RankProgram& program);
+
+}  // namespace rehearse::program

@@ -1,0 +1,53 @@
+#include "sim/program/rank_builder.h"
+
+#include <algorithm>
+
+#include "sim/base/check.h"
+
+namespace rehearse::program {
+
+std::uint32_t RankBuilder::add(Stream stream) {
+  program_.streams.push_back(stream);
+  return static_cast<std::uint32_t>(program_.streams.size() - 1);
+}
+
+std::uint32_t RankBuilder::add(const ProgramOp& op) {
+  program_.ops.push_back(op);
+  return static_cast<std::uint32_t>(program_.ops.size() - 1);
+}
+
+std::uint32_t RankBuilder::add(const ProgramOp& op, Recorded recorded) {
+  REHEARSE_CHECK(program_.recorded.size() == program_.ops.size());
+  program_.recorded.push_back(recorded);
+  return add(op);
+}
+
+RankProgram RankBuilder::build() && {
+  const std::size_t n = program_.ops.size();
+  std::vector<std::uint32_t>& first = program_.first_dependency;
+  first.resize(n + 1, first.back());  // ops that were added have none so far
+  if (added_.empty()) return std::move(program_);
+  std::vector<std::uint32_t> end(n + 1, 0);  // of the dependencies of the op before
+  for (std::size_t i = 0; i < n; ++i) end[i + 1] = first[i + 1] - first[i];
+  for (const auto& [op, before] : added_) ++end[op + 1];
+  for (std::size_t i = 0; i < n; ++i) end[i + 1] += end[i];
+  std::vector<std::uint32_t> all(end.back());
+  std::vector<std::uint32_t> at(end.begin(), end.end() - 1);
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::uint32_t d = first[i]; d < first[i + 1]; ++d) all[at[i]++] = program_.dependencies[d];
+  for (const auto& [op, before] : added_) all[at[op]++] = before;
+  auto kept = all.begin();
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto begin = all.begin() + end[i], stop = all.begin() + end[i + 1];
+    std::sort(begin, stop);
+    first[i] = static_cast<std::uint32_t>(kept - all.begin());
+    kept = std::move(begin, std::unique(begin, stop), kept);
+  }
+  first[n] = static_cast<std::uint32_t>(kept - all.begin());
+  all.erase(kept, all.end());
+  program_.dependencies = std::move(all);
+  added_.clear();
+  return std::move(program_);
+}
+
+}  // namespace rehearse::program
