@@ -2,6 +2,8 @@
 // table of fields (plan_fields.cc).
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <type_traits>
 
@@ -81,6 +83,38 @@ template <auto kMember>
 constexpr auto in_stage(std::span<const std::string_view> choices = {}) {
   return at<StagePlan, kMember>(choices);
 }
+
+/// The names of some algorithms, after the one of no choice.
+template <Algorithm... kSome>
+inline constexpr std::array kNamesOf = {std::string_view("automatic"), to_string(kSome)...};
+
+/// The algorithm of a kind of collective, one of `kSome`.
+template <CollectiveKind kKind, Algorithm... kSome>
+struct AlgorithmOf {
+  static constexpr std::array kChoices = {std::optional<Algorithm>(),
+                                          std::optional<Algorithm>(kSome)...};
+  static double number(std::optional<Algorithm> algorithm) {
+    return static_cast<double>(std::find(kChoices.begin(), kChoices.end(), algorithm) -
+                               kChoices.begin());
+  }
+  static std::optional<Algorithm> value(double number) {
+    return kChoices[static_cast<std::size_t>(number)];
+  }
+  static constexpr Access<Candidate> access() {
+    return {.kind = FieldKind::kChoice,
+            .choices = kNamesOf<kSome...>,
+            .get = [](const Candidate& c) -> FieldValue { return number(c.plan.collectives[kKind]); },
+            .set = [](Candidate& c, double at) { c.plan.collectives[kKind] = value(at); }};
+  }
+  template <auto kAxis>
+  static constexpr AxisAccess axis() {
+    return {.keep = [](Axes& axes, double at) { axes.*kAxis = {value(at)}; },
+            .kept = [](const Axes& axes) -> FieldValue {
+              const auto& values = axes.*kAxis;
+              return values.size() == 1 ? FieldValue(number(values.front())) : std::nullopt;
+            }};
+  }
+};
 
 template <auto kAxis>
 constexpr AxisAccess axis() {

@@ -87,9 +87,30 @@ bool same(const RankSetting& a, const RankSetting& b) {
   return a.degrees == b.degrees && a.recompute == b.recompute && a.microbatch == b.microbatch;
 }
 
+void note(std::vector<std::string>& applied, std::string_view name) {
+  if (std::find(applied.begin(), applied.end(), name) == applied.end()) applied.emplace_back(name);
+}
+
+Result<Workload> rewrite(const Workload& workload, const RankSetting& setting,
+                         std::vector<std::string>& applied) {
+  Result<Workload> one = workload;
+  for (const RankTransform& transform : kRankTransforms) {
+    if (!transform.wanted(setting)) continue;
+    one = transform.apply(std::move(*one), setting);
+    if (!one) return forward(one);
+    if (Status ok = verify_after(transform.name, *one); !ok) return forward(ok);
+    note(applied, transform.name);
+  }
+  return one;
+}
+
+}  // namespace
+
 std::vector<RankSetting> settings_of(const Training& training, const Plan& plan) {
   std::vector<RankSetting> settings;
   const std::uint32_t p = stages_of(plan);
+  const bool together = plan.placement == Placement::kTensorPipelineData;
+  std::uint32_t rank = 0;
   for (std::uint32_t s = 0; s < p; ++s) {
     RankSetting setting{.training = &training,
                         .plan = &plan,
@@ -110,34 +131,17 @@ std::vector<RankSetting> settings_of(const Training& training, const Plan& plan)
     // Its backward comes right behind its forward: it needs to keep one microbatch.
     if (plan.schedule == Schedule::kShifted && p > 1 && s + 1 == p)
       setting.recompute = Recompute::kNone;
+    setting.together = together ? p : 1;
+    setting.first_rank = rank;
+    rank += together ? plan.context * plan.tensor : setting.degrees.ranks();
     settings.push_back(setting);
   }
   return settings;
 }
 
-void note(std::vector<std::string>& applied, std::string_view name) {
-  if (std::find(applied.begin(), applied.end(), name) == applied.end()) applied.emplace_back(name);
-}
-
-Result<Workload> rewrite(const Workload& workload, const RankSetting& setting,
-                         std::vector<std::string>& applied) {
-  Result<Workload> one = workload;
-  for (const RankTransform& transform : kRankTransforms) {
-    if (!transform.wanted(setting)) continue;
-    one = transform.apply(std::move(*one), setting);
-    if (!one) return forward(one);
-    if (Status ok = verify_after(transform.name, *one); !ok) return forward(ok);
-    note(applied, transform.name);
-  }
-  return one;
-}
-
-}  // namespace
-
-Result<Workload> workload_of_rank(const Workload& workload, const Training& training,
-                                  const Plan& plan) {
+Result<Workload> workload_of_rank(const Workload& workload, const RankSetting& setting) {
   std::vector<std::string> applied;
-  return rewrite(workload, settings_of(training, plan).front(), applied);
+  return rewrite(workload, setting, applied);
 }
 
 std::uint32_t ranks_of(const Plan& plan) {
@@ -186,6 +190,7 @@ Result<Layout> lay_out(const Workload& workload, const Training& training, const
   if (!layout) return layout;
   layout->names = std::move(rewritten.front().names);
   if (sources.size() > 1) note(applied, "pipeline");
+  layout->collectives = plan.collectives;
 
   const JobSetting job{.training = &training, .plan = &plan};
   for (const LayoutTransform& transform : kLayoutTransforms) {

@@ -3,10 +3,12 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "models/workload/layout.h"
 #include "sim/base/result.h"
 #include "strategies/plan.h"
+#include "strategies/transform.h"
 
 namespace rehearse::strategies {
 
@@ -16,10 +18,12 @@ namespace rehearse::strategies {
 Result<workload::Layout> lay_out(const workload::Workload& workload, const Training& training,
                                  const Plan& plan);
 
-/// The workload of a rank of the first stage with all layers: the plan before its pipeline.
-/// REQUIRES: check_plan() holds.
+/// By stage. REQUIRES: check_plan() holds; both outlive the result.
+std::vector<RankSetting> settings_of(const Training& training, const Plan& plan);
+
+/// The workload of a rank with that setting and all layers. REQUIRES: check_plan() holds.
 Result<workload::Workload> workload_of_rank(const workload::Workload& workload,
-                                            const Training& training, const Plan& plan);
+                                            const RankSetting& setting);
 
 /// Ranks that the plan takes, servers of parameters included.
 std::uint32_t ranks_of(const Plan& plan);

@@ -101,4 +101,22 @@ std::vector<std::uint32_t> layers_of_chunks(const Workload& w, const Plan& plan)
   return counts;
 }
 
+std::vector<std::vector<LayerPart>> parts_of_chunks(const Workload& w, const Plan& plan) {
+  std::vector<std::vector<LayerPart>> chunks;
+  std::uint32_t layer = 0, taken = 0;  // of that layer's count
+  for (std::uint32_t left : layers_of_chunks(w, plan)) {
+    std::vector<LayerPart>& parts = chunks.emplace_back();
+    while (left > 0) {
+      const std::uint32_t count = std::min(left, w.layers[layer].count - taken);
+      if (count > 0) parts.push_back({layer, count});
+      left -= count;
+      taken += count;
+      if (taken < w.layers[layer].count) continue;
+      ++layer;
+      taken = 0;
+    }
+  }
+  return chunks;
+}
+
 }  // namespace rehearse::strategies

@@ -25,4 +25,13 @@ std::uint32_t shared_layers(const workload::Workload& workload, LayerSplit split
 /// REQUIRES: check_plan() holds.
 std::vector<std::uint32_t> layers_of_chunks(const workload::Workload& workload, const Plan& plan);
 
+/// So many of a run of layers of the workload.
+struct LayerPart {
+  std::uint32_t layer;  ///< in Workload::layers
+  std::uint32_t count;
+};
+/// By chunk, the layers that layers_of_chunks() gives it, runs kept together.
+std::vector<std::vector<LayerPart>> parts_of_chunks(const workload::Workload& workload,
+                                                    const Plan& plan);
+
 }  // namespace rehearse::strategies

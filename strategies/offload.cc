@@ -64,17 +64,15 @@ Result<Layout> offload(Layout layout, const JobSetting& setting) {
         }
         const Parameters parameters = parameters_of(layer);
         if (parameters.summed() == 0) continue;
-        const double shard = shard_of(parameters, stage.degrees);
         const bool weights_too = plan.offload == Offload::kWeights;
-        update_on_host(layer, plan.zero >= 1 ? shard : parameters.summed(), gradient,
+        update_on_host(layer, updated(plan, parameters, stage.degrees), gradient,
                        weights_too ? 0 : weight, issue);
         if (!weights_too) continue;
-        const double fetched = (plan.zero == 3 ? shard : parameters.summed()) * weight;
+        const double fetched =
+            weight * (plan.zero == 3 ? shard_of(parameters, stage.degrees) : parameters.summed());
         fetch_weights(layer, fetched, overlap ? Issue::kPrefetched : Issue::kInline);
         largest = std::max(largest, fetched);
       }
-    if (plan.offload != Offload::kActivations) stage.states.optimizer = 0;
-    if (plan.offload == Offload::kWeights) stage.states.weights = 0;
     stage.gathered += Bytes::b(2 * largest);
   }
   return layout;

@@ -18,17 +18,11 @@ using workload::Layout;
 using workload::Stage;
 using workload::Workload;
 
-/// Layers `first` to `first + count`, runs kept together.
-std::vector<Layer> range_of(const Workload& w, std::uint32_t first, std::uint32_t count) {
+std::vector<Layer> layers_of(const Workload& w, std::span<const LayerPart> parts) {
   std::vector<Layer> taken;
-  std::uint32_t at = 0;
-  for (const Layer& layer : w.layers) {
-    const std::uint32_t from = std::max(at, first);
-    const std::uint32_t to = std::min(at + layer.count, first + count);
-    at += layer.count;
-    if (from >= to) continue;
-    taken.push_back(layer);
-    taken.back().count = to - from;
+  for (const LayerPart& part : parts) {
+    taken.push_back(w.layers[part.layer]);
+    taken.back().count = part.count;
     taken.back().inputs.clear();
   }
   return taken;
@@ -91,7 +85,7 @@ Result<Layout> cut_stages(std::span<const StageSource> sources, const Workload& 
   const Training& training = *sources[0].setting.training;
   const Plan& plan = *sources[0].setting.plan;
   const std::uint32_t p = static_cast<std::uint32_t>(sources.size());
-  const std::vector<std::uint32_t> counts = layers_of_chunks(sample, plan);
+  const std::vector<std::vector<LayerPart>> chunks = parts_of_chunks(sample, plan);
 
   Layout layout{.names = {},
                 .stages = {},
@@ -100,25 +94,22 @@ Result<Layout> cut_stages(std::span<const StageSource> sources, const Workload& 
                 .tokens_per_sample = sample.tokens_per_sample,
                 .model_flops = sample.model_flops() * (training.global_batch / sample.samples),
                 .applied = {}};
-  std::uint32_t rank = 0;
   layout.stages.reserve(p);
-  const bool together = plan.placement == Placement::kTensorPipelineData;
-  for (const StageSource& source : sources) {
+  for (const StageSource& source : sources)
     layout.stages.push_back(Stage{.name = source.name,
                                   .degrees = source.setting.degrees,
-                                  .first_rank = rank,
+                                  .first_rank = source.setting.first_rank,
                                   .chunks = {},
                                   .order = {},
-                                  .states = state_bytes(training, plan),
-                                  .together = together ? p : 1});
-    rank += together ? plan.context * plan.tensor : source.setting.degrees.ranks();
-  }
+                                  .states = {},
+                                  .together = source.setting.together});
   std::uint32_t first = 0;
-  for (std::uint32_t c = 0; c < counts.size(); ++c) {
+  for (std::uint32_t c = 0; c < chunks.size(); ++c) {
     const StageSource& source = sources[c % p];
-    Chunk chunk{range_of(*source.workload, first, counts[c]), first};
-    if (const Bytes more = passed_along(*source.workload, first + counts[c]);
-        more > Bytes::b(0) && c + 1 < counts.size())
+    Chunk chunk{layers_of(*source.workload, chunks[c]), first};
+    for (const LayerPart& part : chunks[c]) first += part.count;
+    if (const Bytes more = passed_along(*source.workload, first);
+        more > Bytes::b(0) && c + 1 < chunks.size())
       alone_at_back(chunk.layers).output += more;
     const double t = source.setting.degrees.tensor;
     if (t > 1 && !plan.sequence_parallel) {
@@ -130,17 +121,12 @@ Result<Layout> cut_stages(std::span<const StageSource> sources, const Workload& 
         Layer& layer = alone_at_front(chunk.layers);
         layer.forward.insert(layer.forward.begin(), gathered_border(sent * t));
       }
-      if (c + 1 < counts.size()) {
+      if (c + 1 < chunks.size()) {
         Layer& layer = alone_at_back(chunk.layers);
         layer.backward.insert(layer.backward.begin(), gathered_border(layer.output.b() * t));
       }
     }
     layout.stages[c % p].chunks.push_back(std::move(chunk));
-    first += counts[c];
-  }
-  for (Stage& stage : layout.stages) {
-    const Parameters held = parameters_of(stage);
-    if (held.sparse > 0) stage.states.gradient *= held.summed() / (held.summed() + held.sparse);
   }
   if (sample.tied_embedding && p > 1) {
     // Of the embedding as a rank of the last stage would hold it.
@@ -149,6 +135,8 @@ Result<Layout> cut_stages(std::span<const StageSource> sources, const Workload& 
         {.count = matrix, .tensor = true});
     layout.tied_gradient = Bytes::b(matrix * summed_bytes(training, plan));
   }
+  for (Stage& stage : layout.stages)
+    stage.states = states_of(training, plan, parameters_of(stage), stage.degrees);
   return layout;
 }
 

@@ -19,7 +19,7 @@ struct StageSource {
 /// A stage border with tensor parallelism carries each element once: a rank sends its share, and an
 /// all-gather among the receivers follows, unless tokens are divided anyway (Narayanan et al.,
 /// SC21, "scatter/gather"). A tied embedding is on the first and the last stage.
-/// Sets states of parameters before sharding; leaves orders empty.
+/// Sets states of parameters (states.h); leaves orders empty.
 Result<workload::Layout> cut_stages(std::span<const StageSource> sources,
                                     const workload::Workload& sample);
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/workload/op.h"
+#include "sim/base/algorithm.h"
 #include "sim/base/units.h"
 
 namespace rehearse::strategies {
@@ -137,6 +138,9 @@ struct Plan {
   double expert_imbalance = 1;
   Offload offload = Offload::kNone;
   Placement placement = Placement::kTensorDataPipeline;
+  /// By which messages collectives are carried out; absent: NCCL's choice by size, and pairs of
+  /// messages for all_to_all.
+  Algorithms collectives = {};
   /// Instead of `pipeline`, `data` and `tensor`.
   std::vector<StagePlan> stages = {};
 };

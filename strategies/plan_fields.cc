@@ -26,6 +26,20 @@ bool has_servers(const Candidate& c) {
   return c.plan.synchronization == Synchronization::kParameterServer;
 }
 
+// What schedules can be made of (models/comm/schedule.h) without ranks of another role.
+using AllReduceAlgorithm =
+    AlgorithmOf<CollectiveKind::kAllReduce, Algorithm::kRing, Algorithm::kTree,
+                Algorithm::kCollnetDirect, Algorithm::kNvls, Algorithm::kHalvingDoubling,
+                Algorithm::kHierarchical>;
+using AllGatherAlgorithm = AlgorithmOf<CollectiveKind::kAllGather, Algorithm::kRing,
+                                       Algorithm::kNvls, Algorithm::kPat,
+                                       Algorithm::kHalvingDoubling>;
+using ReduceScatterAlgorithm = AlgorithmOf<CollectiveKind::kReduceScatter, Algorithm::kRing,
+                                           Algorithm::kNvls, Algorithm::kPat,
+                                           Algorithm::kHalvingDoubling>;
+using AllToAllAlgorithm = AlgorithmOf<CollectiveKind::kAllToAll, Algorithm::kPairwise,
+                                      Algorithm::kLinear, Algorithm::kTwoDimensional>;
+
 /// As many as a cluster has devices at most.
 constexpr ValueRange kDegree = {1, 131'072};
 /// Of a step; larger ones than any that was published, by a factor of a thousand.
@@ -283,6 +297,33 @@ constexpr Field<Candidate> kPlanFields[] = {
      .meaning = "steps between two averages of the parameters, with `local_sgd`",
      .said = Said::kIfUnusual,
      .matters = averages},
+
+    {.name = "all_reduce",
+     .section = Section::kCollectives,
+     .at = AllReduceAlgorithm::access(),
+     .meaning = "[algorithm](../concepts/simulate.md#fidelity) of all-reduces; `automatic` is NCCL's "
+                "choice by size where a calibration covers the group, else `ring`",
+     .said = Said::kIfUnusual,
+     .launch = {"NCCL_ALGO", "", ""}},
+    {.name = "all_gather",
+     .section = Section::kCollectives,
+     .at = AllGatherAlgorithm::access(),
+     .meaning = "the same of all-gathers",
+     .said = Said::kIfUnusual,
+     .launch = {"NCCL_ALGO", "", ""}},
+    {.name = "reduce_scatter",
+     .section = Section::kCollectives,
+     .at = ReduceScatterAlgorithm::access(),
+     .meaning = "the same of reduce-scatters",
+     .said = Said::kIfUnusual,
+     .launch = {"NCCL_ALGO", "", ""}},
+    {.name = "all_to_all",
+     .section = Section::kCollectives,
+     .at = AllToAllAlgorithm::access(),
+     .meaning = "the same of exchanges of tokens and of sequences; `automatic` is `pairwise`",
+     .said = Said::kIfUnusual,
+     .axis = AllToAllAlgorithm::axis<&Axes::all_to_all>(),
+     .matters = [](const Candidate& c) { return divides_experts(c) || divides_context(c); }},
 
     {.name = "servers",
      .section = Section::kParameterServer,

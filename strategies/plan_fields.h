@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "models/workload/workload.h"
 #include "sim/base/result.h"
@@ -25,7 +26,7 @@ enum class Framework : std::uint8_t { kMegatron, kDeepspeed, kTorchtitan };
 inline constexpr std::string_view kFrameworkNames[] = {"megatron", "deepspeed", "torchtitan"};
 
 /// The mapping of a job file in which a field is a key.
-enum class Section : std::uint8_t { kTraining, kPlan, kParameterServer, kStage };
+enum class Section : std::uint8_t { kTraining, kPlan, kParameterServer, kCollectives, kStage };
 
 enum class FieldKind : std::uint8_t { kFlag, kCount, kNumber, kSize, kChoice };
 
@@ -80,6 +81,10 @@ struct Field {
   bool (*matters)(const Record&) = nullptr;
 };
 inline constexpr std::string_view kUnwritten = "-";
+
+/// The mappings within `plan` that hold fields of it.
+inline constexpr std::pair<Section, std::string_view> kMappingsOfPlan[] = {
+    {Section::kParameterServer, "parameter_server"}, {Section::kCollectives, "collectives"}};
 
 /// In the order in which people read them.
 std::span<const Field<Candidate>> plan_fields();

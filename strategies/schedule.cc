@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
+
 #include "sim/base/check.h"
+#include "strategies/layer_run.h"
 
 namespace rehearse::strategies {
 namespace {
@@ -125,6 +128,23 @@ Result<workload::Layout> order_stages(workload::Layout layout, const JobSetting&
                            s, recomputes(stage));
   }
   return layout;
+}
+
+Status check_order(const workload::Stage& stage, std::uint32_t microbatches) {
+  const Split split = split_of(stage);
+  const std::size_t chunks = stage.chunks.size();
+  const std::size_t passes = 2U + (split.weights ? 1 : 0) + (split.recompute ? 1 : 0);
+  std::vector<std::uint32_t> seen(chunks * microbatches * kPasses, 0);
+  bool whole = stage.order.size() == chunks * microbatches * passes;
+  for (const Slot& slot : stage.order)
+    whole = whole && slot.chunk < chunks && slot.microbatch < microbatches &&
+            seen[(slot.chunk * microbatches + slot.microbatch) * kPasses +
+                 static_cast<std::size_t>(slot.pass)]++ == 0;
+  if (whole) return {};
+  return fail(
+      fmt::format("the order of {} does not have every pass of {} microbatches through "
+                  "each of its {} chunks once",
+                  stage.name, microbatches, chunks));
 }
 
 }  // namespace rehearse::strategies

@@ -59,19 +59,16 @@ Bytes messages_of(const Layout& layout, std::size_t s) {
 
 Result<Layout> shard_parameters(Layout layout, const JobSetting& setting) {
   const Plan& plan = *setting.plan;
-  const double weights = stored_bytes(setting.training->dtype);
+  const ParameterTraffic moves =
+      traffic_of(*setting.training, plan, layout.stages.size(), layout.microbatches);
+  const double weights = moves.weights, gradient = moves.gradient;
   const double each = summed_bytes(*setting.training, plan);
-  const double gradient = each * plan.compression;
-  const bool pipeline = layout.stages.size() > 1;
+  const bool pipeline = moves.when != ParameterTraffic::When::kLayerByLayer;
   for (std::size_t s = 0; s < layout.stages.size(); ++s) {
     Stage& stage = layout.stages[s];
-    const Sharded shards = sharded(stage);
-    stage.states.weights *= shards.all;
-    stage.states.gradient *= shards.gradients;
-    stage.states.optimizer *= shards.all;
     for (Chunk& chunk : stage.chunks)
       for (Layer& layer : chunk.layers) {
-        add_update(layer, shard_of(parameters_of(layer), stage.degrees), layout.microbatches,
+        add_update(layer, updated(plan, parameters_of(layer), stage.degrees), layout.microbatches,
                    setting);
         add_row_gradients(layer, gradient, layout.microbatches, stage.degrees,
                           plan.overlap_gradients ? Issue::kDeferred : Issue::kInline);

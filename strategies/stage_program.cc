@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "strategies/origin_writer.h"
+#include "strategies/schedule.h"
 #include "strategies/server_program.h"
 
 namespace rehearse::strategies {
@@ -47,7 +48,7 @@ class Writer {
   }
 
   Result<StageProgram> run() {
-    if (Status ok = check_order(); !ok) return forward(ok);
+    if (Status ok = check_order(stage_, layout_.microbatches); !ok) return forward(ok);
     find_peers();
     price_layers();
     for (step_ = 0; step_ < options_.steps; ++step_) {
@@ -68,26 +69,6 @@ class Writer {
     std::vector<LayerStep> steps;         // by layer
     std::vector<std::uint32_t> layer_of;  // by block of a backward pass
   };
-
-  Status check_order() const {
-    const std::uint32_t passes = 2U + (split_.weights ? 1 : 0) + (split_.recompute ? 1 : 0);
-    std::vector<std::uint32_t> seen(stage_.chunks.size() * layout_.microbatches * kPasses, 0);
-    for (const Slot& slot : stage_.order) {
-      const auto pass = static_cast<std::uint32_t>(slot.pass);
-      if (slot.chunk >= stage_.chunks.size() || slot.microbatch >= layout_.microbatches ||
-          seen[(slot.chunk * layout_.microbatches + slot.microbatch) * kPasses + pass]++ > 0)
-        return wrong_order();
-    }
-    if (stage_.order.size() != stage_.chunks.size() * layout_.microbatches * passes)
-      return wrong_order();
-    return {};
-  }
-  Status wrong_order() const {
-    return fail(
-        fmt::format("the order of {} does not have every pass of {} microbatches through "
-                    "each of its {} chunks once",
-                    stage_.name, layout_.microbatches, stage_.chunks.size()));
-  }
 
   void find_peers() {
     for (const Crossing& crossing : crossings_)

@@ -67,11 +67,36 @@ double shard_of(const Parameters& parameters, const workload::Degrees& degrees) 
   return parameters.dense / degrees.sharers(false) + parameters.expert / degrees.sharers(true);
 }
 
-Sharded sharded(const workload::Stage& stage) {
-  const Parameters all = parameters_of(stage);
-  const double shard = shard_of(all, stage.degrees), held = all.summed() + all.sparse;
-  return {.gradients = all.summed() > 0 ? shard / all.summed() : 1,
-          .all = held > 0 ? (shard + all.sparse) / held : 1};
+double updated(const Plan& plan, const Parameters& parameters, const workload::Degrees& degrees) {
+  return plan.zero >= 1 ? shard_of(parameters, degrees) : parameters.summed();
+}
+
+workload::StateBytes states_of(const Training& training, const Plan& plan, const Parameters& held,
+                               const workload::Degrees& degrees) {
+  workload::StateBytes states = state_bytes(training, plan);
+  const double shard = shard_of(held, degrees), all = held.summed() + held.sparse;
+  const double sharded = all > 0 ? (shard + held.sparse) / all : 1;
+  if (held.sparse > 0) states.gradient *= held.summed() / all;
+  if (plan.zero >= 1) states.optimizer *= sharded;
+  if (plan.zero >= 2 && held.summed() > 0) states.gradient *= shard / held.summed();
+  if (plan.zero == 3) states.weights *= sharded;
+  const bool weights_too = plan.offload == Offload::kWeights;
+  if (weights_too || plan.offload == Offload::kOptimizer) states.optimizer = 0;
+  if (weights_too) states.weights = 0;
+  return states;
+}
+
+ParameterTraffic traffic_of(const Training& training, const Plan& plan, std::size_t stages,
+                            std::uint32_t microbatches) {
+  using When = ParameterTraffic::When;
+  ParameterTraffic traffic{.gradient = summed_bytes(training, plan) * plan.compression};
+  if (plan.zero == 0) return traffic;
+  traffic.sum = CollectiveKind::kReduceScatter;
+  traffic.weights =
+      plan.zero == 3 ? stored_bytes(training.dtype) : state_bytes(training, plan).weights;
+  if (plan.zero == 2 && microbatches > 1) traffic.when = When::kEachBackward;
+  if (plan.zero == 3 && stages == 1) traffic.when = When::kLayerByLayer;
+  return traffic;
 }
 
 }  // namespace rehearse::strategies

@@ -38,11 +38,29 @@ Parameters parameters_of(const workload::Stage& stage);
 /// The share of the summed parameters on a rank, if these are sharded.
 double shard_of(const Parameters& parameters, const workload::Degrees& degrees);
 
-/// Shares of a stage's parameters that its states count for, once they are sharded.
-struct Sharded {
-  double gradients;  ///< of parameters whose gradients are summed
-  double all;
+/// Those that a rank updates: its shard with ZeRO, else all that are summed.
+double updated(const Plan& plan, const Parameters& parameters, const workload::Degrees& degrees);
+
+/// Per parameter of `held` on one rank: sharded by ZeRO and moved to the host as the plan says. The
+/// mean where shards of experts are larger than those of others, or where rows have no gradient of
+/// the whole.
+workload::StateBytes states_of(const Training& training, const Plan& plan, const Parameters& held,
+                               const workload::Degrees& degrees);
+
+/// How parameters and gradients move between the ranks that hold the same.
+struct ParameterTraffic {
+  enum class When : std::uint8_t {
+    kAfterPasses,   ///< gradients when the last backward pass has ended, weights after the update
+    kEachBackward,  ///< gradients after every backward pass, weights after the update
+    kLayerByLayer,  ///< weights before every pass through a layer, gradients after its backward
+  };
+  When when = When::kAfterPasses;
+  CollectiveKind sum = CollectiveKind::kAllReduce;
+  double gradient = 0;  ///< bytes of one, compressed
+  double weights = 0;   ///< bytes of one that is gathered; 0: none are
 };
-Sharded sharded(const workload::Stage& stage);
+/// REQUIRES: Synchronization::kAllReduce.
+ParameterTraffic traffic_of(const Training& training, const Plan& plan, std::size_t stages,
+                            std::uint32_t microbatches);
 
 }  // namespace rehearse::strategies

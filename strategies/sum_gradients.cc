@@ -94,22 +94,17 @@ class Buckets {
 
 Result<Layout> sum_gradients(Layout layout, const JobSetting& setting) {
   const Plan& plan = *setting.plan;
-  const double wire = summed_bytes(*setting.training, plan) * plan.compression;
+  const ParameterTraffic traffic_by =
+      traffic_of(*setting.training, plan, layout.stages.size(), layout.microbatches);
+  const double wire = traffic_by.gradient;
   const Issue issue = plan.overlap_gradients ? Issue::kDeferred : Issue::kInline;
-  const bool scatters_always = plan.zero == 2 && layout.microbatches > 1;
   const double bucket = plan.overlap_gradients ? std::max(1.0, plan.bucket.b())
                                                : std::numeric_limits<double>::infinity();
   for (Stage& stage : layout.stages) {
     const workload::Degrees degrees = stage.degrees;
-    const double weights = stage.states.weights;
-    const Sharded shards = sharded(stage);
-    if (plan.zero >= 1) stage.states.optimizer *= shards.all;
-    if (plan.zero >= 2) {
-      // One bucket waits to be scattered.
+    if (plan.zero >= 2)  // one bucket waits to be scattered
       stage.gathered += Bytes::b(std::min(
           plan.bucket.b(), parameters_of(stage).summed() * summed_bytes(*setting.training, plan)));
-      stage.states.gradient *= shards.gradients;
-    }
     for (Chunk& chunk : stage.chunks)
       for (Layer& layer : chunk.layers) {
         const Parameters parameters = parameters_of(layer);
@@ -117,23 +112,21 @@ Result<Layout> sum_gradients(Layout layout, const JobSetting& setting) {
           layer.step.push_back(
               traffic("compress and decompress gradients",
                       2 * parameters.summed() * (summed_bytes(*setting.training, plan) + wire)));
-        add_update(layer, plan.zero >= 1 ? shard_of(parameters, degrees) : parameters.summed(),
-                   layout.microbatches, setting);
+        add_update(layer, updated(plan, parameters, degrees), layout.microbatches, setting);
         add_row_gradients(layer, wire, layout.microbatches, degrees, issue);
       }
     if (degrees.sharers(false) <= 1) continue;
     Buckets(bucket, wire).walk(stage, [&](Layer& layer, const Parameters& parameters) {
       std::vector<workload::Op> sums;
       add_collectives(sums, plan.zero == 0 ? "sum gradients" : "sum and scatter gradients",
-                      plan.zero == 0 ? CollectiveKind::kAllReduce : CollectiveKind::kReduceScatter,
-                      parameters, wire, degrees, issue);
-      if (scatters_always)
+                      traffic_by.sum, parameters, wire, degrees, issue);
+      if (traffic_by.when == ParameterTraffic::When::kEachBackward)
         layer.backward.insert(layer.backward.end(), sums.begin(), sums.end());
       else
         layer.step.insert(layer.step.begin(), sums.begin(), sums.end());
-      if (plan.zero >= 1)
+      if (traffic_by.weights > 0)
         add_collectives(layer.step, "gather weights", CollectiveKind::kAllGather, parameters,
-                        weights, degrees, issue);
+                        traffic_by.weights, degrees, issue);
     });
   }
   return layout;
@@ -145,10 +138,10 @@ Result<Layout> average_parameters(Layout layout, const JobSetting& setting) {
       for (Layer& layer : chunk.layers) {
         const Parameters parameters = parameters_of(layer);
         add_update(layer, parameters.summed(), layout.microbatches, setting);
-        add_collectives(
-            layer.step, "average parameters", CollectiveKind::kAllReduce, parameters,
-            stage.states.weights * setting.plan->compression / setting.plan->local_steps,
-            stage.degrees, Issue::kInline);
+        add_collectives(layer.step, "average parameters", CollectiveKind::kAllReduce, parameters,
+                        state_bytes(*setting.training, *setting.plan).weights *
+                            setting.plan->compression / setting.plan->local_steps,
+                        stage.degrees, Issue::kInline);
       }
   return layout;
 }

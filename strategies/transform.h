@@ -15,6 +15,8 @@ struct RankSetting {
   workload::Degrees degrees;
   Recompute recompute;
   double microbatch;  ///< samples per rank and pipeline slot
+  /// As workload::Stage has them.
+  std::uint32_t first_rank = 0, together = 1;
 };
 
 /// Activations and weights: 8-bit operands are stored with 16 bits.

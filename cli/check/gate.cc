@@ -361,7 +361,8 @@ Result<Gate> run_gate(GateInput input) {
   for (const OpChange& op : gate.comparison.ops)
     if (op.significant)
       note(fmt::format("{} {}", to_string(op.kind), shortened(op.name, 60)),
-           fmt::format("took {} per step, now {}", to_string(Seconds::s(op.effect.baseline)),
+           fmt::format("{} per step in the baseline, {} in the candidate",
+                       to_string(Seconds::s(op.effect.baseline)),
                        to_string(Seconds::s(op.effect.candidate))));
   gate.warnings = warnings_of(gate);
   return gate;

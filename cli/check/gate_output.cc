@@ -89,23 +89,23 @@ std::string run_line(const char* what, const compare::Run& run) {
                                run.steps_from, devices));
 }
 
-/// "1.20 USD an epoch, now 1.26 USD (+5.0 %)"
+/// "1.20 USD per epoch, candidate 1.26 USD (+5.0 %)"
 std::vector<std::string> cost_lines(const Gate& gate) {
   std::vector<std::string> lines;
   const double steps = gate.input.place.steps_per_epoch.value_or(1);
-  const std::string per = gate.input.place.steps_per_epoch ? "an epoch" : "a step";
+  const std::string per = gate.input.place.steps_per_epoch ? "per epoch" : "per step";
   if (gate.cost) {
     const Usd before = gate.cost->baseline.value * steps,
               after = gate.cost->candidate.value * steps;
     const double more = (after - before).usd();
-    lines.push_back(fmt::format("money: {} {}, now {} ({}{}, {}); {}", to_string(before), per,
+    lines.push_back(fmt::format("cost: {} {}, candidate {} ({}{}, {}); {}", to_string(before), per,
                                 to_string(after), more < 0 ? "" : "+", to_string(Usd::usd(more)),
                                 signed_percent(after / before - 1), gate.cost->price));
   }
   for (const GateQuantity& q : gate.comparison.quantities) {
     if (q.name != "energy") continue;
     lines.push_back(fmt::format(
-        "energy: {} {}, now {} ({})", to_string(Joules::j(q.effect.baseline * steps)), per,
+        "energy: {} {}, candidate {} ({})", to_string(Joules::j(q.effect.baseline * steps)), per,
         to_string(Joules::j(q.effect.candidate * steps)), signed_percent(q.effect.change)));
   }
   return lines;
@@ -140,7 +140,7 @@ Quantity ranged(const compare::Ranged& r, const Unit& unit) {
 }
 
 std::string segment_text(const Segment& s) {
-  if (s.drifts) return fmt::format("drifts {} a run", signed_percent(s.slope));
+  if (s.drifts) return fmt::format("drifts {} per run", signed_percent(s.slope));
   return "flat";
 }
 

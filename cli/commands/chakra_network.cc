@@ -37,20 +37,15 @@ Result<ChakraNetwork> load_network(const std::filesystem::path& cluster,
   return ChakraNetwork{std::move(read->cluster), std::move(read->dimensions)};
 }
 
-Status set_astra_rules(const ingest::AstraSystem& system, std::size_t dimensions, job::Rules& rules,
-                       std::vector<Warning>& warnings) {
+void set_astra_rules(const ingest::AstraSystem& system, std::size_t dimensions, job::Rules& rules,
+                     std::vector<Warning>& warnings) {
   const auto named = [](std::string_view name) {
-    return static_cast<comm::Algorithm>(
-        std::find(comm::kAlgorithmNames.begin(), comm::kAlgorithmNames.end(), name) -
-        comm::kAlgorithmNames.begin());
+    return static_cast<Algorithm>(
+        std::find(kAlgorithmNames.begin(), kAlgorithmNames.end(), name) -
+        kAlgorithmNames.begin());
   };
-  // One algorithm can be named for all; rings and pairwise exchanges are what is usual.
-  if (system.reduction != "ring" && system.exchange != "pairwise")
-    return fail(fmt::format("{} for reductions and {} for all_to_all are not supported together",
-                            system.reduction, system.exchange),
-                "all-to-all-implementation ring, or ring for the others");
-  if (system.reduction != "ring") rules.algorithm = named(system.reduction);
-  if (system.exchange != "pairwise") rules.algorithm = named(system.exchange);
+  rules.algorithms = job::wherever_possible(named(system.reduction));
+  rules.algorithms[CollectiveKind::kAllToAll] = named(system.exchange);
   rules.message_overhead = system.endpoint_delay;
   rules.calibrated = false;
   // A rank has one communication op in flight. Parts of one that overlap on different dimensions
@@ -61,7 +56,6 @@ Status set_astra_rules(const ingest::AstraSystem& system, std::size_t dimensions
         {"scheduling-policy LIFO is not supported: collectives waiting for a dimension run in "
          "order of issue",
          "scheduling-policy FIFO"});
-  return {};
 }
 
 }  // namespace rehearse::cli

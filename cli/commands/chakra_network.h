@@ -24,7 +24,7 @@ Result<ChakraNetwork> load_network(const std::filesystem::path& cluster,
 
 /// Rules for collectives as the system file has them, on a network of so many dimensions. Its parts
 /// and phases are in the program (profiler/ingest/astra_phases.h).
-Status set_astra_rules(const ingest::AstraSystem& system, std::size_t dimensions, job::Rules& rules,
-                       std::vector<Warning>& warnings);
+void set_astra_rules(const ingest::AstraSystem& system, std::size_t dimensions, job::Rules& rules,
+                     std::vector<Warning>& warnings);
 
 }  // namespace rehearse::cli

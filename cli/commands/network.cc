@@ -242,7 +242,7 @@ Result<PriceOfSize> prices_as_asked(const Scope& scope, CollectiveKind kind,
   comm::NcclOverrides overrides;
   if (!options.algorithm.empty())
     overrides.algorithm =
-        static_cast<comm::Algorithm>(index_of(comm::kAlgorithmNames, options.algorithm));
+        static_cast<Algorithm>(index_of(kAlgorithmNames, options.algorithm));
   if (!options.protocol.empty())
     overrides.protocol =
         static_cast<comm::Protocol>(index_of(comm::kProtocolNames, options.protocol));
@@ -338,7 +338,7 @@ void add_network(CLI::App& app, Action& action) {
                    "algorithm, as in NCCL_ALGO: ring, tree, nvls; as messages also pat, "
                    "halving_doubling, hierarchical, ...")
       ->type_name("NAME")
-      ->check(one_of(comm::kAlgorithmNames, "algorithm"));
+      ->check(one_of(kAlgorithmNames, "algorithm"));
   command
       ->add_option("--protocol", options->protocol, "protocol, as in NCCL_PROTO: ll, ll128, simple")
       ->type_name("NAME")

@@ -13,6 +13,12 @@ namespace {
 
 using job::CalibratedCost;
 
+job::Rules rules_of(const PriceRequest& request) {
+  job::Rules rules;
+  rules.algorithms[request.kind] = request.overrides.algorithm;
+  return rules;
+}
+
 /// A collective on the devices of a cluster.
 class OnCluster {
  public:
@@ -40,7 +46,7 @@ class OnCluster {
       : cluster_(*scope.cluster),
         devices_(scope.devices),
         request_(request),
-        rules_{.algorithm = request.overrides.algorithm},
+        rules_(rules_of(request)),
         schedules_(cluster_, rules_) {}
 
   Result<Seconds> run(Bytes size) {
@@ -106,8 +112,8 @@ Result<PriceOfSize> prices_of(const Scope& scope, const PriceRequest& request) {
     on_cluster = std::move(*made);
   }
   const bool to_all = request.kind == CollectiveKind::kAllToAll;
-  const comm::Algorithm usual = request.overrides.algorithm.value_or(
-      to_all ? comm::Algorithm::kPairwise : comm::Algorithm::kRing);
+  const Algorithm usual = request.overrides.algorithm.value_or(
+      to_all ? Algorithm::kPairwise : Algorithm::kRing);
   return [on_cluster, cost, usual,
           in_framework = request.in_framework](Bytes size) -> Result<CollectivePrice> {
     std::optional<comm::Price> price;

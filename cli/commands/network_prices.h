@@ -7,8 +7,8 @@
 
 #include "cli/commands/collective_scope.h"
 #include "cli/config/fidelity_names.h"
-#include "models/comm/algorithm.h"
 #include "models/comm/nccl_choice.h"
+#include "sim/base/algorithm.h"
 #include "sim/base/estimate.h"
 
 namespace rehearse::cli {

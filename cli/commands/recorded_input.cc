@@ -150,7 +150,8 @@ Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings
   const std::vector<Asked> batch_requests = in_order(unfed);
   for (const auto& [host, ranks] : hosts)
     rounds = std::max(rounds, std::ceil(settle / (static_cast<double>(ranks.size()) * each)) + 1);
-  for (const auto& [host, ranks] : hosts) {
+  for (const auto& host : hosts) {
+    const auto& ranks = host.second;
     const auto of_host = std::count_if(
         batch_requests.begin(), batch_requests.end(), [&](const Asked& batch_request) {
           return std::find(ranks.begin(), ranks.end(), batch_request.rank) != ranks.end();

@@ -23,6 +23,7 @@
 #include "sim/cluster/catalog.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/simgrid.h"
+#include "strategies/step/run_program.h"
 
 namespace rehearse::cli {
 namespace {
@@ -72,50 +73,20 @@ std::string describe(const cluster::Cluster& cluster) {
   return text;
 }
 
-/// One rank for all where that is the same, else all.
-Result<job::LoweredJob> lower(const program::Program& job, const cluster::Cluster& cluster,
-                              const job::Rules& rules, bool unfold) {
-  if (rules.fidelity == job::Fidelity::kClosed && !unfold) {
-    Result<std::optional<job::LoweredJob>> folded = job::fold(job, cluster, rules);
-    if (!folded) return forward(folded);
-    if (*folded) return std::move(**folded);
-  }
-  return job::lower(job, cluster, rules);
-}
-
-/// The run of a job that has been lowered.
-Result<graph::Timeline> run_graph(const graph::Graph& graph, const SimulateOptions& options) {
-  if (options.fidelity == SimulateFidelity::kSimgrid) return engine::run_on_simgrid(graph);
-  return engine::run(graph, {.division = options.division.value_or(engine::Division::kFair),
-                             .on_failure = options.on_failure.value_or(engine::OnFailure::kStall)});
-}
-
-/// The step with every collective and send as cheap, and as dear, as its interval says: as far from
-/// the value as those of the closed forms are, however messages contend.
+/// The step, with the reach of the prices of its communication.
 Result<Estimate<Seconds>> between_bounds(const Simulation& s, const cluster::Cluster& cluster,
-                                         Seconds step, bool unfold) {
+                                         bool unfold) {
+  const Seconds step = s.timeline.makespan().seconds();
   Estimate<Seconds> estimate{step, step, step,
                              std::max(Provenance::kExtrapolated, s.lowered.provenance)};
   if (s.lowered.pricings.empty() && s.lowered.messages == 0) return estimate;
-  job::Rules rules = s.rules;
-  rules.fidelity = job::Fidelity::kClosed;
-  const auto end_at = [&](job::Bound bound) -> Result<Seconds> {
-    rules.bound = bound;
-    const Result<job::LoweredJob> lowered = lower(s.job, cluster, rules, unfold);
-    if (!lowered) return forward(lowered);
-    estimate.provenance = std::max(estimate.provenance, lowered->provenance);
-    const Result<graph::Timeline> timeline = engine::run(lowered->graph);
-    if (!timeline) return forward(timeline);
-    return timeline->makespan().seconds();
-  };
-  const Result<Seconds> low = end_at(job::Bound::kLow), high = end_at(job::Bound::kHigh),
-                        usual = s.fidelity == SimulateFidelity::kClosed
-                                    ? Result<Seconds>(step)
-                                    : end_at(job::Bound::kValue);
-  for (const Result<Seconds>* end : {&low, &high, &usual})
-    if (!*end) return forward(*end);
-  estimate.low = step - std::max(Seconds::s(0), *usual - *low);
-  estimate.high = step + std::max(Seconds::s(0), *high - *usual);
+  const bool closed = s.fidelity == step::Fidelity::kClosed;
+  const Result<step::PriceReach> reach = step::reach_of_prices(
+      s.job, cluster, s.rules, !unfold, closed ? std::optional(step) : std::nullopt);
+  if (!reach) return forward(reach);
+  estimate.low = step - reach->down;
+  estimate.high = step + reach->up;
+  estimate.provenance = std::max(estimate.provenance, reach->provenance);
   return estimate;
 }
 
@@ -158,15 +129,14 @@ Result<Simulation> read_job(const SimulateOptions& options, const ChakraNetwork&
                .warnings = {}};
   if (read->files.size() > 1) s.input += " … " + read->files.back();
   if (system)
-    if (Status ok = set_astra_rules(*system, network.dimensions.size(), s.rules, s.warnings); !ok)
-      return forward(ok);
+    set_astra_rules(*system, network.dimensions.size(), s.rules, s.warnings);
   if (read->without_length > 0)
     s.warnings.push_back(
         {fmt::format("{} with neither duration_micros nor num_ops: counted as 0",
                      counted(read->without_length, "compute op")),
          "record the trace with the profiler's timings, which give duration_micros"});
-  if (s.rules.algorithm)
-    for (const CollectiveKind kind : job::not_done_by(s.job, *s.rules.algorithm))
+  if (const auto algorithm = algorithm_of(options))
+    for (const CollectiveKind kind : job::not_done_by(s.job, *algorithm))
       s.warnings.push_back(
           {fmt::format("'{}' does not support {}, which uses its default algorithm",
                        options.algorithm, to_string(kind)),
@@ -175,7 +145,7 @@ Result<Simulation> read_job(const SimulateOptions& options, const ChakraNetwork&
 }
 
 Result<Simulation> simulate(const SimulateOptions& options, const Globals& globals) {
-  if (options.fidelity == SimulateFidelity::kSimgrid)
+  if (options.fidelity == step::Fidelity::kSimgrid)
     if (Status ok = engine::check_simgrid(); !ok) return forward(ok);
   const Result<ChakraNetwork> runs_on = load_network(options.cluster, options.astra_network);
   if (!runs_on) return forward(runs_on);
@@ -190,7 +160,7 @@ Result<Simulation> simulate(const SimulateOptions& options, const Globals& globa
   if (!read) return forward(read);
   Simulation& s = *read;
   s.cluster = describe(*cluster);
-  const bool closed = options.fidelity == SimulateFidelity::kClosed;
+  const bool closed = options.fidelity == step::Fidelity::kClosed;
   if (closed && std::any_of(cluster->links().begin(), cluster->links().end(),
                             [](const cluster::Link& link) { return !link.changes.empty(); }))
     s.warnings.push_back(
@@ -198,22 +168,19 @@ Result<Simulation> simulate(const SimulateOptions& options, const Globals& globa
          "run with --fidelity message"});
   const Result<double> by_roofline = price_compute(s.job, *cluster, system, s.warnings);
   if (!by_roofline) return forward(by_roofline);
-  Result<job::LoweredJob> lowered = lower(s.job, *cluster, s.rules, options.unfold);
-  if (!lowered) return forward(lowered);
-  s.lowered = std::move(*lowered);
-  constexpr std::uint64_t kMostMessages = 2'000'000'000;
-  if (!closed && s.lowered.messages > kMostMessages)
-    return fail(fmt::format("{} messages are too many to simulate individually",
-                            grouped(s.lowered.messages)),
-                "--fidelity closed");
-  Result<graph::Timeline> timeline = run_graph(s.lowered.graph, options);
-  if (!timeline) return forward(timeline);
-  s.timeline = std::move(*timeline);
+  Result<step::ProgramRun> run = step::run_program(
+      s.job, *cluster, s.rules,
+      {.fidelity = options.fidelity,
+       .fold = closed && !options.unfold,
+       .engine = {.division = options.division.value_or(engine::Division::kFair),
+                  .on_failure = options.on_failure.value_or(engine::OnFailure::kStall)}});
+  if (!run) return forward(run);
+  s.lowered = std::move(run->lowered);
+  s.timeline = std::move(run->timeline);
   s.occupancy = job::occupancy(s.job, s.lowered, s.timeline);
   s.by_roofline = *by_roofline;
   const program::Occupancy& last = s.occupancy[rank_that_ends_last(s)];
-  const Seconds step = s.timeline.makespan().seconds();
-  const Result<Estimate<Seconds>> network = between_bounds(s, *cluster, step, options.unfold);
+  const Result<Estimate<Seconds>> network = between_bounds(s, *cluster, options.unfold);
   if (!network) return forward(network);
   s.step = job::with_slow_kernels(*network, last, *by_roofline);
   return read;

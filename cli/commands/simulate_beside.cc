@@ -29,11 +29,9 @@ struct Job {
 
 Result<Step> predict(const JobFile& file, const cluster::Cluster& cluster,
                      const SimulateOptions& options, bool unfold) {
-  const bool closed = options.fidelity == SimulateFidelity::kClosed;
-  return step::predict(file.spec, cluster,
-                       {.fidelity = closed ? step::Fidelity::kClosed : step::Fidelity::kMessage,
-                        .unfold = options.unfold || unfold,
-                        .counterfactuals = false});
+  return step::predict(
+      file.spec, cluster,
+      {.fidelity = options.fidelity, .unfold = options.unfold || unfold, .counterfactuals = false});
 }
 
 /// Ops of all ranks of both jobs, and ranks, that are run one by one where links are to be shared.
@@ -48,7 +46,7 @@ bool fold_alike(const Step& a, const Step& b) {
 
 /// Whether each rank is to run: where ranks cannot stand for each other in both jobs, and where
 /// messages share links. Fails on more ranks than can be.
-Result<bool> unfolds(const Step& a, const Step& b, SimulateFidelity fidelity) {
+Result<bool> unfolds(const Step& a, const Step& b, step::Fidelity fidelity) {
   const bool many = a.job.ops() + b.job.ops() > kManyOps;
   if (!fold_alike(a, b)) {
     if (many)
@@ -58,7 +56,7 @@ Result<bool> unfolds(const Step& a, const Step& b, SimulateFidelity fidelity) {
           fmt::format("jobs with the same layout, or at most {} ops over all ranks", kManyOps));
     return true;
   }
-  return fidelity == SimulateFidelity::kMessage && a.job.ranks() > 1 && !many &&
+  return fidelity == step::Fidelity::kMessage && a.job.ranks() > 1 && !many &&
          a.job.ranks() <= kManyRanks;
 }
 
@@ -203,7 +201,7 @@ Result<Exit> simulate_beside(const SimulateOptions& options, const Globals& glob
           "one rank is simulated for all equivalent ranks, so the jobs do not share links; "
           "--unfold with "
           "--fidelity message shares them");
-    else if (options.fidelity == SimulateFidelity::kClosed)
+    else if (options.fidelity == step::Fidelity::kClosed)
       shared.notes.push_back(
           "--fidelity closed does not share links between the jobs; --fidelity message shares "
           "them");

@@ -12,39 +12,26 @@
 namespace rehearse::cli {
 namespace {
 
-step::Fidelity fidelity_of(SimulateFidelity fidelity) {
-  switch (fidelity) {
-    case SimulateFidelity::kClosed:
-      return step::Fidelity::kClosed;
-    case SimulateFidelity::kMessage:
-      return step::Fidelity::kMessage;
-    case SimulateFidelity::kSimgrid:
-      return step::Fidelity::kSimgrid;
-  }
-  return step::Fidelity::kMessage;
-}
-
 Result<PredictedJob> predict_job(const SimulateOptions& options) {
   Result<JobFile> file = load_job(options.job_file, options.cluster, options.slice);
   if (!file) return forward(file);
   if (!file->has_plan) file->assumed.push_back("plan: one rank, because the file has none");
-  const step::Fidelity fidelity = fidelity_of(options.fidelity);
-  Result<step::Step> step =
-      step::predict(file->spec, file->cluster, {.fidelity = fidelity, .unfold = options.unfold});
+  Result<step::Step> step = step::predict(file->spec, file->cluster,
+                                          {.fidelity = options.fidelity, .unfold = options.unfold});
   if (!step) return wrong_in(options.job_file, step.error());
   if (file->input) {
     if (Status ok = feed(input::Feed(*file->input), file->cluster, *step); !ok)
       return wrong_in(options.job_file, std::move(ok.error()));
     file->notes.push_back(feed_note(*file->input, file->cluster, *step));
   }
-  return predicted_job(std::move(*file), std::move(*step), fidelity);
+  return predicted_job(std::move(*file), std::move(*step), options.fidelity);
 }
 
 }  // namespace
 
 Result<Exit> simulate_job_file(const SimulateOptions& options, const Globals& globals) {
   if (Status ok = check_writable({options.perfetto, options.report}); !ok) return forward(ok);
-  if (options.fidelity == SimulateFidelity::kSimgrid)
+  if (options.fidelity == step::Fidelity::kSimgrid)
     if (Status ok = engine::check_simgrid(); !ok) return forward(ok);
   if (options.sharing.asked()) return simulate_beside(options, globals);
   Result<PredictedJob> job = predict_job(options);

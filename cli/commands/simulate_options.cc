@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "cli/commands/share_options.h"
+#include "cli/config/fidelity_names.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
@@ -15,20 +16,19 @@ namespace {
 constexpr std::uint32_t kAstraSplits = 4;
 constexpr Seconds kAstraEndpointDelay = Seconds::ns(10);
 
-const std::map<std::string, SimulateFidelity> kFidelities = {
-    {"closed", SimulateFidelity::kClosed},
-    {"message", SimulateFidelity::kMessage},
-    {"simgrid", SimulateFidelity::kSimgrid}};
+const std::map<std::string, step::Fidelity> kFidelities = {{"closed", step::Fidelity::kClosed},
+                                                           {"message", step::Fidelity::kMessage},
+                                                           {"simgrid", step::Fidelity::kSimgrid}};
 
-std::optional<comm::Algorithm> algorithm_from(const std::string& name) {
-  for (std::size_t i = 0; i < comm::kAlgorithmNames.size(); ++i)
-    if (comm::kAlgorithmNames[i] == name) return static_cast<comm::Algorithm>(i);
+std::optional<Algorithm> algorithm_from(const std::string& name) {
+  for (std::size_t i = 0; i < kAlgorithmNames.size(); ++i)
+    if (kAlgorithmNames[i] == name) return static_cast<Algorithm>(i);
   return std::nullopt;
 }
 
 std::string check_algorithm(const std::string& name) {
   if (algorithm_from(name)) return "";
-  return fmt::format("unknown algorithm '{}'; {}", name, suggest(name, comm::kAlgorithmNames));
+  return fmt::format("unknown algorithm '{}'; {}", name, suggest(name, kAlgorithmNames));
 }
 
 std::string check_duration(const std::string& text) {
@@ -110,10 +110,8 @@ void add_astra_options(CLI::App& command, SimulateOptions& options) {
 
 }  // namespace
 
-std::string_view name_of(SimulateFidelity fidelity) {
-  for (const auto& [name, value] : kFidelities)
-    if (value == fidelity) return name;
-  return "?";
+std::string_view name_of(step::Fidelity fidelity) {
+  return kFidelityNames[static_cast<std::size_t>(fidelity)];
 }
 
 void add_simulate_options(CLI::App& command, SimulateOptions& options) {
@@ -142,9 +140,10 @@ void add_simulate_options(CLI::App& command, SimulateOptions& options) {
       ->type_name("NAME");
   command
       .add_option("--algorithm", options.algorithm,
-                  "algorithm of the collectives that support it, on the links of the cluster: ring "
-                  "(default), tree, halving_doubling, hierarchical, ...; all_to_all: pairwise "
-                  "(default), linear, two_dimensional")
+                  "algorithm of the collectives that support it: ring, tree, nvls, halving_doubling, "
+                  "hierarchical, ...; all_to_all: pairwise, linear, two_dimensional (default: "
+                  "NCCL's choice by size where a calibration covers the devices, else ring and "
+                  "pairwise)")
       ->type_name("NAME")
       ->check(CLI::Validator(check_algorithm, "", ""));
   add_network_options(command, options);
@@ -188,24 +187,29 @@ void check_simulate_options(const SimulateOptions& options) {
     refuse("--astra-system excludes --semantics and --algorithm");
   if (!options.astra_sim && (options.splits || !options.endpoint_delay.empty()))
     refuse("--splits and --endpoint-delay need --semantics astra-sim");
-  if ((options.division || options.on_failure) && options.fidelity != SimulateFidelity::kMessage)
+  if ((options.division || options.on_failure) && options.fidelity != step::Fidelity::kMessage)
     refuse("--division and --on-link-failure need --fidelity message");
-  if (options.sharing.asked() && options.fidelity == SimulateFidelity::kSimgrid)
+  if (options.sharing.asked() && options.fidelity == step::Fidelity::kSimgrid)
     refuse("--beside needs --fidelity message or closed: SimGrid does not model shared devices");
   if (!(options.slowdown >= 1 && options.slowdown <= 100))
     refuse("--interference must be from 1 (no slowdown) to 100");
-  if (options.slowdown > 1 && options.fidelity == SimulateFidelity::kSimgrid)
+  if (options.slowdown > 1 && options.fidelity == step::Fidelity::kSimgrid)
     refuse(
         "--interference needs --fidelity message or closed: SimGrid does not model shared devices");
 }
 
+std::optional<Algorithm> algorithm_of(const SimulateOptions& options) {
+  return algorithm_from(options.algorithm);
+}
+
 job::Rules rules_of(const SimulateOptions& options) {
-  const bool closed = options.fidelity == SimulateFidelity::kClosed;
+  const bool closed = options.fidelity == step::Fidelity::kClosed;
   job::Rules rules{.fidelity = closed ? job::Fidelity::kClosed : job::Fidelity::kMessage,
                    .grouped = options.division == engine::Division::kCoflow,
                    .slowdown = options.slowdown,
                    .calibrated = !options.astra_sim};
-  if (!options.algorithm.empty()) rules.algorithm = algorithm_from(options.algorithm);
+  if (const std::optional<Algorithm> algorithm = algorithm_of(options))
+    rules.algorithms = job::wherever_possible(*algorithm);
   if (!options.astra_sim) return rules;
   rules.one_stream = true;
   rules.parts = options.splits.value_or(kAstraSplits);

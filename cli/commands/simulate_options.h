@@ -9,6 +9,7 @@
 #include "cli/commands/share_policy.h"
 #include "models/job/lower.h"
 #include "sim/engine/engine.h"
+#include "strategies/step/fidelity.h"
 
 namespace CLI {
 class App;
@@ -16,13 +17,7 @@ class App;
 
 namespace rehearse::cli {
 
-/// Who carries collectives and sends.
-enum class SimulateFidelity {
-  kClosed,   ///< nobody: they last as long as they cost
-  kMessage,  ///< our own engine, message by message
-  kSimgrid,  ///< SimGrid, the same messages
-};
-std::string_view name_of(SimulateFidelity fidelity);
+std::string_view name_of(step::Fidelity fidelity);
 
 struct SimulateOptions {
   std::filesystem::path job_file;
@@ -32,7 +27,7 @@ struct SimulateOptions {
   ShareRequest sharing;
   std::uint32_t ranks = 0;  ///< 0: as many as there are files
   std::filesystem::path groups;
-  SimulateFidelity fidelity = SimulateFidelity::kMessage;
+  step::Fidelity fidelity = step::Fidelity::kMessage;
   std::string algorithm;
   std::filesystem::path astra_network, astra_system;
   bool astra_sim = false;
@@ -50,6 +45,8 @@ void add_simulate_options(CLI::App& command, SimulateOptions& options);
 /// Throws CLI::ValidationError on options that do not go together.
 void check_simulate_options(const SimulateOptions& options);
 
+/// The one that is named for all kinds of collectives that it can do.
+std::optional<Algorithm> algorithm_of(const SimulateOptions& options);
 job::Rules rules_of(const SimulateOptions& options);
 
 }  // namespace rehearse::cli

@@ -115,11 +115,11 @@ Value collective_rows(const Simulation& s) {
 /// How the collectives were had, for people.
 std::string carried_by(const Simulation& s) {
   switch (s.fidelity) {
-    case SimulateFidelity::kClosed:
+    case step::Fidelity::kClosed:
       return "by closed form";
-    case SimulateFidelity::kMessage:
+    case step::Fidelity::kMessage:
       return "message by message: " + counted(s.lowered.messages, "message");
-    case SimulateFidelity::kSimgrid:
+    case step::Fidelity::kSimgrid:
       return "message by message through SimGrid: " + counted(s.lowered.messages, "message");
   }
   return "";

@@ -19,7 +19,7 @@ struct Simulation {
   program::Program job;
   std::string input;    ///< "job.et" or "job.0.et … job.7.et"
   std::string cluster;  ///< "32 × h100_sxm5_80"
-  SimulateFidelity fidelity;
+  step::Fidelity fidelity;
   job::Rules rules;
   job::LoweredJob lowered;
   graph::Timeline timeline;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/commands/simulate_options.h"
 #include "cli/output/critical_path.h"
 #include "cli/planning/plan_json.h"
 #include "sim/base/text.h"
@@ -12,11 +13,6 @@
 
 namespace rehearse::cli {
 namespace {
-
-constexpr std::string_view name_of(step::Fidelity fidelity) {
-  constexpr std::string_view kNames[] = {"closed", "message", "simgrid"};
-  return kNames[static_cast<int>(fidelity)];
-}
 
 /// A share of what the hardware could do; the interval is that of the step.
 Estimate<double> utilization(const Estimate<Seconds>& step, double at_value) {

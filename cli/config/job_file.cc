@@ -283,6 +283,10 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
 
   strategies::Axes axes;
   if (training && plan) keep_given(root, {*training, *plan}, axes);
+  if (cluster && cluster->nodes().size() > 1)
+    for (const cluster::Node& node : cluster->nodes())
+      axes.ranks_per_node =
+          std::max(axes.ranks_per_node, static_cast<std::uint32_t>(node.devices.size()));
   std::optional<strategies::Plan> assumed_plan = plan;
   if (use != JobUse::kOnePlan && plan && plan->stages.empty() && axes.tensor.empty())
     assumed_plan->tensor = 2;  // as any with tensor parallelism

@@ -68,8 +68,9 @@ std::optional<Plan> read_plan(const YamlMap& map) {
   Candidate candidate;
   Plan& plan = candidate.plan;
   for (const YamlMap& stage : map.maps("stages")) plan.stages.push_back(read_stage(stage));
-  if (const std::optional<YamlMap> server = map.map("parameter_server"))
-    read_fields(*server, plan_fields(), Section::kParameterServer, candidate);
+  for (const auto& [section, key] : kMappingsOfPlan)
+    if (const std::optional<YamlMap> mapping = map.map(key))
+      read_fields(*mapping, plan_fields(), section, candidate);
   read_fields(map, plan_fields(), Section::kPlan, candidate);
   // More chunks than one make the interleaved schedule unless another is named.
   if (plan.interleave > 1 && !map.has("schedule")) plan.schedule = Schedule::kInterleaved;
@@ -80,7 +81,9 @@ void keep_given(const YamlMap& root, const Candidate& candidate, Axes& axes) {
   const std::optional<YamlMap> training = root.map("training"), plan = root.map("plan");
   for (const Field<Candidate>& field : plan_fields()) {
     if (field.axis.keep == nullptr) continue;
-    const std::optional<YamlMap>& map = field.section == Section::kTraining ? training : plan;
+    std::optional<YamlMap> map = field.section == Section::kTraining ? training : plan;
+    for (const auto& [section, key] : kMappingsOfPlan)
+      if (field.section == section && map) map = map->map(key);
     if (!map || !map->has(field.name)) continue;
     if (const FieldValue value = field.at.get(candidate)) field.axis.keep(axes, *value);
   }

@@ -51,33 +51,41 @@ class Value {
   using Content = std::variant<std::nullptr_t, bool, std::int64_t, std::uint64_t, double,
                                std::string, Quantity, Array, Object, Absent>;
 
-  Value() : content_(nullptr) {}
-  Value(std::nullptr_t) : content_(nullptr) {}
+  // The bodies are in value.cc: content can be destroyed only where Entry is complete, and every
+  // source of the program would compile them again.
+  Value();
+  Value(const Value& other);
+  Value(Value&& other) noexcept;
+  Value& operator=(const Value& other);
+  Value& operator=(Value&& other) noexcept;
+  ~Value();
+  Value(std::nullptr_t);
   /// What is not there: a field that is given it is left out.
-  Value(std::nullopt_t) : content_(Absent{}) {}
+  Value(std::nullopt_t);
   template <std::same_as<bool> T>
-  Value(T value) : content_(value) {}
+  Value(T value) : Value(of_bool(value)) {}
   template <std::signed_integral T>
-  Value(T value) : content_(std::int64_t{value}) {}
+  Value(T value) : Value(of_integer(value)) {}
   template <std::unsigned_integral T>
-  requires(!std::same_as<T, bool>) Value(T value) : content_(std::uint64_t{value}) {}
-  Value(double value) : content_(value) {}
-  Value(const char* text) : content_(std::string(text)) {}
-  Value(std::string_view text) : content_(std::string(text)) {}
-  Value(std::string text) : content_(std::move(text)) {}
+  requires(!std::same_as<T, bool>) Value(T value) : Value(of_natural(value)) {}
+  Value(double value);
+  Value(const char* text);
+  Value(std::string_view text);
+  Value(std::string text);
   template <class T>
   requires(!std::is_arithmetic_v<T> && std::convertible_to<T, Quantity>) Value(const T& quantity)
-      : content_(Quantity(quantity)) {}
+      : Value(of_quantity(quantity)) {}
   /// Null without one.
   template <class T>
   Value(const std::optional<T>& value) : Value(value ? Value(*value) : Value()) {}
   template <class T>
-  Value(const std::vector<T>& list) : content_(Array(list.begin(), list.end())) {}
+  Value(const std::vector<T>& list) : Value(array(Array(list.begin(), list.end()))) {}
   template <class T, std::size_t N>
-  Value(const std::array<T, N>& list) : content_(Array(list.begin(), list.end())) {}
+  Value(const std::array<T, N>& list) : Value(array(Array(list.begin(), list.end()))) {}
   Value(std::initializer_list<Entry> fields);
 
-  static Value array(Array list = {}) { return of(std::move(list)); }
+  static Value array();
+  static Value array(Array list);
   static Value object();
 
   /// The value at a key, null where it was not set. REQUIRES: null or fields; null becomes fields.
@@ -95,14 +103,14 @@ class Value {
   const Object& fields() const;
   const Array& list() const;
   /// REQUIRES: a list of more values than that.
-  Value& list_at(std::size_t index) { return std::get<Array>(content_)[index]; }
+  Value& list_at(std::size_t index);
 
  private:
-  static Value of(Content content) {
-    Value value;
-    value.content_ = std::move(content);
-    return value;
-  }
+  static Value of(Content content);
+  static Value of_bool(bool value);
+  static Value of_integer(std::int64_t value);
+  static Value of_natural(std::uint64_t value);
+  static Value of_quantity(Quantity value);
 
   Content content_;
 };

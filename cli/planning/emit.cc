@@ -29,6 +29,7 @@ void keep(std::vector<T>& values, std::vector<T> runs) {
 }  // namespace
 
 void keep_to(Framework framework, Axes& axes) {
+  keep(axes.all_to_all, {std::nullopt});  // NCCL has no name for another
   switch (framework) {
     case Framework::kMegatron:
       keep(axes.schedule, {Schedule::k1f1b, Schedule::kInterleaved});

@@ -56,6 +56,41 @@ Status check_schedule(const step::Spec& spec) {
   return {};
 }
 
+/// NCCL_ALGO as NCCL 2.24 reads it: functions with their algorithms. Empty where no field names
+/// one.
+Result<std::string> nccl_algorithms(const Plan& plan) {
+  struct Function {
+    CollectiveKind kind;
+    std::string_view name;
+  };
+  constexpr Function kFunctions[] = {{CollectiveKind::kAllReduce, "allreduce"},
+                                     {CollectiveKind::kAllGather, "allgather"},
+                                     {CollectiveKind::kReduceScatter, "reducescatter"}};
+  std::string text;
+  for (const Function& function : kFunctions) {
+    const std::optional<Algorithm> algorithm = plan.collectives[function.kind];
+    if (!algorithm) continue;
+    std::string_view name;
+    switch (*algorithm) {
+      case Algorithm::kRing:
+      case Algorithm::kTree:
+      case Algorithm::kNvls:
+      case Algorithm::kPat:
+        name = to_string(*algorithm);
+        break;
+      case Algorithm::kCollnetDirect:
+        name = "collnetdirect";
+        break;
+      default:
+        return fail(fmt::format("{} has no name for {} {}", key(to_string(function.kind)),
+                                to_string(function.kind), to_string(*algorithm)),
+                    {}, fmt::format("nearest: {} ring", to_string(function.kind)));
+    }
+    text += fmt::format("{}{}:{}", text.empty() ? "" : ";", function.name, name);
+  }
+  return text;
+}
+
 /// What validate_args, and the distributed optimizer, refuse.
 Status check_arguments(const step::Spec& spec, const workload::Transformer& model) {
   const Plan& plan = spec.plan;
@@ -218,6 +253,8 @@ Result<Emitted> emit_megatron(const Launch& launch) {
     return fail("pretrain_gpt.py trains text decoders, and this workload is not described as one",
                 "workload: {model: gpt, …} or a llama");
   if (Status ok = check_arguments(spec, *launch.model); !ok) return forward(ok);
+  const Result<std::string> algorithms = nccl_algorithms(spec.plan);
+  if (!algorithms) return forward(algorithms);
   Flags parallel, training, model;
   add_parallelism(parallel, spec);
   add_training(training, spec.training);
@@ -237,7 +274,7 @@ Result<Emitted> emit_megatron(const Launch& launch) {
       "# {7}\n"
       "# On each of {0} nodes, from the folder of Megatron-LM: NODE_RANK=… MASTER_ADDR=… {1}\n"
       "set -euo pipefail\n"
-      "export CUDA_DEVICE_MAX_CONNECTIONS={2}\n\n"
+      "export CUDA_DEVICE_MAX_CONNECTIONS={2}\n{8}\n"
       "PARALLEL=(\n{3})\n"
       "TRAINING=(\n{4})\n"
       "MODEL=(\n{5})\n"
@@ -250,7 +287,8 @@ Result<Emitted> emit_megatron(const Launch& launch) {
       "  pretrain_gpt.py \"${{PARALLEL[@]}}\" \"${{TRAINING[@]}}\" \"${{MODEL[@]}}\" "
       "\"${{RUN[@]}}\"\n",
       nodes, "bash launch.sh", spec.plan.zero >= 2 ? 8 : 1, parallel.text(), training.text(),
-      model.text(), launch.cluster.nodes().front().devices.size(), launch.headline);
+      model.text(), launch.cluster.nodes().front().devices.size(), launch.headline,
+      algorithms->empty() ? "" : fmt::format("export {}=\"{}\"\n", "NCCL_ALGO", *algorithms));
   return emitted;
 }
 

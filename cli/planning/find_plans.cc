@@ -231,7 +231,7 @@ class Finder {
       if (!step) return forward(step);
       Seconds of_all_ranks = Seconds::s(0);
       if (fidelity == step::Fidelity::kMessage && !unfold) {
-        const Result<step::RunSize> size = step::run_size(step->job, cluster_);
+        const Result<step::RunSize> size = step::run_size(*step, cluster_);
         if (!size) return forward(size);
         of_all_ranks = size->by_messages();
       }

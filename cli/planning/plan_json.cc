@@ -41,11 +41,13 @@ Json stage_json(const strategies::StagePlan& stage) {
 
 Json plan_json(const step::Spec& spec) {
   const Candidate candidate = strategies::resolved(spec.workload, {spec.training, spec.plan});
-  Json json = Json::object(), servers = Json::object();
-  for (const Field<Candidate>& field : strategies::plan_fields())
-    (field.section == Section::kParameterServer ? servers : json)[field.name] =
-        value_json(field, candidate);
-  json["parameter_server"] = std::move(servers);
+  Json json = Json::object();
+  const auto add = [&](Section section, Json& to) {
+    for (const Field<Candidate>& field : strategies::plan_fields())
+      if (field.section == section) to[field.name] = value_json(field, candidate);
+  };
+  for (const Section section : {Section::kTraining, Section::kPlan}) add(section, json);
+  for (const auto& [section, key] : strategies::kMappingsOfPlan) add(section, json[key]);
   json["stages"] = Json::array();
   for (const strategies::StagePlan& stage : spec.plan.stages)
     json["stages"].push_back(stage_json(stage));

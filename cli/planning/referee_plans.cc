@@ -16,7 +16,7 @@ Confirmed affordable(const std::vector<FoundPlan>& plans, const cluster::Cluster
   Confirmed confirmed;
   Seconds sum = Seconds::s(0);
   for (const FoundPlan& plan : plans) {
-    const Result<step::RunSize> size = step::run_size(plan.step->job, cluster);
+    const Result<step::RunSize> size = step::run_size(*plan.step, cluster);
     if (!size) return {confirmed.plans, size.error().diagnostics.front().problem};
     sum += size->on_simgrid();
     if (sum > kRefereeTime) {

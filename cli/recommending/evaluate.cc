@@ -41,6 +41,7 @@ strategies::Axes axes_of(strategies::Axes axes) {
   otherwise(axes.zero, std::vector<std::uint32_t>{0, 1, 3});
   otherwise(axes.offload, std::vector{strategies::Offload::kNone, strategies::Offload::kOptimizer});
   otherwise(axes.placement, std::vector{strategies::Placement::kTensorDataPipeline});
+  otherwise(axes.all_to_all, std::vector<std::optional<Algorithm>>{std::nullopt});
   return axes;
 }
 

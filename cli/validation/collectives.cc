@@ -48,7 +48,7 @@ Result<PriceOfSize> price_of(Cells& cells) {
                     .notes = {}};
   const auto kind = static_cast<CollectiveKind>(cells.choice("op", kCollectiveNames));
   const comm::NcclOverrides overrides = {
-      named<comm::Algorithm>(cells, "algorithm", comm::kAlgorithmNames),
+      named<Algorithm>(cells, "algorithm", kAlgorithmNames),
       named<comm::Protocol>(cells, "protocol", comm::kProtocolNames)};
   const bool in_framework = cells.choice("timing", kTimings, 0) == 1;
   if (Status ok = cells.status(); !ok) return forward(ok);

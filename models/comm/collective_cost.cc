@@ -53,6 +53,20 @@ NetworkShare share_of(const Network& network) {
 /// Of a ring over nodes.
 ByteRate ring_rate(const Network& network) { return network.node_rate * share_of(network).share; }
 
+/// Factor that the cost of a message on a NIC is known to. Its source is single messages, which do
+/// not tell what of it keeps the NIC from the next one. Judgement.
+constexpr double kMessageCostWidth = 3;
+
+/// The bus bandwidth that trees over nodes reach, whatever NICs there are. NCCL 2.9 (tuning.cc) had
+/// 110 GB/s for two nodes of A100 and 80 for more; NCCL 2.30 has limits by channel, which give the
+/// ratios to more nodes and other generations.
+ByteRate tree_limit(Generation generation, std::uint32_t nodes) {
+  constexpr auto kAmpere = static_cast<std::size_t>(Generation::kAmpere);
+  const double channel =
+      nccl::kTreeSimple[static_cast<std::size_t>(generation)][nodes > 2 ? 2 : 1];
+  return ByteRate::gb_per_s(110 * channel / nccl::kTreeSimple[kAmpere][1]);
+}
+
 /// Start-up over several nodes is known to a factor of two: 50 to 57 us on two nodes of eight B200.
 constexpr double kNetworkStartWidth = 1.0;
 
@@ -136,7 +150,11 @@ void CollectiveCost::set_switched(const SwitchedConstants& c, const Group& g,
     return call.s() +
            2 * ((local - 1) * step.s() + std::log2(nodes) * network_step(Algorithm::kTree, p));
   };
-  const double tree_network = network * (nodes > 2 ? 2 : 1);
+  // And no tree over nodes is quicker than NCCL has seen one.
+  const double tree_network =
+      g.nodes > 1 ? std::max(network * (nodes > 2 ? 2 : 1),
+                             2 * inverse(tree_limit(setup.generation, g.nodes)))
+                  : 0;
   const LowLatency* low[2] = {&c.ll, &c.ll128};
   for (std::size_t p = 0; p < 2; ++p) {
     const LowLatency& l = *low[p];
@@ -190,10 +208,13 @@ void CollectiveCost::set_pairwise(const Pairwise& c, const Group& g) {
   // Everything for other nodes leaves through the NICs.
   const double local = n / g.nodes;
   const double leaving = local * (n - local) / n * inverse(ring_rate(*g.network));
+  const Seconds messages = g.network->message_cost * (local * (n - local) / g.network->nics);
+  messages_ = messages.s();
   priced_ = 3;
   for (std::size_t p = 0; p < 3; ++p) {
     forms_[3 + p] = forms_[p];
-    forms_[3 + p].fixed += g.network->latency.s() + nccl::kNetworkLatency[0][p] * 1e-6;
+    forms_[3 + p].fixed +=
+        g.network->latency.s() + nccl::kNetworkLatency[0][p] * 1e-6 + messages.s();
     forms_[3 + p].per_byte = std::max(forms_[p].per_byte, leaving);
     forms_[3 + p].wire = std::max(forms_[p].wire, leaving);
   }
@@ -294,7 +315,8 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
   const NcclSetup setup = nccl_setup(c, group);
   cost.channels_ = static_cast<std::uint32_t>(setup.channels);
 
-  if ((pairs || message) && (overrides.algorithm || overrides.protocol))
+  const bool linear = pairs && overrides.algorithm == Algorithm::kLinear;
+  if ((pairs || message) && ((overrides.algorithm && !linear) || overrides.protocol))
     return fail(fmt::format("{} does not support a choice of algorithm and protocol",
                             to_string(group.kind)));
   if (message) {
@@ -312,6 +334,7 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
   } else if (c.switched && pairs) {
     if (!c.switched->pairwise) return refuse(calibrated, "no all_to_all was measured");
     cost.set_pairwise(*c.switched->pairwise, group);
+    if (linear) cost.algorithm_ = Algorithm::kLinear;
   } else if (c.switched) {
     cost.set_switched(*c.switched, group, setup, overrides);
     if (!cost.tuning_->choose(1e9))
@@ -454,8 +477,10 @@ Price CollectiveCost::at(Bytes size) const {
     provenance = std::max(provenance, Provenance::kExtrapolated);
     width = std::max(width * kBeyondSizes, beyond_sizes_);
   }
-  const Estimate<Seconds> time = {Seconds::s(a.seconds), Seconds::s(a.seconds / (1 + width)),
-                                  Seconds::s(a.seconds * (1 + width)), provenance};
+  const double rest = a.seconds - messages_;
+  const Estimate<Seconds> time = {
+      Seconds::s(a.seconds), Seconds::s(rest / (1 + width) + messages_ / kMessageCostWidth),
+      Seconds::s(rest * (1 + width) + messages_ * kMessageCostWidth), provenance};
   const double wire = a.form && fixed_bytes_ < 0 ? a.form->wire * size.b() : 0;
   const LevelPrice all{time, Seconds::s(a.form ? a.form->launch : 0), Seconds::s(wire)};
   return {time, a.algorithm, a.protocol, channels_, {all, LevelPrice{}}};

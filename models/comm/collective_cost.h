@@ -42,6 +42,9 @@ struct Network {
   ByteRate node_rate;  ///< nominal, of all NICs of a node
   Seconds latency;     ///< of a small message, one way
   double nics = 1;     ///< that make up `node_rate`
+  /// Of each message of an all_to_all, on the NIC (cluster::Route). Other collectives have a few
+  /// long chains of messages, whose steps NCCL's own constants price.
+  Seconds message_cost = Seconds::s(0);
 };
 
 struct Group {
@@ -90,7 +93,8 @@ class CollectiveCost {
  public:
   /// An algorithm of two levels (two_dimensional, hierarchical) costs what the collectives cost
   /// that it consists of, one after the other, as extrapolated. Fails, saying why, where nothing
-  /// measured says what the time would be, and on overrides that no algorithm satisfies.
+  /// measured says what the time would be, and on overrides that no algorithm satisfies. A linear
+  /// all_to_all costs what a pairwise one does: NCCL posts all messages of both at once.
   static Result<CollectiveCost> resolve(const Calibrated& calibrated, const Group& group,
                                         const NcclOverrides& overrides = {});
 
@@ -147,6 +151,7 @@ class CollectiveCost {
   double knee_ = 0;
   std::optional<NcclTuning> tuning_;
   double fixed_bytes_ = -1;  // of a barrier
+  double messages_ = 0;      // of each price: what its messages cost the NIC
   std::uint32_t channels_ = 1;
   Widths widths_{};
   double from_ = 0, to_ = 0;

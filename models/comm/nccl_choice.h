@@ -14,7 +14,7 @@
 #include <optional>
 #include <string_view>
 
-#include "models/comm/algorithm.h"
+#include "sim/base/algorithm.h"
 #include "sim/base/collective.h"
 #include "sim/base/units.h"
 

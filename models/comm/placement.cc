@@ -46,7 +46,8 @@ FlowRoute Placement::route(DeviceId from, DeviceId to, const LinkShare& link_sha
                        .priority = link_share.priority,
                        .group = link_share.group};
   for (const HopId hop : route.hops) demand.capacities.push_back(capacity_of(hop));
-  return {builder_.add(std::move(demand)), Picoseconds::from(route.path.latency)};
+  return {builder_.add(std::move(demand)), Picoseconds::from(route.path.latency),
+          (std::min(route.path.rate, cap) * route.message_cost).b()};
 }
 
 std::shared_ptr<const std::vector<FlowRoute>> Placement::routes(const Messages& messages,
@@ -63,8 +64,10 @@ std::shared_ptr<const std::vector<FlowRoute>> Placement::routes(const Messages& 
     const DeviceId from = devices[flow.from], to = devices[flow.to];
     if (!plain) {
       routes->push_back(route(from, to, link_share, messages.cap(routes->size())));
-      if (messages.phases)
+      if (messages.phases) {
         routes->back().latency = Picoseconds::from(messages.start(routes->size() - 1));
+        routes->back().extra = 0;
+      }
       continue;
     }
     const std::uint64_t key = (std::uint64_t{from.index()} << 32) | to.index();

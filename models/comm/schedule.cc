@@ -186,6 +186,16 @@ Schedule pairwise_over_nodes(std::uint32_t local, std::uint32_t nodes) {
   return result;
 }
 
+/// Every message at once, each with an equal part of its port.
+Schedule linear(std::uint32_t n) {
+  Schedule result =
+      uneven_all_to_all(std::vector<std::vector<double>>(n, std::vector<double>(n, 1.0 / n)));
+  if (n > 2)
+    result.parts =
+        std::make_shared<std::vector<double>>(result.flows->flows().size(), 1.0 / (n - 1));
+  return result;
+}
+
 std::vector<Phase> pat_all_gather(std::uint32_t n) {
   std::vector<Phase> phases;
   for (std::uint32_t distance = 1; distance < n; distance *= 2)
@@ -282,7 +292,8 @@ Schedule double_tree(const Arrangement& group, bool up, bool down) {
   const std::uint32_t one_route = height + local - 1;
   const std::uint32_t depth = (up ? one_route : 0) + (down ? one_route : 0);
   const double steps = depth + chunks - 1;
-  return std::move(rails).schedule(group.ranks, {steps, steps * share * 4}, depth, 2);
+  // Of the four flows of a port, each message waits for three others.
+  return std::move(rails).schedule(group.ranks, {steps, steps * share * 4, steps * 3}, depth, 2);
 }
 
 /// Along the ring from rank 0 (broadcast) or to it (reduce), in chunks.
@@ -319,7 +330,7 @@ Schedule parameter_server(std::uint32_t ranks, std::uint32_t servers, bool push,
   const double turns = (push ? 1 : 0) + (pull ? 1 : 0);
   const double busiest = std::max(1.0, static_cast<double>(workers) / servers);
   return {.flows = std::make_shared<MessageFlows>(ranks, std::move(flows), std::move(waits)),
-          .local = {turns, turns * busiest},
+          .local = {turns, turns * busiest, turns * (std::max(workers, servers) - 1.0)},
           .across = {},
           .busy = turns * busiest};
 }
@@ -384,6 +395,7 @@ Schedule uneven_all_to_all(const std::vector<std::vector<double>>& shares) {
   const auto n = static_cast<std::uint32_t>(shares.size());
   std::vector<MessageFlow> flows;
   std::vector<double> in(n, 0);
+  std::vector<std::uint32_t> sent(n, 0), received(n, 0);
   double busiest = 0;
   for (std::uint32_t from = 0; from < n; ++from) {
     REHEARSE_CHECK(shares[from].size() == n, "row {} has {} of {} columns", from,
@@ -394,13 +406,18 @@ Schedule uneven_all_to_all(const std::vector<std::vector<double>>& shares) {
       flows.push_back({from, to, 1, shares[from][to]});
       out += shares[from][to];
       in[to] += shares[from][to];
+      ++sent[from];
+      ++received[to];
     }
     busiest = std::max(busiest, out);
   }
   for (const double each : in) busiest = std::max(busiest, each);
   const double steps = flows.empty() ? 0 : 1;
+  std::uint32_t most = 0;
+  for (const auto& counts : {sent, received})
+    for (const std::uint32_t count : counts) most = std::max(most, count);
   return {.flows = std::make_shared<MessageFlows>(n, std::move(flows), std::vector<Wait>{}),
-          .local = {steps, busiest},
+          .local = {steps, busiest, most - steps},
           .across = {},
           .busy = busiest};
 }
@@ -458,9 +475,7 @@ Result<Schedule> schedule(CollectiveKind kind, Algorithm algorithm, const Arrang
       if (algorithm == Algorithm::kPairwise)
         return nodes > 1 && local > 1 ? pairwise_over_nodes(local, nodes)
                                       : from_phases(n, pairwise(1, n, 1.0 / n, false));
-      if (algorithm == Algorithm::kLinear)
-        return uneven_all_to_all(
-            std::vector<std::vector<double>>(n, std::vector<double>(n, 1.0 / n)));
+      if (algorithm == Algorithm::kLinear) return linear(n);
       std::vector<Phase> phases = pairwise(1, local, 1.0 / local, false);
       append(phases, pairwise(local, nodes, 1.0 / nodes, true));
       return from_phases(n, phases);

@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "models/comm/algorithm.h"
+#include "sim/base/algorithm.h"
 #include "sim/base/collective.h"
 #include "sim/base/result.h"
 #include "sim/base/units.h"
@@ -37,6 +37,9 @@ struct Arrangement {
 struct Steps {
   double count = 0;
   double share = 0;
+  /// Further messages that the busiest port carries meanwhile, each of which costs what a message
+  /// costs on the port (cluster::Route::message_cost).
+  double queued = 0;
 };
 
 struct Schedule {

@@ -145,11 +145,12 @@ Result<ClusterScope> Scopes::of(std::span<const DeviceId> ranks) const {
   if (!nics.type) return scope;
   const DeviceId other = std::next(of_node.begin())->second.front();
   const std::size_t on_node = cluster.nodes()[of_node.begin()->first.index()].devices.size();
-  const cluster::PointToPoint path = cluster.route(first.front(), other).path;
+  const cluster::Route route = cluster.route(first.front(), other);
   nics.count *= static_cast<double>(first.size()) / static_cast<double>(on_node);
   // A device sends by one of them: those behind which no rank stands carry nothing.
   nics.count = std::min(nics.count, static_cast<double>(first.size()));
-  scope.network = network_of(nics, path.latency, scope.notes);
+  scope.network = network_of(nics, route.path.latency, scope.notes);
+  scope.network->message_cost = route.message_cost;
   return scope;
 }
 

@@ -18,13 +18,13 @@ const std::vector<RankId>& BottleneckLinks::ranks_of_stage(std::uint32_t program
   return (*ranks_)[program];
 }
 
-Result<Seconds> BottleneckLinks::of_collective(std::uint32_t group, CollectiveKind kind) {
+Result<BottleneckTime> BottleneckLinks::of_collective(std::uint32_t group, CollectiveKind kind) {
   const RankId first = job_.groups[group].members.front();
   const std::vector<std::uint32_t>& groups = job_.groups_of[first.index()];
   const auto local =
       static_cast<std::uint32_t>(std::find(groups.begin(), groups.end(), group) - groups.begin());
   const std::uint32_t program = job_.program_of[first.index()];
-  const auto [known, fresh] = known_.try_emplace({program, local, kind}, Seconds::s(0));
+  const auto [known, fresh] = known_.try_emplace({program, local, kind}, BottleneckTime());
   if (!fresh) return known->second;
   const Result<std::vector<ConcurrentGroup>> concurrent_set =
       concurrent_groups_of(job_, ranks_of_stage(program), local, kind, Bytes::b(1), schedules_);
@@ -32,10 +32,10 @@ Result<Seconds> BottleneckLinks::of_collective(std::uint32_t group, CollectiveKi
   return known->second = paths_.bottleneck(*concurrent_set);
 }
 
-std::vector<Seconds> BottleneckLinks::of_sends(std::uint32_t program) {
+std::vector<BottleneckTime> BottleneckLinks::of_sends(std::uint32_t program) {
   const std::vector<ProgramOp>& ops = job_.programs[program].ops;
-  std::vector<Seconds> fullest(ops.size(), Seconds::s(0));
-  std::map<std::vector<std::uint32_t>, Seconds> known;
+  std::vector<BottleneckTime> fullest(ops.size());
+  std::map<std::vector<std::uint32_t>, BottleneckTime> known;
   for (std::uint32_t i = 0; i < ops.size();) {
     if (ops[i].task != Task::kSend) {
       ++i;
@@ -46,7 +46,7 @@ std::vector<Seconds> BottleneckLinks::of_sends(std::uint32_t program) {
     for (std::uint32_t s = i; s < end; ++s) peers.push_back(ops[s].peer);
     auto found = known.find(peers);
     if (found == known.end()) {
-      const Seconds time =
+      const BottleneckTime time =
           paths_.bottleneck(sends_of(job_, ranks_of_stage(program), peers, Bytes::b(1)));
       found = known.emplace(std::move(peers), time).first;
     }

@@ -19,14 +19,13 @@ class BottleneckLinks {
   /// REQUIRES: all outlive this object; rank r runs on device r.
   BottleneckLinks(const program::Program& job, Schedules& schedules, LinkPaths& paths);
 
-  /// How long the bottleneck link takes for a byte of the size of a collective of this group, with
-  /// those of all groups that the stage of its first member has under the same number.
-  Result<Seconds> of_collective(std::uint32_t group, CollectiveKind kind);
+  /// How long the bottleneck link takes for a collective of this group, with those of all groups
+  /// that the stage of its first member has under the same number.
+  Result<BottleneckTime> of_collective(std::uint32_t group, CollectiveKind kind);
 
-  /// By op of a program, of sends: how long the bottleneck link takes for a byte of each of those
-  /// that
-  /// go at the same time, from all ranks of the stage.
-  std::vector<Seconds> of_sends(std::uint32_t program);
+  /// By op of a program, of sends: how long the bottleneck link takes for those that go at the same
+  /// time, from all ranks of the stage.
+  std::vector<BottleneckTime> of_sends(std::uint32_t program);
 
  private:
   /// The ranks of a program's stage. Computed on first use: the message fidelity never needs them.
@@ -36,7 +35,7 @@ class BottleneckLinks {
   Schedules& schedules_;
   LinkPaths& paths_;
   std::optional<std::vector<std::vector<RankId>>> ranks_;  ///< by program, of its stage
-  std::map<std::tuple<std::uint32_t, std::uint32_t, CollectiveKind>, Seconds> known_;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, CollectiveKind>, BottleneckTime> known_;
 };
 
 }  // namespace rehearse::job

@@ -13,7 +13,7 @@ using comm::ClusterScope;
 using comm::CollectiveCost;
 
 Result<CalibratedCost> resolve(const ClusterScope& scope, CollectiveKind kind,
-                               std::optional<comm::Algorithm> algorithm) {
+                               std::optional<Algorithm> algorithm) {
   const Result<Calibrated> calibrated = comm::calibration_for(scope.device);
   if (!calibrated) return forward(calibrated);
   if (Status ok = comm::suits(calibrated->calibration, scope); !ok) return forward(ok);
@@ -39,14 +39,15 @@ Result<CalibratedCost> resolve(const ClusterScope& scope, CollectiveKind kind,
 
 Result<std::shared_ptr<const CalibratedCost>> CalibratedCosts::of(
     CollectiveKind kind, std::span<const DeviceId> devices,
-    std::optional<comm::Algorithm> algorithm) {
+    std::optional<Algorithm> algorithm) {
   const Result<ClusterScope> scope = scopes_.of(devices);
   if (!scope) return forward(scope);
-  Key key{kind, scope->device, scope->fabric, scope->ranks, scope->nodes, {}, 0, 0, algorithm};
+  Key key{kind, scope->device, scope->fabric, scope->ranks, scope->nodes, {}, 0, 0, 0, algorithm};
   if (const auto& network = scope->network) {
     std::get<5>(key) = network->kind;
     std::get<6>(key) = network->node_rate.bytes_per_s();
     std::get<7>(key) = network->latency.s();
+    std::get<8>(key) = network->message_cost.s();
   }
   if (const auto known = known_.find(key); known != known_.end()) return known->second;
   Result<CalibratedCost> cost = resolve(*scope, kind, algorithm);

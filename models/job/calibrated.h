@@ -20,7 +20,7 @@ namespace rehearse::job {
 struct CalibratedCost {
   comm::CollectiveCost cost;
   std::string source;                       ///< "278 rows of NCCL 2.29.2 on h100_sxm5_80"
-  std::vector<comm::Algorithm> algorithms;  ///< that its prices are of
+  std::vector<Algorithm> algorithms;  ///< that its prices are of
   bool cube_mesh = false;                   ///< devices are joined as in the hybrid cube mesh
 };
 
@@ -33,12 +33,12 @@ class CalibratedCosts {
   /// Fails, saying why, where no calibration covers it. REQUIRES: at least two devices.
   Result<std::shared_ptr<const CalibratedCost>> of(CollectiveKind kind,
                                                    std::span<const DeviceId> devices,
-                                                   std::optional<comm::Algorithm> algorithm = {});
+                                                   std::optional<Algorithm> algorithm = {});
 
  private:
   using Key = std::tuple<CollectiveKind, std::string, std::optional<comm::Fabric>, std::uint32_t,
                          std::uint32_t, std::optional<comm::NetworkKind>, double, double,
-                         std::optional<comm::Algorithm>>;
+                         double, std::optional<Algorithm>>;
 
   const comm::Scopes scopes_;
   std::map<Key, Result<std::shared_ptr<const CalibratedCost>>> known_;

@@ -59,6 +59,7 @@ ConcurrentSets::Shape ConcurrentSets::shape_of(const Set& concurrent_groups) {
       const LinkPaths::Path& route =
           paths_.path(concurrent_group->devices[flow.from], concurrent_group->devices[flow.to]);
       shape.push_back(static_cast<double>(route.latency.count()));
+      shape.push_back(route.message_cost.s());
       shape.push_back(static_cast<double>(route.links.size()));
       for (const std::uint32_t link : route.links) {
         const auto [known, added] = number.emplace(link, static_cast<std::uint32_t>(number.size()));
@@ -145,7 +146,11 @@ Result<Picoseconds> ConcurrentSets::run_all(const Set& concurrent_groups) {
       const Picoseconds start =
           phases ? Picoseconds::from(concurrent_group->messages.start(routes.size()))
                  : route.latency;
-      routes.push_back({builder.add(std::move(demand)), start});
+      const Bytes extra =
+          phases ? Bytes::b(0)
+                 : extra_bytes(route.message_cost, route.rate,
+                               concurrent_group->messages.cap(routes.size()));
+      routes.push_back({builder.add(std::move(demand)), start, extra.b()});
     }
     std::vector<OpId> members;
     for (std::uint32_t m = 0; m < concurrent_group->messages.flows->members(); ++m)

@@ -59,7 +59,9 @@ class ClosedCosts {
     for (const RankId rank : ranks) {
       const RankId to = job_.peers_of[rank.index()][peer];
       const LinkPaths::Path& path = paths_.path(DeviceId(rank.index()), DeviceId(to.index()));
-      if (first && (first->latency != path.latency || first->rate != path.rate)) return false;
+      if (first && (first->latency != path.latency || first->rate != path.rate ||
+                    first->message_cost != path.message_cost))
+        return false;
       first = &path;
     }
     return true;

@@ -12,7 +12,6 @@
 
 namespace rehearse::job {
 
-using comm::Algorithm;
 using comm::Schedule;
 using comm::Steps;
 using graph::MessageFlow;
@@ -44,7 +43,7 @@ Algorithm usual_algorithm(CollectiveKind kind) {
 }
 
 Algorithm algorithm_for(CollectiveKind kind, const Rules& rules) {
-  return rules.algorithm && does(*rules.algorithm, kind) ? *rules.algorithm : usual_algorithm(kind);
+  return rules.algorithms[kind].value_or(usual_algorithm(kind));
 }
 
 Seconds Estimate<Seconds>::*end_of(Bound bound) {
@@ -54,29 +53,41 @@ Seconds Estimate<Seconds>::*end_of(Bound bound) {
 
 using Rate = ByteRate Estimate<ByteRate>::*;
 
-/// The bytes alone.
+/// What messages take of the port: their bytes and their costs.
+Seconds on_port(const Path& path, const Steps& steps, Bytes size, Rate rate) {
+  return size * steps.share / path.rate.*rate + (steps.count + steps.queued) * path.message_cost;
+}
+
 Seconds slowest_flow(const std::vector<Path>& paths, const Steps& steps, Bytes size, Rate rate) {
   Seconds longest = Seconds::s(0);
-  for (const Path& path : paths) longest = std::max(longest, size * steps.share / path.rate.*rate);
+  for (const Path& path : paths) longest = std::max(longest, on_port(path, steps, size, rate));
   return longest;
 }
 
 Seconds slowest(const std::vector<Path>& paths, const Steps& steps, Bytes size, Rate rate) {
   Seconds longest = Seconds::s(0);
   for (const Path& path : paths)
-    longest = std::max(longest, steps.count * path.latency + size * steps.share / path.rate.*rate);
+    longest = std::max(longest, steps.count * path.latency + on_port(path, steps, size, rate));
   return longest;
 }
 
 void keep_distinct(std::vector<Path>& paths) {
   std::sort(paths.begin(), paths.end(), [](const Path& a, const Path& b) {
-    return std::tuple(a.latency, a.rate.value, a.rate.low) <
-           std::tuple(b.latency, b.rate.value, b.rate.low);
+    return std::tuple(a.latency, a.rate.value, a.rate.low, a.message_cost) <
+           std::tuple(b.latency, b.rate.value, b.rate.low, b.message_cost);
   });
   paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
 }
 
 }  // namespace
+
+Algorithms wherever_possible(Algorithm algorithm) {
+  Algorithms algorithms;
+  for (std::size_t kind = 0; kind < kCollectiveNames.size(); ++kind)
+    if (does(algorithm, static_cast<CollectiveKind>(kind)))
+      algorithms[static_cast<CollectiveKind>(kind)] = algorithm;
+  return algorithms;
+}
 
 std::vector<CollectiveKind> not_done_by(const program::Program& job, Algorithm algorithm) {
   std::vector<CollectiveKind> kinds;
@@ -125,6 +136,8 @@ Schedule in_parts(const Schedule& schedule, std::uint32_t parts) {
   }
   result.local.count *= parts;
   result.across.count *= parts;
+  result.local.queued *= parts;
+  result.across.queued *= parts;
   return result;
 }
 
@@ -179,7 +192,7 @@ Estimate<Seconds> GroupSchedule::price(Bytes size) const {
     Seconds time =
         slowest(local_paths, local, size, rate) + slowest(across_paths, across, size, rate);
     // What others are on the links takes longer as the paths themselves do.
-    const Seconds usual = flow(&Estimate<ByteRate>::value), crowded = bottleneck_link * size.b();
+    const Seconds usual = flow(&Estimate<ByteRate>::value), crowded = bottleneck_link.of(size);
     if (usual > Seconds::s(0) && crowded > usual) time += (crowded - usual) * (flow(rate) / usual);
     return on_datasheet_links(time);
   };
@@ -192,7 +205,7 @@ Estimate<Seconds> GroupSchedule::price(Bytes size) const {
 
 bool GroupSchedule::costs_as(const GroupSchedule& other) const {
   const auto alike = [](const Steps& a, const Steps& b) {
-    return a.count == b.count && a.share == b.share;
+    return a.count == b.count && a.share == b.share && a.queued == b.queued;
   };
   if (calibrated || other.calibrated)
     return calibrated == other.calibrated &&
@@ -265,7 +278,7 @@ std::array<ByteRate, 2> Schedules::port_rates(const Schedule& schedule,
     const double busy = !across      ? schedule.busy
                         : level == 0 ? schedule.local.share
                                      : schedule.across.share;
-    for (const SharedLinks::Loaded& link : paths_.load(std::span(&alone, 1), Bytes::b(1)))
+    for (const SharedLinks::Loaded& link : paths_.shares(std::span(&alone, 1)))
       rates[level] = std::min(rates[level], link.rate * (busy / link.messages));
   }
   return rates;
@@ -322,7 +335,8 @@ Path Schedules::path(DeviceId from, DeviceId to) const {
   const cluster::Route route = cluster_.route(from, to);
   const ByteRate rate = route.path.rate;
   Path path{route.path.latency + rules_.message_overhead,
-            {rate, rate, rate, Provenance::kDatasheet}};
+            {rate, rate, rate, Provenance::kDatasheet},
+            route.message_cost};
   if (!rules_.calibrated) return path;
   for (const HopId hop : route.hops) {
     const LinkId link = cluster::Cluster::link_of(hop);
@@ -357,9 +371,9 @@ Result<GroupSchedule> Schedules::of(CollectiveKind kind, std::span<const DeviceI
                        .message_overhead = rules_.message_overhead};
   if (!result.calibrated && rules_.calibrated) {
     // Pairs of messages have no other algorithm than the usual one.
-    const bool chosen = rules_.algorithm == algorithm && algorithm != Algorithm::kPairwise &&
-                        kind != CollectiveKind::kSendRecv;
-    if (auto known = calibrated_.of(kind, devices, chosen ? rules_.algorithm : std::nullopt))
+    const bool chosen = algorithm != Algorithm::kPairwise && kind != CollectiveKind::kSendRecv;
+    if (auto known =
+            calibrated_.of(kind, devices, chosen ? rules_.algorithms[kind] : std::nullopt))
       result.calibrated = std::move(*known);
     else
       result.why_not = known.error().diagnostics.front().problem;

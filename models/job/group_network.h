@@ -21,16 +21,18 @@ namespace rehearse::job {
 struct Path {
   Seconds latency;
   Estimate<ByteRate> rate;
+  Seconds message_cost = Seconds::s(0);  ///< of cluster::Route
 
   friend bool operator==(const Path& a, const Path& b) {
-    return a.latency == b.latency && a.rate.value == b.rate.value && a.rate.low == b.rate.low;
+    return a.latency == b.latency && a.rate.value == b.rate.value && a.rate.low == b.rate.low &&
+           a.message_cost == b.message_cost;
   }
 };
 
 /// What decides the messages of a group.
 struct ScheduleKey {
   CollectiveKind kind;
-  comm::Algorithm algorithm;
+  Algorithm algorithm;
   std::uint32_t ranks, per_node, rails;
   std::uint32_t chunks = comm::Arrangement{}.chunks;
   std::uint32_t parts = 1;  ///< Rules::parts
@@ -42,7 +44,7 @@ struct ScheduleKey {
 /// The schedule of an algorithm on the devices of a group, and the rate of a port on their links,
 /// by level: that of the fullest, where each message flows alone.
 struct OnLinks {
-  comm::Algorithm algorithm;
+  Algorithm algorithm;
   ScheduleKey key;
   comm::Schedule schedule;
   std::array<ByteRate, 2> rates;
@@ -63,10 +65,9 @@ struct GroupSchedule {
   std::vector<OnLinks> on_links = {};
   std::uint32_t parts = 1;
   Seconds message_overhead = Seconds::s(0);
-  /// How long the bottleneck link takes for a byte of the size of each of the groups that do the
-  /// same
-  /// at the same time; not where it is calibrated, whose share of NICs is that already.
-  Seconds bottleneck_link = Seconds::s(0);
+  /// How long the bottleneck link takes for the groups that do the same at the same time; not where
+  /// it is calibrated, whose share of NICs is that already.
+  BottleneckTime bottleneck_link = {};
 
   /// The time of its messages where nothing contends: as calibrated, the sum of the phases; else
   /// the closed form on the slowest of the paths (interval.h), or, where others are on its links,
@@ -97,7 +98,7 @@ class Schedules {
 
  private:
   Path path(DeviceId from, DeviceId to) const;
-  ScheduleKey key_of(CollectiveKind kind, comm::Algorithm algorithm,
+  ScheduleKey key_of(CollectiveKind kind, Algorithm algorithm,
                      std::span<const DeviceId> devices) const;
   Result<const comm::Schedule*> schedule(const ScheduleKey& key, std::span<const DeviceId> devices);
   std::array<ByteRate, 2> port_rates(const comm::Schedule& schedule,

@@ -1,6 +1,7 @@
 // Link paths: the links of messages, and the load of each link.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -29,6 +30,20 @@ struct ConcurrentGroup {
 /// From member 0 to member 1, all at once.
 std::shared_ptr<const graph::MessageFlows> one_message();
 
+/// How long a link takes for the messages of groups that have a common size.
+struct BottleneckTime {
+  Seconds messages = Seconds::s(0);  ///< their costs
+  Seconds byte = Seconds::s(0);      ///< for a byte of the size
+
+  Seconds of(Bytes size) const { return messages + byte * size.b(); }
+  friend bool operator==(const BottleneckTime&, const BottleneckTime&) = default;
+};
+
+/// What a message takes in addition to its bytes where it moves at that rate at most.
+inline Bytes extra_bytes(Seconds message_cost, ByteRate path, ByteRate most) {
+  return std::min(path, most) * message_cost;
+}
+
 class LinkPaths {
  public:
   /// `overhead` is added to the latency of every message. REQUIRES: `cluster` outlives this object.
@@ -39,6 +54,7 @@ class LinkPaths {
     std::vector<std::uint32_t> links;  ///< a number per direction; one for both of a half-duplex
     Picoseconds latency;
     ByteRate rate;  ///< of the slowest of them
+    Seconds message_cost;  ///< of cluster::Route
     bool steady;    ///< none of them changes over time
   };
   /// REQUIRES: devices of the cluster.
@@ -46,14 +62,23 @@ class LinkPaths {
   ByteRate rate(std::uint32_t link) const { return cluster_.type(LinkId(link / 2)).rate; }
 
   /// The load of all groups together on links, as messages of `bytes` each that last as long as the
-  /// groups do. REQUIRES: `bytes` above zero.
+  /// groups do. What their messages cost in addition counts too, where they are not calibrated.
+  /// REQUIRES: `bytes` above zero.
   std::vector<SharedLinks::Loaded> load(std::span<const ConcurrentGroup> concurrent_set,
                                         Bytes bytes);
 
-  /// How long the bottleneck link takes for all of them.
-  Seconds bottleneck(std::span<const ConcurrentGroup> concurrent_set);
+  /// The bytes alone, as shares of the size, for groups whose size is one byte.
+  std::vector<SharedLinks::Loaded> shares(std::span<const ConcurrentGroup> concurrent_set);
+
+  /// How long the bottleneck link takes for all of them, where their size is one byte.
+  BottleneckTime bottleneck(std::span<const ConcurrentGroup> concurrent_set);
 
  private:
+  /// By link, the sum over messages of what `work` has of each.
+  template <class Work>
+  std::vector<SharedLinks::Loaded> sum(std::span<const ConcurrentGroup> concurrent_set,
+                                       const Work& work);
+
   const cluster::Cluster& cluster_;
   Seconds overhead_;
   std::unordered_map<std::uint64_t, Path> paths_;

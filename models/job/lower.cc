@@ -36,7 +36,6 @@ class Lowering {
   Lowering(const Program& job, const Cluster& cluster, const Rules& rules, const Folded* folded,
            LinkPaths& paths)
       : job_(job),
-        cluster_(cluster),
         rules_(rules),
         folded_(folded),
         placement_(cluster, builder_),
@@ -101,7 +100,7 @@ class Lowering {
 
   /// What the shared lowering leaves open: how long sends take, and what belongs together.
   Status add_communication() {
-    std::vector<std::vector<Seconds>> fullest(job_.programs.size());  // at closed fidelity
+    std::vector<std::vector<BottleneckTime>> fullest(job_.programs.size());  // at closed fidelity
     for (std::size_t run = 0; run < result_.ranks.size(); ++run) {
       const RankId rank = result_.ranks[run];
       const std::uint32_t number = job_.program_of[rank.index()];
@@ -130,11 +129,12 @@ class Lowering {
     return {};
   }
 
-  void set_send(RankId rank, const ProgramOp& op, OpId id, Seconds fullest) {
+  void set_send(RankId rank, const ProgramOp& op, OpId id, const BottleneckTime& fullest) {
     const LinkPaths::Path& path =
         paths_.path(DeviceId(rank.index()), DeviceId(job_.peer(rank, op).index()));
-    builder_.set_duration(id, Picoseconds::from(take(on_datasheet_links(path.latency.seconds() +
-                                                                        fullest * op.bytes.b()))));
+    builder_.set_duration(
+        id, Picoseconds::from(
+                take(on_datasheet_links(path.latency.seconds() + fullest.of(op.bytes)))));
   }
 
   void add_send(RankId rank, const ProgramOp& op, OpId id) {
@@ -221,7 +221,7 @@ class Lowering {
     Result<GroupSchedule> schedule = schedules_.of(kind, devices_of(job_.groups[group]));
     if (!schedule) return forward(schedule);
     if (rules_.fidelity == Fidelity::kClosed && !schedule->calibrated) {
-      const Result<Seconds> fullest = bottleneck_links_.of_collective(group, kind);
+      const Result<BottleneckTime> fullest = bottleneck_links_.of_collective(group, kind);
       if (!fullest) return forward(fullest);
       schedule->bottleneck_link = *fullest;
     }
@@ -351,7 +351,6 @@ class Lowering {
   }
 
   const Program& job_;
-  const Cluster& cluster_;
   const Rules& rules_;
   const Folded* folded_;
   graph::GraphBuilder builder_;

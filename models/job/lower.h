@@ -33,8 +33,9 @@ enum class Bound : std::uint8_t { kLow, kValue, kHigh };
 
 struct Rules {
   Fidelity fidelity = Fidelity::kMessage;
-  /// For the kinds that it can do; others, and all where it is absent: ring, all_to_all pairwise.
-  std::optional<comm::Algorithm> algorithm = {};
+  /// Absent: NCCL's choice where `calibrated` and a calibration covers the group; else ring, and
+  /// pairwise for all_to_all.
+  Algorithms algorithms = {};
   /// One stream per rank for all its collectives and sends, served as they become ready.
   bool one_stream = false;
   /// A collective is divided into this many parts, one after the other.
@@ -100,7 +101,10 @@ using Run = std::function<Result<graph::Timeline>(const graph::Graph&)>;
 Result<std::optional<LoweredJob>> fold(const program::Program& job, const cluster::Cluster& cluster,
                                        const Rules& rules, const Run& run = {});
 
+/// This algorithm for each kind of collective that it can do; nothing for the others.
+Algorithms wherever_possible(Algorithm algorithm);
+
 /// The kinds of collectives in the job that the given algorithm cannot do.
-std::vector<CollectiveKind> not_done_by(const program::Program& job, comm::Algorithm algorithm);
+std::vector<CollectiveKind> not_done_by(const program::Program& job, Algorithm algorithm);
 
 }  // namespace rehearse::job

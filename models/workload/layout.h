@@ -33,6 +33,7 @@
 #include <vector>
 
 #include "models/workload/workload.h"
+#include "sim/base/algorithm.h"
 
 namespace rehearse::workload {
 
@@ -140,6 +141,7 @@ struct Layout {
   /// Gradient of the matrix that embedding and head share, if they are on different stages:
   /// summed between each rank of the first stage and its counterpart on the last, once per step.
   Bytes tied_gradient = Bytes::b(0);
+  Algorithms collectives = {};  ///< by which messages they are carried out; absent: as is usual
   /// Transforms that were applied, in order; for people.
   std::vector<std::string> applied;
 

@@ -30,7 +30,7 @@ Result<CommGroups> parse_comm_groups(std::string_view text, const std::string& n
   if (const auto error = parser.parse(padded).get(document))
     return wrong("", fmt::format("is not valid JSON ({})", simdjson::error_message(error)));
   dom::object object;
-  if (document.get_object().get(object)) return wrong("", "is not JSON object");
+  if (document.get_object().get(object)) return wrong("", "is not a JSON object");
   CommGroups groups;
   for (const auto [raw_key, value] : object) {
     std::uint64_t replaced = 0;

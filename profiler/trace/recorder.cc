@@ -18,7 +18,7 @@ std::uint64_t pair_key(NameId a, NameId b) { return (std::uint64_t{a.index()} <<
 
 bool is_step_name(std::string_view name) {
   constexpr std::string_view kSeparators = " #_:-";
-  constexpr std::array<std::string_view, 6> kWords = {
+  constexpr std::array<std::string_view, 6> kStepWords = {
       "profilerstep", "step", "iteration", "iter", "train_step", "training_step"};
   if (const std::size_t bracket = name.find('['); bracket != 0) name = name.substr(0, bracket);
   if (name.size() > 32) return false;
@@ -29,7 +29,7 @@ bool is_step_name(std::string_view name) {
   std::string word(name);
   std::transform(word.begin(), word.end(), word.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
+  return std::find(kStepWords.begin(), kStepWords.end(), word) != kStepWords.end();
 }
 
 Recorder::Recorder(NamePool& names, Problems& problems, Rank& rank, RowSink& rows)

@@ -124,6 +124,9 @@ struct LinkSpec {
   std::optional<ByteRate> achieved;       ///< by long messages, in one direction
   std::optional<Seconds> latency;
   std::string latency_kind;  ///< scope of the latency
+  // Of a NIC, as LinkType has them; absent: nothing is known of them.
+  std::optional<Seconds> message_cost;
+  std::optional<Bytes> half_rate_size;
   Origin origin;
 };
 

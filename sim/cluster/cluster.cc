@@ -14,13 +14,15 @@ namespace rehearse::cluster {
 namespace {
 
 Route route_over(const Cluster& cluster, std::vector<HopId> hops) {
+  Seconds message_cost = Seconds::s(0);
   PointToPoint path{Seconds::s(0), ByteRate::bytes_per_s(std::numeric_limits<double>::infinity())};
   for (const HopId hop : hops) {
     const LinkType& type = cluster.type(Cluster::link_of(hop));
     path.latency += type.latency;
     path.rate = std::min(path.rate, type.rate);
+    message_cost = std::max(message_cost, type.message_cost + type.half_rate_size / type.rate);
   }
-  return {std::move(hops), path};
+  return {std::move(hops), path, message_cost};
 }
 
 /// The second of two equal names, if there are such.
@@ -38,6 +40,12 @@ Status check_type(const LinkType& type) {
     return fail(fmt::format("the rate of '{}' is out of range", type.name), "above 0 B/s");
   if (!(latency >= 0 && latency <= 1))
     return fail(fmt::format("the latency of '{}' is out of range", type.name), "0 s to 1 s");
+  if (!(type.message_cost >= Seconds::s(0) && type.message_cost <= kMostMessageCost))
+    return fail(fmt::format("the message cost of '{}' is out of range", type.name),
+                fmt::format("0 s to {}", to_string(kMostMessageCost)));
+  if (!(type.half_rate_size >= Bytes::b(0) && type.half_rate_size <= kMostHalfRateSize))
+    return fail(fmt::format("the half-rate size of '{}' is out of range", type.name),
+                fmt::format("0 B to {}", to_string(kMostHalfRateSize)));
   return {};
 }
 

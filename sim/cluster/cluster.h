@@ -62,9 +62,16 @@ struct LinkType {
   Duplex duplex = Duplex::kFull;
   Provenance provenance = Provenance::kDatasheet;
   std::string source;  ///< as the catalog's source column, or "given"
+  // Of a NIC: what each message takes of it in addition to its bytes at `rate`. A message of
+  // `half_rate_size` bytes without a cost moves at half of the rate.
+  Seconds message_cost = Seconds::s(0);
+  Bytes half_rate_size = Bytes::b(0);
 
   friend bool operator==(const LinkType&, const LinkType&) = default;
 };
+
+inline constexpr Seconds kMostMessageCost = Seconds::ms(10);
+inline constexpr Bytes kMostHalfRateSize = Bytes::gib(1);
 
 /// From `at` on, the link carries `share` of its rate in each direction; 0: it is down.
 struct LinkChange {
@@ -100,6 +107,8 @@ struct Node {
 struct Route {
   std::vector<HopId> hops;
   PointToPoint path;  ///< sum of latencies, least rate
+  Seconds message_cost = Seconds::s(0);  ///< of the link whose messages take the most, with the
+                                         ///< time of its half-rate size
 };
 
 class Cluster {

@@ -83,6 +83,8 @@ class FabricBuilder {
       type.name += links == 1 ? "_between_switches" : "_trunk";
       type.rate = type.rate * links;
       type.latency = kSwitchHop;
+      type.message_cost = Seconds::s(0);  // switches have none
+      type.half_rate_size = Bytes::b(0);
       trunk_type_ = builder_.add(std::move(type));
     }
     builder_.connect(a, b, *trunk_type_);

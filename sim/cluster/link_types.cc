@@ -35,8 +35,12 @@ Result<LinkType> link_type_named(std::string_view name) {
   if (!spec.achieved || !latency)
     return fail(fmt::format("the catalog has no achieved rate and latency of link '{}'", name),
                 "another link, or rate and latency");
-  return LinkType{
-      .name = spec.name, .rate = *spec.achieved, .latency = *latency, .source = std::move(source)};
+  return LinkType{.name = spec.name,
+                  .rate = *spec.achieved,
+                  .latency = *latency,
+                  .source = std::move(source),
+                  .message_cost = spec.message_cost.value_or(Seconds::s(0)),
+                  .half_rate_size = spec.half_rate_size.value_or(Bytes::b(0))};
 }
 
 Result<LinkType> network_link(std::string_view kind, ByteRate nominal, std::uint32_t nics) {
@@ -64,7 +68,9 @@ Result<LinkType> network_link(std::string_view kind, ByteRate nominal, std::uint
                                : fmt::format("{}, scaled to {}", nearest->name, to_string(nominal)),
                   .rate = nominal * (*nearest->achieved / *nearest->per_direction),
                   .latency = *nearest->latency,
-                  .source = nearest->origin.source};
+                  .source = nearest->origin.source,
+                  .message_cost = nearest->message_cost.value_or(Seconds::s(0)),
+                  .half_rate_size = nearest->half_rate_size.value_or(Bytes::b(0))};
 }
 
 }  // namespace rehearse::cluster

@@ -84,6 +84,22 @@ std::uint32_t read_count(const YamlMap& map, std::string_view key, std::uint32_t
   return otherwise;
 }
 
+MessageCost read_message_cost(const YamlMap& map, MessageCost usual) {
+  const auto cost = map.optional<Seconds>("message_cost");
+  const auto half = map.optional<Bytes>("half_rate_size");
+  if (cost && !(*cost >= Seconds::s(0) && *cost <= kMostMessageCost))
+    map.report("message_cost", "is out of range",
+               fmt::format("0 s to {}", to_string(kMostMessageCost)));
+  else if (cost)
+    usual.each = *cost;
+  if (half && !(*half >= Bytes::b(0) && *half <= kMostHalfRateSize))
+    map.report("half_rate_size", "is out of range",
+               fmt::format("0 B to {}", to_string(kMostHalfRateSize)));
+  else if (half)
+    usual.half_rate_size = *half;
+  return usual;
+}
+
 std::optional<LinkType> read_link_type(const YamlMap& map, std::string name,
                                        std::string_view usual) {
   const std::optional<std::string> given = map.optional<std::string>("link");
@@ -118,7 +134,12 @@ std::optional<LinkType> read_link_type(const YamlMap& map, std::string name,
       type =
           LinkType{.name = std::move(name), .rate = *rate, .latency = *latency, .source = "given"};
   }
+  const MessageCost message = read_message_cost(
+      map, type && !(rate && latency) ? MessageCost{type->message_cost, type->half_rate_size}
+                                      : MessageCost{});
   if (!type || bad_rate || bad_latency) return std::nullopt;
+  type->message_cost = message.each;
+  type->half_rate_size = message.half_rate_size;
   if (rate) type->rate = *rate;
   if (latency) type->latency = *latency;
   if (duplex) type->duplex = static_cast<Duplex>(*duplex);

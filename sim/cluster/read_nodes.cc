@@ -157,6 +157,11 @@ std::string_view nic_named(const DeviceLinks& usual, std::string_view word) {
 std::optional<LinkType> over_own(const YamlMap& map, LinkType type, const std::string& name) {
   const auto rate = map.optional<ByteRate>("rate");
   const auto latency = map.optional<Seconds>("latency");
+  const MessageCost message = read_message_cost(
+      map,
+      rate && latency ? MessageCost{} : MessageCost{type.message_cost, type.half_rate_size});
+  type.message_cost = message.each;
+  type.half_rate_size = message.half_rate_size;
   if (!rate && !latency) return type;
   if (rate && !(*rate > ByteRate::bytes_per_s(0))) {
     map.report("rate", "is out of range", "above 0 B/s");

@@ -13,11 +13,20 @@ namespace rehearse::cluster {
 std::uint32_t read_count(const YamlMap& map, std::string_view key, std::uint32_t otherwise,
                          std::uint32_t least, std::uint32_t most);
 
-/// `link` (a name in the catalog; default `usual` unless empty), `rate`, `latency`, `duplex`.
-/// With a given value the type is called `name`. A value that is neither given nor in the catalog
+/// `link` (a name in the catalog; default `usual` unless empty), `rate`, `latency`, `duplex`,
+/// `message_cost`, `half_rate_size`. Messages of a link whose rate and latency are both given cost
+/// nothing unless that is given too. With a given value the type is called `name`. A value that is neither given nor in the catalog
 /// is an error.
 std::optional<LinkType> read_link_type(const YamlMap& map, std::string name,
                                        std::string_view usual);
+
+/// What the messages of a link take in addition to their bytes.
+struct MessageCost {
+  Seconds each = Seconds::s(0);
+  Bytes half_rate_size = Bytes::b(0);
+};
+/// `message_cost` and `half_rate_size`, else those of `usual`.
+MessageCost read_message_cost(const YamlMap& map, MessageCost usual);
 
 /// device, devices_per_node, nodes, intra_node, inter_node; or instance, count.
 std::optional<ClusterBuilder> read_template(const YamlMap& section);

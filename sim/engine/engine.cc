@@ -295,6 +295,13 @@ class Loop final : public Injector, public Driven {
       if (timeline_[*op].start < now_ && queue.freed_by) timeline_[*op].cause = queue.freed_by;
       start(*op, now_);
     }
+    // Ops that have waited for long have left the caches. Not in a function of its own, which GCC
+    // would take for one without effect.
+    if (const std::optional<OpId> next = queue.waiting.first()) {
+      if (next->index() < graph_.size()) graph_.prefetch(*next);
+      __builtin_prefetch(need_.data() + next->index(), 1);
+      __builtin_prefetch(timeline_.ops.data() + next->index(), 1);
+    }
   }
 
   bool takes_part(OpId op) const { return !is_added(op) && messages_.carries(op); }

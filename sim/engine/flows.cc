@@ -128,11 +128,22 @@ void Flows::dissolve(std::uint32_t index) {
 bool Flows::begin_alone(std::uint32_t message, DemandId demand, double work, Picoseconds begin) {
   const double wait = work / rate_alone_[demand.index()];
   if (!(wait < kForever)) return false;
-  const auto capacities = capacities_of(demand);
-  for (const CapacityId capacity : capacities)
-    if (const Port& port = ports_[capacity.index()]; port.users > 0 || port.alone != kNone)
+  const Demand& asked = graph_.demands()[demand.index()];
+  const double rate = rate_alone_[demand.index()];
+  constexpr double kRounding = 1 + 1e-9;
+  for (std::size_t k = 0; k < asked.capacities.size(); ++k) {
+    const std::size_t capacity = asked.capacities[k].index();
+    const Port& port = ports_[capacity];
+    if (port.users > 0) return false;
+    if (!port.alone.empty() && port.reserved + rate * asked.units_taken(k) >
+                                   graph_.capacities()[capacity].rate * kRounding)
       return false;
-  for (const CapacityId capacity : capacities) ports_[capacity.index()].alone = message;
+  }
+  for (std::size_t k = 0; k < asked.capacities.size(); ++k) {
+    Port& port = ports_[asked.capacities[k].index()];
+    port.alone.push_back(message);
+    port.reserved += rate * asked.units_taken(k);
+  }
   if (message >= alone_.size()) alone_.resize(message + 1);
   Alone& alone = alone_[message];
   alone.begin = begin;
@@ -146,8 +157,14 @@ bool Flows::begin_alone(std::uint32_t message, DemandId demand, double work, Pic
 
 void Flows::forget_alone(Alone& alone) {
   alone.active = false;
-  for (const CapacityId capacity : capacities_of(alone.demand))
-    ports_[capacity.index()].alone = kNone;
+  const auto message = static_cast<std::uint32_t>(&alone - alone_.data());
+  const Demand& demand = graph_.demands()[alone.demand.index()];
+  for (std::size_t k = 0; k < demand.capacities.size(); ++k) {
+    Port& port = ports_[demand.capacities[k].index()];
+    port.alone.erase(std::find(port.alone.begin(), port.alone.end(), message));
+    port.reserved -= rate_alone_[alone.demand.index()] * demand.units_taken(k);
+    if (port.alone.empty()) port.reserved = 0;  // without what rounding left
+  }
 }
 
 bool Flows::ends_alone(std::uint32_t message) {
@@ -165,23 +182,30 @@ bool Flows::ends_alone(std::uint32_t message) {
 }
 
 void Flows::meet_those_alone(DemandId demand, Picoseconds now) {
-  for (const CapacityId capacity : capacities_of(demand)) {
-    const std::uint32_t message = ports_[capacity.index()].alone;
-    if (message == kNone) continue;
-    Alone& alone = alone_[message];
-    forget_alone(alone);
-    ++alone.stale;
-    if (alone.begin > now) {
-      events_.push(alone.begin, EventKind::kMessageBegins, message);
-      --flowing_;
-      continue;
+  for (const CapacityId capacity : capacities_of(demand))
+    while (!ports_[capacity.index()].alone.empty()) {
+      const std::uint32_t message = ports_[capacity.index()].alone.front();
+      Alone& alone = alone_[message];
+      forget_alone(alone);
+      ++alone.stale;
+      if (alone.begin > now) {
+        events_.push(alone.begin, EventKind::kMessageBegins, message);
+        --flowing_;
+        continue;
+      }
+      const std::uint32_t index = class_for(alone.demand);
+      if (!classes_[index].active) {
+        activate(index, alone.begin);
+        shares_[index].rate = rate_alone_[alone.demand.index()];
+        put(classes_[index], {alone.work, alone.work, ++sequence_, {true, message}});
+        continue;
+      }
+      // Another of its demand flows already, at the same rate.
+      Class& c = classes_[index];
+      advance(c, shares_[index].rate, now);
+      const double moved = shares_[index].rate * (now - alone.begin).seconds().s();
+      put(c, {c.service + (alone.work - moved), alone.work, ++sequence_, {true, message}});
     }
-    const std::uint32_t index = class_for(alone.demand);
-    activate(index, alone.begin);
-    Class& c = classes_[index];
-    shares_[index].rate = rate_alone_[alone.demand.index()];
-    put(c, {alone.work, alone.work, ++sequence_, {true, message}});
-  }
 }
 
 void Flows::put(Class& c, const Flow& flow) {

@@ -11,10 +11,12 @@
 // short search finds the affected capacities still connected, the component is divided as it
 // is; otherwise its classes are gathered again, because it may have split.
 //
-// A message that shares nothing with another (most messages of most collectives) has no class: its
-// end is known when it begins, and costs one event and no division. It becomes a flow of a class
-// when another joins it. Its event in the queue is then stale and no later
-// than its true end, because sharing never makes a flow faster.
+// A message that slows no other (most messages of most collectives) has no class: its end is known
+// when it begins, and costs one event and no division. Several such messages are on one capacity
+// where it carries all of them at the rate that each has alone, as the flows of a tree, each with a
+// part of the port. They become flows of classes when one joins that does not fit. Their events in
+// the queue are then stale and no later than their true ends, because sharing never makes a flow
+// faster.
 #pragma once
 
 #include <cstdint>
@@ -42,8 +44,8 @@ class Flows {
   /// REQUIRES: `graph` and `events` outlive this object.
   Flows(const graph::Graph& graph, const RunOptions& options, EventQueue& events);
 
-  /// Takes a message that will flow from `begin` on, if it will be alone on its capacities as far
-  /// as is known, and returns true: it ends with an event kMessageEnds. If another joins before
+  /// Takes a message that will flow from `begin` on, if its capacities carry it beside all others at
+  /// the rate that it has alone, as far as is known, and returns true: it ends with an event kMessageEnds. If another joins before
   /// `begin`, the message is handed back by an event kMessageBegins instead.
   bool begin_alone(std::uint32_t message, DemandId demand, double work, Picoseconds begin);
 
@@ -146,8 +148,9 @@ class Flows {
     bool active = false;
   };
   struct Port {
-    std::uint32_t alone = kNone;  // the message that has the capacity for itself
-    std::uint32_t users = 0;      // active classes
+    std::vector<std::uint32_t> alone;  // messages without a class
+    double reserved = 0;               // what those take together
+    std::uint32_t users = 0;           // active classes
   };
   std::vector<Alone> alone_;  // by message
   std::vector<Port> ports_;   // per capacity

@@ -43,7 +43,8 @@ void Messages::begin(std::uint32_t transfer) {
                                         .travelling = false,
                                         .transfer = transfer,
                                         .route = &(*t.routes)[flow],
-                                        .bytes = flows.flows()[flow].share * t.size};
+                                        .bytes = flows.flows()[flow].share * t.size +
+                                                 (*t.routes)[flow].extra};
   end = static_cast<std::uint32_t>(members_.size());
   active.first_member = member_places_.take(flows.members(), end);
   members_.resize(end);

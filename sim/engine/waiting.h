@@ -26,6 +26,13 @@ class Waiting {
   void ended(const graph::Demand& demand);
 
   bool empty() const { return size_ == 0; }
+  /// The op that pop() would give now, where that is known without a search.
+  std::optional<OpId> first() const {
+    if (policy_ == graph::Policy::kFifo && !fifo_.empty()) return fifo_.front();
+    if (policy_ == graph::Policy::kPriority && !ranked_.empty())
+      return ranked_.begin()->second.front();
+    return std::nullopt;
+  }
   /// The lease that is being served.
   std::optional<LeaseId> holder() const { return holder_; }
 

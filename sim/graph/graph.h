@@ -125,6 +125,7 @@ struct Op {
 struct FlowRoute {
   DemandId demand;  ///< the capacities they flow through; without any they only take the latency
   Picoseconds latency;  ///< before they flow
+  double extra = 0;     ///< work of each message in addition to its share of the size
 };
 
 /// A collective that the run carries message by message: each member is an op, which begins to take

@@ -61,8 +61,9 @@ Status verify_transfers(const Graph& graph) {
     if (t.members.size() != t.flows->members()) return wrong("does not have one op per member");
     if (!std::isfinite(t.size) || t.size < 0) return wrong("has a wrong size");
     for (const FlowRoute& route : *t.routes)
-      if (route.demand.index() >= graph.demands().size() || route.latency < Picoseconds(0))
-        return wrong("has a way without a demand or with a negative latency");
+      if (route.demand.index() >= graph.demands().size() || route.latency < Picoseconds(0) ||
+          !(route.extra >= 0) || !std::isfinite(route.extra))
+        return wrong("has a way without a demand, or with a negative latency or work");
     for (const OpId op : t.members) {
       if (op.index() >= graph.size()) return wrong("has a member that is no op of the graph");
       if (std::exchange(is_member[op.index()], 1) || graph.work(op) > 0)

@@ -90,7 +90,8 @@ class Space::Enumeration {
             .recompute = space_.training_.recompute,
             .offload = p.offload,
             .placement = p.placement,
-            .sequence_parallel = p.sequence_parallel};
+            .sequence_parallel = p.sequence_parallel,
+            .all_to_all = p.collectives[CollectiveKind::kAllToAll]};
   }
 
   bool suits_tensor(std::uint32_t tensor) const {
@@ -201,10 +202,37 @@ class Space::Enumeration {
               (shape.pipeline == 1 || shape.data == 1 || !space_.plan_.stages.empty()))
             continue;
           shape.placement = placement;
-          space_.shapes_.push_back(shape);
+          exchanges(shape);
         }
       }
     }
+  }
+
+  void exchanges(Shape shape) {
+    if (axes_.all_to_all.empty()) {
+      shape.all_to_all = {};
+      space_.shapes_.push_back(shape);
+      if (!has_two_levels(shape)) return;
+      shape.all_to_all = Algorithm::kTwoDimensional;
+      space_.shapes_.push_back(shape);
+      return;
+    }
+    for (const std::optional<Algorithm> algorithm : axes_.all_to_all) {
+      shape.all_to_all = algorithm;
+      space_.shapes_.push_back(shape);
+    }
+  }
+
+  /// Whether a group that exchanges tokens has several ranks on each of several nodes.
+  bool has_two_levels(const Shape& shape) const {
+    if (shape.expert == 1 || axes_.ranks_per_node == 0 || !space_.plan_.stages.empty()) return false;
+    const bool whole = space_.plan_.expert_tensor == 1U;
+    const std::uint32_t block = shape.tensor * shape.context,
+                        stages = shape.placement == Placement::kTensorPipelineData ? shape.pipeline
+                                                                                  : 1;
+    const std::uint32_t apart = whole ? (block > 1 ? 1 : stages) : block * stages;
+    const std::uint32_t extent = shape.expert * stages * (whole ? 1 : block);
+    return apart * 2 <= axes_.ranks_per_node && extent > axes_.ranks_per_node;
   }
 
   Status checked(const Shape& shape) const {
@@ -236,6 +264,7 @@ Candidate Space::candidate(const Training& training, const Plan& plan, const Sha
   c.plan.offload = shape.offload;
   c.plan.placement = shape.placement;
   c.plan.sequence_parallel = shape.sequence_parallel;
+  c.plan.collectives[CollectiveKind::kAllToAll] = shape.all_to_all;
   return c;
 }
 

@@ -32,6 +32,9 @@ struct Axes {
   std::vector<Placement> placement = {};
   /// Absent: where tensor parallelism leaves tokens to divide.
   std::optional<bool> sequence_parallel = {};
+  /// Empty: none by name; two_dimensional too where a group has several ranks on several nodes.
+  std::vector<std::optional<Algorithm>> all_to_all = {};
+  std::uint32_t ranks_per_node = 0;  ///< 0: all on one node
 };
 
 class Space {
@@ -58,6 +61,7 @@ class Space {
     Offload offload;
     Placement placement;
     bool sequence_parallel;
+    std::optional<Algorithm> all_to_all;
   };
   class Enumeration;
 

@@ -22,7 +22,6 @@ using strategies::LayerPiece;
 using strategies::LayerRun;
 using strategies::LayerStep;
 using strategies::Split;
-using workload::Issue;
 using workload::Layer;
 using workload::Layout;
 using workload::Op;

@@ -102,7 +102,7 @@ Result<std::uint32_t> CollectivePrices::load(const Op& op, const Stage& stage) {
   if (known != load_of_.end()) return known->second;
   const auto all = concurrent_set(op.collective, strategies::group_kind(op), stage, op.bytes);
   if (!all) return forward(all);
-  loads_.push_back(paths_.load(*all, Bytes::b(1)));
+  loads_.push_back(paths_.shares(*all));
   return load_of_.emplace(key, static_cast<std::uint32_t>(loads_.size() - 1)).first->second;
 }
 
@@ -144,7 +144,7 @@ Result<Estimate<Seconds>> CollectivePrices::message(const Stage& from, const Sta
     const Seconds latency = paths_.path(first[0], first[1]).latency.seconds();
     known = between_.emplace(key, Between{latency, paths_.bottleneck(concurrent_set)}).first;
   }
-  return job::on_datasheet_links(known->second.latency + known->second.bottleneck_link * bytes.b());
+  return job::on_datasheet_links(known->second.latency + known->second.bottleneck_link.of(bytes));
 }
 
 Result<Estimate<Seconds>> CollectivePrices::to_servers(const Stage& from,
@@ -171,7 +171,7 @@ Result<Estimate<Seconds>> CollectivePrices::to_servers(const Stage& from,
     known = to_servers_.emplace(key, Between{latency.seconds(), paths_.bottleneck(concurrent_set)})
                 .first;
   }
-  return job::on_datasheet_links(known->second.latency + known->second.bottleneck_link * bytes.b());
+  return job::on_datasheet_links(known->second.latency + known->second.bottleneck_link.of(bytes));
 }
 
 StepPrices CollectivePrices::step_prices(strategies::Prices ops) {

@@ -101,7 +101,8 @@ class CollectivePrices {
   std::unordered_map<std::vector<std::uint32_t>, job::SharedLinks::Shared, HashOfKey>
       shared_;  ///< by loads
   struct Between {
-    Seconds latency, bottleneck_link;  ///< the latter for a byte
+    Seconds latency;
+    job::BottleneckTime bottleneck_link;
   };
   std::map<std::array<std::uint32_t, 10>, Between> between_;
   std::map<std::array<std::uint32_t, 7>, Between> to_servers_;  ///< for a byte of a rank's

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "sim/cluster/catalog.h"
+#include "strategies/step/known_prices.h"
 
 namespace rehearse::step {
 namespace {
@@ -112,9 +113,13 @@ std::vector<Devices::Share> Devices::under(const workload::Stage& stage) const {
 
 strategies::Prices Devices::prices() const {
   std::vector<strategies::KindPrice> prices;
-  for (const DeviceKind& kind : kinds_)
-    prices.push_back({[&kind](const workload::Op& op) { return kind.price.timed(op); },
+  for (const DeviceKind& kind : kinds_) {
+    const strategies::Price price([&kind](const workload::Op& op) { return kind.price.timed(op); });
+    prices.push_back({[known = std::make_shared<KnownPrices>(price)](const workload::Op& op) {
+                        return (*known)(op);
+                      },
                       host_rate_of(kind.gpu), kind.conditions.provenance});
+  }
   return {std::move(prices), kind_of_};
 }
 

@@ -39,7 +39,8 @@ class Devices {
   /// The kinds of devices of a stage's ranks, in the order of their first rank.
   std::vector<Share> under(const workload::Stage& stage) const;
 
-  /// REQUIRES: this object outlives the result.
+  /// Each op is priced once, however often it is asked for. REQUIRES: this object outlives the
+  /// result, which is not for two threads at a time.
   strategies::Prices prices() const;
 
  private:

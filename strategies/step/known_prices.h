@@ -13,17 +13,17 @@ class KnownPrices {
  public:
   explicit KnownPrices(strategies::Price price) : price_(std::move(price)) {}
 
-  Seconds operator()(const workload::Op& op) {
+  const strategies::OpTime& operator()(const workload::Op& op) {
     if (const auto known = known_.find(op); known != known_.end()) return known->second;
     workload::Op own = op;  // the layout that owns its name may go before the price does
     own.name = names_[names_.intern(op.name)];
-    return known_.emplace(own, price_(op)).first->second;
+    return known_.emplace(own, price_.timed(op)).first->second;
   }
 
  private:
   strategies::Price price_;
   NamePool names_;
-  std::unordered_map<workload::Op, Seconds, workload::OpHash> known_;
+  std::unordered_map<workload::Op, strategies::OpTime, workload::OpHash> known_;
 };
 
 }  // namespace rehearse::step

@@ -9,11 +9,11 @@
 
 namespace rehearse::step {
 
+using strategies::LayerPart;
 using strategies::Offload;
 using strategies::Parameters;
+using strategies::ParameterTraffic;
 using strategies::Plan;
-using strategies::Recompute;
-using strategies::Schedule;
 using strategies::Split;
 using strategies::Synchronization;
 using strategies::Training;
@@ -44,6 +44,8 @@ class PlanBound::Plans {
         plan_(plan),
         m_(strategies::microbatches_of(training, plan)),
         shared_(plan.synchronization == Synchronization::kAllReduce),
+        settings_(strategies::settings_of(training, plan)),
+        moves_(strategies::traffic_of(training, plan, plan.pipeline, m_)),
         chunks_(bound.chunks_of(plan)) {}
 
   Result<PlanCost> run() {
@@ -112,18 +114,11 @@ class PlanBound::Plans {
   /// Times and facts of a stage.
   Status enter(std::uint32_t s) {
     const std::uint32_t p = plan_.pipeline;
-    const bool together = plan_.placement == strategies::Placement::kTensorPipelineData;
-    stage_.degrees = {.data = plan_.data,
-                      .tensor = plan_.tensor,
-                      .context = plan_.context,
-                      .expert = plan_.expert,
-                      .whole_experts = plan_.expert_tensor == 1U && plan_.tensor > 1};
-    stage_.together = together ? p : 1;
-    stage_.first_rank = s * (together ? plan_.context * plan_.tensor : stage_.degrees.ranks());
-    Training training = training_;
-    if (plan_.schedule == Schedule::kShifted && p > 1 && s + 1 == p)
-      training.recompute = Recompute::kNone;
-    const Result<Rank*> rank = b_.rank_of(training, plan_);
+    const strategies::RankSetting& setting = settings_[s];
+    stage_.degrees = setting.degrees;
+    stage_.together = setting.together;
+    stage_.first_rank = setting.first_rank;
+    const Result<Rank*> rank = b_.rank_of(setting);
     if (!rank) return forward(rank);
     rank_ = *rank;
     const std::uint32_t v = static_cast<std::uint32_t>(chunks_.size()) / p;
@@ -131,22 +126,23 @@ class PlanBound::Plans {
     bool recomputes = false;
     for (std::uint32_t c = 0; c < v; ++c) {
       own_.push_back(&chunks_[c * p + s]);
-      for (const Part& part : *own_.back()) recomputes |= rank_->layers[part.layer].recomputes;
+      for (const LayerPart& part : *own_.back()) recomputes |= rank_->layers[part.layer].recomputes;
     }
     order_ = &b_.orders_.of(plan_.schedule, {.stages = p, .microbatches = m_, .chunks = v}, s,
                             recomputes);
     const auto times = b_.times_of(
         *rank_, stage_, {.weights = order_->splits_weights, .recompute = order_->splits_recompute});
     if (!times) return forward(times);
-    const auto sums = b_.sums_of(*rank_, stage_, training_, plan_);
+    const auto sums = b_.sums_of(*rank_, stage_, moves_, plan_);
     if (!sums) return forward(sums);
-    const bool by_layer = plan_.zero == 3 && p == 1 && !order_->splits_recompute;
-    const bool by_pass = plan_.zero == 2 && m_ > 1;
-    sums_behind_ = !by_pass && !(plan_.zero == 3 && p == 1);
+    const bool gathers_behind = moves_.when != ParameterTraffic::When::kLayerByLayer;
+    const bool by_layer = !gathers_behind && !order_->splits_recompute;
+    const bool by_pass = moves_.when == ParameterTraffic::When::kEachBackward;
+    sums_behind_ = moves_.when == ParameterTraffic::When::kAfterPasses;
     busy_ = 0;
     for (std::uint32_t c = 0; c < v; ++c) {
       Place& place = places_[c * p + s];
-      for (const Part& part : *own_[c]) {
+      for (const LayerPart& part : *own_[c]) {
         const LayerTimes& t = (**times)[part.layer];
         const LayerSums& own = (**sums)[part.layer];
         for (std::size_t pass = 0; pass < strategies::kPasses; ++pass) {
@@ -167,7 +163,7 @@ class PlanBound::Plans {
         }
         for (std::size_t k = 0; k < 2; ++k) {
           place.sums.sum[k] += part.count * own.sum[k];
-          if (!(plan_.zero == 3 && p == 1)) place.sums.gather[k] += part.count * own.gather[k];
+          if (gathers_behind) place.sums.gather[k] += part.count * own.gather[k];
         }
       }
     }
@@ -182,10 +178,9 @@ class PlanBound::Plans {
     const strategies::Price& price = b_.prices_.of_kind(b_.prices_.kind_of(stage_.first_rank)).op;
     double sum = 0;
     for (const auto* chunk : own_)
-      for (const Part& part : *chunk) {
+      for (const LayerPart& part : *chunk) {
         const LayerFacts& facts = rank_->layers[part.layer];
-        const double held = plan_.zero >= 1 ? strategies::shard_of(facts.parameters, stage_.degrees)
-                                            : facts.parameters.summed();
+        const double held = strategies::updated(plan_, facts.parameters, stage_.degrees);
         if (facts.updates && held > 0)
           sum += part.count * price(strategies::traffic(strategies::kUpdateName, held * bytes)).s();
       }
@@ -195,22 +190,18 @@ class PlanBound::Plans {
   Bytes memory(std::uint32_t kind) const {
     Parameters held;
     for (const auto* chunk : own_)
-      for (const Part& part : *chunk) {
+      for (const LayerPart& part : *chunk) {
         const Parameters& one = rank_->layers[part.layer].parameters;
         held.dense += part.count * one.dense;
         held.expert += part.count * one.expert;
         held.sparse += part.count * one.sparse;
       }
-    const workload::StateBytes each = strategies::state_bytes(training_, plan_);
-    const double shard = strategies::shard_of(held, stage_.degrees);
-    const std::uint32_t zero = shared_ ? plan_.zero : 0;
+    const workload::StateBytes each = strategies::states_of(training_, plan_, held, stage_.degrees);
+    const double all = held.summed() + held.sparse;
+    const double gradients = shared_ ? each.gradient * all : 0;
+    double states = each.weights * all + gradients;
+    if (shared_) states += each.optimizer * all;
     const bool gathers = plan_.zero == 3 && plan_.pipeline > 1 && stage_.degrees.sharers(false) > 1;
-    double weights = each.weights * (zero == 3 ? shard + held.sparse : held.summed() + held.sparse);
-    if (plan_.offload == Offload::kWeights) weights = 0;
-    const double gradients = shared_ ? each.gradient * (zero >= 2 ? shard : held.summed()) : 0;
-    double states = weights + gradients;
-    if (shared_ && plan_.offload != Offload::kOptimizer && plan_.offload != Offload::kWeights)
-      states += each.optimizer * (zero >= 1 ? shard + held.sparse : held.summed() + held.sparse);
     // Weights gathered once a step, and gradients whole.
     const double gathered = gathers ? held.summed() * (strategies::stored_bytes(training_.dtype) +
                                                        strategies::summed_bytes(training_, plan_))
@@ -227,7 +218,8 @@ class PlanBound::Plans {
     std::vector<double> kept;
     for (const auto* chunk : own_) {
       kept.push_back(0);
-      for (const Part& part : *chunk) kept.back() += part.count * rank_->layers[part.layer].kept;
+      for (const LayerPart& part : *chunk)
+        kept.back() += part.count * rank_->layers[part.layer].kept;
     }
     double most = 0;
     for (const OrderProfile::Moment& moment : order_->fullest) {
@@ -246,12 +238,14 @@ class PlanBound::Plans {
   const Plan& plan_;
   const std::uint32_t m_;
   const bool shared_;
-  const std::vector<std::vector<Part>>& chunks_;
+  const std::vector<strategies::RankSetting> settings_;  // by stage
+  const ParameterTraffic moves_;
+  const std::vector<std::vector<LayerPart>>& chunks_;
   std::vector<Place> places_ = {};
   // Of the stage at hand.
   Stage stage_{.name = {}, .degrees = {}, .first_rank = 0, .chunks = {}, .order = {}, .states = {}};
   Rank* rank_ = nullptr;
-  std::vector<const std::vector<Part>*> own_ = {};
+  std::vector<const std::vector<LayerPart>*> own_ = {};
   const OrderProfile* order_ = nullptr;
   double busy_ = 0;           // computing, of one microbatch through all chunks
   bool sums_behind_ = false;  // gradients are summed behind the last backward
@@ -263,16 +257,13 @@ Bytes PlanBound::least_usable() const {
   return least;
 }
 
-Result<PlanBound::Rank*> PlanBound::rank_of(const Training& training, const Plan& plan) {
-  const RankKey key{training.microbatch,    plan.tensor,       plan.context, plan.expert,
-                    plan.sequence_parallel, training.recompute};
+Result<PlanBound::Rank*> PlanBound::rank_of(const strategies::RankSetting& setting) {
+  const RankKey key{
+      setting.microbatch,     setting.degrees.tensor,          setting.degrees.context,
+      setting.degrees.expert, setting.plan->sequence_parallel, setting.recompute};
   auto known = ranks_.find(key);
   if (known == ranks_.end()) {
-    Plan alone = plan;  // as the workload of every stage is rewritten
-    alone.pipeline = alone.interleave = 1;
-    alone.schedule = Schedule::k1f1b;
-    Result<workload::Workload> rewritten =
-        strategies::workload_of_rank(spec_.workload, training, alone);
+    Result<workload::Workload> rewritten = strategies::workload_of_rank(spec_.workload, setting);
     if (!rewritten)
       known = ranks_.emplace(key, forward(rewritten)).first;
     else
@@ -332,43 +323,35 @@ Result<const std::vector<PlanBound::LayerTimes>*> PlanBound::times_of(Rank& rank
 }
 
 Result<const std::vector<PlanBound::LayerSums>*> PlanBound::sums_of(Rank& rank, const Stage& stage,
-                                                                    const Training& training,
+                                                                    const ParameterTraffic& moves,
                                                                     const Plan& plan) {
   const auto key = std::tuple(stage.first_rank, stage.together, stage.degrees.data, plan.zero);
   const auto known = rank.sums.find(key);
   if (known != rank.sums.end()) return &known->second;
   std::vector<LayerSums> sums(rank.layers.size());
-  const double each = strategies::summed_bytes(training, plan) * plan.compression;
   bool known_pieces = plan.synchronization == Synchronization::kAllReduce && plan.overlap_gradients;
   // Below that, layers share buckets. Embedding and head may share a matrix besides.
   for (const LayerFacts& facts : rank.layers)
     known_pieces = known_pieces && (plan.zero == 3 || facts.parameters.summed() == 0 ||
-                                    facts.parameters.summed() * each >= plan.bucket.b());
-  const double weights = plan.zero == 3 ? strategies::stored_bytes(training.dtype)
-                                        : strategies::state_bytes(training, plan).weights;
+                                    facts.parameters.summed() * moves.gradient >= plan.bucket.b());
   for (std::size_t l = 0; known_pieces && l < sums.size(); ++l) {
     const Parameters& parameters = rank.layers[l].parameters;
     if (spec_.workload.tied_embedding && l + 1 == sums.size()) continue;
-    for (const bool expert : {false, true}) {
-      const double count = expert ? parameters.expert : parameters.dense;
-      if (count == 0 || stage.degrees.sharers(expert) <= 1) continue;
-      const auto price = [&](CollectiveKind kind, double bytes, double& to) -> Status {
-        Op op = strategies::collective("", kind, workload::Axis::kData, count * bytes);
-        op.expert = expert;
+    const auto price = [&](CollectiveKind kind, double bytes, std::array<double, 2>& to) -> Status {
+      std::vector<Op> ops;
+      strategies::add_collectives(ops, "", kind, parameters, bytes, stage.degrees,
+                                  workload::Issue::kDeferred);
+      for (const Op& op : ops) {
         const Result<Estimate<Seconds>> time = collectives_.of(op, stage);
         if (!time) return forward(time);
-        to = time->value.s();
-        return {};
-      };
-      if (Status ok =
-              price(plan.zero == 0 ? CollectiveKind::kAllReduce : CollectiveKind::kReduceScatter,
-                    each, sums[l].sum[expert]);
-          !ok)
-        return forward(ok);
-      if (plan.zero == 0) continue;
-      if (Status ok = price(CollectiveKind::kAllGather, weights, sums[l].gather[expert]); !ok)
-        return forward(ok);
-    }
+        to[op.expert] = time->value.s();
+      }
+      return {};
+    };
+    if (Status ok = price(moves.sum, moves.gradient, sums[l].sum); !ok) return forward(ok);
+    if (moves.weights == 0) continue;
+    if (Status ok = price(CollectiveKind::kAllGather, moves.weights, sums[l].gather); !ok)
+      return forward(ok);
   }
   return &rank.sums.emplace(key, std::move(sums)).first->second;
 }
@@ -399,26 +382,12 @@ Result<std::vector<PlanBound::LayerTimes>> PlanBound::priced(const Rank& rank, c
   return all;
 }
 
-const std::vector<std::vector<PlanBound::Part>>& PlanBound::chunks_of(const Plan& plan) {
+const std::vector<std::vector<LayerPart>>& PlanBound::chunks_of(const Plan& plan) {
   const auto key = std::pair(plan.pipeline, plan.interleave);
-  const auto known = chunks_.find(key);
-  if (known != chunks_.end()) return known->second;
-  std::vector<std::vector<Part>> chunks;
-  std::uint32_t layer = 0, taken = 0;  // of that layer's count
-  for (std::uint32_t left : strategies::layers_of_chunks(spec_.workload, plan)) {
-    std::vector<Part>& parts = chunks.emplace_back();
-    while (left > 0) {
-      const std::uint32_t count = std::min(left, spec_.workload.layers[layer].count - taken);
-      if (count > 0) parts.push_back({layer, count});
-      left -= count;
-      taken += count;
-      if (taken == spec_.workload.layers[layer].count) {
-        ++layer;
-        taken = 0;
-      }
-    }
-  }
-  return chunks_.emplace(key, std::move(chunks)).first->second;
+  auto known = chunks_.find(key);
+  if (known == chunks_.end())
+    known = chunks_.emplace(key, strategies::parts_of_chunks(spec_.workload, plan)).first;
+  return known->second;
 }
 
 Result<PlanCost> PlanBound::of(const Training& training, const Plan& plan) {

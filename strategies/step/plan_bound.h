@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "strategies/layer_run.h"
+#include "strategies/layer_split.h"
 #include "strategies/states.h"
 #include "strategies/step/collective_prices.h"
 #include "strategies/step/order_profile.h"
@@ -71,10 +72,6 @@ class PlanBound {
              std::vector<LayerSums>>
         sums = {};
   };
-  /// A run of alike layers within a chunk.
-  struct Part {
-    std::uint32_t layer, count;
-  };
   /// A chunk: its passes, and its collectives of parameters.
   struct Place {
     std::array<double, strategies::kPasses> passes = {};
@@ -85,16 +82,16 @@ class PlanBound {
 
   Bytes least_usable() const;
   static Rank facts_of(workload::Workload workload);
-  Result<Rank*> rank_of(const strategies::Training& training, const strategies::Plan& plan);
+  Result<Rank*> rank_of(const strategies::RankSetting& setting);
   Result<const std::vector<LayerTimes>*> times_of(Rank& rank, const workload::Stage& stage,
                                                   strategies::Split split);
   /// All zero where it is not known in which pieces gradients are summed.
   Result<const std::vector<LayerSums>*> sums_of(Rank& rank, const workload::Stage& stage,
-                                                const strategies::Training& training,
+                                                const strategies::ParameterTraffic& moves,
                                                 const strategies::Plan& plan);
   Result<std::vector<LayerTimes>> priced(const Rank& rank, const workload::Stage& stage,
                                          strategies::Split split);
-  const std::vector<std::vector<Part>>& chunks_of(const strategies::Plan& plan);
+  const std::vector<std::vector<strategies::LayerPart>>& chunks_of(const strategies::Plan& plan);
 
   const Spec& spec_;
   const strategies::Prices& prices_;
@@ -104,7 +101,8 @@ class PlanBound {
   using RankKey =
       std::tuple<double, std::uint32_t, std::uint32_t, std::uint32_t, bool, strategies::Recompute>;
   std::map<RankKey, Result<Rank>> ranks_ = {};
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::vector<Part>>> chunks_ = {};
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::vector<strategies::LayerPart>>>
+      chunks_ = {};
 };
 
 }  // namespace rehearse::step

@@ -8,7 +8,6 @@
 #include "strategies/step/closed_step.h"
 #include "strategies/step/collective_prices.h"
 #include "strategies/step/devices.h"
-#include "strategies/step/known_prices.h"
 #include "strategies/step/plan_bound.h"
 
 namespace rehearse::step {
@@ -21,7 +20,7 @@ using workload::Stage;
 class PlanCosts::State {
  public:
   State(const Spec& spec, const cluster::Cluster& cluster)
-      : spec_(spec), cluster_(cluster), rules_(rules()), collectives_(cluster, rules_) {
+      : spec_(spec), cluster_(cluster) {
     for (const cluster::Device& device : cluster.devices()) {
       auto kind = std::find_if(kinds_.begin(), kinds_.end(),
                                [&](const Kind& k) { return k.name == device.model; });
@@ -43,7 +42,7 @@ class PlanCosts::State {
     PlanCost cost{Seconds::s(0), usable_ * memory::fullest(*memory).share(), {}};
     cost.busy.assign(kinds_.size(), Seconds::s(0));
     if (cost.memory > most) return cost;
-    const Result<StepTime> time = closed_step(*layout, *prices_, options());
+    const Result<StepTime> time = closed_step(*layout, *priced(plan).prices, options());
     if (!time) return wrong(time);
     cost.step = time->step;
     for (std::size_t s = 0; s < layout->stages.size(); ++s) {
@@ -61,7 +60,7 @@ class PlanCosts::State {
       if (!layout) return wrong(layout);
       if (!find_devices(*layout)) return std::nullopt;
     }
-    const Result<PlanCost> least = bound_->of(training, plan);
+    const Result<PlanCost> least = priced(plan).bound->of(training, plan);
     if (!least) return wrong(least);
     return *least;
   }
@@ -71,11 +70,26 @@ class PlanCosts::State {
   const std::vector<Kind>& kinds() const { return kinds_; }
 
  private:
-  static job::Rules rules() {
-    job::Rules rules;
-    rules.calibrated = true;
-    rules.fidelity = job::Fidelity::kClosed;
-    return rules;
+  /// Prices of communication, and what is computed with them, for plans with the same algorithms.
+  struct Priced {
+    Priced(const cluster::Cluster& cluster, const Algorithms& algorithms)
+        : rules{.fidelity = job::Fidelity::kClosed, .algorithms = algorithms, .calibrated = true},
+          collectives(cluster, rules) {}
+
+    const job::Rules rules;
+    CollectivePrices collectives;
+    std::optional<StepPrices> prices = {};  ///< of the devices at hand
+    std::optional<PlanBound> bound = {};
+  };
+  /// REQUIRES: find_devices().
+  Priced& priced(const Plan& plan) {
+    std::unique_ptr<Priced>& priced = priced_[plan.collectives];
+    if (!priced) priced = std::make_unique<Priced>(cluster_, plan.collectives);
+    if (!priced->prices) {
+      priced->prices.emplace(priced->collectives.step_prices(*known_prices_));
+      priced->bound.emplace(spec_, priced->prices->op, rooms(ranks_ > 1), priced->collectives);
+    }
+    return *priced;
   }
 
   StepOptions options() const {
@@ -113,25 +127,12 @@ class PlanCosts::State {
     }
     devices_ = std::make_unique<Devices>(std::move(*devices));
     ranks_ = layout.ranks();
-    prices_.emplace(collectives_.step_prices(known_prices()));
-    bound_.emplace(spec_, prices_->op, rooms(ranks_ > 1), collectives_);
-    return true;
-  }
-
-  /// Those of the devices, each op once.
-  strategies::Prices known_prices() {
-    const strategies::Prices prices = devices_->prices();
-    std::vector<strategies::KindPrice> known;
-    known_.clear();
-    for (std::uint32_t kind = 0; kind < devices_->kinds().size(); ++kind) {
-      const strategies::KindPrice& price = prices.of_kind(kind);
-      known_.push_back(std::make_unique<KnownPrices>(price.op));
-      known.push_back({[memo = known_.back().get()](const workload::Op& op) { return (*memo)(op); },
-                       price.host_rate});
+    for (auto& [algorithms, priced] : priced_) {
+      priced->bound.reset();
+      priced->prices.reset();
     }
-    std::vector<std::uint32_t> kind_of(ranks_);
-    for (std::uint32_t rank = 0; rank < ranks_; ++rank) kind_of[rank] = prices.kind_of(rank);
-    return {std::move(known), std::move(kind_of)};
+    known_prices_.emplace(devices_->prices());
+    return true;
   }
 
   std::size_t kind_of(const Stage& stage) const {
@@ -143,15 +144,12 @@ class PlanCosts::State {
 
   const Spec& spec_;
   const cluster::Cluster& cluster_;
-  const job::Rules rules_;
-  CollectivePrices collectives_;
   std::vector<Kind> kinds_ = {};
   Bytes usable_ = Bytes::gib(1e9);
   std::unique_ptr<Devices> devices_ = {};
   std::uint32_t ranks_ = 0;
-  std::vector<std::unique_ptr<KnownPrices>> known_ = {};  // by kind
-  std::optional<StepPrices> prices_ = {};
-  std::optional<PlanBound> bound_ = {};
+  std::optional<strategies::Prices> known_prices_ = {};
+  std::map<Algorithms, std::unique_ptr<Priced>> priced_ = {};
   Error why_ = {};
 };
 

@@ -6,11 +6,10 @@
 #include <fmt/core.h>
 
 #include "models/job/interval.h"
-#include "sim/engine/engine.h"
-#include "sim/engine/simgrid.h"
 #include "strategies/job_of_layout.h"
 #include "strategies/lay_out.h"
 #include "strategies/step/devices.h"
+#include "strategies/step/run_program.h"
 #include "strategies/step/work.h"
 
 namespace rehearse::step {
@@ -20,42 +19,6 @@ using workload::Axis;
 
 /// How far off communication is that something measured covers.
 constexpr double kFastestCalibrated = 0.9, kSlowestCalibrated = 1.25;
-
-struct Run {
-  job::LoweredJob lowered;
-  graph::Timeline timeline;
-  Seconds step = Seconds::s(0);
-};
-
-Result<Run> carry(const program::Program& job, const cluster::Cluster& cluster,
-                  double overlap_penalty, const PredictOptions& options,
-                  job::Bound bound = job::Bound::kValue) {
-  job::Rules rules;
-  rules.calibrated = true;
-  rules.bound = bound;
-  // SimGrid shares no device.
-  if (options.fidelity != Fidelity::kSimgrid) rules.slowdown = 1 + overlap_penalty;
-  rules.fidelity =
-      options.fidelity == Fidelity::kClosed ? job::Fidelity::kClosed : job::Fidelity::kMessage;
-  std::optional<job::LoweredJob> lowered;
-  if (!options.unfold && options.fidelity != Fidelity::kSimgrid) {
-    const auto run = [](const graph::Graph& graph) { return engine::run(graph); };
-    Result<std::optional<job::LoweredJob>> folded = job::fold(job, cluster, rules, run);
-    if (!folded) return forward(folded);
-    lowered = std::move(*folded);
-  }
-  if (!lowered) {
-    Result<job::LoweredJob> all = job::lower(job, cluster, rules);
-    if (!all) return forward(all);
-    lowered = std::move(*all);
-  }
-  Result<graph::Timeline> timeline = options.fidelity == Fidelity::kSimgrid
-                                         ? engine::run_on_simgrid(lowered->graph)
-                                         : engine::run(lowered->graph);
-  if (!timeline) return forward(timeline);
-  const Seconds step = timeline->makespan().seconds();
-  return Run{std::move(*lowered), std::move(*timeline), step};
-}
 
 /// What takes no time in a run.
 struct Free {
@@ -99,14 +62,9 @@ Spread spread_of(const Spec& spec) {
   return spread;
 }
 
-/// How much shorter and longer a step may be by one cause.
-struct Reach {
-  Seconds down = Seconds::s(0), up = Seconds::s(0);
-};
-
 /// Errors of compute, of communication and of what a step has once are taken as independent. That
 /// once may run beside communication, where it is the host's or the input's.
-Estimate<Seconds> interval(const Step& step, bool calibrated, const Reach& network,
+Estimate<Seconds> interval(const Step& step, bool calibrated, const PriceReach& network,
                            const Conditions& conditions, Provenance provenance) {
   const Seconds exposed = step.breakdown.exposed_communication;
   const Seconds fixed = step.breakdown.fixed;
@@ -138,26 +96,32 @@ class Runner {
         layout, prices_,
         {.host_per_kernel = spec_.conditions.host_per_kernel, .fixed = spec_.conditions.fixed});
   }
-  Result<Run> run(const program::Program& job) const {
-    return carry(job, cluster_, spec_.conditions.overlap_penalty, options_);
+  Result<ProgramRun> run(const program::Program& job) const {
+    return run_program(job, cluster_, rules(options_.fidelity),
+                       {.fidelity = options_.fidelity, .fold = !options_.unfold});
   }
-  /// The closed form with every price of communication at that end.
-  Result<Seconds> time_at(const program::Program& job, job::Bound bound) const {
-    PredictOptions closed = options_;
-    closed.fidelity = Fidelity::kClosed;
-    const Result<Run> run = carry(job, cluster_, spec_.conditions.overlap_penalty, closed, bound);
-    if (!run) return forward(run);
-    return run->step;
+  /// `step`: of the run.
+  Result<PriceReach> reach(const program::Program& job, Seconds step) const {
+    const bool closed = options_.fidelity == Fidelity::kClosed;
+    return reach_of_prices(job, cluster_, rules(Fidelity::kClosed), !options_.unfold,
+                           closed ? std::optional(step) : std::nullopt);
   }
   Result<Seconds> time_without(const workload::Layout& layout, const Free& free) const {
     const Result<program::Program> other = job(without(layout, free));
     if (!other) return forward(other);
-    const Result<Run> run = this->run(*other);
+    const Result<ProgramRun> run = this->run(*other);
     if (!run) return forward(run);
-    return run->step;
+    return run->step();
   }
 
  private:
+  job::Rules rules(Fidelity fidelity) const {
+    job::Rules rules{.algorithms = spec_.plan.collectives, .calibrated = true};
+    // SimGrid shares no device.
+    if (fidelity != Fidelity::kSimgrid) rules.slowdown = 1 + spec_.conditions.overlap_penalty;
+    return rules;
+  }
+
   const Spec& spec_;
   const cluster::Cluster& cluster_;
   const strategies::Prices prices_;
@@ -217,16 +181,17 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   const Runner runner(spec, cluster, *devices, carried);
   Result<program::Program> job = runner.job(*layout);
   if (!job) return forward(job);
-  Result<Run> whole = runner.run(*job);
+  Result<ProgramRun> whole = runner.run(*job);
   if (!whole) return forward(whole);
 
+  const Seconds all = whole->step();
   const Work work = work_of(*layout, *devices);
   const double replicas = ranks;
   Step step{.layout = std::move(*layout),
             .job = std::move(*job),
             .lowered = std::move(whole->lowered),
             .timeline = std::move(whole->timeline),
-            .time = {whole->step, whole->step, whole->step, Provenance::kExtrapolated},
+            .time = {all, all, all, Provenance::kExtrapolated},
             .breakdown = {},
             .counterfactuals = {},
             .memory = {},
@@ -243,8 +208,8 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
            .optimizer = work.optimizer,
            .launch = work.launch,
            .fixed = spec.conditions.fixed};
-  const Seconds least = std::min(*free, whole->step);
-  parts.exposed_communication = whole->step - least;
+  const Seconds least = std::min(*free, all);
+  parts.exposed_communication = all - least;
   const Seconds busy = work.compute + work.recompute + work.optimizer + work.launch + parts.fixed;
   parts.bubble = std::max(Seconds::s(0), least - busy);
   if (options.counterfactuals)
@@ -259,21 +224,13 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   step.computing = {work.fastest * spread.fastest, work.slowest * spread.slowest};
   step.links = calibrated ? program::Interval{kFastestCalibrated, kSlowestCalibrated}
                           : program::Interval{job::kFastestNetwork, job::kSlowestNetwork};
-  Reach network;
+  PriceReach network;
   // A price that something measured covers has its error in `links`; any other has ends of its own.
   if (!step.lowered.collectives.empty() &&
       (!calibrated || step.lowered.provenance >= Provenance::kExtrapolated)) {
-    // Messages may be slower than any closed form where they contend, which is no error: how far
-    // the ends are from the value is the same.
-    const Result<Seconds> slow = runner.time_at(step.job, job::Bound::kHigh),
-                          quick = runner.time_at(step.job, job::Bound::kLow),
-                          usual = options.fidelity == Fidelity::kClosed
-                                      ? Result<Seconds>(step.time.value)
-                                      : runner.time_at(step.job, job::Bound::kValue);
-    if (!slow) return forward(slow);
-    if (!quick) return forward(quick);
-    if (!usual) return forward(usual);
-    network = {*usual - *quick, *slow - *usual};
+    const Result<PriceReach> reach = runner.reach(step.job, step.time.value);
+    if (!reach) return forward(reach);
+    network = *reach;
   }
   step.time =
       interval(step, calibrated, network, spec.conditions, std::max(work.provenance, conditions));

@@ -4,11 +4,10 @@
 #include <span>
 
 #include "models/compute/calibration.h"
+#include "strategies/step/fidelity.h"
 #include "strategies/step/step.h"
 
 namespace rehearse::step {
-
-enum class Fidelity : std::uint8_t { kClosed, kMessage, kSimgrid };
 
 struct PredictOptions {
   Fidelity fidelity = Fidelity::kMessage;

@@ -14,8 +14,9 @@ namespace {
 using program::ProgramOp;
 using program::Task;
 
-job::Rules rules() {
+job::Rules rules_of(const Step& step) {
   job::Rules rules;
+  rules.algorithms = step.layout.collectives;
   rules.calibrated = true;
   rules.fidelity = job::Fidelity::kMessage;
   return rules;
@@ -37,8 +38,9 @@ Seconds RunSize::on_simgrid() const {
   return Seconds::s(kStart + kPerOp * ops + messages * (kPerMessage + kPerMessageAndRank * ranks));
 }
 
-Result<RunSize> run_size(const program::Program& job, const cluster::Cluster& cluster) {
-  const job::Rules of_messages = rules();
+Result<RunSize> run_size(const Step& step, const cluster::Cluster& cluster) {
+  const program::Program& job = step.job;
+  const job::Rules of_messages = rules_of(step);
   job::Schedules schedules(cluster, of_messages);
   std::vector<std::uint32_t> ranks(job.programs.size(), 0), first(job.programs.size(), 0);
   for (std::uint32_t r = job.ranks(); r-- > 0;) {
@@ -76,7 +78,7 @@ Result<RunSize> run_size(const program::Program& job, const cluster::Cluster& cl
 }
 
 Result<Seconds> time_by_messages(const Step& step, const cluster::Cluster& cluster) {
-  const Result<job::LoweredJob> all = job::lower(step.job, cluster, rules());
+  const Result<job::LoweredJob> all = job::lower(step.job, cluster, rules_of(step));
   if (!all) return forward(all);
   const Result<graph::Timeline> timeline = engine::run(all->graph);
   if (!timeline) return forward(timeline);
@@ -84,7 +86,7 @@ Result<Seconds> time_by_messages(const Step& step, const cluster::Cluster& clust
 }
 
 Result<Refereed> referee(const Step& step, const cluster::Cluster& cluster) {
-  const Result<job::LoweredJob> all = job::lower(step.job, cluster, rules());
+  const Result<job::LoweredJob> all = job::lower(step.job, cluster, rules_of(step));
   if (!all) return forward(all);
   const Result<graph::Timeline> messages = engine::run(all->graph);
   if (!messages) return forward(messages);

@@ -21,8 +21,8 @@ struct RunSize {
   Seconds on_simgrid() const;   ///< referee()
 };
 
-/// Without building any of it. REQUIRES: the job suits the cluster.
-Result<RunSize> run_size(const program::Program& job, const cluster::Cluster& cluster);
+/// Without running it. REQUIRES: the step is one of predict() on this cluster.
+Result<RunSize> run_size(const Step& step, const cluster::Cluster& cluster);
 
 struct Refereed {
   Seconds simgrid;

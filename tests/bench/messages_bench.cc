@@ -18,7 +18,7 @@ constexpr cluster::PointToPoint kPath{Seconds::us(2), ByteRate::gb_per_s(50)};
 graph::Graph ring_all_reduce(std::uint32_t ranks, double spread) {
   graph::GraphBuilder builder;
   const comm::Schedule ring =
-      *comm::schedule(CollectiveKind::kAllReduce, comm::Algorithm::kRing, {ranks, ranks});
+      *comm::schedule(CollectiveKind::kAllReduce, Algorithm::kRing, {ranks, ranks});
   test::Star star(builder, ranks, kPath);
   auto routes = std::make_shared<std::vector<graph::FlowRoute>>(*star.routes(*ring.flows));
   std::mt19937 rng(7);
@@ -77,7 +77,7 @@ BENCHMARK(all_to_all)
 /// Closed forms of schedules that are made once.
 void closed(benchmark::State& state) {
   const comm::Schedule ring =
-      *comm::schedule(CollectiveKind::kAllReduce, comm::Algorithm::kRing, {1024, 8});
+      *comm::schedule(CollectiveKind::kAllReduce, Algorithm::kRing, {1024, 8});
   double bytes = 1024;
   for (auto _ : state) {
     bytes = bytes < 1e9 ? bytes * 1.1 : 1024;

@@ -18,7 +18,7 @@ namespace {
 graph::Graph ring(std::uint32_t ranks, bool messages) {
   graph::GraphBuilder builder;
   const auto schedule =
-      comm::schedule(CollectiveKind::kAllReduce, comm::Algorithm::kRing, {ranks, ranks});
+      comm::schedule(CollectiveKind::kAllReduce, Algorithm::kRing, {ranks, ranks});
   test::Star star(builder, ranks, {Seconds::us(2), ByteRate::gb_per_s(50)});
   const auto routes = star.routes(*schedule->flows);
   if (messages) test::add_transfer(builder, schedule->flows, routes, Bytes::gib(1).b());

@@ -306,7 +306,7 @@ TEST_CASE("throttled batches are dropped and counted, the power limit is told") 
       bench_gpu({"--shapes", file.string(), "--quiet"}, {{"MOCK_THROTTLE", "1"}});
   CHECK(throughout.code == 1);
   const Ran said = bench_gpu({"--shapes", file.string()}, {{"MOCK_THROTTLE", "1"}});
-  CHECK(said.errors.find("hot: the device was throttled throughout; a cool device") !=
+  CHECK(said.errors.find("hot: the device was throttled throughout; an unthrottled device") !=
         std::string::npos);
 }
 

@@ -100,7 +100,7 @@ TEST_CASE("catalog: what is not known is absent, never zero") {
 TEST_CASE("catalog: recalled rows are marked") {
   const std::string recalled = out_of({"links", "--name", "nvlink1_p100"}, "table");
   CHECK(recalled.find("  recalled  2017\n") != std::string::npos);
-  CHECK(recalled.find("recalled: remembered") != std::string::npos);
+  CHECK(recalled.find("recalled: from memory") != std::string::npos);
   CHECK(out_of({"links", "--name", "ib_ndr_400"}, "table").find("recalled") == std::string::npos);
   CHECK(rows_of({"links", "--name", "nvlink1_p100"})[0]["source"] == "REC");
 }

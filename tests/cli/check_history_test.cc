@@ -313,7 +313,7 @@ TEST_CASE("check: a cut recording is judged by what is whole in it, or not at al
   const Json unsure = test::json_of({"check", "--baseline", both, "--candidate", lost});
   CHECK(unsure["verdict"] == "inconclusive");
   CHECK(unsure["limits"][0]["message"].get<std::string>().find(
-            "lost.json lacks records, and 1 op in it come") != std::string::npos);
+            "lost.json lacks records, and 1 op are less frequent") != std::string::npos);
   CHECK_FALSE(unsure["limits"][0].contains("steps_needed"));
 
   const std::string nothing = put("nothing.json", text.substr(0, text.size() / 15));

@@ -126,8 +126,9 @@ TEST_CASE("check: markdown has the verdict, the ops behind it, money and energy"
                          "--count", "2", "--steps-per-epoch", "5000", "--format", "markdown"});
   CHECK(ran.code == 1);
   for (const char* part :
-       {"**Rehearse check: fail", "| step_time | 9.13 ms |", "money: 0.0776 USD an epoch, now",
-        "p3.2xlarge on demand in us-east-1", "1 of 9 ops changed\n", "gemm_128x128_v2_tn"}) {
+       {"**Rehearse check: fail", "| step_time | 9.13 ms |",
+        "cost: 0.0776 USD per epoch, candidate", "p3.2xlarge on demand in us-east-1",
+        "1 of 9 ops changed\n", "gemm_128x128_v2_tn"}) {
     INFO(part << "\n" << ran.out);
     CHECK(ran.out.find(part) != std::string::npos);
   }
@@ -352,7 +353,7 @@ TEST_CASE("check: wrong usage is exit code 2") {
                 "--predictions can be combined only with"},
            Case{{"--predictions", "examples", "--steps-per-epoch", "9"},
                 "--predictions can be combined only with"},
-           Case{{"--history", kBefore, "--budget", "b.yaml"}, "are of a candidate"},
+           Case{{"--history", kBefore, "--budget", "b.yaml"}, "need --candidate"},
            Case{{"--baseline", kBefore, "--candidate", kAfter, "--count", "2"}, "--instance NAME"},
        }) {
     INFO(c.says);

@@ -251,7 +251,7 @@ TEST_CASE("logs that are wrong are refused with their place") {
   std::string text = log_text(8);
   fails(text.replace(text.find("#wrong     time"), 15, "#wrong     tide")
             .replace(text.find("root     time"), 13, "root     tide"),
-        "without a heading");
+        "without a header line");
   text = log_text(8);
   fails(text.substr(0, text.find("#  Rank  1")) + text.substr(text.find("#\n#  ")),
         "results of 1 ranks");
@@ -279,7 +279,7 @@ TEST_CASE("network and calibrate: wrong use in one line") {
   fails({"network", "--cluster", dgx, "--device", "t4"}, 2, "excludes");
   fails({"network", "--device", "t4", "--fidelity", "message"}, 1, "messages need the links");
   const std::string torus = test::source_file("examples/clusters/torus.yaml");
-  fails({"network", "--cluster", torus}, 1, "not joined by NICs");
+  fails({"network", "--cluster", torus}, 1, "not connected by NICs");
   fails(
       {"network", "--cluster", torus, "--ranks", "4", "--fidelity", "message", "--protocol", "ll"},
       1, "--protocol needs a calibration, and none covers these links");

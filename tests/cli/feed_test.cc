@@ -133,7 +133,7 @@ TEST_CASE("simulate: the fed example has a report with its stall") {
                                   "closed", "--report", page.string(), "--quiet"});
   INFO(ran.errors);
   REQUIRE(ran.code == 0);
-  CHECK_THAT(ran.out, Contains("\n  input ") && Contains("a node takes 2048 samples"));
+  CHECK_THAT(ran.out, Contains("\n  input ") && Contains("a node needs 2048 samples"));
   CHECK_THAT(test::text_of(page), Contains("\"input\":{"));
 }
 

@@ -119,7 +119,7 @@ TEST_CASE("fleet: the host of a step that is predicted") {
   REQUIRE(part.code == 0);
   CHECK(Json::parse(part.out)["on_slices"]["by_law"] == 1);
   test::check_failed(ran("1000 s"), 1, "hosted.yaml: jobs[0].host: ");
-  test::check_failed(ran("-1 s"), 1, "no part of a step");
+  test::check_failed(ran("-1 s"), 1, "not part of a step");
 }
 
 TEST_CASE("pack: jobs that are predicted from job files") {

@@ -58,7 +58,7 @@ TEST_CASE("mig layouts: what is wrong is one line") {
                      "did you mean '3g.40gb'?");
   test::check_failed(layouts({"--device", "h100_sxm_80"}), 1, "did you mean 'h100_sxm5_80'?");
   test::check_failed(layouts({"--device", "t4"}), 1, "it has no MIG");
-  test::check_failed(layouts({"--device", "b300"}), 1, "profiles are not known");
+  test::check_failed(layouts({"--device", "b300"}), 1, "profiles are unknown");
   test::check_failed(layouts({"--device", "a30", "--profiles", "4g.24gb,1g.6gb"}), 1,
                      "5 compute slices, but the device has 4");
   test::check_failed(layouts({}), 2, "--device");
@@ -142,7 +142,7 @@ TEST_CASE("mig predict: what is wrong is one line") {
   const Ran other = predicted(
       "profile,batch,step_time_ms\n7g.80gb,1,1\n7g.80gb,8,2\n7g.80gb,64,9\n", {}, "h100_sxm5_80");
   CHECK(other.code == 0);
-  CHECK(other.errors.find("those of A100") != std::string::npos);
+  CHECK(other.errors.find("from A100") != std::string::npos);
 }
 
 std::string job_on(const std::string& device, const std::string& plan = "") {

@@ -57,7 +57,8 @@ TEST_CASE("pack: measured pairs, named in any order, decide") {
       "  - {job: d, duration: 100 s, memory: 4 GiB, step: 1 s}\n";
   const Json sliced = packed(known);
   CHECK(sliced["makespan"]["value"] == Approx(100 / 0.525));
-  CHECK_THAT(sliced["placements"][0]["why"].get<std::string>(), Contains("no pair measured"));
+  CHECK_THAT(sliced["placements"][0]["why"].get<std::string>(),
+             Contains("without a measured pair"));
 }
 
 TEST_CASE("pack: what was measured of a GPU is known without the user") {

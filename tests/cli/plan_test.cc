@@ -243,7 +243,7 @@ TEST_CASE("plan refuses what it cannot meet in one line") {
   for (const auto& [limit, says] :
        {std::pair("memory=3", "--within: 'memory=3': '3' has no unit"),
         std::pair("memory=-3 GiB", "--within: 'memory=-3 GiB': not above zero"),
-        std::pair("memory", "--within: 'memory': no amount"),
+        std::pair("memory", "--within: 'memory': the limit is missing"),
         std::pair("speed=3 s", "unknown quantity 'speed'"),
         std::pair("carbon=3 kg", "unknown unit 'kg' of an amount of carbon")})
     test::check_failed(plan(kPlanned, {"--within", limit}), 2, says);

@@ -167,8 +167,8 @@ TEST_CASE("simulate --beside: what cannot be is one line") {
   test::check_failed(share("mps:140%"), 2, "a share of 140 %");
   test::check_failed(share("mps:60%,50%"), 2, "more than 100 %");
   test::check_failed(share("mps:100%"), 2, "leaves nothing for the other");
-  test::check_failed(share("mps:0%"), 2, "never computes");
-  test::check_failed(share("mps:-3%"), 2, "never computes");
+  test::check_failed(share("mps:0%"), 2, "never runs");
+  test::check_failed(share("mps:-3%"), 2, "never runs");
   test::check_failed(share("mps:40"), 2, "'40' is not a percentage");
   test::check_failed(share("mps:nan%"), 2, "not a percentage");
   test::check_failed(share("mps:10%,10%,10%"), 2, "3 shares for two jobs");
@@ -180,7 +180,8 @@ TEST_CASE("simulate --beside: what cannot be is one line") {
   test::check_failed(share("crossover"), 1, "has no communication during which");
   test::check_failed(test::rehearse({"simulate", kBert, "--share", "mps"}), 2, "--beside");
   test::check_failed(beside(kResnet, {"--slice", "2g.20gb"}), 2, "--slice excludes --beside");
-  test::check_failed(beside(kResnet, {"--fidelity", "simgrid"}), 2, "SimGrid shares no device");
+  test::check_failed(beside(kResnet, {"--fidelity", "simgrid"}), 2,
+                     "SimGrid does not model shared devices");
   test::check_failed(beside("none.yaml"), 1, "none.yaml");
   test::check_failed(beside(kParallel), 1,
                      "the second job has 4 ranks, but the cluster has 1 device");
@@ -284,7 +285,7 @@ TEST_CASE("replay and whatif --beside: a recording beside another on the same GP
   test::check_failed(test::rehearse({"replay", a, "--share", "mps"}), 2, "--beside");
   test::check_failed(test::rehearse({"replay", a, "--beside", "none.json"}), 1, "none.json");
   test::check_failed(test::rehearse({"whatif", a, "--beside", "traces/train-cpu-epyc"}), 1,
-                     "has no work on a GPU");
+                     "has no GPU work");
 }
 
 }  // namespace

@@ -429,9 +429,9 @@ TEST_CASE("measured steps of several jobs, and steps that cannot be") {
   CHECK(error(0) * error(1) < 0);
 
   test::check_failed(calibrate({one, "--measured", "1 ms"}), 1,
-                     "measured 1.00 ms is far off: its FLOPs take ");
+                     "measured 1.00 ms is implausible: its FLOPs take ");
   test::check_failed(calibrate({one, "--measured", "100 s"}), 1,
-                     "measured 1.67 min is far off: scale 3, the most, gives ");
+                     "measured 1.67 min is implausible: scale 3, the most, gives ");
   test::check_failed(calibrate({one, "--measured", "2"}), 1,
                      "rehearse: --measured: '2' has no unit; one of ");
   const Ran usage = calibrate({"--measured", "2 s"});
@@ -485,7 +485,7 @@ TEST_CASE("a stage on a host is refused") {
   refused(
       "workload: {model: gpt2_medium}\ntraining: {global_batch: 64}\nplan: {data: 2}\n"
       "cluster: {nodes: [{device: a100_sxm4_80}, {device: cpu}]}\n",
-      "stage 0 stands on a 'cpu'; a GPU; only parameter servers may run on hosts");
+      "stage 0 is on a 'cpu'; a GPU; only parameter servers may run on hosts");
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ TEST_CASE("study: a killed run is gone on with, with what it found and the same 
   const Ran refused = test::rehearse({"study", other, "--format", "json", "-o", result.string()});
   test::check_failed(refused, 1,
                      journal.string() +
-                         ": is the journal of other inputs, options or another build of the "
+                         ": belongs to other inputs, options or another build of the "
                          "program (study long); the inputs, options and build that started it; "
                          "remove it to start again, or name another file with --journal");
 
@@ -96,12 +96,12 @@ TEST_CASE("study: a journal that was asked for stays, and answers at once") {
   std::string text = test::text_of(study);
   text.replace(text.find("made up"), 7, "costs.csv");
   test::write_file(study, text);
-  test::check_failed(test::rehearse(command), 1, "is the journal of other inputs");
+  test::check_failed(test::rehearse(command), 1, "belongs to other inputs");
   fs::remove(journal);
   CHECK(test::rehearse(command).code == 0);
   CHECK(test::rehearse(command).code == 0);
   test::write_file(study.parent_path() / "costs.csv", "b");
-  test::check_failed(test::rehearse(command), 1, "is the journal of other inputs");
+  test::check_failed(test::rehearse(command), 1, "belongs to other inputs");
 }
 
 TEST_CASE("study: ranks find what one process finds, byte for byte, and one of them speaks") {

@@ -52,7 +52,7 @@ TEST_CASE("whatif: words say what the pipeline is in front of") {
   const Ran ran = test::rehearse(
       {"whatif", kExample, "--input-pipeline", "examples/pipelines/two_workers.yaml"});
   CHECK(ran.code == 0);
-  CHECK_THAT(ran.out, Contains("a rank takes 32 samples at each loading range") &&
+  CHECK_THAT(ran.out, Contains("a rank requests 32 samples at each loading range") &&
                           Contains("instead of the 280 us") &&
                           Contains("1 recorded rank on a host") && Contains("threads of decode"));
   const std::string bare = test::write_scratch("bare.json", test::kineto_recording(5)).string();

@@ -113,6 +113,7 @@ TEST_CASE("the tables of a job's fields are those that the program reads by") {
   check_table(page, "## plan", table_of(plan_fields(), Section::kPlan));
   check_table(page, "### plan.parameter_server",
               table_of(plan_fields(), Section::kParameterServer));
+  check_table(page, "### plan.collectives", table_of(plan_fields(), Section::kCollectives));
   check_table(page, "### plan.stages", table_of(stage_fields(), Section::kStage));
 }
 

@@ -1,6 +1,10 @@
 // Properties of routes on clusters of random shape. A failure prints the seed.
+#include <algorithm>
+#include <map>
+#include <numeric>
 #include <random>
 #include <set>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
@@ -263,6 +267,112 @@ TEST_CASE("without oversubscription shifts of ranks get the full rate of their N
         CHECK(fullest_link(c, shift) <= 1 + 1e-9);
       }
     }
+}
+
+FabricTemplate fabric_of(FabricKind kind) {
+  return {.kind = kind, .link = test::link_type("net", 20, 1), .links = 8};
+}
+
+Cluster nodes_on(const FabricTemplate& fabric, std::uint32_t nodes) {
+  return test::built(
+      make_cluster({.groups = {{.node = {.kind = NodeKind::kNvswitch,
+                                         .device = "h100_sxm5_80",
+                                         .devices = 8,
+                                         .link = test::link_type("link", 400, 1),
+                                         .pcie = test::link_type("pcie", 50, 1),
+                                         .sockets = test::link_type("socket", 50, 0.5)},
+                                .nodes = nodes}},
+                    .fabric = fabric}));
+}
+
+/// GB/s from the devices of the first half of the nodes to those of the other half, over any ways: a
+/// largest flow, by shortest augmenting paths (Edmonds and Karp, J. ACM 19, 1972).
+double bisection(const Cluster& c) {
+  const std::size_t n = c.vertices().size(), source = n, sink = n + 1;
+  std::vector<std::map<std::size_t, double>> left(n + 2);
+  for (const Link& link : c.links()) {
+    const double rate = c.link_types()[link.type].rate.gb_per_s();
+    left[link.a.index()][link.b.index()] += rate;
+    left[link.b.index()][link.a.index()] += rate;
+  }
+  for (const Device& device : c.devices()) {
+    const bool first = device.node.index() < c.nodes().size() / 2;
+    const std::size_t v = device.vertex.index();
+    left[first ? source : v][first ? v : sink] = 1e9;
+    left[first ? v : sink][first ? source : v] = 0;
+  }
+  for (double whole = 0;;) {
+    std::vector<std::size_t> from(n + 2, SIZE_MAX), queue = {source};
+    from[source] = source;
+    for (std::size_t i = 0; i < queue.size() && from[sink] == SIZE_MAX; ++i)
+      for (const auto& [to, rate] : left[queue[i]])
+        if (rate > 1e-9 && from[to] == SIZE_MAX) {
+          from[to] = queue[i];
+          queue.push_back(to);
+        }
+    if (from[sink] == SIZE_MAX) return whole;
+    double most = 1e9;
+    for (std::size_t v = sink; v != source; v = from[v]) most = std::min(most, left[from[v]][v]);
+    for (std::size_t v = sink; v != source; v = from[v]) {
+      left[from[v]][v] -= most;
+      left[v][from[v]] += most;
+    }
+    whole += most;
+  }
+}
+
+TEST_CASE("the bisection of every built-in fabric is that of its formula") {
+  constexpr double kNic = 20, kNics = 8;
+  const auto check = [](const char* name, const FabricTemplate& fabric, std::uint32_t nodes,
+                        double expected) {
+    INFO(name << ", " << nodes << " nodes");
+    CHECK(bisection(nodes_on(fabric, nodes)) == Approx(expected));
+  };
+  // Half of the NICs, where no link up is missing.
+  for (const std::uint32_t nodes : {2U, 4U, 6U}) {
+    const double all = nodes / 2 * kNics * kNic;
+    check("switch", fabric_of(FabricKind::kSwitch), nodes, all);
+    check("rails", fabric_of(FabricKind::kRails), nodes, all);
+    FabricTemplate tree = fabric_of(FabricKind::kFatTree);
+    tree.radix = 16;
+    check("fat tree", tree, nodes, all);
+  }
+  // Leaves of 12 links down and 4 up: a third of the NICs of six nodes, which fill two leaves a half.
+  FabricTemplate tree = fabric_of(FabricKind::kFatTree);
+  tree.radix = 16;
+  tree.oversubscription = 3;
+  check("oversubscribed fat tree", tree, 6, 3 * kNics * kNic / 3);
+  // 4 x 4: a cut of two planes of four links each.
+  FabricTemplate torus = fabric_of(FabricKind::kTorus);
+  torus.dimensions = {4, 4};
+  check("torus", torus, 16, 2 * 4 * kNic);
+  // Four groups: two on each side, with a link to each of the others.
+  FabricTemplate dragonfly = fabric_of(FabricKind::kDragonfly);
+  dragonfly.groups = 4;
+  dragonfly.routers = 2;
+  check("dragonfly", dragonfly, 4, 2 * 2 * kNic);
+  FabricTemplate wan = fabric_of(FabricKind::kWan);
+  wan.regions = 2;
+  wan.wan = test::link_type("wan", 3, 10'000);
+  check("wan", wan, 4, 3);
+}
+
+TEST_CASE("on one switch every permutation of ranks gets the full rate of its NICs") {
+  const Cluster c = nodes_on(fabric_of(FabricKind::kSwitch), 4);
+  std::vector<std::uint32_t> to(c.devices().size());
+  std::iota(to.begin(), to.end(), 0U);
+  std::mt19937_64 random(7);
+  for (int trial = 0; trial < 100; ++trial) {
+    std::shuffle(to.begin(), to.end(), random);
+    std::vector<double> load(c.hop_count(), 0);
+    for (std::uint32_t from = 0; from < to.size(); ++from) {
+      if (c.devices()[from].node == c.devices()[to[from]].node) continue;
+      for (const HopId hop : c.route(DeviceId(from), DeviceId(to[from])).hops)
+        load[hop.index()] += 20;  // GB/s of a NIC
+    }
+    for (std::size_t hop = 0; hop < load.size(); ++hop)
+      REQUIRE(load[hop] <= c.type(Cluster::link_of(HopId(hop))).rate.gb_per_s() * (1 + 1e-9));
+  }
 }
 
 }  // namespace

@@ -15,8 +15,6 @@
 namespace rehearse::job {
 namespace {
 
-using comm::Algorithm;
-
 cluster::Cluster nodes_of(const char* device, std::uint32_t nodes, const char* more = "") {
   auto cluster = cluster::parse_cluster(
       fmt::format("cluster: {{device: {}, devices_per_node: 8, nodes: {}{}}}\n", device, nodes,
@@ -37,6 +35,7 @@ class Alone {
     if (group) group_ = std::move(*group);
   }
 
+  bool has_price() const { return group_.has_value(); }
   bool calibrated() const { return group_ && group_->calibrated; }
   Seconds closed(Bytes size) const { return group_->price(size).value; }
   Algorithm algorithm(Bytes size) const { return group_->links_for(size).algorithm; }
@@ -58,7 +57,9 @@ class Alone {
       members.push_back(
           builder.add(graph::Op{.name = builder.intern("member"),
                                 .category = graph::Category::kCommunication,
-                                .duration = Picoseconds::from(messages->phases->launch)}));
+                                .duration = messages->phases
+                                                ? Picoseconds::from(messages->phases->launch)
+                                                : Picoseconds(0)}));
     builder.add(graph::Transfer{messages->flows, routes, members, size.b()});
     const Result<graph::Graph> graph = std::move(builder).build();
     REQUIRE(graph);
@@ -103,7 +104,8 @@ struct Compared {
 void compare(const cluster::Cluster& cluster, const std::vector<DeviceId>& group, int by,
              std::uint64_t most_messages, Compared& compared,
              std::optional<Algorithm> algorithm = {}) {
-  const Rules rules{.algorithm = algorithm, .calibrated = true};
+  const Rules rules{.algorithms = algorithm ? wherever_possible(*algorithm) : Algorithms(),
+                    .calibrated = true};
   for (const CollectiveKind kind : kKinds) {
     Alone alone(cluster, kind, group, rules);
     if (!alone.calibrated()) continue;
@@ -147,7 +149,8 @@ TEST_CASE("messages take what the closed form says: 16 to 1,024 ranks on several
     compare(cluster, devices(nodes, 8), by, 600'000, compared);
     if (nodes > 16) continue;
     for (const Algorithm algorithm :
-         {Algorithm::kRing, Algorithm::kTree, Algorithm::kHierarchical, Algorithm::kTwoDimensional})
+         {Algorithm::kRing, Algorithm::kTree, Algorithm::kHierarchical, Algorithm::kTwoDimensional,
+          Algorithm::kLinear})
       compare(cluster, devices(nodes * 8), 8, 600'000, compared, algorithm);
   }
   CHECK(compared.pairs > 200);
@@ -157,6 +160,41 @@ TEST_CASE("messages take what the closed form says: 16 to 1,024 ranks on several
     CHECK(compared.algorithms.count(algorithm) == 1);
 }
 
+TEST_CASE("messages that no calibration covers cost the NIC in both forms") {
+  // A NIC for each device, so that no collective is in its own way.
+  const cluster::Cluster cluster = nodes_of(
+      "a100_sxm4_80", 4,
+      ", inter_node: {kind: switch, links: 8, message_cost: 11 us, half_rate_size: 64 KiB}");
+  struct Case {
+    CollectiveKind kind;
+    Algorithm algorithm;
+    std::uint32_t every;  // device of the cluster is a member
+  };
+  const Case cases[] = {{CollectiveKind::kAllReduce, Algorithm::kRing, 8},
+                        {CollectiveKind::kAllReduce, Algorithm::kHalvingDoubling, 8},
+                        {CollectiveKind::kAllReduce, Algorithm::kHierarchical, 1},
+                        {CollectiveKind::kAllGather, Algorithm::kRing, 8},
+                        {CollectiveKind::kBroadcast, Algorithm::kRing, 8},
+                        {CollectiveKind::kAllToAll, Algorithm::kPairwise, 8},
+                        {CollectiveKind::kAllToAll, Algorithm::kLinear, 8},
+                        {CollectiveKind::kAllToAll, Algorithm::kTwoDimensional, 1},
+                        {CollectiveKind::kBarrier, Algorithm::kRing, 8}};
+  for (const Case& c : cases) {
+    const Rules rules{.algorithms = wherever_possible(c.algorithm)};
+    Alone alone(cluster, c.kind, devices(32 / c.every, c.every), rules);
+    REQUIRE(alone.has_price());
+    for (const Bytes size : {Bytes::b(1), Bytes::kib(64), Bytes::mib(1), Bytes::gib(1)}) {
+      INFO(fmt::format("{} {} of {}", to_string(c.algorithm), to_string(c.kind), to_string(size)));
+      CHECK(alone.by_messages(size).s() ==
+            Approx(alone.closed(size).s()).epsilon(1e-6).margin(1e-10));
+    }
+  }
+  // A message of 1 B: 1 us of the network, 2 us of PCIe, and 11 us + 64 KiB / 24.2 GB/s.
+  const Rules linear{.algorithms = wherever_possible(Algorithm::kLinear)};
+  Alone pair(cluster, CollectiveKind::kAllToAll, devices(2, 8), linear);
+  CHECK(pair.closed(Bytes::b(1)).us() == Approx(1 + 4 * 0.5 + 11 + 2.708).epsilon(0.1));
+}
+
 TEST_CASE("SimGrid carries the same phases") {
   if (!engine::check_simgrid()) {
     WARN("skipped: this build has no SimGrid");
@@ -164,12 +202,17 @@ TEST_CASE("SimGrid carries the same phases") {
   }
   const cluster::Cluster node = nodes_of("h100_sxm5_80", 1), two = nodes_of("h100_sxm5_80", 2);
   const Rules rules{.calibrated = true};
-  for (const cluster::Cluster* cluster : {&node, &two}) {
-    Alone alone(*cluster, CollectiveKind::kAllReduce,
-                devices(static_cast<std::uint32_t>(cluster->devices().size())), rules);
-    for (const Bytes size : {Bytes::kib(8), Bytes::mib(1), Bytes::mib(256)})
-      CHECK(alone.by_messages(size, true).s() == Approx(alone.closed(size).s()).epsilon(1e-6));
-  }
+  for (const cluster::Cluster* cluster : {&node, &two})
+    for (const CollectiveKind kind : {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
+                                      CollectiveKind::kReduceScatter, CollectiveKind::kAllToAll}) {
+      Alone alone(*cluster, kind,
+                  devices(static_cast<std::uint32_t>(cluster->devices().size())), rules);
+      for (const Bytes size : {Bytes::kib(8), Bytes::mib(1), Bytes::mib(256)}) {
+        INFO(to_string(kind) << " of " << to_string(size));
+        CHECK(alone.by_messages(size, true).s() ==
+              Approx(alone.by_messages(size).s()).epsilon(1e-6));
+      }
+    }
 }
 
 }  // namespace

@@ -288,7 +288,7 @@ TEST_CASE("mixed: step times without a graph lie within their bounds, and refuse
     refused += several;
     if (!other)
       CHECK(to_string(other.error())
-                .find("stands on 2 kinds of devices; one kind of device, or simulation instead of "
+                .find("uses 2 kinds of devices; one kind of device, or simulation instead of "
                       "closed form") != std::string::npos);
   }
   CHECK(compared >= 50);

@@ -18,7 +18,6 @@
 namespace rehearse::engine {
 namespace {
 
-using comm::Algorithm;
 using graph::Capacity;
 using graph::Category;
 using graph::Demand;
@@ -202,9 +201,10 @@ TEST_CASE("what SimGrid cannot carry is said in one line, and a run that never e
         "flows of priorities 0 and 3; one priority for SimGrid; use --fidelity message");
   CHECK(error(messages(2, {.weight = 1.5})) ==
         "a flow of weight 1.5; for SimGrid a whole number up to 16; use --fidelity message");
-  CHECK(error(messages(5001, {})) ==
-        "more than 5000 flows at once; fewer: SimGrid's run time grows faster than their square; "
-        "use --fidelity message");
+  CHECK(
+      error(messages(5001, {})) ==
+      "more than 5000 concurrent flows; fewer: SimGrid's run time grows faster than their square; "
+      "use --fidelity message");
   CHECK(error(messages(1, {}, 1e-3)) == "the run lasts longer than 104 days of simulated time");
   const Result<Graph> down = messages(1, {}, 0);
   REQUIRE(down);

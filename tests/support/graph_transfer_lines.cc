@@ -77,7 +77,15 @@ Status TransferTables::parse_route(LineReader& line) {
   if (!demand) return forward(demand);
   const auto latency = line.time("a latency");
   if (!latency) return forward(latency);
-  routes_.back()->push_back({*demand, *latency});
+  double extra = 0;
+  if (!line.at_end()) {
+    const auto given = line.number<double>("work of each message");
+    if (!given) return forward(given);
+    if (!(*given >= 0) || !std::isfinite(*given))
+      return line.error("wrong work of a message", "a finite number that is not negative");
+    extra = *given;
+  }
+  routes_.back()->push_back({*demand, *latency, extra});
   return {};
 }
 
@@ -143,7 +151,8 @@ std::string transfer_lines(const Graph& graph) {
     const std::size_t w = place(routes, t.routes.get(), [&](std::size_t id) {
       print("ways {}\n", id);
       for (const FlowRoute& route : *t.routes)
-        print("way {} {}ps\n", route.demand.index(), route.latency.count());
+        print("way {} {}ps{}\n", route.demand.index(), route.latency.count(),
+              route.extra == 0 ? "" : fmt::format(" {}", route.extra));
     });
     of_transfer.emplace_back(l, w);
   }

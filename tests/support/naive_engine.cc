@@ -166,7 +166,7 @@ class NaiveRun {
       for (std::size_t l = 0; l < flows.size(); ++l) {
         Traffic& flow = flows[l];
         const FlowRoute& route = (*t.routes)[l];
-        const double bytes = t.flows->flows()[l].share * t.size;
+        const double bytes = t.flows->flows()[l].share * t.size + route.extra;
         if (flow.state == State::kBlocked && flow.delivered < t.flows->flows()[l].count &&
             may_leave(t, flows, l)) {
           any = true;

@@ -63,6 +63,33 @@ TEST_CASE("what is given takes the place of the catalog") {
   CHECK(type_named(part, "inter_node").source == "rate given, latency of ib_hdr_200 (REC)");
 }
 
+TEST_CASE("messages of a NIC cost what the catalog or the file says") {
+  const auto nic_of = [](const std::string& inter_node) {
+    const auto c = parse_cluster(
+        "cluster: {device: h100_sxm5_80, devices_per_node: 8, nodes: 2, inter_node: {kind: switch" +
+            inter_node + "}}",
+        "c.yaml");
+    INFO((c ? "" : to_string(c.error())));
+    REQUIRE(c);
+    return c->type(LinkId(c->links().size() - 1));
+  };
+  CHECK(nic_of("").message_cost == Seconds::us(11));
+  CHECK(nic_of("").half_rate_size == Bytes::kib(64));
+  CHECK(nic_of(", message_cost: 2 us").message_cost == Seconds::us(2));
+  CHECK(nic_of(", message_cost: 2 us").half_rate_size == Bytes::kib(64));
+  // A link of one's own costs nothing more than is given.
+  CHECK(nic_of(", rate: 50 GB/s, latency: 5 us").message_cost == Seconds::s(0));
+  CHECK(nic_of(", rate: 50 GB/s, latency: 5 us, half_rate_size: 1 MiB").half_rate_size ==
+        Bytes::mib(1));
+  const auto c = parse_cluster(
+      "cluster: {device: h100_sxm5_80, devices_per_node: 8, nodes: 2, inter_node: {kind: switch, "
+      "message_cost: 1 s, half_rate_size: -1 B}}",
+      "c.yaml");
+  REQUIRE_FALSE(c);
+  CHECK(to_string(c.error()).find("message_cost: is out of range; 0 s to 10") != std::string::npos);
+  CHECK(to_string(c.error()).find("half_rate_size") != std::string::npos);
+}
+
 TEST_CASE("kinds by name") {
   const auto links = [](const std::string& device, int count, const std::string& intra) {
     return read("cluster: {device: " + device + ", devices_per_node: " + std::to_string(count) +

@@ -318,7 +318,7 @@ TEST_CASE("numbers out of range are named") {
   CHECK(error_of({.groups = {{node_of(NodeKind::kHybridCubeMesh, 9)}}})
             .find("a hybrid cube mesh has 8 devices at most") != std::string::npos);
   CHECK(error_of({.groups = {{node_of(NodeKind::kPcie, 8), 2}}}) ==
-        "fabric: is missing; what joins the 2 nodes");
+        "fabric: is missing; the network between the 2 nodes");
   CHECK(error_of({.groups = {{node_of(NodeKind::kPcie, 8), 100'000}}})
             .find("nodes: out of range; 1 to 16384") == 0);
   FabricTemplate dragonfly = fabric_of(FabricKind::kDragonfly, 1);

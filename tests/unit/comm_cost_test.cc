@@ -131,6 +131,33 @@ TEST_CASE("several nodes: PAT with one device per node, all_to_all through the N
   CHECK(exchanged.time.value.s() == Approx(62e-6 + 4.0 / 30).epsilon(1e-5));
 }
 
+TEST_CASE("several nodes: each message of an all_to_all costs the NIC") {
+  // 512 A100 on 64 nodes, eight NICs of 200 Gbit/s each.
+  Group group{.kind = CollectiveKind::kAllToAll, .ranks = 512, .nodes = 64};
+  group.network =
+      Network{NetworkKind::kInfiniband, ByteRate::gb_per_s(200), Seconds::us(3), 8};
+  const Calibrated a100 = *calibration_for("a100_sxm4_80");
+  const auto price = [&](Bytes size, std::optional<Algorithm> algorithm = {}) {
+    return CollectiveCost::resolve(a100, group, {.algorithm = algorithm})->at(size);
+  };
+  const Price free = price(Bytes::mib(1));
+  group.network->message_cost = Seconds::us(13.7);
+  // A rank sends 504 messages to other nodes by the NIC of its own.
+  CHECK((price(Bytes::mib(1)).time.value - free.time.value).us() == Approx(504 * 13.7));
+  // NCCL posts the messages of both at once.
+  CHECK(price(Bytes::mib(1), Algorithm::kLinear).time.value == price(Bytes::mib(1)).time.value);
+  CHECK(price(Bytes::mib(1), Algorithm::kLinear).algorithm == Algorithm::kLinear);
+  // In two dimensions it sends 63 of eight times the size, and all bytes go through NVLink too.
+  CHECK(price(Bytes::mib(1), Algorithm::kTwoDimensional).time.value <
+        price(Bytes::mib(1)).time.value / 5);
+  CHECK(price(Bytes::gib(8), Algorithm::kTwoDimensional).time.value >
+        price(Bytes::gib(8)).time.value);
+  // What a message costs is known to a factor of three.
+  const Estimate<Seconds> time = price(Bytes::mib(1)).time;
+  CHECK(time.high.us() > 3 * 504 * 13.7);
+  CHECK(time.low.us() < 504 * 13.7 / 3 + free.time.value.us());
+}
+
 TEST_CASE("the hybrid cube mesh: rings by counting, not by the number of ranks") {
   // Edge-disjoint directed rings on the links of a DGX-1V; measured bus bandwidth of 2, 4, 6, 8
   // ranks is 22.6, 85.3, 45.8, 134.9 GB/s: 1, 4, 2, 6 times 22.5.
@@ -191,7 +218,7 @@ TEST_CASE("what nothing is known about is refused with the reason") {
             .find("does not support this combination") != std::string::npos);
   CHECK(refused("h100_sxm5_80", {.kind = CollectiveKind::kAllToAll, .ranks = 8},
                 {.protocol = Protocol::kLl})
-            .find("no choice") != std::string::npos);
+            .find("does not support a choice") != std::string::npos);
   CHECK(
       refused("v100_sxm2_16", {.kind = CollectiveKind::kAllReduce, .ranks = 9}).find("8 devices") !=
       std::string::npos);

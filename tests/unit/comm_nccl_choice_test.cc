@@ -70,6 +70,22 @@ TEST_CASE("several nodes: tree for little, ring for much, by the row of the host
   CHECK(tuning.choose(8e9)->algorithm == Algorithm::kRing);
 }
 
+TEST_CASE("two nodes: NCCL counts what a tree moves within them") {
+  // Two p4d.24xlarge, 50 GB/s of NICs each. Ring: 50 GB/s, 16 / 30 of it per time: 26.7 GB/s. Tree:
+  // 0.92 of twice 50 GB/s, half of it per time, less a tenth for the size: 41.4 GB/s.
+  NcclSetup setup = a100(16);
+  setup.nodes = 2;
+  setup.network_rate = 50e9;
+  setup.network_latency = 20e-6;
+  CHECK(NcclTuning(setup, CollectiveKind::kAllReduce).choose(kMib * 512)->algorithm ==
+        Algorithm::kTree);
+  // On three nodes the NICs count for both.
+  setup.ranks = 24;
+  setup.nodes = 3;
+  CHECK(NcclTuning(setup, CollectiveKind::kAllReduce).choose(kMib * 512)->algorithm ==
+        Algorithm::kRing);
+}
+
 TEST_CASE("availability") {
   const auto none = [](const NcclSetup& s, CollectiveKind k, NcclOverrides o) {
     return !NcclTuning(s, k, o).choose(kMib);

@@ -159,7 +159,7 @@ TEST_CASE("what an algorithm does not do is said, with what would") {
     return s ? std::string() : to_string(s.error());
   };
   CHECK(message(schedule(Kind::kAllToAll, Algorithm::kRing, {4, 4})) ==
-        "algorithm 'ring' does no all_to_all; pairwise, linear or two_dimensional");
+        "algorithm 'ring' does not support all_to_all; pairwise, linear or two_dimensional");
   CHECK(message(schedule(Kind::kAllReduce, Algorithm::kNvls, {8, 4})) ==
         "algorithm 'nvls' stays within a node; ranks of one node");
   CHECK(message(schedule(Kind::kAllReduce, Algorithm::kRing, {6, 4})) ==

@@ -85,7 +85,7 @@ TEST_CASE("what a calibration does not apply to is said") {
       "GB/s, latency: 1 us}}",
       16);
   CHECK_FALSE(torus.network);
-  CHECK(message(suits(h100, torus)).find("not joined by NICs") != std::string::npos);
+  CHECK(message(suits(h100, torus)).find("not connected by NICs") != std::string::npos);
 
   const auto error = [](const Result<ClusterScope>& found) { return to_string(found.error()); };
   const cluster::Cluster two = read("{device: h100_sxm5_80, devices_per_node: 8, nodes: 2}");

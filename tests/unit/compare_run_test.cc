@@ -182,7 +182,7 @@ TEST_CASE("recorded energy is that of the steps") {
   // The page on energy: the first step is partial there; one whole step is too few.
   const Result<Run> few = measure(test::power_trace());
   REQUIRE_FALSE(few);
-  CHECK(to_string(few.error()).find("has 1 whole step (told by step marks)") != std::string::npos);
+  CHECK(to_string(few.error()).find("has 1 whole step (from step marks)") != std::string::npos);
   trace::Trace trace;
   RankBuilder rank(trace);
   rank.rank().boards.push_back({.uuid = "GPU-a", .device = 0, .multiprocessors = 100});

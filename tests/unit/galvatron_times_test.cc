@@ -66,7 +66,7 @@ TEST_CASE("profiles of times that cannot be read") {
   CHECK(left_out[0] == "swin__computation_profiling_bf16_swin-huge: a model of unknown shape");
   const auto broken = times_in(kGpt, "[1", left_out);
   REQUIRE_FALSE(broken);
-  CHECK(to_string(broken.error()).ends_with(std::string(kGpt) + ": is not JSON object"));
+  CHECK(to_string(broken.error()).ends_with(std::string(kGpt) + ": is not a JSON object"));
   const auto other = times_in("memory_profiling_bf16_llama2-7b.json", "{}", left_out);
   REQUIRE_FALSE(other);
   CHECK(to_string(other.error())

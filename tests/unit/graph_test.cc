@@ -217,7 +217,7 @@ TEST_CASE("transfers that are not whole are refused, with their place") {
   CHECK(error_of(lane + "way 0 0ps\ntransfer 0 0 1 0 0\n") ==
         "transfer 0 shares op 0 'a' or moves work that it has");
   CHECK(error_of(lane + "way 7 0ps\ntransfer 0 0 1 0 1\n") ==
-        "transfer 0 has a way without a demand or with a negative latency");
+        "transfer 0 has a way without a demand, or with a negative latency or work");
   const std::string done = lane + "way 0 0ps\ntransfer 0 0 1 0 1\n";
   CHECK(error_of(done) == "no error");
   CHECK(error_of(done + "lane 0 1 1 1\n").find("g.txt:9:1: a lane needs") == 0);

@@ -195,7 +195,7 @@ TEST_CASE("a file of groups that is none is refused in one line") {
     return parsed ? "no error" : to_string(parsed.error());
   };
   const std::string expected = "; lists of ranks, such as {\"tp\": [[0, 1], [2, 3]]}";
-  CHECK(error("[]") == "g.json: is not JSON object" + expected);
+  CHECK(error("[]") == "g.json: is not a JSON object" + expected);
   CHECK(error("{").starts_with("g.json: is not JSON ("));
   CHECK(error(R"({"a": 1})") == "g.json: a: is not a list of ranks" + expected);
   CHECK(error(R"({"a": [0, "x"]})") ==

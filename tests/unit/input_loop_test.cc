@@ -184,7 +184,7 @@ TEST_CASE("loop: wrong ones are one line") {
              Contains("shares a source"));
   CHECK_THAT(error_of("host: {cores: 6, numa: 4}\n" + stages), Contains("6 cores on 4 nodes"));
   CHECK_THAT(error_of("host: {cores: 6, numa: 2, pinned: true}\n" + stages),
-             Contains("stands beside pinned"));
+             Contains("cannot be combined with pinned"));
 }
 
 }  // namespace

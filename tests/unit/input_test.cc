@@ -300,9 +300,9 @@ TEST_CASE("input: mistakes of a file are one line each") {
   CHECK_THAT(refused("stages: [{name: a, tiem: 5 ms}]\n"), Contains("time"));
   CHECK_THAT(refused("stages: [{name: a, time: -5 ms}]\n"), Contains("0 s to 1000 s"));
   CHECK_THAT(refused("stages: [{name: a, workers: 0}]\n"), Contains("1 to 4096"));
-  CHECK_THAT(refused("stages: [{name: a, workers: 4096, threads: 4096}]\n"), Contains("4096 in"));
+  CHECK_THAT(refused("stages: [{name: a, workers: 4096, threads: 4096}]\n"), Contains("4096 per"));
   CHECK_THAT(refused("stages: [{name: a, read: {from: s3, bytes: 1 MB}}]\n"),
-             Contains("'s3' is no source"));
+             Contains("'s3' is not a source"));
   CHECK_THAT(
       refused("sources: [{name: s33}]\nstages: [{name: a, read: {from: s3, bytes: 1 MB}}]\n"),
       Contains("did you mean 's33'"));

@@ -178,11 +178,11 @@ TEST_CASE("other algorithms, and kinds that they cannot do") {
   const Program job = job_of({ops, ops, ops, ops});
   // Halving and doubling: 4 messages of 2 us and 4, 2, 2, 4 MB: 8 + 120 us; then pairwise
   // all-to-all of 3 messages of 1 MB: 3 · 12 us.
-  const Rules rules{.algorithm = comm::Algorithm::kHalvingDoubling};
+  const Rules rules{.algorithms = wherever_possible(Algorithm::kHalvingDoubling)};
   CHECK(run(job, star(4), rules).us() == Approx(128 + 36));
-  CHECK(not_done_by(job, comm::Algorithm::kHalvingDoubling) ==
+  CHECK(not_done_by(job, Algorithm::kHalvingDoubling) ==
         std::vector<CollectiveKind>{CollectiveKind::kAllToAll});
-  CHECK(not_done_by(job, comm::Algorithm::kLinear) ==
+  CHECK(not_done_by(job, Algorithm::kLinear) ==
         std::vector<CollectiveKind>{CollectiveKind::kAllReduce});
 }
 

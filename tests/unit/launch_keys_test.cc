@@ -460,7 +460,7 @@ TEST_CASE("What torchtitan's checks refuse is refused before") {
                              .zero = 3,
                              .context_exchange = strategies::ContextExchange::kAllToAll}),
                     llama()),
-            "the launch file for torchtitan cannot say context_exchange all_to_all"));
+            "the launch file for torchtitan cannot express context_exchange all_to_all"));
   // 34 layers, embedding and head counted, in parts of five are seven parts.
   step::Spec uneven = spec_of({.data = 1, .pipeline = 8, .zero = 3});
   uneven.plan.split = strategies::LayerSplit::kLayers;

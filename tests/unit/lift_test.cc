@@ -326,8 +326,7 @@ TEST_CASE("copies and collectives are no part of a layer") {
   CHECK(l.device.layers == Nanoseconds(10000));
   CHECK(l.world_size == 4u);
   CHECK(l.notes.back() ==
-        "recorded on 4 ranks: what it communicates is left out of the layers, which hold what one "
-        "rank computed");
+        "recorded on 4 ranks: layers contain the computation of one rank, without communication");
 }
 
 TEST_CASE("what ran before the first recorded launch belongs to an earlier step") {

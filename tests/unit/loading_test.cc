@@ -68,7 +68,7 @@ TEST_CASE("loading: files of any kind are read, spread over the folder and below
 TEST_CASE("loading: an empty folder is refused") {
   const fs::path empty = test::scratch_folder() / "empty";
   fs::create_directories(empty);
-  CHECK_THAT(to_string(measure_folder(empty, 10).error()), Catch::Contains("holds no files"));
+  CHECK_THAT(to_string(measure_folder(empty, 10).error()), Catch::Contains("contains no files"));
   CHECK_THAT(to_string(measure_folder(empty / "none", 10).error()),
              Catch::Contains("cannot be listed"));
 }

@@ -93,7 +93,7 @@ TEST_CASE("profiles that cannot be read") {
   std::ofstream(path) << "[1";
   const auto broken = read_galvatron(path, left_out);
   REQUIRE_FALSE(broken);
-  CHECK(to_string(broken.error()) == path.string() + ": is not JSON object");
+  CHECK(to_string(broken.error()) == path.string() + ": is not a JSON object");
 }
 
 }  // namespace

@@ -214,7 +214,7 @@ TEST_CASE("servers of parameters may stand on hosts, stages may not") {
   const workload::Op& update = on_host.layout.servers->update;
   CHECK(devices->kinds()[1].price(update).s() == Approx(workload::bytes_of(update).b() / 50e9));
   CHECK(error_of(spec_of({.data = 3}), hosts) ==
-        "stage 0 stands on a 'cpu'; a GPU; only parameter servers may run on hosts");
+        "stage 0 is on a 'cpu'; a GPU; only parameter servers may run on hosts");
 }
 
 TEST_CASE("what was measured on one device is carried over to another by its extents") {

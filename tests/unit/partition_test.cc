@@ -118,10 +118,9 @@ TEST_CASE("partition: what still fits, and what has slices but no place") {
 
 TEST_CASE("partition: an impossible set is refused with the rule and the nearest set") {
   const MigDevice h100 = device_of("h100_sxm5_80");
-  CHECK(
-      refusal(h100, "4g.40gb,4g.40gb") ==
-      "4g.40gb,4g.40gb cannot be on one h100_sxm5_80: 2 instances of 4g.40gb, and there may be at "
-      "most 1; nearest: 4g.40gb,3g.40gb");
+  CHECK(refusal(h100, "4g.40gb,4g.40gb") ==
+        "4g.40gb,4g.40gb cannot be on one h100_sxm5_80: 2 instances of 4g.40gb, but at most 1 are "
+        "allowed; nearest: 4g.40gb,3g.40gb");
   CHECK(
       refusal(h100, "3g.40gb,3g.40gb,1g.10gb") ==
       "3g.40gb,3g.40gb,1g.10gb cannot be on one h100_sxm5_80: 9 memory slices, but the device has "
@@ -129,10 +128,9 @@ TEST_CASE("partition: an impossible set is refused with the rule and the nearest
   CHECK(refusal(h100, "4g.40gb,2g.20gb,2g.20gb") ==
         "4g.40gb,2g.20gb,2g.20gb cannot be on one h100_sxm5_80: 8 compute slices, but the device "
         "has 7; nearest: 3g.40gb,2g.20gb,2g.20gb");
-  CHECK(
-      refusal(device_of("a30"), "1g.6gb+me,2g.12gb+me") ==
-      "2g.12gb+me,1g.6gb+me cannot be on one a30: 2 instances with media engines, and there may be "
-      "at most 1; nearest: 2g.12gb+me,1g.6gb");
+  CHECK(refusal(device_of("a30"), "1g.6gb+me,2g.12gb+me") ==
+        "2g.12gb+me,1g.6gb+me cannot be on one a30: 2 instances with media engines, but at most 1 "
+        "is allowed; nearest: 2g.12gb+me,1g.6gb");
 }
 
 TEST_CASE("partition: a layout is refused where it starts wrongly or overlaps") {

@@ -2,6 +2,7 @@
 // by it keeps its ranges.
 #include "strategies/plan_fields.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -11,6 +12,7 @@
 #include "cli/config/read_plan.h"
 #include "cli/planning/plan_json.h"
 #include "cli/planning/plan_words.h"
+#include "models/comm/schedule.h"
 #include "strategies/check_plan.h"
 #include "tests/support/tiny_models.h"
 
@@ -68,6 +70,8 @@ std::string file_with(Section section, std::string_view key, double value) {
       return "plan: {" + given + (key == "bucket" ? " B}" : "}");
     case Section::kParameterServer:
       return "plan: {parameter_server: {" + given + "}}";
+    case Section::kCollectives:
+      return "plan: {collectives: {" + given + "}}";
     case Section::kStage:
       return "plan: {stages: [{" + given + "}]}";
   }
@@ -97,8 +101,8 @@ void check_range(const Field<Record>& field) {
 
 TEST_CASE("every member of a plan and its training has a row") {
   CHECK(rows(Section::kTraining) == members<Training>());
-  // `parameter_server` and `stages` have rows of their own.
-  CHECK(rows(Section::kPlan) == members<Plan>() - 2);
+  // `parameter_server`, `collectives` and `stages` have rows of their own.
+  CHECK(rows(Section::kPlan) == members<Plan>() - 3);
   // `asynchronous` is another way to write `staleness`.
   CHECK(rows(Section::kParameterServer) == members<ParameterServer>() + 1);
   // `name` is no quantity.
@@ -151,6 +155,39 @@ TEST_CASE("every number of a training, a plan and its stages keeps its range whe
     INFO(batch);
     CHECK(error_of(fmt::format("training: {{global_batch: {}}}", batch)));
   }
+}
+
+TEST_CASE("a collective has the algorithms that schedules are made of, and no other") {
+  for (const Field<Candidate>& field : plan_fields()) {
+    if (field.section != Section::kCollectives) continue;
+    INFO(field.name);
+    const auto kind = static_cast<CollectiveKind>(
+        std::find(kCollectiveNames.begin(), kCollectiveNames.end(), field.name) -
+        kCollectiveNames.begin());
+    for (const std::string_view name : kAlgorithmNames) {
+      const auto algorithm = static_cast<Algorithm>(
+          std::find(kAlgorithmNames.begin(), kAlgorithmNames.end(), name) - kAlgorithmNames.begin());
+      bool can = false;
+      for (const std::uint32_t per_node : {4U, 2U})
+        can |= comm::schedule(kind, algorithm, {.ranks = 4, .per_node = per_node}).has_value();
+      const auto& choices = field.at.choices;
+      CHECK(can == (std::find(choices.begin(), choices.end(), name) != choices.end()));
+    }
+  }
+}
+
+TEST_CASE("an unknown collective or algorithm is one line with the nearest name") {
+  const auto line = [](const char* collectives) {
+    const std::optional<Error> error =
+        error_of(fmt::format("plan: {{collectives: {{{}}}}}", collectives));
+    return error ? to_string(*error) : std::string();
+  };
+  CHECK(line("all_to_all: two_dimensional, all_reduce: ring").empty());
+  CHECK(line("all_to_all: two_dimensionl") ==
+        "job.yaml:1:34: plan.collectives.all_to_all: unknown value 'two_dimensionl'; did you mean "
+        "'two_dimensional'?");
+  CHECK(line("all_to_all: tree").find("one of automatic, pairwise") != std::string::npos);
+  CHECK(line("all_too_all: linear").find("did you mean 'all_to_all'?") != std::string::npos);
 }
 
 TEST_CASE("a plan of more ranks or passes than can be is refused in a line") {

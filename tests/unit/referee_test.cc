@@ -49,7 +49,7 @@ TEST_CASE("The size of a run is that of all ranks, counted without building it")
   const cluster::Cluster cluster = nodes(1);
   for (const strategies::Plan& plan : kPlans) {
     const step::Step step = step_of(plan, cluster);
-    const Result<step::RunSize> size = step::run_size(step.job, cluster);
+    const Result<step::RunSize> size = step::run_size(step, cluster);
     REQUIRE(size);
     job::Rules rules;
     rules.calibrated = true;
@@ -136,7 +136,7 @@ TEST_CASE("Plans are confirmed from the best on, as many as their counts allow")
   for (const strategies::Plan& plan : kPlans) plans.push_back(plan_of(step_of(plan, cluster)));
   // Sums of tensor parallelism in 4 096 microbatches.
   step::Step large = step_of({.tensor = 8}, cluster, 16384);
-  const Result<step::RunSize> size = step::run_size(large.job, cluster);
+  const Result<step::RunSize> size = step::run_size(large, cluster);
   REQUIRE(size);
   REQUIRE(size->on_simgrid() > cli::kRefereeTime);
   plans.insert(plans.begin() + 2, plan_of(std::move(large)));

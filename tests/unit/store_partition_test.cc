@@ -226,8 +226,8 @@ TEST_CASE("partition: files of graphs, and what is wrong in them") {
     const Result<Neighbours> read = recorded_graph(text, "graph.txt");
     return read ? "no error" : to_string(read.error());
   };
-  CHECK_THAT(error_of("0 1\n1 two\n"), Contains("graph.txt:2") && Contains("'two' is no key"));
-  CHECK_THAT(error_of("0 -1\n"), Contains("'-1' is no key"));
+  CHECK_THAT(error_of("0 1\n1 two\n"), Contains("graph.txt:2") && Contains("'two' is not a key"));
+  CHECK_THAT(error_of("0 -1\n"), Contains("'-1' is not a key"));
   CHECK_THAT(error_of("0 99999999\n"), Contains("keys below 4e+07"));
   CHECK_THAT(error_of("7\n"), Contains("holds no neighbours"));
   // A key that reads nothing ends a walk.

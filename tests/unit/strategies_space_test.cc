@@ -51,7 +51,7 @@ TEST_CASE("A space holds each plan of all ranks once, and each can be laid out")
 
 TEST_CASE("A space keeps the value of every field that the table says is searched") {
   const workload::Workload gpt = test::tiny_gpt({.experts = 4});
-  const Space all = space_of(gpt, 8);
+  const Space all = space_of(gpt, 8, {.ranks_per_node = 2});
   for (const Field<Candidate>& field : plan_fields()) {
     if (field.axis.keep == nullptr) continue;
     INFO(field.name);

@@ -126,7 +126,7 @@ layers:
   CHECK(w.layers[1].saved_bytes().b() == 8e6);
   CHECK(w.layers[2].inputs == std::vector<std::uint32_t>{0, 1});
   CHECK(read("layers:\n  - {name: a, forward: 1 ms, output: 1 MB, inputs: [b]}\n").errors ==
-        "job.yaml:2:52: layers[0].inputs: no layer 'b' before it; no inputs, because it is the "
+        "job.yaml:2:52: layers[0].inputs: no earlier layer 'b'; no inputs, because it is the "
         "first layer");
 }
 

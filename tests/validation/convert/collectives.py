@@ -206,12 +206,11 @@ def nodes(data, reports):
             found["algorithm"] = "ring"
         yield found
     # Vidur's two nodes: the network is not stated, and was taken, with these rows in sight, as one
-    # NIC of 100 Gbit/s for two devices with EFA's share.
+    # NIC of 100 Gbit/s for each with EFA's share.
     for row in workers(data / "vidur-profiles/network/a100_dgx/all_reduce.csv.gz", "all_reduce",
                        "a100_sxm4_80", 2):
-        nics = max(row["ranks"] // 4, 1)
         yield ({"case": "a100, Vidur, two nodes", "use": "fitted", "nodes": 2,
-                "timing": "framework"} | row | over_network("efa", 100 * nics, 20))
+                "timing": "framework"} | row | over_network("efa", 100, 20))
 
 
 def convert(data, into):

@@ -78,7 +78,7 @@ Status reports(const fs::path& data, CollectiveAccuracy& accuracy) {
                                                     (number("busbw_gbs") * 1e9);
     const std::string gpu(table->cell(r, "gpu_id"));
     comm::NcclOverrides overrides;
-    if (system.find("ring only") != std::string::npos) overrides.algorithm = comm::Algorithm::kRing;
+    if (system.find("ring only") != std::string::npos) overrides.algorithm = Algorithm::kRing;
     score(accuracy, group.nodes > 1 ? several : one, gpu == "a100" ? "a100_sxm4_80" : gpu, system,
           group, overrides, Bytes::b(size), Seconds::s(time));
   }
@@ -87,8 +87,8 @@ Status reports(const fs::path& data, CollectiveAccuracy& accuracy) {
   return {};
 }
 
-/// Vidur's two nodes. Their network is not stated; one NIC of 100 Gbit/s for two devices with
-/// EFA's share is what they look like.
+/// Vidur's two nodes. Their network is not stated; one NIC of 100 Gbit/s for each with EFA's share is
+/// what they look like.
 Status two_nodes(const fs::path& data, CollectiveAccuracy& accuracy) {
   const Result<MeasuredTable> table =
       read_worker_csv(data / "vidur-profiles" / "network" / "a100_dgx" / "all_reduce.csv.gz",
@@ -98,17 +98,16 @@ Status two_nodes(const fs::path& data, CollectiveAccuracy& accuracy) {
       .name = "a100, Vidur, two nodes",
       .about =
           "1, 2, 4 and 8 devices on each node, timed inside PyTorch; the network is not "
-          "stated and was taken, with these rows in sight, as one NIC of 100 Gbit/s for two "
-          "devices with EFA's share",
+          "stated and was taken, with these rows in sight, as one NIC of 100 Gbit/s for each "
+          "node with EFA's share",
       .blind = false};
   const Calibrated a100 = *comm::calibration_for("a100_sxm4_80");
   for (const MeasuredRow& r : table->rows) {
-    const double nics = std::max(r.ranks / 4, 1U);
     const Result<CollectiveCost> cost = CollectiveCost::resolve(
         a100, {.kind = r.kind,
                .ranks = r.ranks,
                .nodes = 2,
-               .network = comm::Network{comm::NetworkKind::kEfa, ByteRate::gb_per_s(12.5) * nics,
+               .network = comm::Network{comm::NetworkKind::kEfa, ByteRate::gb_per_s(12.5),
                                         Seconds::us(20)}});
     if (!cost) return forward(cost);
     const comm::Price p = comm::in_framework(cost->at(r.size), comm::framework_timing());

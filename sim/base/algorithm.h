@@ -3,9 +3,12 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
-namespace rehearse::comm {
+#include "sim/base/collective.h"
+
+namespace rehearse {
 
 enum class Algorithm : std::uint8_t {
   // NCCL's.
@@ -43,4 +46,19 @@ constexpr std::string_view to_string(Algorithm algorithm) {
   return kAlgorithmNames[static_cast<std::size_t>(algorithm)];
 }
 
-}  // namespace rehearse::comm
+/// The algorithm of each kind of collective; absent: as is usual.
+class Algorithms {
+ public:
+  std::optional<Algorithm>& operator[](CollectiveKind kind) {
+    return of_[static_cast<std::size_t>(kind)];
+  }
+  std::optional<Algorithm> operator[](CollectiveKind kind) const {
+    return of_[static_cast<std::size_t>(kind)];
+  }
+  friend auto operator<=>(const Algorithms&, const Algorithms&) = default;
+
+ private:
+  std::array<std::optional<Algorithm>, kCollectiveNames.size()> of_ = {};
+};
+
+}  // namespace rehearse
