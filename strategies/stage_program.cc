@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -224,9 +225,9 @@ class Writer {
       pending_->duration = Picoseconds(0);
     }
     *pending_->duration += piece.time;
-    pending_->device.kernels += piece.device.kernels;
-    pending_->device.matrix += piece.device.matrix;
-    pending_->device.bytes += piece.device.bytes;
+    pending_work_.kernels += piece.device.kernels;
+    pending_work_.matrix += piece.device.matrix;
+    pending_work_.bytes += piece.device.bytes;
     origins_.add(block.chunk, block.layer, piece.ops);
     if (!late_.empty()) flush();  // what comes next waits for the communication beside it too
   }
@@ -236,6 +237,9 @@ class Writer {
     if (!pending_) return;
     pending_->origin = origins_.end(pending_->name, *pending_->duration);
     const std::uint32_t op = add(*pending_, ready_);
+    std::vector<program::DeviceWork>& work = result_.program.device_work;
+    work.resize(op + 1);
+    work[op] = std::exchange(pending_work_, {});
     pending_.reset();
     became_ready({op});
   }
@@ -464,6 +468,7 @@ class Writer {
   std::optional<Error> wrong_;
 
   std::optional<ProgramOp> pending_;  // a run of computing
+  program::DeviceWork pending_work_;  // of it
   Ops ready_;                         // what the next op waits for
   Ops late_;                          // what the one after that waits for, too
   Ops fetched_;                       // of the next block

@@ -108,9 +108,9 @@ Result<std::array<Job, 2>> predict_both(const SimulateOptions& options) {
 
 /// What its kernels ask of the device: those that multiply matrices of all multiprocessors, others
 /// of as many as draw all bandwidth.
-DeviceOp kernel(OpId id, std::uint32_t device, const program::ProgramOp& op, ByteRate memory) {
-  const program::DeviceWork& work = op.device;
-  const Seconds length = op.duration->seconds();
+DeviceOp kernel(OpId id, std::uint32_t device, Picoseconds duration,
+                const program::DeviceWork& work, ByteRate memory) {
+  const Seconds length = duration.seconds();
   if (!(length > Seconds::s(0))) return {id, device};
   const double matrix = work.matrix.seconds() / length;
   const double moving = (work.kernels - work.matrix).seconds() / length;
@@ -127,11 +127,13 @@ Tenant tenant_of(const Job& job, const cluster::Cluster& cluster) {
     const std::uint32_t device = lowered.ranks[r].index();
     const Result<const cluster::Gpu*> gpu = cluster::find_gpu(cluster.devices()[device].model);
     if (!gpu) continue;  // the processor of a host
-    const std::vector<program::ProgramOp>& ops = job.step.job.program(lowered.ranks[r]).ops;
+    const program::RankProgram& program = job.step.job.program(lowered.ranks[r]);
+    const std::vector<program::ProgramOp>& ops = program.ops;
     for (std::uint32_t i = 0; i < ops.size(); ++i) {
       const OpId id(lowered.first_op[r] + i);
       if (ops[i].task == program::Task::kCompute)
-        tenant.on_device.push_back(kernel(id, device, ops[i], (*gpu)->memory_rate));
+        tenant.on_device.push_back(kernel(id, device, *ops[i].duration, program.device_work_of(i),
+                                          (*gpu)->memory_rate));
       if (ops[i].task == program::Task::kMemory)
         tenant.on_device.push_back(
             {.op = id, .device = device, .multiprocessors = 0, .bandwidth = 0, .host_link = 1});

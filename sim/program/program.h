@@ -90,7 +90,6 @@ struct ProgramOp {
   std::uint32_t need = 0;
   /// Of a collective: its kind, bytes and number of ranks are known, so that it can be priced.
   bool sized = true;
-  DeviceWork device = {};
   Provenance provenance = Provenance::kRecorded;  ///< of the duration of an op without an origin
   std::uint32_t origin = kPlainOrigin;            ///< in Program::origins
 
@@ -103,6 +102,11 @@ struct RankProgram {
   std::vector<std::uint32_t> dependencies;            ///< indices of ops
   std::vector<Stream> streams = {};
   std::vector<Recorded> recorded = {};  ///< by op; empty for a program that is no recording's
+  std::vector<DeviceWork> device_work = {};  ///< by op; ops after its end have no known demand
+
+  DeviceWork device_work_of(std::uint32_t op) const {
+    return op < device_work.size() ? device_work[op] : DeviceWork{};
+  }
 
   friend bool operator==(const RankProgram&, const RankProgram&) = default;
 };

@@ -59,7 +59,7 @@ TEST_CASE("plan: a killed search is gone on with, and finds the same") {
   std::vector<std::string> other = kept;
   other.insert(other.end(), {"--within", "memory=60 GiB"});
   test::check_failed(test::rehearse(other), 1,
-                     "belongs to other inputs, options or another build of the program "
+                     "belongs to other inputs, other options or another build of the program "
                      "(plans of " +
                          file + ")");
 

@@ -65,7 +65,7 @@ TEST_CASE("study: a killed run is gone on with, with what it found and the same 
   const Ran refused = test::rehearse({"study", other, "--format", "json", "-o", result.string()});
   test::check_failed(refused, 1,
                      journal.string() +
-                         ": belongs to other inputs, options or another build of the "
+                         ": belongs to other inputs, other options or another build of the "
                          "program (study long); the inputs, options and build that started it; "
                          "remove it to start again, or name another file with --journal");
 

@@ -213,7 +213,7 @@ TEST_CASE("work: a journal of other inputs, another file and one in use are refu
   const fs::path path = full_journal();
   const std::string before = read_file(path).value();
   CHECK_THAT(refusal(path, "other"),
-             Contains("belongs to other inputs, options or another build of the program "
+             Contains("belongs to other inputs, other options or another build of the program "
                       "(squares of study.yaml)") &&
                  Contains("remove it to start again, or name another file with --journal"));
   CHECK(read_file(path).value() == before);
