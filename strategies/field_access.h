@@ -101,10 +101,11 @@ struct AlgorithmOf {
     return kChoices[static_cast<std::size_t>(number)];
   }
   static constexpr Access<Candidate> access() {
-    return {.kind = FieldKind::kChoice,
-            .choices = kNamesOf<kSome...>,
-            .get = [](const Candidate& c) -> FieldValue { return number(c.plan.collectives[kKind]); },
-            .set = [](Candidate& c, double at) { c.plan.collectives[kKind] = value(at); }};
+    return {
+        .kind = FieldKind::kChoice,
+        .choices = kNamesOf<kSome...>,
+        .get = [](const Candidate& c) -> FieldValue { return number(c.plan.collectives[kKind]); },
+        .set = [](Candidate& c, double at) { c.plan.collectives[kKind] = value(at); }};
   }
   template <auto kAxis>
   static constexpr AxisAccess axis() {

@@ -31,12 +31,12 @@ using AllReduceAlgorithm =
     AlgorithmOf<CollectiveKind::kAllReduce, Algorithm::kRing, Algorithm::kTree,
                 Algorithm::kCollnetDirect, Algorithm::kNvls, Algorithm::kHalvingDoubling,
                 Algorithm::kHierarchical>;
-using AllGatherAlgorithm = AlgorithmOf<CollectiveKind::kAllGather, Algorithm::kRing,
-                                       Algorithm::kNvls, Algorithm::kPat,
-                                       Algorithm::kHalvingDoubling>;
-using ReduceScatterAlgorithm = AlgorithmOf<CollectiveKind::kReduceScatter, Algorithm::kRing,
-                                           Algorithm::kNvls, Algorithm::kPat,
-                                           Algorithm::kHalvingDoubling>;
+using AllGatherAlgorithm =
+    AlgorithmOf<CollectiveKind::kAllGather, Algorithm::kRing, Algorithm::kNvls, Algorithm::kPat,
+                Algorithm::kHalvingDoubling>;
+using ReduceScatterAlgorithm =
+    AlgorithmOf<CollectiveKind::kReduceScatter, Algorithm::kRing, Algorithm::kNvls, Algorithm::kPat,
+                Algorithm::kHalvingDoubling>;
 using AllToAllAlgorithm = AlgorithmOf<CollectiveKind::kAllToAll, Algorithm::kPairwise,
                                       Algorithm::kLinear, Algorithm::kTwoDimensional>;
 
@@ -301,8 +301,9 @@ constexpr Field<Candidate> kPlanFields[] = {
     {.name = "all_reduce",
      .section = Section::kCollectives,
      .at = AllReduceAlgorithm::access(),
-     .meaning = "[algorithm](../concepts/simulate.md#fidelity) of all-reduces; `automatic` is NCCL's "
-                "choice by size where a calibration covers the group, else `ring`",
+     .meaning =
+         "[algorithm](../concepts/simulate.md#fidelity) of all-reduces; `automatic` is NCCL's "
+         "choice by size where a calibration covers the group, else `ring`",
      .said = Said::kIfUnusual,
      .launch = {"NCCL_ALGO", "", ""}},
     {.name = "all_gather",

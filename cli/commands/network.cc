@@ -241,8 +241,7 @@ Result<PriceOfSize> prices_as_asked(const Scope& scope, CollectiveKind kind,
                                     const NetworkOptions& options, Fidelity fidelity) {
   comm::NcclOverrides overrides;
   if (!options.algorithm.empty())
-    overrides.algorithm =
-        static_cast<Algorithm>(index_of(kAlgorithmNames, options.algorithm));
+    overrides.algorithm = static_cast<Algorithm>(index_of(kAlgorithmNames, options.algorithm));
   if (!options.protocol.empty())
     overrides.protocol =
         static_cast<comm::Protocol>(index_of(comm::kProtocolNames, options.protocol));

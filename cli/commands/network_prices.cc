@@ -112,8 +112,8 @@ Result<PriceOfSize> prices_of(const Scope& scope, const PriceRequest& request) {
     on_cluster = std::move(*made);
   }
   const bool to_all = request.kind == CollectiveKind::kAllToAll;
-  const Algorithm usual = request.overrides.algorithm.value_or(
-      to_all ? Algorithm::kPairwise : Algorithm::kRing);
+  const Algorithm usual =
+      request.overrides.algorithm.value_or(to_all ? Algorithm::kPairwise : Algorithm::kRing);
   return [on_cluster, cost, usual,
           in_framework = request.in_framework](Bytes size) -> Result<CollectivePrice> {
     std::optional<comm::Price> price;

@@ -128,8 +128,7 @@ Result<Simulation> read_job(const SimulateOptions& options, const ChakraNetwork&
                .step = {Seconds::s(0), Seconds::s(0), Seconds::s(0), Provenance::kExtrapolated},
                .warnings = {}};
   if (read->files.size() > 1) s.input += " … " + read->files.back();
-  if (system)
-    set_astra_rules(*system, network.dimensions.size(), s.rules, s.warnings);
+  if (system) set_astra_rules(*system, network.dimensions.size(), s.rules, s.warnings);
   if (read->without_length > 0)
     s.warnings.push_back(
         {fmt::format("{} with neither duration_micros nor num_ops: counted as 0",

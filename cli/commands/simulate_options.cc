@@ -139,11 +139,12 @@ void add_simulate_options(CLI::App& command, SimulateOptions& options) {
       ->transform(choice(kFidelities))
       ->type_name("NAME");
   command
-      .add_option("--algorithm", options.algorithm,
-                  "algorithm of the collectives that support it: ring, tree, nvls, halving_doubling, "
-                  "hierarchical, ...; all_to_all: pairwise, linear, two_dimensional (default: "
-                  "NCCL's choice by size where a calibration covers the devices, else ring and "
-                  "pairwise)")
+      .add_option(
+          "--algorithm", options.algorithm,
+          "algorithm of the collectives that support it: ring, tree, nvls, halving_doubling, "
+          "hierarchical, ...; all_to_all: pairwise, linear, two_dimensional (default: "
+          "NCCL's choice by size where a calibration covers the devices, else ring and "
+          "pairwise)")
       ->type_name("NAME")
       ->check(CLI::Validator(check_algorithm, "", ""));
   add_network_options(command, options);

@@ -62,8 +62,7 @@ constexpr double kMessageCostWidth = 3;
 /// ratios to more nodes and other generations.
 ByteRate tree_limit(Generation generation, std::uint32_t nodes) {
   constexpr auto kAmpere = static_cast<std::size_t>(Generation::kAmpere);
-  const double channel =
-      nccl::kTreeSimple[static_cast<std::size_t>(generation)][nodes > 2 ? 2 : 1];
+  const double channel = nccl::kTreeSimple[static_cast<std::size_t>(generation)][nodes > 2 ? 2 : 1];
   return ByteRate::gb_per_s(110 * channel / nccl::kTreeSimple[kAmpere][1]);
 }
 
@@ -151,10 +150,10 @@ void CollectiveCost::set_switched(const SwitchedConstants& c, const Group& g,
            2 * ((local - 1) * step.s() + std::log2(nodes) * network_step(Algorithm::kTree, p));
   };
   // And no tree over nodes is quicker than NCCL has seen one.
-  const double tree_network =
-      g.nodes > 1 ? std::max(network * (nodes > 2 ? 2 : 1),
-                             2 * inverse(tree_limit(setup.generation, g.nodes)))
-                  : 0;
+  const double tree_network = g.nodes > 1
+                                  ? std::max(network * (nodes > 2 ? 2 : 1),
+                                             2 * inverse(tree_limit(setup.generation, g.nodes)))
+                                  : 0;
   const LowLatency* low[2] = {&c.ll, &c.ll128};
   for (std::size_t p = 0; p < 2; ++p) {
     const LowLatency& l = *low[p];

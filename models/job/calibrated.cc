@@ -38,8 +38,7 @@ Result<CalibratedCost> resolve(const ClusterScope& scope, CollectiveKind kind,
 }  // namespace
 
 Result<std::shared_ptr<const CalibratedCost>> CalibratedCosts::of(
-    CollectiveKind kind, std::span<const DeviceId> devices,
-    std::optional<Algorithm> algorithm) {
+    CollectiveKind kind, std::span<const DeviceId> devices, std::optional<Algorithm> algorithm) {
   const Result<ClusterScope> scope = scopes_.of(devices);
   if (!scope) return forward(scope);
   Key key{kind, scope->device, scope->fabric, scope->ranks, scope->nodes, {}, 0, 0, 0, algorithm};

@@ -19,9 +19,9 @@ namespace rehearse::job {
 
 struct CalibratedCost {
   comm::CollectiveCost cost;
-  std::string source;                       ///< "278 rows of NCCL 2.29.2 on h100_sxm5_80"
+  std::string source;                 ///< "278 rows of NCCL 2.29.2 on h100_sxm5_80"
   std::vector<Algorithm> algorithms;  ///< that its prices are of
-  bool cube_mesh = false;                   ///< devices are joined as in the hybrid cube mesh
+  bool cube_mesh = false;             ///< devices are joined as in the hybrid cube mesh
 };
 
 class CalibratedCosts {
@@ -37,8 +37,8 @@ class CalibratedCosts {
 
  private:
   using Key = std::tuple<CollectiveKind, std::string, std::optional<comm::Fabric>, std::uint32_t,
-                         std::uint32_t, std::optional<comm::NetworkKind>, double, double,
-                         double, std::optional<Algorithm>>;
+                         std::uint32_t, std::optional<comm::NetworkKind>, double, double, double,
+                         std::optional<Algorithm>>;
 
   const comm::Scopes scopes_;
   std::map<Key, Result<std::shared_ptr<const CalibratedCost>>> known_;

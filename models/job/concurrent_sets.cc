@@ -146,10 +146,9 @@ Result<Picoseconds> ConcurrentSets::run_all(const Set& concurrent_groups) {
       const Picoseconds start =
           phases ? Picoseconds::from(concurrent_group->messages.start(routes.size()))
                  : route.latency;
-      const Bytes extra =
-          phases ? Bytes::b(0)
-                 : extra_bytes(route.message_cost, route.rate,
-                               concurrent_group->messages.cap(routes.size()));
+      const Bytes extra = phases ? Bytes::b(0)
+                                 : extra_bytes(route.message_cost, route.rate,
+                                               concurrent_group->messages.cap(routes.size()));
       routes.push_back({builder.add(std::move(demand)), start, extra.b()});
     }
     std::vector<OpId> members;

@@ -372,8 +372,7 @@ Result<GroupSchedule> Schedules::of(CollectiveKind kind, std::span<const DeviceI
   if (!result.calibrated && rules_.calibrated) {
     // Pairs of messages have no other algorithm than the usual one.
     const bool chosen = algorithm != Algorithm::kPairwise && kind != CollectiveKind::kSendRecv;
-    if (auto known =
-            calibrated_.of(kind, devices, chosen ? rules_.algorithms[kind] : std::nullopt))
+    if (auto known = calibrated_.of(kind, devices, chosen ? rules_.algorithms[kind] : std::nullopt))
       result.calibrated = std::move(*known);
     else
       result.why_not = known.error().diagnostics.front().problem;

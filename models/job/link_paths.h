@@ -53,9 +53,9 @@ class LinkPaths {
   struct Path {
     std::vector<std::uint32_t> links;  ///< a number per direction; one for both of a half-duplex
     Picoseconds latency;
-    ByteRate rate;  ///< of the slowest of them
+    ByteRate rate;         ///< of the slowest of them
     Seconds message_cost;  ///< of cluster::Route
-    bool steady;    ///< none of them changes over time
+    bool steady;           ///< none of them changes over time
   };
   /// REQUIRES: devices of the cluster.
   const Path& path(DeviceId from, DeviceId to);

@@ -133,8 +133,8 @@ class Lowering {
     const LinkPaths::Path& path =
         paths_.path(DeviceId(rank.index()), DeviceId(job_.peer(rank, op).index()));
     builder_.set_duration(
-        id, Picoseconds::from(
-                take(on_datasheet_links(path.latency.seconds() + fullest.of(op.bytes)))));
+        id,
+        Picoseconds::from(take(on_datasheet_links(path.latency.seconds() + fullest.of(op.bytes)))));
   }
 
   void add_send(RankId rank, const ProgramOp& op, OpId id) {

@@ -106,7 +106,7 @@ struct Node {
 /// The hops of a message, in order.
 struct Route {
   std::vector<HopId> hops;
-  PointToPoint path;  ///< sum of latencies, least rate
+  PointToPoint path;                     ///< sum of latencies, least rate
   Seconds message_cost = Seconds::s(0);  ///< of the link whose messages take the most, with the
                                          ///< time of its half-rate size
 };

@@ -158,8 +158,7 @@ std::optional<LinkType> over_own(const YamlMap& map, LinkType type, const std::s
   const auto rate = map.optional<ByteRate>("rate");
   const auto latency = map.optional<Seconds>("latency");
   const MessageCost message = read_message_cost(
-      map,
-      rate && latency ? MessageCost{} : MessageCost{type.message_cost, type.half_rate_size});
+      map, rate && latency ? MessageCost{} : MessageCost{type.message_cost, type.half_rate_size});
   type.message_cost = message.each;
   type.half_rate_size = message.half_rate_size;
   if (!rate && !latency) return type;

@@ -39,12 +39,12 @@ void Messages::begin(std::uint32_t transfer) {
   active.first_slot = slot_places_.take(flow_count, end);
   slots_.resize(end);
   for (std::uint32_t flow = 0; flow < flow_count; ++flow)
-    slots_[active.first_slot + flow] = {.delivered = 0,
-                                        .travelling = false,
-                                        .transfer = transfer,
-                                        .route = &(*t.routes)[flow],
-                                        .bytes = flows.flows()[flow].share * t.size +
-                                                 (*t.routes)[flow].extra};
+    slots_[active.first_slot + flow] = {
+        .delivered = 0,
+        .travelling = false,
+        .transfer = transfer,
+        .route = &(*t.routes)[flow],
+        .bytes = flows.flows()[flow].share * t.size + (*t.routes)[flow].extra};
   end = static_cast<std::uint32_t>(members_.size());
   active.first_member = member_places_.take(flows.members(), end);
   members_.resize(end);

@@ -225,11 +225,12 @@ class Space::Enumeration {
 
   /// Whether a group that exchanges tokens has several ranks on each of several nodes.
   bool has_two_levels(const Shape& shape) const {
-    if (shape.expert == 1 || axes_.ranks_per_node == 0 || !space_.plan_.stages.empty()) return false;
+    if (shape.expert == 1 || axes_.ranks_per_node == 0 || !space_.plan_.stages.empty())
+      return false;
     const bool whole = space_.plan_.expert_tensor == 1U;
     const std::uint32_t block = shape.tensor * shape.context,
-                        stages = shape.placement == Placement::kTensorPipelineData ? shape.pipeline
-                                                                                  : 1;
+                        stages =
+                            shape.placement == Placement::kTensorPipelineData ? shape.pipeline : 1;
     const std::uint32_t apart = whole ? (block > 1 ? 1 : stages) : block * stages;
     const std::uint32_t extent = shape.expert * stages * (whole ? 1 : block);
     return apart * 2 <= axes_.ranks_per_node && extent > axes_.ranks_per_node;

@@ -19,8 +19,7 @@ using workload::Stage;
 
 class PlanCosts::State {
  public:
-  State(const Spec& spec, const cluster::Cluster& cluster)
-      : spec_(spec), cluster_(cluster) {
+  State(const Spec& spec, const cluster::Cluster& cluster) : spec_(spec), cluster_(cluster) {
     for (const cluster::Device& device : cluster.devices()) {
       auto kind = std::find_if(kinds_.begin(), kinds_.end(),
                                [&](const Kind& k) { return k.name == device.model; });

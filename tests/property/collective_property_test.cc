@@ -54,12 +54,11 @@ class Alone {
     const auto routes = placement.routes(*messages, devices_);
     std::vector<OpId> members;
     for (std::size_t m = 0; m < devices_.size(); ++m)
-      members.push_back(
-          builder.add(graph::Op{.name = builder.intern("member"),
-                                .category = graph::Category::kCommunication,
-                                .duration = messages->phases
-                                                ? Picoseconds::from(messages->phases->launch)
-                                                : Picoseconds(0)}));
+      members.push_back(builder.add(
+          graph::Op{.name = builder.intern("member"),
+                    .category = graph::Category::kCommunication,
+                    .duration = messages->phases ? Picoseconds::from(messages->phases->launch)
+                                                 : Picoseconds(0)}));
     builder.add(graph::Transfer{messages->flows, routes, members, size.b()});
     const Result<graph::Graph> graph = std::move(builder).build();
     REQUIRE(graph);
@@ -148,9 +147,8 @@ TEST_CASE("messages take what the closed form says: 16 to 1,024 ranks on several
     compare(cluster, devices(nodes * 8), by, 600'000, compared);
     compare(cluster, devices(nodes, 8), by, 600'000, compared);
     if (nodes > 16) continue;
-    for (const Algorithm algorithm :
-         {Algorithm::kRing, Algorithm::kTree, Algorithm::kHierarchical, Algorithm::kTwoDimensional,
-          Algorithm::kLinear})
+    for (const Algorithm algorithm : {Algorithm::kRing, Algorithm::kTree, Algorithm::kHierarchical,
+                                      Algorithm::kTwoDimensional, Algorithm::kLinear})
       compare(cluster, devices(nodes * 8), 8, 600'000, compared, algorithm);
   }
   CHECK(compared.pairs > 200);
@@ -205,8 +203,8 @@ TEST_CASE("SimGrid carries the same phases") {
   for (const cluster::Cluster* cluster : {&node, &two})
     for (const CollectiveKind kind : {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
                                       CollectiveKind::kReduceScatter, CollectiveKind::kAllToAll}) {
-      Alone alone(*cluster, kind,
-                  devices(static_cast<std::uint32_t>(cluster->devices().size())), rules);
+      Alone alone(*cluster, kind, devices(static_cast<std::uint32_t>(cluster->devices().size())),
+                  rules);
       for (const Bytes size : {Bytes::kib(8), Bytes::mib(1), Bytes::mib(256)}) {
         INFO(to_string(kind) << " of " << to_string(size));
         CHECK(alone.by_messages(size, true).s() ==

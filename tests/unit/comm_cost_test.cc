@@ -134,8 +134,7 @@ TEST_CASE("several nodes: PAT with one device per node, all_to_all through the N
 TEST_CASE("several nodes: each message of an all_to_all costs the NIC") {
   // 512 A100 on 64 nodes, eight NICs of 200 Gbit/s each.
   Group group{.kind = CollectiveKind::kAllToAll, .ranks = 512, .nodes = 64};
-  group.network =
-      Network{NetworkKind::kInfiniband, ByteRate::gb_per_s(200), Seconds::us(3), 8};
+  group.network = Network{NetworkKind::kInfiniband, ByteRate::gb_per_s(200), Seconds::us(3), 8};
   const Calibrated a100 = *calibration_for("a100_sxm4_80");
   const auto price = [&](Bytes size, std::optional<Algorithm> algorithm = {}) {
     return CollectiveCost::resolve(a100, group, {.algorithm = algorithm})->at(size);

@@ -165,8 +165,9 @@ TEST_CASE("a collective has the algorithms that schedules are made of, and no ot
         std::find(kCollectiveNames.begin(), kCollectiveNames.end(), field.name) -
         kCollectiveNames.begin());
     for (const std::string_view name : kAlgorithmNames) {
-      const auto algorithm = static_cast<Algorithm>(
-          std::find(kAlgorithmNames.begin(), kAlgorithmNames.end(), name) - kAlgorithmNames.begin());
+      const auto algorithm =
+          static_cast<Algorithm>(std::find(kAlgorithmNames.begin(), kAlgorithmNames.end(), name) -
+                                 kAlgorithmNames.begin());
       bool can = false;
       for (const std::uint32_t per_node : {4U, 2U})
         can |= comm::schedule(kind, algorithm, {.ranks = 4, .per_node = per_node}).has_value();

@@ -382,10 +382,10 @@ class Validator {
         return *CollectiveCost::resolve(calibrated, group, o);
       };
       const CollectiveCost full = cost({}), simple = cost({.protocol = comm::Protocol::kSimple}),
-                           ll = cost({.algorithm = Algorithm::kRing,
-                                      .protocol = comm::Protocol::kLl}),
-                           ll128 = cost({.algorithm = Algorithm::kRing,
-                                         .protocol = comm::Protocol::kLl128});
+                           ll = cost(
+                               {.algorithm = Algorithm::kRing, .protocol = comm::Protocol::kLl}),
+                           ll128 = cost(
+                               {.algorithm = Algorithm::kRing, .protocol = comm::Protocol::kLl128});
       std::vector<double> low, high;
       std::size_t chosen = 0;
       for (const MeasuredRow& r : rows) {
