@@ -17,6 +17,12 @@ unsigned Globals::thread_count() const {
   return threads > 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
 }
 
+Globals Globals::on_stdout() const {
+  Globals globals = *this;
+  globals.output.clear();
+  return globals;
+}
+
 Progress Globals::progress_of(std::string what) const {
   using Clock = std::chrono::steady_clock;
   struct Line {

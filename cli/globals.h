@@ -27,6 +27,8 @@ struct Globals {
   std::uint64_t seed = 1;        ///< of what is drawn at random
 
   unsigned thread_count() const;
+  /// Where -o names a file of its own, the document goes to stdout.
+  Globals on_stdout() const;
   /// Draws a line on stderr while work goes on; asks it to stop after an interrupt.
   Progress progress_of(std::string what) const;
   /// A warning on stderr, unless quiet.

@@ -124,26 +124,11 @@ int main(int argc, char** argv) {
   Globals globals;
   Action action;
   add_globals(app, globals);
-  add_profile(app, action);
-  add_import(app, action);
-  add_inspect(app, action);
-  add_replay(app, action);
-  add_whatif(app, action);
-  add_simulate(app, action);
-  add_plan(app, action);
-  add_recommend(app, action);
-  add_network(app, action);
-  add_fleet(app, action);
-  add_pack(app, action);
-  add_check(app, action);
-  add_input(app, action);
-  add_study(app, action);
-  add_validate(app, action);
-  add_bench_gpu(app, action);
-  add_calibrate(app, action);
-  add_catalog(app, action);
-  add_mig(app, action);
-  add_doctor(app, action);
+  for (const auto add : {add_profile,   add_import,    add_inspect,   add_replay,  add_whatif,
+                         add_simulate,  add_plan,      add_recommend, add_network, add_fleet,
+                         add_pack,      add_check,     add_input,     add_study,   add_validate,
+                         add_bench_gpu, add_calibrate, add_catalog,   add_mig,     add_doctor})
+    add(app, action);
   for (CLI::App* command : app.get_subcommands({}))
     command->footer("rehearse --help lists the options of all commands.\n" + command->get_footer());
 

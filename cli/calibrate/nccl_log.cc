@@ -173,9 +173,20 @@ std::uint32_t line_at(const std::string& text, std::size_t byte) {
                  text.begin() + static_cast<std::ptrdiff_t>(std::min(byte, text.size())), '\n'));
 }
 
-std::string text_of(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+/// What is at a path such as "/config/devices"; null where nothing is.
+const Json* find(const Json& json, const std::string& path) {
+  const Json::json_pointer at(path);
+  return json.contains(at) ? &json.at(at) : nullptr;
+}
+
+std::string text_at(const Json& json, const std::string& path) {
+  const Json* found = find(json, path);
+  return found && found->is_string() ? found->get<std::string>() : "";
+}
+
+std::optional<double> number_at(const Json& json, const std::string& path) {
+  const Json* found = find(json, path);
+  return found && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
 }
 
 Result<std::vector<NcclRun>> parse_json(const std::string& text, const std::string& name) {
@@ -199,65 +210,54 @@ Result<std::vector<NcclRun>> parse_json(const std::string& text, const std::stri
                            .problem = "contains a number that is out of range",
                            .expected = "the output of nccl-tests -J"});
   }
-  if (!json.is_object() || !json.contains("results") || !json["results"].is_array())
+  const Json* results = find(json, "/results");
+  if (!results || !results->is_array())
     return wrong("results", "is missing", "the output of nccl-tests -J");
-  NcclRun run{.kind = CollectiveKind::kAllReduce};
-  std::optional<CollectiveKind> kind;
-  if (const auto args = json.find("args"); args != json.end()) kind = kind_in(args->dump());
+  const Json* args = find(json, "/args");
+  std::optional<CollectiveKind> kind = args ? kind_in(args->dump()) : std::nullopt;
   if (!kind) kind = kind_in(file_of(name));
   if (!kind)
     return wrong("args", "does not say which collective it measured",
                  "a file name with all_reduce, all_gather, reduce_scatter, alltoall, broadcast, "
                  "reduce or sendrecv");
-  run.kind = *kind;
+  NcclRun run{.kind = *kind};
   std::set<std::string> hosts;
-  if (const auto config = json.find("config"); config != json.end() && config->is_object())
-    if (const auto devices = config->find("devices");
-        devices != config->end() && devices->is_array())
-      for (const Json& device : *devices) {
-        if (!device.is_object()) continue;
-        ++run.ranks;
-        hosts.insert(text_of(device, "hostname"));
-        run.device = text_of(device, "device_info");
-      }
+  if (const Json* devices = find(json, "/config/devices"); devices && devices->is_array())
+    for (const Json& device : *devices) {
+      if (!device.is_object()) continue;
+      ++run.ranks;
+      hosts.insert(text_at(device, "/hostname"));
+      run.device = text_at(device, "/device_info");
+    }
   // Without MPI one entry stands for all devices of the process.
-  if (const auto config = json.find("config"); run.ranks == 1 && config != json.end()) {
-    const auto whole = [&](const char* key) {
-      const auto found = config->find(key);
-      return found != config->end() && found->is_number_unsigned() ? found->get<std::uint64_t>()
-                                                                   : 1;
+  if (run.ranks == 1) {
+    const auto whole = [&](const char* path) {
+      const Json* found = find(json, path);
+      return found && found->is_number_unsigned() ? found->get<std::uint64_t>() : 1;
     };
     run.ranks = static_cast<std::uint32_t>(
-        std::min<std::uint64_t>(whole("nthreads") * whole("ngpus"), 1U << 20));
+        std::min<std::uint64_t>(whole("/config/nthreads") * whole("/config/ngpus"), 1U << 20));
   }
   if (run.ranks < 2)
     return wrong("config.devices", fmt::format("{} ranks", run.ranks), "at least 2");
   run.nodes = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(hosts.size()));
-  if (const auto version = json.find("nccl_version"); version != json.end())
-    run.nccl_version = version->is_number_unsigned() ? version_of(version->get<std::uint64_t>())
-                       : version->is_string()        ? version->get<std::string>()
-                                                     : "";
-  std::size_t index = 0;
-  for (const Json& result : json["results"]) {
-    const std::string key = fmt::format("results[{}]", index++);
-    if (!result.is_object() || !result.contains("size") || !result["size"].is_number())
-      return wrong(key + ".size", "is missing", "bytes");
-    const char* place = result.contains("out_of_place") && result["out_of_place"].is_object()
-                            ? "out_of_place"
-                            : "in_place";
-    const auto body = result.find(place);
-    if (body == result.end() || !body->is_object() || !body->contains("time") ||
-        !(*body)["time"].is_number())
-      return wrong(fmt::format("{}.{}.time", key, place), "is missing", "microseconds");
-    const double size = result["size"].get<double>(), time = (*body)["time"].get<double>();
-    if (!(time > 0) || !std::isfinite(time) || !(size >= 0))
-      return wrong(fmt::format("{}.{}.time", key, place), fmt::format("is {}", time),
-                   "microseconds above 0");
-    if (const auto bad = body->find("nwrong");
-        bad != body->end() && bad->is_number() && bad->get<double>() > 0)
-      return wrong(fmt::format("{}.{}.nwrong", key, place),
-                   fmt::format("is {}", bad->get<double>()), "a run without errors");
-    if (size >= 1) run.rows.push_back({run.kind, run.ranks, Bytes::b(size), Seconds::us(time)});
+  run.nccl_version = text_at(json, "/nccl_version");
+  if (const Json* code = find(json, "/nccl_version"); code && code->is_number_unsigned())
+    run.nccl_version = version_of(code->get<std::uint64_t>());
+  for (std::size_t i = 0; i < results->size(); ++i) {
+    const Json& result = (*results)[i];
+    const std::optional<double> size = number_at(result, "/size");
+    if (!size) return wrong(fmt::format("results[{}].size", i), "is missing", "bytes");
+    const Json* apart = find(result, "/out_of_place");
+    const std::string place = apart && apart->is_object() ? "out_of_place" : "in_place";
+    const std::string key = fmt::format("results[{}].{}", i, place);
+    const std::optional<double> time = number_at(result, "/" + place + "/time");
+    if (!time) return wrong(key + ".time", "is missing", "microseconds");
+    if (!(*time > 0) || !std::isfinite(*time) || !(*size >= 0))
+      return wrong(key + ".time", fmt::format("is {}", *time), "microseconds above 0");
+    if (const auto bad = number_at(result, "/" + place + "/nwrong"); bad && *bad > 0)
+      return wrong(key + ".nwrong", fmt::format("is {}", *bad), "a run without errors");
+    if (*size >= 1) run.rows.push_back({run.kind, run.ranks, Bytes::b(*size), Seconds::us(*time)});
   }
   if (run.rows.empty()) return wrong("results", "is empty", "sizes above 0");
   return std::vector<NcclRun>{std::move(run)};

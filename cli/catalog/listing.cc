@@ -14,7 +14,7 @@
 namespace rehearse::cli {
 namespace {
 
-constexpr std::size_t kRowsShown = 60, kNamesListed = 12;
+constexpr std::size_t kListedRows = 60, kNamesListed = 12;
 
 /// "REC" says little to who has not read the list of sources.
 std::string readable_source(const std::string& source) {
@@ -76,7 +76,7 @@ Document listing_document(const Listing& listing) {
   if (listing.rows.list().empty())
     document.line("no row of the catalog matches all of the filters");
   document["kind"] = listing.kind;
-  document.show("rows", "", listing.rows, {}, first(kRowsShown));
+  document.show("rows", "", listing.rows, {}, first(kListedRows));
   if (listing.recalled)
     document.line(
         "recalled: from memory, not checked against its source; check before relying on it");
@@ -87,26 +87,18 @@ Result<std::vector<bool>> kept_rows(std::string_view kind, std::size_t rows,
                                     const std::vector<FilterKeys>& filters) {
   std::vector<bool> kept(rows, true);
   for (const FilterKeys& filter : filters) {
-    if (filter.pattern.empty()) continue;
-    if (!filter.keys) {
-      std::vector<std::string_view> options;
-      for (const FilterKeys& other : filters)
-        if (other.keys) options.push_back(other.option);
-      return fail(fmt::format("{} does not apply to {}", filter.option, kind),
-                  "use " + join(options, ", "));
-    }
     bool any = false;
     std::set<std::string_view> names;
     for (std::size_t row = 0; row < rows; ++row) {
       bool matches = false;
-      for (const std::string& key : (*filter.keys)[row]) {
+      for (const std::string& key : filter.keys[row]) {
         names.insert(key);
         matches |= matches_wildcard(filter.pattern, key);
       }
       any |= matches;
       // What holds in any region holds in this one.
-      const bool everywhere = filter.option == "--region" && !(*filter.keys)[row].empty() &&
-                              (*filter.keys)[row].front() == cost::kAnyRegion;
+      const bool everywhere = filter.option == "--region" && !filter.keys[row].empty() &&
+                              filter.keys[row].front() == cost::kAnyRegion;
       kept[row] = kept[row] && (matches || everywhere);
     }
     if (any) continue;

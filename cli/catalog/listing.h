@@ -77,7 +77,8 @@ Document listing_document(const Listing&);
 struct Kind {
   std::string_view name;
   std::string_view what;
-  /// Fails on a filter that the kind does not have, and on one that no row matches.
+  std::vector<std::string_view> filters;  ///< options that it has: "--gpu"
+  /// Filters that it does not have are passed over. Fails on one that no row matches.
   std::function<Result<Listing>(const Filters&)> list;
 };
 
@@ -92,7 +93,7 @@ using RowKeys = std::vector<std::vector<std::string>>;
 struct FilterKeys {
   std::string_view option;  ///< "--name"
   const std::string& pattern;
-  std::optional<RowKeys> keys;  ///< absent: the kind has no such filter
+  RowKeys keys;
 };
 
 /// Which rows all filters leave.
@@ -118,6 +119,19 @@ struct KeysOf {
   Keys region = {};
 };
 
+/// An option, its pattern, and what it looks at.
+template <class T>
+struct Filter {
+  std::string_view option;
+  std::string Filters::*pattern;
+  typename KeysOf<T>::Keys KeysOf<T>::*key;
+};
+template <class T>
+inline constexpr Filter<T> kFilters[] = {{"--name", &Filters::name, &KeysOf<T>::name},
+                                         {"--provider", &Filters::provider, &KeysOf<T>::provider},
+                                         {"--gpu", &Filters::gpu, &KeysOf<T>::gpu},
+                                         {"--region", &Filters::region, &KeysOf<T>::region}};
+
 /// The fields on the origin of a row, after its own fields.
 template <class T>
 std::vector<CellOf<T>> with_origin(std::vector<CellOf<T>> fields) {
@@ -138,17 +152,13 @@ template <class T>
 Kind make_kind(std::string_view name, std::string_view what, const std::vector<T>& (*rows)(),
                std::vector<CellOf<T>> fields, KeysOf<T> keys) {
   const auto list = [=](const Filters& filters) -> Result<Listing> {
-    const auto keys_of = [&](const typename KeysOf<T>::Keys& key) -> std::optional<RowKeys> {
-      if (!key) return std::nullopt;
-      RowKeys all;
-      for (const T& row : rows()) all.push_back(key(row));
-      return all;
-    };
-    const auto kept = kept_rows(name, rows().size(),
-                                {{"--name", filters.name, keys_of(keys.name)},
-                                 {"--provider", filters.provider, keys_of(keys.provider)},
-                                 {"--gpu", filters.gpu, keys_of(keys.gpu)},
-                                 {"--region", filters.region, keys_of(keys.region)}});
+    std::vector<FilterKeys> given;
+    for (const auto& [option, pattern, key] : kFilters<T>) {
+      if (!(keys.*key) || (filters.*pattern).empty()) continue;
+      given.push_back({option, filters.*pattern, {}});
+      for (const T& row : rows()) given.back().keys.push_back((keys.*key)(row));
+    }
+    const auto kept = kept_rows(name, rows().size(), given);
     if (!kept) return forward(kept);
     Listing listing{.kind = name, .fields = {}};
     for (const CellOf<T>& field : fields) listing.fields.push_back(field.field);
@@ -162,7 +172,10 @@ Kind make_kind(std::string_view name, std::string_view what, const std::vector<T
     }
     return listing;
   };
-  return {name, what, list};
+  std::vector<std::string_view> options;
+  for (const auto& filter : kFilters<T>)
+    if (keys.*filter.key) options.push_back(filter.option);
+  return {name, what, std::move(options), list};
 }
 
 }  // namespace rehearse::cli

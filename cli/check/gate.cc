@@ -33,9 +33,9 @@ std::string needed_text(const Judged& judged, const GateInput& input) {
                      counted(had, "step"), grouped(std::max(*judged.steps_needed, had + 1)));
 }
 
-class Judge {
+class LimitJudge {
  public:
-  explicit Judge(Gate& gate)
+  explicit LimitJudge(Gate& gate)
       : gate_(gate), wrong_(compare::kWrong / static_cast<double>(gate.input.limits.size())) {}
 
   Status add(const Limit& limit) {
@@ -348,7 +348,7 @@ Result<Gate> run_gate(GateInput input) {
             .warnings = {},
             .lacks = {}};
   gate.lacks = what_lacks(gate.input.baseline, gate.input.candidate, gate.comparison);
-  Judge judge(gate);
+  LimitJudge judge(gate);
   for (const Limit& limit : gate.input.limits)
     if (Status ok = judge.add(limit); !ok) return forward(ok);
   const auto note = [&](std::string name, std::string what) {

@@ -11,7 +11,7 @@ namespace {
 
 using compare::Effect;
 using compare::OpChange;
-using Measure = compare::Quantity;
+using GateQuantity = compare::Quantity;
 using compare::Segment;
 
 constexpr std::size_t kOpsShown = 10;
@@ -54,7 +54,7 @@ Value effect_fields(std::string_view kind, std::string_view name, const Effect& 
 
 Value quantity_rows(const Gate& gate) {
   Value rows = Value::array();
-  for (const Measure& q : gate.comparison.quantities) {
+  for (const GateQuantity& q : gate.comparison.quantities) {
     const Judged* judged = limit_on(gate, q.name);
     Value row = effect_fields("quantity", q.name, q.effect, q.unit);
     row.show("", "significant", q.significant);
@@ -102,7 +102,7 @@ std::vector<std::string> cost_lines(const Gate& gate) {
                                 to_string(after), more < 0 ? "" : "+", to_string(Usd::usd(more)),
                                 signed_percent(after / before - 1), gate.cost->price));
   }
-  for (const Measure& q : gate.comparison.quantities) {
+  for (const GateQuantity& q : gate.comparison.quantities) {
     if (q.name != "energy") continue;
     lines.push_back(fmt::format(
         "energy: {} {}, candidate {} ({})", to_string(Joules::j(q.effect.baseline * steps)), per,
@@ -176,7 +176,7 @@ void add_gate(const Gate& gate, Document& d) {
   d["baseline"] = run_json(gate.input.baseline);
   d["candidate"] = run_json(gate.input.candidate);
   d["matched_share"] = gate.comparison.matched_share;
-  for (const Measure& q : gate.comparison.quantities) {
+  for (const GateQuantity& q : gate.comparison.quantities) {
     Json& to = q.name == "step_time" ? d["step_time"] : d["quantities"][q.name];
     to = effect_json(q.effect, q.unit, q.significant);
   }

@@ -80,7 +80,7 @@ Result<Known> read_baseline(const fs::path& path) {
   return known;
 }
 
-std::string percent(double share) { return fmt::format("{:.2f} %", std::abs(share) * 100); }
+std::string magnitude(double share) { return fmt::format("{:.2f} %", std::abs(share) * 100); }
 
 CheckFinding finding_of(const GuardedRecording& r, const fs::path& folder) {
   CheckFinding finding{r.name, Verdict::kPass, {}, (folder / r.name).string()};
@@ -91,7 +91,7 @@ CheckFinding finding_of(const GuardedRecording& r, const fs::path& folder) {
   }
   if (!r.before) {
     finding.message =
-        fmt::format("step time error {}; nothing to compare with", percent(r.now->step));
+        fmt::format("step time error {}; nothing to compare with", magnitude(r.now->step));
     return finding;
   }
   const auto worse = [](double now, double before) {
@@ -99,9 +99,9 @@ CheckFinding finding_of(const GuardedRecording& r, const fs::path& folder) {
   };
   if (worse(r.now->step, r.before->step) || worse(r.now->start, r.before->start))
     finding.verdict = Verdict::kFail;
-  finding.message =
-      fmt::format("step time error {} (was {}), GPU start error {} (was {})", percent(r.now->step),
-                  percent(r.before->step), percent(r.now->start), percent(r.before->start));
+  finding.message = fmt::format("step time error {} (was {}), GPU start error {} (was {})",
+                                magnitude(r.now->step), magnitude(r.before->step),
+                                magnitude(r.now->start), magnitude(r.before->start));
   return finding;
 }
 

@@ -2,7 +2,9 @@
 
 #include <cctype>
 #include <cstdint>
+#include <sstream>
 
+#include <boost/property_tree/xml_parser.hpp>
 #include <fmt/core.h>
 
 #include "cli/output/json.h"
@@ -13,32 +15,15 @@ namespace {
 
 using compare::Verdict;
 
-/// Text of an element or an attribute. Characters that XML has no way to write become spaces, bytes
-/// that are no characters question marks.
-std::string xml(std::string_view given) {
+/// Text of an element or an attribute, which the writer escapes. Characters that XML has no way to
+/// write become spaces, bytes that are no characters question marks.
+std::string writable(std::string_view given) {
   std::uint64_t replaced = 0;
-  std::string text = ingest::sound_text(given, replaced);
+  std::string text = printable(ingest::sound_text(given, replaced));
   for (const std::string_view none : {"\xEF\xBF\xBE", "\xEF\xBF\xBF"})  // U+FFFE, U+FFFF
     for (std::size_t at = 0; (at = text.find(none, at)) != std::string::npos;)
       text.replace(at, none.size(), " ");
-  std::string safe;
-  for (const char c : text) switch (c) {
-      case '&':
-        safe += "&amp;";
-        break;
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      case '"':
-        safe += "&quot;";
-        break;
-      default:
-        safe += static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? ' ' : c;
-    }
-  return safe;
+  return text;
 }
 
 /// The value of a workflow command, or of one of its properties.
@@ -82,34 +67,34 @@ constexpr Rule kChanged{"rehearse/changed", "note",
 }  // namespace
 
 std::string junit_xml(const CheckFindings& findings) {
-  const std::size_t tests = findings.judged.size();
-  const std::size_t failed = count(findings, Verdict::kFail);
-  const std::size_t skipped = count(findings, Verdict::kInconclusive);
-  const std::string counts = fmt::format("tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\"",
-                                         tests, failed, skipped);
-  std::string out = fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {}>\n<testsuite "
-      "name=\"rehearse check\" {}>\n",
-      counts, counts);
+  namespace tree = boost::property_tree;
+  tree::ptree suite, suites, document;
+  suite.put("<xmlattr>.name", "rehearse check");
+  for (tree::ptree* counted : {&suites, &suite}) {
+    counted->put("<xmlattr>.tests", findings.judged.size());
+    counted->put("<xmlattr>.failures", count(findings, Verdict::kFail));
+    counted->put("<xmlattr>.errors", 0);
+    counted->put("<xmlattr>.skipped", count(findings, Verdict::kInconclusive));
+  }
   for (const CheckFinding& f : findings.judged) {
-    out += fmt::format("<testcase classname=\"rehearse.check\" name=\"{}\"", xml(f.name));
-    if (f.verdict == Verdict::kPass) {
-      out += "/>\n";
-      continue;
-    }
-    const char* element = f.verdict == Verdict::kFail ? "failure" : "skipped";
-    out += fmt::format(">\n<{} message=\"{}\"", element, xml(f.message));
-    out += f.verdict == Verdict::kFail
-               ? fmt::format(" type=\"limit\">{}: {}</failure>\n</testcase>\n", xml(f.file),
-                             xml(f.message))
-               : "/>\n</testcase>\n";
+    tree::ptree& test = suite.add("testcase", "");
+    test.put("<xmlattr>.classname", "rehearse.check");
+    test.put("<xmlattr>.name", writable(f.name));
+    if (f.verdict == Verdict::kInconclusive)
+      test.put("skipped.<xmlattr>.message", writable(f.message));
+    if (f.verdict != Verdict::kFail) continue;
+    tree::ptree& failure = test.add("failure", writable(f.file + ": " + f.message));
+    failure.put("<xmlattr>.message", writable(f.message));
+    failure.put("<xmlattr>.type", "limit");
   }
-  if (!findings.notes.empty()) {
-    out += "<system-out>";
-    for (const CheckFinding& f : findings.notes) out += xml(f.message) + "\n";
-    out += "</system-out>\n";
-  }
-  return out + "</testsuite>\n</testsuites>\n";
+  std::string notes;
+  for (const CheckFinding& f : findings.notes) notes += writable(f.message) + "\n";
+  if (!notes.empty()) suite.put("system-out", notes);
+  suites.add_child("testsuite", suite);
+  document.add_child("testsuites", suites);
+  std::ostringstream out;
+  tree::write_xml(out, document, tree::xml_writer_make_settings<std::string>(' ', 1, "UTF-8"));
+  return out.str();
 }
 
 std::string sarif_json(const CheckFindings& findings) {

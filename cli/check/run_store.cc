@@ -44,12 +44,12 @@ CREATE TABLE op (run INTEGER NOT NULL, op INTEGER NOT NULL, kind TEXT NOT NULL, 
 )";
 
 /// The series of a run, in the order of the columns of `step`.
-using Series = std::vector<double>;
-constexpr std::array<Series Run::*, 6> kSeries = {
+using StepSeries = std::vector<double>;
+constexpr std::array<StepSeries Run::*, 6> kSeries = {
     &Run::step_time, &Run::compute,     &Run::exposed_communication,
     &Run::copies,    &Run::launch_gaps, &Run::energy};
 
-std::string bytes_of(const Series& series) {
+std::string bytes_of(const StepSeries& series) {
   static_assert(std::endian::native == std::endian::little);  // as the format has them
   return {reinterpret_cast<const char*>(series.data()), series.size() * sizeof(double)};
 }
@@ -176,7 +176,7 @@ Status read_whole(sqlite3* db, const fs::path& path, std::int64_t id, const Kept
                 .grid = std::string(ops.text(5)),
                 .place = ops.real(6),
                 .calls = ops.real(7),
-                .times = Series(run.steps())};
+                .times = StepSeries(run.steps())};
     std::memcpy(slot.times.data(), times.data(), times.size());
     run.slots.push_back(std::move(slot));
   }
@@ -233,7 +233,7 @@ bool is_run_store(const fs::path& path) {
 }
 
 KeptRun kept(Run run, std::string name, double allowed) {
-  const auto shorten = [&](Series& series) {
+  const auto shorten = [&](StepSeries& series) {
     if (series.size() > kKeptSteps)
       series.erase(series.begin(), series.end() - static_cast<std::ptrdiff_t>(kKeptSteps));
   };

@@ -2,11 +2,10 @@
 #include <algorithm>
 #include <ctime>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "cli/calibrate/op_timings.h"
-#include "cli/commands/commands.h"
+#include "cli/commands/options.h"
 #include "cli/output/document.h"
 #include "cli/output/op_timings.h"
 #include "models/workload/lift.h"
@@ -172,9 +171,8 @@ Result<Exit> run(const BenchGpuOptions& options, const Globals& globals) {
   warn_of(outcome, globals);
   if (!store.empty() && !outcome.timings.empty())
     if (Status ok = save(store, outcome.timings); !ok) return forward(ok);
-  Globals to_stdout = globals;  // -o names the store
-  to_stdout.output.clear();
-  if (Status ok = write_document(to_stdout, document_of(outcome, store)); !ok) return forward(ok);
+  if (Status ok = write_document(globals.on_stdout(), document_of(outcome, store)); !ok)
+    return forward(ok);
   if (outcome.interrupted)
     return fail(fmt::format("stopped; {} {}", counted(outcome.timings.size(), "measurement"),
                             store.empty() ? "shown" : "saved"));
@@ -186,45 +184,28 @@ Result<Exit> run(const BenchGpuOptions& options, const Globals& globals) {
 
 void add_bench_gpu(CLI::App& app, Action& action) {
   auto options = std::make_shared<BenchGpuOptions>();
-  CLI::App* command = app.add_subcommand(
+  CLI::App& command = *app.add_subcommand(
       "bench-gpu",
       "Measure single operations on this machine's GPUs, for jobs without a recording");
-  command
-      ->add_option("--ops", options->ops,
-                   "gemm, conv, attention, elementwise, copy, collective (default: all)")
+  add_value(command, "--ops", "NAME,...", options->ops,
+            "gemm, conv, attention, elementwise, copy, collective (default: all)")
       ->delimiter(',')
-      ->type_name("NAME,...")
       ->allow_extra_args(false)
-      ->check(CLI::Validator(
-          [](const std::string& name) {
-            if (std::find(std::begin(bench::kFamilyNames), std::end(bench::kFamilyNames), name) !=
-                std::end(bench::kFamilyNames))
-              return std::string();
-            return fmt::format("unknown operations '{}'; {}", name,
-                               suggest(name, bench::kFamilyNames));
-          },
-          "", ""));
+      ->check(one_of(bench::kFamilyNames, "operations"));
   CLI::Option* shapes =
-      command
-          ->add_option(
-              "--shapes", options->shapes,
-              "shapes to measure: CSV, or YAML with sweeps (default: those of common models)")
-          ->type_name("FILE");
-  command
-      ->add_option("--from", options->from,
-                   "measure the shapes of this recording under other plans: tensor parallelism, "
-                   "other microbatches")
-      ->type_name("FILE")
+      add_value(command, "--shapes", "FILE", options->shapes,
+                "shapes to measure: CSV, or YAML with sweeps (default: those of common models)");
+  add_value(command, "--from", "FILE", options->from,
+            "measure the shapes of this recording under other plans: tensor parallelism, "
+            "other microbatches")
       ->expected(1, -1)
       ->excludes(shapes);
-  command->footer(
+  command.footer(
       "-o STORE adds the measurements to a trace store, which a job uses with `op_costs: STORE`.\n"
       "Examples:\n"
       "  rehearse bench-gpu --ops gemm,attention --shapes shapes.yaml -o costs.rehearse\n"
       "  rehearse bench-gpu --from job.rehearse -o job.rehearse");
-  command->callback([options, &action] {
-    action = [options](const Globals& globals) { return run(*options, globals); };
-  });
+  run_by(command, action, options, run);
 }
 
 }  // namespace rehearse::cli

@@ -1,12 +1,12 @@
 // rehearse calibrate: turn measurements into calibration files.
 #include <algorithm>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "cli/calibrate/nccl_log.h"
 #include "cli/commands/calibrate_job.h"
-#include "cli/commands/commands.h"
+#include "cli/commands/options.h"
+#include "cli/config/job_file.h"
 #include "cli/output/document.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
@@ -18,11 +18,12 @@ namespace {
 struct CalibrateOptions {
   std::vector<std::string> logs;
   std::string device;
-  std::string fabric;
+  std::optional<comm::Fabric> fabric;  ///< absent: the catalog's
 };
 
 /// Generation and NVLinks of a device of the catalog.
-Result<comm::FitRequest> request_for(const std::string& device, const std::string& fabric) {
+Result<comm::FitRequest> request_for(const std::string& device,
+                                     std::optional<comm::Fabric> fabric) {
   comm::FitRequest request{.device = device};
   const Result<const cluster::Gpu*> gpu = cluster::find_gpu(device);
   if (!gpu) return forward(gpu);
@@ -38,13 +39,10 @@ Result<comm::FitRequest> request_for(const std::string& device, const std::strin
                        ? (link ? comm::Fabric::kBridgedPairs : comm::Fabric::kHostStaged)
                    : link->generation <= 2 ? comm::Fabric::kCubeMesh
                                            : comm::Fabric::kNvswitch;
-  if (!fabric.empty()) {
-    const auto found = std::find(comm::kFabricNames.begin(), comm::kFabricNames.end(), fabric);
-    request.fabric = static_cast<comm::Fabric>(found - comm::kFabricNames.begin());
-    if (request.fabric == comm::Fabric::kNvswitch && request.links == 0)
-      return fail(fmt::format("{} has no NVLinks to connect to a switch", device),
-                  "--link host_staged or bridged_pairs");
-  }
+  if (fabric) request.fabric = *fabric;
+  if (fabric == comm::Fabric::kNvswitch && request.links == 0)
+    return fail(fmt::format("{} has no NVLinks to connect to a switch", device),
+                "--link host_staged or bridged_pairs");
   return request;
 }
 
@@ -77,17 +75,8 @@ Value calibration_fields(const comm::Calibration& c) {
           {"widths", c.ring_widths}};
 }
 
-Status save(const std::filesystem::path& path, const std::string& text) {
-  Result<PendingFile> file = PendingFile::create(path);
-  if (!file) return forward(file);
-  if (Status ok = file->write(text); !ok) return ok;
-  return file->commit();
-}
-
 /// -o names the calibration; the summary goes to stdout.
 Result<Exit> report(const comm::Calibration& calibration, const Globals& globals) {
-  Globals to_stdout = globals;
-  to_stdout.output.clear();
   Document document{.command = "calibrate"};
   document.show("", "", Value::array({calibration_fields(calibration)}));
   const Value fields = calibration_fields(calibration);
@@ -95,8 +84,7 @@ Result<Exit> report(const comm::Calibration& calibration, const Globals& globals
     document.show(field.key, field.label, field.value, field.scale, kInTables);
   document.line(globals.output.empty() ? comm::to_yaml(calibration)
                                        : "written to " + globals.output.string());
-  if (Status ok = write_document(to_stdout, document); !ok) return forward(ok);
-  return Exit::kSuccess;
+  return answer_with(globals.on_stdout(), document);
 }
 
 Result<Exit> run_nccl(const CalibrateOptions& options, const Globals& globals) {
@@ -127,14 +115,9 @@ Result<Exit> run_nccl(const CalibrateOptions& options, const Globals& globals) {
   request->rows_used = "all";
   request->nccl_version = version;
   const Result<comm::Calibration> fitted = comm::fit(*request, rows);
-  if (!fitted) {
-    Error error = fitted.error();
-    for (Diagnostic& d : error.diagnostics)
-      if (d.file.empty()) d.file = options.logs.front();
-    return tl::unexpected(std::move(error));
-  }
+  if (!fitted) return wrong_in(options.logs.front(), fitted.error());
   if (!globals.output.empty())
-    if (Status ok = save(globals.output, comm::to_yaml(*fitted)); !ok) return forward(ok);
+    if (Status ok = write_file(globals.output, comm::to_yaml(*fitted)); !ok) return forward(ok);
   return report(*fitted, globals);
 }
 
@@ -145,32 +128,18 @@ void add_calibrate(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("calibrate", "Fit calibrations to measurements");
   command->require_subcommand(1);
 
-  CLI::App* nccl = command->add_subcommand(
+  CLI::App& nccl = *command->add_subcommand(
       "nccl", "Fit the cost of collectives to logs of nccl-tests (text, or JSON of its option -J)");
-  nccl->add_option("LOG", options->logs, "logs of one device type on one node")
-      ->type_name("FILE")
+  add_value(nccl, "LOG", "FILE", options->logs, "logs of one device type on one node")->required();
+  add_value(nccl, "--device", "NAME", options->device, "catalog name of the measured device")
       ->required();
-  nccl->add_option("--device", options->device, "catalog name of the measured device")
-      ->type_name("NAME")
-      ->required();
-  nccl->add_option("--link", options->fabric,
-                   "nvswitch, cube_mesh, bridged_pairs, host_staged (default: the device's)")
-      ->type_name("NAME")
-      ->check(CLI::Validator(
-          [](const std::string& name) {
-            if (std::find(comm::kFabricNames.begin(), comm::kFabricNames.end(), name) !=
-                comm::kFabricNames.end())
-              return std::string();
-            return fmt::format("unknown link '{}'; {}", name, suggest(name, comm::kFabricNames));
-          },
-          "", ""));
-  nccl->footer(
+  add_choice(nccl, "--link", options->fabric, comm::kFabricNames,
+             "nvswitch, cube_mesh, bridged_pairs, host_staged (default: the device's)", "link");
+  nccl.footer(
       "-o FILE writes the calibration, which --calibration FILE reads; otherwise it is printed.\n"
       "Example: rehearse calibrate nccl all_reduce.log alltoall.log --device h100_sxm5_80 -o "
       "mine.yaml");
-  nccl->callback([options, &action] {
-    action = [options](const Globals& globals) { return run_nccl(*options, globals); };
-  });
+  run_by(nccl, action, options, run_nccl);
 
   add_calibrate_job(*command, action);
 }

@@ -1,8 +1,8 @@
 #include "cli/commands/calibrate_job.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
+#include "cli/commands/options.h"
 #include "cli/config/job_file.h"
 #include "cli/output/document.h"
 #include "sim/base/file.h"
@@ -144,11 +144,7 @@ Result<Exit> run(const CalibrateJobOptions& options, const Globals& globals) {
     if (Status ok = pending->write(to_yaml(*calibrated)); !ok) return forward(ok);
     if (Status ok = pending->commit(); !ok) return forward(ok);
   }
-  Globals to_stdout = globals;
-  to_stdout.output.clear();
-  if (Status ok = write_document(to_stdout, document_of(*calibrated, globals)); !ok)
-    return forward(ok);
-  return Exit::kSuccess;
+  return answer_with(globals.on_stdout(), document_of(*calibrated, globals));
 }
 
 }  // namespace
@@ -157,11 +153,9 @@ void add_calibrate_job(CLI::App& calibrate, Action& action) {
   auto options = std::make_shared<CalibrateJobOptions>();
   CLI::App* job = calibrate.add_subcommand(
       "job", "Fit the efficiency of a framework on a cluster to measured steps");
-  job->add_option("JOB", options->job, "job file of the measured job")->type_name("FILE");
-  job->add_option(
-         "--measured", options->measured,
-         "measured step time of JOB, or FILE=TIME for another job on the same kind of cluster")
-      ->type_name("TIME")
+  add_value(*job, "JOB", "FILE", options->job, "job file of the measured job");
+  add_value(*job, "--measured", "TIME", options->measured,
+            "measured step time of JOB, or FILE=TIME for another job on the same kind of cluster")
       ->required();
   job->footer(
       "-o FILE writes the calibration, which a job uses with `calibration: FILE`; otherwise it is "

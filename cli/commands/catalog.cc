@@ -1,9 +1,9 @@
 // rehearse catalog: the shipped facts, with source and date.
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "cli/catalog/listing.h"
-#include "cli/commands/commands.h"
+#include "cli/commands/options.h"
+#include "sim/base/check.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
@@ -20,50 +20,53 @@ std::vector<Kind> all_kinds() {
   return kinds;
 }
 
-Result<Listing> list(const CatalogOptions& options) {
-  std::vector<std::string_view> names;
-  for (const Kind& kind : all_kinds()) {
-    if (kind.name == options.kind) return kind.list(options.filters);
-    names.push_back(kind.name);
-  }
-  return fail(fmt::format("unknown kind '{}'", options.kind), {}, suggest(options.kind, names));
+Kind kind_named(std::string_view name) {
+  for (Kind& kind : all_kinds())
+    if (kind.name == name) return std::move(kind);
+  REHEARSE_CHECK(false, "no kind {}", name);
 }
 
-Result<Exit> run(const Listing& listing, const Globals& globals) {
-  if (Status ok = write_document(globals, listing_document(listing)); !ok) return forward(ok);
-  return Exit::kSuccess;
+Result<Exit> run(const CatalogOptions& options, const Globals& globals) {
+  const Result<Listing> listing = kind_named(options.kind).list(options.filters);
+  if (!listing) return forward(listing);
+  return answer_with(globals, listing_document(*listing));
 }
 
 }  // namespace
 
 void add_catalog(CLI::App& app, Action& action) {
   auto options = std::make_shared<CatalogOptions>();
-  CLI::App* command = app.add_subcommand(
+  CLI::App& command = *app.add_subcommand(
       "catalog",
       "List built-in facts with source and date: GPUs, instances, links, prices, carbon");
-  command
-      ->add_option(
-          "KIND", options->kind,
-          "gpus, instances, links, mig, storage, prices, carbon, pue, power, storage-prices, "
-          "functions, or sources")
-      ->type_name("NAME")
+  std::vector<std::string_view> kinds;
+  for (const Kind& kind : all_kinds()) kinds.push_back(kind.name);
+  add_value(command, "KIND", "NAME", options->kind,
+            "gpus, instances, links, mig, storage, prices, carbon, pue, power, storage-prices, "
+            "functions, or sources")
+      ->check(reads_as([kinds](const std::string& name) -> Status {
+        if (std::find(kinds.begin(), kinds.end(), name) != kinds.end()) return {};
+        return fail(fmt::format("unknown kind '{}'", name), {}, suggest(name, kinds));
+      }))
       ->required();
-  const auto add = [&](const char* option, std::string& pattern, const char* what) {
-    command->add_option(option, pattern, what)->type_name("PATTERN");
-  };
-  add("--name", options->filters.name, "rows with this name; * matches any text, also below");
-  add("--provider", options->filters.provider, "rows of this provider: aws, azure, gcp, ...");
-  add("--gpu", options->filters.gpu, "instances, prices and MIG profiles of this GPU");
-  add("--region", options->filters.region, "prices and carbon of this region or country");
-  command->footer("Example: rehearse catalog prices --gpu 'h100*' --region 'us-*'");
-  // An empty filter is wrong usage, so rows are chosen while the line is parsed.
-  command->callback([options, &action] {
-    Result<Listing> listing = list(*options);
-    if (!listing)
-      throw CLI::ValidationError(to_string(listing.error()), CLI::ExitCodes::ValidationError);
-    action = [listing = std::move(*listing)](const Globals& globals) {
-      return run(listing, globals);
-    };
+  Filters& filters = options->filters;
+  add_value(command, "--name", "PATTERN", filters.name,
+            "rows with this name; * matches any text, also below");
+  add_value(command, "--provider", "PATTERN", filters.provider,
+            "rows of this provider: aws, azure, gcp, ...");
+  add_value(command, "--gpu", "PATTERN", filters.gpu,
+            "instances, prices and MIG profiles of this GPU");
+  add_value(command, "--region", "PATTERN", filters.region,
+            "prices and carbon of this region or country");
+  command.footer("Example: rehearse catalog prices --gpu 'h100*' --region 'us-*'");
+  command.callback([options, &command, &action] {
+    const Kind kind = kind_named(options->kind);
+    for (const char* filter : {"--name", "--provider", "--gpu", "--region"})
+      if (command.count(filter) > 0 &&
+          std::find(kind.filters.begin(), kind.filters.end(), filter) == kind.filters.end())
+        wrong_usage(fmt::format("{} does not apply to {}; use {}", filter, kind.name,
+                                join(kind.filters, ", ")));
+    action = [options](const Globals& globals) { return run(*options, globals); };
   });
 }
 

@@ -1,7 +1,6 @@
 // rehearse check: is a job still as fast as it was?
 #include <cstdlib>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "cli/check/gate.h"
@@ -12,7 +11,7 @@
 #include "cli/check/reports.h"
 #include "cli/check/run_store.h"
 #include "cli/check/step_picture.h"
-#include "cli/commands/commands.h"
+#include "cli/commands/options.h"
 #include "cli/commands/replay_job.h"
 #include "cli/report/report.h"
 #include "sim/base/file.h"
@@ -29,7 +28,7 @@ struct CheckOptions {
   Paths baseline, candidate, history;
   std::filesystem::path predictions;  ///< a folder instead of runs
   std::vector<std::uint32_t> ranks;
-  std::string max_slowdown;  ///< empty: the default
+  std::optional<double> max_slowdown;  ///< absent: the default
   std::filesystem::path budget, junit, sarif, report, perfetto;
   std::string name;  ///< of the candidate in the store; empty: where it was read from
   GatePlace place;
@@ -63,16 +62,14 @@ Result<std::vector<Limit>> limits_of(const CheckOptions& options) {
   const bool has_step = std::any_of(limits.begin(), limits.end(), [](const Limit& limit) {
     return limit.of == Limit::Of::kQuantity && limit.name == "step_time";
   });
-  if (has_step && !options.max_slowdown.empty())
+  if (has_step && options.max_slowdown)
     return fail(Diagnostic{.file = options.budget.string(),
                            .key = "step_time",
                            .problem = "is limited both here and by --max-slowdown",
                            .expected = "one of the two"});
-  if (!has_step) {
-    double rise = kMaxSlowdown;
-    if (!options.max_slowdown.empty()) rise = *parse_rise(options.max_slowdown);
-    limits.insert(limits.begin(), {.name = "step_time", .rise = rise});
-  }
+  if (!has_step)
+    limits.insert(limits.begin(),
+                  {.name = "step_time", .rise = options.max_slowdown.value_or(kMaxSlowdown)});
   return limits;
 }
 
@@ -83,22 +80,15 @@ double rise_of(const std::vector<Limit>& limits) {
   return kMaxSlowdown;
 }
 
-Status write_whole(const std::filesystem::path& path, const std::string& text) {
-  if (path.empty()) return {};
-  Result<PendingFile> file = PendingFile::create(path);
-  if (!file) return forward(file);
-  if (Status ok = file->write(text); !ok) return ok;
-  return file->commit();
-}
-
 /// Writes the result and the reports. Not to know is no failure, unless that is asked for.
 Result<Exit> finish(const CheckOptions& options, const Globals& globals, const Document& document,
                     const CheckFindings& findings) {
   if (Status ok = write_document(globals, document); !ok) return forward(ok);
-  if (Status ok = write_whole(options.junit, junit_xml(findings)); !ok) return forward(ok);
-  if (Status ok = write_whole(options.sarif, sarif_json(findings)); !ok) return forward(ok);
-  if (!options.report.empty())
-    if (Status ok = write_report(options.report, document); !ok) return forward(ok);
+  for (const auto& [path, text] :
+       {std::pair(&options.junit, &junit_xml), {&options.sarif, &sarif_json}})
+    if (!path->empty())
+      if (Status ok = write_file(*path, text(findings)); !ok) return forward(ok);
+  if (Status ok = write_report(options.report, document); !ok) return forward(ok);
   const char* ci = std::getenv("GITHUB_ACTIONS");
   if (options.annotations || (ci && std::string_view(ci) == "true"))
     fmt::print(stderr, "{}", github_annotations(findings));
@@ -328,17 +318,14 @@ Result<Exit> run(const CheckOptions& options, const Globals& globals) {
 
 /// What is asked for must be one thing.
 void check_usage(const CLI::App& command, const CheckOptions& options) {
-  const auto usage = [](const char* what) {
-    throw CLI::ValidationError(what, CLI::ExitCodes::ValidationError);
-  };
   if (!options.predictions.empty()) {
     if (options.baseline.size() > 1)
-      usage("--predictions: --baseline must be one file that an earlier check wrote");
+      wrong_usage("--predictions: --baseline must be one file that an earlier check wrote");
     for (const char* option :
          {"--candidate", "--history", "--ranks", "--max-slowdown", "--budget", "--instance",
           "--count", "--region", "--steps-per-epoch", "--accept", "--name", "--perfetto"})
       if (command.count(option) > 0)
-        usage("--predictions can be combined only with --baseline FILE and report options");
+        wrong_usage("--predictions can be combined only with --baseline FILE and report options");
     return;
   }
   if (options.candidate.empty() && options.history.empty())
@@ -348,71 +335,48 @@ void check_usage(const CLI::App& command, const CheckOptions& options) {
   if (options.candidate.empty() && !options.baseline.empty())
     throw CLI::RequiredError("--candidate", CLI::ExitCodes::RequiredError);
   if (options.candidate.empty() && (!options.budget.empty() || !options.place.instance.empty()))
-    usage("--budget and --instance need --candidate INPUT");
+    wrong_usage("--budget and --instance need --candidate INPUT");
   if (options.accept && (options.candidate.empty() || options.history.size() != 1))
-    usage("--accept needs --history STORE --candidate INPUT");
-  if (!options.name.empty() && !options.accept) usage("--name needs --accept");
+    wrong_usage("--accept needs --history STORE --candidate INPUT");
+  if (!options.name.empty() && !options.accept) wrong_usage("--name needs --accept");
   if (!options.perfetto.empty() &&
       (options.candidate.empty() || (options.baseline.empty() && options.history.size() < 2)))
-    usage("--perfetto needs --baseline INPUT --candidate INPUT");
+    wrong_usage("--perfetto needs --baseline INPUT --candidate INPUT");
   if (options.place.instance.empty())
     for (const char* option : {"--count", "--region", "--steps-per-epoch"})
       if (command.count(option) > 0)
-        usage("--count, --region and --steps-per-epoch need --instance NAME");
+        wrong_usage("--count, --region and --steps-per-epoch need --instance NAME");
 }
 
 void add_runs(CLI::App& command, CheckOptions& options) {
-  command
-      .add_option("--baseline", options.baseline,
-                  "earlier recording of the job; with --predictions, the JSON of an earlier run")
-      ->type_name("INPUT");
-  command.add_option("--candidate", options.candidate, "new recording of the job")
-      ->type_name("INPUT");
-  command
-      .add_option(
-          "--history", options.history,
-          "store of accepted runs; or recordings of the job over time, oldest first, one per run")
-      ->type_name("INPUT");
+  add_value(command, "--baseline", "INPUT", options.baseline,
+            "earlier recording of the job; with --predictions, the JSON of an earlier run");
+  add_value(command, "--candidate", "INPUT", options.candidate, "new recording of the job");
+  add_value(
+      command, "--history", "INPUT", options.history,
+      "store of accepted runs; or recordings of the job over time, oldest first, one per run");
   command.add_flag(
       "--accept", options.accept,
       "add a passing candidate to the store of --history, which is created if missing");
-  command
-      .add_option("--name", options.name,
-                  "name of the run in the store, such as a commit (default: its path)")
-      ->type_name("TEXT");
-  command
-      .add_option("--predictions", options.predictions,
-                  "replay every recording in this folder instead of comparing runs")
-      ->type_name("FOLDER");
-  command.add_option("--ranks", options.ranks, "only these ranks (default: all)")
+  add_value(command, "--name", "TEXT", options.name,
+            "name of the run in the store, such as a commit (default: its path)");
+  add_value(command, "--predictions", "FOLDER", options.predictions,
+            "replay every recording in this folder instead of comparing runs");
+  add_value(command, "--ranks", "N,...", options.ranks, "only these ranks (default: all)")
       ->delimiter(',')
-      ->type_name("N,...")
       ->allow_extra_args(false);
 }
 
 void add_limits(CLI::App& command, CheckOptions& options) {
-  command
-      .add_option("--max-slowdown", options.max_slowdown,
-                  "largest accepted slowdown of a step (default 3%)")
-      ->type_name("SHARE")
-      ->check(CLI::Validator(
-          [](const std::string& text) {
-            const Result<double> rise = parse_rise(text);
-            return rise ? std::string() : to_string(rise.error());
-          },
-          "", ""));
-  command.add_option("--budget", options.budget, "further limits, in YAML")->type_name("FILE");
-  command.add_option("--instance", options.place.instance, "instance type, to price a step")
-      ->type_name("NAME");
-  command.add_option("--count", options.place.count, "number of instances (default 1)")
-      ->type_name("N")
-      ->check(CLI::Range(1.0, 1e6).description(""));
-  command.add_option("--region", options.place.region, "region (default: the cheapest)")
-      ->type_name("NAME");
-  command
-      .add_option("--steps-per-epoch", options.place.steps_per_epoch,
-                  "steps per epoch, to price an epoch")
-      ->type_name("N")
+  add_read(command, "--max-slowdown", "SHARE", options.max_slowdown, parse_rise,
+           "largest accepted slowdown of a step (default 3%)");
+  add_value(command, "--budget", "FILE", options.budget, "further limits, in YAML");
+  GatePlace& place = options.place;
+  add_value(command, "--instance", "NAME", place.instance, "instance type, to price a step");
+  add_number(command, "--count", place.count, 1.0, 1e6, "number of instances (default 1)");
+  add_value(command, "--region", "NAME", place.region, "region (default: the cheapest)");
+  add_value(command, "--steps-per-epoch", "N", place.steps_per_epoch,
+            "steps per epoch, to price an epoch")
       ->check(CLI::Range(1.0, 1e15).description(""));
 }
 
@@ -424,14 +388,11 @@ void add_check(CLI::App& app, Action& action) {
       "check", "Detect slowdowns between two recordings, or in a series of them, for CI");
   add_runs(*command, *options);
   add_limits(*command, *options);
-  command->add_option("--junit", options->junit, "write JUnit XML")->type_name("FILE");
-  command->add_option("--sarif", options->sarif, "write SARIF 2.1.0")->type_name("FILE");
-  command->add_option("--report", options->report, "write the result as one HTML page")
-      ->type_name("FILE");
-  command
-      ->add_option("--perfetto", options->perfetto,
-                   "write a typical step of each recording for ui.perfetto.dev")
-      ->type_name("FILE");
+  add_value(*command, "--junit", "FILE", options->junit, "write JUnit XML");
+  add_value(*command, "--sarif", "FILE", options->sarif, "write SARIF 2.1.0");
+  add_value(*command, "--report", "FILE", options->report, "write the result as one HTML page");
+  add_value(*command, "--perfetto", "FILE", options->perfetto,
+            "write a typical step of each recording for ui.perfetto.dev");
   command->add_flag("--annotations", options->annotations,
                     "GitHub annotations on stderr (the default if GITHUB_ACTIONS is true)");
   command->footer(

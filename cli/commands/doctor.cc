@@ -31,8 +31,7 @@ Result<Exit> run(const Globals& globals) {
                                   {"ok", "ok", c.ok},
                                   {"detail", "detail", c.detail, {}, kProse},
                                   {"remedy", "remedy", c.remedy, {}, kProse}});
-  if (Status ok = write_document(globals, document); !ok) return forward(ok);
-  return Exit::kSuccess;
+  return answer_with(globals, document);
 }
 
 }  // namespace

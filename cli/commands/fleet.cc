@@ -2,12 +2,10 @@
 #include <cmath>
 #include <map>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
-#include "cli/commands/commands.h"
 #include "cli/commands/fleet_result.h"
-#include "cli/commands/name_option.h"
+#include "cli/commands/options.h"
 #include "cli/config/gpu_slices.h"
 #include "cli/config/job_outline.h"
 #include "cli/output/document.h"
@@ -19,13 +17,13 @@ namespace {
 
 struct FleetOptions {
   std::filesystem::path jobs;
-  std::uint32_t nodes = 1, gpus_per_node = 8, pod = 0;
-  std::string device, policy = "fifo", placement = "packed", restart, checkpoint;
-  bool slices = false, preempt = false;
+  fleet::Fleet fleet = {.nodes = 1, .gpus_per_node = 8};
+  fleet::Options how;
+  std::string device;
+  bool slices = false;
 };
 
 Result<Nanoseconds> time_of(const std::string& text) {
-  if (text.empty()) return Nanoseconds(0);
   const Result<Seconds> time = parse_quantity<Seconds>(text);
   if (!time) return forward(time);
   if (time->s() < 0 || time->s() > 3e8)
@@ -119,8 +117,8 @@ Status run_ends(const SliceRates& rates, FleetRun& run) {
 
 Result<Exit> run(const FleetOptions& options, const Globals& globals) {
   FleetRun result;
-  result.fleet = {
-      .nodes = options.nodes, .gpus_per_node = options.gpus_per_node, .nodes_per_pod = options.pod};
+  result.fleet = options.fleet;
+  result.options = options.how;
   std::optional<GpuSlices> slices;
   if (!options.device.empty()) {
     const Result<const cluster::Gpu*> gpu = cluster::find_gpu(options.device);
@@ -134,16 +132,6 @@ Result<Exit> run(const FleetOptions& options, const Globals& globals) {
       slices = std::move(*found);
     }
   }
-  result.options.policy = static_cast<fleet::Policy>(index_of(fleet::kPolicyNames, options.policy));
-  result.options.placement =
-      static_cast<fleet::Placement>(index_of(fleet::kPlacementNames, options.placement));
-  result.options.preempt = options.preempt;
-  const Result<Nanoseconds> restart = time_of(options.restart);
-  if (!restart) return forward(restart);
-  const Result<Nanoseconds> checkpoint = time_of(options.checkpoint);
-  if (!checkpoint) return forward(checkpoint);
-  result.options.restart = *restart;
-  result.options.checkpoint = *checkpoint;
   Result<fleet::JobList> list = fleet::load_jobs(options.jobs);
   if (!list) return forward(list);
   result.list = std::move(*list);
@@ -160,56 +148,45 @@ Result<Exit> run(const FleetOptions& options, const Globals& globals) {
   result.outcome = std::move(*outcome);
   if (rates)
     if (Status ok = run_ends(*rates, result); !ok) return forward(ok);
-  if (Status ok = write_document(globals, fleet_document(result)); !ok) return forward(ok);
-  return Exit::kSuccess;
+  return answer_with(globals, fleet_document(result));
 }
 
 }  // namespace
 
 void add_fleet(CLI::App& app, Action& action) {
   auto options = std::make_shared<FleetOptions>();
-  CLI::App* command = app.add_subcommand(
+  CLI::App& command = *app.add_subcommand(
       "fleet", "Simulate many jobs on many GPUs: waiting times, placement, utilization");
-  command->add_option("JOBS", options->jobs, "list of jobs: CSV or YAML")
-      ->type_name("FILE")
-      ->required();
-  const auto count = [&](const char* option, std::uint32_t& value, std::uint32_t most,
-                         const char* what) {
-    return command->add_option(option, value, what)
-        ->check(CLI::Range(1U, most).description(""))
-        ->type_name("N");
-  };
-  count("--nodes", options->nodes, 100'000, "nodes")->required();
-  count("--gpus-per-node", options->gpus_per_node, 64, "GPUs of a node (default: 8)");
-  count("--pod", options->pod, 1'000'000, "nodes of a pod, for --placement rail (default: all)");
-  command->add_option("--device", options->device, "GPU of the catalog: bounds memory, has slices")
-      ->type_name("NAME");
-  command->add_option("--policy", options->policy, "fifo (default), backfill, shortest or fair")
-      ->type_name("NAME")
-      ->check(one_of(fleet::kPolicyNames));
-  command->add_option("--placement", options->placement, "packed (default), spread or rail")
-      ->type_name("NAME")
-      ->check(one_of(fleet::kPlacementNames));
-  CLI::Option* device = command->get_option("--device");
+  add_value(command, "JOBS", "FILE", options->jobs, "list of jobs: CSV or YAML")->required();
+  fleet::Fleet& fleet = options->fleet;
+  add_number(command, "--nodes", fleet.nodes, 1U, 100'000U, "nodes")->required();
+  add_number(command, "--gpus-per-node", fleet.gpus_per_node, 1U, 64U,
+             "GPUs of a node (default: 8)");
+  add_number(command, "--pod", fleet.nodes_per_pod, 1U, 1'000'000U,
+             "nodes of a pod, for --placement rail (default: all)");
+  CLI::Option* device = add_value(command, "--device", "NAME", options->device,
+                                  "GPU of the catalog: bounds memory, has slices");
+  fleet::Options& how = options->how;
+  add_choice(command, "--policy", how.policy, fleet::kPolicyNames,
+             "fifo (default), backfill, shortest or fair");
+  add_choice(command, "--placement", how.placement, fleet::kPlacementNames,
+             "packed (default), spread or rail");
   command
-      ->add_flag("--slices", options->slices,
-                 "put jobs that fit on a MIG slice of the device on such a slice")
+      .add_flag("--slices", options->slices,
+                "put jobs that fit on a MIG slice of the device on such a slice")
       ->needs(device);
-  command->add_flag("--preempt", options->preempt,
-                    "with shortest: preempt jobs with more remaining work");
-  command->add_option("--restart", options->restart, "time to restart a preempted job")
-      ->type_name("TIME");
-  command
-      ->add_option("--checkpoint", options->checkpoint,
-                   "work between checkpoints (default: one at each preemption)")
-      ->type_name("TIME");
-  command->footer(
+  CLI::Option* preempt = command.add_flag("--preempt", how.preempt,
+                                          "with shortest: preempt jobs with more remaining work");
+  add_read(command, "--restart", "TIME", how.restart, time_of, "time to restart a preempted job")
+      ->needs(preempt);
+  add_read(command, "--checkpoint", "TIME", how.checkpoint, time_of,
+           "work between checkpoints (default: one at each preemption)")
+      ->needs(preempt);
+  command.footer(
       "Example: rehearse fleet examples/fleets/four_jobs.csv --nodes 1 --gpus-per-node 4 "
       "--policy backfill");
-  for (const char* option : {"--restart", "--checkpoint"})
-    command->get_option(option)->needs(command->get_option("--preempt"));
-  command->callback([options, &action] {
-    if (options->preempt && options->policy != "shortest")
+  command.callback([options, &action] {
+    if (options->how.preempt && options->how.policy != fleet::Policy::kShortest)
       throw CLI::ValidationError("--preempt", "needs --policy shortest");
     action = [options](const Globals& globals) { return run(*options, globals); };
   });

@@ -4,7 +4,7 @@
 
 #include <fmt/core.h>
 
-#include "cli/validation/suite.h"
+#include "sim/base/statistics.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
@@ -12,35 +12,22 @@ namespace {
 
 constexpr std::size_t kRowsShown = 20;
 
-/// Means and tails over the jobs that ran.
-struct Spread {
-  double mean = 0, median = 0, p90 = 0, worst = 0;
-};
-
-Spread spread_of(std::vector<double> values) {
-  if (values.empty()) return {};
-  std::sort(values.begin(), values.end());
-  double sum = 0;
-  for (const double v : values) sum += v;
-  return {sum / static_cast<double>(values.size()), quantile(values, 0.5), quantile(values, 0.9),
-          values.back()};
-}
-
+/// Over the jobs that ran.
 template <class Of>
-Spread spread(const FleetRun& run, const Of& value) {
+SampleSpread spread(const FleetRun& run, const Of& value) {
   std::vector<double> values;
   for (std::size_t j = 0; j < run.list.jobs.size(); ++j)
     if (run.outcome.jobs[j]) values.push_back(value(run.list.jobs[j], *run.outcome.jobs[j]));
   return spread_of(std::move(values));
 }
 
-Spread queueing(const FleetRun& run) {
+SampleSpread queueing(const FleetRun& run) {
   return spread(run, [](const fleet::Job& job, const fleet::JobRun& r) {
     return fleet::queued(job, r).seconds().s();
   });
 }
 
-Spread slowdowns(const FleetRun& run) { return spread(run, fleet::slowdown_of); }
+SampleSpread slowdowns(const FleetRun& run) { return spread(run, fleet::slowdown_of); }
 
 std::size_t never(const FleetRun& run) {
   return static_cast<std::size_t>(
@@ -57,12 +44,12 @@ Quantity seconds_of(Nanoseconds time) {
   return bare(Seconds::s(static_cast<double>(time.count()) / 1e9));
 }
 
-Value spread_of(const Spread& x, const Unit& unit) {
+Value spread_fields(const SampleSpread& x, const Unit& unit) {
   const auto of = [&](double value) { return bare({value, unit}); };
   return {{"mean", "mean", of(x.mean)},
           {"median", "median", of(x.median)},
           {"p90", "90 % below", of(x.p90)},
-          {"worst", "worst", of(x.worst)}};
+          {"worst", "worst", of(x.most)}};
 }
 
 Value job_fields(const FleetRun& run, std::size_t j) {
@@ -118,8 +105,8 @@ Document fleet_document(const FleetRun& run) {
         "on slices: {} predicted from measured steps, {} by the share of the compute slices",
         counted(on->by_law, "job"), counted(on->by_share, "job")));
   }
-  d.show("queued_s", "Queued", spread_of(queueing(run), unit::kTime));
-  d.show("slowdown", "Slowdown", spread_of(slowdowns(run), unit::kFactor));
+  d.show("queued_s", "Queued", spread_fields(queueing(run), unit::kTime));
+  d.show("slowdown", "Slowdown", spread_fields(slowdowns(run), unit::kFactor));
   Value jobs = Value::array();
   for (std::size_t j = 0; j < run.list.jobs.size(); ++j) jobs.push_back(job_fields(run, j));
   d.show("jobs", "Jobs", std::move(jobs), {}, first(kRowsShown));

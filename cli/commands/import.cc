@@ -1,8 +1,7 @@
 // rehearse import: read recordings of one job into a store.
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
-#include "cli/commands/commands.h"
+#include "cli/commands/options.h"
 #include "cli/output/document.h"
 #include "profiler/ingest/input.h"
 #include "sim/base/text.h"
@@ -19,8 +18,6 @@ Result<Exit> run(const ImportOptions& options, const Globals& globals) {
       options.inputs, globals.output,
       {.strict = globals.strict, .progress = globals.progress_of("importing")});
   if (!summary) return forward(summary);
-  Globals to_stdout = globals;  // -o names the store
-  to_stdout.output.clear();
   const std::string store = globals.output.string();
   Document document{.command = "import", .rows = "problems"};
   document.line(fmt::format("{}: {}, {}, {}, {}", store, counted(summary->ranks, "rank"),
@@ -33,8 +30,7 @@ Result<Exit> run(const ImportOptions& options, const Globals& globals) {
   document["ops"] = {{"host", summary->host_ops}, {"gpu", summary->gpu_ops}};
   document["steps"] = summary->steps;
   document.add_problems(summary->problems);
-  if (Status ok = write_document(to_stdout, document); !ok) return forward(ok);
-  return Exit::kSuccess;
+  return answer_with(globals.on_stdout(), document);
 }
 
 }  // namespace
@@ -43,9 +39,8 @@ void add_import(CLI::App& app, Action& action) {
   auto options = std::make_shared<ImportOptions>();
   CLI::App* command =
       app.add_subcommand("import", "Read recordings of one job into a store (-o STORE)");
-  command
-      ->add_option("INPUT", options->inputs, "recordings: Kineto, Nsight Systems, Chakra, captures")
-      ->type_name("FILE")
+  add_value(*command, "INPUT", "FILE", options->inputs,
+            "recordings: Kineto, Nsight Systems, Chakra, captures")
       ->required();
   command->footer("Example: rehearse import rank0.json.gz rank1.json.gz -o job.rehearse");
   command->callback([options, &app, &action] {

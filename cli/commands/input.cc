@@ -1,10 +1,10 @@
 // rehearse input: how fast an input pipeline is, what bounds it, and which settings would help; of
 // a file, or of what loading the files of a folder costs here.
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
-#include "cli/commands/commands.h"
 #include "cli/commands/input_measured.h"
+#include "cli/commands/options.h"
+#include "cli/config/job_file.h"
 #include "models/input/limits.h"
 #include "models/input/read_pipeline.h"
 #include "models/input/simulate.h"
@@ -191,20 +191,11 @@ void add_analysis(const Analysis& a, Document& d) {
   d["tuned"]["allowed"] = samples_of(a.tuned.units_per_s * a.samples);
 }
 
-/// Mistakes that belong to no line of the file, with its name.
-template <class T>
-tl::unexpected<Error> in_file(const std::filesystem::path& path, Result<T> result) {
-  Error error = std::move(result.error());
-  for (Diagnostic& d : error.diagnostics)
-    if (d.file.empty()) d.file = path.string();
-  return tl::unexpected(std::move(error));
-}
-
 Result<Analysis> analyse(const Pipeline& pipeline, const std::filesystem::path& path) {
   Result<input::Flow> flow = input::simulate(pipeline);
-  if (!flow) return in_file(path, std::move(flow));
+  if (!flow) return wrong_in(path, flow.error());
   Result<input::Tuned> tuned = input::tune(pipeline);
-  if (!tuned) return in_file(path, std::move(tuned));
+  if (!tuned) return wrong_in(path, tuned.error());
   const Result<Seconds> first = input::time_to_first(pipeline, 1);
   return Analysis{pipeline,
                   input::counts_of(pipeline).samples,
@@ -227,8 +218,7 @@ Result<Exit> run_file(const std::filesystem::path& path, const Globals& globals)
   if (!analysis) return forward(analysis);
   Document document{.command = "input", .rows = "stages", .rows_title = "Stages"};
   add_analysis(*analysis, document);
-  if (Status ok = write_document(globals, document); !ok) return forward(ok);
-  return Exit::kSuccess;
+  return answer_with(globals, document);
 }
 
 /// -o names the pipeline; what was measured goes to stdout.
@@ -261,10 +251,7 @@ Result<Exit> run_folder(const InputOptions& options, const Globals& globals) {
   add_analysis(*analysis, document);
   document["pipeline"] = text;
   document.line(pending ? "written to " + globals.output.string() : text);
-  Globals to_stdout = globals;
-  to_stdout.output.clear();
-  if (Status ok = write_document(to_stdout, document); !ok) return forward(ok);
-  return Exit::kSuccess;
+  return answer_with(globals.on_stdout(), document);
 }
 
 }  // namespace
@@ -273,21 +260,15 @@ void add_input(CLI::App& app, Action& action) {
   auto options = std::make_shared<InputOptions>();
   CLI::App* command = app.add_subcommand(
       "input", "Predict the rate and the bottleneck of an input pipeline, and advise settings");
-  CLI::Option* pipeline =
-      command->add_option("PIPELINE", options->pipeline, "pipeline file: stages, and their sources")
-          ->type_name("FILE");
+  CLI::Option* pipeline = add_value(*command, "PIPELINE", "FILE", options->pipeline,
+                                    "pipeline file: stages, and their sources");
   CLI::Option* measure =
-      command
-          ->add_option("--measure", options->folder,
-                       "instead of PIPELINE: measure reading and decoding of the files in this "
-                       "folder, recursively, and write a pipeline")
-          ->type_name("DIR")
+      add_value(*command, "--measure", "DIR", options->folder,
+                "instead of PIPELINE: measure reading and decoding of the files in this "
+                "folder, recursively, and write a pipeline")
           ->excludes(pipeline);
-  command
-      ->add_option("--samples", options->samples,
-                   "number of files to measure, spread evenly over the folder (default 256)")
-      ->type_name("N")
-      ->check(CLI::Range(1U, 100000U).description(""))
+  add_number(*command, "--samples", options->samples, std::size_t{1}, std::size_t{100'000},
+             "number of files to measure, spread evenly over the folder (default 256)")
       ->needs(measure);
   command->footer(
       "-o FILE with --measure writes the pipeline, which a job uses with `input: FILE`; otherwise "

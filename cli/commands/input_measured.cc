@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/output/table.h"
+#include "sim/base/statistics.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
@@ -12,28 +13,17 @@ namespace {
 
 using loading::Measured;
 
-constexpr std::size_t kDamagedShown = 5;
-
-template <class Q>
-struct Spread {
-  Q median, mean, p90, most;
-};
-
-template <class Q>
-Spread<Q> spread_of(std::vector<Q> values) {
-  std::sort(values.begin(), values.end());
-  Q sum = values.front() * 0.0;
-  for (const Q value : values) sum += value;
-  const auto n = values.size();
-  return {values[n / 2], sum / static_cast<double>(n), values[std::min(n - 1, n * 9 / 10)],
-          values.back()};
-}
-
 template <class Q>
 Value spread_fields(std::string_view what, const std::vector<Q>& values) {
-  const Spread<Q> s = spread_of(values);
-  return {{"", "measured", what},       {"median", "median", s.median}, {"mean", "mean", s.mean},
-          {"p90", "90 % below", s.p90}, {"max", "at most", s.most},     {"samples", values.size()}};
+  std::vector<double> samples;
+  for (const Q value : values) samples.push_back(value.si());
+  const SampleSpread s = spread_of(std::move(samples));
+  return {{"", "measured", what},
+          {"median", "median", Q::from_si(s.median)},
+          {"mean", "mean", Q::from_si(s.mean)},
+          {"p90", "90 % below", Q::from_si(s.p90)},
+          {"max", "at most", Q::from_si(s.most)},
+          {"samples", values.size()}};
 }
 
 /// Of the files that are images.

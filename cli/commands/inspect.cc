@@ -2,13 +2,12 @@
 #include <algorithm>
 #include <map>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
-#include "cli/commands/commands.h"
 #include "cli/commands/inspect_cluster.h"
 #include "cli/commands/inspect_energy.h"
 #include "cli/commands/inspect_workload.h"
+#include "cli/commands/options.h"
 #include "cli/commands/replay_job.h"
 #include "cli/output/document.h"
 #include "cli/output/op_timings.h"
@@ -104,7 +103,7 @@ std::string describe_clock(const replay::Recording& r) {
 }
 
 /// What was read and what follows from it.
-struct Findings {
+struct Inspected {
   InputTrace input;
   std::vector<OpSum> ops;
   std::optional<replay::ReplayGraph> graph;  ///< for steps; nothing without times
@@ -113,12 +112,12 @@ struct Findings {
 };
 
 /// Of a step of a rank, where it is known.
-std::optional<replay::StepEnergy> energy_of(const Findings& found, std::size_t rank,
+std::optional<replay::StepEnergy> energy_of(const Inspected& found, std::size_t rank,
                                             std::size_t step) {
   return found.energy ? found.energy->steps[rank][step] : std::nullopt;
 }
 
-Value rank_fields(const Findings& found, std::size_t index) {
+Value rank_fields(const Inspected& found, std::size_t index) {
   const trace::Rank& r = found.input.recordings[index].rank();
   const std::uint32_t number = r.info.rank.value_or(static_cast<std::uint32_t>(index));
   Value steps = Value::array(), devices = Value::array(), facts = Value::array();
@@ -156,7 +155,7 @@ Value rank_fields(const Findings& found, std::size_t index) {
   return fields;
 }
 
-Document document_of(const Findings& found, std::size_t top) {
+Document document_of(const Inspected& found, std::size_t top) {
   Document d{.command = "inspect", .rows = "ops"};
   Value ranks = Value::array(), steps = Value::array();
   for (std::size_t rank = 0; rank < found.input.recordings.size(); ++rank) {
@@ -203,8 +202,7 @@ Document document_of(const Findings& found, std::size_t top) {
 Result<Exit> run_on_timings(const trace::Trace& trace, const Globals& globals) {
   Document document{.command = "inspect", .rows = "op_costs"};
   document["op_costs"] = op_timing_rows(trace.timings);
-  if (Status ok = write_document(globals, document); !ok) return forward(ok);
-  return Exit::kSuccess;
+  return answer_with(globals, document);
 }
 
 Result<Exit> run(const InspectOptions& options, const Globals& globals) {
@@ -212,7 +210,8 @@ Result<Exit> run(const InspectOptions& options, const Globals& globals) {
   if (!input) return forward(input);
   if (input->trace->ranks.empty() && !input->trace->timings.empty())
     return run_on_timings(*input->trace, globals);
-  Findings found{.input = std::move(*input), .ops = {}, .graph = {}, .energy = {}, .breakdown = {}};
+  Inspected found{
+      .input = std::move(*input), .ops = {}, .graph = {}, .energy = {}, .breakdown = {}};
   const auto& recordings = found.input.recordings;
   const bool timed = std::all_of(recordings.begin(), recordings.end(),
                                  [](const replay::Recording& r) { return r.rank().info.timed; });
@@ -232,8 +231,7 @@ Result<Exit> run(const InspectOptions& options, const Globals& globals) {
     found.energy = replay::measure_energy(recordings, steps);
   }
   found.ops = sum_ops(recordings, found.energy);
-  if (Status ok = write_document(globals, document_of(found, options.top)); !ok) return forward(ok);
-  return Exit::kSuccess;
+  return answer_with(globals, document_of(found, options.top));
 }
 
 }  // namespace
@@ -244,33 +242,31 @@ void add_inspect(CLI::App& app, Action& action) {
                                          "Show the contents of a recording (ranks, steps, largest "
                                          "ops, time breakdown) or of a cluster");
   add_input_options(*command, options->request);
-  command->add_option("--top", options->top, "number of ops to list (default 15)")->type_name("N");
+  add_value(*command, "--top", "N", options->top, "number of ops to list (default 15)");
   command->add_flag("--workload", options->workload, "show the layers of a step of the first rank");
   command->get_option("INPUT")->required(false);
-  command->add_option("--cluster", options->cluster, "show a cluster file instead of recordings")
-      ->type_name("FILE");
-  command->add_option("--svg", options->svg, "write a drawing of the cluster")->type_name("FILE");
+  add_value(*command, "--cluster", "FILE", options->cluster,
+            "show a cluster file instead of recordings");
+  add_value(*command, "--svg", "FILE", options->svg, "write a drawing of the cluster");
   command->footer(
       "Example: rehearse inspect trace.json.gz --top 30\n"
       "Example: rehearse inspect trace.json.gz --workload --format json\n"
       "Example: rehearse inspect --cluster examples/clusters/dgx_h100_x4.yaml --svg cluster.svg");
   command->callback([command, options, &action] {
-    const auto usage = [](const char* what) {
-      throw CLI::ValidationError(what, CLI::ExitCodes::ValidationError);
-    };
     const bool recordings = !options->request.inputs.empty();
     if (options->cluster.empty()) {
       if (!recordings)
         throw CLI::RequiredError("INPUT or --cluster", CLI::ExitCodes::RequiredError);
-      if (!options->svg.empty()) usage("--svg needs --cluster FILE");
+      if (!options->svg.empty()) wrong_usage("--svg needs --cluster FILE");
     } else {
-      if (recordings) usage("INPUT and --cluster exclude each other");
+      if (recordings) wrong_usage("INPUT and --cluster exclude each other");
       for (const char* option : {"--top", "--ranks", "--workload"})
         if (command->count(option) > 0)
-          usage("--top, --ranks and --workload need a recording; they do not apply to --cluster");
+          wrong_usage(
+              "--top, --ranks and --workload need a recording; they do not apply to --cluster");
     }
     if (options->workload && command->count("--top") > 0)
-      usage("--top cannot be combined with --workload");
+      wrong_usage("--top cannot be combined with --workload");
     action = [options](const Globals& globals) {
       if (!options->cluster.empty())
         return inspect_cluster(options->cluster, options->svg, globals);

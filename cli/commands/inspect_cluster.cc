@@ -130,13 +130,6 @@ Document document_of(const Cluster& c) {
   return d;
 }
 
-Status write_svg(const std::filesystem::path& path, const Cluster& c, const std::string& title) {
-  Result<PendingFile> file = PendingFile::create(path);
-  if (!file) return forward(file);
-  if (Status ok = file->write(cluster_svg(c, title)); !ok) return ok;
-  return file->commit();
-}
-
 }  // namespace
 
 Result<Exit> inspect_cluster(const std::filesystem::path& file, const std::filesystem::path& svg,
@@ -144,9 +137,9 @@ Result<Exit> inspect_cluster(const std::filesystem::path& file, const std::files
   const Result<Cluster> c = cluster::load_cluster(file);
   if (!c) return forward(c);
   if (!svg.empty())
-    if (Status ok = write_svg(svg, *c, file.filename().string()); !ok) return forward(ok);
-  if (Status ok = write_document(globals, document_of(*c)); !ok) return forward(ok);
-  return Exit::kSuccess;
+    if (Status ok = write_file(svg, cluster_svg(*c, file.filename().string())); !ok)
+      return forward(ok);
+  return answer_with(globals, document_of(*c));
 }
 
 }  // namespace rehearse::cli

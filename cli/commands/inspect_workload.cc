@@ -93,9 +93,7 @@ Result<Exit> inspect_workload(const ReplayRequest& request, const Globals& globa
   if (!input) return forward(input);
   const Result<Lifted> lifted = workload::lift(*input->trace, {});
   if (!lifted) return forward(lifted);
-  if (Status ok = write_document(globals, document_of(*lifted, input->trace->problems)); !ok)
-    return forward(ok);
-  return Exit::kSuccess;
+  return answer_with(globals, document_of(*lifted, input->trace->problems));
 }
 
 }  // namespace rehearse::cli

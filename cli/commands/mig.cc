@@ -1,12 +1,8 @@
 // rehearse mig: how a GPU can be partitioned, and what a job takes on its partitions.
-#include <algorithm>
-
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
-#include "cli/commands/commands.h"
-#include "cli/commands/mig_layouts.h"
-#include "cli/commands/mig_predict.h"
+#include "cli/commands/mig_result.h"
+#include "cli/commands/options.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
@@ -36,78 +32,55 @@ Result<MigLayouts> find_layouts(const MigOptions& options) {
 Result<Exit> run(const MigOptions& options, const Globals& globals) {
   const Result<MigLayouts> found = find_layouts(options);
   if (!found) return forward(found);
-  if (Status ok = write_document(globals, layouts_document(*found)); !ok) return forward(ok);
-  return Exit::kSuccess;
+  return answer_with(globals, layouts_document(*found));
 }
 
 Result<Exit> run_predict(const MigQuestion& question, const Globals& globals) {
   const Result<MigAnswer> answer = predict_slices(question);
   if (!answer) return forward(answer);
   for (const Warning& warning : answer->warnings) globals.warn(to_string(warning));
-  if (Status ok = write_document(globals, slices_document(*answer)); !ok) return forward(ok);
-  return Exit::kSuccess;
+  return answer_with(globals, slices_document(*answer));
 }
 
 void add_predict(CLI::App& mig, Action& action) {
   auto question = std::make_shared<MigQuestion>();
-  CLI::App* command = mig.add_subcommand(
+  CLI::App& command = *mig.add_subcommand(
       "predict",
       "Predict steps on every slice of a GPU, from steps timed over batches on the whole GPU");
-  command
-      ->add_option("STEPS", question->steps,
-                   "CSV with columns profile, batch, step_time_ms and optionally memory_mib: a "
-                   "sweep on all slices (7g), optionally with steps on one smaller profile")
-      ->type_name("FILE")
+  add_value(command, "STEPS", "FILE", question->steps,
+            "CSV with columns profile, batch, step_time_ms and optionally memory_mib: a "
+            "sweep on all slices (7g), optionally with steps on one smaller profile")
       ->required();
-  command->add_option("--device", question->device, "name of the GPU in the catalog")
-      ->type_name("NAME")
+  add_value(command, "--device", "NAME", question->device, "name of the GPU in the catalog")
       ->required();
-  command
-      ->add_option_function<std::string>(
-          "--work",
-          [question](const std::string& name) {
-            const auto at =
-                std::find(sharing::kWorkKindNames.begin(), sharing::kWorkKindNames.end(), name);
-            if (at == sharing::kWorkKindNames.end())
-              throw CLI::ValidationError("--work",
-                                         fmt::format("unknown kind '{}'; {}", name,
-                                                     suggest(name, sharing::kWorkKindNames)));
-            question->kind = static_cast<sharing::WorkKind>(at - sharing::kWorkKindNames.begin());
-          },
-          "main computation of the job: fp32_matmul, transformer (in matrix units), convolutional, "
-          "unknown (default)")
-      ->type_name("NAME");
-  command->add_flag("--inference", question->inference, "the steps are inference, not training");
-  command->footer(
+  add_choice(command, "--work", question->kind, sharing::kWorkKindNames,
+             "main computation of the job: fp32_matmul, transformer (in matrix units), "
+             "convolutional, unknown (default)",
+             "kind");
+  command.add_flag("--inference", question->inference, "the steps are inference, not training");
+  command.footer(
       "Example: rehearse mig predict steps.csv --device a100_sxm4_40 --work transformer");
-  command->callback([question, &action] {
-    action = [question](const Globals& globals) { return run_predict(*question, globals); };
-  });
+  run_by(command, action, question, run_predict);
 }
 
 }  // namespace
 
 void add_mig(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("mig", "List and predict partitions of a GPU (MIG)");
-  command->require_subcommand(1);
+  CLI::App& command = *app.add_subcommand("mig", "List and predict partitions of a GPU (MIG)");
+  command.require_subcommand(1);
   auto options = std::make_shared<MigOptions>();
-  CLI::App* layouts = command->add_subcommand(
+  CLI::App& layouts = *command.add_subcommand(
       "layouts",
       "List valid placements of MIG instances on a GPU, by memory slice, with wasted slices");
-  layouts->add_option("--device", options->device, "name of the GPU in the catalog")
-      ->type_name("NAME")
+  add_value(layouts, "--device", "NAME", options->device, "name of the GPU in the catalog")
       ->required();
-  layouts
-      ->add_option("--profiles", options->profiles,
-                   "instances to place (default: every maximal layout)")
-      ->type_name("NAME,NAME,...");
-  layouts->footer(
+  add_value(layouts, "--profiles", "NAME,NAME,...", options->profiles,
+            "instances to place (default: every maximal layout)");
+  layouts.footer(
       "Fails if they do not fit on one GPU, with the violated rule and the nearest set.\n"
       "Example: rehearse mig layouts --device h100_sxm5_80 --profiles 3g.40gb,2g.20gb,1g.10gb");
-  layouts->callback([options, &action] {
-    action = [options](const Globals& globals) { return run(*options, globals); };
-  });
-  add_predict(*command, action);
+  run_by(layouts, action, options, run);
+  add_predict(command, action);
 }
 
 }  // namespace rehearse::cli

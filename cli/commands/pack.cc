@@ -1,8 +1,7 @@
 // rehearse pack: where to put a set of jobs, and why.
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
-#include "cli/commands/commands.h"
+#include "cli/commands/options.h"
 #include "cli/config/job_file.h"
 #include "cli/config/pack_file.h"
 #include "cli/output/document.h"
@@ -222,28 +221,20 @@ Result<Exit> run(const PackOptions& options, const Globals& globals) {
   auto measure = to_measure(*file, options.measure);
   if (!measure) return wrong_in(path, std::move(measure.error()));
   const Packed packed{std::move(*file), std::move(*packing), std::move(*measure)};
-  if (Status ok = write_document(globals, pack_document(packed)); !ok) return forward(ok);
-  return Exit::kSuccess;
+  return answer_with(globals, pack_document(packed));
 }
 
 }  // namespace
 
 void add_pack(CLI::App& app, Action& action) {
   auto options = std::make_shared<PackOptions>();
-  CLI::App* command = app.add_subcommand(
+  CLI::App& command = *app.add_subcommand(
       "pack", "Recommend a placement for a set of jobs: MIG slices, shared, in turns or alone");
-  command->add_option("JOBS", options->path, "file of jobs and GPUs")
-      ->type_name("FILE")
-      ->required();
-  command->footer("Example: rehearse pack examples/fleets/pack.yaml");
-  command
-      ->add_option("--measure", options->measure,
-                   "list this many pairs of jobs that are worth measuring together")
-      ->check(CLI::Range(1, 1000).description(""))
-      ->type_name("N");
-  command->callback([options, &action] {
-    action = [options](const Globals& globals) { return run(*options, globals); };
-  });
+  add_value(command, "JOBS", "FILE", options->path, "file of jobs and GPUs")->required();
+  command.footer("Example: rehearse pack examples/fleets/pack.yaml");
+  add_number(command, "--measure", options->measure, std::size_t{1}, std::size_t{1000},
+             "list this many pairs of jobs that are worth measuring together");
+  run_by(command, action, options, run);
 }
 
 }  // namespace rehearse::cli

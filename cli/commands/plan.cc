@@ -1,11 +1,9 @@
 // rehearse plan: search the plans of a job.
 #include <algorithm>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
-#include "cli/commands/commands.h"
-#include "cli/commands/name_option.h"
+#include "cli/commands/options.h"
 #include "cli/commands/plan_result.h"
 #include "cli/commands/predicted_job.h"
 #include "cli/commands/shared_work.h"
@@ -33,10 +31,10 @@ using strategies::Figure;
 struct PlanOptions {
   std::string job_file;
   std::string cluster;
-  std::string objective = "step_time";
+  Figure objective = Figure::kStepTime;
   std::vector<std::string> within;
-  std::string fidelity = "message";
-  std::string emit;
+  step::Fidelity fidelity = step::Fidelity::kMessage;
+  std::optional<Framework> emit;
   std::filesystem::path journal, perfetto, report;
 };
 
@@ -90,13 +88,12 @@ Status read_limit(const std::string& text, strategies::Figures& at_most) {
 Result<PlanRequest> request_of(const PlanOptions& options, const JobFile& file,
                                const std::optional<input::Feed>& feed, const Globals& globals) {
   PlanRequest request;
-  request.objective = static_cast<Figure>(index_of(strategies::kFigureNames, options.objective));
+  request.objective = options.objective;
   for (const std::string& text : options.within)
     if (Status ok = read_limit(text, request.at_most); !ok) return forward(ok);
   request.axes = file.axes;
-  if (!options.emit.empty())
-    keep_to(static_cast<Framework>(index_of(kFrameworkNames, options.emit)), request.axes);
-  request.confirm = static_cast<step::Fidelity>(index_of(kFidelityNames, options.fidelity));
+  if (options.emit) keep_to(*options.emit, request.axes);
+  request.confirm = options.fidelity;
   if (feed) request.input = &*feed;
   request.place = file.place;
   request.threads = globals.thread_count();
@@ -124,7 +121,6 @@ Model model_of(const std::filesystem::path& path) {
 /// The best plan that the framework can express; the first error where none can.
 Result<Exit> write_launch(const Planned& planned, const PlanOptions& options,
                           const Globals& globals) {
-  const auto framework = static_cast<Framework>(index_of(kFrameworkNames, options.emit));
   const Model model = model_of(options.job_file);
   std::optional<Error> first;
   for (std::size_t i = 0; i < planned.best.size(); ++i) {
@@ -133,7 +129,7 @@ Result<Exit> write_launch(const Planned& planned, const PlanOptions& options,
     launch.headline = fmt::format(
         "{}: {} per step ({} – {}), predicted", plan_words(launch.spec.training, launch.spec.plan),
         to_string(step.time.value, 4), to_string(step.time.low, 4), to_string(step.time.high, 4));
-    const Result<Emitted> emitted = emit(framework, launch);
+    const Result<Emitted> emitted = emit(*options.emit, launch);
     if (!emitted) {
       if (!first) first = emitted.error();
       continue;
@@ -144,11 +140,11 @@ Result<Exit> write_launch(const Planned& planned, const PlanOptions& options,
     for (const std::string& note : emitted->notes) globals.warn(note);
     Document document{.command = "plan"};
     document.line(emitted->text);
-    document["launch"] = {
-        {"framework", options.emit}, {"text", emitted->text}, {"notes", emitted->notes}};
+    document["launch"] = {{"framework", kFrameworkNames[static_cast<std::size_t>(*options.emit)]},
+                          {"text", emitted->text},
+                          {"notes", emitted->notes}};
     document["plan"] = plan_json(launch.spec);
-    if (Status ok = write_document(globals, document); !ok) return forward(ok);
-    return Exit::kSuccess;
+    return answer_with(globals, document);
   }
   return tl::unexpected(std::move(*first));
 }
@@ -160,8 +156,9 @@ Result<work::Fingerprint> fingerprint_of(const PlanOptions& options) {
   if (Status ok = add_with_named_files(fingerprint, options.job_file); !ok) return forward(ok);
   if (!options.cluster.empty())
     if (Status ok = add_with_named_files(fingerprint, options.cluster); !ok) return forward(ok);
-  for (const std::string& text : {options.objective, options.fidelity, options.emit})
-    fingerprint.add(text);
+  fingerprint.add(fmt::format("{} {} {}", static_cast<int>(options.objective),
+                              static_cast<int>(options.fidelity),
+                              options.emit ? static_cast<int>(*options.emit) : -1));
   for (const std::string& limit : options.within) fingerprint.add(limit);
   return fingerprint;
 }
@@ -220,7 +217,7 @@ Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork&
   if (!found) return wrong_in(options.job_file, found.error());
   if (!work::leads()) return Exit::kSuccess;
   Planned planned{std::move(*file), std::move(*request), std::move(*found)};
-  const bool shown = options.emit.empty() || !options.report.empty();
+  const bool shown = !options.emit || !options.report.empty();
   if (Status ok = judge(planned, shown, globals); !ok) return forward(ok);
   for (FoundPlan& plan : planned.found.best) {
     JobFile job = planned.file;
@@ -243,9 +240,8 @@ Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork&
         !ok)
       return forward(ok);
   }
-  if (!options.emit.empty()) return write_launch(planned, options, globals);
-  if (Status ok = write_document(globals, document); !ok) return forward(ok);
-  return Exit::kSuccess;
+  if (options.emit) return write_launch(planned, options, globals);
+  return answer_with(globals, document);
 }
 
 }  // namespace
@@ -254,43 +250,28 @@ void add_plan(CLI::App& app, Action& action) {
   auto options = std::make_shared<PlanOptions>();
   CLI::App* command = app.add_subcommand(
       "plan", "Search the parallelism plans of a job for the best ones that fit");
-  command->add_option("job", options->job_file, "job file; keys of its plan section are kept")
-      ->required()
-      ->type_name("JOB");
-  command->add_option("--cluster", options->cluster, "cluster file, instead of the job's")
-      ->type_name("FILE");
-  command
-      ->add_option("--objective", options->objective,
-                   "minimize step_time (default), memory, cost, energy or carbon")
-      ->check(one_of(strategies::kFigureNames))
-      ->type_name("NAME");
-  command
-      ->add_option("--within", options->within,
-                   "limit per step, such as 'memory=60 GiB' or 'cost=0.5 USD'; may be repeated")
+  add_value(*command, "job", "JOB", options->job_file,
+            "job file; keys of its plan section are kept")
+      ->required();
+  add_value(*command, "--cluster", "FILE", options->cluster, "cluster file, instead of the job's");
+  add_choice(*command, "--objective", options->objective, strategies::kFigureNames,
+             "minimize step_time (default), memory, cost, energy or carbon");
+  add_value(*command, "--within", "LIMIT", options->within,
+            "limit per step, such as 'memory=60 GiB' or 'cost=0.5 USD'; may be repeated")
       ->check(reads_as([](const std::string& text) {
         strategies::Figures at_most = {};
         return read_limit(text, at_most);
       }))
-      ->type_name("LIMIT")
       ->allow_extra_args(false);
-  command
-      ->add_option("--fidelity", options->fidelity,
-                   "model for the final times of the best plans: closed; message (default), "
-                   "confirmed by SimGrid if that takes seconds; simgrid")
-      ->check(one_of(kFidelityNames))
-      ->type_name("NAME");
-  command
-      ->add_option("--emit", options->emit,
-                   "write the launch configuration of megatron, deepspeed or torchtitan")
-      ->check(one_of(kFrameworkNames))
-      ->type_name("NAME");
-  command
-      ->add_option("--perfetto", options->perfetto,
-                   "write the timeline of the best plan as a trace for ui.perfetto.dev")
-      ->type_name("FILE");
-  command->add_option("--report", options->report, "write the result as one HTML page")
-      ->type_name("FILE");
-  command->add_option("--journal", options->journal, kJournalHelp)->type_name("FILE");
+  add_choice(*command, "--fidelity", options->fidelity, kFidelityNames,
+             "model for the final times of the best plans: closed; message (default), confirmed by "
+             "SimGrid if that takes seconds; simgrid");
+  add_choice(*command, "--emit", options->emit, kFrameworkNames,
+             "write the launch configuration of megatron, deepspeed or torchtitan");
+  add_value(*command, "--perfetto", "FILE", options->perfetto,
+            "write the timeline of the best plan as a trace for ui.perfetto.dev");
+  add_value(*command, "--report", "FILE", options->report, "write the result as one HTML page");
+  add_value(*command, "--journal", "FILE", options->journal, kJournalHelp);
   command->footer(
       "mpirun shares the work among ranks.\n"
       "Examples:\n"

@@ -1,10 +1,9 @@
 // rehearse profile: run a command so that it, and every process it starts, is recorded.
 #include <set>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
-#include "cli/commands/commands.h"
+#include "cli/commands/options.h"
 #include "cli/commands/profile_overhead.h"
 #include "cli/commands/profile_session.h"
 #include "cli/commands/profile_steps.h"
@@ -15,6 +14,9 @@
 
 namespace rehearse::cli {
 namespace {
+
+/// Of capture::Options::Graph.
+constexpr std::string_view kGraphNames[] = {"node", "launch"};
 
 struct ProfileOptions {
   std::filesystem::path folder = "rehearse-capture";
@@ -35,45 +37,37 @@ struct Profiled {
   double share() const { return report.wall > Seconds::s(0) ? report.recording / report.wall : 0; }
 };
 
+/// What is counted of a recording: the key of JSON, and how the summary calls it.
+struct Count {
+  const char *key, *words;
+  std::uint64_t capture::Counts::*count;
+};
+constexpr Count kCounts[] = {{"kernels", "kernels", &capture::Counts::kernels},
+                             {"copies", "copies", &capture::Counts::copies},
+                             {"graphs", "launches of graphs", &capture::Counts::graphs},
+                             {"collectives", "collectives", &capture::Counts::collectives},
+                             {"ranges", "ranges", &capture::Counts::ranges},
+                             {"marks", "marks", &capture::Counts::marks},
+                             {"calls", "", &capture::Counts::calls},
+                             {"dropped", "dropped", &capture::Counts::lost}};
+
 std::vector<std::string> kinds_of(const capture::Counts& counts) {
   std::vector<std::string> kinds;
-  const auto add = [&](std::uint64_t count, const char* kind) {
-    if (count > 0) kinds.emplace_back(kind);
-  };
-  add(counts.ranges + counts.marks, "nvtx");
-  add(counts.kernels, "kernels");
-  add(counts.copies, "copies");
-  add(counts.calls, "calls");
-  add(counts.graphs, "graphs");
-  add(counts.collectives, "collectives");
+  if (counts.ranges + counts.marks > 0) kinds.emplace_back("nvtx");
+  for (const char* kind : {"kernels", "copies", "calls", "graphs", "collectives"})
+    for (const Count& each : kCounts)
+      if (each.key == std::string_view(kind) && counts.*each.count > 0) kinds.emplace_back(kind);
   return kinds;
-}
-
-void add_counts(const capture::Counts& counts, Value& fields) {
-  fields["ranges"] = counts.ranges;
-  fields["marks"] = counts.marks;
-  fields["kernels"] = counts.kernels;
-  fields["copies"] = counts.copies;
-  fields["calls"] = counts.calls;
-  fields["graphs"] = counts.graphs;
-  fields["collectives"] = counts.collectives;
-  fields["dropped"] = counts.lost;
 }
 
 /// On the screen without the counts that are zero for all processes.
 Value process_fields(const capture::LaunchedProcess& p, const capture::Counts& all) {
   Value fields = {{"name", "process", p.name}};
-  const auto count = [&](const char* key, std::uint64_t value, std::uint64_t total) {
-    fields.show(key, key, value, {}, total > 0 ? Look{} : kInTables);
-  };
-  count("kernels", p.counts.kernels, all.kernels);
-  count("copies", p.counts.copies, all.copies);
-  count("graphs", p.counts.graphs, all.graphs);
-  count("collectives", p.counts.collectives, all.collectives);
-  count("ranges", p.counts.ranges, all.ranges);
-  count("marks", p.counts.marks, all.marks);
-  fields["calls"] = p.counts.calls;
-  fields.show("dropped", "dropped", p.counts.lost);
+  for (const Count& each : kCounts) {
+    const bool shown = all.*each.count > 0 || each.count == &capture::Counts::lost;
+    fields.show(each.key, *each.words ? each.key : "", p.counts.*each.count, {},
+                shown ? Look{} : kInTables);
+  }
   fields.show("bytes", "size", p.bytes, in::kKb);
   fields.show("", "ended", !p.recorded ? "nothing recorded" : p.ended ? "in order" : "cut short");
   fields.show("command", "command", p.command);
@@ -93,16 +87,11 @@ Value spread_fields(const Spread& spread) {
 /// "5 kernels, 2 copies, 4 ranges, 0 dropped"
 std::string counts_text(const capture::Counts& counts) {
   std::string text;
-  const auto add = [&](std::uint64_t count, std::string_view what) {
-    if (count > 0) text += fmt::format("{} {}, ", grouped(count), what);
-  };
-  add(counts.kernels, "kernels");
-  add(counts.copies, "copies");
-  add(counts.graphs, "launches of graphs");
-  add(counts.collectives, "collectives");
-  add(counts.ranges, "ranges");
-  add(counts.marks, "marks");
-  return text + grouped(counts.lost) + " dropped";
+  for (const Count& each : kCounts)
+    if (*each.words && (counts.*each.count > 0 || each.count == &capture::Counts::lost))
+      text +=
+          fmt::format("{}{} {}", text.empty() ? "" : ", ", grouped(counts.*each.count), each.words);
+  return text;
 }
 
 /// What keeps the recording from being all that it could be, a line each.
@@ -168,7 +157,7 @@ Document document_of(const Profiled& profiled) {
   d["folder"] = profiled.folder;
   d["exit_code"] = report.shell_code();
   d["records"] = kinds_of(report.counts);
-  add_counts(report.counts, d.content);
+  for (const Count& each : kCounts) d[each.key] = report.counts.*each.count;
   add_steps(d, report);
   d["wall_time"] = report.wall;
   d["overhead"] = {{"per_range", report.cost_per_range},
@@ -188,6 +177,14 @@ Document document_of(const Profiled& profiled) {
   for (const capture::LaunchedProcess& p : report.processes)
     d["processes"].push_back(process_fields(p, report.counts));
   return d;
+}
+
+Result<double> readings_per_second(const std::string& text) {
+  const bool digits = !text.empty() && text.size() <= 4 &&
+                      text.find_first_not_of("0123456789") == std::string::npos;
+  if (!digits || std::stoi(text) > 1000)
+    return fail(fmt::format("'{}': expected a whole number from 0 to 1000", text));
+  return std::stoi(text);
 }
 
 /// The launcher's options for these.
@@ -229,8 +226,8 @@ Result<Exit> run(const ProfileOptions& options, const Globals& globals) {
   }
   if (Status ok = write_session(*launched, profiled.report, profiled.overhead); !ok)
     globals.warn(to_string(ok.error()));
-  if (Status ok = write_document(globals, document_of(profiled)); !ok) return forward(ok);
-  return static_cast<Exit>(profiled.report.shell_code());
+  return answer_with(globals, document_of(profiled),
+                     static_cast<Exit>(profiled.report.shell_code()));
 }
 
 }  // namespace
@@ -239,49 +236,29 @@ void add_profile(CLI::App& app, Action& action) {
   auto options = std::make_shared<ProfileOptions>();
   CLI::App* command =
       app.add_subcommand("profile", "Run a command and record it (-o FOLDER -- COMMAND ...)");
-  command
-      ->add_option("-o,--output", options->folder,
-                   "folder for the recording, new or empty (default: rehearse-capture)")
-      ->type_name("FOLDER");
-  command
-      ->add_option("--graph", options->record.graph,
-                   "CUDA graphs: record every kernel (node, the default), or each graph launch "
-                   "(launch), with less overhead")
-      ->type_name("HOW")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, capture::Options::Graph>{
-                                              {"node", capture::Options::Graph::kNode},
-                                              {"launch", capture::Options::Graph::kLaunch}})
-                      .description(""));
+  add_value(*command, "-o,--output", "FOLDER", options->folder,
+            "folder for the recording, new or empty (default: rehearse-capture)");
+  add_choice(*command, "--graph", options->record.graph, kGraphNames,
+             "CUDA graphs: record every kernel (node, the default), or each graph launch "
+             "(launch), with less overhead")
+      ->type_name("HOW");
   command->add_flag("--memory", options->record.memory, "record device allocations and frees");
   command->add_flag("--jit", options->record.jit, "record kernel compilations");
   command->add_flag("--channels", options->record.channels,
                     "record NCCL's kernels channel by channel");
-  command
-      ->add_option("--power", options->record.power,
-                   "power readings per second; 0 disables them (default: 10)")
-      ->type_name("HZ")
-      ->check(CLI::Validator(
-          [](const std::string& text) {
-            const bool digits = !text.empty() && text.size() <= 4 &&
-                                text.find_first_not_of("0123456789") == std::string::npos;
-            return digits && std::stoi(text) <= 1000
-                       ? std::string()
-                       : "'" + text + "': expected a whole number from 0 to 1000";
-          },
-          ""));
+  add_read(*command, "--power", "HZ", options->record.power, readings_per_second,
+           "power readings per second; 0 disables them (default: 10)");
   command->add_flag(
       "--torch-ops", options->torch_ops,
       "record names of PyTorch's operators, modules and steps, without changing the script");
-  CLI::Option* overhead = command
-                              ->add_option("--overhead", options->pairs,
-                                           "measure the overhead of recording: run the command N "
-                                           "times with and without it, alternately (default 1)")
-                              ->type_name("N")
-                              ->expected(0, 1)
-                              ->check(CLI::Range(1, 100).description(""));
+  CLI::Option* overhead =
+      add_number(*command, "--overhead", options->pairs, std::size_t{1}, std::size_t{100},
+                 "measure the overhead of recording: run the command N times with and without it, "
+                 "alternately (default 1)")
+          ->expected(0, 1);
   add_step_options(*command, options->record);
-  command->add_option("COMMAND", options->command, "the program and its arguments, after --")
-      ->type_name("WORD")
+  add_value(*command, "COMMAND", "WORD", options->command,
+            "the program and its arguments, after --")
       ->required();
   command->footer("Example: rehearse profile --torch-ops -o recording -- python3 train.py");
   command->callback([options, overhead, &action] {

@@ -7,19 +7,14 @@
 #include "profiler/ingest/input.h"
 #include "profiler/replay/recording.h"
 #include "profiler/replay/steps.h"
+#include "sim/base/statistics.h"
 
 namespace rehearse::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-template <class T>
-T median(std::vector<T> values) {
-  std::sort(values.begin(), values.end());
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) * 0.5;
-}
-
-Seconds quantile(const MeasuredSteps& steps, double share) {
+Seconds step_at(const MeasuredSteps& steps, double share) {
   return steps.steps[static_cast<std::size_t>(share * static_cast<double>(steps.steps.size() - 1))];
 }
 
@@ -102,12 +97,12 @@ Overhead overhead_of(const std::vector<RunPair>& pairs, Seconds cost_per_range) 
     walls.push_back(pair.wall_plain);
     wall_shares.push_back(pair.wall_recorded / pair.wall_plain - 1);
     if (!pair.recorded || !pair.plain) continue;
-    const Seconds plain = plain_step(*pair.plain, pair.plain->median(), cost_per_range);
+    const Seconds plain = plain_step(*pair.plain, median(pair.plain->steps), cost_per_range);
     plain_steps.push_back(plain);
-    step_shares.push_back(pair.recorded->median() / plain - 1);
+    step_shares.push_back(median(pair.recorded->steps) / plain - 1);
     if (pair.recorded->calls_per_step > 0) {
       const Seconds longer =
-          pair.recorded->median() - plain - cost_per_range * pair.recorded->ranges_per_step;
+          median(pair.recorded->steps) - plain - cost_per_range * pair.recorded->ranges_per_step;
       per_call.push_back(std::max(Seconds::s(0), longer) / pair.recorded->calls_per_step);
     }
   }
@@ -124,8 +119,8 @@ Overhead overhead_of(const std::vector<RunPair>& pairs, Seconds cost_per_range) 
     const auto pair = std::find_if(pairs.begin(), pairs.end(),
                                    [](const RunPair& p) { return p.recorded && p.plain; });
     const auto share = [&](double recorded, double plain) {
-      return quantile(*pair->recorded, recorded) /
-                 plain_step(*pair->plain, quantile(*pair->plain, plain), cost_per_range) -
+      return step_at(*pair->recorded, recorded) /
+                 plain_step(*pair->plain, step_at(*pair->plain, plain), cost_per_range) -
              1;
     };
     overhead.step_share->low = std::min(overhead.step_share->value, share(0.25, 0.75));

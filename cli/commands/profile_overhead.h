@@ -24,8 +24,6 @@ struct MeasuredSteps {
   std::vector<Seconds> steps;  ///< sorted; never empty
   double ranges_per_step;      ///< of all threads
   double calls_per_step;       ///< of the CUDA runtime and driver
-
-  Seconds median() const { return (steps[(steps.size() - 1) / 2] + steps[steps.size() / 2]) * 0.5; }
 };
 
 /// Nothing where no steps are marked, or too few to leave any out.

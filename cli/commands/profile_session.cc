@@ -49,10 +49,7 @@ Status write_session(const capture::LaunchOptions& options, const capture::Launc
   text += fmt::format("overhead:\n  ns_per_range: {:.1f}\n", report.cost_per_range.s() * 1e9);
   if (overhead) text += overhead_lines(*overhead);
 
-  Result<PendingFile> file = PendingFile::create(options.folder / "session.yaml");
-  if (!file) return forward(file);
-  if (Status status = file->write(text); !status) return status;
-  return file->commit();
+  return write_file(options.folder / "session.yaml", text);
 }
 
 }  // namespace rehearse::cli

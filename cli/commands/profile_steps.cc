@@ -4,10 +4,9 @@
 #include <charconv>
 #include <cstring>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
-#include "cli/output/result.h"
+#include "cli/commands/options.h"
 #include "profiler/capture/trigger.h"
 #include "sim/base/text.h"
 
@@ -15,7 +14,8 @@ namespace rehearse::cli {
 namespace {
 
 /// Reads "10:20", "10:" or ":20".
-Status read_steps(std::string_view text, capture::Options& into) {
+Status read_steps(const std::string& given, capture::Options& into) {
+  const std::string_view text = given;
   const auto wrong = [&] {
     return fail(fmt::format("'{}' names no steps", text),
                 "FIRST:END, such as 10:20 for steps 10 to 19, 10: or :20");
@@ -64,13 +64,10 @@ CLI::Option* add(CLI::App& command, const char* name, const char* type, std::str
           name, [&record, read](const std::string& text) { static_cast<void>(read(text, record)); },
           std::move(description))
       ->type_name(type)
-      ->check(CLI::Validator(
-          [read](const std::string& text) {
-            capture::Options ignored;
-            const Status status = read(text, ignored);
-            return status ? std::string() : to_string(status.error());
-          },
-          "", ""));
+      ->check(reads_as([read](const std::string& text) {
+        capture::Options ignored;
+        return read(text, ignored);
+      }));
 }
 
 }  // namespace

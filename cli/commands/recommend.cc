@@ -2,11 +2,9 @@
 #include <algorithm>
 #include <utility>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
-#include "cli/commands/commands.h"
-#include "cli/commands/name_option.h"
+#include "cli/commands/options.h"
 #include "cli/commands/recommend_result.h"
 #include "cli/config/job_account.h"
 #include "cli/output/job_events.h"
@@ -21,10 +19,9 @@ namespace {
 
 struct RecommendOptions {
   std::filesystem::path job, prices, report, perfetto;
-  std::string target, budget, deadline, carbon;
-  std::vector<std::string> providers, regions;
+  std::optional<Target> target;
+  cost::Wish wish = {.counts = {1, 2, 4, 8, 16, 32}};
   bool spot = false, on_demand = false;
-  std::vector<std::uint32_t> counts = {1, 2, 4, 8, 16, 32};
 };
 
 /// A quantity above zero.
@@ -36,13 +33,9 @@ Result<Q> parse_some(const std::string& text) {
 }
 
 Result<cost::Wish> wish_of(const RecommendOptions& options) {
-  cost::Wish wish{
-      .providers = options.providers, .regions = options.regions, .counts = options.counts};
+  cost::Wish wish = options.wish;
   std::sort(wish.counts.begin(), wish.counts.end());
   wish.counts.erase(std::unique(wish.counts.begin(), wish.counts.end()), wish.counts.end());
-  if (!options.budget.empty()) wish.budget = *parse_some<Usd>(options.budget);
-  if (!options.deadline.empty()) wish.deadline = *parse_some<Seconds>(options.deadline);
-  if (!options.carbon.empty()) wish.most_carbon = *parse_carbon(options.carbon);
   wish.markets.clear();
   if (options.on_demand) wish.markets.push_back(cost::Market::kOnDemand);
   if (options.spot) wish.markets.push_back(cost::Market::kSpot);
@@ -72,7 +65,8 @@ Result<std::vector<cost::Offer>> offers_of(const RecommendOptions& options, cons
   if (offers) return offers;
   Diagnostic wrong_one = offers.error().diagnostics.front();
   if (wrong_one.key.empty()) return offers;
-  const bool by_option = !(wrong_one.key == "region" ? options.regions : options.providers).empty();
+  const bool by_option =
+      !(wrong_one.key == "region" ? options.wish.regions : options.wish.providers).empty();
   if (!by_option) return job.wrong_at(wrong_one);
   wrong_one.key = "--" + wrong_one.key;
   return fail(std::move(wrong_one));
@@ -96,11 +90,9 @@ Result<Exit> run(const RecommendOptions& options, const Globals& globals) {
   if (Status ok = check_writable({options.perfetto, options.report}); !ok) return forward(ok);
   Result<cost::Wish> wish = wish_of(options);
   if (!wish) return forward(wish);
-  std::optional<Target> target;
-  if (!options.target.empty()) target = *parse_target(options.target);
   // The file is read on any instance, to see its region before offers are made.
   const cost::Offer any{&cluster::instances().front(), 1};
-  const Result<JobOnOffers> job = JobOnOffers::load(options.job, target, any);
+  const Result<JobOnOffers> job = JobOnOffers::load(options.job, options.target, any);
   if (!job) return forward(job);
   add_from_file(job->job(), *wish);
   wish->functions = job->for_functions();
@@ -118,8 +110,7 @@ Result<Exit> run(const RecommendOptions& options, const Globals& globals) {
                                {.inputs = {options.job}, .suites = {"withheld/all"}});
       !ok)
     return forward(ok);
-  if (Status ok = write_document(globals, document); !ok) return forward(ok);
-  return Exit::kSuccess;
+  return answer_with(globals, document);
 }
 
 }  // namespace
@@ -128,61 +119,38 @@ void add_recommend(CLI::App& app, Action& action) {
   auto options = std::make_shared<RecommendOptions>();
   CLI::App* command = app.add_subcommand(
       "recommend", "Recommend cloud instances for a job, their number, and the plan");
-  command->add_option("JOB", options->job, "job file; its plan is searched")
-      ->type_name("FILE")
-      ->required();
-  command
-      ->add_option(
-          "--target", options->target,
-          "amount of training: '300e9 tokens', samples, steps or epochs (default: the file's)")
-      ->check(reads_as(parse_target))
-      ->type_name("AMOUNT");
-  command->add_option("--budget", options->budget, "maximum cost, such as '40 kUSD'")
-      ->check(reads_as(parse_some<Usd>))
-      ->type_name("MONEY");
-  command->add_option("--deadline", options->deadline, "maximum time, such as '5 days'")
-      ->check(reads_as(parse_some<Seconds>))
-      ->type_name("TIME");
-  command
-      ->add_option("--max-carbon", options->carbon,
-                   "maximum emissions, such as '2 tCO2e'; needs a region")
-      ->check(reads_as(parse_carbon))
-      ->type_name("AMOUNT");
-  command
-      ->add_option("--provider", options->providers,
-                   "only instances of these providers (default: the file's, else any)")
-      ->delimiter(',')
-      ->type_name("NAME,...");
-  command
-      ->add_option("--region", options->regions,
-                   "regions of the providers, for price and carbon (default: the file's, else the "
-                   "cheapest for each instance)")
-      ->delimiter(',')
-      ->type_name("NAME,...");
+  cost::Wish& wish = options->wish;
+  add_value(*command, "JOB", "FILE", options->job, "job file; its plan is searched")->required();
+  add_read(*command, "--target", "AMOUNT", options->target, parse_target,
+           "amount of training: '300e9 tokens', samples, steps or epochs (default: the file's)");
+  add_read(*command, "--budget", "MONEY", wish.budget, parse_some<Usd>,
+           "maximum cost, such as '40 kUSD'");
+  add_read(*command, "--deadline", "TIME", wish.deadline, parse_some<Seconds>,
+           "maximum time, such as '5 days'");
+  add_read(*command, "--max-carbon", "AMOUNT", wish.most_carbon, parse_carbon,
+           "maximum emissions, such as '2 tCO2e'; needs a region");
+  add_value(*command, "--provider", "NAME,...", wish.providers,
+            "only instances of these providers (default: the file's, else any)")
+      ->delimiter(',');
+  add_value(*command, "--region", "NAME,...", wish.regions,
+            "regions of the providers, for price and carbon (default: the file's, else the "
+            "cheapest for each instance)")
+      ->delimiter(',');
   command->add_flag("--spot", options->spot, "use spot prices");
   command->add_flag("--on-demand", options->on_demand,
                     "use on-demand prices (default); with --spot, use both");
-  command
-      ->add_option("--counts", options->counts,
-                   "numbers of instances to try (default: 1 to 32 by doubling)")
+  add_value(*command, "--counts", "N,...", wish.counts,
+            "numbers of instances to try (default: 1 to 32 by doubling)")
       ->delimiter(',')
-      ->check(CLI::Range(1U, 16384U).description(""))
-      ->type_name("N,...");
-  command
-      ->add_option("--prices", options->prices,
-                   "prices in the catalog's format, which override those of the same instances")
-      ->type_name("FILE");
-  command
-      ->add_option("--perfetto", options->perfetto,
-                   "write the timeline of a step of the first option for ui.perfetto.dev")
-      ->type_name("FILE");
-  command->add_option("--report", options->report, "write the result as one HTML page")
-      ->type_name("FILE");
+      ->check(CLI::Range(1U, 16384U).description(""));
+  add_value(*command, "--prices", "FILE", options->prices,
+            "prices in the catalog's format, which override those of the same instances");
+  add_value(*command, "--perfetto", "FILE", options->perfetto,
+            "write the timeline of a step of the first option for ui.perfetto.dev");
+  add_value(*command, "--report", "FILE", options->report, "write the result as one HTML page");
   command->footer(
       "Example: rehearse recommend examples/jobs/mpt_7b_rent.yaml --deadline '30 days'");
-  command->callback([options, &action] {
-    action = [options](const Globals& globals) { return run(*options, globals); };
-  });
+  run_by(*command, action, options, run);
 }
 
 }  // namespace rehearse::cli

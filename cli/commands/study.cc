@@ -1,10 +1,9 @@
 // rehearse study: published systems, from short files.
 #include <algorithm>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
-#include "cli/commands/commands.h"
+#include "cli/commands/options.h"
 #include "cli/commands/shared_work.h"
 #include "cli/study/run_study.h"
 #include "cli/study/study_result.h"
@@ -79,12 +78,10 @@ void add_study(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "study",
       "Simulate published systems from short files, and compare with the published numbers");
-  command
-      ->add_option("STUDY", options->files,
-                   "study files, or folders of them: jobs, a sweep, measures and expected values")
-      ->type_name("FILE")
+  add_value(*command, "STUDY", "FILE", options->files,
+            "study files, or folders of them: jobs, a sweep, measures and expected values")
       ->required();
-  command->add_option("--journal", options->journal, kJournalHelp)->type_name("FILE");
+  add_value(*command, "--journal", "FILE", options->journal, kJournalHelp);
   command->footer(
       "Exits with 1 if a study misses. mpirun shares the work among ranks.\n"
       "Example: rehearse study studies/stanza.yaml");

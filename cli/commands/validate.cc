@@ -1,9 +1,7 @@
 // rehearse validate: predict measurements and say how far off the predictions are.
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
-#include "cli/commands/commands.h"
-#include "cli/output/result.h"
+#include "cli/commands/options.h"
 #include "cli/validation/baseline.h"
 #include "cli/validation/judge.h"
 #include "sim/base/text.h"
@@ -39,52 +37,38 @@ Result<Exit> run(const ValidateOptions& options, const Globals& globals) {
   const std::vector<SuiteSummary> suites = summarize(*judged);
   std::vector<SuiteDrift> drift;
   if (!file.empty()) drift = drift_of(before, suites);
-  const auto to_json = [&] {
-    Json json = json_root("validate");
-    json["suites"] = json_suites(suites);
-    add_rows(*judged, json);
-    if (!file.empty()) json["baseline"] = drift_json(drift, file);
-    return json;
-  };
-  const auto to_text = [&] {
-    return (file.empty() ? "" : drift_text(drift, file) + "\n") + judgement_text(*judged);
-  };
-  const auto to_markdown = [&] {
-    return "# Validation\n\nErrors are predicted ÷ measured - 1; means, medians and quantiles are "
-           "of "
-           "their magnitude. Intervals are of 90 %.\n\n" +
-           suite_table(suites).markdown() +
-           (file.empty() ? "" : "\n" + drift_section(drift, file)) + judgement_markdown(*judged);
-  };
-  const Formats formats = {.text = to_text,
-                           .json = to_json,
-                           .table = [&] { return row_table(*judged, false); },
-                           .markdown = to_markdown};
-  if (Status ok = write_result(globals, formats); !ok) return forward(ok);
-  return count_of(drift, Drift::kTurnedBad) > 0 ? Exit::kFailed : Exit::kSuccess;
+  std::size_t rows = 0;
+  for (const SuiteSummary& suite : suites) rows += suite.fitted_rows + suite.blind_rows;
+  const auto good = std::count_if(suites.begin(), suites.end(), is_good);
+  Document document{.command = "validate", .rows = "rows", .rows_title = "Rows"};
+  document.answer = sentence_of(
+      fmt::format("{} predicted", counted(rows, "measurement")),
+      {fmt::format("{} of {} good (median error at most {:g} %, at least {:g} % of rows in their "
+                   "intervals)",
+                   good, counted(suites.size(), "suite"), kGoodMedian * 100, kGoodCoverage * 100),
+       file.empty() ? "" : fmt::format("against {}, {}", file, drift_words(drift))});
+  document["suites"] = json_suites(suites);
+  if (!file.empty()) add_drift(drift, file, document);
+  add_judgement(*judged, document);
+  return answer_with(globals, document,
+                     count_of(drift, Drift::kTurnedBad) > 0 ? Exit::kFailed : Exit::kSuccess);
 }
 
 }  // namespace
 
 void add_validate(CLI::App& app, Action& action) {
   auto options = std::make_shared<ValidateOptions>();
-  CLI::App* command = app.add_subcommand(
+  CLI::App& command = *app.add_subcommand(
       "validate", "Predict measurements, and report the errors of the predictions");
-  command
-      ->add_option("FILE", options->files,
-                   "measurements as CSV (jobs, operations, collectives, memory, pairs: "
-                   "docs/formats/measurements.md), recordings, or folders of these")
-      ->type_name("")
+  add_value(command, "FILE", "", options->files,
+            "measurements as CSV (jobs, operations, collectives, memory, pairs: "
+            "docs/formats/measurements.md), recordings, or folders of these")
       ->required();
-  command
-      ->add_option("--baseline", options->baseline,
-                   "JSON result of an earlier run: report what changed, and exit with 1 if a suite "
-                   "turned from good to bad")
-      ->type_name("FILE");
-  command->footer("Example: rehearse validate my_jobs.csv my_collectives.csv recordings/");
-  command->callback([options, &action] {
-    action = [options](const Globals& globals) { return run(*options, globals); };
-  });
+  add_value(command, "--baseline", "FILE", options->baseline,
+            "JSON result of an earlier run: report what changed, and exit with 1 if a suite "
+            "turned from good to bad");
+  command.footer("Example: rehearse validate my_jobs.csv my_collectives.csv recordings/");
+  run_by(command, action, options, run);
 }
 
 }  // namespace rehearse::cli

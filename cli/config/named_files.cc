@@ -10,7 +10,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// What may be a value: between blanks and the marks of YAML, and what stands in quotes as a whole.
-std::set<std::string> words_of(std::string_view text) {
+std::set<std::string> values_in(std::string_view text) {
   std::set<std::string> words;
   const auto add_parts = [&words](std::string_view from, std::string_view marks) {
     while (!from.empty()) {
@@ -44,7 +44,7 @@ class Adder {
     if (extension != ".yaml" && extension != ".yml") return {};
     const Result<std::string> text = read_file(path);
     if (!text) return forward(text);
-    for (const std::string& word : words_of(*text)) {
+    for (const std::string& word : values_in(*text)) {
       if (word.find('$') == std::string::npos) {
         if (Status ok = add_named(path.parent_path(), word); !ok) return ok;
       } else if (spellings_) {

@@ -103,10 +103,12 @@ Status write_text(const Globals& globals, const std::string& text) {
     if (!written) return fail("stdout cannot be written");
     return {};
   }
-  Result<PendingFile> file = PendingFile::create(globals.output);
-  if (!file) return forward(file);
-  if (Status ok = file->write(text); !ok) return ok;
-  return file->commit();
+  return write_file(globals.output, text);
+}
+
+Result<Exit> answer_with(const Globals& globals, const Document& document, Exit exit) {
+  if (Status ok = write_document(globals, document); !ok) return forward(ok);
+  return exit;
 }
 
 }  // namespace rehearse::cli

@@ -59,5 +59,8 @@ std::string bars_text(const Value& parts);
 /// Writes to stdout, or as a whole file where -o names one.
 Status write_document(const Globals& globals, const Document& document);
 Status write_text(const Globals& globals, const std::string& text);
+/// The same as the end of a command: its exit code, unless writing fails.
+Result<Exit> answer_with(const Globals& globals, const Document& document,
+                         Exit exit = Exit::kSuccess);
 
 }  // namespace rehearse::cli

@@ -38,10 +38,6 @@ Written written(const Json& json) {
 
 }  // namespace
 
-Json json_root(std::string_view command) {
-  return {{"schema", "rehearse/1"}, {"command", command}};
-}
-
 std::string json_text(const Json& json) {
   return written(json).dump(2, ' ', false, Written::error_handler_t::replace) + "\n";
 }

@@ -8,9 +8,6 @@
 
 namespace rehearse::cli {
 
-/// {"schema": "rehearse/1", "command": …}
-Json json_root(std::string_view command);
-
 /// The text of a document, with a newline at its end. Text that is not UTF-8 is replaced, not
 /// refused.
 std::string json_text(const Json& json);

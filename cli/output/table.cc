@@ -100,8 +100,8 @@ void Table::add(std::vector<std::string> row) {
   rows_.push_back(std::move(row));
 }
 
-/// Of each column; 0: left out.
-std::vector<std::size_t> Table::widths(std::size_t shorten_to, std::size_t rows) const {
+std::pair<std::vector<std::size_t>, std::size_t> Table::widths(std::size_t shorten_to,
+                                                               std::size_t rows) const {
   constexpr std::size_t kLeast = 12;
   std::vector<std::size_t> width(columns_.size(), 0);
   for (std::size_t c = 0; c < columns_.size(); ++c) {
@@ -147,13 +147,15 @@ std::vector<std::size_t> Table::widths(std::size_t shorten_to, std::size_t rows)
     if (columns_[c].prose) prose[c] = texts[c];
   narrow(prose);  // sentences in several lines
   narrow(texts);  // names cut
-  for (std::size_t c = columns_.size(); c-- > 1 && excess() > 0;) width[c] = 0;
-  return width;
+  std::size_t hidden = 0;
+  for (std::size_t c = columns_.size(); c-- > 1 && excess() > 0;)
+    if (std::exchange(width[c], 0) > 0) ++hidden;
+  return {width, hidden};
 }
 
-std::string Table::text(std::size_t shorten_to, std::size_t most_rows) const {
+std::string Table::text(std::size_t shorten_to, std::size_t most_rows, std::string_view all) const {
   const std::size_t shown = std::min(rows_.size(), most_rows);
-  const std::vector<std::size_t> width = widths(shorten_to, shown);
+  const auto [width, hidden] = widths(shorten_to, shown);
   std::string out;
   const auto add_row = [&](const auto& text_of, bool is_heading = false) {
     std::vector<std::vector<std::string>> cells;
@@ -186,6 +188,8 @@ std::string Table::text(std::size_t shorten_to, std::size_t most_rows) const {
   if (shown < rows_.size())
     out +=
         fmt::format("… and {} more rows: --format json has all\n", grouped(rows_.size() - shown));
+  if (hidden > 0)
+    out += fmt::format("… and {}: --format {} has all\n", counted(hidden, "more column"), all);
   return out;
 }
 

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace rehearse::cli {
@@ -29,15 +31,18 @@ class Table {
   /// left-aligned columns are cut to `shorten_to` characters with an ellipsis, unless they are
   /// prose; rows after the first `most_rows` are counted instead of shown. Where that is wider than
   /// the page, optional columns are left out, then headings broken, then left-aligned columns
-  /// narrowed, then columns from the right left out. Control characters are shown as spaces, here
-  /// and in Markdown.
-  std::string text(std::size_t shorten_to = 60, std::size_t most_rows = SIZE_MAX) const;
+  /// narrowed, then columns from the right left out, which a line below the table counts; `all` is
+  /// the format that has them. Control characters are shown as spaces, here and in Markdown.
+  std::string text(std::size_t shorten_to = 60, std::size_t most_rows = SIZE_MAX,
+                   std::string_view all = "json") const;
   /// RFC 4180, with a line of headings.
   std::string csv() const;
   std::string markdown() const;
 
  private:
-  std::vector<std::size_t> widths(std::size_t shorten_to, std::size_t rows) const;
+  /// Of each column, 0 where it is left out; and how many are for want of room.
+  std::pair<std::vector<std::size_t>, std::size_t> widths(std::size_t shorten_to,
+                                                          std::size_t rows) const;
 
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;

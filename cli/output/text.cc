@@ -57,7 +57,7 @@ class Screen {
       return block(field.label,
                    value.list().empty()
                        ? ""
-                       : rows_of(value, within_, For::kScreen).text(60, field.look.rows));
+                       : rows_of(value, within_, For::kScreen).text(60, field.look.rows, "csv"));
     const auto* words = std::get_if<std::string>(&value.content());
     if (field.label.empty()) {
       if (field.key.empty() && words != nullptr)

@@ -39,21 +39,22 @@ double factor(const program::Interval& interval, double z) {
 }
 
 /// Plans with equal keys have equal errors of their own.
-using Key = std::tuple<double, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, int>;
-Key kernels_of(const FoundPlan& p) {
+using ErrorKey =
+    std::tuple<double, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, int>;
+ErrorKey kernels_of(const FoundPlan& p) {
   return {p.training.microbatch,    p.plan.tensor,
           p.plan.context,           p.plan.expert,
           p.plan.sequence_parallel, static_cast<int>(p.training.recompute)};
 }
-Key groups_of(const FoundPlan& p) {
+ErrorKey groups_of(const FoundPlan& p) {
   return {p.plan.data,   p.plan.tensor,   p.plan.context,
           p.plan.expert, p.plan.pipeline, static_cast<int>(p.plan.placement)};
 }
 
 /// By plan, which of the distinct keys it has; how many there are.
 std::pair<std::vector<std::size_t>, std::size_t> numbered(const std::vector<FoundPlan>& plans,
-                                                          Key (*key)(const FoundPlan&)) {
-  std::map<Key, std::size_t> known;
+                                                          ErrorKey (*key)(const FoundPlan&)) {
+  std::map<ErrorKey, std::size_t> known;
   std::vector<std::size_t> which;
   which.reserve(plans.size());
   for (const FoundPlan& plan : plans)

@@ -15,19 +15,19 @@ using memory::Parts;
 
 constexpr std::size_t kMostMoments = 600;  // of a curve: more than a page has columns for
 
-struct Part {
+struct MemoryPart {
   const char* key;
   Bytes Parts::*bytes;
 };
-constexpr std::array<Part, 9> kParts = {{{"weights", &Parts::weights},
-                                         {"gradients", &Parts::gradients},
-                                         {"optimizer", &Parts::optimizer},
-                                         {"activations", &Parts::activations},
-                                         {"loss", &Parts::loss},
-                                         {"gathered", &Parts::gathered},
-                                         {"transient", &Parts::transient},
-                                         {"context", &Parts::context},
-                                         {"reserve", &Parts::reserve}}};
+constexpr std::array<MemoryPart, 9> kMemoryParts = {{{"weights", &Parts::weights},
+                                                     {"gradients", &Parts::gradients},
+                                                     {"optimizer", &Parts::optimizer},
+                                                     {"activations", &Parts::activations},
+                                                     {"loss", &Parts::loss},
+                                                     {"gathered", &Parts::gathered},
+                                                     {"transient", &Parts::transient},
+                                                     {"context", &Parts::context},
+                                                     {"reserve", &Parts::reserve}}};
 
 /// By slot of the stage's order, and once more: computing before it.
 std::vector<double> computing_before(const workload::Stage& stage, const strategies::Price& price,
@@ -111,13 +111,13 @@ Json curve_json(const step::Step& step, std::size_t s, const step::DeviceKind& k
   Json curve = {
       {"name", stage.name},      {"device", device.name},  {"usable_b", device.usable.b()},
       {"time_s", Json::array()}, {"phase", Json::array()}, {"bytes", Json::object()}};
-  for (const Part& part : kParts) curve["bytes"][part.key] = Json::array();
+  for (const MemoryPart& part : kMemoryParts) curve["bytes"][part.key] = Json::array();
   std::size_t peak = 0, count = 0;
   Bytes most = Bytes::b(-1);
   const auto show = [&](double time, std::string_view phase, const Parts& parts) {
     curve["time_s"].push_back(std::min(time, end));
     curve["phase"].push_back(phase);
-    for (const Part& part : kParts)
+    for (const MemoryPart& part : kMemoryParts)
       curve["bytes"][part.key].push_back(std::llround((parts.*part.bytes).b()));
     if (parts.total() > most) {
       most = parts.total();

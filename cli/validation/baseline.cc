@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/base/file.h"
+#include "sim/base/text.h"
 
 namespace rehearse::cli {
 namespace {
@@ -41,14 +42,6 @@ std::string coverage_of(const SuiteSummary& s) {
 
 bool drifts(const SuiteDrift& suite) { return suite.drift != Drift::kSame; }
 
-std::string headline(const std::vector<SuiteDrift>& suites, const std::string& file) {
-  const std::size_t bad = count_of(suites, Drift::kTurnedBad);
-  const auto others =
-      static_cast<std::size_t>(std::count_if(suites.begin(), suites.end(), drifts)) - bad;
-  return fmt::format("Against {}: {} of {} suites turned bad, {} changed otherwise.\n", file, bad,
-                     suites.size(), others);
-}
-
 }  // namespace
 
 bool is_good(const SuiteSummary& suite) {
@@ -74,10 +67,8 @@ Result<std::vector<SuiteSummary>> read_baseline(const std::filesystem::path& pat
     try {
       s.name = suite.at("name").get<std::string>();
       s.rows = suite.at("rows").get<std::size_t>();
-      s.mean_error = suite.at("mean_error").get<double>();
-      s.median_error = suite.at("median_error").get<double>();
-      s.p90_error = suite.at("p90_error").get<double>();
-      s.worst_error = suite.at("worst_error").get<double>();
+      for (const SuiteError& error : kSuiteErrors)
+        s.*error.value = suite.at(error.key).get<double>();
       if (!suite.at("interval_coverage").is_null())
         s.interval_coverage = suite.at("interval_coverage").get<double>();
     } catch (const nlohmann::json::exception&) {
@@ -114,52 +105,39 @@ std::size_t count_of(const std::vector<SuiteDrift>& suites, Drift drift) {
                     [drift](const SuiteDrift& suite) { return suite.drift == drift; }));
 }
 
-Table drift_table(const std::vector<SuiteDrift>& suites) {
-  Table table({{"suite", Align::kLeft},
-               {"drift", Align::kLeft},
-               {"rows"},
-               {"mean error"},
-               {"median error"},
-               {"p90 error"},
-               {"in the interval"}});
-  for (const SuiteDrift& suite : suites)
-    if (drifts(suite))
-      table.add({suite.name, std::string(kDriftNames[static_cast<int>(suite.drift)]),
-                 before_and_after(suite, [](const auto& s) { return fmt::format("{}", s.rows); }),
-                 before_and_after(suite, [](const auto& s) { return percent(s.mean_error); }),
-                 before_and_after(suite, [](const auto& s) { return percent(s.median_error); }),
-                 before_and_after(suite, [](const auto& s) { return percent(s.p90_error); }),
-                 before_and_after(suite, coverage_of)});
-  return table;
+std::string drift_words(const std::vector<SuiteDrift>& suites) {
+  const std::size_t bad = count_of(suites, Drift::kTurnedBad);
+  const auto others =
+      static_cast<std::size_t>(std::count_if(suites.begin(), suites.end(), drifts)) - bad;
+  return fmt::format("{} of {} suites turned bad, {} changed otherwise", bad, suites.size(),
+                     others);
 }
 
-std::string drift_text(const std::vector<SuiteDrift>& suites, const std::string& file) {
-  const Table table = drift_table(suites);
-  return headline(suites, file) + (table.empty() ? "" : "\n" + table.text());
-}
-
-std::string drift_section(const std::vector<SuiteDrift>& suites, const std::string& file) {
-  const Table table = drift_table(suites);
-  return headline(suites, file) + (table.empty() ? "" : "\n" + table.markdown());
-}
-
-Json drift_json(const std::vector<SuiteDrift>& suites, const std::string& file) {
-  Json json = {{"file", file},
-               {"verdict", count_of(suites, Drift::kTurnedBad) > 0 ? "fail" : "pass"}};
-  json["suites"] = Json::array();
+void add_drift(const std::vector<SuiteDrift>& suites, const std::string& file, Document& d) {
+  Value changed = Value::array(), all = Value::array();
   for (const SuiteDrift& suite : suites) {
-    Json one = {{"name", suite.name}, {"drift", kDriftNames[static_cast<int>(suite.drift)]}};
-    for (const auto& [when, summed] :
-         {std::pair("before", &suite.before), std::pair("after", &suite.after)})
-      if (*summed)
-        one[when] = {{"rows", (*summed)->rows},
-                     {"mean_error", (*summed)->mean_error},
-                     {"median_error", (*summed)->median_error},
-                     {"p90_error", (*summed)->p90_error},
-                     {"interval_coverage", (*summed)->interval_coverage}};
-    json["suites"].push_back(std::move(one));
+    const std::string_view drift = kDriftNames[static_cast<std::size_t>(suite.drift)];
+    Value one = {{"name", suite.name}, {"drift", drift}};
+    if (suite.before) one["before"] = suite_json(*suite.before);
+    if (suite.after) one["after"] = suite_json(*suite.after);
+    all.push_back(std::move(one));
+    if (!drifts(suite)) continue;
+    const auto error = [&](double SuiteSummary::*value) {
+      return before_and_after(suite, [&](const auto& s) { return percent(s.*value); });
+    };
+    changed.push_back(
+        {{"", "suite", suite.name},
+         {"", "drift", drift},
+         {"", "rows", before_and_after(suite, [](const auto& s) { return grouped(s.rows); })},
+         {"", "mean error", error(&SuiteSummary::mean_error)},
+         {"", "median error", error(&SuiteSummary::median_error)},
+         {"", "p90 error", error(&SuiteSummary::p90_error)},
+         {"", "in the interval", before_and_after(suite, coverage_of)}});
   }
-  return json;
+  d["baseline"] = {{"file", file},
+                   {"verdict", count_of(suites, Drift::kTurnedBad) > 0 ? "fail" : "pass"},
+                   {"suites", std::move(all)}};
+  d.show("", "Changed since " + file, std::move(changed));
 }
 
 }  // namespace rehearse::cli

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/output/document.h"
 #include "cli/validation/suite.h"
 #include "sim/base/result.h"
 
@@ -44,11 +45,9 @@ std::vector<SuiteDrift> drift_of(const std::vector<SuiteSummary>& before,
 
 std::size_t count_of(const std::vector<SuiteDrift>& suites, Drift drift);
 
-/// What has changed.
-Table drift_table(const std::vector<SuiteDrift>& suites);
-/// "1 of 12 suites turned bad, 3 drift", with the table where there is anything.
-std::string drift_text(const std::vector<SuiteDrift>& suites, const std::string& file);
-std::string drift_section(const std::vector<SuiteDrift>& suites, const std::string& file);
-Json drift_json(const std::vector<SuiteDrift>& suites, const std::string& file);
+/// "1 of 12 suites turned bad, 3 changed otherwise"
+std::string drift_words(const std::vector<SuiteDrift>& suites);
+/// "baseline" of the JSON contract, and a table of what has changed.
+void add_drift(const std::vector<SuiteDrift>& suites, const std::string& file, Document& document);
 
 }  // namespace rehearse::cli

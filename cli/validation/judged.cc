@@ -10,6 +10,7 @@
 namespace rehearse::cli {
 namespace {
 
+constexpr Scale kErrors{"%", 0.01, 2, true};
 constexpr std::string_view kUseWords[] = {"fitted", "withheld row", "withheld source"};
 
 std::string_view name_of(Use use) { return kUseNames[static_cast<std::size_t>(use)]; }
@@ -69,111 +70,79 @@ std::vector<SuiteSummary> summarize(const Judgement& judgement) {
   return suites;
 }
 
-Table use_table(const Judgement& judgement) {
-  Table table({{"case", Align::kLeft},
-               {"constants", Align::kLeft},
-               {"rows"},
-               {"mean error (%)"},
-               {"median (%)"},
-               {"p90 (%)"},
-               {"worst (%)"},
-               {"bias (%)"},
-               {"in the 90 % interval (%)"}});
+namespace {
+
+/// Errors of each case, rows of each use apart.
+Value use_rows(const Judgement& judgement) {
+  Value table = Value::array();
   for (const JudgedCase& each : judgement.cases)
     for (const Use use : {Use::kFitted, Use::kRowLeftOut, Use::kSourceLeftOut}) {
       const auto rows = rows_where(each, [use](const JudgedRow& row) { return row.use == use; });
       if (rows.empty()) continue;
       const SuiteSummary s = summary_of_rows(each.name, rows);
-      table.add({each.name, std::string(kUseWords[static_cast<std::size_t>(use)]), grouped(s.rows),
-                 fmt::format("{:.2f}", s.mean_error * 100),
-                 fmt::format("{:.2f}", s.median_error * 100),
-                 fmt::format("{:.2f}", s.p90_error * 100),
-                 fmt::format("{:+.1f}", s.worst_error * 100), fmt::format("{:+.2f}", s.bias * 100),
-                 s.interval_coverage ? fmt::format("{:.0f}", *s.interval_coverage * 100) : "–"});
+      table.push_back({{"", "case", each.name},
+                       {"", "constants", kUseWords[static_cast<std::size_t>(use)]},
+                       {"", "rows", s.rows},
+                       {"", "mean error", share(s.mean_error), kErrors},
+                       {"", "median", share(s.median_error), kErrors},
+                       {"", "p90", share(s.p90_error), kErrors},
+                       {"", "worst", change(s.worst_error), kErrors},
+                       {"", "bias", change(s.bias), kErrors},
+                       {"", "in the 90 % interval",
+                        s.interval_coverage ? Value(share(*s.interval_coverage)) : Value("–"),
+                        in::kWholePercent}});
     }
   return table;
 }
 
-Table row_table(const Judgement& judgement, bool worst_first) {
-  Table table({{"case", Align::kLeft},
-               {"row", Align::kLeft},
-               {"unit", Align::kLeft},
-               {"measured"},
-               {"predicted"},
-               {"low"},
-               {"high"},
-               {"error (%)"},
-               {"constants", Align::kLeft}});
-  std::vector<std::pair<const JudgedCase*, const JudgedRow*>> rows;
-  for (const JudgedCase& each : judgement.cases)
-    for (const JudgedRow& row : each.rows) rows.emplace_back(&each, &row);
-  if (worst_first)
-    std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
-      return std::abs(a.second->error()) > std::abs(b.second->error());
-    });
-  const auto number = [](double value) { return fmt::format("{:.6g}", value); };
-  for (const auto& [of, row] : rows)
-    table.add({of->name, row->name, std::string(of->unit), number(row->measured),
-               number(row->predicted.value), row->has_interval() ? number(row->predicted.low) : "",
-               row->has_interval() ? number(row->predicted.high) : "",
-               fmt::format("{:+.1f}", row->error() * 100), std::string(name_of(row->use))});
-  return table;
+/// Numbers of tables are in the unit that the row names.
+Value row_fields(const JudgedCase& of, const JudgedRow& row) {
+  Value predicted = {{"value", row.predicted.value}, {"unit", of.unit}};
+  if (row.has_interval()) {
+    predicted["low"] = row.predicted.low;
+    predicted["high"] = row.predicted.high;
+    predicted["provenance"] = to_string(row.predicted.provenance);
+  }
+  Value fields = {{"suite", "case", of.name},
+                  {"name", "row", row.name},
+                  {"", "unit", of.unit},
+                  {"measured", {{"value", row.measured}, {"unit", of.unit}}},
+                  {"", "measured", row.measured},
+                  {"predicted", std::move(predicted)},
+                  {"", "predicted", row.predicted.value}};
+  fields.show("", "low", row.has_interval() ? Value(row.predicted.low) : Value());
+  fields.show("", "high", row.has_interval() ? Value(row.predicted.high) : Value());
+  fields.show("error", "error", change(row.error()));
+  fields.show("constants", "constants", name_of(row.use));
+  return fields;
 }
 
-Table skipped_table(const Judgement& judgement) {
-  Table table({{"skipped", Align::kLeft}, {"why", Align::kLeft}, {"first", Align::kLeft}});
-  for (const Skipped& each : judgement.skipped)
-    table.add({counted(each.count, each.what), each.reason, each.first});
-  return table;
-}
+}  // namespace
 
-std::string judgement_text(const Judgement& judgement) {
+void add_judgement(const Judgement& judgement, Document& d) {
   constexpr std::size_t kShown = 20;
-  std::string text;
-  if (!judgement.cases.empty())
-    text = use_table(judgement).text() + "\nRows, the largest error first:\n\n" +
-           row_table(judgement, true).text(48, kShown);
-  if (!judgement.skipped.empty())
-    text += fmt::format("{}Not predicted:\n\n{}", text.empty() ? "" : "\n",
-                        skipped_table(judgement).text(100));
-  return text;
-}
-
-std::string judgement_markdown(const Judgement& judgement) {
-  std::string text =
-      "\n## Errors by use\n\n*Fitted*: the row gave constants of the program. *Left out by row*: "
-      "other rows of its source did. *Left out by source*: nothing of its source did.\n\n" +
-      use_table(judgement).markdown() + "\n## Rows, the largest error first\n\n" +
-      row_table(judgement, true).markdown();
-  if (!judgement.skipped.empty())
-    text += "\n## Not predicted\n\n" + skipped_table(judgement).markdown();
-  return text;
-}
-
-void add_rows(const Judgement& judgement, Json& json) {
-  json["rows"] = Json::array();
+  std::vector<std::pair<double, Value>> worst;
+  Value rows = Value::array(), shown = Value::array(), skipped = Value::array();
   for (const JudgedCase& each : judgement.cases)
     for (const JudgedRow& row : each.rows) {
-      Json predicted = row.has_interval()
-                           ? Json{{"value", row.predicted.value},
-                                  {"low", row.predicted.low},
-                                  {"high", row.predicted.high},
-                                  {"unit", each.unit},
-                                  {"provenance", to_string(row.predicted.provenance)}}
-                           : Json{{"value", row.predicted.value}, {"unit", each.unit}};
-      json["rows"].push_back({{"suite", each.name},
-                              {"name", row.name},
-                              {"measured", {{"value", row.measured}, {"unit", each.unit}}},
-                              {"predicted", std::move(predicted)},
-                              {"error", row.error()},
-                              {"constants", name_of(row.use)}});
+      rows.push_back(row_fields(each, row));
+      worst.emplace_back(std::abs(row.error()), rows.list().back());
     }
-  json["skipped"] = Json::array();
+  std::stable_sort(worst.begin(), worst.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (std::size_t i = 0; i < std::min(kShown, worst.size()); ++i)
+    shown.push_back(std::move(worst[i].second));
   for (const Skipped& each : judgement.skipped)
-    json["skipped"].push_back({{"what", each.what},
-                               {"count", each.count},
-                               {"reason", each.reason},
-                               {"first", each.first}});
+    skipped.push_back({{"", "skipped", counted(each.count, each.what)},
+                       {"what", each.what},
+                       {"count", each.count},
+                       {"reason", "why", each.reason, {}, kProse},
+                       {"first", "first", each.first}});
+  d.show("", "Errors by use (fitted rows gave constants of the program)", use_rows(judgement));
+  d.show("", fmt::format("Largest errors of {}", counted(rows.list().size(), "row")),
+         std::move(shown));
+  d.show("rows", "Rows", std::move(rows), {}, kInTables);
+  d.show("skipped", "Not predicted", std::move(skipped));
 }
 
 }  // namespace rehearse::cli

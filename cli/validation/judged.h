@@ -6,8 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/output/json.h"
-#include "cli/output/table.h"
+#include "cli/output/document.h"
 #include "cli/validation/suite.h"
 #include "sim/base/estimate.h"
 
@@ -57,15 +56,7 @@ struct Judgement {
 /// One summary per case: of the rows that were left out of fits, or of all where there are none.
 std::vector<SuiteSummary> summarize(const Judgement& judgement);
 
-/// Errors of each case, rows of each use apart.
-Table use_table(const Judgement& judgement);
-/// Every row; with `worst_first`, ordered by the magnitude of the error.
-Table row_table(const Judgement& judgement, bool worst_first);
-Table skipped_table(const Judgement& judgement);
-
-std::string judgement_text(const Judgement& judgement);
-std::string judgement_markdown(const Judgement& judgement);
-/// Keys `rows` and `skipped` of the result.
-void add_rows(const Judgement& judgement, Json& json);
+/// Errors by case and use, the rows with the largest errors, all rows, and what was skipped.
+void add_judgement(const Judgement& judgement, Document& document);
 
 }  // namespace rehearse::cli

@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/output/json.h"
-#include "cli/output/table.h"
+#include "cli/output/value.h"
 
 namespace rehearse::cli {
 
@@ -24,16 +23,23 @@ struct SuiteSummary {
   std::size_t blind_rows = 0;   ///< whose data were not used
 };
 
+/// The errors of a suite as JSON names them.
+struct SuiteError {
+  const char* key;
+  double SuiteSummary::*value;
+};
+inline constexpr SuiteError kSuiteErrors[] = {{"mean_error", &SuiteSummary::mean_error},
+                                              {"median_error", &SuiteSummary::median_error},
+                                              {"p90_error", &SuiteSummary::p90_error},
+                                              {"worst_error", &SuiteSummary::worst_error},
+                                              {"bias", &SuiteSummary::bias}};
+
 /// The summary of relative errors, without the last three members.
-SuiteSummary summary_of(std::string name, std::vector<double> errors);
+SuiteSummary summary_of(std::string name, const std::vector<double>& errors);
 
-/// What part of `sorted` lies below, between its values linearly: 0.5 is the median. 0 of none.
-double quantile(const std::vector<double>& sorted, double part);
-
-/// A Markdown list; "None." where there is nothing.
-std::string list_of(const std::vector<std::string>& items);
-
-Table suite_table(const std::vector<SuiteSummary>& suites);
+/// "suites[]" of the JSON contract, without the name.
+Json suite_json(const SuiteSummary& suite);
+/// "suites" of the JSON contract.
 Json json_suites(const std::vector<SuiteSummary>& suites);
 
 }  // namespace rehearse::cli

@@ -124,6 +124,13 @@ Status PendingFile::commit() {
   return fail_file(path_, fmt::format("cannot be written: {}", std::strerror(error)));
 }
 
+Status write_file(const std::filesystem::path& path, std::string_view text) {
+  Result<PendingFile> file = PendingFile::create(path);
+  if (!file) return forward(file);
+  if (Status ok = file->write(text); !ok) return ok;
+  return file->commit();
+}
+
 Status check_writable(std::initializer_list<std::filesystem::path> paths) {
   for (const std::filesystem::path& path : paths)
     if (!path.empty())

@@ -42,6 +42,9 @@ class PendingFile {
   std::FILE* file_;  // null once moved from or committed
 };
 
+/// The text as the whole file.
+Status write_file(const std::filesystem::path& path, std::string_view text);
+
 /// For before long work: fails as PendingFile::create would on one of the paths that are not empty.
 Status check_writable(std::initializer_list<std::filesystem::path> paths);
 

@@ -6,12 +6,8 @@
 #include <memory>
 #include <mutex>
 
-#include <oneapi/tbb/enumerable_thread_specific.h>
-#include <oneapi/tbb/global_control.h>
-#include <oneapi/tbb/parallel_for.h>
-#include <oneapi/tbb/task_arena.h>
-
 #include "sim/base/check.h"
+#include "sim/base/on_threads.h"
 
 namespace rehearse::strategies {
 namespace {
@@ -90,7 +86,7 @@ class Keeper {
   Found& found_;
 };
 
-/// What is worth handing to another process: some milliseconds.
+/// What is worth handing to another process: some milliseconds. A thread takes plans one by one.
 constexpr std::size_t kBoundsPerItem = 512, kPlansPerItem = 16;
 
 /// Nothing as numbers that are none.
@@ -138,13 +134,7 @@ class Run {
  public:
   Run(const Space& space, const Question& question, const std::function<Judge()>& new_judge,
       const SearchOptions& options)
-      : space_(space),
-        question_(question),
-        new_judge_(new_judge),
-        judges_(new_judge),
-        options_(options),
-        threads_(tbb::global_control::max_allowed_parallelism, std::max(1U, options.threads)),
-        arena_(static_cast<int>(std::max(1U, options.threads))) {}
+      : space_(space), question_(question), new_judge_(new_judge), options_(options) {}
 
   Result<Found> run() {
     found_.seen = space_.size();
@@ -167,37 +157,35 @@ class Run {
 
   /// Of each plan, in the order given.
   Result<FiguresOf> judge(const std::vector<std::uint64_t>& indices, Judgement judgement) {
-    if (options_.spread) return judge_elsewhere(indices, judgement);
-    FiguresOf figures(indices.size());
-    arena_.execute([&] {
-      tbb::parallel_for(std::size_t{0}, indices.size(), [&](std::size_t i) {
-        figures[i] = (judges_.local().*judgement)(space_.at(indices[i]));
-      });
-    });
-    return figures;
-  }
-
-  Result<FiguresOf> judge_elsewhere(const std::vector<std::uint64_t>& indices,
-                                    Judgement judgement) {
     const bool bounds = judgement == &Judge::bound;
-    const std::size_t per_item = bounds ? kBoundsPerItem : kPlansPerItem;
+    const std::size_t per_item = bounds ? kBoundsPerItem : options_.spread ? kPlansPerItem : 1;
     const std::size_t items = (indices.size() + per_item - 1) / per_item;
-    const auto work = [&](std::size_t item) -> Result<std::string> {
+    FiguresOf figures(indices.size());
+    const auto judge_item = [&](std::size_t item) {
       std::unique_ptr<Judge> judge = spare_.take(new_judge_);
-      std::string bytes;
-      for (std::size_t i = item * per_item; i < std::min(indices.size(), (item + 1) * per_item);
-           ++i)
-        append(bytes, ((*judge).*judgement)(space_.at(indices[i])));
+      const std::size_t end = std::min(indices.size(), (item + 1) * per_item);
+      for (std::size_t i = item * per_item; i < end; ++i)
+        figures[i] = ((*judge).*judgement)(space_.at(indices[i]));
       spare_.give_back(std::move(judge));
+    };
+    if (!options_.spread) {
+      on_threads(items, options_.threads, judge_item);
+      return figures;
+    }
+    const auto packed = [&](std::size_t item) -> Result<std::string> {
+      judge_item(item);
+      std::string bytes;
+      const std::size_t end = std::min(indices.size(), (item + 1) * per_item);
+      for (std::size_t i = item * per_item; i < end; ++i) append(bytes, figures[i]);
       return bytes;
     };
     const Result<std::vector<std::string>> parts =
-        options_.spread(bounds ? "bounds" : "plans", items, work);
+        options_.spread(bounds ? "bounds" : "plans", items, packed);
     if (!parts) return forward(parts);
-    FiguresOf figures;
-    for (const std::string& part : *parts) take_all(part, figures);
-    REHEARSE_CHECK(figures.size() == indices.size());
-    return figures;
+    FiguresOf all;
+    for (const std::string& part : *parts) take_all(part, all);
+    REHEARSE_CHECK(all.size() == indices.size());
+    return all;
   }
 
   /// Of the plans that keep the limits so far as bounds tell.
@@ -250,12 +238,8 @@ class Run {
   const Space& space_;
   const Question& question_;
   const std::function<Judge()>& new_judge_;
-  tbb::enumerable_thread_specific<Judge> judges_;
   SpareJudges spare_;
   const SearchOptions& options_;
-  /// Threads that were asked for are made, on however few cores.
-  const tbb::global_control threads_;
-  tbb::task_arena arena_;
   Found found_;
 };
 

@@ -145,19 +145,26 @@ TEST_CASE("catalog: filters that exclude each other leave no rows") {
 }
 
 TEST_CASE("catalog: wrong kinds and filters are answered with the nearest name") {
-  const auto check = [](std::vector<std::string> arguments, const std::string& says) {
+  const auto fails = [](int code, std::vector<std::string> arguments, const std::string& says) {
     arguments.insert(arguments.begin(), "catalog");
-    test::check_failed(test::rehearse(arguments), 2, says);
+    test::check_failed(test::rehearse(arguments), code, says);
+  };
+  const auto check = [&](const std::vector<std::string>& arguments, const std::string& says) {
+    fails(2, arguments, says);
+  };
+  const auto no_row = [&](const std::vector<std::string>& arguments, const std::string& says) {
+    fails(1, arguments, says);
   };
   check({}, "KIND");
   check({"gpu"}, "unknown kind 'gpu'; did you mean 'gpus'?");
   check({"everything"}, "unknown kind 'everything'; one of gpus, instances, links, mig, storage");
-  check({"gpus", "--name", "h100"},
-        "--name: nothing among gpus matches 'h100'; one of h100_nvl_94, h100_pcie_80");
-  check({"gpus", "--name", "x*"}, "nothing among gpus matches 'x*'");
-  check({"prices", "--provider", "awz"}, "nothing among prices matches 'awz'; did you mean 'aws'?");
-  check({"prices", "--gpu", "h100_smx5_80"}, "did you mean 'h100_sxm5_80'?");
-  check({"carbon", "--region", "us-esat-1"}, "did you mean 'us-east-1'?");
+  no_row({"gpus", "--name", "h100"},
+         "--name: nothing among gpus matches 'h100'; one of h100_nvl_94, h100_pcie_80");
+  no_row({"gpus", "--name", "x*"}, "nothing among gpus matches 'x*'");
+  no_row({"prices", "--provider", "awz"},
+         "nothing among prices matches 'awz'; did you mean 'aws'?");
+  no_row({"prices", "--gpu", "h100_smx5_80"}, "did you mean 'h100_sxm5_80'?");
+  no_row({"carbon", "--region", "us-esat-1"}, "did you mean 'us-east-1'?");
   check({"gpus", "--region", "us-east-1"}, "--region does not apply to gpus; use --name, --gpu");
   check({"links", "--nam", "x"}, "did you mean '--name'?");
 }

@@ -161,7 +161,7 @@ TEST_CASE("fleet: wrong input is one line each") {
   CHECK_THAT(refused({kJobs, "--nodes", "1", "--device", "v100_sxm2_16", "--slices"}, 1),
              Contains("has no MIG"));
   CHECK_THAT(
-      refused({kJobs, "--nodes", "1", "--policy", "shortest", "--preempt", "--restart", "2"}, 1),
+      refused({kJobs, "--nodes", "1", "--policy", "shortest", "--preempt", "--restart", "2"}, 2),
       Contains("has no unit"));
   CHECK_THAT(refused({"nothing.csv", "--nodes", "1"}, 1), Contains("nothing.csv"));
   const std::string empty =

@@ -114,6 +114,9 @@ TEST_CASE("tables are no wider than the page: optional columns go, texts narrow,
   Table wide(many);
   wide.add(row);
   CHECK(display_width(split(wide.text(), '\n').front()) <= 100);
+  // "number" and two spaces: 12 columns of eight take 94 characters, a 13th would take 102.
+  CHECK(wide.text(60, 60, "csv").ends_with("\n… and 28 more columns: --format csv has all\n"));
+  CHECK(text.find("more column") == std::string::npos);  // ends of intervals are no such column
 }
 
 TEST_CASE("what is not there is left out, and null is kept") {

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
+#include "cli/output/document.h"
 #include "cli/output/json.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
@@ -18,6 +19,7 @@
 #include "tests/validation/studies/measured_tables.h"
 #include "tests/validation/studies/memory_report.h"
 #include "tests/validation/studies/operation_report.h"
+#include "tests/validation/studies/page.h"
 #include "tests/validation/studies/pair_accuracy.h"
 #include "tests/validation/studies/replay_report.h"
 #include "tests/validation/studies/sharing/slice_report.h"
@@ -206,10 +208,7 @@ Status write(const Options& options, const std::string& text) {
     fmt::print("{}", text);
     return {};
   }
-  Result<PendingFile> file = PendingFile::create(options.output);
-  if (!file) return forward(file);
-  if (Status ok = file->write(text); !ok) return ok;
-  return file->commit();
+  return write_file(options.output, text);
 }
 
 Status page(const Options& options) {
@@ -219,9 +218,9 @@ Status page(const Options& options) {
   for (const Finding& finding : *found)
     suites.insert(suites.end(), finding.suites.begin(), finding.suites.end());
   if (!options.json) return write(options, page_of(suites, *found));
-  Json json = json_root("validate");
-  json["suites"] = json_suites(suites);
-  return write(options, json_text(json));
+  Document document{.command = "validate"};
+  document["suites"] = json_suites(suites);
+  return write(options, json_text(json_of(document)));
 }
 
 Status make(const Options& options,

@@ -41,6 +41,8 @@ class Job:
     def __init__(self, name, model, how, device):
         if model is None:
             raise LeftOut(f"{name}: a model of unknown shape")
+        if device is None:
+            raise LeftOut(f"{name}: a GPU that the catalog lacks")
         self.name, self.model, self.how, self.device = name, dict(model), dict(how), device
         self.training = {"dtype": "bf16", "microbatch": 1}
         self.plan, self.sustained, self.measured = {}, {}, {}
@@ -246,17 +248,16 @@ DEVICES = {"a100_40gb": "a100_sxm4_40", "a100_80gb": "a100_sxm4_80", "h100_80gb"
            "H200": "h200_sxm_141", "A100-80GB": "a100_sxm4_80", "B200": "b200_sxm_180"}
 
 
+def with_sequence(model, tokens):
+    return None if model is None else model | {"sequence": count(tokens)}
+
+
 def mpt(row):
     devices = count(row["gpus"])
-    job = Job("", {"sequence": 0}, LLM_FOUNDRY, None)
-    job.name = (f"{row['gpu']} {row['model']} seq{row['seqlen_t']} x{devices} "
-                f"mb{number(row['microbatchsize'])} {row['precision']}")
-    model, device = shapes.mpt(row["model"]), DEVICES.get(row["gpu"])
-    if model is None:
-        raise LeftOut(f"{job.name}: a model of unknown shape")
-    if device is None:
-        raise LeftOut(f"{job.name}: a GPU that the catalog lacks")
-    job.model, job.device = model | {"sequence": count(row["seqlen_t"])}, device
+    device = DEVICES.get(row["gpu"])
+    job = Job(f"{row['gpu']} {row['model']} seq{row['seqlen_t']} x{devices} "
+              f"mb{number(row['microbatchsize'])} {row['precision']}",
+              with_sequence(shapes.mpt(row["model"]), row["seqlen_t"]), LLM_FOUNDRY, device)
     job.on(devices, 8)
     rate = re.search(r"(\d+) Gbps", row["section"])
     job.node_gbit = float(rate.group(1)) if rate else 3200  # assumed where it is not given
@@ -275,15 +276,10 @@ def mpt(row):
 def torchtitan(row):
     devices, kept, precision = count(row["num_gpus"]), row["activation_ckpt"], row["precision"]
     compiled = row["torch_compile"] == "yes"
-    job = Job("", {"sequence": 0}, TORCHTITAN_COMPILED if compiled else TORCHTITAN, None)
-    job.name = (f"{row['model']} {row['parallelism']} {row['seq_len']} {precision} {kept}"
-                f"{'' if compiled else ' eager'}")
-    model, device = shapes.named(row["model"]), DEVICES.get(row["gpu"])
-    if model is None:
-        raise LeftOut(f"{job.name}: a model of unknown shape")
-    if device is None:
-        raise LeftOut(f"{job.name}: a GPU that the catalog lacks")
-    job.model, job.device = model | {"sequence": count(row["seq_len"])}, device
+    job = Job(f"{row['model']} {row['parallelism']} {row['seq_len']} {precision} {kept}"
+              f"{'' if compiled else ' eager'}",
+              with_sequence(shapes.named(row["model"]), row["seq_len"]),
+              TORCHTITAN_COMPILED if compiled else TORCHTITAN, DEVICES.get(row["gpu"]))
     job.on(devices, 8)
     job.node_gbit = 3200
     job.sustained = {"attention": FLASH_2_ON_HOPPER}

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/validation/suite.h"
+#include "tests/validation/studies/page.h"
 
 namespace rehearse::cli {
 

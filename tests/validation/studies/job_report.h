@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "cli/output/table.h"
-#include "cli/validation/suite.h"
 #include "tests/validation/studies/job_accuracy.h"
+#include "tests/validation/studies/page.h"
 
 namespace rehearse::cli {
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "cli/output/table.h"
-#include "cli/validation/suite.h"
 #include "tests/validation/studies/operation_accuracy.h"
+#include "tests/validation/studies/page.h"
 
 namespace rehearse::cli {
 

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "cli/output/table.h"
-#include "cli/validation/suite.h"
 #include "models/sharing/pairs.h"
 #include "models/sharing/shipped_pairs.h"
 #include "sim/base/result.h"
+#include "tests/validation/studies/page.h"
 
 namespace rehearse::cli {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/output/table.h"
-#include "cli/validation/suite.h"
+#include "tests/validation/studies/page.h"
 #include "tests/validation/studies/throughput/throughput_accuracy.h"
 
 namespace rehearse::cli {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "cli/output/table.h"
-#include "cli/validation/suite.h"
 #include "sim/base/estimate.h"
 #include "sim/base/units.h"
+#include "tests/validation/studies/page.h"
 
 namespace rehearse::cli {
 

@@ -1,9 +1,10 @@
-// The document of `rehearse mig layouts`: valid layouts of a partitioned GPU.
+// The documents of `rehearse mig`: valid layouts of a partitioned GPU, and predictions of its slices.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "cli/config/timed_slices.h"
 #include "cli/output/document.h"
 #include "sim/cluster/partition.h"
 
@@ -20,5 +21,7 @@ std::string drawing_of(const cluster::MigDevice& device, const cluster::MigLayou
 
 /// On the screen a row per layout (drawing, unused slices, what still fits); in CSV per instance.
 Document layouts_document(const MigLayouts& found);
+
+Document slices_document(const MigAnswer& answer);
 
 }  // namespace rehearse::cli

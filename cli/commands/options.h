@@ -1,0 +1,85 @@
+// Options of commands: each is declared in one call, and read into a value of its own type.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/commands/commands.h"
+#include "cli/commands/name_option.h"
+
+namespace rehearse::cli {
+
+/// "--report FILE   what": a text, a path, a number, or a list of these.
+template <class T>
+CLI::Option* add_value(CLI::App& command, const char* name, const char* type, T& value,
+                       std::string what) {
+  return command.add_option(name, value, std::move(what))->type_name(type);
+}
+
+/// A number in a range.
+template <class T>
+CLI::Option* add_number(CLI::App& command, const char* name, T& value, T least, T most,
+                        std::string what) {
+  return add_value(command, name, "N", value, std::move(what))
+      ->check(CLI::Range(least, most).description(""));
+}
+
+template <class T>
+struct Chosen {
+  using Enum = T;
+};
+template <class T>
+struct Chosen<std::optional<T>> {
+  using Enum = T;
+};
+
+/// One of an enumeration's names, which are in its order and outlive the command; other names are
+/// "unknown KIND 'x'".
+template <class T>
+CLI::Option* add_choice(CLI::App& command, const char* name, T& value,
+                        std::span<const std::string_view> names, std::string what,
+                        const std::string& kind = "name") {
+  return command
+      .add_option_function<std::string>(
+          name,
+          [&value, names](const std::string& text) {
+            value = static_cast<typename Chosen<T>::Enum>(index_of(names, text));
+          },
+          std::move(what))
+      ->type_name("NAME")
+      ->check(one_of(names, kind));
+}
+
+/// What `read` makes of a text, a Result; refused with its error.
+template <class T, class Read>
+CLI::Option* add_read(CLI::App& command, const char* name, const char* type, T& value, Read read,
+                      std::string what) {
+  return command
+      .add_option_function<std::string>(
+          name, [&value, read](const std::string& text) { value = *read(text); }, std::move(what))
+      ->type_name(type)
+      ->check(reads_as(read));
+}
+
+/// REQUIRES: `options` are those that the command's options are read into.
+template <class Options>
+void run_by(CLI::App& command, Action& action, std::shared_ptr<Options> options,
+            std::type_identity_t<Result<Exit> (*)(const Options&, const Globals&)> run) {
+  command.callback([options, run, &action] {
+    action = [options, run](const Globals& globals) { return run(*options, globals); };
+  });
+}
+
+/// Ends with "wrong usage" and what is right.
+[[noreturn]] inline void wrong_usage(const std::string& what) {
+  throw CLI::ValidationError(what, CLI::ExitCodes::ValidationError);
+}
+
+}  // namespace rehearse::cli
