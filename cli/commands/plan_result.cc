@@ -179,10 +179,10 @@ Document plans_document(const Planned& planned) {
                    strategies::kFigureNames[static_cast<std::size_t>(planned.request.objective)])});
   d.line(fmt::format("{} plans seen, {} evaluated, {} run ({})", grouped(found.candidates_seen),
                      grouped(found.candidates_evaluated), grouped(found.confirmed),
-                     kFidelityNames[static_cast<int>(*planned.request.confirm)]));
+                     name_of(*planned.request.confirm)));
   d["job"] = {{"workload", planned.file.name}, {"devices", best.step.layout.ranks()}};
   d["objective"] = strategies::kFigureNames[static_cast<std::size_t>(planned.request.objective)];
-  d["fidelity"] = kFidelityNames[static_cast<int>(*planned.request.confirm)];
+  d["fidelity"] = name_of(*planned.request.confirm);
   d["candidates_seen"] = found.candidates_seen;
   d["candidates_evaluated"] = found.candidates_evaluated;
   d["candidates_per_s"] = found.candidates_per_s;

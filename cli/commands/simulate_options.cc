@@ -110,10 +110,6 @@ void add_astra_options(CLI::App& command, SimulateOptions& options) {
 
 }  // namespace
 
-std::string_view name_of(step::Fidelity fidelity) {
-  return kFidelityNames[static_cast<std::size_t>(fidelity)];
-}
-
 void add_simulate_options(CLI::App& command, SimulateOptions& options) {
   command.add_option("JOB", options.job_file, "job file: workload, training, plan, cluster")
       ->type_name("FILE");

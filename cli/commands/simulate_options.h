@@ -17,8 +17,6 @@ class App;
 
 namespace rehearse::cli {
 
-std::string_view name_of(step::Fidelity fidelity);
-
 struct SimulateOptions {
   std::filesystem::path job_file;
   std::filesystem::path chakra;

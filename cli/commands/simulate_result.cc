@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/config/fidelity_names.h"
 #include "cli/output/critical_path.h"
 #include "models/job/program_ops.h"
 #include "sim/base/text.h"

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/commands/simulate_options.h"
+#include "cli/config/fidelity_names.h"
 #include "cli/output/critical_path.h"
 #include "cli/planning/plan_json.h"
 #include "sim/base/text.h"
