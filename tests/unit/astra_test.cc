@@ -189,7 +189,7 @@ TEST_CASE("involved_dim needs a network with its dimensions") {
   CHECK_FALSE(ingest::read_chakra_job({.prefix = prefix, .dimensions = {2, 2, 2}}));
   const auto odd = ingest::read_chakra_job({.prefix = prefix, .dimensions = {4, 3}});
   REQUIRE_FALSE(odd);
-  CHECK(to_string(odd.error()).find("8 ranks on a network of 12 places") != std::string::npos);
+  CHECK(to_string(odd.error()).find("8 ranks on a network of 12 NPUs") != std::string::npos);
   // Further dimensions than the network has play no part.
   CHECK(ingest::read_chakra_job({.prefix = prefix, .dimensions = {8}}));
 }

@@ -112,7 +112,7 @@ TEST_CASE("what is no shape is refused with the way out") {
         {"filters", 8}, {"filter_height", filter}, {"filter_width", filter}, {"groups", groups}};
   };
   CHECK(problem("conv", conv(2, 3, 1)).find("larger than the padded image") != std::string::npos);
-  CHECK(problem("conv", conv(8, 3, 3)).find("groups divide") != std::string::npos);
+  CHECK(problem("conv", conv(8, 3, 3)).find("groups do not divide") != std::string::npos);
 }
 
 TEST_CASE("a table of shapes is read, with what it leaves open") {

@@ -310,7 +310,7 @@ TEST_CASE("each mistake is one clear line") {
            Case{kGraph + "  routes: [{from: gpu-0, to: gpu-1, links: [disk-leaf]}]\n",
                 "cluster.routes[0].links: the route has a gap"},
            Case{kGraph + "  routes: [{from: gpu-0, to: disk, links: [gpu-0-leaf]}]\n",
-                "cluster.routes[0].to: 'disk' is no device; the name of a device"},
+                "cluster.routes[0].to: 'disk' is not a device; the name of a device"},
            Case{kGraph + "  changes: [{link: gpu-0-leaff, at: 1 s, share: 1}]\n",
                 "cluster.changes[0].link: unknown vertex 'leaff'; did you mean 'leaf'?"},
            Case{kGraph + "  changes: [{link: gpu-1-disk, at: 1 s, share: 1}]\n",

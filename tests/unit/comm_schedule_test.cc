@@ -163,8 +163,8 @@ TEST_CASE("what an algorithm does not do is said, with what would") {
   CHECK(message(schedule(Kind::kAllReduce, Algorithm::kNvls, {8, 4})) ==
         "algorithm 'nvls' stays within a node; ranks of one node");
   CHECK(message(schedule(Kind::kAllReduce, Algorithm::kRing, {6, 4})) ==
-        "a group of 6 ranks, 4 per node, in 8 chunks; at least 2 ranks, as many on every node, and "
-        "at least one chunk");
+        "a group of 6 ranks, 4 per node, in 8 chunks, is not valid; at least 2 ranks, as many on "
+        "every node, and at least one chunk");
   CHECK(message(schedule(Kind::kReduceScatter, Algorithm::kHalvingDoubling, {6, 6})) ==
         "halving_doubling of reduce_scatter among 6 ranks; a power of two");
   CHECK(message(schedule(Kind::kAllReduce, Algorithm::kParameterServer, {4, 4, 4})) ==

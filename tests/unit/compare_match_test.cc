@@ -158,7 +158,7 @@ TEST_CASE("runs of different jobs, ranks or devices are refused, and it is said 
   Run other = make_run({{"winograd", 0.1, "conv"}, {"relu", 0.02, "relu"}}, 2);
   const auto refused = compare_runs(b, other, {});
   REQUIRE_FALSE(refused);
-  CHECK(to_string(refused.error()).find("is of another job than run: 17 % of the time") !=
+  CHECK(to_string(refused.error()).find("is of another job than run: only 17 % of the op time") !=
         std::string::npos);
   other = b;
   other.devices = {"Other GPU"};

@@ -181,7 +181,7 @@ TEST_CASE("jobs that take no time, and ones that are too unequal, are refused") 
   const std::vector<TurnTaker> hidden = {job(10, 0, 11)};
   const Result<Turns> more = take_turns(hidden);
   REQUIRE_FALSE(more);
-  CHECK_THAT(to_string(more.error()), Contains("hides 11.0 ms") && Contains("10.0 ms"));
+  CHECK_THAT(to_string(more.error()), Contains("overlaps 11.0 ms") && Contains("10.0 ms"));
 }
 
 }  // namespace

@@ -243,7 +243,7 @@ TEST_CASE("what cannot be run is refused") {
   CHECK_THAT(refused({.positions = 2, .slices = {{"x", Bytes::gib(1), 2, {1}}}}, {}, {}),
              Contains("slice x at 1 reaches beyond"));
   CHECK_THAT(refused({.slices = {{"x", Bytes::gib(1), 1, {}}}}, {}, {}),
-             Contains("slice x has no"));
+             Contains("slice x lacks a size"));
   CHECK_THAT(refused({}, {}, {.preempt = true}), Contains("'shortest'"));
   CHECK_THAT(refused({}, {}, {.restart = seconds(-1)}), Contains("negative"));
   CHECK_THAT(refused({}, {job(0, 400'000'000, 1)}, {}), Contains("too long"));

@@ -182,9 +182,9 @@ TEST_CASE("groups: one set of ranks under a name, or several of which a rank tak
   CHECK(error(R"({"tp": [0, 1]})") ==
         prefix.string() + ".2.et: rank 2 uses process group 'tp' but is not a member");
   CHECK(error(R"({"tpp": [0, 1]})") ==
-        prefix.string() + ".0.et: process group 'tp' is not known; did you mean 'tpp'?");
+        prefix.string() + ".0.et: process group 'tp' is unknown; did you mean 'tpp'?");
   CHECK(error("{}") == prefix.string() +
-                           ".0.et: process group 'tp' is not known; --comm-groups FILE with its "
+                           ".0.et: process group 'tp' is unknown; --comm-groups FILE with its "
                            "ranks");
   CHECK(error(R"({"tp": [0, 1, 2, 3, 9]})") == "process group 'tp' has rank 9 of 4 ranks");
 }
@@ -196,7 +196,7 @@ TEST_CASE("a file of groups that is none is refused in one line") {
   };
   const std::string expected = "; lists of ranks, such as {\"tp\": [[0, 1], [2, 3]]}";
   CHECK(error("[]") == "g.json: is not a JSON object" + expected);
-  CHECK(error("{").starts_with("g.json: is not JSON ("));
+  CHECK(error("{").starts_with("g.json: is not valid JSON ("));
   CHECK(error(R"({"a": 1})") == "g.json: a: is not a list of ranks" + expected);
   CHECK(error(R"({"a": [0, "x"]})") ==
         "g.json: a: contains something that is not a rank" + expected);

@@ -203,7 +203,7 @@ TEST_CASE("two recordings of one rank are refused") {
   const fs::path folder = test::scratch_folder();
   const std::vector<fs::path> files = {write(folder / "a.json", kineto(1, 1)),
                                        write(folder / "b.json", kineto(1, 1))};
-  const std::string line = fmt::format("{}: is of rank 1, as {} is; one recording per rank",
+  const std::string line = fmt::format("{}: is of rank 1, like {}; one recording per rank",
                                        files[1].string(), files[0].string());
   const Result<Trace> trace = read_inputs(files, {});
   REQUIRE_FALSE(trace);

@@ -184,7 +184,7 @@ Result<json> read_json_object(const std::filesystem::path& path) {
   if (!text) return forward(text);
   json root = json::parse(*text, nullptr, false);
   if (!root.is_object())
-    return fail(Diagnostic{.file = path.string(), .problem = "is not JSON object"});
+    return fail(Diagnostic{.file = path.string(), .problem = "is not a JSON object"});
   return root;
 }
 
