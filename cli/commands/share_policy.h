@@ -25,7 +25,7 @@ Result<sharing::Sharing> parse_sharing(std::string_view text);
 /// REQUIRES: `share` was parsed before.
 sharing::Sharing sharing_of(const ShareRequest& request, std::vector<std::string>& notes);
 
-/// "time slices of 2 ms, 100 us from one to the next".
+/// "time slices of 2.00 ms, with 100 us per switch".
 std::string describe(const sharing::Sharing& sharing);
 
 }  // namespace rehearse::cli

@@ -93,9 +93,10 @@ Result<std::array<Job, 2>> predict_both(const SimulateOptions& options) {
       return fail(Diagnostic{
           .file = options.sharing.beside.string(),
           .key = "cluster",
-          .problem = fmt::format("rank {} of the second job is on a {}, of the first on a {}", r,
-                                 there, here),
-          .expected = "the same devices"});
+          .problem =
+              fmt::format("rank {} of the second job is on {}, but rank {} of the first is on {}",
+                          r, there, r, here),
+          .expected = "the same device for a rank in both jobs"});
   const Result<bool> unfold = unfolds(*a, *b, options.fidelity);
   if (!unfold) return forward(unfold);
   if (*unfold) a = predict(*own, cluster, options, true);
@@ -132,8 +133,8 @@ Tenant tenant_of(const Job& job, const cluster::Cluster& cluster) {
     for (std::uint32_t i = 0; i < ops.size(); ++i) {
       const OpId id(lowered.first_op[r] + i);
       if (ops[i].task == program::Task::kCompute)
-        tenant.on_device.push_back(kernel(id, device, *ops[i].duration, program.device_work_of(i),
-                                          (*gpu)->memory_rate));
+        tenant.on_device.push_back(
+            kernel(id, device, *ops[i].duration, program.device_work_of(i), (*gpu)->memory_rate));
       if (ops[i].task == program::Task::kMemory)
         tenant.on_device.push_back(
             {.op = id, .device = device, .multiprocessors = 0, .bandwidth = 0, .host_link = 1});
@@ -201,12 +202,10 @@ Result<Exit> simulate_beside(const SimulateOptions& options, const Globals& glob
     if ((*jobs)[0].step.lowered.folded)
       shared.notes.push_back(
           "one rank is simulated for all equivalent ranks, so the jobs do not share links; "
-          "--unfold with "
-          "--fidelity message shares them");
+          "--unfold with --fidelity message shares them");
     else if (options.fidelity == step::Fidelity::kClosed)
       shared.notes.push_back(
-          "--fidelity closed does not share links between the jobs; --fidelity message shares "
-          "them");
+          "with --fidelity closed, the jobs do not share links; --fidelity message shares them");
   }
   if (!options.perfetto.empty()) {
     const Step& own = (*jobs)[0].step;

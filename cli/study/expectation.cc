@@ -27,12 +27,12 @@ std::vector<std::string_view> parameters_of(const SweptPoints& swept) {
   return names;
 }
 
-/// Reports where `name` is no parameter.
+/// Reports where `name` is not a parameter.
 bool check_parameter(const YamlMap& map, std::string_view key, const std::string& name,
                      const SweptPoints& swept) {
   const std::vector<std::string_view> known = parameters_of(swept);
   if (std::find(known.begin(), known.end(), name) != known.end()) return true;
-  map.report(key, fmt::format("'{}' is no parameter of the sweep", name),
+  map.report(key, fmt::format("'{}' is not a parameter of the sweep", name),
              known.empty() ? "a sweep" : suggest(name, known));
   return false;
 }

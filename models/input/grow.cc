@@ -58,6 +58,27 @@ bool add_threads(Pipeline& pipeline, std::size_t index, Bytes memory) {
   return stage.slots() > before;
 }
 
+/// Idle threads of one stage slow down the threads of another that are dealt to the same cores.
+/// Leaves each stage that holds nothing back a few more threads than are at work. Returns whether
+/// that removes any.
+bool remove_idle_threads(Pipeline& pipeline, const std::vector<double>& busy) {
+  if (!pipeline.host) return false;
+  const double most = *std::max_element(busy.begin(), busy.end());
+  bool any = false;
+  for (std::size_t i = 0; i < pipeline.stages.size(); ++i) {
+    Stage& stage = pipeline.stages[i];
+    if (busy[i] >= kBusiest * most) continue;
+    const std::uint32_t before = stage.slots();
+    const auto wanted =
+        std::max(static_cast<std::uint32_t>(std::ceil(before * busy[i] * kMore)), 1U);
+    const auto per = [&](std::uint32_t of) { return (wanted + of - 1) / of; };
+    stage.workers = std::min(stage.workers, per(stage.threads));
+    stage.threads = std::min(stage.threads, per(stage.workers));
+    any |= stage.slots() < before;
+  }
+  return any;
+}
+
 }  // namespace
 
 Result<Flow> grow(Pipeline& pipeline, Bytes memory) {
@@ -80,11 +101,13 @@ Result<Flow> grow(Pipeline& pipeline, Bytes memory) {
   Pipeline next = pipeline;
   std::vector<double> busy = best->busy;
   int in_vain = 0;
+  bool trimmed = false;
   for (int run = 1; run < kMostRuns && in_vain < kMostInVain && !near(); ++run) {
     const double most = *std::max_element(busy.begin(), busy.end());
     bool any = false;
     for (std::size_t i = 0; i < next.stages.size(); ++i)
       if (busy[i] >= kBusiest * most) any |= add_threads(next, i, memory);
+    if (!any && !std::exchange(trimmed, true)) any = remove_idle_threads(next, busy);
     if (!any) break;
     make_room(next);
     Result<Flow> found = simulate(next);

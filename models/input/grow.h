@@ -9,7 +9,8 @@ namespace rehearse::input {
 
 /// Increases queues for bursts, and workers and threads of the busiest stages, within
 /// Stage::most_workers, most_threads and this memory, until a run comes within 1 % of the laws,
-/// or more has no effect. Returns the fastest run; fails as simulate does.
+/// or more has no effect. Where the busiest stages may have no more threads, removes idle threads of
+/// the others, which share their cores. Returns the fastest run; fails as simulate does.
 Result<Flow> grow(Pipeline& pipeline, Bytes memory);
 
 }  // namespace rehearse::input

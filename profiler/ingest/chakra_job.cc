@@ -40,7 +40,7 @@ Status check_places(const std::vector<std::uint32_t>& dimensions, std::uint32_t 
   for (const std::uint32_t size : dimensions) places *= size;
   if (places == ranks) return {};
   return fail(fmt::format("{} ranks on a network of {:.0f} NPUs", ranks, places),
-              "one rank per place");
+              "one rank per NPU");
 }
 
 /// Gives the programs of files to ranks, whose groups say who takes part.

@@ -103,7 +103,7 @@ TEST_CASE("the workflow keeps what main passes and holds pull requests against i
     const std::string summary = test::text_of(folder / "summary.md");
     CHECK(summary.find(fmt::format("Rehearse check: {}", event.verdict)) != std::string::npos);
     CHECK(summary.find(event.history) != std::string::npos);
-    CHECK(summary.find("money: ") != std::string::npos);
+    CHECK(summary.find("cost: ") != std::string::npos);
     const test::Json sarif = test::Json::parse(test::text_of(folder / "check.sarif"));
     CHECK(sarif["runs"][0]["results"].empty() == (event.code == 0));
     CHECK(test::text_of(folder / "check.xml").find("<testsuites") != std::string::npos);

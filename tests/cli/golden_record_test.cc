@@ -82,7 +82,7 @@ TEST_CASE("record-golden says which items failed, and does the others") {
       record_golden(out, "--only library --only ends --only mlp-b512", "MOCK_CUPTI_SUBSCRIBE=39");
   INFO(failed.said);
   CHECK(failed.code == 1);
-  CHECK(failed.said.find("library: FAILED: another profiler holds CUPTI") != std::string::npos);
+  CHECK(failed.said.find("library: FAILED: another profiler uses CUPTI") != std::string::npos);
   CHECK(failed.said.find("mlp-b512: FAILED: no kernel was recorded") != std::string::npos);
   CHECK(failed.said.find("record-golden: failed: library, ends, mlp-b512") != std::string::npos);
   // With the other gone, a second call makes up for it.

@@ -155,7 +155,7 @@ TEST_CASE("names are escaped, and what is not UTF-8 is replaced") {
   CHECK(test::text_of(svg).find("&lt;/svg&gt;") != std::string::npos);
 }
 
-TEST_CASE("many alike nodes are folded in the drawing") {
+TEST_CASE("many identical nodes are folded in the drawing") {
   const std::filesystem::path file = test::write_scratch(
       "many.yaml",
       "cluster: {device: h100_sxm5_80, devices_per_node: 8, nodes: 512, inter_node: rails}\n");
@@ -164,7 +164,7 @@ TEST_CASE("many alike nodes are folded in the drawing") {
   REQUIRE(ran.code == 0);
   const std::string text = test::text_of(svg);
   CHECK(text.size() < 200'000);
-  CHECK(text.find("node3 … 512 alike") != std::string::npos);
+  CHECK(text.find("node3 … 512 identical") != std::string::npos);
   CHECK(xml_problem(text).empty());
 }
 

@@ -217,7 +217,7 @@ TEST_CASE("pack: mistakes of a file are one line each") {
               named("job.yaml", "workload: {model: alexnet}\ntraning: {}\nplna: {}\n") + "}\n"),
       Contains("job.yaml:2:1: traning") && Contains("job.yaml:3:1: plna"));
   CHECK_THAT(refused(head + "  - {job: a, duration: 1 s, work: transformer}\n"),
-             Contains("beside sweep"));
+             Contains("without sweep or host"));
   CHECK_THAT(refused("gpus: 1\ndevice: v100_sxm2_16\njobs: [{job: a, duration: 1 s, step: 1 s, "
                      "host: 1 ms}]\n"),
              Contains("'v100_sxm2_16' has no slices"));

@@ -84,7 +84,7 @@ TEST_CASE("what kept kernels away is repeated behind the run") {
   const Profiled held =
       profile({"--format", "table"}, {"init", "steps", "2"}, {{"MOCK_CUPTI_SUBSCRIBE", "39"}});
   CHECK(held.ran.code == 0);
-  CHECK(held.ran.out.find("another profiler holds CUPTI") != std::string::npos);
+  CHECK(held.ran.out.find("another profiler uses CUPTI") != std::string::npos);
   const Profiled ranges = profile({"--format", "table"}, {"basics"}, {}, "capture_target");
   CHECK(ranges.ran.out.find("no process started the CUDA driver") != std::string::npos);
   const Profiled idle = profile({"--format", "table"}, {"init"});

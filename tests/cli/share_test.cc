@@ -164,7 +164,7 @@ TEST_CASE("simulate --beside: what cannot be is one line") {
     return test::rehearse(all);
   };
   const auto share = [&](const std::string& text) { return beside(kResnet, {"--share", text}); };
-  test::check_failed(share("mps:140%"), 2, "a share of 140 %");
+  test::check_failed(share("mps:140%"), 2, "140 % of the multiprocessors is out of range");
   test::check_failed(share("mps:60%,50%"), 2, "more than 100 %");
   test::check_failed(share("mps:100%"), 2, "leaves nothing for the other");
   test::check_failed(share("mps:0%"), 2, "never runs");
@@ -194,7 +194,9 @@ TEST_CASE("simulate --beside: what cannot be is one line") {
                            device, batch))
         .string();
   };
-  test::check_failed(beside(job("h100_sxm5_80", "4")), 1, "on a h100_sxm5_80, beside");
+  test::check_failed(
+      beside(job("h100_sxm5_80", "4")), 1,
+      "rank 0 of the second job is on h100_sxm5_80, but rank 0 of the first is on a100_sxm4_80");
   test::check_failed(beside(job("a100_sxm4_80", "512")), 1, "of the 79.2 GiB");
   test::check_failed(
       test::rehearse({"simulate", "--chakra", "a", "--cluster", "b", "--beside", "c"}), 2,
@@ -216,7 +218,8 @@ TEST_CASE("simulate --slice: the price is the part that the slice takes, and ran
   const double ratio =
       slice["cost_per_step"]["value"].get<double>() / whole["cost_per_step"]["value"].get<double>();
   CHECK(ratio == Approx(value(slice, "step_time") / value(whole, "step_time") / 16).epsilon(1e-6));
-  CHECK_THAT(slice["notes"].dump(), Contains("price: 0.5 of one of 8 GPUs of 1 × p4d.24xlarge"));
+  CHECK_THAT(slice["notes"].dump(),
+             Contains("price: 0.5 of one of the 8 GPUs of 1 × p4d.24xlarge"));
   test::check_failed(test::rehearse({"simulate", job("plan: {data: 8}\n"), "--slice", "3g.20gb"}),
                      1, "8 ranks on slices");
 }

@@ -266,7 +266,7 @@ TEST_CASE("simulate: ASTRA-sim's files are read as they are") {
       "--astra-system excludes");
   test::check_failed(with({"--astra-system", "absent.json"}), 1, "absent.json");
   test::check_failed(with({"--ranks", "4", "--astra-system", "examples/astra-sim/system.json"}), 1,
-                     "4 ranks on a network of 8 places");
+                     "4 ranks on a network of 8 NPUs; one rank per NPU");
 }
 
 TEST_CASE("simulate: involved_dim goes along the levels of a cluster") {

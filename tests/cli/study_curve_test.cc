@@ -134,12 +134,14 @@ TEST_CASE("study: no expectation is compared with a point that a constant was fi
   // What is compared counts no fitted point.
   CHECK(study["expectations"][0]["curve"].size() == 3);
 
-  check_failed(curve_text("  - {measure: twice, over: n, published: {1: 2, 2: 2}}\n", kFitted),
-               "24:42: expect[0].published: is compared with n 1, machine near, which delay, share "
-               "were fitted on; points on which nothing was fitted; list it under 'fitted' only");
-  check_failed(curve_text("  {measure: twice, value: 2, tolerance: 0.1}\n", kFitted),
-               "24:13: expect.measure: is compared with n 1, machine near, which delay, share were "
-               "fitted on; points on which nothing was fitted; exclude it by 'at'");
+  check_failed(
+      curve_text("  - {measure: twice, over: n, published: {1: 2, 2: 2}}\n", kFitted),
+      "24:42: expect[0].published: is compared with n 1, machine near, on which delay, share "
+      "were fitted; points on which nothing was fitted; list it under 'fitted' only");
+  check_failed(
+      curve_text("  {measure: twice, value: 2, tolerance: 0.1}\n", kFitted),
+      "24:13: expect.measure: is compared with n 1, machine near, on which delay, share were "
+      "fitted; points on which nothing was fitted; exclude it by 'at'");
   CHECK(study_of(
             curve_text("  {measure: twice, at: {n: [2, 3]}, value: 2, tolerance: 0.1}\n", kFitted),
             0)["verdict"] == "matched");

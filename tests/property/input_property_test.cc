@@ -194,7 +194,8 @@ TEST_CASE("input: tuned, a pipeline is as fast as the program says") {
     const double ratio = flow->units_per_s.value / tuned->units_per_s;
     CHECK(ratio > (held_back ? 0.9 : 0.98));
     CHECK(ratio < 1.02);
-    // No setting that chance finds is faster.
+    // No setting that chance finds is faster: by the law, or in a run with ample room where the law,
+    // which is a bound, promises more than the advised setting's.
     for (int other = 0; other < 20; ++other) {
       Pipeline q = p;
       for (Stage& s : q.stages) {
@@ -202,7 +203,11 @@ TEST_CASE("input: tuned, a pipeline is as fast as the program says") {
         s.threads = 1 + random.below(s.most_threads);
       }
       if (q.host && busy_threads(q) > 2 * q.host->cores) continue;
-      REQUIRE(limits_of(q).front().units_per_s <= tuned->units_per_s * 1.001);
+      if (limits_of(q).front().units_per_s <= tuned->units_per_s * 1.001) continue;
+      for (Stage& s : q.stages) s.queue = 10'000;
+      const Result<Flow> run = simulate(q);
+      REQUIRE(run);
+      CHECK(run->units_per_s.value <= flow->units_per_s.value * 1.001);
     }
   }
 }
