@@ -24,14 +24,14 @@ struct Globals {
   bool progress = false;         ///< progress also where stderr is no terminal
   bool strict = false;           ///< problems of a recording are errors
   unsigned threads = 0;          ///< 0: one per core
-  std::uint64_t seed = 1;        ///< of what is drawn at random
+  std::uint64_t seed = 1;        ///< random seed
 
   unsigned thread_count() const;
-  /// Where -o names a file of its own, the document goes to stdout.
+  /// The options for a command whose -o names a file of its own: the document goes to stdout.
   Globals on_stdout() const;
-  /// Draws a line on stderr while work goes on; asks it to stop after an interrupt.
+  /// Shows a progress line on stderr during the work, and stops the work after an interrupt.
   Progress progress_of(std::string what) const;
-  /// A warning on stderr, unless quiet.
+  /// Writes a warning to stderr, unless quiet.
   void warn(const std::string& line) const;
 };
 

@@ -11,7 +11,7 @@
 namespace rehearse::cost {
 namespace {
 
-/// Of so many digits, and nothing but digits; nothing where they are not.
+/// The number in this many digits; nothing unless all characters are digits.
 std::optional<int> digits_at(std::string_view text, std::size_t at, std::size_t digits) {
   int value = 0;
   for (std::size_t i = at; i < at + digits; ++i) {

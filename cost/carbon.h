@@ -14,9 +14,9 @@ namespace rehearse::cost {
 /// The catalog's row for a location. Null if it has none; an empty provider matches any.
 const GridCarbon* grid_of(std::string_view provider, std::string_view region);
 
-/// Intensities over time, by region (docs/formats/carbon.md). Each holds from its time until the
-/// next; the last as long as the one before it, an hour where it is alone. Behind the last they
-/// begin anew.
+/// Intensities over time, by region (docs/formats/carbon.md). Each value holds until the time of
+/// the next one. The last one holds as long as the one before it, or one hour if it is the only
+/// one. After the last value the series starts again.
 class CarbonHours {
  public:
   /// Columns region, time (2026-01-31T18:00Z) and gco2e_per_kwh; times of a region ascend. Fails
@@ -31,7 +31,7 @@ class CarbonHours {
   /// its energy times this is ∫ power × intensity dt for constant power, to rounding. For zero
   /// time, the first intensity. REQUIRES: has(region); lasts is finite and not negative.
   CarbonIntensity mean(std::string_view region, Seconds lasts) const;
-  /// Over all that is given.
+  /// The mean over all times that are given for the region.
   CarbonIntensity mean(std::string_view region) const;
 
  private:

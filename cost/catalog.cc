@@ -35,7 +35,7 @@ InstancePrice read_instance_price(const CsvRow& row) {
   return read_price_of(row, read_origin(row));
 }
 
-/// Whose source is the user's own word, but not without a date.
+/// A price given by the user, which needs a date but no source.
 InstancePrice read_given_price(const CsvRow& row) {
   cluster::Origin origin{.source = row.required("source"),
                          .as_of = row.required("as_of"),

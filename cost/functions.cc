@@ -10,7 +10,7 @@
 namespace rehearse::cost {
 namespace {
 
-/// AWS gives one vCPU per so much memory.
+/// AWS gives one vCPU per this much memory.
 constexpr double kBytesPerVcpu = 1769 * 1048576.0;
 
 const FunctionPrice* find(std::string_view service, std::string_view item) {

@@ -1,12 +1,13 @@
 // Small data-parallel jobs on serverless functions: a simple model for jobs that fit in the memory
 // of one function.
 //
-// Each of n functions computes its share of the batch on the vCPUs that come with its memory; their
-// gradients meet in an object store: each writes its own, then reads a part of all others' and
-// writes the sum, and reads all sums (a reduce-scatter and a gather through the store), which is
-// 4 × the gradients through the function's connection for many functions, and 4 requests' latency.
-// A function ends after its time limit; the next begins cold and reads the parameters back. Billed
-// are memory × time of all, and every call.
+// Each of n functions computes its share of the batch on the vCPUs that come with its memory.
+// Gradients are summed through an object store (a reduce-scatter and a gather through the store):
+// each function writes its own gradients, reads one part of all others', writes the sum of that
+// part, and reads all sums. For many functions this moves 4 × the gradients through each function's
+// connection, and costs the latency of 4 requests. A function ends at its time limit; the next one
+// starts cold and reads the parameters back. The bill is memory × time of all functions, plus every
+// call.
 //
 //   step  = compute + (2 + 2 (n − 1)/n) × gradients / rate + 4 latency      of n > 1, else compute
 //   share = 1 − (cold + parameters / rate) / limit      of each function's time, left for steps
@@ -45,7 +46,7 @@ std::vector<FunctionService> function_services();
 struct FunctionJob {
   Flops step;             ///< all samples of a step
   std::uint32_t samples;  ///< samples per step; an upper limit for the number of functions
-  Bytes parameters;       ///< as sent: gradients are as many
+  Bytes parameters;       ///< as sent; gradients have the same size
   Bytes memory;           ///< memory of a function with one sample at a time
   double steps;
 };

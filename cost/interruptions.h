@@ -1,9 +1,9 @@
 // Jobs on machines that may be interrupted: intervals of checkpoints, and lost time.
 //
-// Interruptions of an instance are memoryless, with a mean time M between them (an
-// exponential distribution), and each stops the whole job until it is restarted: for n
-// instances M is that of one ÷ n. Not modelled are warnings before an interruption, and
-// capacity that stays away.
+// Interruptions of an instance are memoryless, with a mean time M between them (an exponential
+// distribution), and each stops the whole job until it is restarted. For n instances, M is that of
+// one instance ÷ n. Warnings before an interruption, and capacity that stays away, are not
+// modelled.
 #pragma once
 
 #include <cstdint>

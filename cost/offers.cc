@@ -1,4 +1,4 @@
-// What of the catalog a wish allows.
+// The offers of the catalog that a wish allows.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -41,21 +41,22 @@ bool contains(const Names& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// A name that carbon by the hour alone knows: any provider may have it.
+/// Whether only the hourly carbon file knows the name: any provider may have it.
 bool is_own_region(const Wish& wish, std::string_view region) {
   return wish.place.hours && wish.place.hours->has(region) &&
          !contains(book_of(wish).regions(""), region) && grid_of("", region) == nullptr;
 }
 
-/// Whether prices or carbon know the region of the provider; who has one price for anywhere has it
-/// in every region.
+/// Whether prices or carbon know the region of the provider. A provider with one price for all
+/// regions has it in every region.
 bool has_region(const Wish& wish, std::string_view provider, std::string_view region) {
   const std::vector<std::string> priced = book_of(wish).regions(provider);
   return contains(priced, region) || contains(priced, kAnyRegion) ||
          grid_of(provider, region) != nullptr || is_own_region(wish, region);
 }
 
-/// Regions of the providers that have prices; where one of them has a price for anywhere, of all.
+/// Regions of the providers that have prices; all regions if one of them has a price for all
+/// regions.
 std::vector<std::string> regions_of(const Wish& wish) {
   if (wish.providers.empty()) return book_of(wish).regions("");
   std::vector<std::string> all;
@@ -67,8 +68,8 @@ std::vector<std::string> regions_of(const Wish& wish) {
   return all;
 }
 
-/// Fails where neither prices nor carbon know the region, and where a wish for carbon cannot be
-/// judged in it.
+/// Fails if neither prices nor carbon know the region, and if a wish for carbon cannot be judged in
+/// it.
 Status check_region(const Wish& wish, const std::string& region) {
   const bool hours = wish.place.hours && wish.place.hours->has(region);
   const std::vector<std::string> known = regions_of(wish);
@@ -102,7 +103,7 @@ Status check_places(const Wish& wish) {
   for (const std::string& region : wish.regions)
     if (Status ok = check_region(wish, region); !ok) return forward(ok);
   if (wish.regions.empty()) return {};
-  // A provider that is asked for is not left out in silence.
+  // A requested provider is not left out silently.
   for (const std::string& provider : wish.providers)
     if (std::none_of(wish.regions.begin(), wish.regions.end(), [&](const std::string& region) {
           return has_region(wish, provider, region);
@@ -114,7 +115,7 @@ Status check_places(const Wish& wish) {
   return {};
 }
 
-/// In which it has a price there; the first, where there is none.
+/// The markets in which it has a price there; the first market if there is none.
 std::vector<Market> markets_of(const Wish& wish, const std::string& instance,
                                const std::string& region) {
   std::vector<Market> priced;

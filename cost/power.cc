@@ -8,11 +8,12 @@
 namespace rehearse::cost {
 namespace {
 
-/// Of the power limit, where the catalog has no idle power: A100 46 of 400 W, V100 35 of 300 W.
+/// Idle power as a share of the power limit, where the catalog has none: A100 46 of 400 W, V100 35
+/// of 300 W.
 constexpr double kIdleShare = 0.115;
-/// Least power of a busy device, of its limit: memory-bound kernels (a judgement).
+/// The least power of a busy device as a share of its limit: memory-bound kernels (a judgement).
 constexpr double kLeastBusy = 0.75;
-/// Of processors, where nothing says more: the default of the CCF methodology.
+/// The load of processors if nothing else is known: the default of the CCF methodology.
 constexpr double kProcessorLoad = 0.5;
 /// Adapters and switches differ by generation, cable and number of hops (a judgement).
 constexpr double kNetworkLow = 0.5, kNetworkHigh = 2;
@@ -26,7 +27,7 @@ const PowerCoefficient& coefficient(std::string_view component, std::string_view
   return *row;
 }
 
-/// Per vCPU, over the makes of the provider; of all providers where it has none.
+/// Per vCPU, averaged over the provider's processor makes; over all providers if it has none.
 Estimate<Watts> vcpu_power(std::string_view provider) {
   const auto& rows = power_coefficients();
   const auto meant = [&](const PowerCoefficient& p, bool any) {

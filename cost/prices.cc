@@ -19,7 +19,8 @@ int number_of(std::string_view digits) {
   return value;
 }
 
-/// Of an even number of prices the lower middle one: somebody asks it.
+/// The median. Of an even number of prices, it is the lower middle one, so that it is an actual
+/// price.
 Quote median(std::vector<const InstancePrice*> zones) {
   const auto middle = zones.begin() + static_cast<std::ptrdiff_t>((zones.size() - 1) / 2);
   std::nth_element(

@@ -17,7 +17,7 @@ using Day = std::chrono::sys_days;
 
 enum class Market : std::uint8_t { kOnDemand, kSpot };
 inline constexpr std::string_view kMarketNames[] = {"on demand", "spot"};
-/// In job files and JSON.
+/// The names of the markets in job files and JSON.
 inline constexpr std::string_view kMarketKeys[] = {"on_demand", "spot"};
 
 /// A price that holds for a job.
@@ -35,25 +35,26 @@ inline constexpr std::chrono::days kStaleAfter{180};
 /// the text is empty.
 std::optional<Day> day_of(std::string_view as_of);
 
-/// "stale: of 2025, more than 180 days old" where it is on that day.
+/// The text "stale: of 2025, more than 180 days old" if the quote is stale on that day.
 std::optional<std::string> stale(const Quote& quote, Day today);
 
 class PriceBook {
  public:
   static const PriceBook& shipped();
-  /// The shipped prices, but of the instances that the file names only the file's. In the form of
-  /// cost/catalog/instance_prices.csv (docs/formats/prices.md). Fails with every mistake, by line.
+  /// The shipped prices, except that an instance that the file names has only the file's prices.
+  /// The file has the form of cost/catalog/instance_prices.csv (docs/formats/prices.md). Fails with
+  /// every mistake, by line.
   static Result<PriceBook> over_shipped(const std::filesystem::path& file);
   static Result<PriceBook> over_shipped(std::string_view text, std::string name);
 
-  /// On demand, the price in the region, else (empty) the lowest of all regions. Of spot, which is
-  /// by zone, the median of a region's zones, else the lowest such median. Nothing where there is
-  /// none: no price is made up.
+  /// An on-demand price is that of the region, or, if `region` is empty, the lowest of all regions.
+  /// Spot prices are per zone, so a spot price is the median of a region's zones, or the lowest
+  /// such median. Nothing if there is no price: none is made up.
   std::optional<Quote> quote(std::string_view instance, std::string_view region,
                              Market market) const;
 
-  /// Regions that have a price of the provider's instances, each once, sorted; of any provider
-  /// where empty.
+  /// The regions that have a price for an instance of the provider (any provider, if empty), each
+  /// once, sorted.
   std::vector<std::string> regions(std::string_view provider) const;
 
  private:

@@ -13,18 +13,18 @@ namespace rehearse::cost {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
-/// Options that are evaluated before bounds are looked at again.
+/// The number of options that are evaluated before bounds are checked again.
 constexpr std::size_t kBatch = 32;
 
-/// What is known of an offer before it is evaluated.
+/// An offer before its evaluation, with its bounds.
 struct Candidate {
   const Offer* offer;
   Seconds least;
   std::optional<Usd> least_cost;  ///< absent: it has no price
 };
 
-/// How far from the wishes: 0 where all are met, 0.1 where one is missed by a tenth. What is not
-/// known of a wish is missed by far.
+/// The distance from the wishes: 0 if all are met, 0.1 if one is missed by a tenth. An unknown
+/// value misses its wish by far.
 double excess_of(const Wish& wish, Seconds time, std::optional<Usd> cost,
                  std::optional<double> carbon) {
   double most = 0;
@@ -45,7 +45,7 @@ double excess_of(const Wish& wish, const Option& option) {
       option.account.carbon ? std::optional(option.account.carbon->value) : std::nullopt);
 }
 
-/// At its bounds; carbon has none.
+/// The excess at its bounds; carbon has no bound.
 double least_excess(const Wish& wish, const Candidate& c) {
   Wish bounded = wish;
   bounded.most_carbon.reset();
@@ -86,7 +86,7 @@ Result<Option> option_of(const Wish& wish, const Offer& offer, const Evaluator& 
   return option;
 }
 
-/// Sooner done or as soon, and cheaper or as cheap, and not the same.
+/// At least as soon and at least as cheap, and better in one of them.
 bool dominates(const Option& a, Seconds time, Usd cost) {
   const Seconds own = a.account.time.value;
   const std::optional<Usd> money = money_of(a);
@@ -106,7 +106,7 @@ std::vector<Candidate> candidates_of(const Wish& wish, const std::vector<Offer>&
     candidates.push_back(
         {&offer, *least, quote ? std::optional(quote->rate * *least * offer.count) : std::nullopt});
   }
-  // Those that look best first: they rule out most of the others.
+  // The most promising ones first: they rule out most of the others.
   const Aim aim = aim_of(wish);
   std::stable_sort(candidates.begin(), candidates.end(),
                    [&](const Candidate& a, const Candidate& b) {
@@ -163,8 +163,8 @@ class Search {
            });
   }
 
-  /// Nothing meets the wishes: by what comes nearest at its bounds, until none of the rest can come
-  /// nearer than what was evaluated.
+  /// Nothing meets the wishes. Evaluates in order of the nearest bounds, until none of the rest can
+  /// come nearer than the evaluated options.
   Status find_nearest(std::vector<const Candidate*> rest) {
     std::stable_sort(rest.begin(), rest.end(), [&](const Candidate* a, const Candidate* b) {
       return least_excess(wish_, *a) < least_excess(wish_, *b);
@@ -173,8 +173,8 @@ class Search {
     for (std::size_t i = 0; i < rest.size(); ++i) {
       double nearest = kInfinite;
       for (const Option& o : found.options) nearest = std::min(nearest, excess_of(wish_, o));
-      // Of what has no price nobody knows how far from the budget it is: some are looked at, so as
-      // to say so.
+      // The distance of an offer without a price from the budget is unknown; a few are evaluated,
+      // so that the message can say so.
       if (!found.options.empty() && least_excess(wish_, *rest[i]) >= nearest) break;
       batch.push_back(rest[i]);
       --found.bounded;
@@ -184,7 +184,7 @@ class Search {
     return evaluate(batch);
   }
 
-  /// All of the batch, and empties it. Results are kept in its order.
+  /// Evaluates the whole batch and empties it. Results are kept in its order.
   Status evaluate(std::vector<const Candidate*>& batch) {
     std::vector<std::optional<Result<Option>>> results(batch.size());
     on_threads(batch.size(), threads_,
@@ -213,7 +213,7 @@ class Search {
   std::size_t total_ = 0, done_ = 0;
 };
 
-/// On each service, on 1, 4, 16 … functions.
+/// Adds options on each service, with 1, 4, 16 … functions.
 void add_functions(const Wish& wish, std::vector<Option>& options) {
   const auto wanted = [](const auto& list, const auto& value) {
     return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
@@ -237,7 +237,7 @@ void add_functions(const Wish& wish, std::vector<Option>& options) {
                          .checkpoints = {},
                          .notes = {fmt::format("functions: {:.0f} calls; price of {}", run->calls,
                                                service.as_of)}};
-      // Their price is the same in many regions: of none of them.
+      // Their price is the same in many regions, so they have no region.
       Option option{provider,     service.name,       "",   Market::kOnDemand, n,
                     std::nullopt, std::move(account), false};
       option.meets = excess_of(wish, option) <= 0;
@@ -273,8 +273,8 @@ void order(const Wish& wish, Recommendation& found) {
   });
 }
 
-/// What the option misses, and by how much: "costs 44000.00 USD, 10 % above the budget", or "3
-/// times the budget"; and what is not known of it. Not empty where it misses a limit.
+/// The wishes that the option misses, and by how much: "costs 44000.00 USD, 10 % above the budget",
+/// or "3 times the budget"; and its unknown values. Not empty if it misses a limit.
 std::string missed_by(const Wish& wish, const Option& option) {
   std::string text;
   const auto tell = [&](const std::string& what) { text += (text.empty() ? "" : "; ") + what; };

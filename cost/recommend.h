@@ -49,9 +49,9 @@ struct Evaluation {
 };
 
 struct Evaluator {
-  /// No plan is sooner at the target; nothing where none fits in memory. Cheap.
+  /// A lower bound: no plan reaches the target sooner. Nothing if no plan fits in memory. Cheap.
   std::function<std::optional<Seconds>(const Offer&)> least_time;
-  /// Under the best plan, or why there is none. Called from several threads.
+  /// The prediction under the best plan, or why there is none. Called from several threads.
   std::function<Result<Evaluation>(const Offer&)> evaluate;
 };
 
@@ -70,7 +70,7 @@ struct Wish {
 
 struct Option {
   std::string provider, instance;
-  std::string region;  ///< where its price is of, and its carbon; empty: none is known
+  std::string region;  ///< region of its price and carbon; empty: none is known
   Market market;
   std::uint32_t count;
   std::optional<Evaluation> evaluation;  ///< absent: functions
@@ -95,11 +95,11 @@ Result<std::vector<Offer>> offers_of(const Wish& wish);
 
 /// The criterion that orders the options.
 enum class Aim : std::uint8_t { kCheapest, kFastest };
-/// The cheapest, but with a budget and no deadline the fastest.
+/// The cheapest; with a budget and no deadline, the fastest.
 Aim aim_of(const Wish& wish);
 
-/// Fails with one line: no offer, none that any plan runs on, or none that meets the wish; then it
-/// names the one that comes nearest, and by how much it does not.
+/// Fails with one line if there is no offer, if no plan runs on any offer, or if no option meets
+/// the wish. The last message names the nearest option and states by how much it misses.
 Result<Recommendation> recommend(const Wish& wish, const std::vector<Offer>& offers,
                                  const Evaluator& evaluator, unsigned threads,
                                  const Progress& progress);

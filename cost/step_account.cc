@@ -37,7 +37,7 @@ std::optional<Estimate<Joules>> energy_of_devices(const Estimate<Seconds>& step,
   return sum;
 }
 
-/// Of hosts, network and cooling of what is rented, on top of the devices.
+/// Adds the energy of hosts, network and cooling of rented machines to that of the devices.
 void add_surroundings(StepAccount& account, const Estimate<Seconds>& step, const Place& place) {
   Estimate<Joules>& sum = *account.energy;
   EnergyParts& parts = account.energy_parts;
@@ -68,8 +68,8 @@ void add_surroundings(StepAccount& account, const Estimate<Seconds>& step, const
   }
 }
 
-/// Grams of the energy, hour by hour where that is given; nothing, and a note, where the place has
-/// no intensity.
+/// The grams for this energy, hour by hour if hours are given; nothing, and a note, if the place
+/// has no intensity.
 std::optional<Estimate<double>> carbon_of(const Estimate<Joules>& energy,
                                           const Estimate<Seconds>& step, const Place& place,
                                           std::vector<std::string>& notes) {

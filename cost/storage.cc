@@ -7,7 +7,7 @@ namespace {
 
 constexpr double kMonth = 730 * 3600.0;
 
-/// Bytes of a unit such as "USD/GB-month"; nothing where it is no price of bytes.
+/// The bytes of a unit such as "USD/GB-month"; nothing if it is not a price of bytes.
 std::optional<double> bytes_in(std::string_view unit) {
   if (unit.starts_with("USD/GiB")) return 1073741824.0;
   if (unit == "USD/GB" || unit == "USD/GB-month") return 1e9;
@@ -28,7 +28,7 @@ std::optional<UnitPrice> find_price(std::string_view provider, std::string_view 
                                best->unit, best->origin.as_of)};
 }
 
-/// The plain tier of each provider's object store; of those without one, what they have.
+/// The plain tier of each provider's object store; for providers without one, whatever they have.
 bool is_plain_store(const StoragePrice& price) {
   if (price.kind != "storage") return false;
   const std::string_view item = price.item;

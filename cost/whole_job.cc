@@ -16,7 +16,8 @@ double instances_of(const Place& place) {
   return count;
 }
 
-/// At which the instances write together: over the links to storage, else over their network.
+/// The rate at which all instances write together: over the links to storage, else over their
+/// network.
 std::optional<ByteRate> write_rate(const Place& place, const Keeping& keeping) {
   if (keeping.write) return keeping.write;
   ByteRate sum = ByteRate::bytes_per_s(0);
@@ -31,7 +32,8 @@ std::optional<ByteRate> write_rate(const Place& place, const Keeping& keeping) {
   return sum.si() > 0 ? std::optional(sum) : std::nullopt;
 }
 
-/// How much longer all takes, with the interval that the time between interruptions leaves.
+/// The factor by which the whole job takes longer, with the interval that results from the time
+/// between interruptions.
 struct Slowdown {
   double value = 1, low = 1, high = 1;
   std::optional<Checkpoints> checkpoints;
@@ -107,7 +109,7 @@ void add_storage(JobAccount& account, Bytes checkpoint, Usd requests, const Plac
   }
 }
 
-/// Of what is fetched, at the grid of the job.
+/// Adds the energy of the transferred data, at the carbon intensity of the job's grid.
 void add_transfer_energy(JobAccount& account, Bytes fetched) {
   if (!account.energy) return;
   const Joules more = transfer_energy(fetched);

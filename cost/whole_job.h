@@ -13,7 +13,7 @@ namespace rehearse::cost {
 
 /// Stored data of a job and its interruptions: the sections `storage` and `spot` of a job file.
 struct Keeping {
-  std::optional<Bytes> checkpoint = {};  ///< absent: as the caller has it of the model
+  std::optional<Bytes> checkpoint = {};  ///< absent: the caller's value for the model
   std::optional<Seconds> every = {};   ///< work between checkpoints; absent: daly_interval on spot
   double keep = 2;                     ///< checkpoints at a time
   std::optional<ByteRate> write = {};  ///< total of all instances; absent: by their links
@@ -27,8 +27,8 @@ struct Keeping {
 struct JobTime {
   Estimate<Seconds> step;
   double steps;
-  Bytes checkpoint;            ///< where Keeping says nothing
-  Usd requests = Usd::usd(0);  ///< to storage, of a step
+  Bytes checkpoint;            ///< used where Keeping gives none
+  Usd requests = Usd::usd(0);  ///< storage requests of one step
 };
 
 struct Checkpoints {
@@ -46,7 +46,7 @@ struct JobAccount {
   std::vector<std::string> notes;
 };
 
-/// Fails where interruptions leave no time to get anywhere.
+/// Fails if interruptions leave no time for progress.
 Result<JobAccount> account_for_job(const JobTime& job, std::span<const PoweredDevices> devices,
                                    const Place& place, const Keeping& keeping);
 

@@ -14,7 +14,7 @@ namespace {
 
 bool divide(std::uint32_t a, std::uint32_t b) { return std::max(a, b) % std::min(a, b) == 0; }
 
-/// Of one axis: who `index` of `own` exchanges with among `other`.
+/// Along one axis: the indices in `other` that `index` of `own` exchanges with.
 struct Range {
   std::uint32_t first, count;
 };
@@ -68,7 +68,7 @@ Result<std::vector<Crossing>> crossings_of(const Layout& layout) {
           "data, context and tensor degrees that divide each other");
     const auto& layers = from.chunks[chain[i].chunk].layers;
     const Bytes output = layers.empty() ? Bytes::b(0) : layers.back().output;
-    // What the ranks of one side send together, the ranks of the other get.
+    // The ranks of one side together send what the ranks of the other side get.
     const double share = over(a.data, std::max(a.data, b.data)) *
                          over(a.context, std::max(a.context, b.context)) *
                          over(a.tensor, std::max(a.tensor, b.tensor));

@@ -13,7 +13,7 @@ namespace rehearse::strategies {
 /// From a chunk to the next one of the chain.
 struct Crossing {
   ChunkPlace from, to;
-  Bytes message;  ///< that a pair of ranks exchanges per microbatch, forward as well as back
+  Bytes message;  ///< data per pair of ranks and microbatch, the same forward and back
 };
 
 /// All adjacent chunks on different stages. Fails if their degrees do not

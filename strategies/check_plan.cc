@@ -37,7 +37,7 @@ std::string nearest(std::string_view what, std::uint32_t value, std::uint32_t mo
   return text;
 }
 
-/// Largest degree worth looking at for a neighbour.
+/// The largest degree that is considered as a neighbour.
 constexpr std::uint32_t kMostDegree = 4096;
 
 bool has_divided_op(const Workload& w) {
@@ -80,7 +80,8 @@ Status check_tensor(const Workload& w, const Plan& plan, std::uint32_t tensor) {
   return {};
 }
 
-/// A step has an op for each pass of a stage; more are orders of magnitude beyond what is trained.
+/// A step has an op for each pass of a stage; larger numbers are orders of magnitude beyond actual
+/// training.
 constexpr std::uint32_t kMostMicrobatches = 65'536;
 
 Status check_batch(const Training& training, std::uint32_t data) {
@@ -122,8 +123,8 @@ Status check_schedule(const Workload& w, const Training& training, const Plan& p
                   "nearest: interleave 1");
   }
   const std::uint32_t shared = shared_layers(w, split_for(w, plan)), all = w.layer_count();
-  // Blocks are interleaved evenly, if need be with embedding and head; other splits need not be
-  // even.
+  // Blocks are interleaved evenly, if necessary with embedding and head; other splits may be
+  // uneven.
   const bool evenly = plan.split.value_or(LayerSplit::kBlocks) == LayerSplit::kBlocks;
   const auto goes = [&](std::uint32_t chunks) {
     return !evenly ? chunks <= all
@@ -152,10 +153,11 @@ Status check_schedule(const Workload& w, const Training& training, const Plan& p
   return {};
 }
 
-/// Rows of tables, which no token is routed to, go to any number of ranks.
+/// Whether tokens are routed to experts. Rows of tables, to which no token is routed, are divided
+/// over any number of ranks.
 bool is_routed(const Workload& w) { return w.experts_per_token > 0; }
 
-/// Of experts over the ranks of a stage.
+/// Checks the division of experts over the ranks of a stage.
 Status check_expert_degree(const Workload& w, const Plan& plan, std::uint32_t data,
                            std::uint32_t tensor, std::string_view where) {
   const std::uint32_t e = plan.expert, all = data * plan.context * tensor;
@@ -222,7 +224,7 @@ Status check_experts(const Workload& w, const Plan& plan) {
   return {};
 }
 
-/// The product of the degrees, which may be larger than a number of ranks can say.
+/// Checks the product of the degrees, which may exceed the range of rank numbers.
 Status check_ranks(const Plan& plan) {
   double ranks = 0;
   for (const StagePlan& stage : plan.stages) ranks += 1.0 * stage.data * stage.tensor;

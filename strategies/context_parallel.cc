@@ -12,7 +12,7 @@ using workload::Layer;
 using workload::Op;
 using workload::OpKind;
 
-/// Elements that attention takes and gives, of the samples on all ranks of the group.
+/// The elements that attention reads and writes, for the samples on all ranks of the group.
 struct Flow {
   double queries = 0;
   double keys_and_values = 0;
@@ -65,7 +65,7 @@ std::vector<Op> by_ring(const std::vector<Op>& ops, double c, double kv_share, b
     if (!op.core) {
       workload::divide(op, op.samples, c);
     } else if (op.kind == OpKind::kAttention) {
-      // Backward counts twice the batch: gradients of keys and values travel too.
+      // Backward counts twice the batch, because gradients of keys and values are sent too.
       result.push_back(around(stored_bytes(op.dtype) * 2 * op.batch * op.n * op.k * kv_share));
       workload::divide(op, Extent::kM, c);
       if (op.causal) op.effort *= busiest(balanced, c);
@@ -77,7 +77,7 @@ std::vector<Op> by_ring(const std::vector<Op>& ops, double c, double kv_share, b
   return result;
 }
 
-/// `before` and `behind`: bytes of one rank, of all it sends.
+/// `before` and `behind` are the bytes of one rank, counting everything that it sends.
 std::vector<Op> by_exchange(const std::vector<Op>& ops, double c, double before, double behind) {
   std::vector<Op> result;
   std::size_t first = ops.size(), last = 0;

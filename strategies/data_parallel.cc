@@ -16,7 +16,7 @@ using program::RankBuilder;
 using program::RankProgram;
 using program::Task;
 
-/// Consecutive gradients that travel together.
+/// Consecutive gradients that are sent together.
 struct Bucket {
   Bytes size = Bytes::b(0);
   std::vector<std::uint32_t> ready;
@@ -52,7 +52,7 @@ class Sums {
     program.groups.push_back({"data parallel", {RankId(0)}, plan.ranks});
   }
 
-  /// On the thread itself: between the op that completes the gradient and all that comes after.
+  /// On the thread itself: between the op that completes the gradient and all later ops.
   void in_line(const GradientStep& step) {
     for (std::size_t k = 0; k < step.gradients.size(); ++k) {
       const Gradient& gradient = step.gradients[k];
@@ -103,7 +103,7 @@ class Sums {
     return *stream_;
   }
 
-  /// What the all-reduce of these ops waits for: them, or the slowest rank's.
+  /// Makes the all-reduce wait for these ops, or for those of the slowest rank.
   void wait_for(const std::vector<std::uint32_t>& ready, std::size_t position, std::uint32_t sum) {
     std::uint32_t target = sum;
     if (position < plan_.lateness.size() && plan_.lateness[position] > Seconds::s(0)) {

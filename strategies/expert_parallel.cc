@@ -12,11 +12,11 @@ using workload::Layer;
 using workload::Op;
 using workload::OpKind;
 
-/// A stretch of ops from the first expert product on to the last, with nothing but memory-bound ops
-/// and gradients of expert weights between them.
+/// A stretch of ops from the first expert product to the last, with only memory-bound ops and
+/// gradients of expert weights between them.
 struct Stretch {
   std::size_t first, last;  // products that are no gradients of weights
-  std::size_t end;          // behind its last expert op
+  std::size_t end;          // after its last expert op
 };
 
 bool is_product(const Op& op) { return op.expert && is_matrix(op) && !op.weight_gradient; }
@@ -48,11 +48,11 @@ struct Way {
   double load;                   // of the busiest rank's experts
   bool moves_weights;            // instead of tokens
   double weights_bytes;          // of all experts of the layer
-  double copies = 1;             // that are sent, of those that are computed
+  double copies = 1;             // share of computed copies that are sent
   Issue issue = Issue::kInline;  // of exchanges of tokens
 };
 
-/// Of one rank: extents of an op that counts tokens of experts, or their weights.
+/// Changes an op that counts tokens of experts, or their weights, to the extents of one rank.
 void move_to_rank(Op& op, const Way& way) {
   if (op.expert && !way.moves_weights) {
     if (is_matrix(op)) {
@@ -66,8 +66,8 @@ void move_to_rank(Op& op, const Way& way) {
   workload::divide(op, op.samples, 1 / way.load);
 }
 
-/// Each rank holds some of the tables, or rows, and looks up for all: indices of 8 bytes go there
-/// and rows come back; in backward their gradients go.
+/// Each rank holds some of the tables, or rows, and does their lookups for all ranks: indices of 8
+/// bytes are sent there and rows come back; in backward their gradients are sent.
 void look_up(Op op, const Way& way, std::vector<Op>& result) {
   const double rows = stored_bytes(op.dtype) * output_elements(op);
   if (op.weight_gradient)
@@ -120,8 +120,8 @@ std::vector<Op> rewritten(const std::vector<Op>& ops, const Way& way, bool backw
   return result;
 }
 
-/// Of a token's experts, spread evenly and apart from each other over ranks: the ranks that hold
-/// some of them.
+/// The number of ranks that hold some of a token's experts, if these are spread evenly and
+/// independently over ranks.
 double ranks_reached(double ranks, double experts_per_token) {
   return ranks * (1 - std::pow(1 - 1 / ranks, experts_per_token));
 }

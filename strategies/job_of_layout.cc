@@ -42,7 +42,7 @@ void add_peers(Program& job, const Layout& layout, const Stage& stage,
   }
 }
 
-/// A program for those of the ranks that stand on that kind.
+/// Adds a program for those of the ranks that are on that kind of device.
 void add_program(Program& job, program::RankProgram program, const Prices& prices,
                  std::uint32_t kind, const std::vector<std::uint32_t>& ranks) {
   const auto number = static_cast<std::uint32_t>(job.programs.size());
@@ -78,7 +78,7 @@ Result<Program> job_of(const Layout& layout, const Prices& prices, const JobOpti
   job.peers_of.resize(ranks);
   for (std::uint32_t s = 0; s < layout.stages.size(); ++s) {
     const Stage& stage = layout.stages[s];
-    // Programs of one stage differ in their durations alone.
+    // Programs of one stage differ only in their durations.
     std::optional<StageProgram> program;
     const std::vector<std::uint32_t> own = ranks_of(stage);
     for (const std::uint32_t kind : kinds_of(prices, own)) {

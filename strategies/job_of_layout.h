@@ -1,19 +1,18 @@
-// From a layout to a job: one program per stage and kind of device of its ranks, in
-// which compute ops have durations, and collectives and sends are to be priced or carried
-// (models/job/lower.h).
+// From a layout to a job: one program per stage and kind of device of its ranks. Compute ops have
+// durations; collectives and sends are still to be priced or carried (models/job/lower.h).
 //
-// Collectives have groups by their axis, as in layout.h. Each group has its own stream. Axes
-// of one rank have no communication.
+// Collectives have groups by their axis, as in layout.h. Each group has its own stream. Axes of one
+// rank have no communication.
 //
 // Between chunks on different stages, activations go forward and their gradients back.
 // If degrees differ, each rank of the wider stage has its share of a rank of the other. Sends
 // overlap computing.
 //
-// With parameter servers, workers send them gradients and receive parameters; a server's
-// program follows (server_program.h). If several ranks send to one server they wait for its port:
-// message fidelity shows this, the closed forms of sends do not.
+// With parameter servers, workers send them gradients and receive parameters; a server's program
+// follows (server_program.h). If several ranks send to one server, they wait for its port. Message
+// fidelity shows this; the closed forms of sends do not.
 //
-// Pieces of a matrix that first and last stage share are exchanged between their ranks of equal
+// Pieces of a matrix that the first and last stage share are exchanged between their ranks of equal
 // number before the optimizer runs.
 #pragma once
 
@@ -26,8 +25,8 @@
 namespace rehearse::strategies {
 
 struct JobOptions {
-  /// Least time per kernel: the host launches them one after the other, so that a phase of a layer
-  /// takes at least its kernels times this.
+  /// The least time per kernel. The host launches kernels one after the other, so a phase of a
+  /// layer takes at least its kernels times this.
   Seconds host_per_kernel = Seconds::s(0);
   /// Once per step and rank: time without an op.
   Seconds fixed = Seconds::s(0);
@@ -36,9 +35,9 @@ struct JobOptions {
   std::uint32_t steps = 1;
 };
 
-/// Ops say what their time is for (Program::origins). Fails where degrees of neighbouring stages do
-/// not divide each other, orders do not have every pass of every microbatch once, and on copies
-/// without a host rate. REQUIRES: `prices` of all ranks of the layout.
+/// Ops state the purpose of their time (Program::origins). Fails if degrees of neighbouring stages
+/// do not divide each other, if orders do not have every pass of every microbatch once, and on
+/// copies without a host rate. REQUIRES: `prices` of all ranks of the layout.
 Result<program::Program> job_of(const workload::Layout& layout, const Prices& prices,
                                 const JobOptions& options);
 

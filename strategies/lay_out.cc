@@ -23,7 +23,7 @@ namespace {
 using workload::Layout;
 using workload::Workload;
 
-/// Of a rank's workload, in this order.
+/// A transform of a rank's workload; they are applied in this order.
 struct RankTransform {
   std::string_view name;
   bool (*wanted)(const RankSetting&);
@@ -42,7 +42,7 @@ constexpr RankTransform kRankTransforms[] = {
     {"recompute", [](const RankSetting& s) { return s.recompute != Recompute::kNone; }, recompute},
 };
 
-/// Of the layout, once layers stand on stages.
+/// A transform of the layout, after layers are assigned to stages.
 struct LayoutTransform {
   std::string_view name;
   bool (*wanted)(const JobSetting&);
@@ -128,7 +128,7 @@ std::vector<RankSetting> settings_of(const Training& training, const Plan& plan)
       setting.microbatch = training.microbatch * plan.stages[0].data / stage.data;
     }
     setting.degrees.whole_experts = plan.expert_tensor == 1U && setting.degrees.tensor > 1;
-    // Its backward comes right behind its forward: it needs to keep one microbatch.
+    // Its backward directly follows its forward, so it keeps only one microbatch.
     if (plan.schedule == Schedule::kShifted && p > 1 && s + 1 == p)
       setting.recompute = Recompute::kNone;
     setting.together = together ? p : 1;
@@ -161,7 +161,7 @@ Result<Layout> lay_out(const Workload& workload, const Training& training, const
 
   std::vector<std::string> applied;
   const std::vector<RankSetting> settings = settings_of(training, plan);
-  // Stages that are alike share their rewritten workload.
+  // Equal stages share their rewritten workload.
   std::vector<Workload> rewritten;
   std::vector<std::size_t> which;
   for (std::size_t s = 0; s < settings.size(); ++s) {

@@ -25,7 +25,7 @@ std::vector<RankSetting> settings_of(const Training& training, const Plan& plan)
 Result<workload::Workload> workload_of_rank(const workload::Workload& workload,
                                             const RankSetting& setting);
 
-/// Ranks that the plan takes, servers of parameters included.
+/// The number of ranks that the plan uses, parameter servers included.
 std::uint32_t ranks_of(const Plan& plan);
 
 }  // namespace rehearse::strategies

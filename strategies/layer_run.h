@@ -19,11 +19,11 @@ enum class LayerPhase : std::uint8_t { kForward, kBackward, kRecompute, kOptimiz
 inline constexpr std::string_view kLayerPhaseNames[] = {"forward", "backward", "recompute",
                                                         "optimizer"};
 
-/// Which of a phase's ops take part in a pass.
+/// The ops of a phase that take part in a pass.
 enum class TakesPart : std::uint8_t { kAll, kWithoutWeights, kWeights };
 
-/// Ops of a layer that are one piece of computing: `count` of a phase from `first` on, and of these
-/// those that take part.
+/// The ops of a layer that form one piece of computing: of the `count` ops of a phase from `first`
+/// on, those that take part.
 struct PieceOps {
   LayerPhase phase = LayerPhase::kForward;
   TakesPart which = TakesPart::kAll;
@@ -34,7 +34,7 @@ struct PieceOps {
 std::vector<const workload::Op*> ops_of(const workload::Layer& layer, const PieceOps& ops);
 
 struct LayerPiece {
-  /// Absent: computing for `time`.
+  /// Null for a piece of computing, which lasts `time`.
   const workload::Op* communication = nullptr;
   bool host = false;  ///< computing on the processor of the host
   Picoseconds time{0};
@@ -57,15 +57,15 @@ struct LayerStep {
 
 inline constexpr std::size_t kPasses = 4;
 
-/// Which parts of backward are passes of their own in an order.
+/// The parts of backward that are separate passes in an order.
 struct Split {
   bool weights = false;
   bool recompute = false;
 };
 Split split_of(const workload::Stage& stage);
 
-/// A phase of a layer takes at least its kernels times `host_per_kernel`: ops that are shorter
-/// last longer in proportion. REQUIRES: the layer outlives the result.
+/// A phase of a layer takes at least its kernels times `host_per_kernel`; shorter ops are
+/// lengthened in proportion. REQUIRES: the layer outlives the result.
 LayerRun layer_run(const workload::Layer& layer, workload::Pass pass, Split split,
                    const Price& price, Seconds host_per_kernel);
 LayerStep layer_step(const workload::Layer& layer, const Price& price, Seconds host_per_kernel);

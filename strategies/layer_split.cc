@@ -35,7 +35,7 @@ std::vector<double> flops_before(const Workload& w) {
 std::vector<std::uint32_t> by_flops(const Workload& w, std::uint32_t chunks) {
   const std::vector<double> before = flops_before(w);
   const auto n = static_cast<std::uint32_t>(before.size() - 1);
-  // Of chunks that hold the first layers: the largest, and the sum of squares.
+  // For chunks that hold the first layers: the largest chunk, and the sum of squares.
   using Cost = std::pair<double, double>;
   constexpr double kNone = std::numeric_limits<double>::infinity();
   std::vector<Cost> best(n + 1, {kNone, kNone});

@@ -12,8 +12,8 @@ namespace rehearse::strategies {
 /// As given in the plan, otherwise the split that makes chunks of an interleaved schedule even.
 LayerSplit split_for(const workload::Workload& workload, const Plan& plan);
 
-/// Layers that `LayerSplit` shares: with kBlocks all but embedding and head (transform.h), which
-/// come on top of the first and last chunk.
+/// The layers that `LayerSplit` shares. With kBlocks these are all but embedding and head
+/// (transform.h), which are added to the first and last chunk.
 std::uint32_t shared_layers(const workload::Workload& workload, LayerSplit split);
 
 /// By chunk, in the order in which activations pass them. With Plan::stages each stage has the
@@ -25,7 +25,7 @@ std::uint32_t shared_layers(const workload::Workload& workload, LayerSplit split
 /// REQUIRES: check_plan() holds.
 std::vector<std::uint32_t> layers_of_chunks(const workload::Workload& workload, const Plan& plan);
 
-/// So many of a run of layers of the workload.
+/// A number of layers from a run of equal layers of the workload.
 struct LayerPart {
   std::uint32_t layer;  ///< in Workload::layers
   std::uint32_t count;

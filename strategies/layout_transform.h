@@ -20,14 +20,15 @@ inline constexpr std::string_view kUpdateName = "update parameters";
 void add_update(workload::Layer& layer, double held, std::uint32_t microbatches,
                 const JobSetting& setting);
 
-/// A collective of dense parameters and one of experts, over those that hold the same; none where
-/// nobody else does.
+/// Adds a collective of dense parameters and one of experts, each over the ranks that hold the
+/// same; none if no other rank holds them.
 void add_collectives(std::vector<workload::Op>& ops, std::string_view name, CollectiveKind kind,
                      const Parameters& parameters, double bytes_each,
                      const workload::Degrees& degrees, workload::Issue issue);
 
-/// In front of Layer::step: rows of tables that were looked up differ from rank to rank, so that
-/// their gradients, `bytes_each`, are gathered by all that hold the same tables.
+/// Adds, at the start of Layer::step, the gathers of row gradients. The rows of tables that were
+/// looked up differ from rank to rank, so all ranks that hold the same tables gather their
+/// gradients, `bytes_each`.
 void add_row_gradients(workload::Layer& layer, double bytes_each, std::uint32_t microbatches,
                        const workload::Degrees& degrees, workload::Issue issue);
 

@@ -90,7 +90,7 @@ std::uint32_t OriginWriter::end(NameId op, Picoseconds duration) {
   for (const Piece& piece : known->first) add_shares(piece, origin);
   double busy = 0;
   for (const Share& share : origin) busy += share.weight;
-  // Rounding of each piece to a picosecond is no launch.
+  // Rounding each piece to a picosecond does not count as launch time.
   const double launch = duration.seconds().s() - busy;
   if (launch > busy * 1e-6 || origin.empty()) {
     origin.push_back(

@@ -21,12 +21,12 @@ class OriginWriter {
   OriginWriter(const workload::Stage& stage, const KindPrice& price, program::Program& whole)
       : stage_(stage), price_(price), whole_(whole) {}
 
-  /// What the price says, asked once for equal ops.
+  /// The price of the op, computed once for equal ops.
   OpTime timed(const workload::Op& op);
 
-  /// To the op that computing is joined to.
+  /// Adds a piece to the op that the computing is joined to.
   void add(std::uint32_t chunk, std::uint32_t layer, const PieceOps& ops);
-  /// The origin of the op of this name and duration that consists of what was added.
+  /// The origin of the op with this name and duration, which consists of the added pieces.
   std::uint32_t end(NameId name, Picoseconds duration);
 
   std::uint32_t of_collective(GroupKind group, CollectiveKind kind);

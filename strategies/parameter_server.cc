@@ -19,7 +19,7 @@ Result<Layout> parameter_server(Layout layout, const JobSetting& setting) {
     pushed += one * stage.degrees.data;
     for (workload::Chunk& chunk : stage.chunks)
       for (workload::Layer& layer : chunk.layers) {
-        // Servers update; what a recording did itself falls away.
+        // Servers update, so the recorded update is removed.
         std::erase_if(layer.step, [](const workload::Op& op) { return op.measured.has_value(); });
         const double count = layer.parameters();
         if (count == 0) continue;
@@ -37,7 +37,7 @@ Result<Layout> parameter_server(Layout layout, const JobSetting& setting) {
 
   const bool waits = server.staleness == std::uint32_t{0};
   const double own = parameters / server.servers;
-  // A push is read and added to what the server has.
+  // A push is read and added to the server's sum.
   const double sums = waits ? (workers - server.backup_workers) * (gradient + 8) : 0;
   layout.servers = workload::Servers{
       .count = server.servers,

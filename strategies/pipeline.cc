@@ -28,8 +28,8 @@ std::vector<Layer> layers_of(const Workload& w, std::span<const LayerPart> parts
   return taken;
 }
 
-/// What crosses the border in front of layer `at` besides the output of the layer before: outputs
-/// of earlier ones that later ones take.
+/// The data that crosses the border before layer `at` besides the output of the previous layer:
+/// outputs of earlier layers that later ones read.
 Bytes passed_along(const Workload& w, std::uint32_t at) {
   std::vector<bool> taken(w.layers.size(), false);
   std::uint32_t first = 0;
@@ -48,7 +48,7 @@ Bytes passed_along(const Workload& w, std::uint32_t at) {
   return sum;
 }
 
-/// The first or last of the run at that end, alone, so that ops can be added to it.
+/// Separates the first or last layer of the run at that end, so that ops can be added to it.
 Layer& alone_at_front(std::vector<Layer>& layers) {
   if (layers.front().count > 1) {
     --layers.front().count;
@@ -114,7 +114,7 @@ Result<Layout> cut_stages(std::span<const StageSource> sources, const Workload& 
     const double t = source.setting.degrees.tensor;
     if (t > 1 && !plan.sequence_parallel) {
       if (c > 0) {
-        // As many elements as the layer before put out.
+        // The same number of elements as the output of the previous layer.
         const Layer& before = layout.stages[(c - 1) % p].chunks.back().layers.back();
         const double sent = before.output.b() * sources[(c - 1) % p].setting.degrees.ranks() /
                             source.setting.degrees.ranks();
@@ -129,7 +129,7 @@ Result<Layout> cut_stages(std::span<const StageSource> sources, const Workload& 
     layout.stages[c % p].chunks.push_back(std::move(chunk));
   }
   if (sample.tied_embedding && p > 1) {
-    // Of the embedding as a rank of the last stage would hold it.
+    // The size of the embedding as a rank of the last stage would hold it.
     const double matrix = vocabulary_matrix(*sources.back().workload);
     layout.stages.back().chunks.back().layers.back().weights.push_back(
         {.count = matrix, .tensor = true});

@@ -1,4 +1,4 @@
-// Pipeline parallelism and layer separation: ranges of layers on ranks of their own.
+// Pipeline parallelism and layer separation: each range of layers has its own ranks.
 #pragma once
 
 #include <span>

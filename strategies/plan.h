@@ -38,7 +38,7 @@ inline constexpr std::string_view kScheduleNames[] = {"gpipe", "1f1b", "interlea
 
 /// The quantity that the chunks of a pipeline divide evenly.
 enum class LayerSplit : std::uint8_t {
-  kBlocks,  ///< layers; embedding and head on top of the first and the last chunk
+  kBlocks,  ///< layers, with embedding and head added to the first and the last chunk
   kLayers,  ///< layers, embedding and head counted too
   kFlops,   ///< matrix FLOPs
 };
@@ -68,7 +68,7 @@ inline constexpr std::string_view kContextExchangeNames[] = {"ring", "all_to_all
 enum class ExpertExchange : std::uint8_t {
   kTokens,      ///< a copy of a token goes to each of its experts
   kWeights,     ///< experts are gathered where the tokens are
-  kCheaper,     ///< by layer, whichever of both moves fewer bytes in a step
+  kCheaper,     ///< by layer, the one that moves fewer bytes in a step
   kTokensOnce,  ///< one copy goes to each rank that holds some of its experts (DeepEP, HybridEP)
 };
 inline constexpr std::string_view kExpertExchangeNames[] = {"tokens", "weights", "cheaper",
@@ -77,11 +77,11 @@ inline constexpr std::string_view kExpertExchangeNames[] = {"tokens", "weights",
 enum class Offload : std::uint8_t { kNone, kOptimizer, kWeights, kActivations };
 inline constexpr std::string_view kOffloadNames[] = {"none", "optimizer", "weights", "activations"};
 
-/// Which ranks are neighbours beyond those of tensor and context groups, and so get the shortest
-/// ways of a cluster.
+/// Which ranks are neighbours, beyond tensor and context groups, and so get the shortest routes of
+/// a cluster.
 enum class Placement : std::uint8_t {
-  kTensorDataPipeline,  ///< those of one stage: data parallelism goes short ways
-  kTensorPipelineData,  ///< those of one pipeline: what stages send goes short ways
+  kTensorDataPipeline,  ///< ranks of one stage: data parallelism gets short routes
+  kTensorPipelineData,  ///< ranks of one pipeline: sends between stages get short routes
 };
 inline constexpr std::string_view kPlacementNames[] = {"stages_apart", "stages_together"};
 
@@ -101,11 +101,11 @@ struct Plan {
   std::uint32_t pipeline = 1;
   std::uint32_t context = 1;
   std::uint32_t expert = 1;
-  /// Tensor parallelism within experts, 1 or `tensor` (absent). 1: each rank has whole ones, and
-  /// `expert` divides data x context x tensor.
+  /// Tensor parallelism within experts: 1 or `tensor` (absent). With 1, each rank has whole
+  /// experts, and `expert` divides data x context x tensor.
   std::optional<std::uint32_t> expert_tensor = {};
   std::uint32_t interleave = 1;  ///< model chunks per stage
-  /// Absent: blocks; layers where chunks of an interleaved schedule are even with them alone.
+  /// Absent: blocks, or layers if only they make the chunks of an interleaved schedule even.
   std::optional<LayerSplit> split = {};
   Schedule schedule = Schedule::k1f1b;
   std::uint32_t zero = 0;  ///< ZeRO stage; 3 is FSDP
@@ -116,30 +116,31 @@ struct Plan {
   /// Sums of gradients overlap backward, in buckets; otherwise they follow it.
   bool overlap_gradients = true;
   Bytes bucket = Bytes::mib(25);
-  /// The share of gradients that is sent: 1 all; 0.01 one in a hundred.
+  /// The share of gradients that is sent. 1: all; 0.01: one in a hundred.
   double compression = 1;
   /// Tensor-parallel collectives overlap the matrix operations they belong to, in pieces.
   bool asynchronous_tensor = false;
-  /// Operands of FP8 products are gathered as 8-bit numbers. Not where each row has a scale of its
-  /// own: the rows that ranks hold are not those that are multiplied.
+  /// Operands of FP8 products are gathered as 8-bit numbers. This is impossible where each row has
+  /// its own scale: the rows that ranks hold are not those that are multiplied.
   bool quantised_gathers = true;
   ContextExchange context_exchange = ContextExchange::kRing;
   /// Each rank of a ring has a part from the beginning and one from the end of the sequence, so
-  /// that causal attention is equally much work. Else the last rank sees all keys.
+  /// that causal attention is evenly divided. Otherwise the last rank sees all keys.
   bool context_balanced = true;
   ExpertExchange expert_exchange = ExpertExchange::kTokens;
   /// Exchanges of tokens overlap the computing of other microbatches: they run alongside
   /// everything, and only the step waits for them.
   bool overlap_experts = false;
-  /// Tokens that every expert is given room for, as a multiple of an even share: missing ones are
-  /// padded, further ones dropped. 1: as many as come.
+  /// The token capacity of every expert, as a multiple of an even share: missing tokens are padded,
+  /// further ones dropped. 1: no limit.
   double capacity_factor = 1;
-  /// Load of the busiest rank's experts, as a multiple of the mean, where there is no capacity.
+  /// The load of the busiest rank's experts, as a multiple of the mean, if there is no capacity
+  /// limit.
   double expert_imbalance = 1;
   Offload offload = Offload::kNone;
   Placement placement = Placement::kTensorDataPipeline;
-  /// By which messages collectives are carried out; absent: NCCL's choice by size, and pairs of
-  /// messages for all_to_all.
+  /// The algorithms of collectives. Absent: NCCL's choice by size, and pairs of messages for
+  /// all_to_all.
   Algorithms collectives = {};
   /// Instead of `pipeline`, `data` and `tensor`.
   std::vector<StagePlan> stages = {};

@@ -14,7 +14,7 @@
 namespace rehearse::strategies {
 namespace {
 
-// Where a field changes something.
+// Whether a field has any effect.
 
 bool even_stages(const Candidate& c) { return c.plan.stages.empty(); }
 bool divides_tensors(const Candidate& c) { return c.plan.tensor > 1 || !c.plan.stages.empty(); }
@@ -26,7 +26,7 @@ bool has_servers(const Candidate& c) {
   return c.plan.synchronization == Synchronization::kParameterServer;
 }
 
-// What schedules can be made of (models/comm/schedule.h) without ranks of another role.
+// The algorithms that a schedule (models/comm/schedule.h) supports without ranks of another role.
 using AllReduceAlgorithm =
     AlgorithmOf<CollectiveKind::kAllReduce, Algorithm::kRing, Algorithm::kTree,
                 Algorithm::kCollnetDirect, Algorithm::kNvls, Algorithm::kHalvingDoubling,
@@ -40,9 +40,9 @@ using ReduceScatterAlgorithm =
 using AllToAllAlgorithm = AlgorithmOf<CollectiveKind::kAllToAll, Algorithm::kPairwise,
                                       Algorithm::kLinear, Algorithm::kTwoDimensional>;
 
-/// As many as a cluster has devices at most.
+/// The largest number of devices in a cluster.
 constexpr ValueRange kDegree = {1, 131'072};
-/// Of a step; larger ones than any that was published, by a factor of a thousand.
+/// Samples of a step; the limit is a thousand times the largest published value.
 constexpr ValueRange kSamples = {0, 1e9, true};
 
 // Frameworks in the order of Framework.

@@ -1,8 +1,9 @@
 // The fields of a training and of its plan, each described once.
 //
-// Job files are read by these tables, and JSON, words, the axes of the search, the keys of launch
-// files and the tables of docs/formats/job.md and docs/concepts/planning.md come from them or are
-// held to them by a test. A new field is a member of Plan, a row here, and what reads the member.
+// Job files are read by these tables. JSON, words, the axes of the search, the keys of launch files
+// and the tables of docs/formats/job.md and docs/concepts/planning.md are derived from them, or a
+// test checks them against the tables. A new field is a member of Plan, a row here, and the code
+// that reads the member.
 #pragma once
 
 #include <array>
@@ -21,7 +22,7 @@ namespace rehearse::strategies {
 
 struct Axes;
 
-/// What a launch configuration is written for.
+/// The frameworks that launch configurations are written for.
 enum class Framework : std::uint8_t { kMegatron, kDeepspeed, kTorchtitan };
 inline constexpr std::string_view kFrameworkNames[] = {"megatron", "deepspeed", "torchtitan"};
 
@@ -30,23 +31,23 @@ enum class Section : std::uint8_t { kTraining, kPlan, kParameterServer, kCollect
 
 enum class FieldKind : std::uint8_t { kFlag, kCount, kNumber, kSize, kChoice };
 
-/// A value as a number: 0 or 1 of a flag, the count or number itself, bytes of a size, the index of
-/// a choice. Nothing where the record leaves it open.
+/// A value as a number: 0 or 1 for a flag, the count or number itself, the bytes of a size, the
+/// index of a choice. Nothing if the record leaves it open.
 using FieldValue = std::optional<double>;
 
-/// From `least` to `most`, without `least` itself where `above`. Flags and choices have none.
+/// The range from `least` to `most`; `above` excludes `least` itself. Flags and choices have none.
 struct ValueRange {
   double least = 0;
   double most = 0;
   bool above = false;
 };
 
-/// When people are told of a field.
+/// When a field is reported to people.
 enum class Said : std::uint8_t {
   kNever,   ///< follows from others, or changes little
-  kDegree,  ///< a factor of the number of ranks, where it is not 1
+  kDegree,  ///< a factor of the number of ranks, reported unless it is 1
   kAlways,
-  kIfUnusual,  ///< where it is not as usual
+  kIfUnusual,  ///< reported unless it has its usual value
 };
 
 /// One member of a Record: Candidate or StagePlan.
@@ -58,10 +59,10 @@ struct Access {
   void (*set)(Record&, double);  ///< REQUIRES: within the range
 };
 
-/// What a search does with a field; null pointers where it does not move it.
+/// How a search uses a field; null pointers if it does not vary it.
 struct AxisAccess {
-  void (*keep)(Axes&, double value) = nullptr;  ///< that value alone is searched
-  FieldValue (*kept)(const Axes&) = nullptr;    ///< the value, where it is the only one
+  void (*keep)(Axes&, double value) = nullptr;  ///< searches only that value
+  FieldValue (*kept)(const Axes&) = nullptr;    ///< the value, if it is the only one
 };
 
 template <class Record>
@@ -70,14 +71,15 @@ struct Field {
   Section section;
   Access<Record> at;
   ValueRange range = {};
-  std::string_view usual = {};  ///< in words, where the default is not that of the structure
+  std::string_view usual = {};  ///< in words, if the default differs from that of the structure
   std::string_view meaning;
   Said said = Said::kNever;
   std::string_view words = {};  ///< with {} for the value; empty: "name value"
   AxisAccess axis = {};
-  /// What each framework calls it. kUnwritten: there is nothing to write. Empty: it has no key.
+  /// The key of each framework. kUnwritten: there is nothing to write. Empty: the framework has
+  /// none.
   std::array<std::string_view, std::size(kFrameworkNames)> launch = {};
-  /// Whether the value changes anything; null: always.
+  /// Whether the value has any effect; null: always.
   bool (*matters)(const Record&) = nullptr;
 };
 inline constexpr std::string_view kUnwritten = "-";
@@ -93,7 +95,7 @@ std::span<const Field<StagePlan>> stage_fields();
 /// REQUIRES: there is such a field.
 const Field<Candidate>& plan_field(std::string_view name);
 
-/// Whether it matters and is not as a default Candidate has it.
+/// Whether it matters and differs from a default Candidate.
 bool is_unusual(const Field<Candidate>& field, const Candidate& candidate);
 
 /// The only key that a framework has for a field. REQUIRES: it has one.
@@ -114,10 +116,10 @@ std::string expected_words(const Field<Record>& field) {
   return expected_words(field.at.kind, field.at.choices, field.range);
 }
 
-/// The first value out of its range, in one line.
+/// The first value that is out of range, in one line.
 Status check_ranges(const Candidate& candidate);
 
-/// With every field that is left open as it will be for this workload.
+/// The candidate with every open field set to its value for this workload.
 Candidate resolved(const workload::Workload& workload, Candidate candidate);
 
 }  // namespace rehearse::strategies

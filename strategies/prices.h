@@ -15,10 +15,10 @@
 
 namespace rehearse::strategies {
 
-/// What a cost model says of an op that does not communicate.
+/// The price of an op that does not communicate.
 struct OpTime {
   Estimate<Seconds> busy;
-  Seconds idle = Seconds::s(0);  ///< of the device, around the op
+  Seconds idle = Seconds::s(0);  ///< idle time of the device around the op
 
   Seconds total() const { return busy.value + idle; }
 };
@@ -42,12 +42,12 @@ class Price {
   std::function<OpTime(const workload::Op&)> of_;
 };
 
-/// On a kind of device.
+/// The prices on one kind of device.
 struct KindPrice {
   Price op;
-  /// Between device and host, for copies. Needed where the layout has some.
+  /// The rate between device and host, for copies. Required if the layout has copies.
   std::optional<ByteRate> host_rate = {};
-  /// Where launches, and what a step has once, come from.
+  /// The provenance of launch times and of the fixed time per step.
   Provenance conditions = Provenance::kExtrapolated;
 };
 
@@ -70,7 +70,7 @@ class Prices {
   std::vector<std::uint32_t> kind_of_;
 };
 
-/// Those of a stage by their number in it, and of the servers.
+/// The ranks of a stage by their number in it, and the ranks of the servers.
 std::vector<std::uint32_t> ranks_of(const workload::Stage& stage);
 std::vector<std::uint32_t> ranks_of(const workload::Servers& servers);
 

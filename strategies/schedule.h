@@ -34,8 +34,8 @@ std::vector<workload::Slot> order_of(Schedule schedule, const PipelineShape& sha
 /// weights: there would be nothing to put off.
 Result<workload::Layout> order_stages(workload::Layout layout, const JobSetting& setting);
 
-/// Fails unless the order of a stage has every pass of so many microbatches through each of its
-/// chunks once.
+/// Fails unless the order of a stage has every pass of this many microbatches through each of its
+/// chunks exactly once.
 Status check_order(const workload::Stage& stage, std::uint32_t microbatches);
 
 }  // namespace rehearse::strategies

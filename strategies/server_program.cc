@@ -21,15 +21,15 @@ bool is_with_servers(const Layout& layout, const Op& op) {
 
 namespace {
 
-/// A push and the fetch behind it, of all ranks of a stage.
+/// A push and the fetch after it, for all ranks of a stage.
 struct Exchange {
   const Stage* stage;
   Bytes pushed, fetched;
   std::uint32_t number;  ///< of the push among the exchanges of a rank in a step
 };
 
-/// Steps run what is deferred first, chunk by chunk as backward ends, then the rest (layer_run.h).
-/// A server need not know the order: tags say which exchange a message belongs to.
+/// Steps run deferred ops first, chunk by chunk as backward ends, then the rest (layer_run.h). A
+/// server need not know the order: tags identify the exchange of a message.
 std::vector<Exchange> exchanges_of(const Layout& layout) {
   std::vector<Exchange> all;
   for (const Stage& stage : layout.stages) {

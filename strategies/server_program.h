@@ -19,10 +19,11 @@ inline std::uint32_t server_tag(std::uint32_t step, std::uint32_t exchange) {
 }
 
 /// Peers are the workers, by rank. Per layer and step a server gets the gradients of all workers,
-/// updates, and gives the parameters back:
-///  - staleness 0: one update when all have come but those of `backup_workers` data ranks;
-///  - else an update for each, and its answer, which waits for all gradients of the layer that are
-///    `staleness` steps older.
+/// updates, and returns the parameters:
+///  - staleness 0: one update when all gradients have arrived except those of `backup_workers` data
+///    ranks;
+///  - otherwise one update per gradient, with an answer that waits for all gradients of the layer
+///    that are `staleness` steps older.
 /// Names and origins of the ops go to `whole`. An update takes the layer's share of
 /// Servers::update. REQUIRES: Layout::servers; workers push and fetch in turn.
 program::RankProgram server_program(const workload::Layout& layout, const Price& price,

@@ -41,9 +41,9 @@ void by_step(Layer& layer, const workload::Degrees& degrees, double weights, dou
                   degrees, issue);
 }
 
-/// What PyTorch's pipeline holds of messages: a buffer for every activation and gradient that a
-/// stage receives in a step (activations in flight count as its layers' inputs), and what it sent
-/// until the gradient of that comes back.
+/// The message buffers of PyTorch's pipeline: a buffer for every activation and gradient that a
+/// stage receives in a step (activations in flight count as its layers' inputs), and its sent data
+/// until the gradient of that data comes back.
 Bytes messages_of(const Layout& layout, std::size_t s) {
   const std::size_t stages = layout.stages.size();
   const double all = layout.microbatches;

@@ -13,8 +13,8 @@ namespace rehearse::strategies {
 ///
 /// Stage::gathering: the weights of the running layer and of the next, the gradients of one.
 ///
-/// In a pipeline weights stay gathered for the step and gradients whole, as in PyTorch:
-/// both are sent once per step, and Stage::gathered is all of them.
+/// In a pipeline, weights stay gathered for the step and gradients stay whole, as in PyTorch: both
+/// are sent once per step, and Stage::gathered contains all of them.
 Result<workload::Layout> shard_parameters(workload::Layout layout, const JobSetting& setting);
 
 }  // namespace rehearse::strategies

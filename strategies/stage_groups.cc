@@ -22,7 +22,8 @@ GroupKind group_kind(const Op& op) {
 
 namespace {
 
-/// Experts that are whole on each rank: whoever holds others, or the same, among all ranks.
+/// The group for experts that are whole on each rank: the ranks that hold other experts, or the
+/// same ones, among all ranks.
 std::vector<RankId> of_whole_experts(const Stage& stage, GroupKind kind, std::uint32_t first) {
   const std::uint32_t experts = stage.degrees.expert;
   const bool same = kind == GroupKind::kExpertData;

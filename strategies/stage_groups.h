@@ -10,7 +10,7 @@
 
 namespace rehearse::strategies {
 
-/// Which ranks of a stage take part in a collective.
+/// The ranks of a stage that take part in a collective.
 enum class GroupKind : std::uint8_t {
   kTensor,
   kContext,
@@ -24,8 +24,8 @@ inline constexpr std::string_view kGroupKindNames[kGroupKinds] = {"tensor", "con
 
 GroupKind group_kind(const workload::Op& op);
 
-/// The group of which rank `first` of the stage (by its number in it) is the first member; empty
-/// where it is another member of its group.
+/// The group whose first member is rank `first` of the stage (by its number in it); empty if that
+/// rank is another member of its group.
 std::vector<RankId> group_from(const workload::Stage& stage, GroupKind kind, std::uint32_t first);
 
 }  // namespace rehearse::strategies

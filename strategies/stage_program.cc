@@ -25,7 +25,7 @@ using workload::Stage;
 
 namespace {
 
-/// A layer's pass, and what its pieces are called.
+/// A layer's pass, and the names of its pieces.
 struct Block {
   const LayerRun* run;
   NameId name;
@@ -132,7 +132,7 @@ class Writer {
     const Slot& slot = stage_.order[s];
     receive(slot);
     const std::vector<Block>& blocks = blocks_of(slot);
-    // The last backward of the chunk: what is summed beside it may go.
+    // The last backward of the chunk: sums that overlap it may start.
     const bool ends = slot.pass == (split_.weights ? Pass::kBackwardWeights : Pass::kBackward) &&
                       std::none_of(stage_.order.begin() + static_cast<std::ptrdiff_t>(s) + 1,
                                    stage_.order.end(), [&](const Slot& later) {
@@ -151,7 +151,7 @@ class Writer {
     send(slot);
   }
 
-  /// What comes next waits for all that is not deferred.
+  /// Makes the next op wait for everything that is not deferred.
   void finish() {
     flush();
     for (const std::uint32_t op : late_) add_to(ready_, op);
@@ -166,7 +166,8 @@ class Writer {
   }
 
   void block(const Block& block, const Block* next) {
-    // What the block before issued for this one; the first of a step has nobody before it.
+    // Communication that the previous block issued for this one; the first block of a step has no
+    // previous one.
     if (block.run->prefetches && first_) {
       flush();
       prefetch(block, ready_);
@@ -203,7 +204,7 @@ class Writer {
   static bool is_prefetched(const LayerPiece& piece) {
     return piece.communication && piece.communication->issue == Issue::kPrefetched;
   }
-  /// Axes of one rank have nothing to communicate.
+  /// Axes of one rank have no communication.
   bool concerns_others(const Op& op) const {
     return op.kind == OpKind::kCopy || is_with_servers(layout_, op) ||
            workload::group_size(op, stage_.degrees) > 1;
@@ -229,10 +230,10 @@ class Writer {
     pending_work_.matrix += piece.device.matrix;
     pending_work_.bytes += piece.device.bytes;
     origins_.add(block.chunk, block.layer, piece.ops);
-    if (!late_.empty()) flush();  // what comes next waits for the communication beside it too
+    if (!late_.empty()) flush();  // the next op also waits for the concurrent communication
   }
 
-  /// Ends the run of computing. From here on `ready_` is what the next op waits for.
+  /// Ends the run of computing. From here on the next op waits for `ready_`.
   void flush() {
     if (!pending_) return;
     pending_->origin = origins_.end(pending_->name, *pending_->duration);
@@ -270,7 +271,7 @@ class Writer {
     after_deferred_.clear();
   }
 
-  /// Begins when the op before it has ended, which may be deferred too.
+  /// Begins when the previous op has ended, which may be deferred too.
   void defer(const Op& op) {
     if (!concerns_others(op)) return;
     flush();
@@ -294,7 +295,7 @@ class Writer {
                                     .peer = first + s,
                                     .tag = tag},
                           push ? after : Ops{}));
-    // A fetch is asked for when the push has come.
+    // A fetch is requested when the push has arrived.
     if (!push)
       for (const std::uint32_t op_before : after) add_to(added, op_before);
     return added;
@@ -353,7 +354,7 @@ class Writer {
     first_ = true;
   }
 
-  /// Forward passes take from the chunk before, backward ones from the one behind.
+  /// Forward passes receive from the previous chunk, backward ones from the next.
   void receive(const Slot& slot) {
     if (slot.pass != Pass::kForward && slot.pass != Pass::kBackward) return;
     const bool ahead = slot.pass == Pass::kForward;
@@ -400,7 +401,7 @@ class Writer {
                layout_.microbatches +
            slot.microbatch;
   }
-  /// Of a step: crossings, then what is tied.
+  /// The first tag of a step: tags of crossings come first, then those of tied gradients.
   std::uint32_t first_tag() const {
     return step_ * (static_cast<std::uint32_t>(2 * crossings_.size()) * layout_.microbatches + 1);
   }
@@ -436,11 +437,11 @@ class Writer {
     }
   }
 
-  /// Both sides send what they have and add what they get.
+  /// Both sides send their gradients and add those that they receive.
   void exchange_tied(std::uint32_t other) {
     flush();
     Crossing crossing{{}, {}, tied_message(layout_, number_, other)};
-    // Behind all tags of crossings.
+    // After all tags of crossings.
     const auto tag =
         first_tag() + static_cast<std::uint32_t>(2 * crossings_.size()) * layout_.microbatches;
     exchange(Task::kSend, other, crossing, tag, false);

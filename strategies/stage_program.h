@@ -15,12 +15,12 @@ namespace rehearse::strategies {
 struct StageProgram {
   program::RankProgram program;
   std::vector<GroupKind> groups;  ///< by the number that the program uses
-  /// The stages that it exchanges with; their ranks are its peers, followed by the servers.
+  /// The stages that it exchanges data with. Their ranks are its peers, followed by the servers.
   std::vector<std::uint32_t> stages;
 };
 
-/// Names and origins of its ops go to `whole`. Crossings of the layout that begin or end on the
-/// stage are those that count. Fails as job_of does.
+/// Names and origins of its ops go to `whole`. Only crossings of the layout that begin or end on
+/// the stage are used. Fails as job_of does.
 Result<StageProgram> stage_program(const workload::Layout& layout, std::uint32_t stage,
                                    std::span<const Crossing> crossings, const KindPrice& price,
                                    const JobOptions& options, program::Program& whole);

@@ -9,8 +9,8 @@ namespace rehearse::strategies {
 ///   fp32, tf32                       4 / 4 / 8, 4, 0
 ///   16 or 8 bits                     2 / 4 or 2 / 12, 8, 4   an fp32 copy of the weights included
 ///   16 or 8 bits, zero 3 (FSDP)      4 / 4 / 8, 4, 0         fp32 shards, gathered in 16 bits
-/// Gradients are those of Training::gradients; absent: fp32, but fp16 where training is in fp16, as
-/// Megatron-LM has it.
+/// Gradients have the format Training::gradients. Absent: fp32, except fp16 if training is in fp16,
+/// as in Megatron-LM.
 workload::StateBytes state_bytes(const Training& training, const Plan& plan);
 
 /// The number format of gradients, as accumulated and as summed.
@@ -25,29 +25,29 @@ double summed_bytes(const Training& training, const Plan& plan);
 /// which agrees with Megatron-LM's published steps.
 double update_bytes(const Training& training, const Plan& plan);
 
-/// On one rank, by how shards divide them.
+/// The parameters on one rank, by the way that shards divide them.
 struct Parameters {
   double dense = 0;
   double expert = 0;
-  double sparse = 0;  ///< rows of tables: no shards, no gradient of the whole
+  double sparse = 0;  ///< rows of tables: no shards, and no gradient of the whole table
   double summed() const { return dense + expert; }
 };
-Parameters parameters_of(const workload::Layer& layer);  ///< of a single layer of its count
+Parameters parameters_of(const workload::Layer& layer);  ///< of one of its `count` layers
 Parameters parameters_of(const workload::Stage& stage);
 
 /// The share of the summed parameters on a rank, if these are sharded.
 double shard_of(const Parameters& parameters, const workload::Degrees& degrees);
 
-/// Those that a rank updates: its shard with ZeRO, else all that are summed.
+/// The parameters that a rank updates: its shard with ZeRO, else all that are summed.
 double updated(const Plan& plan, const Parameters& parameters, const workload::Degrees& degrees);
 
-/// Per parameter of `held` on one rank: sharded by ZeRO and moved to the host as the plan says. The
-/// mean where shards of experts are larger than those of others, or where rows have no gradient of
-/// the whole.
+/// Per parameter of `held` on one rank: sharded by ZeRO and moved to the host as the plan says. It
+/// is a mean if shards of experts are larger than those of others, or if rows have no gradient of
+/// the whole table.
 workload::StateBytes states_of(const Training& training, const Plan& plan, const Parameters& held,
                                const workload::Degrees& degrees);
 
-/// How parameters and gradients move between the ranks that hold the same.
+/// The movement of parameters and gradients between the ranks that hold the same ones.
 struct ParameterTraffic {
   enum class When : std::uint8_t {
     kAfterPasses,   ///< gradients when the last backward pass has ended, weights after the update

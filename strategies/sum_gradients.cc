@@ -16,7 +16,7 @@ using workload::Stage;
 /// Finds where buckets of gradients are full, from the last layer of a stage to its first.
 class Buckets {
  public:
-  /// `bytes`: of a bucket; `each`: of the gradient of one parameter.
+  /// `bytes` is the size of a bucket; `each` is that of the gradient of one parameter.
   Buckets(double bytes, double each) : bytes_(bytes), each_(each) {}
 
   /// Calls attach(layer, parameters of the bucket) for the layers that fill one. Runs are split

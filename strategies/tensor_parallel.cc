@@ -42,7 +42,7 @@ class Region {
   }
 
  private:
-  /// The output is added to that of a later op before anybody uses it.
+  /// Whether the output is added to that of a later op before any op uses it.
   static bool shares_sum(std::span<const Op> ops, std::size_t i) {
     for (std::size_t next = i + 1; next < ops.size(); ++next) {
       const Op& op = ops[next];
@@ -56,7 +56,7 @@ class Region {
   void push(CollectiveKind kind, std::string_view name, Bytes bytes, Issue issue) {
     result_.push_back(collective(name, kind, Axis::kTensor, bytes.b(), issue));
   }
-  /// Of elements that become an operand of the op.
+  /// Gathers elements that become an operand of the op.
   void gather(const Op& op, double elements, Issue issue) {
     const double element = quantised_ ? workload::bytes_of(op.dtype) : stored_bytes(op.dtype);
     push(CollectiveKind::kAllGather, "gather tokens", Bytes::b(element * elements), issue);
@@ -78,7 +78,8 @@ class Region {
     while (behind < ops.size() && ops[behind].communicates()) ++behind;
     const bool gradients_follow = behind < ops.size() && ops[behind].weight_gradient;
     const bool postponed = shares_sum(ops, i);
-    // The input was kept as a share; its other parts come beside the gradient of the input.
+    // The input was kept as a share; its other parts are gathered alongside the gradient of the
+    // input.
     if (sequence_ && gradients_follow && !summing_)
       gather(op, output_elements(op), Issue::kOverlapNext);
     summing_ = postponed;
@@ -103,7 +104,7 @@ class Region {
   }
 
   void replicated(Op op) {
-    // A whole matrix of weights takes whole features: a branch beside the region.
+    // An undivided weight matrix takes whole features: it is on a branch outside the region.
     if (is_matrix(op) && !op.core && !op.weight_gradient) inside_ = false;
     if (sequence_ && !inside_) workload::divide(op, op.samples, degree_);
     result_.push_back(op);

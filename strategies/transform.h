@@ -15,7 +15,7 @@ struct RankSetting {
   workload::Degrees degrees;
   Recompute recompute;
   double microbatch;  ///< samples per rank and pipeline slot
-  /// As workload::Stage has them.
+  /// As in workload::Stage.
   std::uint32_t first_rank = 0, together = 1;
 };
 
@@ -43,7 +43,7 @@ inline workload::Op collective(std::string_view name, CollectiveKind kind, workl
           .issue = issue};
 }
 
-/// Reads and writes `bytes`.
+/// An op that reads and writes `bytes`.
 inline workload::Op traffic(std::string_view name, double bytes) {
   return {.name = name, .kind = workload::OpKind::kElementwise, .bytes = Bytes::b(bytes)};
 }

@@ -41,13 +41,13 @@ bool is_number(std::string_view w) {
   return !w.empty() && std::all_of(w.begin(), w.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// What tells variants of a model apart.
+/// Whether a word distinguishes variants of a model.
 bool is_variant(const std::string& w) {
   return w.starts_with("sxm") || w == "pcie" || w == "nvl" || w == "gcd" || w == "server" ||
          (is_number(w) && std::stoi(w) < 1000);
 }
 
-/// The words of a name of the catalog up to the first that tells variants apart.
+/// The words of a catalog name up to the first that distinguishes variants.
 std::string model_of(const std::vector<std::string>& words) {
   std::string model;
   for (const std::string& w : words) {
@@ -83,7 +83,7 @@ Result<const cluster::Gpu*> device_named(std::string_view name) {
   for (const cluster::Gpu& gpu : cluster::gpus()) {
     const std::vector<std::string> id = words_of(gpu.name);
     const std::string model = model_of(id);
-    // "l4" is not in "l40s": what stands behind a model in the name begins another word.
+    // "l4" is not in "l40s": the text after a model in the name must begin another word.
     bool found = false;
     for (std::size_t first = 0; first < words.size() && !found; ++first) {
       std::string run;

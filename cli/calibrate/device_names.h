@@ -10,9 +10,10 @@
 
 namespace rehearse::cli {
 
-/// The device of the catalog that a table means: that whose model the name holds (the longest
-/// such), and among variants of a model the one that agrees best in memory and form (PCIe, SXM,
-/// NVL; HBM3 implies SXM, the H100 with that memory). Fails where no model is in the name.
+/// Finds the catalog device that a benchmark table means: the one with the longest model name that
+/// `name` contains. Among variants of a model it is the one that agrees best in memory and form
+/// factor (PCIe, SXM, NVL; HBM3 implies SXM, the H100 with that memory). Fails if `name` contains
+/// no model.
 Result<const cluster::Gpu*> device_named(std::string_view name);
 
 }  // namespace rehearse::cli

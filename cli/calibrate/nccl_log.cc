@@ -173,7 +173,7 @@ std::uint32_t line_at(const std::string& text, std::size_t byte) {
                  text.begin() + static_cast<std::ptrdiff_t>(std::min(byte, text.size())), '\n'));
 }
 
-/// What is at a path such as "/config/devices"; null where nothing is.
+/// The value at a path such as "/config/devices"; null if there is none.
 const Json* find(const Json& json, const std::string& path) {
   const Json::json_pointer at(path);
   return json.contains(at) ? &json.at(at) : nullptr;
@@ -229,7 +229,7 @@ Result<std::vector<NcclRun>> parse_json(const std::string& text, const std::stri
       hosts.insert(text_at(device, "/hostname"));
       run.device = text_at(device, "/device_info");
     }
-  // Without MPI one entry stands for all devices of the process.
+  // Without MPI, one entry represents all devices of the process.
   if (run.ranks == 1) {
     const auto whole = [&](const char* path) {
       const Json* found = find(json, path);

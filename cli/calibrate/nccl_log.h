@@ -22,11 +22,12 @@ struct NcclRun {
       {};  ///< out of place; in place where only that was measured
 };
 
-/// All runs of a file, in order. The kind of collective is read from the log, else from the file's
-/// name (all_reduce…, alltoall…). Fails with the place on what is no such log: without devices,
-/// without results, lines that do not fit the heading, wrong results, times that are not above 0.
+/// Returns all runs of a file, in order. The kind of collective is read from the log, or else from
+/// the file name (all_reduce…, alltoall…). Fails with the position if the file is not such a log:
+/// no devices, no results, lines that do not fit the heading, wrong results, or times that are not
+/// above 0.
 Result<std::vector<NcclRun>> read_nccl_log(const std::filesystem::path& path);
-/// The same for text in memory.
+/// Reads the same from text in memory.
 Result<std::vector<NcclRun>> parse_nccl_log(const std::string& text, const std::string& name);
 
 }  // namespace rehearse::cli

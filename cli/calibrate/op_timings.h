@@ -18,21 +18,21 @@ namespace rehearse::cli {
 
 using MeasuredByDevice = std::map<std::string, compute::MeasuredOps, std::less<>>;
 
-/// The timings that the cost model uses, by device in the catalog. What it does not (copies,
-/// collectives, products with an epilogue, devices that are partitions or not in the catalog) is
-/// passed over; `notes` says how many.
+/// Returns the timings that the cost model uses, by catalog device. Other timings are skipped
+/// (copies, collectives, products with an epilogue, devices that are partitions or are not in the
+/// catalog); `notes` says how many.
 MeasuredByDevice measured_ops_of(std::span<const trace::OpTiming> timings,
                                  std::vector<std::string>& notes);
 
-/// Those of a trace store. Fails where it is none, and where no timing is in it.
+/// Reads the timings of a trace store. Fails if the file is not a store, or has no timings.
 Result<std::vector<trace::OpTiming>> read_op_costs(const std::filesystem::path& store);
 
-/// The operation of a workload that a shape represents; nothing for copies, collectives and
+/// Returns the workload operation that a shape represents; nothing for copies, collectives and
 /// reductions.
 std::optional<workload::Op> op_of(const bench::Shape& shape);
 
-/// The shape of an op of a workload; nothing if it has none: a gather, bytes that make no whole
-/// rows. `samples` of the workload tell the images of a convolution.
+/// Returns the shape of a workload op; nothing if it has none (a gather, or bytes that do not make
+/// whole rows). `samples` of the workload gives the number of images of a convolution.
 std::optional<bench::Shape> shape_of(const workload::Op& op, double samples);
 
 struct Replan {
@@ -40,9 +40,9 @@ struct Replan {
   std::size_t without_shape = 0;  ///< operations without a benchmark
 };
 
-/// What other plans of a recorded job compute: its operations as recorded, divided by tensor
-/// parallelism of 2, 4 and 8, in microbatches of half, twice and four times as many samples; and
-/// the collectives that sum its gradients and activations.
+/// Returns the operations that other plans of a recorded job compute: the recorded operations
+/// divided by tensor parallelism of 2, 4 and 8, in microbatches of half, twice and four times as
+/// many samples; and the collectives that sum its gradients and activations.
 Replan replan_shapes(const workload::Workload& recorded);
 
 }  // namespace rehearse::cli

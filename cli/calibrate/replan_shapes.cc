@@ -1,4 +1,4 @@
-// What a re-plan of a recording computes, as shapes to measure.
+// The operations of a re-plan of a recording, as shapes to measure.
 #include <algorithm>
 #include <cmath>
 
@@ -13,7 +13,7 @@ using workload::Dtype;
 using workload::Op;
 using workload::OpKind;
 
-/// A whole number above zero that a double stands for.
+/// A double as a whole number above zero; nothing if it is not one.
 std::optional<std::uint64_t> whole(double value) {
   const double rounded = std::round(value);
   if (!(rounded >= 1) || rounded > 1e13 || std::abs(value - rounded) > 1e-6 * rounded)
@@ -41,7 +41,7 @@ std::string_view stored_as(Dtype dtype) {
   return dtype == Dtype::kFp8 ? "bf16" : workload::to_string(dtype);
 }
 
-/// A convolution as a product: what its operation says.
+/// A convolution as a product, as its operation describes it.
 struct Product {
   std::string_view op;
   std::string_view dtype;
@@ -65,8 +65,8 @@ struct Product {
   }
 };
 
-/// Its shape, where image and filter are square, the filter has this side, and so many elements
-/// were read as images. Exactly one stride and padding fit, or none.
+/// The shape of a convolution with square image, square filter of this side, and this many elements
+/// read as images. Exactly one pair of stride and padding fits, or none.
 std::optional<Shape> with_filter(const Product& p, double filter, double image) {
   const double channels = p.groups * p.summed / (filter * filter);
   const double side = std::sqrt(image / channels / p.samples),
@@ -95,7 +95,8 @@ std::optional<Shape> with_filter(const Product& p, double filter, double image) 
   return std::nullopt;
 }
 
-/// What an operation reads beside its product tells the size of its filter.
+/// The shape of a convolution: the bytes that the operation reads in addition to its product
+/// determine the size of its filter.
 std::optional<Shape> convolution_of(const Op& op, double samples) {
   const Product p = Product::of(op, samples);
   // Of image and result, and mostly of the filter.
@@ -218,14 +219,14 @@ Replan replan_shapes(const workload::Workload& recorded) {
   }
   const Dtype dtype = dtype_of(recorded);
   const double element = bytes_of(dtype) == 4 ? 4 : 2;
-  // Buckets of gradients as PyTorch and Megatron make them, and all gradients at once.
+  // Buckets of gradients as in PyTorch and Megatron, and all gradients at once.
   constexpr double kBucket = 25.0 * 1024 * 1024;
   const double gradients = recorded.parameters() * element;
   for (const double bytes : {kBucket, 4 * kBucket, gradients})
     if (bytes > 0 && bytes <= std::max(gradients, kBucket))
       for (const std::string_view op : {"all_reduce", "reduce_scatter", "all_gather"})
         collector.add_collective(op, bytes, dtype);
-  // What tensor parallelism sums in each layer.
+  // The sums of tensor parallelism in each layer.
   for (const workload::Layer& layer : recorded.layers)
     if (layer.output > Bytes::b(0) && !layer.forward.empty())
       for (const double factor : {1.0, 0.5, 2.0, 4.0})

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kListedRows = 60, kNamesListed = 12;
 
-/// "REC" says little to who has not read the list of sources.
+/// Sources with a readable name: "REC" means little without the list of sources.
 std::string readable_source(const std::string& source) {
   std::string readable;
   for (const std::string_view id : split(source, '+')) {
@@ -46,14 +46,14 @@ Cell yes_no(bool content) { return {content}; }
 Cell number(std::optional<double> content) { return {maybe(content)}; }
 Cell quantity(std::optional<double> content, std::string_view unit, double shown_as) {
   if (!content) return {};
-  // As the catalog's file has it: conversions leave traces in the last of a double's digits.
+  // Restores the catalog file's digits: conversions change the last digits of a double.
   const double exact = std::strtod(fmt::format("{:.10g}", *content).c_str(), nullptr);
   return {Quantity(exact, unit_named(unit)), shown_as};
 }
 
 void add_cell(const CellField& field, Cell cell, Value& row) {
   const Scale scale{field.unit, cell.shown_as, 0};
-  // CSV has a column also where no row knows it.
+  // CSV has the column even if no row has a value.
   if (std::holds_alternative<Value::Absent>(cell.value.content())) {
     row.show("", field.label, "", scale, kInTables);
     return;
@@ -96,7 +96,7 @@ Result<std::vector<bool>> kept_rows(std::string_view kind, std::size_t rows,
         matches |= matches_wildcard(filter.pattern, key);
       }
       any |= matches;
-      // What holds in any region holds in this one.
+      // A row that applies to any region applies to this one.
       const bool everywhere = filter.option == "--region" && !filter.keys[row].empty() &&
                               filter.keys[row].front() == cost::kAnyRegion;
       kept[row] = kept[row] && (matches || everywhere);

@@ -15,13 +15,13 @@
 
 namespace rehearse::cli {
 
-/// A cell, and the magnitude that tables show it in. Nothing is what is not known.
+/// A cell, and the magnitude in which tables show it. An unknown value is nothing.
 struct Cell {
   Value value = std::nullopt;
   double shown_as = 1;
 };
 
-/// Empty texts are nothing.
+/// An empty text makes an empty cell.
 Cell text(std::string_view content);
 Cell texts(std::vector<std::string> content);
 Cell counts(std::vector<std::uint32_t> content);
@@ -53,10 +53,10 @@ struct CellField {
   std::string_view key;    ///< in JSON
   std::string_view label;  ///< in tables
   std::string_view unit;   ///< of the numbers of tables; may be empty
-  bool on_screen;          ///< else in CSV and Markdown alone
+  bool on_screen;          ///< else only in CSV and Markdown
 };
 
-/// Patterns in which * is any text; empty: all.
+/// Patterns in which * matches any text; an empty pattern matches everything.
 struct Filters {
   std::string name;
   std::string provider;
@@ -66,19 +66,19 @@ struct Filters {
 
 struct Listing {
   std::string_view kind;
-  std::vector<CellField> fields;  ///< JSON has their order
+  std::vector<CellField> fields;  ///< in the order of JSON
   Value rows = Value::array();
-  bool recalled = false;  ///< some of its rows are
+  bool recalled = false;  ///< some rows are recalled from memory
 };
 
 Document listing_document(const Listing&);
 
-/// One of the tables of the catalog.
+/// One table of the catalog.
 struct Kind {
   std::string_view name;
   std::string_view what;
-  std::vector<std::string_view> filters;  ///< options that it has: "--gpu"
-  /// Filters that it does not have are passed over. Fails on one that no row matches.
+  std::vector<std::string_view> filters;  ///< options that apply to it: "--gpu"
+  /// Ignores filters that the kind does not have. Fails if a filter matches no row.
   std::function<Result<Listing>(const Filters&)> list;
 };
 
@@ -87,7 +87,7 @@ std::vector<Kind> cost_kinds();
 
 // --- for those two
 
-/// The values of every row that a filter looks at; a row may have several, or none.
+/// For every row, the values that a filter looks at; a row may have several, or none.
 using RowKeys = std::vector<std::vector<std::string>>;
 
 struct FilterKeys {
@@ -96,11 +96,11 @@ struct FilterKeys {
   RowKeys keys;
 };
 
-/// Which rows all filters leave.
+/// Returns for each row whether it passes all filters.
 Result<std::vector<bool>> kept_rows(std::string_view kind, std::size_t rows,
                                     const std::vector<FilterKeys>& filters);
 
-/// Where the cell is known, as a field of its row.
+/// Adds the cell as a field of its row, if it is known.
 void add_cell(const CellField& field, Cell cell, Value& row);
 
 template <class T>
@@ -109,7 +109,7 @@ struct CellOf {
   std::function<Cell(const T&)> value;
 };
 
-/// What the filters look at; those that are absent do not apply.
+/// The columns that filters look at; absent filters do not apply.
 template <class T>
 struct KeysOf {
   using Keys = std::function<std::vector<std::string>(const T&)>;
@@ -119,7 +119,7 @@ struct KeysOf {
   Keys region = {};
 };
 
-/// An option, its pattern, and what it looks at.
+/// An option, its pattern, and the values that it is matched with.
 template <class T>
 struct Filter {
   std::string_view option;
@@ -132,7 +132,7 @@ inline constexpr Filter<T> kFilters[] = {{"--name", &Filters::name, &KeysOf<T>::
                                          {"--gpu", &Filters::gpu, &KeysOf<T>::gpu},
                                          {"--region", &Filters::region, &KeysOf<T>::region}};
 
-/// The fields on the origin of a row, after its own fields.
+/// The fields that say where a row comes from; they follow its own fields.
 template <class T>
 std::vector<CellOf<T>> with_origin(std::vector<CellOf<T>> fields) {
   using cluster::Origin;

@@ -15,7 +15,7 @@ namespace {
 
 enum class Kind { kTime, kEnergy, kMemory, kMoney };
 
-/// What can be limited by name, and whether as a rise.
+/// A quantity that can be limited by name, and whether the limit is a rise.
 struct Subject {
   std::string_view name;
   Kind kind;
@@ -63,7 +63,7 @@ Result<double> parse_amount(Kind kind, std::string_view text) {
   return fail("unknown");
 }
 
-/// What the text of one key allows; nothing, and a report, where it is wrong.
+/// Reads the limit at one key. Reports a wrong text and returns nothing.
 std::optional<Limit> read_limit(const YamlMap& map, const Subject& subject) {
   const std::optional<std::string> text = map.optional<std::string>(subject.name);
   if (!text) return std::nullopt;

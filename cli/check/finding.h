@@ -9,15 +9,15 @@
 
 namespace rehearse::cli {
 
-/// One thing that was asked, and its verdict.
+/// One item that was checked, and its verdict.
 struct CheckFinding {
   std::string name;  ///< "step_time", "ops: *gemm*", the name of a recording
   compare::Verdict verdict;
   std::string message;  ///< one line
-  std::string file;     ///< what it is about
+  std::string file;     ///< that it is about
 };
 
-/// Findings of one check, and changes that no limit is on.
+/// The findings of one check, and changes that have no limit.
 struct CheckFindings {
   std::vector<CheckFinding> judged;
   std::vector<CheckFinding> notes;  ///< their verdict is pass
@@ -30,7 +30,7 @@ struct CheckFindings {
   void add_note(CheckFinding finding) { notes.push_back(on_one_line(std::move(finding))); }
 
  private:
-  /// Names of ops, of files and of runs are others' text: no control character of theirs reaches a
+  /// Names of ops, files and runs come from others: their control characters must not reach a
   /// terminal or a report.
   static CheckFinding on_one_line(CheckFinding finding) {
     for (std::string* text : {&finding.name, &finding.message}) *text = printable(std::move(*text));

@@ -15,7 +15,7 @@ using compare::Effect;
 using compare::OpChange;
 using compare::Verdict;
 
-/// "+1.2 % (99 %: -0.3 to +2.7 %)", with the interval that the verdict rests on.
+/// "+1.2 % (99 %: -0.3 to +2.7 %)", with the interval on which the verdict rests.
 std::string change_text(const Effect& effect, double wrong) {
   if (effect.error <= 0) return signed_percent(effect.change);
   return fmt::format("{} ({} % sure: {} to {})", signed_percent(effect.change),
@@ -52,7 +52,7 @@ class LimitJudge {
   }
 
  private:
-  /// `wrong`: what the verdict may be wrong with.
+  /// `wrong`: the allowed probability of a wrong verdict.
   void keep(const Limit& limit, Verdict verdict, const Effect& effect, double wrong,
             std::string message) {
     const bool told = verdict != Verdict::kInconclusive;
@@ -73,8 +73,8 @@ class LimitJudge {
   }
 
   void judge_rise(const Limit& limit, const Effect& effect) {
-    // The limit itself is allowed, and a change is told to a hundredth of a percent: what is shown
-    // as the limit is within it. What was measured once has no error, and is what it is.
+    // The limit itself is allowed, and changes are shown to a hundredth of a percent: a change that
+    // is shown as equal to the limit is within it. A quantity that was measured once has no error.
     constexpr double kRounding = 0.5e-4;
     const double most = *limit.rise + kRounding;
     const Verdict verdict = effect.error > 0       ? compare::judge(effect, most, wrong_)
@@ -94,7 +94,7 @@ class LimitJudge {
     keep(limit, verdict, effect, wrong_, std::move(message));
   }
 
-  /// Above an amount, and not by chance.
+  /// Fails if the value exceeds the amount, and not by chance.
   void judge_amount(const Limit& limit, const Effect& effect) {
     const Verdict verdict = effect.change <= 0                 ? Verdict::kPass
                             : compare::is_rise(effect, wrong_) ? Verdict::kFail
@@ -152,7 +152,7 @@ class LimitJudge {
     return run.step_time;
   }
 
-  /// Each op that the pattern means is judged; the worst is told.
+  /// Judges each op that matches the pattern, and reports the worst.
   Status add_ops(const Limit& limit) {
     std::vector<const OpChange*> meant;
     std::vector<std::string_view> names;
@@ -169,7 +169,7 @@ class LimitJudge {
               suggest(limit.name, std::span(names).first(std::min<std::size_t>(names.size(), 5)))});
     const double wrong = wrong_ / static_cast<double>(meant.size());
     const auto rank = [&](const OpChange* op) {
-      // Too little of the step to be measured: it cannot rise by much.
+      // Too small a part of the step to be measured: it cannot rise by much.
       if (op->effect.error <= 0) return std::pair(0, op->effect.change);
       const Verdict v = compare::judge(op->effect, *limit.rise, wrong);
       return std::pair(v == Verdict::kFail           ? 2
@@ -204,7 +204,7 @@ class LimitJudge {
                                .expected = "--steps-per-epoch N"});
       steps = *place.steps_per_epoch;
     }
-    // Money is the step's time at a price: its limit is one on the step.
+    // The cost is the step time multiplied by a price, so its limit is a limit on the step time.
     const double of_step = gate_.cost->candidate.value.usd() * steps /
                            compare::level_of(gate_.input.candidate.step_time);
     Effect effect = compare::measure_level(gate_.input.candidate.step_time, *limit.most / of_step,
@@ -218,7 +218,7 @@ class LimitJudge {
   double wrong_;
 };
 
-/// Of a run's step, with the interval of its level.
+/// The step time of a run, with the interval of its level.
 Estimate<Seconds> step_of(const compare::Run& run, const compare::EffectOptions& options) {
   const double level = compare::level_of(run.step_time);
   const Effect effect = compare::measure_level(run.step_time, level, options);
@@ -246,8 +246,8 @@ Result<std::optional<GateCost>> cost_of(const GateInput& input) {
   return GateCost{.baseline = *before, .candidate = *after, .price = prices.front()};
 }
 
-/// Whether what runs on the devices (else on the host) slowed down alike: the share of its time, of
-/// five ops at least, whose change is about the step's.
+/// Whether all work on the devices (else on the host) slowed down equally: the share of its time,
+/// over at least five ops, whose change is about that of the step.
 bool all_ops_slower(const Gate& gate, double of_step) {
   const bool on_devices = !gate.input.candidate.devices.empty();
   double all = 0, alike = 0;
@@ -264,8 +264,8 @@ bool all_ops_slower(const Gate& gate, double of_step) {
   return count >= 5 && alike > 0.8 * all;
 }
 
-/// Why a verdict would be of what was not recorded: ops that matter are missing in a recording that
-/// lacks records. Empty where none is.
+/// The reason why the verdict would not rest on recorded data: ops that matter are missing in a
+/// recording that lacks records. Empty if there is none.
 std::string what_lacks(const compare::Run& b, const compare::Run& c,
                        const compare::RunComparison& comparison) {
   const bool on_devices = !c.devices.empty();
@@ -286,7 +286,7 @@ std::string what_lacks(const compare::Run& b, const compare::Run& c,
                               : of_candidate;
 }
 
-/// What a reader should know beside the verdict.
+/// Facts that a reader should know in addition to the verdict.
 std::vector<Warning> warnings_of(const Gate& gate) {
   std::vector<Warning> warnings;
   const compare::Run &b = gate.input.baseline, &c = gate.input.candidate;

@@ -15,7 +15,7 @@
 
 namespace rehearse::cli {
 
-/// What a job runs on, for money; no instance: not known.
+/// Where a job runs, for its cost; without an instance the place is unknown.
 struct GatePlace {
   std::string instance = {};
   double count = 1;
@@ -28,20 +28,20 @@ struct GateInput {
   std::vector<Limit> limits;  ///< one at least
   GatePlace place;
   compare::EffectOptions effect;
-  bool begins = false;  ///< there is none before it: the candidate is its own baseline
+  bool begins = false;  ///< the store has no earlier run: the candidate is its own baseline
 };
 
-/// Money per step, by the on-demand price.
+/// Cost per step, at the on-demand price.
 struct GateCost {
   Estimate<Usd> baseline, candidate;
   std::string price;  ///< where the price is from, for people
 };
 
-/// How one limit came out.
+/// The result of one limit.
 struct Judged {
   Limit limit;
   compare::Verdict verdict;
-  std::optional<compare::Effect> effect;  ///< nothing of memory, which has no error
+  std::optional<compare::Effect> effect;  ///< absent for memory, which has no error
   std::optional<std::size_t> steps_needed = {};
 };
 
@@ -51,12 +51,12 @@ struct Gate {
   std::optional<GateCost> cost;
   std::vector<Judged> limits;
   CheckFindings findings;
-  std::vector<Warning> warnings;  ///< what to know before trusting it
-  std::string lacks;  ///< why no verdict holds, of recordings without all records; else empty
+  std::vector<Warning> warnings;  ///< to read before trusting the result
+  std::string lacks;              ///< records whose absence rules out a verdict; else empty
 };
 
-/// Fails where the runs are no two of one job, a limit is on what was not recorded, or a price is
-/// wanted that the catalog does not have.
+/// Fails if the runs are not of one job, a limit applies to a quantity that was not recorded, or
+/// the catalog does not have a price that a limit needs.
 Result<Gate> run_gate(GateInput input);
 
 }  // namespace rehearse::cli

@@ -16,7 +16,7 @@ using compare::Segment;
 
 constexpr std::size_t kOpsShown = 10;
 
-/// Of 90 %; none where the effect has no error.
+/// The change with its 90 % interval; without an interval if the effect has no error.
 Quantity change_of(const Effect& e) {
   Quantity change(e.change, unit::kChange);
   if (e.error > 0) change.interval = {e.low(0.05), e.high(0.05)};

@@ -9,14 +9,14 @@
 
 namespace rehearse::cli {
 
-/// Runs, quantities, limits and ops; in CSV a row for each quantity and op.
+/// Adds runs, quantities, limits and ops; CSV has a row per quantity and op.
 void add_gate(const Gate& gate, Document& document);
 
-/// The runs with the segments that they are of, and the level now.
+/// Adds the runs with their segments, and the current level.
 void add_history(const History& history, Document& document);
 
 void add_findings(const CheckFindings& findings, Document& document);
-/// "1 op changed significantly", for the sentence.
+/// "1 op changed significantly", as part of a sentence.
 std::string gate_words(const Gate& gate);
 std::string history_words(const History& history);
 

@@ -32,8 +32,8 @@ Result<History> judge_history(const std::vector<HistoryEntry>& runs, double limi
   for (const HistoryEntry& run : runs) levels.push_back(run.level);
   history.changes = compare::find_changes(levels);
 
-  // The cut is the best of as many as there are runs: the limits of its segments share what may
-  // be wrong.
+  // The cut is the best of as many as there are runs, so the limits of its segments share the
+  // allowed probability of error.
   const double wrong = compare::kWrong / static_cast<double>(runs.size());
   const Segment& now = history.changes.segments.back();
   double accepted = 0;

@@ -11,13 +11,13 @@
 
 namespace rehearse::cli {
 
-/// A run's part in a series.
+/// One run of a series.
 struct HistoryEntry {
   std::string source;     ///< for people
-  double level;           ///< of the step, s
-  std::string file = {};  ///< that it is in; empty: the source is one
-  double allowed = 0;     ///< the rise that it was accepted with; 0: it was not
-  std::string date = {};  ///< when it was; may be empty
+  double level;           ///< of the step time, s
+  std::string file = {};  ///< containing the run; empty: the same as `source`
+  double allowed = 0;     ///< the rise that it was accepted with; 0: none
+  std::string date = {};  ///< of the run; may be empty
 };
 
 struct History {
@@ -26,17 +26,18 @@ struct History {
   CheckFindings findings;
 };
 
-/// The least series that has a history.
+/// The length of the shortest series that has a history.
 inline constexpr std::size_t kLeastHistory = 5;
 
-/// Judges the jump that the current segment began with and its drift since by `limit`, a rise, or
-/// by the largest that a run of the segment was accepted with: what was accepted is no news.
-/// Fails on a series too short. REQUIRES: runs of one job (compare::match_runs).
+/// Judges the jump at which the current segment began and the drift since then. The limit is the
+/// rise `limit`, or the largest rise that a run of the segment was accepted with: an accepted rise
+/// is not reported again. Fails if the series is too short. REQUIRES: runs of one job
+/// (compare::match_runs).
 Result<History> judge_history(const std::vector<HistoryEntry>& runs, double limit);
 
-/// How much runs of the job differ, into the options of a comparison: the standard deviation of a
-/// run's level about its segment, of the newest segment that is long enough to tell. Leaves them as
-/// they are where none is.
+/// Sets in `options` how much runs of the job differ: the standard deviation of a run's level about
+/// its segment, from the newest segment that is long enough. Leaves `options` unchanged if there is
+/// none.
 void add_noise_between_runs(const History& history, compare::EffectOptions& options);
 
 }  // namespace rehearse::cli

@@ -17,16 +17,17 @@ namespace rehearse::cli {
 struct Past {
   std::filesystem::path store;
   std::vector<HistoryEntry> entries;     ///< of the store, oldest first, without the candidate
-  std::optional<compare::Run> baseline;  ///< at the current level; nothing where it has no run
-  std::size_t pooled = 0;                ///< how many runs the baseline is made of
+  std::optional<compare::Run> baseline;  ///< at the current level; absent if no run has it
+  std::size_t pooled = 0;                ///< number of runs in the baseline
   bool known = false;                    ///< the candidate is in the store; `entries` excludes it
-  std::optional<bool> accepted = {};  ///< whether the candidate was added; nothing: not asked for
-  std::string why_not = {};           ///< it was not
+  std::optional<bool> accepted = {};     ///< whether the candidate was added; absent: not requested
+  std::string why_not = {};              ///< reason for not adding it
 };
 
-/// The baseline is pooled from the runs since the last change; of runs too few to tell one, and of
-/// a level that drifts, it is the newest run. What runs differ by goes into `effect`. `limit`: the
-/// rise that a history is judged by. Fails where the newest run is not whole.
+/// The baseline is pooled from the runs since the last change. If there are too few runs to detect
+/// a change, or the level drifts, it is the newest run. The variation between runs is added to
+/// `effect`. `limit` is the rise by which the history is judged. Fails if the newest run is stored
+/// without its steps and ops.
 Result<Past> past_of(const std::filesystem::path& store, std::vector<KeptRun> runs, double limit,
                      compare::EffectOptions& effect);
 

@@ -14,15 +14,15 @@
 
 namespace rehearse::cli {
 
-/// The result of a recording, and its earlier result.
+/// The result of one recording, and its earlier result.
 struct GuardedRecording {
   std::string name;  ///< path below the folder
   struct Errors {
     double step = 0;   ///< of the step time: simulated / measured - 1
-    double start = 0;  ///< median distance of device ops from their recorded start, of a step
+    double start = 0;  ///< median start error of device ops, as a share of a step
   };
-  std::optional<Errors> now = {};     ///< nothing: it cannot be read any more
-  std::optional<Errors> before = {};  ///< nothing: new
+  std::optional<Errors> now = {};     ///< absent: it can no longer be read
+  std::optional<Errors> before = {};  ///< absent: it is new
   std::string trouble = {};
 };
 
@@ -32,17 +32,18 @@ struct PredictionGuard {
   CheckFindings findings;
 };
 
-/// By so much a magnitude of an error must grow to be worse, in parts of a step: replays are exact
-/// to far less, and recordings that are explained to a percent are explained.
+/// An error is worse if its magnitude grows by more than this share of a step. Replays are exact to
+/// far less, and a recording that is explained to within a percent counts as explained.
 inline constexpr double kWorse = 0.005;
 
-/// Replays every recording below the folder. `baseline` is what `to_json` made of an earlier guard;
-/// empty: none, and nothing fails. Fails where there is no recording, or the baseline is none.
+/// Replays every recording below the folder. `baseline` is the `to_json` output of an earlier
+/// guard; if it is empty, nothing fails. Fails if there is no recording, or if the baseline is not
+/// such output.
 Result<PredictionGuard> guard_predictions(const std::filesystem::path& folder,
                                           const std::filesystem::path& baseline,
                                           const Globals& globals);
 
-/// "predictions" of the JSON contract.
+/// The key "predictions" of the JSON contract.
 Value prediction_rows(const PredictionGuard& guard);
 
 }  // namespace rehearse::cli

@@ -15,8 +15,8 @@ namespace {
 
 using compare::Verdict;
 
-/// Text of an element or an attribute, which the writer escapes. Characters that XML has no way to
-/// write become spaces, bytes that are no characters question marks.
+/// Text of an element or an attribute, which the writer escapes. Characters that XML cannot
+/// represent become spaces, and bytes that are not characters become question marks.
 std::string writable(std::string_view given) {
   std::uint64_t replaced = 0;
   std::string text = printable(ingest::sound_text(given, replaced));
@@ -135,7 +135,7 @@ std::string github_annotations(const CheckFindings& findings) {
   };
   for (const CheckFinding& f : findings.judged)
     if (f.verdict != Verdict::kPass) add(f.verdict == Verdict::kFail ? "error" : "warning", f);
-  // The service shows ten of a kind per step; the largest stand first.
+  // The service shows ten of a kind per step; the largest come first.
   for (std::size_t i = 0; i < std::min<std::size_t>(findings.notes.size(), 10); ++i)
     add("notice", findings.notes[i]);
   return out;

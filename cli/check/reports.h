@@ -7,13 +7,13 @@
 
 namespace rehearse::cli {
 
-/// JUnit's XML: a test case per thing that was asked. Inconclusive ones are skipped tests.
+/// JUnit XML with a test case per checked item. Inconclusive items are skipped tests.
 std::string junit_xml(const CheckFindings& findings);
 
-/// SARIF 2.1.0 (OASIS): a result per failed or inconclusive thing and per note.
+/// SARIF 2.1.0 (OASIS) with a result per failed or inconclusive item and per note.
 std::string sarif_json(const CheckFindings& findings);
 
-/// Workflow commands of GitHub Actions: an error, a warning or a notice a line.
+/// Workflow commands of GitHub Actions, one per line: an error, a warning or a notice.
 std::string github_annotations(const CheckFindings& findings);
 
 }  // namespace rehearse::cli

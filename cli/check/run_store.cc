@@ -59,7 +59,7 @@ std::string lines(const std::vector<std::string>& texts) {
   return join(views, "\n");
 }
 
-/// Of all that is kept of a run but how it is called and when.
+/// A checksum of everything that is stored of a run except its name and date.
 std::uint64_t sum_of(const Run& run) {
   work::Packer packer;
   packer.put(std::uint64_t{run.ranks});
@@ -95,14 +95,14 @@ tl::unexpected<Error> refused(sqlite3* db, const fs::path& path) {
   return sqlite::sqlite_error(db, path, "cannot be read as a history");
 }
 
-/// The only number that a query returns; nothing where it fails.
+/// The only number that a query returns; nothing if it fails.
 std::optional<std::int64_t> number_of(sqlite3* db, const std::string& sql) {
   Query query(db, sql);
   if (!query.next()) return std::nullopt;
   return query.integer(0);
 }
 
-/// A store for reading or writing, in a transaction of its own that others wait for.
+/// Opens a store for reading or writing, in a transaction for which other processes wait.
 Result<sqlite::SqlitePtr> begin(const fs::path& path, const char* how) {
   Result<sqlite::SqlitePtr> db = sqlite::open_sqlite(path, sqlite::SqliteAccess::kCreate);
   if (!db) return db;
@@ -113,8 +113,8 @@ Result<sqlite::SqlitePtr> begin(const fs::path& path, const char* how) {
   return db;
 }
 
-/// Whether it has tables yet: a file that is empty is a store without runs. Fails where they are
-/// not ours, or of another version.
+/// Whether the file has tables yet: an empty file is a store without runs. Fails if the tables are
+/// not ours, or are of another version.
 Result<bool> has_tables(sqlite3* db, const fs::path& path) {
   const auto tables = number_of(db, "SELECT count(*) FROM sqlite_master");
   const auto application = number_of(db, "PRAGMA application_id");
@@ -148,7 +148,7 @@ std::optional<std::string_view> steps_from(std::string_view text) {
   return std::nullopt;
 }
 
-/// The steps and ops of one run. What does not fit together is found by its sum.
+/// Reads the steps and ops of one run. The checksum detects inconsistent contents.
 Status read_whole(sqlite3* db, const fs::path& path, std::int64_t id, const KeptRun& kept,
                   Run& run) {
   Query steps(db, fmt::format("SELECT step_time_s, compute_s, exposed_communication_s, copies_s, "
@@ -209,7 +209,7 @@ bool write_whole(sqlite3* db, std::int64_t id, const Run& run) {
   return true;
 }
 
-/// What is older than is kept.
+/// Deletes runs that are older than those to keep.
 std::string forget() {
   return fmt::format(
       "DELETE FROM run WHERE id NOT IN (SELECT id FROM run ORDER BY id DESC LIMIT {0});"
@@ -222,7 +222,7 @@ std::string forget() {
 }  // namespace
 
 bool is_run_store(const fs::path& path) {
-  // https://sqlite.org/fileformat.html: a text of 16 bytes, and at 68 whose file it is.
+  // https://sqlite.org/fileformat.html: a text of 16 bytes, and at offset 68 the application id.
   std::array<char, 72> header = {};
   std::ifstream file(path, std::ios::binary);
   if (!file.read(header.data(), header.size())) return false;

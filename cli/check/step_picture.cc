@@ -39,7 +39,7 @@ StepPicture::Rank rank_in(const Recording& r, std::size_t index, const replay::S
         fmt::format("thread {}", r.name(r.rank().threads[thread.id.index()].thread)));
     for (const replay::HostIndex i : thread.ops) {
       const trace::HostOp& op = r.host(i);
-      // A range around many steps is drawn as long as this one.
+      // A range that encloses many steps is drawn only within this one.
       const Nanoseconds start = std::max(op.start, window.start);
       const Nanoseconds end = std::min(op.start + op.duration, window.end);
       if (start < end) add(r.name(op), graph::Category::kHost, start, end);

@@ -24,17 +24,17 @@ struct StepPicture {
     std::vector<Span> spans;
   };
   std::vector<Rank> ranks;
-  std::size_t step = 0;  ///< of the whole ones, from 1
-  std::size_t of = 0;    ///< how many there are
+  std::size_t step = 0;  ///< its number among the whole steps, from 1
+  std::size_t of = 0;    ///< number of whole steps
   Seconds length = Seconds::s(0);
 };
 
-/// The step whose time is nearest to the run's level: what the host did in it, and what it asked
-/// the devices for. REQUIRES: the run that was measured of these recordings.
+/// The step whose time is nearest to the run's level, with the host's work and the device work that
+/// it requested. REQUIRES: `run` was measured from these recordings.
 StepPicture typical_step(const std::vector<replay::Recording>& recordings, const compare::Run& run);
 
-/// A Chrome trace that Perfetto opens: a process per rank of the baseline, then of the candidate,
-/// both from time zero.
+/// Writes a Chrome trace for Perfetto with a process per rank of the baseline, then of the
+/// candidate. Both start at time zero.
 Status write_steps(const std::filesystem::path& path, const StepPicture& baseline,
                    const StepPicture& candidate);
 

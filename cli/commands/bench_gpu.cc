@@ -76,7 +76,7 @@ Result<std::vector<bench::Shape>> shapes_of(const BenchGpuOptions& options,
   return shapes;
 }
 
-/// Adds to the store that is there, a recording's too, or makes one.
+/// Adds to an existing store, which may hold a recording, or creates one.
 Status save(const std::filesystem::path& path, const std::vector<trace::OpTiming>& timings) {
   trace::Trace trace;
   if (std::error_code none; std::filesystem::exists(path, none)) {

@@ -19,7 +19,7 @@ struct CalibrateJobOptions {
   std::vector<std::string> measured;
 };
 
-/// What a calibration says: the rows it came from and what was fitted.
+/// The contents of a calibration: the rows that it came from and the fitted constants.
 struct Calibrated {
   std::vector<step::MeasuredStep> rows;
   std::vector<std::uint32_t> ranks;

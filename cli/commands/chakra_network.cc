@@ -47,8 +47,8 @@ void set_astra_rules(const ingest::AstraSystem& system, std::size_t dimensions, 
   rules.algorithms[CollectiveKind::kAllToAll] = named(system.exchange);
   rules.message_overhead = system.endpoint_delay;
   rules.calibrated = false;
-  // A rank has one communication op in flight. Parts of one that overlap on different dimensions
-  // need a stream for each dimension instead.
+  // A rank has one communication op in flight. If parts of a collective overlap on different
+  // dimensions, each dimension needs a stream instead.
   rules.one_stream = dimensions < 2 || system.collectives.one_ring;
   if (system.last_first)
     warnings.push_back(

@@ -13,17 +13,18 @@ namespace rehearse::cli {
 
 struct ChakraNetwork {
   cluster::Cluster cluster;
-  /// That involved_dim of a collective speaks of, the fastest first: those of ASTRA-sim's network,
-  /// else the devices of a node and the nodes. Empty where nodes are not alike.
+  /// The dimensions that involved_dim of a collective refers to, fastest first: those of
+  /// ASTRA-sim's network, or else the devices of a node and the nodes. Empty if nodes differ.
   std::vector<std::uint32_t> dimensions;
 };
 
-/// One of both files is given.
+/// Takes a cluster file or an ASTRA-sim network file: one of the two.
 Result<ChakraNetwork> load_network(const std::filesystem::path& cluster,
                                    const std::filesystem::path& astra_network);
 
-/// Rules for collectives as the system file has them, on a network of so many dimensions. Its parts
-/// and phases are in the program (profiler/ingest/astra_phases.h).
+/// Sets the rules for collectives from the system file, for a network with this number of
+/// dimensions. The chunks and phases of a collective are part of the program
+/// (profiler/ingest/astra_phases.h).
 void set_astra_rules(const ingest::AstraSystem& system, std::size_t dimensions, job::Rules& rules,
                      std::vector<Warning>& warnings);
 

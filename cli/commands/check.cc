@@ -37,21 +37,21 @@ struct CheckOptions {
 
 constexpr double kMaxSlowdown = 0.03;
 
-/// With its typical step, where one is asked for.
+/// Reads a run, with its typical step if one is requested.
 Result<Run> load_run(const Paths& inputs, const CheckOptions& options, const Globals& globals,
                      std::optional<StepPicture>* picture = nullptr) {
   const ReplayRequest request{
       .inputs = inputs, .ranks = options.ranks, .lower = {}, .perfetto = {}, .report = {}};
   const Result<InputTrace> input = load_trace(request, globals);
   if (!input) return forward(input);
-  // Reports name a file that is there: of several the first.
+  // Reports name an existing file: the first, if there are several.
   Result<Run> run = compare::measure_run(input->recordings, inputs.front().string(),
                                          compare::lacks_records(*input->trace));
   if (run && picture && !options.perfetto.empty()) *picture = typical_step(input->recordings, *run);
   return run;
 }
 
-/// The step's limit, unless the budget has one, and those of the budget.
+/// The limit of the step, unless the budget has one, and the limits of the budget.
 Result<std::vector<Limit>> limits_of(const CheckOptions& options) {
   std::vector<Limit> limits;
   if (!options.budget.empty()) {
@@ -73,14 +73,14 @@ Result<std::vector<Limit>> limits_of(const CheckOptions& options) {
   return limits;
 }
 
-/// The rise of the step that a history is judged by.
+/// The rise of the step time by which a history is judged.
 double rise_of(const std::vector<Limit>& limits) {
   for (const Limit& limit : limits)
     if (limit.name == "step_time" && limit.rise) return *limit.rise;
   return kMaxSlowdown;
 }
 
-/// Writes the result and the reports. Not to know is no failure, unless that is asked for.
+/// Writes the result and the reports. An inconclusive verdict is not a failure, unless requested.
 Result<Exit> finish(const CheckOptions& options, const Globals& globals, const Document& document,
                     const CheckFindings& findings) {
   if (Status ok = write_document(globals, document); !ok) return forward(ok);
@@ -117,7 +117,7 @@ Result<Exit> run_predictions(const CheckOptions& options, const Globals& globals
   return finish(options, globals, document, findings);
 }
 
-/// What a candidate is held against, as far as it is known.
+/// The data with which a candidate is compared, as far as it is known.
 struct Background {
   std::optional<Run> baseline;
   std::optional<StepPicture> picture;  ///< of the baseline
@@ -126,12 +126,12 @@ struct Background {
   compare::EffectOptions effect;
 };
 
-/// The series, with the candidate as its newest run. Its newest run before that is the baseline.
+/// The series, with the candidate as its newest run. The newest run before it is the baseline.
 Result<std::vector<HistoryEntry>> load_series(const CheckOptions& options, const Run* candidate,
                                               Background& background, const Globals& globals) {
   std::optional<Run>& last = background.baseline;
   std::vector<HistoryEntry> entries;
-  // Each run is held against the one before: they must be of one job.
+  // Each run is compared with the one before, so they must be of one job.
   const auto add = [&](const Run& run) -> Status {
     entries.push_back({.source = run.source, .level = compare::level_of(run.step_time)});
     if (!last) return {};
@@ -149,7 +149,8 @@ Result<std::vector<HistoryEntry>> load_series(const CheckOptions& options, const
   return entries;
 }
 
-/// Judges a series of recordings; noise between them is known from those before the candidate.
+/// Judges a series of recordings; the noise between runs is estimated from those before the
+/// candidate.
 Status judge_series(const CheckOptions& options, const Run* candidate, double rise,
                     Background& background, const Globals& globals) {
   Result<std::vector<HistoryEntry>> entries = load_series(options, candidate, background, globals);
@@ -166,8 +167,8 @@ Status judge_series(const CheckOptions& options, const Run* candidate, double ri
   return {};
 }
 
-/// Judges what a store holds, and the candidate behind it. A store too short for a history is one
-/// to compare with all the same.
+/// Judges the runs of a store, followed by the candidate. A store that is too short for a history
+/// is still compared with.
 Status judge_store(const CheckOptions& options, const Run* candidate, double rise,
                    Background& background) {
   Result<Past> past = read_past(options.history.front(), candidate, rise, background.effect);
@@ -188,8 +189,8 @@ Status judge_store(const CheckOptions& options, const Run* candidate, double ris
   return {};
 }
 
-/// Adds a candidate that passed to the store. A drift that is possible and no more keeps none out:
-/// it takes more runs to tell.
+/// Adds a candidate that passed to the store. A drift that is only possible does not keep it out,
+/// because more runs are needed to decide.
 Status accept(const CheckOptions& options, const Run& candidate, const Gate& gate,
               const std::optional<History>& history, double rise, Past& past) {
   past.accepted = false;
@@ -210,7 +211,7 @@ Status accept(const CheckOptions& options, const Run& candidate, const Gate& gat
   return {};
 }
 
-/// Before long work.
+/// Called before long work.
 Status check_outputs(const CheckOptions& options) {
   if (Status ok = check_writable({options.junit, options.sarif, options.perfetto, options.report});
       !ok || !options.accept)
@@ -316,7 +317,7 @@ Result<Exit> run(const CheckOptions& options, const Globals& globals) {
   return finish(options, globals, document, findings);
 }
 
-/// What is asked for must be one thing.
+/// Exactly one thing may be requested.
 void check_usage(const CLI::App& command, const CheckOptions& options) {
   if (!options.predictions.empty()) {
     if (options.baseline.size() > 1)

@@ -18,9 +18,9 @@ class App;
 namespace rehearse::cli {
 
 struct ScopeRequest {
-  std::string cluster;  ///< a file; empty: what the next members say
+  std::string cluster;  ///< a file; empty: the next members describe the network
   std::string device;
-  std::string calibration;  ///< a file; empty: that of the device
+  std::string calibration;  ///< a file; empty: the calibration of the device
   std::uint32_t ranks = 0;  ///< 0: all devices of the cluster, or 8
   std::uint32_t devices_per_node = 8;
   std::string network;
@@ -29,7 +29,7 @@ struct ScopeRequest {
 
 struct Scope {
   std::string device;
-  /// Absent where none covers it.
+  /// Absent if no calibration covers the scope.
   std::optional<comm::Calibrated> calibrated;
   std::uint32_t ranks;
   std::uint32_t nodes;
@@ -41,15 +41,16 @@ struct Scope {
 
 void add_scope_options(CLI::App& command, ScopeRequest& request);
 
-/// Throws CLI::ValidationError where nothing says what the collective runs on.
+/// Throws CLI::ValidationError if the options do not say what the collective runs on.
 void check_scope_options(const ScopeRequest& request);
 
-/// REQUIRES: the options were checked. Where no calibration covers it: fails if
-/// `must_be_calibrated` or a calibration was named, else without one, with a note that says why.
+/// REQUIRES: the options were checked. If no calibration covers the scope, fails if
+/// `must_be_calibrated` is set or a calibration was named; otherwise returns a scope without
+/// calibration and a note that gives the reason.
 Result<Scope> resolve_scope(const ScopeRequest& request, bool must_be_calibrated = true);
 
-/// "infiniband,rate=200GB/s,latency=5us": kind, nominal rate of all NICs of a node, latency one
-/// way.
+/// "infiniband,rate=200GB/s,latency=5us": kind, nominal rate of all NICs of a node, one-way
+/// latency.
 Result<comm::Network> parse_node_network(const std::string& text);
 
 /// One line for people: device, ranks, source of the numbers.

@@ -13,7 +13,7 @@ class App;
 
 namespace rehearse::cli {
 
-/// What a parsed command line asks for; set by the callback of the chosen subcommand.
+/// The action that a parsed command line requests; the callback of the chosen subcommand sets it.
 using Action = std::function<Result<Exit>(const Globals&)>;
 
 void add_catalog(CLI::App& app, Action& action);

@@ -1,4 +1,4 @@
-// rehearse doctor: what this machine can do, and what to install for what it cannot.
+// rehearse doctor: what this machine supports, and what to install for the rest.
 #include <CLI/CLI.hpp>
 
 #include "cli/commands/commands.h"

@@ -31,7 +31,7 @@ Result<Nanoseconds> time_of(const std::string& text) {
   return Nanoseconds(std::llround(time->s() * 1e9));
 }
 
-/// Works, and what else the list does not say, of jobs that it leaves to predictions.
+/// Predicts the work, and other missing values, of jobs for which the list refers to predictions.
 Status predict_works(fleet::JobList& list, const std::filesystem::path& path) {
   std::map<std::filesystem::path, JobOutline> known;
   for (const fleet::ToPredict& what : list.to_predict) {
@@ -64,11 +64,11 @@ Status predict_works(fleet::JobList& list, const std::filesystem::path& path) {
   return {};
 }
 
-/// Which end of the intervals of rates on slices.
+/// The end of the intervals of the rates on slices.
 enum class End : std::uint8_t { kLow, kValue, kHigh };
 
-/// Rates on slices of jobs of which a step and its host are known: by the law of a slice. Others
-/// have the share of the compute slices.
+/// Rates on slices: by the law of a slice for jobs whose step and host time are known; for other
+/// jobs, the share of the compute slices.
 class SliceRates {
  public:
   SliceRates(const GpuSlices& slices, const std::vector<fleet::Job>& jobs) {
@@ -96,13 +96,13 @@ class SliceRates {
   std::vector<std::vector<Estimate<double>>> by_job_ = {};  // by kind; empty: nothing known
 };
 
-/// The same list with slices as slow, and as fast, as they may be.
+/// Runs the same list with slices at the slow and the fast end of their intervals.
 Status run_ends(const SliceRates& rates, FleetRun& run) {
   OnSlices& ends = run.on_slices.emplace();
   for (std::size_t j = 0; j < run.list.jobs.size(); ++j)
     if (run.outcome.jobs[j] && run.outcome.jobs[j]->slice)
       ++(rates.by_law(j) ? ends.by_law : ends.by_share);
-  // Jobs that wait for others can make a list longer where one of them is faster.
+  // Because jobs wait for others, a faster job can make the whole list take longer.
   ends.soonest = ends.latest = run.outcome.makespan;
   for (const End end : {End::kHigh, End::kLow}) {
     fleet::Options options = run.options;

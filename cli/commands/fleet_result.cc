@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kRowsShown = 20;
 
-/// Over the jobs that ran.
+/// A statistic over the jobs that ran.
 template <class Of>
 SampleSpread spread(const FleetRun& run, const Of& value) {
   std::vector<double> values;

@@ -9,8 +9,8 @@
 
 namespace rehearse::cli {
 
-/// The basis of the rates on slices, by number of jobs that ended on one, and the makespan with
-/// rates at either end of their intervals.
+/// The basis of the rates on slices, by the number of jobs that ended on one, and the makespan with
+/// the rates at either end of their intervals.
 struct OnSlices {
   std::size_t by_law = 0, by_share = 0;
   Nanoseconds soonest{0}, latest{0};
@@ -24,7 +24,7 @@ struct FleetRun {
   std::optional<OnSlices> on_slices = {};
 };
 
-/// A row per job of the list.
+/// The document has a row per job.
 Document fleet_document(const FleetRun& run);
 
 }  // namespace rehearse::cli

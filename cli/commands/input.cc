@@ -1,5 +1,5 @@
-// rehearse input: how fast an input pipeline is, what bounds it, and which settings would help; of
-// a file, or of what loading the files of a folder costs here.
+// rehearse input: the rate of an input pipeline, its bottleneck, and settings that would help. The
+// pipeline is given in a file, or measured by loading the files of a folder.
 #include <fmt/core.h>
 
 #include "cli/commands/input_measured.h"
@@ -37,7 +37,7 @@ Estimate<double> rate_of(const Analysis& a, const input::Flow& flow) {
   return flow.units_per_s * (a.samples * flow.filled);
 }
 
-/// The tightest bound that a stage sets by itself, in samples per second.
+/// The tightest bound on the rate that a stage sets by itself, in samples per second.
 std::optional<double> alone(const Analysis& a, std::size_t stage) {
   for (const input::Limit& limit : a.limits)
     if (limit.index == stage &&
@@ -46,7 +46,7 @@ std::optional<double> alone(const Analysis& a, std::size_t stage) {
   return std::nullopt;
 }
 
-/// Share of its time for which the accelerator waits.
+/// The share of time in which the accelerator waits.
 std::optional<double> stall_of(const Pipeline& pipeline, const input::Flow& flow) {
   if (!pipeline.step) return std::nullopt;
   return std::max(0.0, 1 - flow.units_per_s.value * pipeline.step->mean.s());
@@ -98,7 +98,7 @@ Value stage_rows(const Analysis& a) {
   return rows;
 }
 
-/// "bounded by host cores"; where advice may set no more workers, what would let it.
+/// "bounded by host cores"; if advice may not set more workers, the change that would allow it.
 std::string bound_text(const Analysis& a) {
   const input::Limit& limit = a.tuned.limit;
   std::string text = "bounded by " + to_string(a.tuned.pipeline, limit);
@@ -109,7 +109,7 @@ std::string bound_text(const Analysis& a) {
                             counted(stage.workers, "worker"));
 }
 
-/// What the settings that would help give.
+/// The gain from the settings that would help.
 std::string gain_text(const Analysis& a) {
   if (!helps(a)) return "no setting of workers and threads is faster: " + bound_text(a);
   return (a.tuned.flow ? "gives " + range_words(samples_of(rate_of(a, *a.tuned.flow)))
@@ -221,7 +221,7 @@ Result<Exit> run_file(const std::filesystem::path& path, const Globals& globals)
   return answer_with(globals, document);
 }
 
-/// -o names the pipeline; what was measured goes to stdout.
+/// -o names the pipeline file; the measurements go to stdout.
 Result<Exit> run_folder(const InputOptions& options, const Globals& globals) {
   std::optional<PendingFile> pending;
   if (!globals.output.empty()) {  // before long work
@@ -233,7 +233,7 @@ Result<Exit> run_folder(const InputOptions& options, const Globals& globals) {
       options.folder, options.samples, globals.progress_of("reading and decoding"));
   if (!measured) return forward(measured);
   const std::string text = pipeline_text(*measured, options.folder);
-  // What is analysed is what the file says.
+  // Analyses the file as written.
   const Result<YamlFile> file = YamlFile::parse(text, options.folder.string());
   if (!file) return forward(file);
   const Pipeline pipeline = input::read_pipeline(file->root());

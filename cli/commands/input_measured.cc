@@ -26,7 +26,7 @@ Value spread_fields(std::string_view what, const std::vector<Q>& values) {
           {"samples", values.size()}};
 }
 
-/// Of the files that are images.
+/// Decode times of the files that are images.
 std::vector<Seconds> decodes(const Measured& measured) {
   std::vector<Seconds> times;
   for (const Seconds time : measured.decode)
@@ -42,8 +42,8 @@ std::string times_text(const std::vector<Seconds>& times) {
   return text + "]}";
 }
 
-/// Whether what was put out of memory is most of what was asked for: else the rest would be of
-/// files of another kind.
+/// Whether most of the files that the kernel was asked to evict were evicted. Otherwise the rest
+/// could be files of another kind.
 bool has_cold(const Measured& measured) {
   return 2 * measured.cold.size() > measured.sampled.size();
 }

@@ -13,24 +13,25 @@
 
 namespace rehearse::cli {
 
-/// The pipeline as a file: one stage with a worker for each core, which reads a file and decodes
-/// it. Reads that memory does not serve are in it where they could be measured.
+/// The measured pipeline as a file: one stage that reads and decodes a file, with a worker per
+/// core. It includes cold reads (not served from memory) if they could be measured.
 std::string pipeline_text(const loading::Measured& measured, const std::filesystem::path& folder);
 
-/// The stage with so many workers, its files in memory or not.
+/// The stage with this number of workers, its files in memory or not.
 input::Pipeline with_workers(const input::Pipeline& pipeline, std::uint32_t workers,
                              bool in_memory);
 
 struct PredictedRate {
   std::uint32_t workers;
-  Estimate<double> in_memory;                 ///< files a second
-  std::optional<Estimate<double>> cold = {};  ///< where cold reads were measured
+  Estimate<double> in_memory;                 ///< files per second
+  std::optional<Estimate<double>> cold = {};  ///< absent if cold reads were not measured
 };
-/// For 1, 2, 4 … workers, to the threads of the cores here and these themselves.
+/// Predicts the rates with 1, 2, 4 … workers, up to the number of hardware threads here, which is
+/// included.
 Result<std::vector<PredictedRate>> predicted_rates(const input::Pipeline& pipeline,
                                                    const loading::Cores& cores);
 
-/// `measured` and `predictions`: what was measured, and what follows for numbers of workers.
+/// Adds `measured` and `predictions` (the predicted rate per number of workers).
 void add_measured(const loading::Measured& measured, const std::vector<PredictedRate>& rates,
                   Document& document);
 

@@ -1,4 +1,4 @@
-// rehearse inspect: what a recording holds, or what a step of it computes, or a cluster.
+// rehearse inspect: the contents of a recording, the work of one of its steps, or a cluster.
 #include <algorithm>
 #include <map>
 
@@ -24,7 +24,7 @@ struct InspectOptions {
   std::filesystem::path cluster, svg;  ///< a cluster instead of recordings; its drawing
 };
 
-/// Ops of one name, on the devices or (with the time spent in themselves) on the host.
+/// Ops of one name, on the devices or (with their self time) on the host.
 struct OpSum {
   std::string name;
   std::string kind;
@@ -91,7 +91,7 @@ std::string describe_rank(const replay::Recording& r, std::size_t index) {
       info.timed ? to_string((r.last() - r.first()).seconds()) : "no times");
 }
 
-/// How far, and how surely, the clock of a rank was moved to that of the others.
+/// The shift of a rank's clock to that of the others, and its certainty.
 std::string describe_clock(const replay::Recording& r) {
   if (!r.rank().info.clock_fit) return "";
   const trace::ClockFit& fit = *r.rank().info.clock_fit;
@@ -102,7 +102,7 @@ std::string describe_clock(const replay::Recording& r) {
       fit.samples);
 }
 
-/// What was read and what follows from it.
+/// The input and the results derived from it.
 struct Inspected {
   InputTrace input;
   std::vector<OpSum> ops;
@@ -111,7 +111,7 @@ struct Inspected {
   program::Occupancy breakdown;
 };
 
-/// Of a step of a rank, where it is known.
+/// The energy of a rank's step, if it is known.
 std::optional<replay::StepEnergy> energy_of(const Inspected& found, std::size_t rank,
                                             std::size_t step) {
   return found.energy ? found.energy->steps[rank][step] : std::nullopt;
@@ -198,7 +198,7 @@ Document document_of(const Inspected& found, std::size_t top) {
   return d;
 }
 
-/// A store that contains no recording, but what bench-gpu measured.
+/// For a store that contains only bench-gpu measurements and no recording.
 Result<Exit> run_on_timings(const trace::Trace& trace, const Globals& globals) {
   Document document{.command = "inspect", .rows = "op_costs"};
   document["op_costs"] = op_timing_rows(trace.timings);

@@ -8,7 +8,7 @@
 
 namespace rehearse::cli {
 
-/// Reads the cluster file, writes the drawing where `svg` is not empty, and the result.
+/// Reads the cluster file, writes the drawing to `svg` unless it is empty, and writes the result.
 Result<Exit> inspect_cluster(const std::filesystem::path& file, const std::filesystem::path& svg,
                              const Globals& globals);
 

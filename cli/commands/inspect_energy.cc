@@ -9,12 +9,12 @@ namespace {
 
 using replay::BoardEnergy;
 
-// Beyond, the counter and the readings of power do not tell of the same thing.
+// With a larger error, the counter and the power readings do not describe the same energy.
 constexpr double kCounterAgrees = 0.05;
 
 double seconds(const BoardEnergy& board) { return (board.last - board.first).seconds().s(); }
 
-/// By how much the readings of power give more than the counter, as a share.
+/// The excess of the energy from power readings over the counter, as a share.
 std::optional<double> counter_error(const BoardEnergy& board) {
   if (!board.counted || board.counted->j() <= 0) return std::nullopt;
   return *board.counted_by_power / *board.counted - 1;

@@ -6,7 +6,7 @@
 
 namespace rehearse::cli {
 
-/// A row per board, with a word on what not to trust.
+/// Returns a row per board, with the caveats of its values.
 Value energy_fields(const replay::Energy& energy);
 
 }  // namespace rehearse::cli

@@ -7,7 +7,7 @@
 
 namespace rehearse::cli {
 
-/// Lifts the first rank that the request asks for, and writes its layers.
+/// Lifts the first requested rank, and writes its layers.
 Result<Exit> inspect_workload(const ReplayRequest& request, const Globals& globals);
 
 }  // namespace rehearse::cli

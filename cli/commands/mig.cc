@@ -1,4 +1,4 @@
-// rehearse mig: how a GPU can be partitioned, and what a job takes on its partitions.
+// rehearse mig: the partitions of a GPU, and the step time of a job on them.
 #include <fmt/core.h>
 
 #include "cli/commands/mig_result.h"

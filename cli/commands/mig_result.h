@@ -1,4 +1,5 @@
-// The documents of `rehearse mig`: valid layouts of a partitioned GPU, and predictions of its slices.
+// The documents of `rehearse mig`: valid layouts of a partitioned GPU, and predictions of its
+// slices.
 #pragma once
 
 #include <string>
@@ -19,7 +20,8 @@ struct MigLayouts {
 /// are blank.
 std::string drawing_of(const cluster::MigDevice& device, const cluster::MigLayout& layout);
 
-/// On the screen a row per layout (drawing, unused slices, what still fits); in CSV per instance.
+/// The screen has a row per layout (drawing, unused slices, what still fits); CSV has a row per
+/// instance.
 Document layouts_document(const MigLayouts& found);
 
 Document slices_document(const MigAnswer& answer);

@@ -19,8 +19,8 @@ inline std::size_t index_of(std::span<const std::string_view> names, std::string
   return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
 }
 
-/// A check of an option that refuses what is none of the names, which outlive it: "unknown WHAT
-/// 'x'; did you mean 'y'?"
+/// An option check that rejects anything but these names: "unknown WHAT 'x'; did you mean 'y'?".
+/// The names must outlive it.
 inline std::function<std::string(const std::string&)> one_of(
     std::span<const std::string_view> names, const std::string& what = "name") {
   return [names, what](const std::string& name) -> std::string {
@@ -29,7 +29,7 @@ inline std::function<std::string(const std::string&)> one_of(
   };
 }
 
-/// A check of an option that refuses what `read` makes no value of, and says why not.
+/// An option check that rejects a text that `read` cannot parse, with its error.
 template <class Read>
 std::function<std::string(const std::string&)> reads_as(Read read) {
   return [read](const std::string& text) -> std::string {

@@ -1,4 +1,4 @@
-// rehearse network: what one collective costs over sizes.
+// rehearse network: the time of one collective over sizes.
 #include <algorithm>
 #include <cmath>
 
@@ -39,7 +39,7 @@ struct Point {
   bool covered() const { return *measured >= price.time.low && *measured <= price.time.high; }
 };
 
-/// What bus bandwidth makes of size over time (nccl-tests' doc/PERFORMANCE.md).
+/// Bus bandwidth divided by (size / time), as in nccl-tests' doc/PERFORMANCE.md.
 double bus_factor(CollectiveKind kind, double n) {
   switch (kind) {
     case CollectiveKind::kAllReduce:
@@ -215,7 +215,7 @@ Document document_of(const Findings& found) {
   return d;
 }
 
-/// The measured rows of a log that are of the kinds and ranks asked for.
+/// The measured rows of a log for the requested kinds and ranks.
 Result<std::vector<comm::MeasuredRow>> measured_rows(const NetworkOptions& options,
                                                      const std::vector<CollectiveKind>& kinds,
                                                      std::uint32_t ranks) {

@@ -18,24 +18,24 @@ enum class Fidelity : std::uint8_t { kClosed, kMessage, kSimgrid };
 struct CollectivePrice {
   Estimate<Seconds> time;
   std::string algorithm;
-  std::string protocol;                   ///< empty where there is none: messages on links alone
+  std::string protocol;                   ///< empty for messages without calibration
   std::optional<std::uint32_t> channels;  ///< likewise
 };
 
 using PriceOfSize = std::function<Result<CollectivePrice>(Bytes)>;
 
-/// How a collective is priced.
+/// The way in which a collective is priced.
 struct PriceRequest {
   CollectiveKind kind;
   comm::NcclOverrides overrides = {};
   Fidelity fidelity = Fidelity::kClosed;
-  bool in_framework = false;  ///< as timed there, not as nccl-tests does
+  bool in_framework = false;  ///< as timed in a framework, not as nccl-tests does
 };
 
-/// By calibration where the scope has one that covers it, the messages on the links of the cluster
-/// where there is a cluster; run by our own engine or by SimGrid at these fidelities. Messages on
+/// Prices by calibration if one covers the scope, and by messages on the cluster's links if there
+/// is a cluster; at the fidelities that need it, our own engine or SimGrid runs them. Messages on
 /// links that no calibration covers have the interval of datasheets (models/job/interval.h). Fails
-/// where there is neither.
+/// if there is neither a calibration nor a cluster.
 Result<PriceOfSize> prices_of(const Scope& scope, const PriceRequest& request);
 
 }  // namespace rehearse::cli

@@ -40,8 +40,8 @@ struct Chosen<std::optional<T>> {
   using Enum = T;
 };
 
-/// One of an enumeration's names, which are in its order and outlive the command; other names are
-/// "unknown KIND 'x'".
+/// An option whose value is one of an enumeration's names. The names are in the order of the
+/// enumeration and outlive the command; any other value is "unknown KIND 'x'".
 template <class T>
 CLI::Option* add_choice(CLI::App& command, const char* name, T& value,
                         std::span<const std::string_view> names, std::string what,
@@ -57,7 +57,7 @@ CLI::Option* add_choice(CLI::App& command, const char* name, T& value,
       ->check(one_of(names, kind));
 }
 
-/// What `read` makes of a text, a Result; refused with its error.
+/// An option whose text `read` parses to a Result; an error of `read` rejects it.
 template <class T, class Read>
 CLI::Option* add_read(CLI::App& command, const char* name, const char* type, T& value, Read read,
                       std::string what) {
@@ -68,7 +68,7 @@ CLI::Option* add_read(CLI::App& command, const char* name, const char* type, T& 
       ->check(reads_as(read));
 }
 
-/// REQUIRES: `options` are those that the command's options are read into.
+/// REQUIRES: the command's options are read into `options`.
 template <class Options>
 void run_by(CLI::App& command, Action& action, std::shared_ptr<Options> options,
             std::type_identity_t<Result<Exit> (*)(const Options&, const Globals&)> run) {
@@ -77,7 +77,7 @@ void run_by(CLI::App& command, Action& action, std::shared_ptr<Options> options,
   });
 }
 
-/// Ends with "wrong usage" and what is right.
+/// Ends the command with "wrong usage" and the correct usage.
 [[noreturn]] inline void wrong_usage(const std::string& what) {
   throw CLI::ValidationError(what, CLI::ExitCodes::ValidationError);
 }

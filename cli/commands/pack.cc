@@ -1,4 +1,4 @@
-// rehearse pack: where to put a set of jobs, and why.
+// rehearse pack: placement of a set of jobs on GPUs, with reasons.
 #include <fmt/core.h>
 
 #include "cli/commands/options.h"
@@ -38,7 +38,7 @@ std::string gpus_of(const Placed& placed) {
   return text;
 }
 
-/// What rates of jobs side by side rest on.
+/// The basis of the rates of jobs that share a GPU.
 std::string basis_of(const Packed& p, std::size_t a, std::size_t b) {
   const PackPairs& pairs = *p.file.pairs;
   const sharing::ShippedPairs* shipped = pairs.shipped();
@@ -59,7 +59,7 @@ std::string basis_of(const Packed& p, std::size_t a, std::size_t b) {
   return "from time slicing, without a measured pair; measure this pair";
 }
 
-/// What rates on slices rest on, each basis once.
+/// The bases of the rates on slices, each once.
 std::string slice_basis_of(const Packed& p, const Placed& placed) {
   constexpr std::string_view kBases[] = {
       "as given", "predicted from a sweep of batch sizes",
@@ -96,7 +96,7 @@ std::string why(const Packed& p, const Placed& placed) {
   return text;
 }
 
-/// Pairs of jobs that could go together and of which nothing near was measured, as far as `count`.
+/// At most `count` pairs of jobs that could share a GPU and have no similar measured pair.
 Result<std::vector<std::pair<std::size_t, std::size_t>>> to_measure(const PackFile& file,
                                                                     std::size_t count) {
   std::vector<std::pair<std::size_t, std::size_t>> unknown;
@@ -139,7 +139,7 @@ double slowdown(const Packed& p, std::size_t job) {
 
 Value pair_of(const Value& a, const Value& b) { return Value::array({a, b}); }
 
-/// On the screen a row per placement, in CSV per job.
+/// The screen has a row per placement; CSV has a row per job.
 Document pack_document(const Packed& p) {
   const Packing& k = p.packing;
   Document d{.command = "pack", .rows = "per_job"};

@@ -118,7 +118,8 @@ Model model_of(const std::filesystem::path& path) {
           map->optional<bool>("dropout").value_or(false)};
 }
 
-/// The best plan that the framework can express; the first error where none can.
+/// Writes the best plan that the framework can express; fails with the first error if there is
+/// none.
 Result<Exit> write_launch(const Planned& planned, const PlanOptions& options,
                           const Globals& globals) {
   const Model model = model_of(options.job_file);
@@ -149,7 +150,7 @@ Result<Exit> write_launch(const Planned& planned, const PlanOptions& options,
   return tl::unexpected(std::move(*first));
 }
 
-/// All that the plans found depend on.
+/// Everything on which the result depends.
 Result<work::Fingerprint> fingerprint_of(const PlanOptions& options) {
   work::Fingerprint fingerprint;
   if (Status ok = fingerprint.add_program(); !ok) return forward(ok);
@@ -163,8 +164,8 @@ Result<work::Fingerprint> fingerprint_of(const PlanOptions& options) {
   return fingerprint;
 }
 
-/// One queue after the other does what a search asks for. A search that is asked to stop is
-/// stopped by its queue, which says what is kept.
+/// Evaluates a search's work through one queue after another. When the search is asked to stop, its
+/// queue stops it and says what is kept.
 void spread_by(work::ExecutionOptions execution, PlanRequest& request) {
   execution.progress = [](double) { return !interrupted.load(); };
   request.progress = [shown = request.progress](double share) {
@@ -180,8 +181,8 @@ void spread_by(work::ExecutionOptions execution, PlanRequest& request) {
   };
 }
 
-/// How sure it is which is the best: other models of it, where they are `shown`, and errors of the
-/// models.
+/// Adds the certainty of the best plan: its step time by other models, if they are `shown`, and the
+/// errors of the models.
 Status judge(Planned& planned, bool shown, const Globals& globals) {
   std::vector<FoundPlan>& best = planned.found.best;
   const step::Fidelity fidelity = *planned.request.confirm;

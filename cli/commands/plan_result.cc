@@ -20,7 +20,8 @@ using strategies::kFigures;
 
 using Trait = strategies::Field<strategies::Candidate>;
 
-/// What tells plans apart, as columns: what a search moves, but for what follows from that.
+/// Whether a trait distinguishes plans, as a column: the fields that a search varies, except those
+/// that follow from others.
 bool is_trait(const Trait& trait) {
   return trait.axis.keep != nullptr && trait.said != strategies::Said::kNever;
 }
@@ -43,7 +44,7 @@ bool known(const Planned& planned, Figure figure) {
   return planned.found.known[static_cast<std::size_t>(figure)];
 }
 
-/// Figures of a plan and what tells it apart from others; the screen has the traits that differ.
+/// The figures of a plan and its traits; the screen has the traits that differ.
 Value plan_fields(const Planned& planned, const FoundPlan& plan,
                   const std::vector<FoundPlan>& others) {
   Value row = {{"", "step time", figure_of(plan, Figure::kStepTime), in::kSeconds},
@@ -61,7 +62,7 @@ Value plan_fields(const Planned& planned, const FoundPlan& plan,
   return row;
 }
 
-/// At most so many, evenly, with both ends.
+/// At most `most` plans, evenly spaced, including both ends.
 std::vector<FoundPlan> thinned(const std::vector<FoundPlan>& plans, std::size_t most) {
   if (plans.size() <= most) return plans;
   std::vector<FoundPlan> some;
@@ -79,7 +80,7 @@ std::string fixed_text(const JobFile& file) {
   return fmt::format("{}", fmt::join(fixed, ", "));
 }
 
-/// How sure it is which plan is the fastest.
+/// The certainty of which plan is the fastest.
 std::string robust_text(const Planned& planned) {
   const auto likely =
       std::max_element(planned.chance.begin(), planned.chance.end()) - planned.chance.begin();
@@ -95,8 +96,8 @@ std::string robust_text(const Planned& planned) {
                     planned.chance_if_own.front() * 100);
 }
 
-/// What kinds of communication do to each other, as a share of the step; nothing where not all
-/// ranks were run.
+/// The slowdown by contention between kinds of communication, as a share of the step; nothing if
+/// not all ranks were run.
 std::optional<double> contention(const PlanTimes& times) {
   if (!times.message || !times.all_ranks) return std::nullopt;
   return *times.all_ranks / *times.message - 1;
@@ -106,7 +107,7 @@ double difference(const step::Refereed& refereed) {
   return refereed.simgrid / refereed.messages - 1;
 }
 
-/// How long a step takes by each model.
+/// The step time by each model.
 Value model_fields(const PlanTimes& times) {
   Value models = {{"closed", "closed", times.closed, in::kSeconds},
                   {"message", "messages", times.message, in::kSeconds},
@@ -120,7 +121,7 @@ Value model_fields(const PlanTimes& times) {
   return models;
 }
 
-/// What to know of the table of models.
+/// Notes on the table of models.
 std::vector<std::string> model_notes(const Planned& planned) {
   std::vector<std::string> notes;
   if (planned.file.input) notes.emplace_back("these times exclude input stalls");
@@ -143,7 +144,7 @@ std::vector<std::string> model_notes(const Planned& planned) {
   return notes;
 }
 
-/// The tree for programs alone.
+/// The tree without labels: for programs only.
 Value without_labels(const Value& value) {
   Value bare = Value::object();
   for (const Entry& field : value.fields())
@@ -155,7 +156,7 @@ Value without_labels(const Value& value) {
   return list;
 }
 
-/// "step_time", "memory", …; null where a figure is not known.
+/// "step_time", "memory", …; null if a figure is unknown.
 Value figure_fields(const Planned& planned, const FoundPlan& plan) {
   Value fields;
   for (std::size_t f = 0; f < kFigures; ++f)
@@ -212,7 +213,7 @@ Document plans_document(const Planned& planned) {
     one["chance_if_own"] = planned.chance_if_own[i];
     const Value times = model_fields(found.best[i].times);
     one["models"] = without_labels(times);
-    // As simulate, but for what was not tried of each.
+    // As in simulate, without the changes, which were not tried for each plan.
     const Value step = without_labels(step_document(planned.best[i]).content);
     for (const Entry& field : step.fields())
       if (field.key != "what_would_help" && field.key != "single_changes")

@@ -11,11 +11,11 @@ struct Planned {
   JobFile file;  ///< as read
   PlanRequest request;
   FoundPlans found;
-  std::vector<PredictedJob> best = {};  ///< as simulate has them
-  std::vector<double> chance = {};      ///< that it is truly the best, of each of `best`
+  std::vector<PredictedJob> best = {};  ///< predicted as in simulate
+  std::vector<double> chance = {};      ///< by `best`: probability of being truly the best
   std::vector<double> chance_if_own = {},
-                      chance_if_common = {};  ///< were none or all errors common
-  std::optional<Confirmed> confirmed = {};    ///< absent where closed forms were asked for
+                      chance_if_common = {};  ///< the same if none or all of the errors were common
+  std::optional<Confirmed> confirmed = {};    ///< absent if only closed forms were requested
 };
 
 Document plans_document(const Planned& planned);

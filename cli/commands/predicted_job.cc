@@ -12,7 +12,7 @@
 namespace rehearse::cli {
 namespace {
 
-/// What would make the job fit; nothing where it does.
+/// Changes that would make the job fit; none if it fits.
 std::vector<std::string> remedies_of(const step::Spec& spec, const step::Step& step,
                                      const cluster::Cluster& cluster) {
   if (memory::fullest(step.memory).fit == memory::Fit::kFits) return {};

@@ -6,7 +6,7 @@
 
 namespace rehearse::cli {
 
-/// `step` is that of the file's job, at this fidelity.
+/// `step` is the predicted step of the file's job at this fidelity.
 PredictedJob predicted_job(JobFile file, step::Step step, step::Fidelity fidelity);
 
 }  // namespace rehearse::cli

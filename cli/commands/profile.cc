@@ -15,7 +15,7 @@
 namespace rehearse::cli {
 namespace {
 
-/// Of capture::Options::Graph.
+/// The names of capture::Options::Graph.
 constexpr std::string_view kGraphNames[] = {"node", "launch"};
 
 struct ProfileOptions {
@@ -27,17 +27,17 @@ struct ProfileOptions {
   std::size_t pairs = 1;
 };
 
-/// What is shown.
+/// The data of the result.
 struct Profiled {
   std::string folder;
   capture::LaunchReport report;
   std::optional<Overhead> overhead;
 
-  /// Time spent on ranges, as a share of all that the threads could have done meanwhile.
+  /// Time spent on ranges, as a share of the time of all threads.
   double share() const { return report.wall > Seconds::s(0) ? report.recording / report.wall : 0; }
 };
 
-/// What is counted of a recording: the key of JSON, and how the summary calls it.
+/// A count of a recording: its JSON key and its name in the summary.
 struct Count {
   const char *key, *words;
   std::uint64_t capture::Counts::*count;
@@ -94,10 +94,10 @@ std::string counts_text(const capture::Counts& counts) {
   return text;
 }
 
-/// What keeps the recording from being all that it could be, a line each.
+/// The reasons why the recording is incomplete, one line each.
 std::string notes_on(const capture::LaunchReport& report) {
   std::string text;
-  std::set<std::string> said;  // each rank has the same trouble
+  std::set<std::string> said;  // all ranks have the same trouble
   for (const capture::LaunchedProcess& p : report.processes)
     for (const auto& fact : p.facts)
       if (fact.first == "trouble" && said.insert(fact.second).second)
@@ -187,7 +187,7 @@ Result<double> readings_per_second(const std::string& text) {
   return std::stoi(text);
 }
 
-/// The launcher's options for these.
+/// The launcher's options for the options of the command.
 Result<capture::LaunchOptions> launch_options(const ProfileOptions& options,
                                               const Globals& globals) {
   const Result<std::filesystem::path> library = installed_library("librehearse_capture.so");
@@ -196,7 +196,7 @@ Result<capture::LaunchOptions> launch_options(const ProfileOptions& options,
                                   .command = options.command,
                                   .library = *library,
                                   .record = options.record};
-  // A program that reads our result must not find the command's output in it.
+  // The command's output must not be mixed with our result for programs.
   launched.output_to_stderr = globals.format != Format::kTable;
   if (options.torch_ops) {
     const Result<std::filesystem::path> hook = installed_library("python/sitecustomize.py");

@@ -18,7 +18,7 @@ Seconds step_at(const MeasuredSteps& steps, double share) {
   return steps.steps[static_cast<std::size_t>(share * static_cast<double>(steps.steps.size() - 1))];
 }
 
-/// A step of a plain run, without what its own ranges took.
+/// The step time of a plain run, less the cost of its own ranges.
 Seconds plain_step(const MeasuredSteps& steps, Seconds step, Seconds cost_per_range) {
   return step - cost_per_range * steps.ranges_per_step;
 }
@@ -54,7 +54,7 @@ std::optional<MeasuredSteps> steps_of(const trace::Trace& trace, std::size_t ran
   return measured;
 }
 
-/// Runs once, into a folder that is gone afterwards, and fails where the command does.
+/// Runs the command once, into a folder that is then removed; fails if the command fails.
 Result<RunPair> run_again(const capture::LaunchOptions& options, bool plain) {
   const Result<capture::LaunchReport> report = capture::launch(options);
   if (!report) return forward(report);

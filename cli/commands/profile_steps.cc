@@ -55,7 +55,7 @@ Status read_trigger(std::string text, capture::Options& into) {
   return {};
 }
 
-/// An option that `read` puts into `record`, or that is refused before anything runs.
+/// An option that `read` parses into `record`; an error is reported before anything runs.
 template <class Read>
 CLI::Option* add(CLI::App& command, const char* name, const char* type, std::string description,
                  capture::Options& record, Read read) {
@@ -92,7 +92,7 @@ void add_step_options(CLI::App& command, capture::Options& record) {
 
 namespace {
 
-/// Lines for people: how many, and those that a trigger named.
+/// Lines for people: the number of steps, and those that a trigger named.
 std::string steps_text(const capture::LaunchReport& report) {
   const capture::StepCounts& steps = *report.steps;
   if (steps.seen == 0)

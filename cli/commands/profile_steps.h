@@ -10,10 +10,11 @@ class App;
 
 namespace rehearse::cli {
 
-/// --steps, --ring and --trigger. REQUIRES: `record` outlives the command.
+/// Adds --steps, --ring and --trigger. REQUIRES: `record` outlives the command.
 void add_step_options(CLI::App& command, capture::Options& record);
 
-/// `steps` and `kept_steps`, where steps were chosen, and those that a trigger named in words.
+/// Adds `steps` and `kept_steps` if steps were chosen, and a text on the steps that a trigger
+/// named.
 void add_steps(Document& document, const capture::LaunchReport& report);
 
 }  // namespace rehearse::cli

@@ -1,4 +1,4 @@
-// rehearse recommend: which instances to rent, how many, under which plan.
+// rehearse recommend: the instances to rent, their number, and the plan.
 #include <algorithm>
 #include <utility>
 
@@ -48,7 +48,8 @@ Result<cost::Wish> wish_of(const RecommendOptions& options) {
   return wish;
 }
 
-/// What the job file says of where, how and keeping, where the command line does not.
+/// Takes the place, market and storage settings from the job file if the command line does not give
+/// them.
 void add_from_file(const JobFile& file, cost::Wish& wish) {
   if (wish.providers.empty()) wish.providers = file.rent.providers;
   if (wish.regions.empty()) wish.regions = file.rent.regions;
@@ -58,7 +59,7 @@ void add_from_file(const JobFile& file, cost::Wish& wish) {
   wish.keeping = file.keeping;
 }
 
-/// Wrong names are told where they stand: in an option, or in the file.
+/// Wrong names are reported at their position: in an option, or in the file.
 Result<std::vector<cost::Offer>> offers_of(const RecommendOptions& options, const JobOnOffers& job,
                                            const cost::Wish& wish) {
   Result<std::vector<cost::Offer>> offers = cost::offers_of(wish);
@@ -72,7 +73,7 @@ Result<std::vector<cost::Offer>> offers_of(const RecommendOptions& options, cons
   return fail(std::move(wrong_one));
 }
 
-/// The first option's, where it is of machines.
+/// Draws the first option's step, if the option is of machines.
 Status draw(const std::filesystem::path& path, const Recommended& found, const Globals& globals) {
   const cost::Option& first = found.found.options.front();
   if (!first.evaluation) {

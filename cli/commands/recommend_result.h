@@ -11,16 +11,16 @@
 
 namespace rehearse::cli {
 
-/// A search that found something.
+/// A search that found at least one option.
 struct Recommended {
   const JobOnOffers& job;
   const cost::Wish& wish;
   cost::Recommendation found;
 };
 
-/// Why the first option, against the others; one line each.
+/// The reasons why the first option ranks above the others; one line each.
 std::vector<std::string> why_of(const Recommended& r);
-/// What of the first option limits it: the ends of its intervals, a stale price, what is not known.
+/// The caveats of the first option: the ends of its intervals, a stale price, unknown quantities.
 std::vector<Warning> warnings_of(const Recommended& r);
 
 Document recommend_document(const Recommended& r);

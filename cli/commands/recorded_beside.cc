@@ -21,7 +21,7 @@ const trace::Device* device_of(const ReplayJob& job, std::size_t rank) {
   return devices.empty() || devices.front().name.empty() ? nullptr : &devices.front();
 }
 
-/// As recorded, else of the GPU of that name in the catalog.
+/// The recorded number, else that of the catalog's GPU with the recorded name.
 std::optional<double> multiprocessors_of(const ReplayJob& job, std::size_t rank) {
   const trace::Device* device = device_of(job, rank);
   if (!device) return std::nullopt;
@@ -30,7 +30,7 @@ std::optional<double> multiprocessors_of(const ReplayJob& job, std::size_t rank)
   return gpu ? std::optional<double>((*gpu)->multiprocessors) : std::nullopt;
 }
 
-/// Of what an op uses the device, but which op and device.
+/// The device usage of an op, without the ids of op and device.
 sharing::DeviceOp use_of(const replay::Recording& recording, const trace::GpuOp& op,
                          std::optional<double> multiprocessors) {
   sharing::DeviceOp on{.op = OpId(0), .device = 0};
@@ -50,7 +50,7 @@ sharing::DeviceOp use_of(const replay::Recording& recording, const trace::GpuOp&
   return on;
 }
 
-/// Collectives stay as they are.
+/// The tenant of a recording. Collectives keep their recorded time.
 Tenant tenant_of(const RecordedTenant& recorded, std::string name) {
   const ReplayJob& job = recorded.job;
   const replay::ReplayGraph& replay = recorded.run.graph;

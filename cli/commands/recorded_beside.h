@@ -9,16 +9,16 @@
 
 namespace rehearse::cli {
 
-/// A run of the recording, as recorded or edited, with its step alone.
+/// A run of the recording, as recorded or edited, with its step time when it runs alone.
 struct RecordedTenant {
   const ReplayJob& job;
   const ReplayRun& run;
   Estimate<Seconds> alone;
 };
 
-/// Rank r of both runs on device r. Reads the other recording, runs both, writes the result, and
-/// the timeline of the first where the request asks for one. Fails with one line on recordings of
-/// different GPUs.
+/// Places rank r of both runs on device r. Reads the other recording, runs both, and writes the
+/// result, and the timeline of the first if the request asks for one. Fails with one line if the
+/// recordings are of different GPUs.
 Status write_beside(const RecordedTenant& own, const ReplayRequest& request,
                     const ShareRequest& sharing, std::string_view command, const Globals& globals);
 

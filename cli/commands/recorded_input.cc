@@ -39,14 +39,14 @@ struct Asked {
   OpId ask, wait;
 };
 
-/// As it runs with all samples there.
+/// The program's run when samples are always available.
 struct Unfed {
   replay::ReplayGraph graph;
   graph::Timeline timeline;
 };
 
-/// In the order in which they come when nothing waits for input: an order in which none waits for a
-/// later one.
+/// The requests in the order in which they occur when nothing waits for input: in this order, none
+/// waits for a later one.
 std::vector<Asked> in_order(const Unfed& unfed) {
   std::vector<Asked> batch_requests;
   const auto op = [&](const replay::BatchRequest& request, replay::OpIndex index) {
@@ -60,7 +60,7 @@ std::vector<Asked> in_order(const Unfed& unfed) {
   return batch_requests;
 }
 
-/// Mean time from one take of a rank to its next; of ranks with one take, a step.
+/// Mean time between requests of a rank; for ranks with one request, a step.
 Picoseconds between_batches(const Unfed& unfed, const std::vector<Asked>& batch_requests,
                             Seconds step) {
   std::map<std::uint32_t, std::vector<Picoseconds>> times;
@@ -82,8 +82,8 @@ std::vector<OpId> roots_of(const graph::Graph& graph) {
   return roots;
 }
 
-/// Takes of `each` units, in order; a unit that two takes share leaves the queue with the first of
-/// them.
+/// Adds requests of `each` units, in order. A unit that two requests share leaves the queue with
+/// the first of them.
 Status put_in_front(const input::Pipeline& pipeline, double each,
                     const std::vector<Asked>& batch_requests, GraphBuilder& builder) {
   const auto units_before = [&](std::size_t take) {
@@ -95,7 +95,7 @@ Status put_in_front(const input::Pipeline& pipeline, double each,
   const Result<input::Lowered> lowered =
       input::lower(pipeline, asked.size(), input::Start::kSpread, builder, asked);
   if (!lowered) return forward(lowered);
-  // Takes of one round are one op, and units that end together as well.
+  // Requests of one round are one op, and so are units that end together.
   std::set<std::pair<std::size_t, std::size_t>> waits;
   for (std::size_t k = 0; k < batch_requests.size(); ++k)
     for (auto u = static_cast<std::size_t>(std::floor(static_cast<double>(k) * each + 1e-9));
@@ -111,7 +111,7 @@ Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings
                                 const replay::RecordedProgram& program,
                                 const input::Pipeline& given, std::optional<std::uint32_t> batch) {
   input::Pipeline pipeline = given;
-  pipeline.step.reset();  // the recording is what takes the samples
+  pipeline.step.reset();  // the recording itself consumes the samples
   if (Status ok = input::gives_all_samples(pipeline); !ok) return forward(ok);
   const input::Counts counts = input::counts_of(pipeline);
   if (!batch && counts.samples <= 1)
@@ -142,8 +142,8 @@ Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings
   if (!timeline) return forward(timeline);
   Unfed unfed{std::move(*graph), std::move(*timeline)};
 
-  // Before the recording begins each rank takes batches as often as in it, until the queues hold
-  // what they do in the long run.
+  // Before the recording begins, each rank requests batches at the recorded rate until the queues
+  // reach their steady state.
   const double each = samples / counts.samples;
   const double settle = 2 * input::units_in_flight(pipeline, counts) + 4;
   double ops = 0, rounds = 1;
@@ -188,7 +188,7 @@ Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings
     builder.add_edge(round.ask, round.wait);
     if (k > 0) builder.add_edge(begin, round.ask);
     before.push_back(round);
-    // The first take of the recording comes as long after the last of these.
+    // The first request of the recording follows the last of these after the same interval.
     const Picoseconds until_next =
         k + 1 < rounds ? gap : std::max(Picoseconds(0), gap - first_batch);
     begin = builder.add(Op{.name = settling, .category = Category::kDelay, .duration = until_next});

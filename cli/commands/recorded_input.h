@@ -11,15 +11,15 @@
 
 namespace rehearse::cli {
 
-/// What was put in front of what, for people and programs.
+/// How an input pipeline was connected to a recording, for people and programs.
 struct FedBy {
-  double batch;                   ///< samples that a rank takes at a time
-  std::size_t loading_ranges;     ///< takes at a loading range of the recording
-  std::size_t step_requests;      ///< takes at begins of steps, of ranks without such ranges
-  Seconds replaced;               ///< mean work of those ranges, in whose place the pipeline is
-  std::size_t hosts, most_ranks;  ///< of a host
-  std::string bound;              ///< what bounds the pipeline, "" where nothing takes time
-  double allowed;                 ///< samples per second that it lets through, of each host
+  double batch;                   ///< samples per request of a rank
+  std::size_t loading_ranges;     ///< requests at loading ranges of the recording
+  std::size_t step_requests;      ///< requests at the begin of a step, by ranks without such ranges
+  Seconds replaced;               ///< mean work of those ranges, which the pipeline replaces
+  std::size_t hosts, most_ranks;  ///< ranks of a host
+  std::string bound;              ///< the pipeline's bottleneck; "" if nothing takes time
+  double allowed;                 ///< samples per second that it can deliver, per host
   bool scarce_cores;
 };
 
@@ -28,12 +28,12 @@ struct FedGraph {
   FedBy by;
 };
 
-/// The graph of a program, as recorded or edited, with such a pipeline on every host of the recording: ranks
-/// take `batch` samples at a time (absent: a unit of the last stage), in the order in which they
-/// would without waiting, and wait for them. Before the recording begins the pipeline has settled,
-/// on takes that come as often. Ranks that do not say on which host they ran share one. Fails on a
-/// pipeline that forms no batches where `batch` is absent, where the recording takes too few of the
-/// pipeline's units to show more than a part of one, and where too many ops would be due.
+/// Returns the graph of a program, as recorded or edited, with such a pipeline on every host of the
+/// recording. Ranks request `batch` samples at a time (absent: a unit of the last stage), in the
+/// order in which they would without waiting, and wait for them. The pipeline is in a steady state
+/// when the recording begins, after requests at the same rate. Ranks whose host is unknown share
+/// one. Fails if the pipeline forms no batches and `batch` is absent, if the recording requests too
+/// few of the pipeline's units to be representative, or if the graph would have too many ops.
 Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings,
                                 const replay::RecordedProgram& program,
                                 const input::Pipeline& pipeline,

@@ -16,7 +16,7 @@ struct RecordedSlice {
   sharing::KernelSlice slice;
 };
 
-/// Which end of the kernels' slowdowns.
+/// The end of the intervals of the kernels' slowdowns.
 enum class SliceBound : std::uint8_t { kLow, kValue, kHigh };
 
 double factor_of(const replay::Recording& recording, const trace::GpuOp& op,

@@ -1,4 +1,4 @@
-// rehearse replay: simulate a recording as it was and say how well that explains it.
+// rehearse replay: simulate a recording as recorded, and report how well that explains it.
 #include <algorithm>
 
 #include <CLI/CLI.hpp>
@@ -17,7 +17,7 @@
 namespace rehearse::cli {
 namespace {
 
-/// Of the changes that help, documents have so many; a screen has the first three.
+/// The number of helpful changes in documents; a screen has the first three.
 constexpr std::size_t kChangesFound = 8;
 
 struct ReplayOptions {
@@ -26,7 +26,7 @@ struct ReplayOptions {
   ShareRequest sharing;
 };
 
-/// The step without the work of the profiler that recorded it, where it recorded that too.
+/// The step time without the work of the profiler, if that was recorded.
 Result<std::optional<Estimate<Seconds>>> without_profiler(const ReplayJob& job) {
   const replay::Selector profiler = *replay::parse_selector("profiler");
   if (replay::select(job.recordings, job.recorded.graph.program, profiler).empty())
@@ -39,14 +39,14 @@ Result<std::optional<Estimate<Seconds>>> without_profiler(const ReplayJob& job) 
   return replay::estimate_step(job.recorded.comparison, run->comparison.step_time.simulated);
 }
 
-/// What is shown beside the replay itself.
+/// The findings in addition to the replay itself.
 struct Findings {
   std::vector<replay::Advice> advice;
   std::optional<Estimate<Seconds>> without_profiler;
   std::optional<SlicedRun> sliced;  ///< then `advice` is for the slice
 };
 
-/// What is shown: the recording's own replay, or that on a slice.
+/// The run to show: the recording's own replay, or that on a slice.
 const ReplayRun& shown(const ReplayJob& job, const Findings& findings) {
   return findings.sliced ? findings.sliced->run : job.recorded;
 }
@@ -79,7 +79,7 @@ Document document_of(const ReplayJob& job, const Findings& findings) {
   }
   if (findings.without_profiler)
     d.show("step_time_without_profiler", "without profiler", *findings.without_profiler);
-  // Of the replay as it was recorded, also where a slice is asked for.
+  // Of the replay as recorded, even if a slice is requested.
   add_findings(job, run, step, d);
   d["matched_collectives"] = job.recorded.graph.program.collectives.matched.size();
   d["unmatched_collectives"] = job.recorded.graph.program.collectives.unmatched;

@@ -24,7 +24,7 @@ std::uint32_t rank_number(const trace::Rank& rank, std::size_t index) {
   return rank.info.rank.value_or(static_cast<std::uint32_t>(index));
 }
 
-/// Keeps the ranks asked for; fails on one that the recording has not.
+/// Keeps the requested ranks; fails on one that the recording does not have.
 Status keep_ranks(trace::Trace& trace, const std::vector<std::uint32_t>& wanted) {
   if (wanted.empty()) return {};
   std::vector<trace::Rank> kept;
@@ -33,7 +33,7 @@ Status keep_ranks(trace::Trace& trace, const std::vector<std::uint32_t>& wanted)
     present += fmt::format("{}{}", i ? ", " : "", rank_number(trace.ranks[i], i));
   for (auto asked = wanted.begin(); asked != wanted.end(); ++asked) {
     const std::uint32_t number = *asked;
-    if (std::find(wanted.begin(), asked, number) != asked) continue;  // asked for twice
+    if (std::find(wanted.begin(), asked, number) != asked) continue;  // requested twice
     bool found = false;
     for (std::size_t i = 0; i < trace.ranks.size() && !found; ++i)
       if (rank_number(trace.ranks[i], i) == number) {
@@ -49,7 +49,7 @@ Status keep_ranks(trace::Trace& trace, const std::vector<std::uint32_t>& wanted)
   return {};
 }
 
-/// A helper process of a job may have recorded nothing: it says nothing of the others.
+/// A helper process of a job may have recorded nothing: that is no reason to reject the others.
 void leave_out_silent(trace::Trace& trace, const Globals& globals) {
   const auto is_silent = [](const trace::Rank& rank) {
     return rank.host_ops.empty() && rank.gpu_ops.empty();
@@ -60,7 +60,7 @@ void leave_out_silent(trace::Trace& trace, const Globals& globals) {
   std::erase_if(trace.ranks, is_silent);
 }
 
-/// Of several ranks of one job, those that the job has and that were not given.
+/// Warns of ranks of the job that were not given, if several were.
 void tell_missing(const trace::Trace& trace, const Globals& globals) {
   std::uint32_t world = 0;
   for (const trace::Rank& rank : trace.ranks)

@@ -30,9 +30,9 @@ struct ReplayRequest {
   std::filesystem::path report;    ///< empty: none
 };
 
-/// INPUT and --ranks.
+/// Adds INPUT and --ranks.
 void add_input_options(CLI::App& command, ReplayRequest& request);
-/// The same with --residuals and --perfetto.
+/// Adds the same with --residuals and --perfetto.
 void add_replay_options(CLI::App& command, ReplayRequest& request);
 
 /// A graph and its run.
@@ -42,55 +42,55 @@ struct ReplayRun {
   replay::Comparison comparison;
 };
 
-/// What was read. The recordings point into the trace, which therefore never moves.
+/// The input as read. The recordings point into the trace, which therefore never moves.
 struct InputTrace {
   std::unique_ptr<trace::Trace> trace;
   std::vector<replay::Recording> recordings;
 };
 
-/// With its replay as recorded.
+/// The input with its replay as recorded.
 struct ReplayJob : InputTrace {
   ReplayRun recorded;
 };
 
-/// Reads the ranks asked for. Warns of problems of the recording. With `timings_suffice`, a store
-/// may hold what bench-gpu measured and no rank.
+/// Reads the requested ranks. Warns of problems of the recording. With `timings_suffice`, a store
+/// may hold bench-gpu measurements without any rank.
 Result<InputTrace> load_trace(const ReplayRequest& request, const Globals& globals,
                               bool timings_suffice = false);
 
 /// Reads, lowers and runs.
 Result<ReplayJob> load_job(const ReplayRequest& request, const Globals& globals);
 
-/// Writes the timeline that the request asks for, if any: recorded, and as `run` has it.
+/// Writes the timeline that the request asks for, if any: as recorded, and as simulated in `run`.
 Status draw(const ReplayRequest& request, const ReplayJob& job, const ReplayRun& run);
 
-/// Writes the page that the request asks for, if any, with the timeline of what was simulated.
+/// Writes the page that the request asks for, if any, with the simulated timeline.
 Status report_on(const ReplayRequest& request, const ReplayJob& job, const ReplayRun& run,
                  const Document& document);
 
 /// Runs a graph of the job's recordings.
 Result<ReplayRun> run_graph(const ReplayJob& job, replay::ReplayGraph graph);
-/// Lowers and runs a program of them, as recorded or edited.
+/// Lowers and runs a program of the job's recordings, as recorded or edited.
 Result<ReplayRun> run_program(const ReplayJob& job, replay::RecordedProgram program);
 using RunProgram =
     std::function<Result<ReplayRun>(const ReplayJob& job, replay::RecordedProgram program)>;
 
-/// The data of a step that tables of steps share.
+/// Adds the columns of a step that the tables of steps share.
 using StepColumns = std::function<void(std::size_t step, Value& row)>;
 
-/// "ranks" of the JSON contract: a row per step and rank, as measured and as simulated.
+/// The key "ranks" of the JSON contract: a row per step and rank, measured and simulated.
 Value rank_rows(const ReplayJob& job, const ReplayRun& run, const StepColumns& add = {});
-/// Where a recorded step goes, as it was measured.
+/// The measured breakdown of a recorded step.
 Value breakdown_fields(const program::Occupancy& breakdown);
 /// The fields of a simulated step's occupancy. Each part has the relative interval of the step.
 Value breakdown_fields(const program::Occupancy& breakdown, const Estimate<Seconds>& step);
-/// How well the replay explains the recording, and what a step of `run` hangs on.
+/// Adds how well the replay explains the recording, and the critical path of a step of `run`.
 void add_findings(const ReplayJob& job, const ReplayRun& run, const Estimate<Seconds>& step,
                   Document& document);
 /// "2 ranks, 3 whole steps".
 std::string ranks_and_steps(const ReplayJob& job);
 
-/// "2 ranks, 6 steps (step marks), …": what was read, in one line.
+/// "2 ranks, 6 steps (step marks), …": the input in one line.
 std::string describe_input(const ReplayJob& job);
 /// The most steps that a screen shows.
 inline constexpr std::size_t kStepsShown = 8;

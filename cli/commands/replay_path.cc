@@ -12,7 +12,7 @@ using program::PartKind;
 using replay::Recorded;
 using workload::lifting::Role;
 
-/// Empty where the name of an operator tells nothing.
+/// Empty if the operator's name says nothing about its role.
 std::string_view words_for(Role role) {
   switch (role) {
     case Role::kConvolution:
@@ -36,7 +36,7 @@ std::string_view words_for(Role role) {
   return "";
 }
 
-/// What launched a kernel says what it is for.
+/// The role of a kernel, from the operator that launched it.
 std::string_view kind_of_kernel(const replay::Recording& recording, std::uint32_t row) {
   for (auto op = recording.launcher(row); op; op = recording.parent(*op))
     if (const auto words =
@@ -99,7 +99,7 @@ class ReplayPath : public program::Explanations {
       case Category::kMemory:
         return is(PartKind::kMemory, "copies");
       case Category::kHost:
-        // Without a device the host is what computes.
+        // Without a device, the host's work counts as compute.
         return place && run_.graph.program.replays[place->run].device_first.empty()
                    ? is(PartKind::kCompute, "host")
                    : is(PartKind::kHost, "waiting for the host");

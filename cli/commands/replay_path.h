@@ -6,8 +6,8 @@
 
 namespace rehearse::cli {
 
-/// Over the whole steps of the rank that ends last. `step` gives the intervals. What an edit
-/// changed is extrapolated, what the replay fitted is interpolated, the rest recorded.
+/// Covers the whole steps of the rank that ends last. `step` gives the intervals. Edited parts
+/// count as extrapolated, parts that the replay fitted as interpolated, and the rest as recorded.
 program::PathParts path_parts(const ReplayJob& job, const ReplayRun& run,
                               const Estimate<Seconds>& step);
 

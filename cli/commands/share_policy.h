@@ -12,17 +12,17 @@ namespace rehearse::cli {
 
 struct ShareRequest {
   std::filesystem::path beside;  ///< empty: alone
-  std::string share;             ///< empty: as processes share a GPU unasked
+  std::string share;             ///< empty: the default of processes that share a GPU
 
   bool asked() const { return !beside.empty(); }
 };
 
 /// "mps", "mps:40%", "mps:40%,30%", "priority", "timeslice", "timeslice:2ms,100us", "crossover",
-/// "exclusive". Of one share the other job has the rest.
+/// "exclusive". If only one share is given, the other job gets the rest.
 Result<sharing::Sharing> parse_sharing(std::string_view text);
 
-/// What the request says; time slices where it says nothing. `notes` gets what is assumed.
-/// REQUIRES: `share` was parsed before.
+/// The policy of the request; time slices by default. Adds assumptions to `notes`. REQUIRES:
+/// `share` was parsed before.
 sharing::Sharing sharing_of(const ShareRequest& request, std::vector<std::string>& notes);
 
 /// "time slices of 2.00 ms, with 100 us per switch".

@@ -33,29 +33,30 @@ Estimate<double> slowdown(const SharedJobs& shared, const SharedJob& job) {
   const sharing::Policy policy = shared.sharing.policy;
   Estimate<double> slower = sharing::slowdown_of(job.step, policy);
   if (policy != sharing::Policy::kCrossover && policy != sharing::Policy::kExclusive) return slower;
-  // It waits for steps of the other, as long as these may be.
+  // The job waits for steps of the other, whose length has an interval.
   const Estimate<Seconds>& other = shared.jobs[&job == &shared.jobs[0] ? 1 : 0].alone;
   slower.low = std::min(slower.value, 1 + (slower.low - 1) * (other.low / other.value));
   slower.high = std::max(slower.value, 1 + (slower.high - 1) * (other.high / other.value));
   return slower;
 }
 
-/// How long a step is beside the other: uncertain as it is alone, and as its slowdown is.
+/// The step time when run with the other job: the uncertainty is that of the step alone and that of
+/// the slowdown.
 Estimate<Seconds> beside(const SharedJobs& shared, const SharedJob& job) {
   const Estimate<double> slower = slowdown(shared, job);
   return {job.alone.value * slower.value, job.alone.low * slower.low, job.alone.high * slower.high,
           std::max(job.alone.provenance, slower.provenance)};
 }
 
-/// What is lost, and with `part` a part of it: in proportion, as far as the whole is uncertain and
-/// no further. Where next to nothing is lost, what a part is of it says nothing, and each that
-/// there is may be all of it.
+/// The lost time, and with `part` a part of it, whose relative uncertainty is that of the whole. If
+/// next to nothing is lost, the shares of the parts mean nothing, and each part that occurs may be
+/// all of the loss.
 Estimate<Seconds> lost(const SharedJobs& shared, const SharedJob& job,
                        std::optional<Seconds> part = {}) {
   constexpr double kNextToNothing = 0.01;
   const Estimate<double> slower = slowdown(shared, job);
   const Seconds total = job.alone.value * (slower.value - 1);
-  // The graph that ran is as long as the prediction but for rounding.
+  // The graph that ran is as long as the prediction, except for rounding.
   const Seconds value = part ? *part * (job.alone.value / job.step.alone) : total;
   double share = 1;
   if (value == Seconds::s(0) && part)
@@ -65,12 +66,12 @@ Estimate<Seconds> lost(const SharedJobs& shared, const SharedJob& job,
   const auto at = [&](double other) {
     return value + job.alone.value * (share * (other - slower.value));
   };
-  // What one loses can also help it, where it then meets the other less.
+  // A slower kernel can also help the job, if it then overlaps less with the other.
   const auto [least, most] = std::minmax({value, at(slower.low), at(slower.high)});
   return {value, least, most, slower.provenance};
 }
 
-/// Work done together, against one job after the other.
+/// Work done together, relative to one job after the other.
 double gain(const SharedJobs& shared) {
   double sum = 0;
   for (const SharedJob& job : shared.jobs) sum += 1 / job.step.slowdown();
@@ -87,13 +88,13 @@ Json sharing_json(const sharing::Sharing& sharing) {
   return json;
 }
 
-/// A second job of the same name is told apart.
+/// Renames the second job if both have the same name.
 SharedJobs named(SharedJobs shared) {
   if (shared.jobs[0].name == shared.jobs[1].name) shared.jobs[1].name += " (the other)";
   return shared;
 }
 
-/// What a step of the job loses, in parts that add up to it.
+/// The time that a step of the job loses, in parts that add up to it.
 Value loss_fields(const SharedJobs& shared, const SharedJob& job, bool labelled) {
   Value loss = {{"total", lost(shared, job)}};
   for (const Part& part : kParts)

@@ -16,9 +16,9 @@ namespace rehearse::cli {
 
 struct SharedJob {
   std::string name;
-  Estimate<Seconds> alone;                     ///< as predicted or replayed without the other
-  sharing::TenantStep step;                    ///< as run beside it
-  std::optional<Estimate<Bytes>> memory = {};  ///< of the device that is fullest with both
+  Estimate<Seconds> alone;                     ///< predicted or replayed without the other job
+  sharing::TenantStep step;                    ///< when run together with the other
+  std::optional<Estimate<Bytes>> memory = {};  ///< of the fullest device, with both jobs
 };
 
 struct SharedJobs {
@@ -29,7 +29,7 @@ struct SharedJobs {
   std::vector<std::string> notes = {};
 };
 
-/// As the result, and as a page where `report` names one, of these inputs.
+/// Writes the result, and a page about these inputs if `report` names one.
 Status write_shared(const Globals& globals, std::string_view command, SharedJobs jobs,
                     const std::filesystem::path& report, std::vector<std::filesystem::path> inputs);
 

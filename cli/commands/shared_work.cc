@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 SharedWork::SharedWork(const Globals& globals, const fs::path& journal)
     : globals_(globals), path_(journal) {
-  // What is no file of its own, such as /dev/null, has no place beside it.
+  // An output that is not a regular file, such as /dev/null, has no place for a journal next to it.
   std::error_code error;
   const fs::file_status output = fs::status(globals.output, error);
   if (!journal.empty() || globals.output.empty()) return;
@@ -68,11 +68,11 @@ Result<Exit> run_shared(const Globals& globals, const fs::path& journal,
     if (Status ok = shared.finish(); !ok) exit = forward(ok);
   if (!shared.communicator_) return exit;
   if (!exit) work::give_up(*shared.communicator_, exit.error());
-  // Who was asked to stop does not wait for the others: the launcher ends them.
+  // A rank that was asked to stop does not wait for the others: the launcher ends them.
   if (!interrupted) shared.communicator_->leave();
   if (work::leads() || exit) return exit;
-  // Rank 0 has been told, says it and ends with 1. The launcher ends all ranks once one ends with
-  // more than 0, and that could be before rank 0 has spoken.
+  // Rank 0 has been told; it prints the error and ends with 1. The launcher ends all ranks once one
+  // ends with a nonzero code, which could be before rank 0 has printed.
   return Exit::kSuccess;
 }
 

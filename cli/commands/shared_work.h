@@ -14,15 +14,15 @@
 
 namespace rehearse::cli {
 
-/// What `--journal` says, for people; all commands that share work have it.
+/// The help of `--journal`, which all commands that share work have.
 inline constexpr char kJournalHelp[] =
     "store results here as they are found, and resume from an earlier run (default: with -o FILE, "
     "FILE.journal until FILE is written)";
 
 class SharedWork {
  public:
-  /// Executes the work: `name` for progress, `about` for whoever finds the journal. The inputs are
-  /// asked for only where a journal or another rank has to know them. Call it once.
+  /// Executes the work: `name` is shown in progress, `about` tells a reader of the journal what it
+  /// is. `inputs` is called only if a journal or another rank has to know them. Call it once.
   Result<work::ExecutionOptions> begin(const std::string& name, const std::string& about,
                                        const std::function<Result<work::Fingerprint>()>& inputs);
 
@@ -39,9 +39,9 @@ class SharedWork {
   std::optional<work::Journal> journal_;
 };
 
-/// Runs a command that may share its work. On a rank other than the first it says nothing of its
-/// own, and has nothing to write: it returns as soon as its work is done (work::leads()). Where it
-/// fails on one rank alone, all end with that error.
+/// Runs a command that may share its work. A rank other than the first prints and writes nothing:
+/// it returns as soon as its work is done (work::leads()). If the command fails on one rank, all
+/// ranks end with that error.
 Result<Exit> run_shared(const Globals& globals, const std::filesystem::path& journal,
                         const std::function<Result<Exit>(SharedWork&)>& command);
 

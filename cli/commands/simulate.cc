@@ -28,7 +28,7 @@
 namespace rehearse::cli {
 namespace {
 
-/// The device that all ranks run on; an error where they differ.
+/// The device model that all ranks run on; fails if they differ.
 Result<std::string> model_of(const cluster::Cluster& cluster, std::uint32_t ranks) {
   const std::string& model = cluster.devices().front().model;
   for (std::uint32_t r = 0; r < ranks; ++r)
@@ -39,7 +39,7 @@ Result<std::string> model_of(const cluster::Cluster& cluster, std::uint32_t rank
   return model;
 }
 
-/// Lengths for ops that come with their work. Returns the share of compute time that these are.
+/// Sets the durations of ops that are given by their work. Returns their share of the compute time.
 Result<double> price_compute(program::Program& job, const cluster::Cluster& cluster,
                              const std::optional<ingest::AstraSystem>& system,
                              std::vector<Warning>& warnings) {
@@ -73,7 +73,7 @@ std::string describe(const cluster::Cluster& cluster) {
   return text;
 }
 
-/// The step, with the reach of the prices of its communication.
+/// The step time, with the range that the prices of its communication allow.
 Result<Estimate<Seconds>> between_bounds(const Simulation& s, const cluster::Cluster& cluster,
                                          bool unfold) {
   const Seconds step = s.timeline.makespan().seconds();

@@ -34,18 +34,19 @@ Result<Step> predict(const JobFile& file, const cluster::Cluster& cluster,
       {.fidelity = options.fidelity, .unfold = options.unfold || unfold, .counterfactuals = false});
 }
 
-/// Ops of all ranks of both jobs, and ranks, that are run one by one where links are to be shared.
+/// The limits for runs in which links are shared and every rank is run: ops of all ranks of both
+/// jobs, and ranks.
 constexpr std::size_t kManyOps = 500'000;
 constexpr std::uint32_t kManyRanks = 64;
 
-/// The same ranks stand for the same others in both jobs.
+/// Whether the same ranks represent the same other ranks in both jobs.
 bool fold_alike(const Step& a, const Step& b) {
   return a.lowered.folded && b.lowered.folded && a.lowered.ranks == b.lowered.ranks &&
          a.job.program_of == b.job.program_of;
 }
 
-/// Whether each rank is to run: where ranks cannot stand for each other in both jobs, and where
-/// messages share links. Fails on more ranks than can be.
+/// Whether every rank must be run: if ranks cannot represent each other in both jobs, or if
+/// messages share links. Fails if there are too many ranks.
 Result<bool> unfolds(const Step& a, const Step& b, step::Fidelity fidelity) {
   const bool many = a.job.ops() + b.job.ops() > kManyOps;
   if (!fold_alike(a, b)) {
@@ -60,7 +61,7 @@ Result<bool> unfolds(const Step& a, const Step& b, step::Fidelity fidelity) {
          a.job.ranks() <= kManyRanks;
 }
 
-/// The second on the cluster of the first.
+/// Predicts both jobs, the second on the cluster of the first.
 Result<std::array<Job, 2>> predict_both(const SimulateOptions& options) {
   Result<JobFile> own = load_job(options.job_file, options.cluster);
   if (!own) return forward(own);
@@ -107,8 +108,8 @@ Result<std::array<Job, 2>> predict_both(const SimulateOptions& options) {
                             Job{options.sharing.beside, std::move(*other), std::move(*b)}};
 }
 
-/// What its kernels ask of the device: those that multiply matrices of all multiprocessors, others
-/// of as many as draw all bandwidth.
+/// The device usage of a kernel: matrix kernels use all multiprocessors, others as many as saturate
+/// the memory bandwidth.
 DeviceOp kernel(OpId id, std::uint32_t device, Picoseconds duration,
                 const program::DeviceWork& work, ByteRate memory) {
   const Seconds length = duration.seconds();
@@ -152,7 +153,8 @@ const memory::StageMemory* memory_of(const Step& step, std::uint32_t rank) {
   return nullptr;
 }
 
-/// Into `shared`: of the device that both fill most. Fails where that is more than it has.
+/// Adds to `shared` the memory of the device that both fill most. Fails if that exceeds its
+/// capacity.
 Status add_memory(const std::array<Job, 2>& jobs, SharedJobs& shared) {
   const memory::StageMemory *first = nullptr, *second = nullptr;
   const std::uint32_t ranks = std::min(jobs[0].step.job.ranks(), jobs[1].step.job.ranks());

@@ -7,8 +7,8 @@
 
 namespace rehearse::cli {
 
-/// Both jobs on the devices of the first, rank r of each on device r. Fails with one line where
-/// they do not fit: other devices, more of them, more memory than there is.
+/// Places both jobs on the devices of the first, rank r of each on device r. Fails with one line if
+/// they do not fit: other devices, more devices, or more memory than there is.
 Result<Exit> simulate_beside(const SimulateOptions& options, const Globals& globals);
 
 }  // namespace rehearse::cli

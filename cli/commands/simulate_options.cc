@@ -12,7 +12,7 @@
 namespace rehearse::cli {
 namespace {
 
-// As the system files that ASTRA-sim comes with: preferred-dataset-splits and endpoint-delay.
+// As in the system files that ASTRA-sim ships: preferred-dataset-splits and endpoint-delay.
 constexpr std::uint32_t kAstraSplits = 4;
 constexpr Seconds kAstraEndpointDelay = Seconds::ns(10);
 

@@ -40,10 +40,10 @@ struct SimulateOptions {
 };
 
 void add_simulate_options(CLI::App& command, SimulateOptions& options);
-/// Throws CLI::ValidationError on options that do not go together.
+/// Throws CLI::ValidationError on options that exclude each other.
 void check_simulate_options(const SimulateOptions& options);
 
-/// The one that is named for all kinds of collectives that it can do.
+/// The algorithm that is named for all kinds of collectives that it can do.
 std::optional<Algorithm> algorithm_of(const SimulateOptions& options);
 job::Rules rules_of(const SimulateOptions& options);
 

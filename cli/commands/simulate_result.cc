@@ -55,7 +55,7 @@ std::string ranks_text(const RankRange& range) {
   return fmt::format("{}–{}", range.first, range.first + range.count - 1);
 }
 
-/// By ranges, so that ranks that are alike give exactly what each of them has.
+/// The mean by ranges, so that identical ranks give exactly the value of each.
 Occupancy mean_of(const Simulation& s) {
   Occupancy mean;
   for (const RankRange& range : ranges_of(s))
@@ -113,7 +113,7 @@ Value collective_rows(const Simulation& s) {
   return rows;
 }
 
-/// How the collectives were had, for people.
+/// How the collectives were simulated, for people.
 std::string carried_by(const Simulation& s) {
   switch (s.fidelity) {
     case step::Fidelity::kClosed:
@@ -126,7 +126,7 @@ std::string carried_by(const Simulation& s) {
   return "";
 }
 
-/// What closed forms rest on; nothing where there were none.
+/// The basis of the closed forms; nothing if none was used.
 std::vector<std::string> pricing_lines(const Simulation& s) {
   std::vector<std::string> lines;
   for (const job::Pricing& p : s.lowered.pricings)

@@ -26,7 +26,7 @@ struct Simulation {
   std::vector<program::Occupancy> occupancy;  ///< by rank that was run
   Estimate<Seconds> step;
   std::vector<Warning> warnings;
-  double by_roofline = 0;  ///< share of the times of ops that a roofline gives
+  double by_roofline = 0;  ///< share of the op time that is estimated by a roofline
 };
 
 Document simulation_document(const Simulation& simulation);

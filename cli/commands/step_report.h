@@ -7,10 +7,10 @@
 
 namespace rehearse::cli {
 
-/// Tries single changes of the job, with progress: fails where that is interrupted.
+/// Tries single changes of the job, with progress. Fails if it is interrupted.
 Status try_changes(PredictedJob& job, const Globals& globals);
 
-/// REQUIRES: changes were tried.
+/// REQUIRES: try_changes() was called.
 ReportDetails step_details(const PredictedJob& job, const std::filesystem::path& job_file);
 
 }  // namespace rehearse::cli

@@ -14,7 +14,7 @@
 namespace rehearse::cli {
 namespace {
 
-/// A share of what the hardware could do; the interval is that of the step.
+/// A share of the hardware's peak; its relative interval is that of the step.
 Estimate<double> utilization(const Estimate<Seconds>& step, double at_value) {
   return {at_value, at_value * (step.value / step.high), at_value * (step.value / step.low),
           step.provenance};
@@ -31,7 +31,7 @@ std::string degrees_text(const PredictedJob& job) {
   return text;
 }
 
-/// Of what conditions on the kinds of devices rest on, each once.
+/// The bases of the conditions on the kinds of devices, each once.
 std::string conditions_text(const step::Spec& spec) {
   std::vector<std::string> sources = {spec.conditions.source};
   for (const auto& [device, conditions] : spec.conditions_on)
@@ -66,7 +66,7 @@ std::string provenance_text(const std::array<double, 4>& shares) {
   return text;
 }
 
-/// The ends of the interval of a predicted amount, of so many steps; null where it is not known.
+/// The interval of a predicted amount over this many steps; null if it is unknown.
 template <class Q>
 Value of_steps(const std::optional<Estimate<Q>>& amount, double steps) {
   if (!amount) return {};
@@ -116,7 +116,7 @@ Value stage_rows(const PredictedJob& job) {
   return rows;
 }
 
-/// Ideal counterfactuals, the most effective first; the screen has those that matter.
+/// Ideal counterfactuals, the most effective first; the screen has the relevant ones.
 Value bound_rows(const step::Step& step) {
   constexpr double kLeastGain = 0.002;
   Value rows = Value::array();

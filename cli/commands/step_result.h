@@ -16,20 +16,20 @@ struct PredictedJob {
   step::Step step;
   cost::StepAccount account;
   step::Fidelity fidelity;
-  std::vector<std::string> remedies;  ///< what would make it fit; empty where it does
+  std::vector<std::string> remedies;  ///< changes that would make it fit; empty if it fits
   std::optional<double> steps_to_target = {};
   program::PathParts path = {};            ///< the critical path of the step
-  std::vector<SingleChange> changes = {};  ///< that shorten the step; empty where none were tried
+  std::vector<SingleChange> changes = {};  ///< that shorten the step; empty if none were tried
 };
 
 Document step_document(const PredictedJob& job);
-/// "memory_per_device" of the JSON contract, of the stage that fills its device most.
+/// The key "memory_per_device" of the JSON contract, for the stage that fills its device most.
 Json memory_json(const memory::StageMemory& most);
-/// What a sentence says of it: "fits with 11.0 GiB to spare".
+/// The memory as part of a sentence: "fits with 11.0 GiB to spare".
 std::string memory_words(const memory::StageMemory& most);
 /// "16 × a100_sxm4_40 + 8 × h100_sxm5_80"
 std::string devices_words(const step::Step& step);
-/// Where a step goes, in parts that add up to it.
+/// The breakdown of a step, in parts that add up to it.
 Value breakdown_fields(const step::Step& step);
 /// "assumed …", and notes of the file and of the account.
 std::vector<std::string> notes_of(const PredictedJob& job);

@@ -18,7 +18,7 @@ struct StudyOptions {
   fs::path journal;
 };
 
-/// The files as they were given; instead of a folder the YAML files in it, by their names.
+/// The files as given; a folder is replaced by its YAML files, in order of name.
 Result<std::vector<fs::path>> study_files(const std::vector<fs::path>& given) {
   std::vector<fs::path> files;
   for (const fs::path& path : given) {

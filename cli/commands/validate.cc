@@ -1,4 +1,4 @@
-// rehearse validate: predict measurements and say how far off the predictions are.
+// rehearse validate: predict measurements and report the errors of the predictions.
 #include <fmt/core.h>
 
 #include "cli/commands/options.h"

@@ -24,14 +24,14 @@ struct WhatifOptions {
   std::vector<std::string> remove;
   std::vector<std::string> insert;
   std::string input_pipeline;
-  std::uint32_t batch = 0;  ///< samples that a rank takes at a time; 0: a unit of the last stage
+  std::uint32_t batch = 0;  ///< samples per request of a rank; 0: a unit of the last stage
   std::string network;
   std::uint32_t data_parallel = 0;  ///< ranks; 0: as recorded
   std::string slice;                ///< a MIG profile; empty: the GPU as recorded
   ShareRequest sharing;
 };
 
-/// An edited run; on a slice, with the ends between which it lies.
+/// An edited run; on a slice, with the runs at both ends of its interval.
 struct EditedRun {
   std::optional<ReplayRun> whole;
   std::optional<SlicedRun> sliced;
@@ -40,14 +40,15 @@ struct EditedRun {
   const ReplayRun& run() const { return sliced ? sliced->run : *whole; }
 };
 
-/// Workers in the recorded loop, or the file of a pipeline in front of it.
+/// Whether the text gives workers for the recorded loop, instead of a pipeline file.
 bool is_inline_pipeline(std::string_view text) { return text.find('=') != std::string_view::npos; }
 
 using Edit = std::function<Result<replay::RecordedProgram>(replay::RecordedProgram)>;
 
-/// All edits of a recording in the order in which they are applied: by kind, not as typed. Two come
-/// after them (run_edited): a slice, since it is run at both ends of its interval too, and the
-/// pipeline of a file, which is joined to the graph. REQUIRES: the arguments outlive the edits.
+/// All edits of a recording in the order in which they are applied: by kind, not as typed. Two
+/// edits come after them (run_edited): a slice, because it is run at both ends of its interval, and
+/// the pipeline of a file, because it is joined to the graph. REQUIRES: the arguments outlive the
+/// edits.
 std::vector<Edit> edits_of(const WhatifOptions& options,
                            const std::optional<comm::CollectiveTime>& network, const ReplayJob& job,
                            const Globals& globals) {
@@ -94,7 +95,7 @@ Estimate<Seconds> estimate(const WhatifOptions& options, const ReplayJob& job,
   return edited.sliced ? edited.sliced->widened(step) : step;
 }
 
-/// What the table of steps has of one as it was recorded.
+/// Adds the recorded values of a step to a row of the table of steps.
 void add_recorded(const replay::StepComparison& before, const replay::StepComparison& after,
                   Value& row) {
   row.show("", "as recorded", before.host.simulated, in::kMs);
@@ -140,7 +141,7 @@ Document document_of(const WhatifOptions& options, const ReplayJob& job, const E
   return d;
 }
 
-/// Puts the pipeline of a file in front of the recording. `fed` is set when it is.
+/// Runs a program with the recording fed by the pipeline of a file, and sets `fed`.
 RunProgram feeding(const WhatifOptions& options, const input::Pipeline& pipeline,
                    std::optional<FedBy>& fed) {
   return [&](const ReplayJob& job, const replay::RecordedProgram& program) -> Result<ReplayRun> {
@@ -178,7 +179,7 @@ Result<EditedRun> run_edited(const WhatifOptions& options, const ReplayJob& job,
 
 Result<Exit> run(const WhatifOptions& options, const Globals& globals) {
   std::optional<comm::CollectiveTime> network;
-  if (!options.network.empty()) {  // before long work: is it one?
+  if (!options.network.empty()) {  // check the network before long work
     Result<comm::CollectiveTime> parsed = parse_network(options.network);
     if (!parsed) return forward(parsed);
     network = std::move(*parsed);
@@ -213,21 +214,21 @@ Result<Exit> run(const WhatifOptions& options, const Globals& globals) {
   return Exit::kSuccess;
 }
 
-/// Whether the parser can tell that this is no link; what a file holds is for later.
+/// Fails if the text cannot be a link; a file's contents are checked later.
 Status check_network(const std::string& text) {
   if (!is_inline_link(text)) return {};
   if (const auto network = parse_network(text); !network) return forward(network);
   return {};
 }
 
-/// Whether the parser can tell that this is no pipeline; what a file holds is for later.
+/// Fails if the text cannot be a pipeline; a file's contents are checked later.
 Status check_pipeline(const std::string& text) {
   if (!is_inline_pipeline(text)) return {};
   if (const auto pipeline = replay::parse_input_pipeline(text); !pipeline) return forward(pipeline);
   return {};
 }
 
-/// A check for the parser: what the value's own parser says is wrong with it, or nothing.
+/// A check for the option parser: the error of the value's own parser, or nothing.
 template <class Parse>
 auto checked_by(Parse parse) {
   return [parse](const std::string& text) {

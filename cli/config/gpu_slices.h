@@ -30,9 +30,9 @@ struct GpuSlices {
   }
 };
 
-/// Without profiles of media extensions, which are no larger, and of the whole GPU. Where nothing
-/// is known of a job, a slice is as fast as its share of the compute slices. Fails where the
-/// catalog has no profiles.
+/// Leaves out profiles with media extensions, which are no larger, and the profile of the whole
+/// GPU. If nothing is known of a job, its speed on a slice is the slice's share of the compute
+/// slices. Fails if the catalog has no profiles.
 Result<GpuSlices> slices_of(const cluster::Gpu& gpu);
 
 }  // namespace rehearse::cli

@@ -10,19 +10,19 @@
 
 namespace rehearse::cli {
 
-/// Optimizer steps; nothing without a target. REQUIRES: samples that have tokens, where the target
-/// is in tokens (read_job sees to it).
+/// The number of optimizer steps; nothing without a target. REQUIRES: if the target is in tokens,
+/// samples have tokens (read_job checks it).
 std::optional<double> steps_to(const std::optional<Target>& target, const workload::Layout& layout);
 
-/// All devices of the cluster, by kind: those that the plan does not use are paid for and idle.
+/// All devices of the cluster, by kind. Devices that the plan does not use are paid for and idle.
 std::vector<cost::PoweredDevices> devices_of(const cluster::Cluster& cluster,
                                              const step::Step& step);
 
 /// The account of one step in the file's region, including the storage requests of its input. With
-/// hourly carbon and a target, it is that of a mean step of the whole job.
+/// hourly carbon intensity and a target, it is the account of a mean step of the whole job.
 cost::StepAccount account_of_step(const JobFile& file, const step::Step& step);
 
-/// The day on which the program runs, by which prices are stale.
+/// The day on which the program runs, which determines whether prices are stale.
 cost::Day today();
 
 }  // namespace rehearse::cli

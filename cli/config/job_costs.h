@@ -12,7 +12,7 @@
 
 namespace rehearse::cli {
 
-/// What may be rented where and how; each empty where the file does not say.
+/// The offers, regions and markets that may be rented; each is empty if the file does not name any.
 struct Rent {
   std::vector<std::string> providers, regions;
   std::vector<cost::Market> markets;
@@ -24,7 +24,7 @@ struct JobCosts {
   cost::Keeping keeping;
 };
 
-/// Paths count from `folder`. Fails where a file cannot be read; what is wrong in the sections is
+/// Paths are relative to `folder`. Fails if a file cannot be read; mistakes in the sections are
 /// recorded in the map's file.
 Result<JobCosts> read_job_costs(const YamlMap& root, const std::filesystem::path& folder);
 

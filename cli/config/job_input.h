@@ -12,39 +12,40 @@
 
 namespace rehearse::cli {
 
-/// What a node takes from its pipeline for a microbatch.
+/// The samples that a node requests from its pipeline for a microbatch.
 struct Taken {
-  double samples;    ///< of the data ranks of the node that has most of them
+  double samples;    ///< of all data ranks on the node that has the most
   double per_batch;  ///< in units of the last stage
 };
 Taken taken_by(const workload::Layout& layout, const cluster::Cluster& cluster,
                const input::Pipeline& pipeline);
 
-/// The pipeline, or the file beside the job that the section names; nothing without the section, or
-/// where it is wrong, which the job's file then says. Fails with every mistake of the file that it
-/// names.
+/// Returns the pipeline, given in the section or in a file next to the job file that the section
+/// names. Returns nothing if there is no section, or if it is wrong, which is recorded in the job's
+/// file. Fails with every mistake in a file that it names.
 Result<std::optional<input::Pipeline>> read_job_input(const YamlMap& root,
                                                       const std::filesystem::path& folder);
 
-/// Where the pipeline does not say how many cores there are, they are those of the instances of the
-/// place: of the smallest, one for two vCPUs.
+/// If the pipeline does not give the number of cores, it is that of the place's instances: of the
+/// smallest one, at one core per two vCPUs.
 input::Pipeline on_hosts_of(const cost::Place& place, input::Pipeline pipeline);
 
-/// What the requests to storage of a step cost, of all nodes: ranks that divide a sample among them
-/// on a node load it once.
+/// The cost of a step's storage requests, over all nodes. Ranks of a node that divide a sample
+/// among them load it once.
 Usd requests_of_step(const workload::Layout& layout, const cluster::Cluster& cluster,
                      const input::Pipeline& pipeline);
 
-/// How long a step of so much takes when the pipeline feeds it: no less. REQUIRES: a layout on the
-/// cluster. Fails as Feed::time_of does.
+/// The time of a step that takes `alone` without waiting, fed by the pipeline; never less than
+/// that. REQUIRES: a layout on the cluster. Fails as Feed::time_of does.
 Result<Seconds> fed_time(const input::Feed& feed, const cluster::Cluster& cluster,
                          const workload::Layout& layout, Seconds step);
 
-/// The step as predicted with samples that are there, with what it waits for them on top: its time
-/// and interval, Breakdown::input, the counterfactuals, to which that without waiting is added.
+/// Adds the wait for input to a step that was predicted with samples always available: to its time,
+/// its interval, Breakdown::input and its counterfactuals (and adds the counterfactual without
+/// waiting).
 Status feed(const input::Feed& by, const cluster::Cluster& cluster, step::Step& step);
 
-/// The same of a step without counterfactuals, with what fed_time() says of it.
+/// The same for a step without counterfactuals; `fed` is the result of fed_time().
 void wait_for_samples(step::Step& step, Seconds fed);
 
 /// "input: 8 of batch (4,096 samples) for each microbatch on a node; bounded by host cores: …"

@@ -10,17 +10,18 @@ namespace rehearse::cli {
 
 struct JobOutline {
   Seconds step;
-  Seconds exposed;  ///< communication of it that nothing hides
-  Seconds hidden;   ///< and that its computing hides
+  Seconds exposed;  ///< communication that is not overlapped
+  Seconds hidden;   ///< communication that is overlapped by computation
   Bytes memory;     ///< peak of the fullest GPU
   std::uint32_t ranks;
 };
 
-/// Messages as `rehearse simulate` has them by default. Fails as load_job and step::predict do.
+/// Uses message fidelity, as `rehearse simulate` does by default. Fails as load_job and
+/// step::predict do.
 Result<JobOutline> outline_of(const std::filesystem::path& path);
 
-/// Communication of a step that its computing hides: what its collectives take, from when the last
-/// member comes, on the rank that is longest in them, less what shows.
+/// The communication of a step that is hidden by computation: the time of its collectives (from the
+/// arrival of the last member, on the rank that spends longest in them), less the exposed time.
 Seconds hidden_communication(const step::Step& step);
 
 }  // namespace rehearse::cli

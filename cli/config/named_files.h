@@ -11,11 +11,11 @@
 
 namespace rehearse::cli {
 
-/// What a word with parameters in it becomes, for each of their values.
+/// Expands a word that contains parameters into one word per value of them.
 using Spellings = std::function<std::vector<std::string>(const std::string& word)>;
 
-/// Adds the contents of a YAML file, and of the files and folders that any word of it names, from
-/// its folder; of YAML files among them, likewise. Fails where one cannot be read.
+/// Adds the contents of a YAML file, and of the files and folders that any word of it names,
+/// relative to its folder. YAML files among them are treated likewise. Fails if one cannot be read.
 Status add_with_named_files(work::Fingerprint& fingerprint, const std::filesystem::path& path,
                             const Spellings& spellings = {});
 

@@ -13,21 +13,21 @@
 
 namespace rehearse::cli {
 
-/// What the rates of a job on slices rest on.
+/// The basis of a job's rates on slices.
 enum class SliceBasis : std::uint8_t {
-  kGiven,  ///< the file
-  kSweep,  ///< the law of a slice, from steps that were timed over batches
+  kGiven,  ///< the rates are given in the file
+  kSweep,  ///< the law of a slice, from steps timed over batch sizes
   kStep,   ///< the law of a slice, from a step and the host's part of it
-  kShare,  ///< nothing: the share of the compute slices
+  kShare,  ///< no data: the share of the compute slices
 };
 
-/// What two jobs on one GPU keep of their speed, and what that rests on.
+/// The share of their speed that two jobs on one GPU keep, and its basis.
 struct PairShares {
   enum class Basis : std::uint8_t {
     kMeasured,   ///< the file has this pair
-    kFamilies,   ///< pairs of both families were measured, here or for the law that is shipped
-    kStrangers,  ///< of this GPU, pairs of other families alone
-    kSliced,     ///< nothing: time slicing
+    kFamilies,   ///< pairs of both families were measured, here or for the shipped law
+    kStrangers,  ///< on this GPU, only pairs of other families
+    kSliced,     ///< no data: time slicing
   };
   double first, second;
   Basis basis;
@@ -36,12 +36,13 @@ struct PairShares {
 class PackPairs {
  public:
   PackPairs() = default;
-  /// `known` are pairs of the file, by the indices of their jobs. `shipped` may be null.
+  /// `known` are the measured pairs of the file, by the indices of their jobs. `shipped` may be
+  /// null.
   PackPairs(const std::vector<sharing::PackJob>& jobs,
             std::map<std::pair<std::size_t, std::size_t>, std::pair<double, double>> known,
             const sharing::ShippedPairs* shipped);
 
-  /// Nothing where neither the pair nor its jobs are known.
+  /// Returns nothing if neither the pair nor its jobs are known.
   std::optional<PairShares> shares(std::size_t a, std::size_t b) const;
   bool measured(std::size_t a, std::size_t b) const { return known_.contains(std::minmax(a, b)); }
   const sharing::ShippedPairs* shipped() const { return shipped_; }
@@ -56,20 +57,20 @@ class PackPairs {
 
 struct PackFile {
   std::string device = {};
-  sharing::Site site;  ///< its pairs refer to nothing of this struct
+  sharing::Site site;  ///< its pairs do not refer to this struct
   sharing::Goal goal = sharing::Goal::kThroughput;
   std::optional<double> usd_per_gpu_hour = {};
   std::vector<sharing::PackJob> jobs = {};
-  std::vector<SliceBasis> slice_basis = {};  ///< by job, of slices that it gives no rate on
+  std::vector<SliceBasis> slice_basis = {};  ///< by job, for slices without a given rate
   std::shared_ptr<const PackPairs> pairs = {};
 
   SliceBasis basis_on(std::size_t job, const std::string& slice) const;
 };
 
-/// Fails with every mistake of the file, one line each.
+/// Fails with every mistake in the file, one line each.
 Result<PackFile> load_pack(const std::filesystem::path& path);
-/// The same for text in memory; `name` is the file name in messages, and `folder` the base of
-/// relative paths.
+/// Reads the same from text in memory; `name` is the file name in messages, and `folder` the base
+/// of relative paths.
 Result<PackFile> parse_pack(const std::string& text, std::string name,
                             const std::filesystem::path& folder);
 

@@ -10,13 +10,14 @@
 
 namespace rehearse::cli {
 
-/// Nothing where something is wrong, which the file's status then says. What the section does not
-/// say is as in `training`.
+/// Returns nothing on a mistake, which is in the file's status. Settings that the section omits are
+/// taken from `training`.
 std::optional<strategies::Training> read_training(const YamlMap& map,
                                                   strategies::Training training = {});
 std::optional<strategies::Plan> read_plan(const YamlMap& map);
 
-/// A search keeps what both sections of the file give: `candidate` is what was read of them.
+/// Makes a search keep the settings that both sections of the file give; `candidate` is what was
+/// read from them.
 void keep_given(const YamlMap& root, const strategies::Candidate& candidate,
                 strategies::Axes& axes);
 

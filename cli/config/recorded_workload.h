@@ -22,27 +22,28 @@ struct RecordedWorkload {
   bool shapes;
   std::string source;  ///< the file
   std::string device;  ///< in the catalog; empty where unknown
-  /// In the order of its operations: what most matrix work was computed in.
+  /// The precision of most matrix work; its values are in the order of the operations.
   std::optional<workload::Dtype> dtype;
-  Seconds idle_per_kernel;               ///< of the layers' kernels: all that is not in the layers
+  Seconds idle_per_kernel;               ///< all idle time outside the layers, per layer kernel
   std::vector<trace::OpTiming> timings;  ///< from the same store
   std::vector<std::string> notes;        ///< for people
 };
 
-/// Reads the keys `recording` (a file or folder, from `folder`) and `samples` of the section. Fails
-/// on recordings that cannot be lifted, and on those without a backward pass.
+/// Reads the keys `recording` (a file or folder, relative to `folder`) and `samples` of the
+/// section. Fails if the recording cannot be lifted, or has no backward pass.
 Result<RecordedWorkload> read_recording(const YamlMap& map, const std::filesystem::path& folder);
 
-/// What the recording says where the section `training` does not.
+/// Settings that the recording implies, for those that the section `training` omits.
 strategies::Training recorded_training(const RecordedWorkload& recorded);
 
-/// Fails where the plan divides, or computes in other batches, what was recorded without shapes.
+/// Fails if the recording lacks shapes and the plan divides the recorded work or uses other batch
+/// sizes.
 Status check_shapes(const RecordedWorkload& recorded, const strategies::Training& training,
                     const strategies::Plan& plan);
 
-/// For one sample, on devices of these names. Fails where one is another than the recorded one and
-/// shapes are missing, so that step::Spec::measured_on cannot carry times over. `conditions` become
-/// those of the recording.
+/// The workload of one sample, on devices of these names. Fails if one of them is not the recorded
+/// device and shapes are missing, because step::Spec::measured_on then cannot transfer times.
+/// Replaces `conditions` by those of the recording.
 Result<workload::Workload> place_recording(RecordedWorkload recorded,
                                            std::span<const std::string> devices,
                                            const strategies::Training& training,

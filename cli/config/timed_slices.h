@@ -16,7 +16,7 @@ namespace rehearse::cli {
 
 struct MigQuestion {
   std::string device;           ///< in the catalog
-  std::filesystem::path steps;  ///< a table: profile, batch, step_time_ms, perhaps memory_mib
+  std::filesystem::path steps;  ///< a table: profile, batch, step_time_ms, optionally memory_mib
   sharing::WorkKind kind = sharing::WorkKind::kUnknown;
   bool inference = false;
 };
@@ -24,9 +24,9 @@ struct MigQuestion {
 struct MigPoint {
   double batch;
   Estimate<Seconds> time;
-  double slowdown;  ///< against the whole instance
-  double gain;      ///< of as many instances as there can be, against one after another on it
-  std::optional<sharing::SliceMemory> memory;  ///< where the table says what the whole held
+  double slowdown;  ///< relative to the whole instance
+  double gain;      ///< of as many instances as fit, relative to one after another on the whole
+  std::optional<sharing::SliceMemory> memory;  ///< if the table gives the memory of the whole
 };
 
 struct MigAnswer {
@@ -41,9 +41,9 @@ struct MigAnswer {
   std::vector<Warning> warnings;
 };
 
-/// Rows of the whole instance (7g; 4g of A30) are the sweep; those of at most one other profile
-/// make the job's own constants. Fails with one line per mistake: what is wrong with the table,
-/// steps that are no sweep, rows of several slices.
+/// Rows of the whole instance (7g; 4g on A30) are the sweep. Rows of at most one other profile fit
+/// the job's own constants. Fails with one line per mistake: in the table, steps that are not a
+/// sweep, or rows of several slices.
 Result<MigAnswer> predict_slices(const MigQuestion& question);
 
 }  // namespace rehearse::cli

@@ -9,8 +9,8 @@
 
 namespace rehearse::cli::doctor {
 
-/// The first of these names that loads. Most exist only on machines with a GPU; none supports
-/// unloading, so it stays to the end.
+/// The first of these libraries that loads. Most exist only on machines with a GPU. None supports
+/// unloading, so it stays loaded until the process ends.
 class Library {
  public:
   explicit Library(std::initializer_list<const char*> names) {
@@ -32,7 +32,7 @@ class Library {
   const char* name_ = "";
 };
 
-/// "12.4" from the 12040 in which NVIDIA's libraries write versions.
+/// "12.4" from 12040, the form in which NVIDIA's libraries encode versions.
 inline std::string cuda_version(int number) {
   return fmt::format("{}.{}", number / 1000, number % 1000 / 10);
 }

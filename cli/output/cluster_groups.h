@@ -10,19 +10,19 @@
 
 namespace rehearse::cli {
 
-/// Nodes of equal vertices (kind, model, name within the node) and equal links between them.
+/// Nodes with equal vertices (kind, model, name within the node) and equal links between them.
 struct NodeGroup {
   std::vector<NodeId> nodes;  ///< in order
 };
 std::vector<NodeGroup> alike_nodes(const cluster::Cluster&);
 
-/// "gpu" of "node3/gpu12".
+/// "gpu" for "node3/gpu12".
 std::string stem_of(const cluster::Cluster&, VertexId vertex);
 
-/// How many links of one type a vertex has to neighbours of one stem.
+/// The number of links of a type from a vertex to neighbours of one stem.
 using LinkCounts = std::map<std::pair<std::string, std::uint32_t>, std::uint32_t>;
 
-/// Vertices of one stem, kind and set of links.
+/// Vertices with the same stem, kind and set of links.
 struct VertexGroup {
   std::string stem;
   std::string what;  ///< "switch", "h100_sxm5_80"
@@ -31,14 +31,14 @@ struct VertexGroup {
 };
 /// The vertex groups of a node.
 std::vector<VertexGroup> vertex_groups(const cluster::Cluster&, NodeId node);
-/// A vertex group of the fabric, with its distance from the nodes in links. Lists start with the
-/// farthest.
+/// A vertex group of the fabric, with its distance from the nodes in links. Lists begin with the
+/// most distant group.
 struct FabricGroup : VertexGroup {
   std::uint32_t level;  ///< 1: linked with nodes
 };
 std::vector<FabricGroup> fabric_groups(const cluster::Cluster&);
 
-/// Links of each type.
+/// The number of links of each type.
 std::vector<std::size_t> links_by_type(const cluster::Cluster&);
 
 }  // namespace rehearse::cli

@@ -7,8 +7,8 @@
 
 namespace rehearse::cli {
 
-/// Nodes as boxes below the fabric's switches, links coloured by their type, a legend with rate,
-/// latency and source. Of many nodes or switches that are alike a few are drawn, with their number.
+/// Draws nodes as boxes below the fabric's switches, links coloured by type, and a legend with
+/// rate, latency and source. Of many identical nodes or switches, it draws a few with their count.
 std::string cluster_svg(const cluster::Cluster&, const std::string& title);
 
 }  // namespace rehearse::cli

@@ -8,15 +8,15 @@
 
 namespace rehearse::cli {
 
-/// From here on nothing is coloured (--no-color, -o).
+/// Disables colours from now on (--no-color, -o).
 void forbid_color();
-/// Whether stdout is a terminal that shows colours and nobody forbade them: NO_COLOR set to
-/// anything but nothing, or TERM=dumb, do.
+/// Whether stdout is a terminal that shows colours, and they are not disabled by forbid_color(), a
+/// non-empty NO_COLOR, or TERM=dumb.
 bool colored();
 
-/// In bold; the text as it is where nothing is coloured.
+/// The text in bold; unchanged if colours are disabled.
 std::string strong(std::string_view text);
-/// In the colour of what the time is for.
+/// The text in the colour of the category.
 std::string painted(std::string_view text, graph::Category category);
 
 }  // namespace rehearse::cli

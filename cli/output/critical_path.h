@@ -7,14 +7,14 @@
 
 namespace rehearse::cli {
 
-/// "critical_path" of the JSON contract; times share the interval of the step, in proportion.
+/// The key "critical_path" of the JSON contract. Times have the relative interval of the step.
 Json json_critical_path(const program::PathTimes& path, const Estimate<Seconds>& step);
 
-/// "path_parts" of the JSON contract: of a step of those that the path covers.
+/// The key "path_parts" of the JSON contract, per step that the path covers.
 Json json_path_parts(const program::PathParts& path);
-/// "path": which it is.
+/// The key "path": the steps and ranks that the path covers.
 Json json_path(const program::PathParts& path);
-/// Shares by provenance, by their names.
+/// Shares by provenance name.
 Json json_provenance(const std::array<double, 4>& shares);
 
 }  // namespace rehearse::cli

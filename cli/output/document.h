@@ -15,17 +15,17 @@ namespace rehearse::cli {
 
 struct Document {
   std::string command;
-  /// The answer in one sentence, made from values and not from what is printed of them; empty: none.
+  /// The answer in one sentence, made from values rather than printed text; may be empty.
   std::string answer = {};
   Value content = Value::object();
   /// The list of fields that CSV has and Markdown folds at its end, as a path of keys:
   /// "layouts.instances" is a row per instance, with the labelled fields of its layout before its
-  /// own. A list without a key goes by its label.
+  /// own. A list without a key is named by its label.
   std::string rows = {};
-  /// A row of that list without content: where there are no rows, CSV has its columns.
+  /// A row of that list without content: it gives CSV its columns if there are no rows.
   Value blank_row = {};
   std::string rows_title = {};  ///< of the folded table
-  /// What to mind before trusting the answer; the screen has it on stderr.
+  /// Caveats of the answer; the screen shows them on stderr.
   std::vector<std::string> cautions = {};
 
   Value& operator[](std::string_view key) { return content[key]; }
@@ -37,9 +37,9 @@ struct Document {
   /// A line of the screen.
   void line(std::string text) { content.show("", "", std::move(text)); }
 
-  /// "warnings", and "warning_remedies", which has as many.
+  /// Adds "warnings", and "warning_remedies", which has the same length.
   void add_warnings(const std::vector<Warning>& warnings);
-  /// "problems" of a recording.
+  /// Adds the "problems" of a recording.
   void add_problems(const trace::Problems& problems);
 };
 
@@ -49,17 +49,17 @@ std::string text_of(const Document& document);
 std::string csv_of(const Document& document);
 std::string markdown_of(const Document& document);
 
-/// "head: part; part", of the parts that are not empty.
+/// "head: part; part", with the parts that are not empty.
 std::string sentence_of(std::string head, const std::vector<std::string>& parts);
 /// "61 % of the step is compute": the largest of the times that add up to a step.
 std::string largest_part(const Value& breakdown);
 /// A list of times by key as bars, with their shares.
 std::string bars_text(const Value& parts);
 
-/// Writes to stdout, or as a whole file where -o names one.
+/// Writes to stdout, or to the file that -o names, as a whole.
 Status write_document(const Globals& globals, const Document& document);
 Status write_text(const Globals& globals, const std::string& text);
-/// The same as the end of a command: its exit code, unless writing fails.
+/// The same at the end of a command: returns its exit code, unless writing fails.
 Result<Exit> answer_with(const Globals& globals, const Document& document,
                          Exit exit = Exit::kSuccess);
 

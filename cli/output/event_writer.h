@@ -19,7 +19,7 @@ class EventWriter : public TimelineSink {
   void thread(std::size_t process, std::size_t thread, std::string_view name) override;
   void span(const TimelineSpan& span) override;
 
-  /// Ends the document and puts the file in its place.
+  /// Ends the document and moves the file to its final path.
   Status finish();
 
  private:

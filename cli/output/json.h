@@ -12,7 +12,7 @@ namespace rehearse::cli {
 /// refused.
 std::string json_text(const Json& json);
 
-/// A text between quotes, with what it holds escaped likewise.
+/// A text in quotes, with its special characters escaped likewise.
 std::string json_quoted(std::string_view text);
 
 }  // namespace rehearse::cli

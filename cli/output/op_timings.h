@@ -8,7 +8,7 @@
 
 namespace rehearse::cli {
 
-/// A row each. The screen has the columns that matter most.
+/// One row per timing. The screen has only the most important columns.
 Value op_timing_rows(std::span<const trace::OpTiming> timings);
 
 }  // namespace rehearse::cli

@@ -10,9 +10,9 @@
 
 namespace rehearse::cli {
 
-/// Two processes per rank ("rank 0 recorded", "rank 0 simulated"), a thread per host thread and per
-/// stream. Simulated host work shows the stretches between marks under the name of what they lie
-/// in.
+/// Adds two processes per rank ("rank 0 recorded", "rank 0 simulated"), with a thread per host
+/// thread and per stream. Simulated host work is shown as the stretches between marks, each named
+/// after the range that contains it.
 void show_replay(const std::vector<replay::Recording>& recordings,
                  const replay::ReplayGraph& replay, const graph::Timeline& timeline,
                  TimelineSink& sink);

@@ -12,9 +12,9 @@
 
 namespace rehearse::cli {
 
-/// The magnitude of a unit that a column of a table is in: "ms", 1e-3.
+/// The magnitude in which a table column shows a unit: "ms", 1e-3.
 struct Scale {
-  std::string_view name;  ///< as headings have it; empty: none was chosen
+  std::string_view name;  ///< as in headings; empty: none was chosen
   double si = 1;
   int digits = 4;      ///< significant ones (0: all), or decimals where `fixed`
   bool fixed = false;  ///< so that the decimal points of a column are aligned
@@ -46,11 +46,11 @@ inline constexpr Scale kTimes{"×", 1, 3};
 inline constexpr Scale kMillions{"M", 1e6, 3};
 }  // namespace in
 
-/// What a number counts.
+/// The unit of a number.
 struct Unit {
   std::string_view si;                 ///< in JSON
   std::string (*words)(double value);  ///< in the magnitude that suits the value; may be null
-  Scale scale;                         ///< of a column that chose none, for programs
+  Scale scale;                         ///< in tables for programs, for a column that chose none
 
   /// For people.
   std::string text(double value) const;
@@ -92,7 +92,7 @@ struct Quantity {
   const Unit* unit;
   std::optional<std::pair<double, double>> interval = {};  ///< of 90 %: low, high
   std::optional<Provenance> provenance = {};
-  bool bare = false;  ///< JSON has the number alone: its key says the unit
+  bool bare = false;  ///< JSON has the number alone: its key names the unit
 
   Quantity(double number, const Unit& of) : value(number), unit(&of) {}
   Quantity(const Estimate<double>& e, const Unit& of)
@@ -109,9 +109,9 @@ struct Quantity {
   }
 };
 
-/// The number alone in JSON, whose key names the unit ("measured_s").
+/// A quantity whose JSON is the number alone, because its key names the unit ("measured_s").
 Quantity bare(Quantity quantity);
-/// Ratios, which JSON has as numbers.
+/// A ratio, which JSON has as a number.
 inline Quantity share(double value) { return bare({value, unit::kShare}); }
 inline Quantity change(double value) { return bare({value, unit::kChange}); }
 inline Quantity factor(double value) { return bare({value, unit::kFactor}); }
@@ -120,12 +120,12 @@ inline Quantity factor(double value) { return bare({value, unit::kFactor}); }
 std::string range_words(const Quantity& quantity, std::string_view what = "");
 /// The same with the provenance in the brackets.
 std::string sourced_words(const Quantity& quantity);
-/// A number of a table: "1234.5"; without a unit.
+/// A number in a table, without its unit: "1234.5".
 std::string digits_of(double value, const Scale& scale);
 /// "1234567.8" -> "1,234,567.8", for people.
 std::string with_commas(std::string digits);
 
-/// A part of a predicted whole, as uncertain as the whole is.
+/// A part of a predicted whole, with the relative interval of the whole.
 Estimate<Seconds> part_of(const Estimate<Seconds>& whole, Seconds part);
 Estimate<double> scaled(const Estimate<double>& e, double by);
 

@@ -9,10 +9,10 @@
 
 namespace rehearse::cli {
 
-/// Who a table is for. Programs have all columns, plain numbers with their unit in the heading, and
-/// the ends of intervals in columns of their own; so have tables that are folded in a comment, in
-/// which names make no markup. A screen has digits in groups, and ends of intervals where there is
-/// room; a comment, as a screen, without markup.
+/// The reader of a table. Tables for programs have all columns, plain numbers with their unit in
+/// the heading, and the ends of intervals in columns of their own. Folded tables of a comment are
+/// the same, with names escaped as Markdown. A screen groups digits, and shows the ends of
+/// intervals if there is room; a comment is like a screen, with names escaped as Markdown.
 enum class For { kPrograms, kFolded, kScreen, kComment };
 
 /// `path` and `blank` as in Document::rows and blank_row.

@@ -16,7 +16,7 @@ struct Column {
   std::string heading;  ///< with its unit: "step time (ms)"
   Align align = Align::kRight;
   bool prose = false;     ///< cells may take several lines
-  bool optional = false;  ///< left out first where the screen is too narrow
+  bool optional = false;  ///< left out first if the screen is too narrow
 };
 
 class Table {
@@ -27,12 +27,13 @@ class Table {
   void add(std::vector<std::string> row);
   bool empty() const { return rows_.empty(); }
 
-  /// Columns are as wide as their widest cell; columns without any content are left out. Cells of
+  /// Columns are as wide as their widest cell; columns without content are left out. Cells of
   /// left-aligned columns are cut to `shorten_to` characters with an ellipsis, unless they are
-  /// prose; rows after the first `most_rows` are counted instead of shown. Where that is wider than
-  /// the page, optional columns are left out, then headings broken, then left-aligned columns
-  /// narrowed, then columns from the right left out, which a line below the table counts; `all` is
-  /// the format that has them. Control characters are shown as spaces, here and in Markdown.
+  /// prose; rows after the first `most_rows` are counted instead of shown. If the table is wider
+  /// than the page, these steps are taken in turn: leave out optional columns, break headings,
+  /// narrow left-aligned columns, leave out columns from the right. A line below the table counts
+  /// the columns left out; `all` names the format that has them. Control characters are shown as
+  /// spaces, here and in Markdown.
   std::string text(std::size_t shorten_to = 60, std::size_t most_rows = SIZE_MAX,
                    std::string_view all = "json") const;
   /// RFC 4180, with a line of headings.
@@ -40,7 +41,8 @@ class Table {
   std::string markdown() const;
 
  private:
-  /// Of each column, 0 where it is left out; and how many are for want of room.
+  /// The width of each column, 0 if it is left out; and the number of columns left out for lack of
+  /// room.
   std::pair<std::vector<std::size_t>, std::size_t> widths(std::size_t shorten_to,
                                                           std::size_t rows) const;
 
@@ -48,22 +50,23 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// How many characters a line may have: those of the terminal, 100 where stdout is none.
+/// The number of characters per line: that of the terminal, or 100 if stdout is not a terminal.
 std::size_t page_width();
 
-/// How many columns of a terminal a UTF-8 text takes (every character one).
+/// The number of terminal columns of a UTF-8 text (one per character).
 std::size_t display_width(std::string_view text);
 
-/// The first `width` characters, with an ellipsis where something was cut.
+/// The first `width` characters, with an ellipsis if anything was cut.
 std::string shortened(std::string_view text, std::size_t width);
 
-/// A sentence in lines of at most `width` characters, broken at spaces; longer words are cut.
+/// The sentence in lines of at most `width` characters, broken at spaces; longer words are cut.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width);
 
-/// Names come from the input: a line break or an escape sequence in one must not reach a terminal.
+/// The text without control characters. Names come from the input: their line breaks and escape
+/// sequences must not reach a terminal.
 std::string printable(std::string text);
 
-/// Names as text of Markdown, not as markup: no tag, link, image or mention of theirs is made.
+/// The text escaped for Markdown, so that a name cannot form a tag, link, image or mention.
 std::string markdown_text(std::string_view text);
 
 /// A bar of `width` characters, filled to `share` in eighths.

@@ -27,17 +27,17 @@ namespace rehearse::cli {
 
 struct Entry;
 
-/// How people see a field.
+/// How a field is shown to people.
 struct Look {
   enum class Kind : std::uint8_t {
     kPlain,
-    kBars,    ///< times that add up to a whole: each as a bar that begins where the last one ends
-    kTable,   ///< a column, or a list, of CSV and Markdown alone
-    kScreen,  ///< a column of the screen alone
+    kBars,    ///< times that add up to a whole: each bar begins at the end of the one before
+    kTable,   ///< a column or a list that only CSV and Markdown have
+    kScreen,  ///< a column that only the screen has
     kProse    ///< a column of sentences, which may take several lines
   };
   Kind kind = Kind::kPlain;
-  std::size_t rows = 60;  ///< of a list: how many a screen has
+  std::size_t rows = 60;  ///< of a list: the most that a screen shows
 };
 inline constexpr Look kBars{Look::Kind::kBars}, kInTables{Look::Kind::kTable},
     kOnScreen{Look::Kind::kScreen}, kProse{Look::Kind::kProse};
@@ -51,8 +51,8 @@ class Value {
   using Content = std::variant<std::nullptr_t, bool, std::int64_t, std::uint64_t, double,
                                std::string, Quantity, Array, Object, Absent>;
 
-  // The bodies are in value.cc: content can be destroyed only where Entry is complete, and every
-  // source of the program would compile them again.
+  // The bodies are in value.cc: content can be destroyed only where Entry is complete, and
+  // otherwise every source of the program would compile them again.
   Value();
   Value(const Value& other);
   Value(Value&& other) noexcept;
@@ -60,7 +60,7 @@ class Value {
   Value& operator=(Value&& other) noexcept;
   ~Value();
   Value(std::nullptr_t);
-  /// What is not there: a field that is given it is left out.
+  /// An absent value: a field that is set to it is left out.
   Value(std::nullopt_t);
   template <std::same_as<bool> T>
   Value(T value) : Value(of_bool(value)) {}
@@ -75,7 +75,7 @@ class Value {
   template <class T>
   requires(!std::is_arithmetic_v<T> && std::convertible_to<T, Quantity>) Value(const T& quantity)
       : Value(of_quantity(quantity)) {}
-  /// Null without one.
+  /// The value, or null if there is none.
   template <class T>
   Value(const std::optional<T>& value) : Value(value ? Value(*value) : Value()) {}
   template <class T>
@@ -88,21 +88,21 @@ class Value {
   static Value array(Array list);
   static Value object();
 
-  /// The value at a key, null where it was not set. REQUIRES: null or fields; null becomes fields.
+  /// The value at a key, null if it was not set. REQUIRES: null or fields; null becomes fields.
   Value& operator[](std::string_view key);
-  /// Adds a field, or sets the one of this key.
+  /// Adds a field, or replaces the field with this key.
   Value& show(std::string_view key, std::string_view label, Value value, Scale scale = {},
               Look look = {});
-  /// Adds the fields of others.
+  /// Adds all fields of `others`.
   void add(const Value& others);
   /// REQUIRES: null or a list; null becomes one.
   void push_back(Value value);
 
   const Content& content() const { return content_; }
-  /// Nothing of other kinds.
+  /// The fields; none if the value is of another kind.
   const Object& fields() const;
   const Array& list() const;
-  /// REQUIRES: a list of more values than that.
+  /// REQUIRES: a list with more than `index` values.
   Value& list_at(std::size_t index);
 
  private:
@@ -129,12 +129,12 @@ struct Entry {
       : key(for_programs), label(for_people), value(std::move(content)), scale(in), look(seen) {}
 };
 
-/// A field that is left out where there is nothing.
+/// A field that is left out if it has no value.
 template <class T>
 Value maybe(const std::optional<T>& value) {
   return value ? Value(*value) : Value(std::nullopt);
 }
-/// Likewise where the text is empty.
+/// A field that is left out if the text is empty.
 inline Value maybe(std::string_view text) {
   return text.empty() ? Value(std::nullopt) : Value(text);
 }

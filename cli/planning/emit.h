@@ -18,21 +18,21 @@ using strategies::kFrameworkNames;
 struct Launch {
   const step::Spec& spec;  ///< with the plan to launch
   const cluster::Cluster& cluster;
-  /// Absent: its dimensions are not known, as those of a recording.
+  /// Absent if its dimensions are unknown, as for a recording.
   std::optional<workload::Transformer> model;
   bool dropout = false;
-  std::string headline = {};  ///< what is launched, in a line
+  std::string headline = {};  ///< the launched plan in one line
 };
 
 struct Emitted {
   std::string text;
-  std::vector<std::string> notes;  ///< what has to be said elsewhere, for people
+  std::vector<std::string> notes;  ///< for people: settings that must be made elsewhere
 };
 
-/// Axes that the job leaves free get the values that the framework can run.
+/// Restricts axes that the job leaves free to the values that the framework can run.
 void keep_to(Framework framework, strategies::Axes& axes);
 
-/// Fails with one line on what the framework has no key for.
+/// Fails with one line if the framework has no key for a setting.
 Result<Emitted> emit(Framework framework, const Launch& launch);
 
 Result<Emitted> emit_megatron(const Launch& launch);
@@ -42,7 +42,7 @@ Result<Emitted> emit_torchtitan(const Launch& launch);
 /// "Megatron-LM has no key for …".
 tl::unexpected<Error> no_key_for(Framework framework, std::string_view what,
                                  std::string_view nearest = {});
-/// Fails for the first field that matters, is not as usual and has no key (plan_fields.h).
+/// Fails for the first relevant field that is not at its default and has no key (plan_fields.h).
 Status check_keys(Framework framework, const Launch& launch);
 
 }  // namespace rehearse::cli

@@ -13,12 +13,12 @@ struct FailedSearch {
   const cluster::Cluster& cluster;
   const strategies::Space& space;
   const strategies::Question& question;
-  const strategies::Figures& asked;  ///< the limits that somebody set
+  const strategies::Figures& asked;  ///< the limits that were set explicitly
   std::uint32_t ranks;
-  Bytes fits;  ///< what a plan may need of the smallest device
+  Bytes fits;  ///< the most memory of the smallest device that a plan may use
 };
 
-/// Searches a space by a figure, within limits, for the best alone.
+/// Searches a space by one figure, within limits, for the single best plan.
 using SearchAgain = std::function<Result<strategies::Found>(
     const strategies::Space&, strategies::Figure, const strategies::Figures& at_most)>;
 

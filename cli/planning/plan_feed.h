@@ -15,30 +15,31 @@ namespace rehearse::cli {
 /// stalled plans are ordered by their own time.
 inline constexpr double kOwnTime = 1e-4;
 
-/// No pipeline gives more than its tightest resource can (models/input/limits.h), and each node
-/// has one: the node with the most data ranks takes its part of a step no sooner than that. Not for
-/// two threads at a time.
+/// A pipeline delivers no more than its tightest resource allows (models/input/limits.h). Each node
+/// has one pipeline, so a step is never shorter than the time in which the node with the most data
+/// ranks receives its samples. Not safe for concurrent use by two threads.
 class PlanFeed {
  public:
-  /// REQUIRES: all outlive this object.
+  /// REQUIRES: all arguments outlive this object.
   PlanFeed(const input::Pipeline& pipeline, const step::Spec& spec,
            const cluster::Cluster& cluster);
 
-  /// What a step that takes so long by itself waits for its samples, at least; of those that wait
-  /// the shorter ones less, by so little that it only orders them. Never less for a longer step.
+  /// The least time that a step with this computing time waits for its samples. Among steps that
+  /// wait, a shorter one waits slightly less, only to order them (kOwnTime). Never less for a
+  /// longer step.
   Seconds waiting(const strategies::Training& training, const strategies::Plan& plan, Seconds step);
 
-  /// How long a step takes at least for its samples to come; nothing of plans with stages of their
-  /// own, and of those that cannot be laid out.
+  /// The least time of a step in which its samples can arrive; zero for plans that place stages
+  /// explicitly, and for plans that cannot be laid out.
   Seconds at_least(const strategies::Training& training, const strategies::Plan& plan);
 
-  /// What the requests to storage of a step cost; nothing of plans that cannot be laid out.
+  /// The cost of a step's storage requests; zero for plans that cannot be laid out.
   Usd requests(const strategies::Training& training, const strategies::Plan& plan);
 
  private:
-  /// By a step.
+  /// Requests of a step.
   struct Takes {
-    double units = 0;  ///< by the busiest node
+    double units = 0;  ///< units of the busiest node
     Usd requests = Usd::usd(0);
   };
   Takes takes_of(const strategies::Training& training, const strategies::Plan& plan);
@@ -49,8 +50,8 @@ class PlanFeed {
   const input::Pipeline& pipeline_;
   const step::Spec& spec_;
   const cluster::Cluster& cluster_;
-  double units_per_s_ = 0;             ///< at most; 0: nothing bounds it
-  std::map<Where, Takes> takes_ = {};  ///< by where ranks stand
+  double units_per_s_ = 0;             ///< the most; 0: unlimited
+  std::map<Where, Takes> takes_ = {};  ///< by the placement of ranks
 };
 
 }  // namespace rehearse::cli

@@ -6,8 +6,8 @@
 
 namespace rehearse::cli {
 
-/// Every field of the training and of its plan, by the tables of strategies/plan_fields.h; those
-/// that are left open as they were used.
+/// Returns every field of the training and of its plan, by the tables of strategies/plan_fields.h;
+/// fields that were left open have the value that was used.
 Json plan_json(const step::Spec& spec);
 
 }  // namespace rehearse::cli

@@ -7,8 +7,8 @@
 
 namespace rehearse::cli {
 
-/// "data 16 × tensor 8 × pipeline 12, microbatch 1, full recomputation": degrees of 1 and what is
-/// usual are left out.
+/// "data 16 × tensor 8 × pipeline 12, microbatch 1, full recomputation": leaves out degrees of 1
+/// and default settings.
 std::string plan_words(const strategies::Training& training, const strategies::Plan& plan);
 
 /// "1.7 s", "75.2 GiB", "0.31 USD".

@@ -19,14 +19,14 @@
 
 namespace rehearse::cli {
 
-/// Share of the variance of an error that all plans of a search have in common: a judgement.
+/// The share of an error's variance that all plans of a search have in common: a judgement.
 inline constexpr double kCommonError = 0.8;
 inline constexpr int kDraws = 4000;
 
-/// By plan: the share of draws in which it is the best by the objective. Memory, whose error is
-/// drawn likewise, decides for Figure::kMemory alone; all other figures are taken to be off by what
-/// step time is, though energy and carbon have a part that goes with computing alone. REQUIRES:
-/// every plan has its step; `common_share` from 0 to 1.
+/// Returns for each plan the share of draws in which it is the best by the objective.
+/// Figure::kMemory uses the error of memory, which is drawn likewise. All other figures are taken
+/// to have the relative error of the step time, though energy and carbon have a part that depends
+/// only on computing. REQUIRES: every plan has its step; `common_share` is from 0 to 1.
 std::vector<double> chances(const std::vector<FoundPlan>& plans, strategies::Figure objective,
                             std::uint64_t seed, double common_share = kCommonError);
 

@@ -16,7 +16,7 @@ class StepBill {
  public:
   StepBill(const std::vector<step::PlanCosts::Kind>& kinds, const cost::Place& place);
 
-  /// 0 where a figure is not known.
+  /// The figures of a plan; a figure is 0 if it is unknown.
   strategies::Figures of(const step::PlanCost& cost) const;
   /// The quantities of a step that waits `waiting` longer without computing.
   strategies::Figures with_waiting(strategies::Figures figures, Seconds waiting) const;

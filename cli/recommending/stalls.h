@@ -23,20 +23,20 @@
 
 namespace rehearse::cli {
 
-/// The first two, at the fidelity that `step` was predicted at. Fails where a run does.
+/// Computes the first two, at the fidelity of `step`. Fails if a run fails.
 Result<cost::Stalls> stalls_of(const step::Spec& spec, const cluster::Cluster& cluster,
                                const step::Step& step, step::Fidelity fidelity);
 
-/// Node sharing, at that fidelity: the same ranks, each on a node with all that its node has but
-/// the other devices. Zero where no node has two devices; nothing where a cluster of one node is
-/// not of an instance whose network the catalog knows. Fails where the run does, or where the nodes
-/// are joined by links of their own.
+/// Computes node sharing at that fidelity: the same ranks, each alone on a node that keeps
+/// everything else of its node. Zero if no node has two devices. Nothing if the cluster has one
+/// node whose instance type, with its network, is not in the catalog. Fails if a run fails, or if
+/// the nodes are joined by links of their own.
 Result<std::optional<Seconds>> node_sharing(const step::Spec& spec, const cluster::Cluster& cluster,
                                             std::span<const cost::Rented> rented,
                                             const step::Step& step, step::Fidelity fidelity);
 
-/// Sets input and fetch. REQUIRES: `step` was fed by the pipeline (cli/config/job_input.h) that,
-/// with reads that take no time, is `free`.
+/// Sets input and fetch. `free` is the pipeline with reads that take no time. REQUIRES: `step` was
+/// fed by the original pipeline (cli/config/job_input.h).
 Status add_input_stalls(const input::Feed& free, const cluster::Cluster& cluster,
                         const step::Step& step, cost::Stalls& stalls);
 

@@ -9,11 +9,11 @@
 
 namespace rehearse::cli {
 
-/// Rows of the suites whose names begin with one of these, in the order of the page; of each its
-/// cells by heading.
+/// The rows of suites whose names begin with one of these, in the order of the page; each row has
+/// its cells by heading.
 Json accuracy_of(const std::vector<std::string>& suites);
 
-/// The same of a page of that form.
+/// The same for any page of that form.
 Json accuracy_in(std::string_view page, const std::vector<std::string>& suites);
 
 }  // namespace rehearse::cli

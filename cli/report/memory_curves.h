@@ -7,10 +7,11 @@
 
 namespace rehearse::cli {
 
-/// Curves of the fullest stages (at most `most_stages`, in the order of the layout): `name`,
-/// `device`, `usable_b`, `peak` (index of the fullest moment), `time_s`, `phase` and, by part,
-/// `bytes` of each moment. A moment stands where in the run the stage had done as much computing as
-/// its order has before it. Null where the ranks' prices cannot be had again.
+/// Returns the curves of the fullest stages (at most `most_stages`, in the order of the layout):
+/// `name`, `device`, `usable_b`, `peak` (index of the fullest moment), `time_s`, `phase` and, by
+/// part, `bytes` at each moment. A moment is placed at the time in the run at which the stage had
+/// done the computing that precedes the moment in its order. Null if the ranks' prices are no
+/// longer available.
 Json memory_curves(const step::Spec& spec, const cluster::Cluster& cluster, const step::Step& step,
                    std::size_t most_stages = 4);
 

@@ -13,10 +13,10 @@
 
 namespace rehearse::cli {
 
-/// What pictures need beyond the document. A section without its data is left out.
+/// Data for pictures that is not in the document. A section without its data is left out.
 struct ReportDetails {
-  std::vector<std::filesystem::path> inputs = {};  ///< shown whole where they are short texts
-  /// Beginnings of names of suites in docs/accuracy.md that measured this kind of prediction.
+  std::vector<std::filesystem::path> inputs = {};  ///< short text files are shown in full
+  /// Prefixes of the suites in docs/accuracy.md that measured this kind of prediction.
   std::vector<std::string> suites = {};
   Json timeline = {};  ///< timeline_sheet.h
   Json memory = {};    ///< over the step: memory_curves.h
@@ -24,8 +24,8 @@ struct ReportDetails {
   Json gains = {};     ///< of single changes: single_changes.h
 };
 
-/// Writes the page, as a whole or not at all; nothing where the path is empty. The same document and
-/// details give the same bytes.
+/// Writes the page completely or not at all; does nothing if the path is empty. The same document
+/// and details give the same bytes.
 Status write_report(const std::filesystem::path& path, const Document& document,
                     const ReportDetails& details = {});
 

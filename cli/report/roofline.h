@@ -8,10 +8,10 @@
 
 namespace rehearse::cli {
 
-/// `devices`: per kind its `name`, `peak` (FLOP/s of the job's arithmetic), `memory_rate` (B/s) and
-/// `ops`: by name, kind and phase, the largest share of time first, `time_s` of a rank and step,
-/// `flops`, `bytes` and `calls` of it, and `provenance`. FLOPs are those of matrix operations: 0
-/// for others. Null where the ranks' prices cannot be had again.
+/// Returns `devices`: per kind its `name`, `peak` (FLOP/s of the job's arithmetic), `memory_rate`
+/// (B/s) and `ops`. Each op has its name, kind and phase, `time_s`, `flops`, `bytes` and `calls`
+/// per rank and step, and `provenance`; the largest share of time comes first. FLOPs count only
+/// matrix operations: 0 for others. Null if the ranks' prices are no longer available.
 Json roofline_of(const step::Spec& spec, const cluster::Cluster& cluster, const step::Step& step);
 
 }  // namespace rehearse::cli

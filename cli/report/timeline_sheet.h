@@ -29,9 +29,9 @@ class TimelineSheet : public TimelineSink {
   void thread(std::size_t process, std::size_t thread, std::string_view name) override;
   void span(const TimelineSpan& span) override;
 
-  /// `timeline` is the run that spans with an op are of; `path` its critical one. Above
-  /// `most_spans`, and above what the page has room for, the shortest spans are left out: how many,
-  /// and how short they are, is said. Null without spans.
+  /// `timeline` is the run that spans with an op belong to; `path` is its critical path. Above
+  /// `most_spans`, and above the size limit of the page, the shortest spans are left out; the
+  /// result says how many, and how short they are. Null without spans.
   Json json(const graph::Timeline& timeline, const std::vector<graph::PathStep>& path,
             std::size_t most_spans = 100'000) const;
 

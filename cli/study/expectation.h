@@ -13,10 +13,11 @@
 
 namespace rehearse::cli {
 
-/// The value of each parameter at a point, or those that one value of an axis sets together.
+/// The value of each parameter at a point, or the parameters that one value of an axis sets
+/// together.
 using Setting = std::vector<std::pair<std::string, std::string>>;
 
-/// Some points of a sweep: those whose parameters have one of these values each.
+/// Some points of a sweep: each of these parameters has one of the listed values.
 using Selection = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
 bool is_selected(const Selection& selection, const Setting& point);
@@ -25,40 +26,40 @@ bool is_selected(const Selection& selection, const Setting& point);
 enum class Comparison : std::uint8_t {
   kWithin,  ///< every point lies in the range
   kCovers,  ///< the sweep reaches both ends, or beyond
-  kSpans,   ///< the least and the most of the sweep are the ends
+  kSpans,   ///< the ends are the smallest and the largest value of the sweep
 };
 inline constexpr std::string_view kComparisonNames[] = {"within", "covers", "spans"};
 
-/// Where published numbers were read. A recalled one is known from memory, and not looked up.
+/// The source of published numbers. A recalled number is known from memory and was not looked up.
 enum class SourceKind : std::uint8_t { kArtifact, kPaper, kPage, kAbstract, kRecalled, kNone };
 inline constexpr std::string_view kSourceKindNames[] = {"artifact", "paper",    "page",
                                                         "abstract", "recalled", "none"};
 
-/// A curve of published numbers: one for each of some values of a parameter.
+/// A published curve: one number for each of several values of a parameter.
 struct Curve {
-  Selection at = {};      ///< where the other parameters are
-  std::string over = {};  ///< the parameter; empty: there is no curve
+  Selection at = {};      ///< the values of the other parameters
+  std::string over = {};  ///< the parameter; empty: no curve
   std::vector<std::pair<std::string, double>> published = {};
 
-  /// The points that a number of the curve is of.
+  /// The points that the curve's number at `value` describes.
   Selection points_of(const std::string& value) const;
 };
 
-/// Constants of a study, and what they were fitted on.
+/// Constants of a study, and the data that they were fitted on.
 struct Fit {
   std::vector<std::string> constants = {};  ///< for people
-  std::optional<std::string> measure = {};  ///< absent: points count as fitted in all they show
+  std::optional<std::string> measure = {};  ///< absent: all measures of the points count as fitted
   Curve curve = {};
-  std::string source = {};  ///< of rows that are none of this study's
+  std::string source = {};  ///< of rows that are not in this study
 };
 
 struct Expectation {
   std::string measure = {};
   double low = 0, high = 0;  ///< equal where one value was published
   Comparison comparison = Comparison::kWithin;
-  Curve curve = {};  ///< in place of the numbers above; its `at` is that of all expectations
-  /// Relative: of each end of a range, of each number of a curve. Absent, as the next: nothing is
-  /// claimed, both are shown.
+  Curve curve = {};  ///< replaces the numbers above; its `at` applies to all expectations
+  /// Relative to each end of a range, or to each number of a curve. If this and the next are
+  /// absent, nothing is claimed, and both values are shown.
   std::optional<double> tolerance = {};
   std::optional<double> mean_tolerance = {};  ///< of a curve, over its numbers
   std::string source = {}, configuration = {};
@@ -69,14 +70,14 @@ struct Expectation {
   bool claims() const { return tolerance || mean_tolerance; }
 };
 
-/// What expectations are about.
+/// The points and parameters that an expectation can refer to.
 struct SweptPoints {
   std::span<const std::string_view> measures;
   std::vector<Setting> points;
 };
 
-/// Both report errors with their position, an expectation of a point among it that a constant was
-/// fitted on.
+/// Both report errors with their position, including an expectation that covers a point on which a
+/// constant was fitted.
 Fit read_fit(const YamlMap& map, const SweptPoints& swept);
 Expectation read_expectation(const YamlMap& map, const SweptPoints& swept,
                              std::span<const Fit> fits);
@@ -84,18 +85,18 @@ Expectation read_expectation(const YamlMap& map, const SweptPoints& swept,
 enum class StudyVerdict : std::uint8_t {
   kMatched,
   kMissed,
-  kShown,  ///< no tolerance is given: no match is claimed
+  kShown,  ///< no tolerance is given, so no match is claimed
 };
 inline constexpr std::string_view kStudyVerdictNames[] = {"matched", "missed", "shown"};
 
-/// Whether the sweep from `least` to `most` is what is expected. REQUIRES: no curve.
+/// Judges the range of the sweep, from `least` to `most`. REQUIRES: no curve.
 StudyVerdict judge(const Expectation& expectation, double least, double most);
 
-/// A number of a curve, and what comes out.
+/// A number of a curve, published and simulated.
 struct CurvePoint {
   std::string value;  ///< of the parameter
   double published;
-  Term least, most;  ///< over the points that it is of
+  Term least, most;  ///< over the points that it describes
   double error;      ///< the largest, simulated ÷ published - 1
 };
 
@@ -105,7 +106,7 @@ struct CurveErrors {
 };
 CurveErrors errors_of(std::span<const CurvePoint> points);
 
-/// Whether a curve is what is expected.
+/// Judges a curve by its errors.
 StudyVerdict judge(const Expectation& expectation, const CurveErrors& errors);
 
 }  // namespace rehearse::cli

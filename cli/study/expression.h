@@ -14,7 +14,7 @@
 
 namespace rehearse::cli {
 
-/// A number with its interval and its unit; "" of a plain number.
+/// A number with its interval and its unit; the unit is "" for a plain number.
 struct Term {
   Estimate<double> estimate;
   std::string unit = {};
@@ -26,13 +26,13 @@ Term exact_term(double value);
 struct Vocabulary {
   std::function<Result<Term>(std::string_view name)> name;
   std::function<Result<Term>(std::string_view function, std::span<const std::string_view> of)>
-      function;  ///< of one name or several
+      function;  ///< of one or several names
 };
 
-/// Units must agree in sums and cancel in quotients. The interval is the widest that the intervals
-/// of the terms allow, as if each erred on its own. Fails with one line: on what is no expression,
-/// units that do not go together, division by an interval with 0 in it, and what the vocabulary
-/// refuses.
+/// Evaluates an expression. Units must agree in sums and cancel in quotients. The interval is the
+/// widest that the intervals of the terms allow, as if their errors were independent. Fails with
+/// one line if the text is not an expression, units do not match, a divisor's interval contains 0,
+/// or the vocabulary rejects a name.
 Result<Term> evaluate(std::string_view expression, const Vocabulary& vocabulary);
 
 }  // namespace rehearse::cli

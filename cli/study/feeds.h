@@ -24,18 +24,19 @@ struct FeedTemplate {
   YamlMap sections;  ///< with parameters in them
 };
 
-/// Those of the sections `pipelines`, `caches` and `graphs` of a study.
+/// Reads the sections `pipelines`, `caches` and `graphs` of a study.
 std::vector<FeedTemplate> read_feeds(const YamlMap& root);
 
-/// What functions over pipelines, caches and graphs give at one point, each feed run once at most.
+/// The values of functions over pipelines, caches and graphs at one point. Each feed is run at most
+/// once.
 class FeedValues {
  public:
-  /// `folder` is that of the study.
+  /// `folder` is the folder of the study.
   FeedValues(const std::vector<FeedTemplate>& feeds, std::filesystem::path folder,
              step::Fidelity fidelity, YamlFill fill)
       : feeds_(feeds), folder_(std::move(folder)), fidelity_(fidelity), fill_(std::move(fill)) {}
 
-  /// Nothing where no such function is known. Fails with one line.
+  /// Returns nothing if the function is unknown. Fails with one line.
   std::optional<Result<Term>> value(std::string_view function, std::string_view feed);
 
  private:
@@ -43,11 +44,11 @@ class FeedValues {
     input::Pipeline pipeline;
     input::Flow flow;
   };
-  /// With the settings that are advised.
+  /// A pipeline with the advised settings.
   struct TunedPipe {
-    double bound;  ///< units per second that the program says
+    double bound;  ///< units per second, as the program predicts
     Estimate<double> rate;
-    double filled;  ///< share of its batches
+    double filled;  ///< share of the batches that are filled
   };
   struct Cached {
     store::CacheRun run;
@@ -68,7 +69,8 @@ class FeedValues {
   std::map<std::string, GraphRun> graphs_;
 };
 
-/// As FeedValues::value, for checking an expression before anything is run: 1 in its unit.
+/// Like FeedValues::value, but returns 1 in the unit of the value: checks an expression before
+/// anything is run.
 std::optional<Result<Term>> feed_unit(const std::vector<FeedTemplate>& feeds,
                                       std::string_view function, std::string_view feed);
 

@@ -20,12 +20,12 @@ struct GraphRun {
   std::optional<cluster::Cluster> cluster;
 };
 
-/// What is wrong is recorded in the map's file; what is read then means nothing. Files of recorded
+/// Mistakes are recorded in the map's file; the result is then meaningless. Files of recorded
 /// graphs are relative to `folder`.
 GraphRun read_graph(const YamlMap& map, const std::filesystem::path& folder);
 
 /// A function of graphs in its unit; `epoch_time` runs a step on the cluster. Fails with one line,
-/// as where the graph has no network.
+/// for example if the graph has no network.
 Result<Term> graph_value(const GraphRun& run, std::string_view function, step::Fidelity fidelity);
 
 }  // namespace rehearse::cli

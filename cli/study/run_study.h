@@ -14,7 +14,7 @@ struct StudyJob {
   std::string name;
   Estimate<Seconds> step_time;
   std::uint32_t ranks;
-  bool fits;  ///< in the memory of its devices, as far as is known
+  bool fits;  ///< in the memory of its devices, as far as it is known
 };
 
 struct StudyPoint {
@@ -23,17 +23,17 @@ struct StudyPoint {
   std::vector<Term> measured = {};  ///< in the order of the measures
 };
 
-/// An expectation, and what comes out.
+/// An expectation, and the simulated result.
 struct Compared {
   std::size_t measure = 0;                   ///< its index
-  Term least = {}, most = {};                ///< over the points that it is about
-  Term least_of_all = {}, most_of_all = {};  ///< over all points: the span of what is not known
+  Term least = {}, most = {};                ///< over the points of the expectation
+  Term least_of_all = {}, most_of_all = {};  ///< over all points: the span of the unknowns
   std::vector<CurvePoint> curve = {};
   CurveErrors errors = {};  ///< of the curve
   StudyVerdict verdict = StudyVerdict::kShown;
 };
 
-/// What constants were fitted on, and what comes out there.
+/// A fit of constants, and the simulated result at its points.
 struct Fitted {
   std::size_t fit = 0;      ///< its index
   std::size_t measure = 0;  ///< likewise
@@ -45,15 +45,16 @@ struct StudyResult {
   std::vector<StudyPoint> points = {};
   std::vector<Compared> compared = {};          ///< in the order of the expectations
   std::vector<Fitted> fitted = {};              ///< fits of a measure, on points of the sweep
-  StudyVerdict verdict = StudyVerdict::kShown;  ///< missed where any is, matched where any claims
+  StudyVerdict verdict = StudyVerdict::kShown;  ///< missed if any is, else matched if any is
 };
 
-/// All that the results of studies depend on: the program, the files, and those that these name.
+/// A fingerprint of everything that the results depend on: the program, the files, and the files
+/// that these name.
 Result<work::Fingerprint> fingerprint_of(const std::vector<Study>& studies);
 
-/// The points of all studies are the items of one queue. Fails with the mistakes of a job, or with
-/// the first point that cannot be predicted, by its parameters; and as work::run_all does.
-/// Predictions are central; their intervals do not count for the verdict.
+/// Runs the points of all studies as the items of one queue. Fails with the mistakes of a job, with
+/// the parameters of the first point that cannot be predicted, and as work::run_all does. The
+/// verdict uses central predictions and ignores their intervals.
 Result<std::vector<StudyResult>> run_studies(std::vector<Study> studies,
                                              work::ExecutionOptions execution);
 

@@ -25,7 +25,7 @@ struct Measure {
 
 struct JobTemplate {
   std::string name;
-  YamlMap sections;  ///< those of a job file, with parameters in them
+  YamlMap sections;  ///< sections of a job file, with parameters in them
 };
 
 struct Study {
@@ -36,7 +36,7 @@ struct Study {
   std::vector<std::string> assumed = {};
   step::Fidelity fidelity = step::Fidelity::kMessage;
   std::string links = "fair";  ///< of jobs that take turns, perhaps with a parameter in it
-  std::vector<std::vector<Setting>> axes = {};  ///< every combination of them is a point
+  std::vector<std::vector<Setting>> axes = {};  ///< every combination is a point
   std::vector<JobTemplate> jobs = {};
   std::vector<FeedTemplate> feeds = {};
   std::vector<Measure> measures = {};
@@ -44,7 +44,7 @@ struct Study {
   std::vector<Expectation> expectations = {};  ///< at least one
 };
 
-/// What can be measured of a job, as `step_time(NAME)`.
+/// A quantity of a job, as in `step_time(NAME)`.
 enum class Observed : std::uint8_t {
   kStepTime,
   kThroughput,
@@ -63,13 +63,15 @@ inline constexpr std::string_view kQuantityNames[] = {
 inline constexpr std::string_view kQuantityUnits[] = {"s", "1/s",   "s", "B", "USD",
                                                       "J", "gCO2e", "s", "s", "s"};
 
-/// What the jobs of a point are measured to be, by their indices.
+/// The measured values of the jobs of a point, by job index.
 struct Measured {
-  /// In its unit; fails where a job has none, such as a cost without instances.
+  /// The value in its unit; fails if the job has none, such as a cost without instances.
   std::function<Result<Estimate<double>>(Observed, std::size_t job)> of;
-  /// What jobs do together that take turns on the same devices, against one after another.
+  /// The combined throughput of jobs that take turns on the same devices, relative to running them
+  /// one after another.
   std::function<Result<Estimate<double>>(std::span<const std::size_t> jobs)> crossover;
-  /// A function of a pipeline, a cache or a graph; nothing where it is none.
+  /// A function of a pipeline, a cache or a graph; returns nothing if the function is none of
+  /// these.
   std::function<std::optional<Result<Term>>(std::string_view function, std::string_view feed)> feed;
   std::function<Result<Term>(std::string_view name)> parameter;
 };
@@ -81,19 +83,20 @@ Result<Term> parameter_value(std::string_view name, const Setting& parameters);
 Result<Term> measure(const std::string& expression, const std::vector<JobTemplate>& jobs,
                      const Measured& measured);
 
-/// Fails with every mistake outside of the jobs, one line each; those show once parameters are in.
+/// Fails with every mistake outside of the jobs, one line each. Mistakes in jobs are found when
+/// parameters are filled in.
 Result<Study> load_study(const std::filesystem::path& path);
-/// The same for the file at `path`.
+/// The same for the text of the file at `path`.
 Result<Study> read_study(const std::filesystem::path& path, std::string text);
 
-/// What `links` says. Fails with one line.
+/// Parses the value of `links`. Fails with one line.
 Result<sharing::Links> links_of(const std::string& text);
 
-/// All combinations, the last axis changing quickest.
+/// Returns all combinations; the last axis changes fastest.
 std::vector<Setting> points_of(const Study& study);
 
-/// The text with `$name` replaced by the parameter, and `$(expression)` by its value. Fails with
-/// one line.
+/// Returns the text with `$name` replaced by the parameter, and `$(expression)` by its value. Fails
+/// with one line.
 Result<std::string> fill_in(const std::string& text, const Setting& parameters);
 
 }  // namespace rehearse::cli

@@ -9,10 +9,10 @@
 
 namespace rehearse::cli {
 
-/// In CSV a row per point and measure: studies differ in their parameters.
+/// CSV has a row per point and measure, because studies differ in their parameters.
 Document studies_document(const std::vector<StudyResult>& results);
-/// All studies on one page of Markdown: a table of what was expected, then each with its source,
-/// what was fitted, assumed and compared.
+/// Puts all studies on one page of Markdown: a table of the expectations, then each study with its
+/// source, fits, assumptions and comparisons.
 std::string study_page(const std::vector<StudyResult>& results);
 
 }  // namespace rehearse::cli

@@ -12,8 +12,8 @@
 
 namespace rehearse::cli {
 
-/// A suite is good where its median error is at most 10 %, and at least 80 % of its rows are in
-/// their intervals, which are of 90 %; the latter where it has intervals.
+/// A suite is good if its median error is at most 10 % and, if it has intervals, at least 80 % of
+/// its rows are in their 90 % intervals.
 inline constexpr double kGoodMedian = 0.1, kGoodCoverage = 0.8;
 bool is_good(const SuiteSummary& suite);
 
@@ -22,7 +22,7 @@ enum class Drift : std::uint8_t {
   kTurnedGood,
   kWorse,    ///< by its mean error
   kBetter,   ///< likewise
-  kChanged,  ///< other rows, or others in their intervals, at the same mean error
+  kChanged,  ///< other rows, or other rows in their intervals, at the same mean error
   kNew,
   kNotMeasured,  ///< this time
   kSame,
@@ -36,10 +36,10 @@ struct SuiteDrift {
   std::optional<SuiteSummary> before, after;  ///< one of them at least
 };
 
-/// The suites of a JSON result of `validate`. Fails on anything else.
+/// Reads the suites of a JSON result of `validate`. Fails on anything else.
 Result<std::vector<SuiteSummary>> read_baseline(const std::filesystem::path& path);
 
-/// By name: those of now in their order, then those that were not measured.
+/// Matches suites by name: the current ones in their order, then those that were not measured.
 std::vector<SuiteDrift> drift_of(const std::vector<SuiteSummary>& before,
                                  const std::vector<SuiteSummary>& after);
 
@@ -47,7 +47,7 @@ std::size_t count_of(const std::vector<SuiteDrift>& suites, Drift drift);
 
 /// "1 of 12 suites turned bad, 3 changed otherwise"
 std::string drift_words(const std::vector<SuiteDrift>& suites);
-/// "baseline" of the JSON contract, and a table of what has changed.
+/// The key "baseline" of the JSON contract, and a table of the changes.
 void add_drift(const std::vector<SuiteDrift>& suites, const std::string& file, Document& document);
 
 }  // namespace rehearse::cli

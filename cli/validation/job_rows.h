@@ -12,12 +12,12 @@ namespace rehearse::cli {
 
 class JobRows {
  public:
-  /// Uses the columns whose names have a dot. REQUIRES: the table outlives this object.
+  /// Uses the columns whose names contain a dot. REQUIRES: the table outlives this object.
   explicit JobRows(const CsvTable& table);
 
-  /// The job of a row, from its cells that are not empty; files that it names lie in the folder of
-  /// the table. Columns that a job file has no key for are dropped from then on, and added to
-  /// `unknown`. Fails as read_job.
+  /// Returns the job of a row, from its non-empty cells; paths are relative to the folder of the
+  /// table. A column that is not a key of a job file is added to `unknown` and ignored from then
+  /// on. Fails as read_job does.
   Result<JobFile> job(std::size_t row, std::vector<std::string>& unknown);
 
  private:

@@ -19,24 +19,25 @@
 
 namespace rehearse::cli {
 
-/// Files, and folders with files below them. A file that is no CSV is read as a recording. Fails on
-/// a path that is not there, and where nothing could be predicted.
+/// Judges files, and the files below folders. A file that is not CSV is read as a recording. Fails
+/// if a path does not exist, or if nothing could be predicted.
 Result<Judgement> judge(std::span<const std::filesystem::path> paths, const Progress& progress);
 
-/// The cells of a row whose columns may be absent. Errors are collected for `status`.
+/// The cells of a row whose columns may be absent. Errors are collected in `status`.
 class Cells {
  public:
   Cells(const CsvTable& table, std::size_t row) : table_(table), row_(row) {}
 
   std::size_t row() const { return row_; }
-  /// Empty where there is no such column, or nothing in it.
+  /// The text of a cell; empty if the column or its content is missing.
   std::string text(std::string_view column) const;
-  /// An empty cell is `otherwise`, or wrong without one; so is a number that is not positive.
+  /// An empty cell is `otherwise`, or an error without it; a number that is not positive is an
+  /// error.
   double positive(std::string_view column, std::optional<double> otherwise = {});
-  /// An empty cell is `otherwise`, or wrong without one.
+  /// An empty cell is `otherwise`, or an error without it.
   std::size_t choice(std::string_view column, std::span<const std::string_view> names,
                      std::optional<std::size_t> otherwise = {});
-  /// The first thing that was wrong.
+  /// The first error.
   Status status() const;
 
  private:
@@ -57,7 +58,7 @@ Estimate<double> in_unit(const Estimate<Q>& estimate, double (Q::*unit)() const)
   return mapped(estimate, unit);
 }
 
-/// Predicts a row; fails with why it cannot.
+/// Predicts a row; fails with the reason if it cannot.
 using PredictRow = std::function<Result<Verdict>(Cells& cells)>;
 
 /// A kind of file: its columns, and the prediction of its rows.
@@ -66,16 +67,16 @@ struct MeasurementKind {
   std::string_view unit;
   std::vector<std::string_view> required;  ///< columns
   std::vector<std::string_view> optional;  ///< other columns; those with a dot are keys of jobs
-  /// REQUIRES: the table outlives the result. `unknown` takes columns that turn out to be of no
-  /// use, as rows are predicted.
+  /// REQUIRES: the table outlives the result. While rows are predicted, columns that turn out to be
+  /// unused are added to `unknown`.
   PredictRow (*predictor)(const CsvTable& table, std::vector<std::string>& unknown);
 };
 
-// One source each.
+// Each is defined in a source of its own.
 extern const MeasurementKind kMeasuredJobs, kMeasuredMemory, kMeasuredOperations,
     kMeasuredCollectives, kMeasuredPairs;
 
-/// The steps of its replay, by the period of the host and that of the device.
+/// Judges the step times of a recording's replay, by host period and by device period.
 Status judge_recording(const std::filesystem::path& path, Judgement& into);
 
 }  // namespace rehearse::cli

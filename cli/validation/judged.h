@@ -12,16 +12,16 @@
 
 namespace rehearse::cli {
 
-/// How the constants of the program relate to a measurement.
+/// The relation of the program's constants to a measurement.
 enum class Use : std::uint8_t { kFitted, kRowLeftOut, kSourceLeftOut };
-/// As a file of measurements and JSON have it.
+/// The names in files of measurements and in JSON.
 inline constexpr std::string_view kUseNames[] = {"fitted", "row_left_out", "source_left_out"};
 
 /// One measurement; all numbers in the unit of its case.
 struct JudgedRow {
   std::string name;
   double measured;
-  Estimate<double> predicted;  ///< low and high are the value where nothing says how wide it is
+  Estimate<double> predicted;  ///< low and high equal the value if the interval is unknown
   Use use = Use::kSourceLeftOut;
 
   double error() const { return predicted.value / measured - 1; }
@@ -29,14 +29,14 @@ struct JudgedRow {
   bool covered() const { return predicted.low <= measured && measured <= predicted.high; }
 };
 
-/// Rows that are summed up together.
+/// Rows that are summarized together.
 struct JudgedCase {
   std::string name;       ///< "jobs/mpt"
   std::string_view unit;  ///< "s"; empty for shares
   std::vector<JudgedRow> rows = {};
 };
 
-/// Rows, columns or files that were not predicted, for one reason.
+/// Rows, columns or files that were skipped for one reason.
 struct Skipped {
   std::string_view what;  ///< "row", "column" or "file"
   std::string reason;
@@ -48,15 +48,16 @@ struct Judgement {
   std::vector<JudgedCase> cases;
   std::vector<Skipped> skipped;
 
-  /// The case of this name, new where it was not there.
+  /// Returns the case with this name, and creates it if needed.
   JudgedCase& case_of(const std::string& name, std::string_view unit);
   void skip(std::string_view what, std::string reason, std::string first);
 };
 
-/// One summary per case: of the rows that were left out of fits, or of all where there are none.
+/// Returns one summary per case: of the rows that were left out of fits, or of all rows if there
+/// are none.
 std::vector<SuiteSummary> summarize(const Judgement& judgement);
 
-/// Errors by case and use, the rows with the largest errors, all rows, and what was skipped.
+/// Adds errors by case and use, the rows with the largest errors, all rows, and the skipped ones.
 void add_judgement(const Judgement& judgement, Document& document);
 
 }  // namespace rehearse::cli

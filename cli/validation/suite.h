@@ -9,21 +9,21 @@
 
 namespace rehearse::cli {
 
-/// Errors of a suite of predictions.
+/// The errors of a suite of predictions.
 struct SuiteSummary {
   std::string name;
   std::size_t rows = 0;
-  double mean_error = 0;  ///< of |error|, as the next two
+  double mean_error = 0;  ///< of |error|, as are the next two
   double median_error = 0;
   double p90_error = 0;
   double worst_error = 0;  ///< with its sign
-  double bias = 0;         ///< mean with signs
+  double bias = 0;         ///< mean signed error
   std::optional<double> interval_coverage = {};
-  std::size_t fitted_rows = 0;  ///< whose own data the prediction's constants come from
-  std::size_t blind_rows = 0;   ///< whose data were not used
+  std::size_t fitted_rows = 0;  ///< their own data determined the constants
+  std::size_t blind_rows = 0;   ///< their data was not used
 };
 
-/// The errors of a suite as JSON names them.
+/// An error of a suite and its name in JSON.
 struct SuiteError {
   const char* key;
   double SuiteSummary::*value;
@@ -34,12 +34,12 @@ inline constexpr SuiteError kSuiteErrors[] = {{"mean_error", &SuiteSummary::mean
                                               {"worst_error", &SuiteSummary::worst_error},
                                               {"bias", &SuiteSummary::bias}};
 
-/// The summary of relative errors, without the last three members.
+/// Summarizes relative errors, without the last three members.
 SuiteSummary summary_of(std::string name, const std::vector<double>& errors);
 
-/// "suites[]" of the JSON contract, without the name.
+/// An element of "suites[]" of the JSON contract, without the name.
 Json suite_json(const SuiteSummary& suite);
-/// "suites" of the JSON contract.
+/// The key "suites" of the JSON contract.
 Json json_suites(const std::vector<SuiteSummary>& suites);
 
 }  // namespace rehearse::cli

@@ -23,7 +23,7 @@ std::vector<std::string_view> list_of(const std::array<std::string_view, N>& nam
 
 std::string number(double value) { return fmt::format("{:.6g}", value); }
 
-/// "call: 8.1 us, rate: 116 GB/s": what is nothing or without limit is left out.
+/// "call: 8.1 us, rate: 116 GB/s": zero values and unlimited rates are left out.
 class Fields {
  public:
   Fields& add(std::string_view key, Seconds time) {

@@ -84,8 +84,9 @@ struct CubeMeshConstants {
   LowLatency small, large;
 };
 
-/// One kind on one number of ranks, where neither can be had from another: below `knee` and from it
-/// on, call + V / rate. For fabrics that stage through the host, and for bridged pairs.
+/// One kind of collective on one number of ranks, for fabrics where neither carries over to
+/// another: staging through the host, and bridged pairs. The time is call + V / rate, with one set
+/// of constants below `knee` and another from `knee` on.
 struct Curve {
   CollectiveKind kind;
   std::uint32_t ranks;
@@ -93,7 +94,7 @@ struct Curve {
   LowLatency below, above;  ///< step is 0
 };
 
-/// Size bands in which errors are told apart: to 8 KiB, to 512 KiB, to 16 MiB, above.
+/// Size bands with separate errors: to 8 KiB, to 512 KiB, to 16 MiB, above.
 inline constexpr std::size_t kBands = 4;
 inline constexpr std::array<std::string_view, kBands> kBandNames = {"to 8 KiB", "16 to 512 KiB",
                                                                     "1 to 16 MiB", "from 32 MiB"};
@@ -143,7 +144,7 @@ struct Calibration {
 };
 
 /// The additional time of a call inside a framework relative to nccl-tests (framework_timing.h):
-/// from zero, if the launch hides behind earlier work, to `high`.
+/// from zero, if earlier work hides the launch, to `high`.
 struct FrameworkTiming {
   Seconds call, high;
   Fitted fitted = {};

@@ -15,12 +15,12 @@ namespace {
 
 constexpr std::size_t kTreeForms = 3, kNvlsForm = 6, kPatForm = 7;
 
-// How intervals widen where nothing was measured. Seen on rows that were left out: a number of
-// ranks between measured ones costs little, doubling it about half as much again (docs/accuracy.md,
-// "Carried over"); the others are judgement, on the wide side.
+// The widening of intervals outside the measurements. It was observed on rows that were left out of
+// the fit: a number of ranks between measured ones costs little, doubling it about half as much
+// again (docs/accuracy.md, "Carried over"). The other values are judgement, on the wide side.
 constexpr double kUnseenRanks = 1.1;  // between measured numbers
-constexpr double kOddRanks = 2;       // odd ones below 1 MiB go other ways
-constexpr double kBeyondPairs = 2.2;  // the same of all_to_all
+constexpr double kOddRanks = 2;       // odd ones below 1 MiB take other algorithms
+constexpr double kBeyondPairs = 2.2;  // the same for all_to_all
 constexpr double kUnseenRings = 1.2;  // on the hybrid cube mesh
 constexpr double kBeyondSizes = 1.5;  // outside the measured sizes
 // A pair has one to three bridges: 1 GiB on two H100 went at 115 GB/s where 64 MiB went at 199 on
@@ -50,15 +50,15 @@ NetworkShare share_of(const Network& network) {
   const Estimate<ByteRate> rate = tcp_rate(network.node_rate, network.nics);
   return {rate.value / network.node_rate, rate.high / rate.value - 1};
 }
-/// Of a ring over nodes.
+/// The rate of a ring over nodes.
 ByteRate ring_rate(const Network& network) { return network.node_rate * share_of(network).share; }
 
-/// Factor that the cost of a message on a NIC is known to. Its source is single messages, which do
-/// not tell what of it keeps the NIC from the next one. Judgement.
+/// The factor within which the cost of a message on a NIC is known. Its source is single messages,
+/// which do not show how much of it keeps the NIC from the next message. Judgement.
 constexpr double kMessageCostWidth = 3;
 
-/// The bus bandwidth that trees over nodes reach, whatever NICs there are. NCCL 2.9 (tuning.cc) had
-/// 110 GB/s for two nodes of A100 and 80 for more; NCCL 2.30 has limits by channel, which give the
+/// The bus bandwidth limit of trees over nodes, regardless of NICs. NCCL 2.9 (tuning.cc) had 110
+/// GB/s for two nodes of A100 and 80 for more; NCCL 2.30 has limits by channel, which give the
 /// ratios to more nodes and other generations.
 ByteRate tree_limit(Generation generation, std::uint32_t nodes) {
   constexpr auto kAmpere = static_cast<std::size_t>(Generation::kAmpere);
@@ -107,7 +107,7 @@ NcclSetup nccl_setup(const Calibration& calibration, const Group& group) {
     setup.network_rate = group.network->node_rate.bytes_per_s();
     setup.network_latency = group.network->latency.s();
   }
-  // Over several nodes it was not measured.
+  // It was not measured over several nodes.
   if (calibration.switched && calibration.switched->nvls && group.nodes == 1 &&
       group.ranks >= calibration.switched->nvls->ranks)
     setup.nvls_from = calibration.switched->nvls->from.b();
@@ -149,7 +149,7 @@ void CollectiveCost::set_switched(const SwitchedConstants& c, const Group& g,
     return call.s() +
            2 * ((local - 1) * step.s() + std::log2(nodes) * network_step(Algorithm::kTree, p));
   };
-  // And no tree over nodes is quicker than NCCL has seen one.
+  // No tree over nodes exceeds the highest rate that NCCL has observed.
   const double tree_network = g.nodes > 1
                                   ? std::max(network * (nodes > 2 ? 2 : 1),
                                              2 * inverse(tree_limit(setup.generation, g.nodes)))
@@ -414,7 +414,7 @@ CollectiveCost::Answer CollectiveCost::answer(double bytes) const {
       return {0, Algorithm::kRing, Protocol::kSimple};
     case Shape::kChosen: {
       const std::optional<NcclChoice> choice = tuning_->choose(bytes);
-      // resolve() saw to it that there is one for large sizes; NVLS alone has none for small ones.
+      // resolve() ensured that there is one for large sizes; NVLS alone has none for small ones.
       const Algorithm a = choice ? choice->algorithm : Algorithm::kRing;
       const Protocol p = choice ? choice->protocol : Protocol::kSimple;
       const std::size_t form =

@@ -33,17 +33,17 @@ constexpr std::string_view to_string(NetworkKind k) {
   return kNetworkNames[static_cast<std::size_t>(k)];
 }
 
-/// Width of the interval of a collective with each doubling of its ranks beyond the most measured.
+/// The factor on an interval's width for each doubling of ranks beyond the largest measured number.
 inline constexpr double kBeyondRanks = 1.6;
 
-/// Between nodes.
+/// The network between nodes.
 struct Network {
   NetworkKind kind;
   ByteRate node_rate;  ///< nominal, of all NICs of a node
   Seconds latency;     ///< of a small message, one way
-  double nics = 1;     ///< that make up `node_rate`
-  /// Of each message of an all_to_all, on the NIC (cluster::Route). Other collectives have a few
-  /// long chains of messages, whose steps NCCL's own constants price.
+  double nics = 1;     ///< number of NICs that make up `node_rate`
+  /// The cost on the NIC of each message of an all_to_all (cluster::Route). Other collectives have
+  /// a few long chains of messages, whose steps NCCL's own constants price.
   Seconds message_cost = Seconds::s(0);
 };
 
@@ -61,7 +61,7 @@ struct Calibrated {
   std::string note = {};                              ///< how it was carried over; for people
 };
 
-/// A part of a price: of its time, the launch of the call and what the bytes take on the wire
+/// A part of a price: its time, the launch of the call, and the time of its bytes on the wire
 /// alone. The rest is start-ups of messages, flags and copies.
 struct LevelPrice {
   Estimate<Seconds> time = {Seconds::s(0), Seconds::s(0), Seconds::s(0), Provenance::kRecorded};
@@ -73,33 +73,33 @@ struct Price {
   Algorithm algorithm;
   Protocol protocol;
   std::uint32_t channels;
-  /// What of it goes within nodes, and what between them; all is the first where the algorithm
-  /// knows no levels.
+  /// The parts within nodes and between nodes. Everything is in the first where the algorithm has
+  /// no levels.
   std::array<LevelPrice, 2> levels = {};
 };
 
 /// The ring that NCCL finds among a number of ranks on one node.
 NcclSetup nccl_setup(const Calibration& calibration, const Group& group);
 
-/// Edge-disjoint directed rings of NVLinks through the first `ranks` devices of the hybrid cube
-/// mesh (DGX-1V, p3.16xlarge): what a V100's bus bandwidth is a multiple of. Zero where the links
-/// alone make none. REQUIRES: 2 to 8 ranks.
+/// The number of edge-disjoint directed rings of NVLinks through the first `ranks` devices of the
+/// hybrid cube mesh (DGX-1V, p3.16xlarge). A V100's bus bandwidth is proportional to it. Zero where
+/// NVLinks alone form no ring. REQUIRES: 2 to 8 ranks.
 std::uint32_t cube_mesh_rings(std::uint32_t ranks);
-/// The rings themselves, among the devices in these places of the mesh: each an order of them, as
-/// numbers in `places`.
+/// The rings themselves, among the devices in these places of the mesh. Each ring is an order of
+/// the devices, as numbers in `places`.
 std::vector<std::vector<std::uint32_t>> cube_mesh_cycles(std::span<const std::uint32_t> places);
 
 class CollectiveCost {
  public:
-  /// An algorithm of two levels (two_dimensional, hierarchical) costs what the collectives cost
-  /// that it consists of, one after the other, as extrapolated. Fails, saying why, where nothing
-  /// measured says what the time would be, and on overrides that no algorithm satisfies. A linear
-  /// all_to_all costs what a pairwise one does: NCCL posts all messages of both at once.
+  /// A two-level algorithm (two_dimensional, hierarchical) costs the sum of the collectives that it
+  /// consists of, run one after the other, as extrapolated. Fails with the reason if no measurement
+  /// determines the time, and on overrides that no algorithm satisfies. A linear all_to_all costs
+  /// the same as a pairwise one: NCCL posts all messages of both at once.
   static Result<CollectiveCost> resolve(const Calibrated& calibrated, const Group& group,
                                         const NcclOverrides& overrides = {});
 
   Price at(Bytes size) const;
-  /// All that some size leads to.
+  /// Every algorithm that is chosen for some size.
   std::vector<Algorithm> algorithms() const;
   /// The value alone, in seconds.
   double seconds(double bytes) const;
@@ -109,9 +109,9 @@ class CollectiveCost {
   /// of LL.
   struct Form {
     double fixed = 0, ramp = 0, per_byte = 0, q = 1, per_root = 0;
-    double largest = 0;  ///< from here on the root grows as the bytes: the rate stays
-    double launch = 0;   ///< of `fixed`
-    double wire = 0;     ///< of `per_byte`
+    double largest = 0;  ///< from this size on the root term grows with the bytes: constant rate
+    double launch = 0;   ///< part of `fixed`
+    double wire = 0;     ///< part of `per_byte`
     double at(double bytes) const;
   };
   enum class Shape : std::uint8_t { kNothing, kChosen, kLeast, kKnee };
@@ -125,7 +125,7 @@ class CollectiveCost {
   /// One of the collectives that an algorithm of two levels consists of.
   struct Step {
     std::shared_ptr<const CollectiveCost> cost;
-    double share;  ///< its size, of the whole
+    double share;  ///< its size, as a share of the whole
     bool across;
   };
 
@@ -142,8 +142,8 @@ class CollectiveCost {
 
   std::vector<Step> steps_;  // of an algorithm of two levels; empty: any other
   Shape shape_ = Shape::kNothing;
-  // kChosen: ring, then tree, by protocol, NVLS, PAT. kLeast: the pieces, and behind them, where a
-  // network takes part, what they cost with it. kKnee: below, above.
+  // kChosen: ring, then tree, by protocol, NVLS, PAT. kLeast: the pieces, followed by their costs
+  // with the network where one takes part. kKnee: below, above.
   std::array<Form, 8> forms_{};
   std::uint32_t pieces_ = 0;
   std::uint32_t priced_ = 0;                    // where in forms_ the prices of the pieces begin

@@ -39,8 +39,7 @@ bool take(const Cycle& cycle, Links& free, int by) {
   return true;
 }
 
-/// The most cycles from `from` on that fit beside each other; stops at `bound`, which none can
-/// beat.
+/// The largest set of cycles, from `from` on, that share no link. Stops at `bound`, an upper limit.
 std::vector<std::size_t> most(const std::vector<Cycle>& cycles, std::size_t from, Links& free,
                               std::size_t bound) {
   std::vector<std::size_t> best;

@@ -19,7 +19,7 @@ bool is_ring(CollectiveKind kind) {
          kind == CollectiveKind::kReduceScatter;
 }
 
-/// The rows by the piece that NCCL takes for them: LL, LL128, Simple, NVLS.
+/// The rows by the piece that NCCL uses for them: LL, LL128, Simple, NVLS.
 std::array<Rows, 4> by_piece(const Calibration& c, std::span<const MeasuredRow> rows) {
   std::array<Rows, 4> parts;
   for (const MeasuredRow& r : rows) {
@@ -31,7 +31,7 @@ std::array<Rows, 4> by_piece(const Calibration& c, std::span<const MeasuredRow> 
   return parts;
 }
 
-/// price / measured, or nothing where it is refused.
+/// price / measured, or nothing if the price is refused.
 std::optional<double> ratio_of(const Calibration& c, const MeasuredRow& r) {
   const Result<CollectiveCost> cost =
       CollectiveCost::resolve({.calibration = c}, {.kind = r.kind, .ranks = r.ranks});
@@ -67,13 +67,13 @@ SwitchedFit fit_rings(Calibration c, std::span<const MeasuredRow> rows) {
   return {constants, loss_of(c, rows)};
 }
 
-/// With NVLS where rows show it: all_reduce of the most ranks, from some size on, quicker than any
-/// ring that also explains the others.
+/// With NVLS if rows show it: all_reduce with the most ranks, from some size on, that is faster
+/// than any ring that also explains the other rows.
 SwitchedConstants fit_switched(Calibration c, std::span<const MeasuredRow> rows) {
   c.switched = std::nullopt;
   SwitchedFit best = fit_rings(c, rows);
   if (c.generation < Generation::kHopper) return best.constants;
-  constexpr double kWorth = 0.04;  // it must explain so much of each of its rows
+  constexpr double kWorth = 0.04;  // it must explain this much of each of its rows
   std::uint32_t most = 0;
   for (const MeasuredRow& r : rows) most = std::max(most, r.ranks);
   if (most < 8) return best.constants;
@@ -172,7 +172,7 @@ void set_envelope(Envelope& e, std::span<const MeasuredRow> rows) {
 /// The factor minus one that 90 % of the ratios stay within, up or down. Few ratios say little of
 /// their tail: the rank is that of the 95 % quantile below 20.
 double width_of(std::vector<double> factors) {
-  // Another run of the same machine, or another version of NCCL, differs by as much.
+  // Another run of the same machine, or another version of NCCL, differs by this much.
   constexpr double kLeastWidth = 0.06;
   if (factors.empty()) return 0.5;  // nothing is known
   std::sort(factors.begin(), factors.end());
@@ -184,7 +184,7 @@ double width_of(std::vector<double> factors) {
 
 void set_widths(Calibration& c, const FitRequest& request, std::span<const MeasuredRow> rows) {
   constexpr std::size_t kParts = 4;
-  // The sizes of a curve are dealt in turn, each curve beginning with another part.
+  // The sizes of a curve are dealt in turn; each curve begins with another part.
   std::vector<std::size_t> part(rows.size());
   const std::vector<double> sizes = sizes_of(rows);
   for (std::size_t i = 0; i < rows.size(); ++i) {

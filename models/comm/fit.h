@@ -1,9 +1,10 @@
 // Fitting a calibration to measured rows.
 //
-// Which piece of the model a row belongs to is known beforehand (NCCL's choice), so each piece is
+// NCCL's choice determines in advance which piece of the model a row belongs to, so each piece is
 // fitted alone: a linear system in latencies and times per byte, none of which may be negative,
-// with relative errors and a robust loss. What is not linear (the exponent q, knees) is searched on
-// a fixed grid. No randomness: equal rows in any order give equal constants to rounding.
+// with relative errors and a robust loss. Nonlinear constants (the exponent q, knees) are searched
+// on a fixed grid. There is no randomness: equal rows in any order give equal constants to
+// rounding.
 #pragma once
 
 #include <functional>
@@ -21,7 +22,7 @@ struct MeasuredRow {
   Seconds time;
 };
 
-/// What is known of the device besides the rows.
+/// Known properties of the device besides the rows.
 struct FitRequest {
   std::string device;
   Fabric fabric = Fabric::kNvswitch;

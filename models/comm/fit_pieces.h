@@ -21,9 +21,9 @@ ByteRate rate_of(double seconds_per_byte);
 std::vector<double> sizes_of(std::span<const MeasuredRow> rows);
 
 LowLatency fit_ll(std::span<const MeasuredRow> rows);
-/// LL128 holds over few sizes, or none. From few rows only the step is taken: a call is as with
-/// Simple, the wire carries 120 of 128 bytes, and a step costs about twice that of LL where there
-/// are no rows at all.
+/// LL128 holds over few sizes, or none. From few rows, only the step is fitted: the call is that of
+/// Simple, and the wire carries 120 of 128 bytes. Without any rows, a step costs about twice that
+/// of LL.
 LowLatency fit_ll128(std::span<const MeasuredRow> rows, const LowLatency& ll, const Simple& simple);
 /// The gain of all_reduce and the exponent are 1 unless asked for.
 Simple fit_simple(std::span<const MeasuredRow> rows, bool with_gain, bool with_q);

@@ -1,6 +1,6 @@
-// The additional time of a collective inside a framework relative to nccl-tests: the call
-// from Python, an exposed launch, cold caches. Added to every call; about the
-// same at all sizes, so that it hardly affects large messages.
+// The additional time of a collective inside a framework relative to nccl-tests: the call from
+// Python, an exposed launch, cold caches. It is added to every call and is about the same at all
+// sizes, so it hardly affects large messages.
 //
 // Known from three published sources, all of A100 or an unnamed GPU. Hosts differ by more than the
 // middle half of these rows, so intervals are wide and provenance is extrapolated.
@@ -22,15 +22,15 @@ struct TimedCall {
   double weight;  ///< sources of many rows should not outvote the others
 };
 
-/// Quantiles of measured less priced over calls below 32 MiB, above which it drowns in errors of
-/// bandwidth. Fails on fewer than three such calls.
+/// Quantiles of measured time minus price over calls below 32 MiB; above that size, errors of
+/// bandwidth drown the overhead. Fails on fewer than three such calls.
 Result<FrameworkTiming> fit_framework_timing(Fitted about, std::span<const TimedCall> calls);
 
-/// That of the program; read once, kept for its life.
+/// The timing that ships with the program; read once and kept for its life.
 const FrameworkTiming& framework_timing();
 
-/// The price with the overhead of a call. Errors of both are taken as independent: half-widths add
-/// by squares.
+/// The price with the overhead of a call. The errors of both are taken as independent, so their
+/// half-widths add in quadrature.
 Price in_framework(Price price, const FrameworkTiming& timing);
 
 }  // namespace rehearse::comm

@@ -113,7 +113,7 @@ double bus_rate(Algorithm a, Protocol p, const NcclSetup& s) {
   return rate;
 }
 
-/// Bytes per time from bytes on the wire per time.
+/// The factor from wire bandwidth to algorithm bandwidth.
 double algorithm_share(Algorithm a, CollectiveKind kind, double ranks, const Steps& steps) {
   switch (a) {
     case Algorithm::kRing:
@@ -185,7 +185,7 @@ NcclTuning::NcclTuning(const NcclSetup& setup, CollectiveKind kind, const NcclOv
       const double rate = bus_rate(a, p, setup) * algorithm_share(a, kind, setup.ranks, steps);
       if (!(rate > 0)) continue;
       const bool in_switch = a == Algorithm::kNvls || a == Algorithm::kNvlsTree;
-      // Asked for by name, NVLS is used at every size.
+      // If requested by name, NVLS is used at every size.
       const double from = in_switch && !overrides.algorithm ? *setup.nvls_from : 0;
       add(a, p, latency(a, p, setup, steps) * kMicro, rate * kGiga, from);
     }

@@ -46,7 +46,7 @@ struct NcclSetup {
   double network_latency = 0;  ///< s of the NIC; with several nodes
   bool amd_host = false;       ///< with several nodes: the row of LL's bandwidth
   bool collnet = false;        ///< in-network reduction is installed
-  /// From how many bytes NVLS is taken into account; absent: the fabric has none, or is not used.
+  /// The size in bytes from which NVLS is considered; absent: the fabric has none, or it is unused.
   std::optional<double> nvls_from = {};
 };
 

@@ -1,10 +1,10 @@
 // Phases: the time of a schedule's messages on calibrated devices.
 //
-// A calibration says how long a collective takes, how much of that is its launch and how fast its
-// bytes move on the wire. So each member launches, then each message of the longest chain waits for
-// its start-up time and moves at the measured rate. What is left of the measured time after launch
-// and wire (flags, copies, start-ups, the filling of pipelines) is divided equally among the
-// messages of the chain. Closed forms take the sum; runs send the messages.
+// A calibration gives the time of a collective, its launch, and the rate of its bytes on the wire.
+// So each member launches; then each message of the longest chain waits for its start-up time and
+// moves at the measured rate. The rest of the measured time after launch and wire (flags, copies,
+// start-ups, the filling of pipelines) is divided equally among the messages of the chain. Closed
+// forms take the sum; runs send the messages.
 #pragma once
 
 #include <array>
@@ -40,9 +40,9 @@ struct Phases {
 /// The steps of a schedule of one level if its buffer is divided into `chunks` chunks.
 Steps steps_in(const Schedule& schedule, std::uint32_t chunks);
 
-/// What a schedule's messages take that cost that price, or an end of its interval. `links` is the
-/// rate of a port as the links of the cluster have it, by level: no message moves faster, so that
-/// the phases take longer than the price where the price is quicker than the links.
+/// The phases of a schedule's messages that together cost that price, or an end of its interval.
+/// `links` is the port rate of the cluster's links, by level. No message moves faster, so the
+/// phases take longer than the price where the price is faster than the links allow.
 Phases phases_of(const Price& price, Seconds Estimate<Seconds>::*end, const Schedule& schedule,
                  std::uint32_t chunks, Bytes size, const std::array<ByteRate, 2>& links);
 
@@ -51,9 +51,9 @@ struct Messages {
   std::shared_ptr<const graph::MessageFlows> flows;
   std::shared_ptr<const std::vector<double>> parts = {};  ///< as Schedule has them
   std::shared_ptr<const std::vector<char>> across = {};   ///< likewise
-  /// What they take where they are calibrated; else what the links say.
+  /// The phases where the messages are calibrated; otherwise the links determine their time.
   std::optional<Phases> phases = {};
-  /// Without phases: of a port, where what drives it is slower than its links (TCP).
+  /// Without phases: the rate of a port whose driver is slower than its links (TCP).
   ByteRate most = kUnlimited;
 
   /// The start-up time and the rate cap of a message on this flow. `start` REQUIRES phases.
@@ -66,8 +66,8 @@ struct Messages {
   }
 };
 
-/// Into how many chunks a pipelined buffer is cut: of 256 KiB, about what moves while a message
-/// starts; from 8 to 512.
+/// The number of chunks that a pipelined buffer is cut into, from 8 to 512. A chunk has 256 KiB,
+/// about as much as moves while a message starts.
 std::uint32_t chunks_of(Bytes size);
 
 }  // namespace rehearse::comm

@@ -17,8 +17,8 @@ using graph::MessageFlow;
 using graph::MessageFlows;
 using graph::Wait;
 
-/// Every rank r sends `count` messages to to(r), each after it has received the one before.
-/// to(r) = r: it sends nothing.
+/// Every rank r sends `count` messages to to(r), each after it has received the previous one. If
+/// to(r) = r, it sends nothing.
 struct Phase {
   std::function<std::uint32_t(std::uint32_t)> to;
   std::uint32_t count;
@@ -46,7 +46,7 @@ Schedule from_phases(std::uint32_t ranks, const std::vector<Phase>& phases) {
     }
     for (std::uint32_t flow = first; flow < flows.size(); ++flow) {
       const auto [from, to] = std::pair(flows[flow].from, flows[flow].to);
-      // Both must have done with the phase before: who receives has to ask for it.
+      // Both must have finished the previous phase: a receiver has to request the message.
       std::vector<std::uint32_t> due;
       for (const auto& before :
            {sent_before[from], received_before[from], sent_before[to], received_before[to]})
@@ -71,7 +71,7 @@ Schedule from_phases(std::uint32_t ranks, const std::vector<Phase>& phases) {
 }
 
 /// The flows of messages that leave a node, from rank `from` to rank `to` of another: one for each
-/// rail, between ranks of equal place. Within a node one.
+/// rail, between ranks of equal position. Within a node there is one.
 class Rails {
  public:
   Rails(const Arrangement& group, double part)
@@ -79,7 +79,7 @@ class Rails {
         rails_(std::clamp(group.rails, 1U, group.per_node)),
         part_(part) {}
 
-  /// Their numbers.
+  /// Adds the flows; returns their numbers.
   std::vector<std::uint32_t> add(std::uint32_t from, std::uint32_t to, std::uint32_t count,
                                  double share) {
     const std::uint32_t node = from / per_node_ * per_node_, other = to / per_node_ * per_node_;
@@ -152,7 +152,8 @@ Phase ring(std::uint32_t stride, std::uint32_t extent, std::uint32_t count, doub
   return {next, extent > 1 ? count : 0, share, across};
 }
 
-/// n-1 phases; in the k-th every rank sends to the one k further on, around the same circle.
+/// n-1 phases; in phase k every rank sends to the rank k positions further on, around the same
+/// circle.
 std::vector<Phase> pairwise(std::uint32_t stride, std::uint32_t extent, double share, bool across) {
   std::vector<Phase> phases;
   for (std::uint32_t k = 1; k < extent; ++k)
@@ -164,8 +165,9 @@ std::vector<Phase> pairwise(std::uint32_t stride, std::uint32_t extent, double s
   return phases;
 }
 
-/// Pairwise over nodes: what stays in the node beside what leaves it, which takes longer. In each
-/// phase every rank sends to the one so many nodes and places further on.
+/// Pairwise over nodes: messages within the node run alongside those that leave it, which take
+/// longer. In each phase every rank sends to the rank a fixed number of nodes and positions further
+/// on.
 Schedule pairwise_over_nodes(std::uint32_t local, std::uint32_t nodes) {
   const std::uint32_t n = local * nodes;
   std::vector<Phase> leaving;
@@ -257,7 +259,8 @@ Schedule double_tree(const Arrangement& group, bool up, bool down) {
                                                   : (place + 1) % nodes;
       return node * local;
     };
-    // By place in the tree: into the head of the node from below, out of it and into it from above.
+    // By position in the tree: flows into the head of the node from below, out of it, and into it
+    // from above.
     std::vector<Numbers> from_below(nodes), up_flows(nodes), down_flows(nodes);
     for (std::uint32_t x = 0; up && x < nodes; ++x) {
       Numbers before;

@@ -19,26 +19,26 @@
 
 namespace rehearse::comm {
 
-/// Who takes part, and how the work is cut.
+/// The members of a collective, and the division of its work.
 struct Arrangement {
   std::uint32_t ranks;
   std::uint32_t per_node;     ///< ranks of a node are consecutive; divides `ranks`
   std::uint32_t servers = 0;  ///< kParameterServer: the last ones of the ranks
   std::uint32_t chunks = 8;   ///< parts of a pipelined buffer (tree; ring broadcast and reduce)
-  /// NICs of a node: messages of a ring or tree that leave a node are divided among so many of its
-  /// ranks, each with its own, as NCCL divides them among channels. At most `per_node`.
+  /// NICs of a node. Messages of a ring or tree that leave a node are divided among this many of
+  /// its ranks, each with its own NIC, as NCCL divides them among channels. At most `per_node`.
   std::uint32_t rails = 1;
   /// Orders of the rings that share a buffer, on ranks of one node; empty: one ring in order of
   /// rank.
   std::vector<std::vector<std::uint32_t>> rings = {};
 };
 
-/// On the longest chain of messages: how many there are, and their shares of the size together.
+/// The longest chain of messages: the number of messages, and the sum of their shares of the size.
 struct Steps {
   double count = 0;
   double share = 0;
-  /// Further messages that the busiest port carries meanwhile, each of which costs what a message
-  /// costs on the port (cluster::Route::message_cost).
+  /// Further messages that the busiest port carries at the same time. Each costs the port
+  /// cluster::Route::message_cost.
   double queued = 0;
 };
 
@@ -48,11 +48,12 @@ struct Schedule {
   Steps across;  ///< between nodes
   /// The number of messages on the longest path of a pipelined buffer; else 0.
   std::uint32_t depth = 0;
-  /// What the busiest port carries, of the size. A pipeline's steps have more: it fills and drains.
+  /// The load of the busiest port, as a share of the size. The steps of a pipeline add up to more,
+  /// because it fills and drains.
   double busy = 0;
-  /// By flow: which part of a port one of its messages uses while it flows; empty: all of it.
+  /// By flow: the share of a port that one of its messages uses while it flows; empty: all of it.
   std::shared_ptr<const std::vector<double>> parts = {};
-  /// By flow: it is between nodes; empty where only one level has steps.
+  /// By flow: whether it is between nodes; empty where only one level has steps.
   std::shared_ptr<const std::vector<char>> across_flows = {};
 };
 
@@ -65,8 +66,9 @@ Steps ring_steps(CollectiveKind kind, std::uint32_t ranks,
 /// algorithm does not support this kind or this group.
 Result<Schedule> schedule(CollectiveKind kind, Algorithm algorithm, const Arrangement& group);
 
-/// all_to_all with every message at once; `shares[from][to]` of the size. The closed form is that
-/// of the busiest port, and a lower bound where shares differ. REQUIRES: square, not negative.
+/// An all_to_all that sends every message at once, with `shares[from][to]` of the size. The closed
+/// form is that of the busiest port, and a lower bound where shares differ. REQUIRES: square, not
+/// negative.
 Schedule uneven_all_to_all(const std::vector<std::vector<double>>& shares);
 
 /// The closed form: exact where each rank has a port of the path's rate in each direction and

@@ -35,7 +35,7 @@ Fabric fabric_of(const Cluster& cluster, DeviceId a, DeviceId b) {
                                                                 : Fabric::kBridgedPairs;
 }
 
-/// Whether a type is not as the catalog has it.
+/// Whether a link type differs from the catalog's.
 bool of_their_own(const LinkType& type) {
   std::string_view name = type.name;
   constexpr std::string_view kDouble = "_x2";  // two links of a kind between a pair
@@ -57,7 +57,7 @@ std::optional<NetworkKind> named_kind(std::string_view name) {
 NetworkKind network_kind(const cluster::LinkType& type, Seconds latency) {
   if (const std::optional<NetworkKind> named = named_kind(type.name)) return *named;
   if (latency < Seconds::us(10)) return NetworkKind::kRoce;
-  // What is quicker than this goes around the kernel.
+  // A faster network bypasses the kernel.
   return type.rate > ByteRate::gbit_per_s(100) ? NetworkKind::kEfa : NetworkKind::kTcp;
 }
 
@@ -78,7 +78,7 @@ Scopes::Scopes(const Cluster& cluster) : cluster_(cluster), nics_(cluster.nodes(
   }
 }
 
-/// A link type between two devices of a node that is not as the catalog has it.
+/// A link type between two devices of a node that differs from the catalog's.
 std::optional<std::string> Scopes::link_of_their_own(std::span<const DeviceId> devices) const {
   for (std::size_t i = 1; i < devices.size(); ++i)
     for (const HopId hop : cluster_.route(devices[i - 1], devices[i]).hops) {
@@ -147,7 +147,7 @@ Result<ClusterScope> Scopes::of(std::span<const DeviceId> ranks) const {
   const std::size_t on_node = cluster.nodes()[of_node.begin()->first.index()].devices.size();
   const cluster::Route route = cluster.route(first.front(), other);
   nics.count *= static_cast<double>(first.size()) / static_cast<double>(on_node);
-  // A device sends by one of them: those behind which no rank stands carry nothing.
+  // A device sends through one of them; NICs without a participating rank carry nothing.
   nics.count = std::min(nics.count, static_cast<double>(first.size()));
   scope.network = network_of(nics, route.path.latency, scope.notes);
   scope.network->message_cost = route.message_cost;

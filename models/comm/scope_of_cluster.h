@@ -24,17 +24,16 @@ struct ClusterScope {
   std::uint32_t ranks;
   std::uint32_t nodes;
   std::optional<Network> network;  ///< with several nodes, where NICs join them
-  /// A type of the links within a node that is not as the catalog has it.
+  /// A link type within a node that differs from the catalog's.
   std::optional<std::string> link_of_their_own = {};
   /// Properties of the cluster that a calibration ignores, one line each; for people.
   std::vector<std::string> notes = {};
 };
 
 /// For ranks on these devices. The kind of a network follows from the name of its link type (ib_…,
-/// roce_…, efa…, tcp…), or from a given rate and latency (network_kind). Its nominal
-/// rate is the achieved rate of the catalog's row, scaled back, or the given rate. Fails on devices
-/// of
-/// several models, on an uneven spread of ranks over nodes, and on fewer than two ranks.
+/// roce_…, efa…, tcp…), or from a given rate and latency (network_kind). Its nominal rate is the
+/// achieved rate of the catalog's row, scaled back, or the given rate. Fails on devices of several
+/// models, on an uneven spread of ranks over nodes, and on fewer than two ranks.
 Result<ClusterScope> scope_of(const cluster::Cluster& cluster, std::span<const DeviceId> ranks);
 
 /// The same for many groups of a cluster, whose NICs and link types are looked at once.
@@ -56,11 +55,11 @@ class Scopes {
 
   const cluster::Cluster& cluster_;
   std::vector<Nics> nics_;  // by node
-  std::vector<char> own_;   // by link type: not as the catalog has it
+  std::vector<char> own_;   // by link type: differs from the catalog's
 };
 
-/// That the calibration was measured on devices joined as these are, and that NICs join the nodes;
-/// else why its price would mean nothing.
+/// Succeeds if the calibration was measured on devices joined in the same way, and NICs join the
+/// nodes. Otherwise states why its price would mean nothing.
 Status suits(const Calibration& calibration, const ClusterScope& scope);
 
 }  // namespace rehearse::comm

@@ -2,12 +2,11 @@
 //
 // NCCL opens one socket for each ring and neighbour, unless it recognizes the cloud by its network
 // card, which a container hides (NCCL_SOCKET_NTHREADS, NCCL_NSOCKS_PERTHREAD in its documentation).
-// Clouds cap a flow: Amazon EC2 at 5 Gbit/s outside of a cluster placement group and
-// 10 Gbit/s within (EC2 user guide, instance network bandwidth; recalled). A ring therefore gets
-// between one flow and the whole network card. A cluster's declaration does not determine where;
-// the
-// value is the logarithmic middle. Between nodes of EC2 with 50 Gbit/s rings got one
-// to two flows (docs/accuracy.md, Pollux). For network cards up to 100 Gbit/s.
+// Clouds cap a flow: Amazon EC2 at 5 Gbit/s outside of a cluster placement group and 10 Gbit/s
+// within (EC2 user guide, instance network bandwidth; recalled). A ring therefore gets between one
+// flow and the whole network card. A cluster's declaration does not determine where in this range;
+// the value is the logarithmic middle. Between nodes of EC2 with 50 Gbit/s, rings got one to two
+// flows (docs/accuracy.md, Pollux). Valid for network cards up to 100 Gbit/s.
 #pragma once
 
 #include <algorithm>

@@ -13,18 +13,18 @@
 namespace rehearse::comm {
 namespace {
 
-// How much wider intervals are on a device of the same NVLink generation: B200 and B300 predict
-// each other as well as themselves to within a third. Fewer links than were measured: judgement.
+// The factor on intervals on a device of the same NVLink generation: B200 and B300 predict each
+// other as well as themselves to within a third. Fewer links than were measured: judgement.
 constexpr double kSibling = 1.4;
 constexpr double kOtherLinks = 2;
 
-/// Devices that the catalog may not have, by the one they are like and their NVLinks.
+/// Devices that may be missing from the catalog, with a similar device and their number of NVLinks.
 struct Variant {
   std::string_view device, like;
   std::uint32_t links;
 };
 // A800 and H800 are A100 and H100 with eight NVLinks (400 GB/s both directions); H20 has all of
-// H100's. H800 measured: 215 GB/s of bus bandwidth where H100 gives 475 (NCCL issue 1374).
+// H100's. H800 measured: 215 GB/s of bus bandwidth, where H100 gives 475 (NCCL issue 1374).
 constexpr Variant kVariants[] = {{"a800_sxm4_80", "a100_sxm4_80", 8},
                                  {"h800", "h100_sxm5_80", 8},
                                  {"h800_sxm5_80", "h100_sxm5_80", 8},
@@ -49,7 +49,7 @@ void scale(Simple& s, double latency, double rate, double copy) {
   if (s.gather_copy) scale(*s.gather_copy, copy);
 }
 
-/// Latencies, rates of the wire, and what the device itself does: copies, messages in LL.
+/// Scales latencies, wire rates, and the work of the device itself: copies, messages in LL.
 void scale(Calibration& c, double latency, double rate, double copy) {
   if (c.switched) {
     SwitchedConstants& s = *c.switched;
@@ -149,7 +149,7 @@ Calibrated carried_over(const Calibration& from, const Unmeasured& to, double by
   if (to.generation == from.generation) {
     scale(c, 1, to.ratio, 1);
   } else {
-    // Copies of A100, H100 and B200 go about as the square root of their NVLink bandwidths.
+    // Copies of A100, H100 and B200 scale about as the square root of their NVLink bandwidths.
     c.generation = to.generation;
     if (c.switched) {
       c.switched->nvls = std::nullopt;
@@ -193,7 +193,7 @@ Result<Calibrated> anchored(Calibrated calibrated, const Group& group, Bytes siz
     return fail(fmt::format("{} for {} of {} is {:.2g} times the expected time",
                             to_string(measured), to_string(group.kind), to_string(size), factor),
                 "the time of a small collective, as nccl-tests prints it");
-  // Seen when H100 and B200 were anchored on each other; where A100 takes part, errors are twice
+  // Observed when H100 and B200 were anchored on each other. If A100 takes part, errors are twice
   // as large (docs/accuracy.md).
   constexpr Widths kAnchored = {0.2, 0.3, 0.35, 0.15};
   scale(calibrated.calibration, factor, 1, 1);

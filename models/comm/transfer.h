@@ -15,11 +15,12 @@
 
 namespace rehearse::comm {
 
-/// Read once, kept for the life of the program; sorted by device.
+/// The shipped calibrations, read once and kept for the life of the program; sorted by device.
 const std::vector<Calibration>& shipped_calibrations();
 
-/// That of the device, or its sibling's as it applies to it. Fails, saying why, on a device that no
-/// measured row is near to, on a partition of one, and on an unknown name.
+/// The calibration of the device, or its sibling's as it applies to the device. Fails with the
+/// reason on a device that no measured row is near to, on a partition of such a device, and on an
+/// unknown name.
 Result<Calibrated> calibration_for(std::string_view device);
 
 /// A device without rows of its own.
@@ -30,14 +31,14 @@ struct Unmeasured {
   double ratio;  ///< its NVLink bandwidth over that of the device whose rows it takes
 };
 
-/// `from` on such a device; the intervals `widen` times as wide. To another generation neither
-/// reduction in the switch is carried (H100 gains by it from 32 MiB, no other device as much) nor
-/// the copy of all_gather.
+/// `from` carried over to such a device, with intervals `widen` times as wide. Two parts are not
+/// carried over to another generation: reduction in the switch (H100 gains by it from 32 MiB, no
+/// other device as much) and the copy of all_gather.
 Calibrated carried_over(const Calibration& from, const Unmeasured& to, double widen);
 
-/// With all latencies scaled so that the collective of that size takes `measured`. Widths at small
-/// sizes become those seen when H100 and B200 were anchored on each other by one small all_reduce.
-/// Fails where the factor is beyond 1/10 to 10.
+/// The calibration with all latencies scaled so that the collective of that size takes `measured`.
+/// Widths at small sizes become those observed when H100 and B200 were anchored on each other by
+/// one small all_reduce. Fails if the factor is outside 1/10 to 10.
 Result<Calibrated> anchored(Calibrated calibrated, const Group& group, Bytes size,
                             Seconds measured);
 

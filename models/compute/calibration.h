@@ -63,7 +63,7 @@ Result<Calibration> parse_calibration(const std::string& text, std::string name)
 /// The file. parse_calibration(to_yaml(c)) is c to six digits.
 std::string to_yaml(const Calibration& calibration);
 
-/// Those compiled into the program; the first is that of kTypical.
+/// The calibrations compiled into the program; the first is that of kTypical.
 const std::vector<Calibration>& shipped_calibrations();
 
 }  // namespace rehearse::compute

@@ -54,8 +54,8 @@ struct Constants {
   Provenance memory_provenance = Provenance::kDatasheet;
   /// Share of the peak matrix rate that fused attention gets, causal work counted once.
   double attention = 0.4;
-  Widths known{};  ///< where the device's own rows gave the constants
-  Widths other{};  ///< where those of other devices did
+  Widths known{};  ///< for constants from the device's own rows
+  Widths other{};  ///< for constants from other devices' rows
 };
 
 /// Time of an op alone in a stream, s, and its error class.

@@ -15,8 +15,8 @@ using workload::OpKind;
 
 bool is_matrix(OpKind kind) { return kind == OpKind::kGemm || kind == OpKind::kConvolution; }
 
-/// What has to be equal. Extents are whole numbers; the format of memory-bound ones is in their
-/// bytes.
+/// The properties that must be equal. Extents are whole numbers; the format of memory-bound ops is
+/// reflected in their bytes.
 std::string key_of(const Op& op) {
   switch (op.kind) {
     case OpKind::kGemm:
@@ -37,8 +37,8 @@ std::string key_of(const Op& op) {
   return "";
 }
 
-/// One product may be several convolutions: with large filters, or of many channels. What they read
-/// tells them apart.
+/// One product may be several convolutions: with large filters, or with many channels. The bytes
+/// that they read distinguish them.
 bool reads_alike(const Op& measured, const Op& op) {
   if (op.kind != OpKind::kConvolution) return true;
   constexpr double kAlike = 1.3;
@@ -48,12 +48,12 @@ bool reads_alike(const Op& measured, const Op& op) {
   return false;
 }
 
-/// Attention is measured forward; what backward has as its extents are those of twice the work.
+/// Attention is measured forward; the extents of backward describe twice the work.
 bool is_backward(const Op& op) {
   return op.effort != 1 || op.name.find("ackward") != std::string_view::npos;
 }
 
-/// Whether operands are in the cache when a job comes to the operation.
+/// Whether operands are still in the cache when a job reaches the operation.
 bool finds_operands(const Op& op, const std::optional<Bytes>& l2) {
   return !is_matrix(op.kind) && l2 && bytes_of(op) <= *l2;
 }
@@ -68,7 +68,7 @@ void MeasuredOps::add(const Op& op, const OpSample& sample) {
 }
 
 std::optional<Estimate<Seconds>> MeasuredOps::find(const Op& op) const {
-  // What consists of several kernels moves its bytes several times.
+  // An op of several kernels moves its bytes several times.
   if (op.host || (op.kernels > 1 && !is_matrix(op.kind) && op.kind != OpKind::kAttention))
     return std::nullopt;
   if (op.kind == OpKind::kAttention && is_backward(op)) return std::nullopt;

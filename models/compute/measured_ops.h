@@ -26,7 +26,7 @@ struct OpSample {
 
 class MeasuredOps {
  public:
-  /// `l2`: of the device; absent: operands are taken to be out of it.
+  /// `l2` is the cache of the device; absent: operands count as being outside it.
   explicit MeasuredOps(std::optional<Bytes> l2) : l2_(l2) {}
 
   /// REQUIRES: the op does not communicate.

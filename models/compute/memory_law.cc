@@ -6,14 +6,14 @@
 namespace rehearse::compute {
 namespace {
 
-/// Of the cache: up to `held` every row stays, from `lost` on none does.
+/// Bounds of cache use: up to `held` every row stays, from `lost` on none does.
 struct Bounds {
   double held, lost;
 };
 constexpr Bounds kNorm = {0.3, 1.2}, kSoftmax = {0.6, 1.6};
-/// Above it, softmax reads its row from memory again.
+/// Longer rows are read from memory again by softmax.
 constexpr double kOnePass = 1024;
-/// Of a block of a norm: 32 × 4.
+/// The threads of a block of a norm: 32 × 4.
 constexpr double kNormThreads = 128;
 
 double threads_per_multiprocessor(const DeviceFacts& facts) {
@@ -26,7 +26,7 @@ double threads_per_multiprocessor(const DeviceFacts& facts) {
 /// Elements that a thread loads at once: 16 bytes.
 double vector_of(const RowKernel& kernel) { return 16 / kernel.element; }
 
-/// What of the passes after the first misses the cache.
+/// The share of the passes after the first that misses the cache.
 double miss(const DeviceFacts& facts, const RowKernel& kernel, double threads, double cache,
             Bounds bounds) {
   if (!facts.l2 || !(kernel.width > 0)) return 1;
@@ -37,16 +37,16 @@ double miss(const DeviceFacts& facts, const RowKernel& kernel, double threads, d
   return std::clamp((share - bounds.held) / (bounds.lost - bounds.held), 0.0, 1.0);
 }
 
-/// A block's sweeps over its row, of which the last is partly idle; `cost` of that is not hidden
-/// behind other blocks.
+/// A block's sweeps over its row. The last one is partly idle; other blocks do not hide the share
+/// `cost` of that.
 double sweeps(const RowKernel& kernel, double threads, double cost) {
   if (!(kernel.width > 0)) return 1;
   const double whole = kernel.width / (threads * vector_of(kernel));
   return 1 + cost * (std::ceil(whole) / whole - 1);
 }
 
-/// Of a block of softmax: as PyTorch chooses, the least power of two that is at least half of
-/// min(width / vector, 1024).
+/// The threads of a block of softmax: as PyTorch chooses, the least power of two that is at least
+/// half of min(width / vector, 1024).
 double softmax_threads(const RowKernel& kernel) {
   const double most = std::min(kernel.width / vector_of(kernel), 1024.0);
   double threads = 32;

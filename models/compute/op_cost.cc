@@ -14,7 +14,7 @@ using workload::OpKind;
 
 struct OpCost::State {
   DeviceFacts facts;
-  Constants constants;  // with what is sustained in place of benchmarks' memory and attention
+  Constants constants;  // with sustained values instead of benchmarks' memory and attention
   double gemm;          // time of matrix operations ÷ benchmark
   std::vector<std::string> sources;
 
@@ -34,8 +34,9 @@ Status check_range(std::string_view what, const std::optional<double>& value, do
               fmt::format("a number from {:g} to {:g}", least, most));
 }
 
-/// A measured time for something else, by the ratio of two predictions. Most of what is wrong with
-/// one of them is wrong with the other: the interval adds half of the prediction's own, as logarithm.
+/// A measured time for something else, by the ratio of two predictions. Most errors of one
+/// prediction are also errors of the other: the interval adds half of the prediction's own, as a
+/// logarithm.
 Estimate<Seconds> times_ratio(const Estimate<Seconds>& measured, const Estimate<Seconds>& was,
                               const Estimate<Seconds>& is, Provenance provenance) {
   if (!(was.value > Seconds::s(0))) return measured;

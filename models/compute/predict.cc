@@ -50,7 +50,7 @@ Predicted attention(const DeviceFacts& facts, const Constants& constants, const 
           OpClass::kAttention, Provenance::kDatasheet};
 }
 
-/// Rows are read in the format of the op, so FP8 as half precision at the least.
+/// Rows are read in the format of the op; FP8 rows are read as half precision.
 RowKernel rows_of(const Op& op) {
   return {.bytes = workload::bytes_of(op).b(),
           .width = op.width,

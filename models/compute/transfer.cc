@@ -18,12 +18,13 @@ double energy_of(const DeviceFacts& facts) {
   return 18e-12;
 }
 
-/// Matrix units spend this part of it on an operation in half precision: A100, 400 W, sustains 0.93
-/// of 312 TFLOP/s; T4, 70 W, some 0.4 of 65.
+/// An operation in half precision takes this share of that energy in matrix units: A100, 400 W,
+/// sustains 0.93 of 312 TFLOP/s; T4, 70 W, about 0.4 of 65.
 constexpr double kHalfEnergy = 1.0 / 7, kTf32Energy = 2.0 / 7, kFp8Energy = 1.0 / 14;
 
-/// Of matrix peaks that AMD's libraries get, against NVIDIA's of theirs: 0.51 ÷ 0.87 for MI300X in
-/// half precision (max-matmul-flops), 0.55 to 0.74 of the FP32 matrix peak for MI100 and MI250.
+/// The share of matrix peaks that AMD's libraries reach, relative to NVIDIA's: 0.51 ÷ 0.87 for
+/// MI300X in half precision (max-matmul-flops), 0.55 to 0.74 of the FP32 matrix peak for MI100 and
+/// MI250.
 constexpr double kAmdShare = 0.72;
 
 /// The calibration of the device itself.
@@ -34,8 +35,8 @@ const Calibration* own_of(const DeviceFacts& facts, std::span<const Calibration>
   return nullptr;
 }
 
-/// That of another device of its chip: of a partition its own device, else of two the one that
-/// `better` holds for.
+/// The calibration of another device with the same chip. For a partition it is that of its own
+/// device; of two candidates, the one for which `better` holds.
 const Calibration* chip_of(const DeviceFacts& facts, std::span<const Calibration> calibrations,
                            const std::function<bool(const Calibration&)>& has,
                            const std::function<bool(const Calibration&)>& better) {

@@ -1,14 +1,14 @@
-// The wave law: how long a matrix product takes that is cut into tiles, which run in waves over the
+// The wave law: the time of a matrix product that is cut into tiles, which run in waves over the
 // multiprocessors of a device.
 //
 // For a tile of r × c results and a cut of k into s parts:
 //   tiles = batch ⌈m/r⌉ ⌈n/c⌉ s,  waves = ⌈tiles / multiprocessors⌉
 //   time  = waves (2 r c (k/s) / (share · factor · peak / multiprocessors) + fixed) + reduction
 // where the reduction of s > 1 parts writes and reads each in FP32. The least of all tiles and cuts
-// is taken, as libraries choose; it is not below FLOPs / (cap · factor · peak). With the time to
-// move operands and result once at `memory` of the peak rate it joins by a smooth maximum
-// (x^q + y^q)^(1/q), and `launch` is added. docs/concepts/op-cost.md has the source, a worked
-// example and the errors.
+// is taken, as libraries choose; it is not below FLOPs / (cap · factor · peak). A smooth maximum
+// (x^q + y^q)^(1/q) combines it with the time to move operands and result once at `memory` of the
+// peak rate, and `launch` is added. docs/concepts/op-cost.md has the source, a worked example and
+// the errors.
 //
 // The constants of a shape hold for all devices of a kind of arithmetic; `factor` is the device's.
 #pragma once

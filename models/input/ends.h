@@ -10,8 +10,8 @@
 
 namespace rehearse::input {
 
-/// Rounds of all in hand that one of them may outlast; of exponential times, one in four hundred
-/// is longer.
+/// The number of rounds of all activities in progress that one of them may outlast. With
+/// exponential times, one activity in four hundred lasts longer.
 constexpr std::uint32_t kReach = 6;
 
 class Ends {
@@ -21,8 +21,8 @@ class Ends {
   std::size_t size() const { return ends_.size(); }
   OpId last() const { return ends_.back(); }
 
-  /// Which of them may be among the first that end: those before `from` are, those from `to` on
-  /// are not.
+  /// The range of the ends that may be among the first: those before `from` certainly are, those
+  /// from `to` on certainly are not.
   struct Reach {
     std::size_t from, to;
   };
@@ -32,11 +32,11 @@ class Ends {
                 std::vector<OpId>& after);
 
  private:
-  /// That all before `from` have ended.
+  /// Ensures that all ends before `from` have ended.
   void cover(std::size_t from, graph::GraphBuilder& builder, NameId name);
 
   std::vector<OpId> ends_;
-  std::size_t covered_ = 0;  // so many, by `older_`
+  std::size_t covered_ = 0;  // number of ends that `older_` covers
   std::optional<OpId> older_;
 };
 
@@ -46,7 +46,7 @@ class InHand {
   explicit InHand(std::uint32_t most) : most_(most) {}
 
   void ended(OpId op) { ends_.add(op); }
-  /// The wait of the next one: all but `most - 1` of the earlier ones have ended.
+  /// Makes the next one wait until all but `most - 1` of the earlier ones have ended.
   void before_next(graph::GraphBuilder& builder, NameId name, std::vector<OpId>& after);
 
  private:

@@ -15,17 +15,18 @@
 namespace rehearse::input {
 namespace {
 
-/// Units that are taken at once: more of them make runs longer, and change what queues that are
-/// shorter than that let through.
+/// The number of units taken at once. More of them make runs longer, and change what shorter queues
+/// let through.
 constexpr double kMostUnits = 256;
-/// Times are whole picoseconds in the graph: less than this share of the work is rounding.
+/// Times are whole picoseconds in the graph: a smaller share of the work is rounding.
 constexpr double kRounding = 1e-6;
-/// Times that units take at least by the laws: work that lasts longer is first looked at as if it
-/// lasted no longer than that.
+/// Multiples of the least time of units by the laws. Work that lasts longer is first evaluated as
+/// if it lasted no longer than that.
 constexpr double kWithinReach[] = {1.25, 2.5};
 
-/// Before when each of the ops may end so that what waits for it is ready when it was, by what else
-/// that waits for. Of what goes on when some of many have ended nothing is said.
+/// The latest end of each op with which the ops that wait for it are still ready when they were,
+/// given their other dependencies. Ops that continue when some of many have ended are not
+/// considered.
 std::vector<Picoseconds> latest_ends(const Run& run, const std::vector<Held>& ops) {
   const graph::Graph& graph = run.graph;
   std::vector<char> is_one(graph.size(), 0), waits(graph.size(), 0);
@@ -92,8 +93,8 @@ Result<Seconds> Feed::time_of(const Work& work) const {
   return *fed * (work.units / taken);
 }
 
-/// It reads from a source of its own, which takes the time of its work: no core, no link that
-/// others share.
+/// The accelerator reads from its own source, and the read takes the time of its work: it uses no
+/// core and no link that others share.
 Pipeline Feed::with_accelerator(std::uint32_t units, Seconds hold) const {
   Pipeline fed = pipeline_;
   fed.step.reset();
@@ -128,7 +129,7 @@ Result<Feed::Unheld> Feed::run_unheld(std::uint32_t units) const {
   return unheld;
 }
 
-/// Nothing where such an accelerator holds the pipeline up.
+/// Nothing if such an accelerator holds the pipeline up.
 std::optional<Seconds> Feed::rhythm_unheld(std::uint32_t units, Seconds hold) const {
   const Result<Unheld>& unheld = kept_->unheld.of(units, [&] { return run_unheld(units); });
   if (!unheld) return std::nullopt;

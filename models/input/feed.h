@@ -21,14 +21,14 @@ struct Work {
   Seconds time;  ///< above zero
 };
 
-/// Fails on a pipeline whose late samples are no one's: a job takes all.
+/// Fails on a pipeline that throws late samples away: a job uses all samples.
 Status gives_all_samples(const Pipeline& pipeline);
 
-/// A pipeline that feeds. One run of it serves several works. If the
-/// accelerator, however fast, never holds the pipeline up, the units arrive equally soon for all
-/// works that are as fast: the result equals that of a run of that work to the picosecond. And a
-/// work
-/// that never waits does not wait with fewer units per second either. This is proven without shared
+/// A pipeline that feeds an accelerator. One run of it serves several works. If the accelerator,
+/// however fast, never holds the pipeline up, the units arrive equally soon for all works that are
+/// as fast: the result equals that of a run of that work to the picosecond. A work that never waits
+/// does not wait with fewer units per second either. This is proven without shared cores and links,
+/// and compared by a property test with them. Thread-safe.
 /// cores and links, and compared by a property test with them. Thread-safe.
 class Feed {
  public:
@@ -36,11 +36,9 @@ class Feed {
 
   const Pipeline& pipeline() const { return pipeline_; }
 
-  /// The long-run time of the work: its own time if it never waits for its
-  /// units, otherwise longer. Units are taken as the work begins; more than 256 are taken in
-  /// groups,
-  /// evenly over it. The pipeline's own accelerator is ignored. Fails as
-  /// simulate() and gives_all_samples() do.
+  /// The long-run time of the work: its own time if it never waits for its units, otherwise longer.
+  /// Units are taken as the work begins; more than 256 are taken in groups, evenly over it. The
+  /// pipeline's own accelerator is ignored. Fails as simulate() and gives_all_samples() do.
   Result<Seconds> time_of(const Work& work) const;
 
  private:
@@ -65,7 +63,7 @@ class Feed {
   std::unique_ptr<Kept> kept_ = std::make_unique<Kept>();
 };
 
-/// The pipeline whose reads take no time.
+/// The pipeline with reads that take no time.
 Pipeline with_free_storage(Pipeline pipeline);
 
 }  // namespace rehearse::input

@@ -11,15 +11,15 @@ namespace rehearse::input {
 namespace {
 
 constexpr double kNear = 0.99;  // of the bound
-/// The stages whose threads are at work for this share of what the busiest one's are hold the
-/// others back.
+/// Stages whose threads are busy for at least this share of the busiest stage's are the ones that
+/// hold the others back.
 constexpr double kBusiest = 0.98;
 constexpr double kMore = 1.2;                          // times as many threads
 constexpr double kGain = 1.0005, kGainOfRoom = 1.005;  // less is none
 constexpr int kMostRuns = 24, kMostInVain = 4, kMostDoubled = 4;
 constexpr std::uint64_t kMostRoom = 10'000'000;
 
-/// Room for what comes in bursts: some takes of the next stage, and of each thread of this one.
+/// Adds room for bursts: some takes of the next stage, and of each thread of this one.
 void make_room(Pipeline& pipeline) {
   for (std::size_t i = 0; i < pipeline.stages.size(); ++i) {
     Stage& stage = pipeline.stages[i];
@@ -33,7 +33,7 @@ void make_room(Pipeline& pipeline) {
   }
 }
 
-/// Workers that the memory has room for beside the others.
+/// The number of workers that the memory has room for besides those of the other stages.
 std::uint32_t most_workers(const Pipeline& pipeline, std::size_t stage, Bytes memory) {
   const Stage& s = pipeline.stages[stage];
   if (!pipeline.host || !pipeline.host->memory || s.worker_memory.b() == 0) return s.most_workers;
@@ -42,7 +42,8 @@ std::uint32_t most_workers(const Pipeline& pipeline, std::size_t stage, Bytes me
   return static_cast<std::uint32_t>(std::min<double>(s.most_workers, s.workers + more));
 }
 
-/// Threads are cheaper than workers, but for a lock that they would share. Whether there are more.
+/// Threads are cheaper than workers, except for a lock that they would share. Returns whether there
+/// are more.
 bool add_threads(Pipeline& pipeline, std::size_t index, Bytes memory) {
   Stage& stage = pipeline.stages[index];
   const std::uint32_t workers = std::max(most_workers(pipeline, index, memory), stage.workers);
@@ -59,8 +60,8 @@ bool add_threads(Pipeline& pipeline, std::size_t index, Bytes memory) {
 }
 
 /// Idle threads of one stage slow down the threads of another that are dealt to the same cores.
-/// Leaves each stage that holds nothing back a few more threads than are at work. Returns whether
-/// that removes any.
+/// Leaves each stage that holds nothing back a few more threads than are busy. Returns whether that
+/// removes any.
 bool remove_idle_threads(Pipeline& pipeline, const std::vector<double>& busy) {
   if (!pipeline.host) return false;
   const double most = *std::max_element(busy.begin(), busy.end());
@@ -88,7 +89,7 @@ Result<Flow> grow(Pipeline& pipeline, Bytes memory) {
   const auto near = [&] {
     return best->units_per_s.value >= kNear * limits_of(pipeline).front().units_per_s;
   };
-  // Room is cheaper than threads, which bring room of their own.
+  // Room is cheaper than threads, which also add room.
   for (int doubled = 0; doubled < kMostDoubled && !near(); ++doubled) {
     Pipeline roomy = pipeline;
     for (Stage& stage : roomy.stages)
@@ -113,7 +114,7 @@ Result<Flow> grow(Pipeline& pipeline, Bytes memory) {
     Result<Flow> found = simulate(next);
     if (!found) break;
     busy = found->busy;
-    // What is less than chance may be is none.
+    // A gain below the level of chance counts as none.
     const Estimate<double>& rate = best->units_per_s;
     const double gain = std::max(kGain, 1 + (rate.high / rate.value - 1) / 2);
     const bool better = found->units_per_s.value > rate.value * gain;

@@ -10,8 +10,8 @@
 namespace rehearse::input {
 namespace {
 
-/// The functions of Cbc, loaded when first needed: it and what it needs are eleven libraries, which
-/// every start of the program would pay for.
+/// The functions of Cbc, loaded when first needed: Cbc and its dependencies are eleven libraries,
+/// which would slow down every start of the program.
 struct Cbc {
   decltype(&Cbc_newModel) new_model;
   decltype(&Cbc_deleteModel) delete_model;
@@ -72,7 +72,7 @@ Result<std::vector<double>> IntegerProgram::maximise() const {
   const Result<Cbc>& loaded = loaded_cbc();
   if (!loaded) return forward(loaded);
   const Cbc& cbc = *loaded;
-  // Its solve keeps its options in variables of the whole process; two at once print on stdout.
+  // Its solver keeps its options in process-wide variables; two concurrent solves print on stdout.
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
   const std::unique_ptr<Cbc_Model, decltype(cbc.delete_model)> owner(cbc.new_model(),
@@ -80,11 +80,11 @@ Result<std::vector<double>> IntegerProgram::maximise() const {
   Cbc_Model* const model = owner.get();
   cbc.set_log_level(model, 0);
   cbc.set_parameter(model, "log", "0");
-  // Its preprocessing takes a rate that is bounded by whole threads for a whole number.
+  // Its preprocessing mistakes a rate that is bounded by whole threads for a whole number.
   cbc.set_parameter(model, "preprocess", "off");
   cbc.set_parameter(model, "ratioGap", "1e-9");
   cbc.set_parameter(model, "allowableGap", "1e-12");
-  // The knob settings of a pipeline are few; what takes longer than this is a fault of the file.
+  // A pipeline has few settings; a longer solve is a fault of the file.
   cbc.set_parameter(model, "seconds", "20");
   cbc.set_sense(model, -1);
   for (const Variable& v : variables_)

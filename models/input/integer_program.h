@@ -11,7 +11,7 @@ namespace rehearse::input {
 
 class IntegerProgram {
  public:
-  /// A variable from 0 to `most`; its index.
+  /// Adds a variable from 0 to `most`; returns its index.
   int add_variable(double most, bool whole, double objective);
   void set_objective(int variable, double objective) { variables_[variable].objective = objective; }
 
@@ -19,11 +19,11 @@ class IntegerProgram {
     int variable;
     double factor;
   };
-  /// sum of terms <= bound. Coefficients that differ by more than 1e9 are for the caller to scale.
+  /// Adds sum of terms <= bound. The caller must scale coefficients that differ by more than 1e9.
   void add_at_most(std::vector<Term> terms, double bound);
 
-  /// The values of the variables for which the objective is greatest, within 1e-9 of it. Fails
-  /// where there are none, or where that cannot be shown.
+  /// The values of the variables that maximise the objective, within 1e-9 of the maximum. Fails if
+  /// there is no feasible solution, or if optimality cannot be shown.
   Result<std::vector<double>> maximise() const;
 
  private:

@@ -8,8 +8,8 @@ namespace rehearse::input {
 
 namespace {
 
-/// Of each take that a stage begins: the share that it has to end, and how long each of these is
-/// there at least.
+/// For each take that a stage begins: the share that must end, and the least time for which each of
+/// these is in progress.
 struct Due {
   double share = 1;
   bool least = false;  ///< the quickest count
@@ -20,7 +20,7 @@ Due due_of(const Pipeline& p) {
   return {.share = taken / static_cast<double>(p.loop->in_flight), .least = true};
 }
 
-/// Time that a visit holds its thread on cores of this speed.
+/// The time that a visit holds its thread on cores of this speed.
 double hold_of(const Pipeline& p, const Stage& stage, double speed, bool least) {
   if (!least) return read_time(p, stage).s() + core_time(stage).s() / speed;
   Pipeline quickest = p;
@@ -32,7 +32,7 @@ double hold_of(const Pipeline& p, const Stage& stage, double speed, bool least) 
       read.bytes = *std::min_element(read.reads.begin(), read.reads.end());
       read.reads = {read.bytes};
     }
-    // The quicker of a read from the source and one from memory.
+    // The faster of a read from the source and one from memory.
     if (source.hits > 0 && source.hits < 1) {
       source.hits = 0;
       const Seconds from_source = read_time(quickest, read);
@@ -43,7 +43,7 @@ double hold_of(const Pipeline& p, const Stage& stage, double speed, bool least) 
   return read_time(quickest, read).s() + (stage.time.least() + stage.serial.least()).s() / speed;
 }
 
-/// Time that a unit of the last stage, or all of a round, is in flight.
+/// The time that a unit of the last stage, or a whole round, is in flight.
 double time_in_flight(const Pipeline& p, double speed) {
   double time = p.step ? (p.loop->rounds() ? p.step->least() : p.step->mean).s() : 0;
   for (const Stage& stage : p.stages)

@@ -31,8 +31,8 @@ struct Limit {
   double units_per_s;  ///< of the last stage
 };
 
-/// Every bound that there is, the tightest first; of equal ones in the order of the kinds above.
-/// Stages that take no time bound nothing.
+/// All bounds, the tightest first; equal ones are in the order of the kinds above. Stages that take
+/// no time have no bound.
 std::vector<Limit> limits_of(const Pipeline& pipeline);
 
 /// "threads of decode", "bandwidth of s3", "host cores".

@@ -17,11 +17,11 @@ using graph::Demand;
 using graph::GraphBuilder;
 using graph::Op;
 
-/// Places of an unordered queue that are told apart; in a larger one it matters little which is
-/// free.
+/// The number of places of an unordered queue that are distinguished. In a larger queue it matters
+/// little which place is free.
 constexpr std::uint64_t kMostPlaces = 16;
 
-/// Takes of the last stage that can be in flight beside each other. REQUIRES: a loop.
+/// The number of concurrent takes of the last stage that can be in flight. REQUIRES: a loop.
 double takes_in_flight(const Pipeline& pipeline) {
   return std::ceil(static_cast<double>(pipeline.loop->in_flight) /
                    (counts_of(pipeline).samples * pipeline.stages.back().split));
@@ -29,27 +29,28 @@ double takes_in_flight(const Pipeline& pipeline) {
 
 bool in_turn(const std::vector<Stage>& stages, std::size_t i);
 
-/// Takes of the stage differ by turns: some are not worked on, some are in memory, some read less.
+/// Whether takes of the stage differ in a cycle: some are not worked on, some are in memory, some
+/// read less.
 bool by_turns(const Pipeline& pipeline, const Stage& stage) {
   const double hits = stage.source ? pipeline.sources[*stage.source].hits : 0;
   return stage.visits != std::floor(stage.visits) || (hits > 0 && hits < 1) ||
          stage.reads.size() > 1;
 }
 
-/// A stage that takes batches of what is there first.
+/// Whether a stage takes batches of the units that are ready first.
 bool comes_first(const std::vector<Stage>& stages, std::size_t i) {
   return i > 0 && stages[i - 1].split == 1 && stages[i].batch > 1 && stages[i].shuffle == 0 &&
          !in_turn(stages, i - 1);
 }
 
-/// The units of a stage are there in the order of its takes.
+/// Whether the units of a stage become ready in the order of its takes.
 bool in_turn(const std::vector<Stage>& stages, std::size_t i) {
   return stages[i].ordered ||
          (stages[i].slots() == 1 && (i == 0 || in_turn(stages, i - 1) || comes_first(stages, i)));
 }
 
-/// Takes are made in an order in which every edge leads to a later one, each stage as far ahead as
-/// its queue, and what is in flight, let it.
+/// Takes are made in an order in which every edge leads to a later take. Each stage goes as far
+/// ahead as its queue and the number in flight allow.
 class Network {
  public:
   Network(const Pipeline& pipeline, std::uint64_t units, Start start, GraphBuilder& builder,
@@ -116,11 +117,11 @@ class Network {
   }
 
  private:
-  /// Where units go on in whatever order they are there.
+  /// Adds the freedom of stages whose units continue in any order.
   void add_freedom(std::size_t i, const Counts& counts) {
     const bool last = i == last_;
     if (pipeline_.loop) {
-      // What is in flight has room, or is used up as soon as the last stage gives it.
+      // Units in flight have room, or are used up as soon as the last stage gives them.
       const double units = counts.takes[i] * stages_[i].split / counts.samples;
       const bool fits = static_cast<double>(pipeline_.loop->in_flight) * units <=
                         static_cast<double>(room_behind(stages_, i));
@@ -128,7 +129,7 @@ class Network {
       always_room_[i] = used_up || fits ? 1 : 0;
     }
     first_come_[i] = comes_first(stages_, i) ? std::optional<Ends>(Ends{}) : std::nullopt;
-    // Places that are freed in any order, one by one, where a take is one of the next stage.
+    // Places that are freed in any order, one by one, if a take is one unit of the next stage.
     const bool any_order = last ? !stages_[i].ordered && !accelerator_ && asked_.empty()
                                 : stages_[i + 1].slots() > 1 && stages_[i + 1].batch == 1 &&
                                       stages_[i + 1].shuffle == 0;
@@ -136,12 +137,12 @@ class Network {
       places_[i].emplace(static_cast<std::uint32_t>(room_behind(stages_, i)));
   }
 
-  /// A choice among those that are there first: it is made when all that could be one of them is.
+  /// A choice among the units that are ready first. It is made once all candidates exist.
   bool chooses(std::size_t i) const {
     return first_come_[i] || (i == 0 && used_ && used_up_before(ended_[0].size()) > 0);
   }
 
-  /// All that waits for no choice, as far as it goes.
+  /// Makes all takes that wait for no choice, as far as possible.
   bool advance() {
     bool any = false;
     for (std::size_t i = 0; i < stages_.size(); ++i)
@@ -150,7 +151,7 @@ class Network {
     return any;
   }
 
-  /// The next that is one, nearest to the end.
+  /// Makes the next take that is a choice, nearest to the end.
   bool choose() {
     for (std::size_t i = stages_.size(); i-- > 0;)
       if (chooses(i) && add_next(i)) return true;
@@ -195,7 +196,7 @@ class Network {
   const std::vector<OpId>& given(std::size_t i) const {
     return stages_[i].ordered ? in_order_[i] : ended_[i];
   }
-  /// With what a unit of the last stage is there, once that is made.
+  /// The op that makes a unit of the last stage ready, once it exists.
   std::optional<OpId> given_last(std::uint64_t unit) const {
     const std::uint64_t take = unit / stages_.back().split;
     return take < ended_.back().size() ? std::optional(given(last_)[take]) : std::nullopt;
@@ -205,14 +206,14 @@ class Network {
     return unit < steps_.size() ? std::optional(steps_[unit]) : std::nullopt;
   }
 
-  /// Puts what a take waits for into `after_`, once all of it is made.
+  /// Puts the dependencies of a take into `after_`, once all of them exist.
   bool ready(std::size_t i, std::uint64_t take) {
     after_.clear();
     if (i == 0 ? !may_enter(take) : !units_there(i, take)) return false;
     return round_ > 0 || room_there(i, take);
   }
 
-  /// Units that have to be used up before a take of the first stage. REQUIRES: a loop.
+  /// The number of units that must be used up before a take of the first stage. REQUIRES: a loop.
   std::uint64_t used_up_before(std::uint64_t take) const {
     if (round_ > 0) return take / round_;
     const double entered = static_cast<double>(take + 1) * samples_of_take_;
@@ -220,7 +221,7 @@ class Network {
     return static_cast<std::uint64_t>(std::ceil(std::max(beyond, 0.0) / samples_of_unit_ - 1e-9));
   }
 
-  /// What is in flight lets the first stage begin.
+  /// Whether the number in flight lets the first stage begin.
   bool may_enter(std::uint64_t take) {
     if (!pipeline_.loop) return true;
     const std::uint64_t units = used_up_before(take);
@@ -232,7 +233,7 @@ class Network {
     return used.has_value();
   }
 
-  /// That so many takes of the last stage have ended, whichever.
+  /// Waits until this many takes of the last stage have ended, in any order.
   bool wait_for_used(std::size_t takes) {
     if (used_->size() < takes) return false;
     const auto in_hand = static_cast<std::size_t>(takes_in_flight(pipeline_));
@@ -240,11 +241,12 @@ class Network {
     return true;
   }
 
-  /// Around a number of them that end, how many may still go on, and how many may have ended.
+  /// Around a number of takes that end: how many may still be in progress, and how many may have
+  /// ended.
   struct Window {
     std::size_t behind, ahead;
   };
-  /// The first `count` that end.
+  /// Waits for the first `count` that end.
   void wait_for_first(Ends& ends, std::size_t count, Window window, std::size_t stage) {
     ends.wait_for(count,
                   {count > window.behind ? count - window.behind : 0,
@@ -261,7 +263,7 @@ class Network {
     const std::uint64_t shuffled = std::min(to + stages_[i].shuffle, last_unit);
     if (shuffled / split >= ended_[i - 1].size()) return false;
     if (first_come_[i]) {
-      // Takes begin in the order in which those before them end.
+      // Takes begin in the order in which those of the previous stage end.
       const std::size_t slots = stages_[i - 1].slots();
       wait_for_first(*first_come_[i], to + 1,
                      {.behind = kReach * slots,
@@ -274,7 +276,7 @@ class Network {
     return true;
   }
 
-  /// All of a round are under way, and a barrier waits for the first of them.
+  /// Whether all takes of a round exist; a barrier waits for the first of them.
   bool round_there(std::uint64_t unit) {
     const std::uint64_t from = unit * round_;
     if (ended_[last_ - 1].size() < from + round_) return false;
@@ -303,26 +305,26 @@ class Network {
     return barrier;
   }
 
-  /// What lies behind the stage leaves room for what the take gives.
+  /// Whether the queue and the stages after this one leave room for the take's output.
   bool room_there(std::size_t i, std::uint64_t take) {
     if (always_room_[i]) return true;
     const bool last = i == last_;
     if (places_[i]) {
-      // All before have been used by someone, in whatever order.
+      // All earlier units have been taken, in any order.
       if (!last && ended_[i + 1].size() < take) return false;
       places_[i]->before_next(builder_, lowering_[i].name(), after_);
       return true;
     }
-    // The last unit of the take fits once the unit that lies `room` before it is used up.
+    // The last unit of the take fits once the unit `room` places earlier is used up.
     const bool awaited = last && !asked_.empty();
     const std::uint64_t unit = (take + 1) * stages_[i].split - 1;
-    // What is asked for has left the hands of the stage.
+    // A requested unit has left the stage.
     const std::uint64_t space = room_behind(stages_, i) - (awaited ? 1 : 0);
     if (unit < space) return true;
     const std::uint64_t used = unit - space;
-    // What nothing takes from the last stage is used up as soon as it is there. Of takes that
-    // differ by turns the quick ones would lend each other their places, and leave the slow ones
-    // behind.
+    // Units that nothing takes from the last stage are used up as soon as they are ready. With
+    // takes that differ in a cycle, fast ones would otherwise use the places of slow ones and leave
+    // them behind.
     const std::size_t user_stage = last ? i : i + 1;
     const bool stepped = last && accelerator_;
     const std::vector<OpId>& users = stepped               ? steps_
@@ -352,11 +354,11 @@ class Network {
   double samples_of_unit_ = 1, samples_of_take_ = 1;
   std::vector<StageLowering> lowering_;
   std::vector<std::uint64_t> takes_;
-  // With what take k of stage i has ended, and with what it and all before it have.
+  // The ops with which take k of stage i has ended, and with which it and all earlier takes have.
   std::vector<std::vector<OpId>> ended_, in_order_;
   std::vector<OpId> steps_;
   std::vector<char> always_room_;                // behind each stage, for all that is in flight
-  std::vector<char> uneven_;                     // takes differ by turns, there or before
+  std::vector<char> uneven_;                     // takes differ in a cycle, there or before
   std::vector<std::optional<InHand>> places_;    // behind each stage
   std::vector<std::optional<Ends>> first_come_;  // of the stage before
   std::optional<Ends> used_;                     // of the last stage

@@ -2,10 +2,10 @@
 //
 // A visit is one op for each of its parts: the wait for a request to be admitted, the read, the
 // work on a core, the serial part. A stage whose visits are one op is a server with a slot per
-// thread. With several ops, a visit of a worker waits until all but threads - 1 of its earlier
-// ones have ended. A bounded queue is an edge from the end of take k to
-// the begin of the take that would overfill it. A closed loop is an edge from consumed
-// samples to the takes that they admit. docs/concepts/input.md.
+// thread. With several ops, a visit of a worker waits until all but threads - 1 of its earlier ones
+// have ended. A bounded queue is an edge from the end of take k to the start of the take that would
+// overfill it. A closed loop is an edge from consumed samples to the takes that they admit. See
+// docs/concepts/input.md.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace rehearse::input {
 
-/// An op that holds a thread, for the visit of this number.
+/// An op that holds a thread, for the visit with this number.
 struct Held {
   OpId op;
   std::uint64_t visit;
@@ -29,7 +29,7 @@ struct Round {
 };
 
 struct Lowered {
-  std::vector<OpId> units = {};  ///< the op with which each unit of the last stage is there (or
+  std::vector<OpId> units = {};  ///< the op that makes each unit of the last stage ready (or
                                  ///< used up by the accelerator, where there is one)
   std::vector<std::vector<Held>> work = {};  ///< by stage, the ops that hold its threads
   std::vector<Round> rounds = {};            ///< one for each unit, where the loop has rounds
@@ -47,18 +47,19 @@ enum class Start : std::uint8_t {
 Result<Lowered> lower(const Pipeline& pipeline, std::uint64_t units, Start start,
                       graph::GraphBuilder& builder, const std::vector<OpId>& asked = {});
 
-/// Units of the last stage that all queues and hands hold together, or the loop lets in.
+/// The units of the last stage that all queues and stages can hold together, or that the loop
+/// admits.
 double units_in_flight(const Pipeline& pipeline, const Counts& counts);
 
 /// Units of stage i that can be in progress, waiting in its queue, and in progress in the next
 /// stage.
 std::uint64_t room_behind(const std::vector<Stage>& stages, std::size_t i);
 
-/// The ops of a visit that choose among the last rounds of its worker's threads. With many threads
-/// they are most of the work.
+/// The number of ops per visit that choose among the last rounds of its worker's threads. With many
+/// threads, most of the work is theirs.
 double ops_to_choose(const Stage& stage);
 
-/// Approximate number of ops that `lower` would add, to refuse long runs.
+/// The approximate number of ops that `lower` would add, so that long runs can be refused.
 double ops_of(const Pipeline& pipeline, double units);
 
 }  // namespace rehearse::input

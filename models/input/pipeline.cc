@@ -45,7 +45,7 @@ Counts counts_of(const Pipeline& pipeline) {
   Counts counts{.takes = std::vector<double>(stages.size(), 1),
                 .visits = std::vector<double>(stages.size(), 1),
                 .samples = 1};
-  // Of a round all begin, and those of the batch are used.
+  // In a round all samples begin, and those of the batch are used.
   const bool rounds = pipeline.loop && pipeline.loop->rounds();
   double takes = 1.0 / stages.back().split;
   for (std::size_t i = stages.size(); i-- > 0;) {
@@ -97,7 +97,7 @@ Seconds hold_time(const Pipeline& pipeline, const Stage& stage) {
 
 namespace {
 
-/// Threads that work at a time where each works at this speed.
+/// The number of concurrently working threads if each works at this speed.
 double working_at(const Pipeline& pipeline, double speed) {
   const std::vector<Stage>& stages = pipeline.stages;
   std::vector<std::pair<double, double>> busy;  // samples that a thread holds, and such threads
@@ -107,15 +107,15 @@ double working_at(const Pipeline& pipeline, double speed) {
     const Seconds work = core_time(stage) / speed;
     if (!(work.s() > 0)) continue;
     const double working = stage.slots() * (work / (work + read_time(pipeline, stage)));
-    // A lock lets one of the threads of a worker work on what it protects.
+    // A lock lets only one thread of a worker at a time do the work that it protects.
     const double locked = stage.serial.mean.s() > 0
                               ? stage.workers * (core_time(stage) / stage.serial.mean)
                               : working;
-    // The visits of a take run beside each other.
+    // The visits of a take run concurrently.
     busy.emplace_back(counts.samples / (counts.takes[i] * std::max(stage.visits, 1.0)),
                       std::min(working, locked));
   }
-  // What is late of a round, and goes on, is in flight beside the next one.
+  // Late samples of a round that continue are in flight during the next one.
   const bool closed = pipeline.loop && pipeline.loop->late != Late::kFinished;
   double left = closed ? static_cast<double>(pipeline.loop->in_flight) : HUGE_VAL;
   std::sort(busy.begin(), busy.end());
@@ -144,8 +144,8 @@ double least_in_flight(const Pipeline& pipeline) {
 double busy_threads(const Pipeline& pipeline) {
   double busy = working_at(pipeline, 1);
   if (!pipeline.host) return busy;
-  // The more work, the slower each, and the more of what also waits are at work. That grows from
-  // one round to the next, towards no more than all threads.
+  // With more work each thread is slower, and more of the threads that also wait are working. This
+  // number grows from one iteration to the next, towards at most all threads.
   constexpr int kRounds = 50;
   for (int round = 0; round < kRounds; ++round) {
     const double before =

@@ -38,12 +38,13 @@ struct ServiceTime {
 struct Source {
   std::string name = {};
   ServiceTime latency = {};                 ///< from a request to its first byte
-  std::optional<ByteRate> connection = {};  ///< rate of one request
+  std::optional<ByteRate> connection = {};  ///< transfer rate of one request
   std::optional<ByteRate> total = {};       ///< total rate of concurrent reads
   std::optional<double> requests_per_s = {};
-  /// Most bytes of a request: a longer read is several, one after another (a readahead).
+  /// The most bytes of a request. A longer read is several requests, one after another (a
+  /// readahead).
   std::optional<Bytes> request = {};
-  double hits = 0;  ///< share of the reads that memory serves, at `memory`
+  double hits = 0;  ///< share of the reads that memory serves, at rate `memory`
   std::optional<ByteRate> memory = {};
   Usd request_price = Usd::usd(0);
 };
@@ -51,16 +52,16 @@ struct Source {
 struct Stage {
   std::string name = {};
   std::uint32_t workers = 1;  ///< processes
-  std::uint32_t threads = 1;  ///< takes that a worker has in hand at once
+  std::uint32_t threads = 1;  ///< takes in progress per worker
   ServiceTime time = {};      ///< core time of a take
   ServiceTime serial =
       {};  ///< besides, one take at a time in a worker: an interpreter's lock, a hand-off
   std::optional<std::size_t> source = {};  ///< index
-  Bytes bytes = Bytes::b(0);               ///< that a take reads there; of `reads` their mean
+  Bytes bytes = Bytes::b(0);               ///< read per take there; with `reads`, their mean
   /// Period, in takes, of unequal reads, such as the misses of a cache. A take that
   /// reads nothing makes no request.
   std::vector<Bytes> reads = {};
-  double visits = 1;          ///< how often a take is worked on here: 0.1 where one of ten needs it
+  double visits = 1;          ///< visits per take: 0.1 if one take of ten is worked on here
   std::uint32_t batch = 1;    ///< units taken at a time
   std::uint32_t split = 1;    ///< units given for each take
   std::uint32_t shuffle = 0;  ///< units in a shuffle buffer before the stage
@@ -77,9 +78,10 @@ struct Stage {
   std::uint64_t room() const { return queue ? *queue : std::uint64_t{slots()} * split; }
 };
 
-/// The cores that all stages share. Busy cores slow each other down in proportion, to `loaded` of
-/// the speed of one alone when all are; a second thread on every core gives `smt` of that in all.
-/// Threads go to whatever core is free, or keep to a part of the host, over which they are dealt.
+/// The cores that all stages share. Busy cores slow each other down in proportion: when all are
+/// busy, each runs at `loaded` times the speed of one alone. A second thread on every core raises
+/// the total to `smt` times that. Threads go to any free core, or keep to the part of the host that
+/// they are assigned to.
 struct Host {
   std::uint32_t cores = 1;
   double loaded = 1;
@@ -108,10 +110,10 @@ inline constexpr std::string_view kLateNames[] = {"kept", "finished", "abandoned
 /// From the consumer back to the source: consumed samples admit new ones.
 struct Loop {
   std::uint64_t in_flight = 1;  ///< samples at most, between the source and their use
-  /// Unless kept, samples come in rounds: `in_flight` of them begin when the last unit is used up,
-  /// and the first ones that fill its batch are the next unit.
+  /// Unless late samples are kept, samples come in rounds: `in_flight` samples begin when the last
+  /// unit is used up, and the first ones that fill its batch become the next unit.
   Late late = Late::kKept;
-  /// So many do, once the round has lasted for `wait`. Only of rounds.
+  /// Once the round has lasted for `wait`, this many samples suffice. Only with rounds.
   std::optional<std::uint32_t> quorum = {};
   Seconds wait = Seconds::s(0);
 
@@ -122,13 +124,13 @@ struct Pipeline {
   std::optional<Host> host = {};
   std::vector<Source> sources = {};
   std::vector<Stage> stages = {};
-  std::optional<ServiceTime> step = {};  ///< of the accelerator, for each unit of the last stage
+  std::optional<ServiceTime> step = {};       ///< accelerator time for each unit of the last stage
   std::optional<std::uint64_t> samples = {};  ///< samples of an epoch
   std::optional<Loop> loop = {};
   std::uint64_t seed = 1;
 };
 
-/// Per unit of the last stage.
+/// Counts per unit of the last stage.
 struct Counts {
   std::vector<double> takes;   ///< by stage
   std::vector<double> visits;  ///< takes × visits
@@ -139,18 +141,18 @@ Counts counts_of(const Pipeline& pipeline);
 /// Mean time that a visit holds its thread, alone on the host; and its core time.
 Seconds hold_time(const Pipeline& pipeline, const Stage& stage);
 Seconds core_time(const Stage& stage);
-/// Mean time of the read of a take, its requests, and the bytes that the source moves for it.
+/// The mean time to read a take, its requests, and the bytes that the source moves for it.
 Seconds read_time(const Pipeline& pipeline, const Stage& stage);
 double requests_of(const Pipeline& pipeline, const Stage& stage);
 Bytes moved_by(const Pipeline& pipeline, const Stage& stage);
 /// Requests for one read of this many bytes.
 double requests_of(const Source& source, const Stage& stage, Bytes read);
 
-/// Samples that have to be in flight for a first unit of the last stage.
+/// The number of samples that must be in flight to complete a first unit of the last stage.
 double least_in_flight(const Pipeline& pipeline);
 
-/// Concurrent threads on the host's cores, as far as the stages themselves, and the number in
-/// flight, allow.
+/// The number of concurrent threads on the host's cores that the stages themselves, and the number
+/// of samples in flight, allow.
 double busy_threads(const Pipeline& pipeline);
 /// The threads of a stage that need a core of the host.
 std::uint32_t threads_on_cores(const Stage& stage);

@@ -88,8 +88,8 @@ ServiceTime read_time(const YamlMap& map, std::string_view key) {
   return time;
 }
 
-/// The share of reads that memory serves when all of the data is read once an epoch, in a fresh
-/// order: by running such a cache on ten thousand keys, from the second epoch on.
+/// The share of reads that memory serves when all of the data is read once an epoch, in a new order
+/// each time. It is found by running such a cache on ten thousand keys, from the second epoch on.
 double hits_of(const YamlMap& map) {
   const auto memory = map.required<Bytes>("memory"), data = map.required<Bytes>("data");
   store::Cache cache;
@@ -107,7 +107,7 @@ double hits_of(const YamlMap& map) {
   return store::run(stream, cache)->hit_ratio(kKeys / kBatch);
 }
 
-/// What the catalog knows of the kind of storage that `like` names.
+/// The catalog's values for the kind of storage that `like` names.
 Source source_like(const YamlMap& map) {
   Source source;
   const auto like = map.optional<std::string>("like");
@@ -149,7 +149,7 @@ Source read_source(const YamlMap& map) {
   return source;
 }
 
-/// What a cache in front of the source reads for each take, which is a batch of its keys.
+/// The reads of a cache in front of the source for each take, which is a batch of its keys.
 void read_cached(const YamlMap& map, const std::filesystem::path& folder, Stage& stage) {
   const store::CacheRun cached = store::read_cache(map, folder);
   if (cached.control) map.report("control", "has no effect in a pipeline", "a readahead");
@@ -196,7 +196,7 @@ void read_read(const YamlMap& map, const std::vector<Source>& sources,
     if (const auto cache = map.map("cache")) read_cached(*cache, folder, stage);
     Bytes most = stage.bytes;
     for (const Bytes read : stage.reads) most = std::max(most, read);
-    // A read of very many requests is drawn one by one.
+    // The requests of a read are drawn one by one, so very many are refused.
     if (stage.source && sources[*stage.source].request &&
         most / *sources[*stage.source].request > 1e4)
       map.report("bytes", "is more than 10000 requests of its source", {}, "a larger request");
@@ -253,8 +253,8 @@ Host read_host(const YamlMap& map) {
   return host;
 }
 
-/// The samples of a round are told apart up to the barrier, and abandoned ones leave nothing
-/// behind.
+/// The samples of a round must be distinguishable up to the barrier, and abandoned ones must leave
+/// nothing behind.
 void check_rounds(const YamlMap& map, const Pipeline& pipeline, const Loop& loop) {
   const auto refuse = [&](const Stage& stage, std::string_view what, std::string_view expected) {
     map.report("late", fmt::format("'{}' {}", stage.name, what), std::string(expected));

@@ -14,7 +14,7 @@ namespace {
 constexpr double kUsualOpsOfConstants = 1e5;
 constexpr double kLongestRun = 2e6;  // seconds of a run; int64 picoseconds reach 9e6
 
-/// Units over which takes that read unequally have all had their turn.
+/// The period, in units, of the cyclic `reads` list.
 double round_of_reads(const Pipeline& pipeline, const Counts& counts) {
   double units = 0;
   for (std::size_t i = 0; i < pipeline.stages.size(); ++i)

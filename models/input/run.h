@@ -14,7 +14,7 @@ namespace rehearse::input {
 
 /// Ops of the longest run.
 inline constexpr double kMostOps = 1e7;
-/// A run is as long where random times are to even out.
+/// The usual length of a run, in ops, where random times must average out.
 inline constexpr double kUsualOps = 6e5;
 /// A run is measured in this number of parts with equal units.
 inline constexpr std::size_t kParts = 10;
@@ -29,8 +29,8 @@ struct Run {
 /// Fails as lower() does.
 Result<Run> run_units(const Pipeline& pipeline, double units, Start start);
 
-/// A run whose units from `first` to `last` are there after queues have settled, and before there
-/// is nothing left to begin.
+/// A run whose units from `first` to `last` become ready after queues have settled, and before the
+/// remaining work runs out.
 struct Settled {
   Run run;
   std::size_t first, last;
@@ -41,11 +41,10 @@ struct Settled {
 Result<Settled> run_settled(const Pipeline& pipeline);
 
 /// The slope of a straight line through the ends of units `first` to `last`. Workers that end
-/// together hand over units in bursts, to which a line pays less heed than a difference of two ends
-/// does.
+/// together hand over units in bursts, which affect a line less than a difference of two ends.
 Seconds time_per_unit(std::span<const Seconds> ends, std::size_t first, std::size_t last);
 
-/// Whether anything in it is random, or unequal from take to take.
+/// Whether anything in the pipeline is random, or differs from take to take.
 bool varies(const Pipeline& pipeline);
 
 /// Values to reduce if a run would take too long.

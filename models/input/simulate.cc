@@ -10,8 +10,8 @@
 namespace rehearse::input {
 namespace {
 
-/// Share of the threads of a stage that its ops hold between two instants. What is abandoned holds
-/// its thread until then.
+/// The share of a stage's threads that its ops hold between two instants. An abandoned sample holds
+/// its thread until it is abandoned.
 double busy_between(const Run& run, const Pipeline& pipeline, std::size_t stage, Seconds from,
                     Seconds to) {
   const bool abandoned = pipeline.loop && pipeline.loop->late == Late::kAbandoned &&
@@ -29,7 +29,7 @@ double busy_between(const Run& run, const Pipeline& pipeline, std::size_t stage,
   return held / (pipeline.stages[stage].slots() * (to - from).s());
 }
 
-/// Of the samples of a batch, those that are there when it begins.
+/// The share of the samples of a batch that are present when the batch begins.
 double filled_in(const Run& run, std::uint32_t batch) {
   if (run.lowered.rounds.empty()) return 1;
   double there = 0;

@@ -21,8 +21,7 @@ struct Flow {
 /// Fails where a unit of the last stage takes too many ops, or too long, to run enough of them.
 Result<Flow> simulate(const Pipeline& pipeline);
 
-/// From the start of the workers, with empty queues, to the time at which this many units of the
-/// last
+/// The time from the start of the workers, with empty queues, until this many units of the last
 /// stage are ready. Fails if that takes too many ops.
 Result<Seconds> time_to_first(const Pipeline& pipeline, double units);
 

@@ -52,7 +52,7 @@ StageLowering::StageLowering(const Pipeline& pipeline, std::size_t index, bool s
   parts_.admitted = source_ && source_->requests_per_s;
   parts_.read = source_ != nullptr;
   parts_.serial = stage_.serial.mean.s() > 0;
-  // Without a host to share, work is time like any other and goes with the read.
+  // Without a shared host, work is a plain duration and is merged with the read.
   parts_.work = (stage_.time.mean.s() > 0 && (!resources.cores.empty() || !parts_.read)) ||
                 !(parts_.read || parts_.serial);
   pooled_ = parts_.count() == 1 && !parts_.serial;
@@ -131,7 +131,7 @@ void StageLowering::add_start(bool spread) {
   const Seconds start_up = stage_.start_up * stage_.workers;
   const Seconds over = spread ? hold_time(pipeline_, stage_) : Seconds::s(0);
   if (!(start_up + over > Seconds::s(0))) return;
-  // What begins first in a pool is what asks for it first.
+  // The op that begins first in a pool requests it first.
   const DemandId demand = !pooled_ ? DemandId(0) : read_ ? *read_ : work_demands_.front();
   for (std::uint32_t i = 0; i < stage_.slots(); ++i)
     started_.push_back(builder_.add(Op{.name = name_,
@@ -170,7 +170,7 @@ Op StageLowering::read_op(bool hit, Bytes bytes) {
 
 OpId StageLowering::add_visit(std::vector<OpId> after) {
   const std::uint64_t visit = visits_++;
-  // The workers of a stage whose visits have several parts are dealt them in turn.
+  // The workers of a stage whose visits have several parts take visits in turn.
   const std::size_t worker = visit % stage_.workers;
   if (!pooled_) threads_[worker].before_next(builder_, name_, after);
   if (!pooled_ && visit < started_.size()) after.push_back(started_[visit]);

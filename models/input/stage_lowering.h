@@ -22,7 +22,7 @@ struct Resources {
 };
 Resources add_resources(const Pipeline& pipeline, graph::GraphBuilder& builder);
 
-/// A heavy tail is cut where it would not fit in a run.
+/// The time in whole picoseconds. A heavy tail that would not fit in a run is cut.
 Picoseconds whole(Seconds time);
 
 /// An op that takes no time.
@@ -34,9 +34,9 @@ class StageLowering {
   StageLowering(const Pipeline& pipeline, std::size_t index, bool spread,
                 const Resources& resources, graph::GraphBuilder& builder);
 
-  /// The op that ends take `take`, which begins after `after`.
+  /// Adds take `take`, which begins after `after`; returns the op that ends it.
   OpId add_take(std::uint64_t take, const std::vector<OpId>& after);
-  /// From here on no worker is held by its earlier work.
+  /// From here on, earlier work holds no worker.
   void free_workers();
 
   /// An op that waits for all of `after`, each named once or more.

@@ -17,7 +17,7 @@ struct Setting {
   double cost;  ///< workers and threads
 };
 
-/// Units per second that no setting changes: sources and the accelerator.
+/// The rate in units per second that no setting changes: that of sources and the accelerator.
 double fixed_bound(const Pipeline& pipeline) {
   for (const Limit& limit : limits_of(pipeline))
     if (limit.kind == LimitKind::kBandwidth || limit.kind == LimitKind::kRequests ||
@@ -27,8 +27,9 @@ double fixed_bound(const Pipeline& pipeline) {
   return 1e12;
 }
 
-/// The program for a host of which `most_busy` threads work at a time, which is how fast a core is.
-/// Rates are in units of `scale`, so that all coefficients are of the order of threads.
+/// The program for a host on which `most_busy` threads work at a time; their number determines the
+/// speed of a core. Rates are in units of `scale`, so that all coefficients are of the order of
+/// threads.
 class Program {
  public:
   Program(const Pipeline& pipeline, double most_busy, Bytes memory_left) : pipeline_(pipeline) {
@@ -70,7 +71,7 @@ class Program {
     const Result<std::vector<double>> fastest = program_.maximise();
     if (!fastest) return forward(fastest);
     const double rate = (*fastest)[rate_];
-    // Again, at that rate, with as few workers and threads as will do.
+    // Solves again at that rate, with the fewest workers and threads that suffice.
     program_.set_objective(rate_, 0);
     program_.add_at_most({{rate_, -1}}, -rate * (1 - 1e-7));
     for (std::size_t i = 0; i < workers_.size(); ++i) {
@@ -78,7 +79,7 @@ class Program {
       program_.set_objective(threads_[i], -1);
     }
     Result<std::vector<double>> least = program_.maximise();
-    // The first solution is one where rounding leaves the second program none.
+    // Uses the first solution if rounding leaves the second program without one.
     const std::vector<double>& found = least ? *least : *fastest;
     Setting setting{pipeline_, 0, 0};
     for (std::size_t i = 0; i < workers_.size(); ++i) {
@@ -88,7 +89,8 @@ class Program {
       setting.pipeline.stages[i].threads = static_cast<std::uint32_t>(threads);
       setting.cost += workers + workers * threads;
     }
-    // What the program has of cores is a straight line; the laws themselves are not.
+    // The program approximates the law of cores by a straight line; the laws themselves are not
+    // linear.
     setting.units_per_s = limits_of(setting.pipeline).front().units_per_s;
     return setting;
   }
@@ -96,14 +98,14 @@ class Program {
  private:
   using IntegerTerms = std::vector<IntegerProgram::Term>;
 
-  /// Threads of a stage that work on the cores at a time, `together` a visit: all but those that
-  /// read, or wait for the lock of their worker.
+  /// The threads of a stage that work on the cores at a time, `together` a visit: all except those
+  /// that read, or wait for the lock of their worker.
   IntegerProgram::Term at_work(const Stage& stage, std::size_t i, double together) {
     const double share = together / (together + read_time(pipeline_, stage).s());
     const double serial = stage.serial.mean.s();
     const double past_lock = serial > 0 ? core_time(stage).s() / serial : HUGE_VAL;  // of a worker
     if (past_lock >= share * stage.most_threads) return {threads_[i], share};
-    // The lesser of the two: which one, is a choice.
+    // The lesser of the two; a binary variable chooses which.
     const double most = share * stage.most_threads * stage.most_workers;
     const int working = program_.add_variable(most, false, 0);
     const int locked = program_.add_variable(1, true, 0);
@@ -114,8 +116,8 @@ class Program {
     return {working, 1};
   }
 
-  /// work × rate <= capacity of the host, which beyond a thread per core, up to two, grows (or
-  /// falls) with the number of busy threads.
+  /// work × rate <= capacity of the host. Beyond one thread per core, up to two, the capacity grows
+  /// (or falls) with the number of busy threads.
   void add_host(const Host& host, double most_busy, double work, IntegerTerms busy) {
     const double full = host.cores * host.speed(host.cores);
     const double per_thread = full * (host.smt - 1) / host.cores;
@@ -123,7 +125,8 @@ class Program {
     const int beyond = program_.add_variable(host.cores, false, 0);  // busy threads without a core
     program_.add_at_most({{rate_, work * scale_}, {beyond, -per_thread}}, full);
     if (per_thread >= 0) {
-      // beyond <= cores × any, beyond <= busy - cores × any: none where there are fewer than cores.
+      // beyond <= cores × any, beyond <= busy - cores × any: zero if fewer threads than cores are
+      // busy.
       const int any = program_.add_variable(1, true, 0);
       program_.add_at_most({{beyond, 1}, {any, -double{1} * host.cores}}, 0);
       for (IntegerProgram::Term& term : busy) term.factor = -term.factor;
@@ -143,17 +146,16 @@ class Program {
   std::vector<int> workers_, threads_;
 };
 
-/// The settings for one choice of what is kept: the best for so many busy threads, over their
-/// number.
+/// The settings for one choice of kept data: the best over the number of busy threads.
 Result<Setting> set_knobs(const Pipeline& pipeline, Bytes memory_left) {
   const double cores = pipeline.host ? pipeline.host->cores : 1;
-  // Two threads on each core, or what one thread of each stage comes to.
+  // Two threads on each core, or the total of one thread of each stage.
   Pipeline least = pipeline;
   for (Stage& stage : least.stages) stage.workers = stage.threads = 1;
   const double most = std::max(2 * cores, busy_threads(least));
   Result<Setting> best = Program(pipeline, most, memory_left).solve();
   if (!best || !pipeline.host || pipeline.host->loaded == 1) return best;
-  // Fewer busy threads are faster each.
+  // With fewer busy threads, each is faster.
   constexpr int kSteps = 12;
   for (int step = kSteps; step > 0; --step) {
     Result<Setting> fewer = Program(pipeline, cores * step / kSteps, memory_left).solve();
@@ -162,7 +164,7 @@ Result<Setting> set_knobs(const Pipeline& pipeline, Bytes memory_left) {
   return best;
 }
 
-/// The pipeline in which what stage `last` gives comes from memory.
+/// The pipeline in which the output of stage `last` comes from memory.
 Pipeline without_stages_up_to(const Pipeline& pipeline, std::size_t last) {
   Pipeline rest = pipeline;
   rest.stages.erase(rest.stages.begin(), rest.stages.begin() + static_cast<std::ptrdiff_t>(last));
@@ -170,7 +172,7 @@ Pipeline without_stages_up_to(const Pipeline& pipeline, std::size_t last) {
   return rest;
 }
 
-/// Bytes of an epoch of what a stage gives; nothing where the file does not say.
+/// The bytes that a stage gives in an epoch; nothing if the file does not state them.
 std::optional<Bytes> epoch_of(const Pipeline& pipeline, std::size_t stage) {
   const Stage& s = pipeline.stages[stage];
   if (!pipeline.samples || !s.unit) return std::nullopt;
@@ -179,7 +181,7 @@ std::optional<Bytes> epoch_of(const Pipeline& pipeline, std::size_t stage) {
   return *s.unit * (per_sample * static_cast<double>(*pipeline.samples));
 }
 
-/// What the settings differ in from those before.
+/// Adds the changes of the settings from those before.
 void add_changes(const Pipeline& before, Tuned& tuned) {
   const std::size_t from = tuned.kept.value_or(0);
   for (std::size_t i = tuned.kept ? 1 : 0; i < tuned.pipeline.stages.size(); ++i) {
@@ -195,7 +197,7 @@ void add_changes(const Pipeline& before, Tuned& tuned) {
   }
 }
 
-/// What bounds the rate; of what does so alike, what no setting changes.
+/// The bottleneck. Among equal bounds, it is one that no setting changes.
 Limit limit_of(const Pipeline& pipeline) {
   const std::vector<Limit> limits = limits_of(pipeline);
   for (const Limit& limit : limits)
@@ -206,10 +208,11 @@ Limit limit_of(const Pipeline& pipeline) {
   return limits.front();
 }
 
-/// Samples in flight beyond what the rate needs, as a share of it: times vary.
+/// Additional samples in flight as a share of those that the rate needs, because times vary.
 constexpr double kSpareInFlight = 0.25;
 
-/// As many samples in flight as the other settings can work on. What rounds have is what is asked.
+/// Sets as many samples in flight as the other settings can work on. The number of a loop with
+/// rounds is kept as given.
 void open_loop(Tuned& tuned) {
   if (!tuned.pipeline.loop || tuned.pipeline.loop->rounds()) return;
   Loop& loop = *tuned.pipeline.loop;
@@ -241,7 +244,7 @@ Result<Tuned> tune(const Pipeline& pipeline) {
   if (!best) return forward(best);
   std::optional<std::size_t> kept;
   Bytes kept_bytes = Bytes::b(0);
-  // In a loop what is used up comes back changed: there is no epoch to keep.
+  // In a loop, used samples come back changed, so there is no epoch to keep.
   for (std::size_t i = 0; !pipeline.loop && i + 1 < pipeline.stages.size(); ++i) {
     const std::optional<Bytes> bytes = epoch_of(pipeline, i);
     if (!bytes || *bytes > memory) continue;

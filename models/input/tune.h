@@ -1,7 +1,7 @@
-// The settings with which a pipeline is fastest: workers and threads of each stage, data
-// to keep in memory, and the number in flight, by an integer program over the operational
-// laws (limits.h). Among equally fast settings, the one with the fewest workers and threads;
-// more of them (grow.h) if a run shows that they are needed.
+// Finds the settings with which a pipeline is fastest: workers and threads of each stage, data to
+// keep in memory, and the number of samples in flight. An integer program over the operational laws
+// (limits.h) chooses them. Among equally fast settings, it takes the one with the fewest workers
+// and threads; grow.h adds more if a run shows that they are needed.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ enum class Knob : std::uint8_t { kWorkers, kThreads, kQueue, kInFlight };
 inline constexpr std::string_view kKnobNames[] = {"workers", "threads", "queue", "in_flight"};
 
 struct Change {
-  std::size_t stage;  ///< none of kInFlight
+  std::size_t stage;  ///< unused for kInFlight
   Knob knob;
   std::uint32_t from, to;
 };
@@ -33,9 +33,9 @@ struct Tuned {
   Result<Flow> flow;  ///< with the settings; fails where running them takes too long
 };
 
-/// Stages keep to Stage::most_workers and most_threads, all of them to the memory of the host, and
-/// to 2 threads a core at a time, unless a run shows that these are too few. Fails as limits_of is
-/// empty, or where workers do not fit in memory.
+/// Stages keep to Stage::most_workers and most_threads. Together they keep to the host's memory,
+/// and to 2 concurrent threads per core unless a run shows that these are too few. Fails if
+/// limits_of is empty, or if workers do not fit in memory.
 Result<Tuned> tune(const Pipeline& pipeline);
 
 }  // namespace rehearse::input

@@ -1,4 +1,4 @@
-// Bottleneck links: the load of links by closed form, if all ranks of a stage do the same.
+// Bottleneck links: link loads by closed form, if all ranks of a stage do the same.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@ class BottleneckLinks {
   /// REQUIRES: all outlive this object; rank r runs on device r.
   BottleneckLinks(const program::Program& job, Schedules& schedules, LinkPaths& paths);
 
-  /// How long the bottleneck link takes for a collective of this group, with those of all groups
-  /// that the stage of its first member has under the same number.
+  /// The time that the bottleneck link needs for a collective of this group, together with those of
+  /// all groups that the stage of its first member has under the same number.
   Result<BottleneckTime> of_collective(std::uint32_t group, CollectiveKind kind);
 
-  /// By op of a program, of sends: how long the bottleneck link takes for those that go at the same
-  /// time, from all ranks of the stage.
+  /// By op of a program, for sends: the time that the bottleneck link needs for the sends that all
+  /// ranks of the stage issue at the same time.
   std::vector<BottleneckTime> of_sends(std::uint32_t program);
 
  private:

@@ -1,9 +1,10 @@
 // The calibrated costs of a job's collectives, where a shipped calibration covers the cluster.
 //
-// It does where all members are on devices of one model that it was measured on or carried over to,
-// joined within the node as those were, by links of the catalog (a rate that was given is another
-// link), and evenly spread over nodes. A group gets the share of its node's NICs that its members
-// are of the node's devices: the other devices have groups of their own.
+// A calibration covers a cluster if all members are on devices of one model that it was measured on
+// or carried over to, joined within the node in the same way by links of the catalog (a given rate
+// makes it another link), and evenly spread over nodes. A group gets a share of its node's NICs
+// equal to its members' share of the node's devices, because the other devices have groups of their
+// own.
 #pragma once
 
 #include <map>
@@ -20,7 +21,7 @@ namespace rehearse::job {
 struct CalibratedCost {
   comm::CollectiveCost cost;
   std::string source;                 ///< "278 rows of NCCL 2.29.2 on h100_sxm5_80"
-  std::vector<Algorithm> algorithms;  ///< that its prices are of
+  std::vector<Algorithm> algorithms;  ///< algorithms that its prices apply to
   bool cube_mesh = false;             ///< devices are joined as in the hybrid cube mesh
 };
 
@@ -29,8 +30,9 @@ class CalibratedCosts {
   /// REQUIRES: the cluster outlives this object.
   explicit CalibratedCosts(const cluster::Cluster& cluster) : scopes_(cluster) {}
 
-  /// Equal groups get the same object. With an algorithm its price, else that of NCCL's choice.
-  /// Fails, saying why, where no calibration covers it. REQUIRES: at least two devices.
+  /// Equal groups get the same object. It has the price of the given algorithm, else that of NCCL's
+  /// choice. Fails with the reason if no calibration covers the group. REQUIRES: at least two
+  /// devices.
   Result<std::shared_ptr<const CalibratedCost>> of(CollectiveKind kind,
                                                    std::span<const DeviceId> devices,
                                                    std::optional<Algorithm> algorithm = {});

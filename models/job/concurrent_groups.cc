@@ -34,7 +34,7 @@ bool communicates(const program::ProgramOp& op) {
   return op.task == Task::kCollective || op.task == Task::kSend || op.task == Task::kReceive;
 }
 
-/// Orders programs by what their ops communicate, and what they wait for.
+/// Orders programs by their communication and their dependencies.
 bool communicates_less(const RankProgram& a, const RankProgram& b) {
   const auto compare = [](const program::ProgramOp& x,
                           const program::ProgramOp& y) -> std::partial_ordering {
@@ -49,7 +49,7 @@ bool communicates_less(const RankProgram& a, const RankProgram& b) {
                         std::tie(b.dependencies, b.first_dependency);
 }
 
-/// By program: the first of those that communicate alike.
+/// By program: the first of those that communicate in the same way.
 std::vector<std::uint32_t> first_alike(const Program& job) {
   const auto less = [&](std::uint32_t p, std::uint32_t q) {
     return communicates_less(job.programs[p], job.programs[q]);
@@ -73,9 +73,9 @@ std::vector<std::vector<RankId>> ranks_of_stages(const Program& job) {
     const std::uint32_t from = stage[q], to = stage[p];
     if (from != to) std::replace(stage.begin(), stage.end(), from, to);
   };
-  // By whom they meet in groups, or by a number of peers and whom of them, and by what is alike:
-  // the first program. Programs that meet the same and are alike are of its stage, so that one of
-  // them stands for all, and not every pair is looked at.
+  // Keyed by the peers that they meet in groups, or by a peer number and the peers it means, and by
+  // the first program that communicates alike. Programs with equal keys belong to one stage, so one
+  // of them represents all, and not every pair is compared.
   std::map<std::tuple<std::optional<std::uint32_t>, std::uint32_t, std::uint32_t>, std::uint32_t>
       met;
   const auto meet = [&](std::optional<std::uint32_t> number, std::uint32_t whom, std::uint32_t p) {
@@ -94,7 +94,7 @@ std::vector<std::vector<RankId>> ranks_of_stages(const Program& job) {
     for (const std::uint32_t whom : programs)
       for (const auto& [first, p] : one_of) meet(std::nullopt, whom, p);
   }
-  // Those that send to one program, or get from it, by one number.
+  // Programs that send to, or receive from, one program under one number.
   for (std::uint32_t r = 0; r < job.peers_of.size(); ++r)
     if (!unlike_all(job.program_of[r]))
       for (std::uint32_t k = 0; k < job.peers_of[r].size(); ++k)

@@ -18,9 +18,9 @@ std::vector<DeviceId> devices_of(const program::Program::Group& group);
 
 /// By program.
 std::vector<std::vector<RankId>> ranks_of_programs(const program::Program& job);
-/// By program: its ranks, and those of programs that differ from it only in the time of their
-/// compute ops and that communicate in the same groups or with the same peers: a stage on
-/// several kinds of devices.
+/// By program: its ranks, together with those of programs that differ from it only in the duration
+/// of their compute ops and that communicate in the same groups or with the same peers (a stage on
+/// several kinds of devices).
 std::vector<std::vector<RankId>> ranks_of_stages(const program::Program& job);
 
 /// The groups that these ranks have under one number, each once.
@@ -34,8 +34,8 @@ Result<std::vector<ConcurrentGroup>> concurrent_groups_of(const program::Program
                                                           std::uint32_t local, CollectiveKind kind,
                                                           Bytes size, Schedules& schedules);
 
-/// Behind the sends that go to other peers at the same time as the `first`, and are as large: those
-/// of others take another time.
+/// One past the last send that goes to another peer at the same time as `first` with the same size.
+/// Sends of other sizes take another time.
 std::uint32_t end_of_sends(const program::RankProgram& program, std::uint32_t first);
 
 /// The messages from each of these ranks to each of these peers.

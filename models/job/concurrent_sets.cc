@@ -91,7 +91,7 @@ std::shared_ptr<const graph::MessageFlows> shortened(const graph::MessageFlows& 
 }  // namespace
 
 Result<Picoseconds> ConcurrentSets::run(const Set& concurrent_groups) {
-  // Half of the messages that are run are there to get into step.
+  // Half of the messages that are run serve to reach the steady state.
   constexpr std::uint32_t kRun = 64;
   std::uint64_t messages = 0;
   for (const ConcurrentGroup* concurrent_group : concurrent_groups)

@@ -19,19 +19,18 @@ class ConcurrentSets {
   /// REQUIRES: all outlive this object.
   ConcurrentSets(LinkPaths& paths, const Run& run) : paths_(paths), run_(run) {}
 
-  /// How long the concurrent groups take when all begin together, until the last message has come.
-  /// Concurrent groups
-  /// that share no link, through others either, are run apart, and of those that are laid out alike
-  /// one. Nothing where some take longer than others by more than rounding, and where a link that
-  /// they use changes over time. REQUIRES: flows outlive this object.
+  /// The time of the concurrent groups when all begin together, until the last message has arrived.
+  /// Concurrent groups that share no link, directly or through others, are run apart, and only one
+  /// of those that are laid out alike is run. Nothing if some take longer than others by more than
+  /// rounding, or if a link that they use changes over time. REQUIRES: flows outlive this object.
   ///
-  /// The time of a set that runs at the same time. With more than kMostMessages messages in long,
-  /// regular flows (rings), the first messages are simulated and the others follow at their pace.
+  /// With more than kMostMessages messages in long, regular flows (rings), the first messages are
+  /// simulated and the others follow at their pace.
   Result<std::optional<Picoseconds>> time(std::span<const ConcurrentGroup> concurrent_set);
 
  private:
   using Set = std::vector<const ConcurrentGroup*>;
-  /// How messages see the links, which are numbered by their first use.
+  /// The links as messages see them, numbered by their first use.
   using Shape = std::vector<double>;
 
   std::vector<Set> apart(std::span<const ConcurrentGroup> concurrent_set);

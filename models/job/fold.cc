@@ -28,7 +28,7 @@ std::vector<std::vector<RankId>> ranks_of_runs(const Program& job, const Symmetr
   return ranks;
 }
 
-/// Whether the closed forms of everything that ranks of a program do are the same.
+/// Whether the closed forms of all communication of a program's ranks are equal.
 class ClosedCosts {
  public:
   ClosedCosts(const Program& job, const Cluster& cluster, const Rules& rules, LinkPaths& paths)
@@ -85,14 +85,14 @@ class ClosedCosts {
   Schedules schedules_;
 };
 
-/// What communications of programs take as messages, each alone and of links.
+/// The costs of programs' communications as messages, alone and on shared links.
 class MessageCosts {
  public:
   MessageCosts(const Program& job, const Cluster& cluster, const Rules& rules, const Run& run,
                LinkPaths& paths)
       : job_(job), schedules_(cluster, rules), paths_(paths), concurrent_sets_(paths, run) {}
 
-  /// By op of a program that was not asked for before; nothing where its ranks differ.
+  /// By op, for a program that was not requested before; nothing if its ranks differ.
   Result<std::optional<std::vector<Carried>>> of(const std::vector<RankId>& ranks) {
     const RankProgram& program = job_.program(ranks.front());
     std::vector<Carried> carried(program.ops.size());
@@ -156,12 +156,12 @@ class MessageCosts {
                    {0, CollectiveKind::kBarrier, 0, peers}, {});
   }
 
-  /// Of each of so many ops that a concurrent set is.
+  /// One of the equal ops of a concurrent set.
   struct Part {
     Bytes bytes;
     double ops;
   };
-  /// What meets on links, whatever its size where that changes nothing.
+  /// The key of a set on shared links, without its size if that changes nothing.
   using Shape = std::tuple<std::uint32_t, CollectiveKind, double, std::vector<std::uint32_t>>;
 
   Result<std::optional<Carried>> carried(std::span<const ConcurrentGroup> concurrent_set,
@@ -174,7 +174,7 @@ class MessageCosts {
     if (!(part.bytes > Bytes::b(0))) return std::optional(carried);
     auto known = concurrent_set_of_.find(shape);
     if (known == concurrent_set_of_.end()) {
-      // As fast as its messages alone, where they are slower than the links.
+      // As fast as its messages alone, if they are slower than the links.
       const std::optional<comm::Phases>& phases = concurrent_set.front().messages.phases;
       const ByteRate most = phases ? part.bytes * part.ops / phases->wire : comm::kUnlimited;
       known = concurrent_set_of_
@@ -195,7 +195,7 @@ class MessageCosts {
   ConcurrentSets concurrent_sets_;
   SharedLinks links_;
   std::uint32_t streams_ = 0;
-  // Of the program at hand.
+  // For the current program.
   std::map<Shape, std::uint32_t> concurrent_set_of_;
   std::map<std::uint32_t, std::uint32_t> stream_of_;  // by group
 };

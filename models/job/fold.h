@@ -13,8 +13,8 @@ namespace rehearse::job {
 
 /// A collective or a send that represents those of all ranks of its program.
 struct Carried {
-  Picoseconds before{0};      ///< its messages flow: latencies, and what else they wait for alone
-  Bytes bytes = Bytes::b(0);  ///< of each of its messages at a time
+  Picoseconds before{0};      ///< until its messages flow: latencies, and other waits of its own
+  Bytes bytes = Bytes::b(0);  ///< bytes of each of its concurrent messages
   std::uint32_t concurrent_set = 0;  ///< in Shared::concurrent sets, where there are bytes
 
   friend bool operator==(const Carried&, const Carried&) = default;

@@ -27,7 +27,7 @@ bool does(Algorithm algorithm, CollectiveKind kind) {
   return false;
 }
 
-/// How many members stand together on each node; 1 where they are not as many on every node.
+/// The number of consecutive members on each node; 1 if it differs between nodes.
 std::uint32_t members_per_node(const cluster::Cluster& cluster, std::span<const DeviceId> devices) {
   const auto node = [&](std::size_t i) { return cluster.devices()[devices[i].index()].node; };
   std::size_t run = 1;
@@ -53,7 +53,7 @@ Seconds Estimate<Seconds>::*end_of(Bound bound) {
 
 using Rate = ByteRate Estimate<ByteRate>::*;
 
-/// What messages take of the port: their bytes and their costs.
+/// The time that messages occupy the port: their bytes and their costs.
 Seconds on_port(const Path& path, const Steps& steps, Bytes size, Rate rate) {
   return size * steps.share / path.rate.*rate + (steps.count + steps.queued) * path.message_cost;
 }
@@ -110,7 +110,7 @@ Schedule in_parts(const Schedule& schedule, std::uint32_t parts) {
     for (std::uint32_t flow = 0; flow < count; ++flow) {
       const MessageFlow& l = one.flows()[flow];
       flows.push_back({l.from, l.to, l.count, l.share / parts});
-      // Both members must have done with the part before.
+      // Both members must have finished the previous part.
       if (part > 0)
         for (std::uint32_t other = 0; other < count; ++other) {
           const MessageFlow& o = one.flows()[other];
@@ -191,7 +191,7 @@ Estimate<Seconds> GroupSchedule::price(Bytes size) const {
   const auto on_paths = [&](Rate rate) {
     Seconds time =
         slowest(local_paths, local, size, rate) + slowest(across_paths, across, size, rate);
-    // What others are on the links takes longer as the paths themselves do.
+    // The load of others on the links takes longer in the same ratio as the paths themselves.
     const Seconds usual = flow(&Estimate<ByteRate>::value), crowded = bottleneck_link.of(size);
     if (usual > Seconds::s(0) && crowded > usual) time += (crowded - usual) * (flow(rate) / usual);
     return on_datasheet_links(time);
@@ -292,12 +292,12 @@ Status Schedules::put_on_links(GroupSchedule& group, CollectiveKind kind,
     ScheduleKey key = key_of(kind, algorithm, devices);
     if (group.calibrated->cube_mesh) {
       for (const std::uint32_t place : places_on_node(devices)) key.cube = key.cube * 9 + place + 1;
-      // All else is priced as what goes around the rings once.
+      // Every other collective is priced as one pass around the rings.
       if (kind != CollectiveKind::kAllReduce && kind != CollectiveKind::kBarrier)
         key.kind = CollectiveKind::kAllGather;
     }
     Result<const Schedule*> found = schedule(key, devices);
-    // What messages do not know of goes as a ring does.
+    // Algorithms without messages are run as a ring.
     if (!found && algorithm != usual_algorithm(kind))
       found = schedule(key = key_of(kind, usual_algorithm(kind), devices), devices);
     if (!found) return forward(found);
@@ -347,7 +347,7 @@ Path Schedules::path(DeviceId from, DeviceId to) const {
     if (!leaves || comm::network_kind(type, route.path.latency) != comm::NetworkKind::kTcp)
       continue;
     path.rate = comm::tcp_rate(rate);
-    // A rate that was given may be one that was measured.
+    // A given rate may be a measured one.
     if (cluster::link_named(type.name) == nullptr) path.rate.value = rate;
   }
   return path;
@@ -370,7 +370,7 @@ Result<GroupSchedule> Schedules::of(CollectiveKind kind, std::span<const DeviceI
                        .parts = rules_.parts,
                        .message_overhead = rules_.message_overhead};
   if (!result.calibrated && rules_.calibrated) {
-    // Pairs of messages have no other algorithm than the usual one.
+    // Pairs of messages have only the usual algorithm.
     const bool chosen = algorithm != Algorithm::kPairwise && kind != CollectiveKind::kSendRecv;
     if (auto known = calibrated_.of(kind, devices, chosen ? rules_.algorithms[kind] : std::nullopt))
       result.calibrated = std::move(*known);
@@ -389,7 +389,7 @@ Result<GroupSchedule> Schedules::of(CollectiveKind kind, std::span<const DeviceI
     const MessageFlow& flow = schedule.flows->flows()[i];
     const DeviceId from = devices[flow.from], to = devices[flow.to];
     Path route = path(from, to);
-    // Rails carry parts of a message each.
+    // Each rail carries part of a message.
     const double rails = schedule.parts ? port / (*schedule.parts)[i] : 1;
     for (ByteRate* rate : {&route.rate.value, &route.rate.low, &route.rate.high})
       *rate = *rate * rails;

@@ -1,4 +1,4 @@
-// GroupNetwork: the schedules of a process group's collectives and the ways between its devices.
+// GroupNetwork: the schedules of a process group's collectives and the routes between its devices.
 #pragma once
 
 #include <array>
@@ -17,7 +17,8 @@
 
 namespace rehearse::job {
 
-/// Latency and rate of a message: the links of the cluster, and for TCP NCCL's share (comm/tcp.h).
+/// Latency and rate of a message: those of the cluster's links, and for TCP NCCL's share
+/// (comm/tcp.h).
 struct Path {
   Seconds latency;
   Estimate<ByteRate> rate;
@@ -29,20 +30,20 @@ struct Path {
   }
 };
 
-/// What decides the messages of a group.
+/// The properties that determine the messages of a group.
 struct ScheduleKey {
   CollectiveKind kind;
   Algorithm algorithm;
   std::uint32_t ranks, per_node, rails;
   std::uint32_t chunks = comm::Arrangement{}.chunks;
   std::uint32_t parts = 1;  ///< Rules::parts
-  std::uint32_t cube = 0;   ///< places of the hybrid cube mesh, where its rings are told apart
+  std::uint32_t cube = 0;   ///< places in the hybrid cube mesh, where its rings are distinguished
 
   friend auto operator<=>(const ScheduleKey&, const ScheduleKey&) = default;
 };
 
-/// The schedule of an algorithm on the devices of a group, and the rate of a port on their links,
-/// by level: that of the fullest, where each message flows alone.
+/// The schedule of an algorithm on the devices of a group, and the port rate on their links, by
+/// level: the rate of the bottleneck link, with each message flowing alone.
 struct OnLinks {
   Algorithm algorithm;
   ScheduleKey key;
@@ -50,32 +51,33 @@ struct OnLinks {
   std::array<ByteRate, 2> rates;
 };
 
-/// A schedule with the distinct ways that its messages take; without them where it is calibrated.
+/// A schedule with the distinct routes of its messages; a calibrated schedule has no routes.
 struct GroupSchedule {
   std::shared_ptr<const graph::MessageFlows> flows;
   comm::Steps local, across;
   std::vector<Path> local_paths, across_paths;
-  /// As comm::Messages has them, where it is not calibrated.
+  /// As in comm::Messages, if the schedule is not calibrated.
   std::shared_ptr<const std::vector<double>> ports = {};
   ByteRate most = comm::kUnlimited;
   /// Absent where Rules::calibrated does not ask for it, or for the reason in `why_not`.
   std::shared_ptr<const CalibratedCost> calibrated = {};
   std::string why_not = {};
-  /// Where it is calibrated: of each algorithm that sizes lead to, the first for want of others.
+  /// If calibrated: one entry for each algorithm that some size selects; the first is the fallback.
   std::vector<OnLinks> on_links = {};
   std::uint32_t parts = 1;
   Seconds message_overhead = Seconds::s(0);
-  /// How long the bottleneck link takes for the groups that do the same at the same time; not where
-  /// it is calibrated, whose share of NICs is that already.
+  /// The time that the bottleneck link needs for the groups that do the same at the same time.
+  /// Unset if calibrated, because the calibrated share of NICs already accounts for them.
   BottleneckTime bottleneck_link = {};
 
-  /// The time of its messages where nothing contends: as calibrated, the sum of the phases; else
-  /// the closed form on the slowest of the paths (interval.h), or, where others are on its links,
-  /// what the fullest of them takes. At the ends of the interval, at those of the paths' rates.
+  /// The time of its messages without contention. If calibrated, it is the sum of the phases.
+  /// Otherwise it is the closed form on the slowest of the paths (interval.h), or, where others use
+  /// its links, the time that the bottleneck link needs. The ends of the interval use the ends of
+  /// the paths' rates.
   Estimate<Seconds> price(Bytes size) const;
   /// Whether both always give the same price.
   bool costs_as(const GroupSchedule& other) const;
-  /// What its messages take, at that end of the interval. REQUIRES: it is calibrated.
+  /// The phases of its messages at that end of the interval. REQUIRES: it is calibrated.
   comm::Phases phases(Bytes size, Bound bound) const;
   const OnLinks& links_for(Bytes size) const;
 };
@@ -114,9 +116,9 @@ class Schedules {
   std::map<std::pair<CollectiveKind, std::vector<DeviceId>>, GroupSchedule> groups_;
 };
 
-/// A collective that is one message: all members come, the last one ends the chain to member 0, and
-/// flow n - 1, from there to member 1, is the message, behind which all others end at once.
-/// REQUIRES: at least two members.
+/// A collective that represents one message. All members arrive; the last one ends the chain to
+/// member 0. Flow n - 1, from there to member 1, is the message, after which all others end at
+/// once. REQUIRES: at least two members.
 std::shared_ptr<const graph::MessageFlows> concurrent_group(std::uint32_t members);
 
 /// `parts` schedules one after the other, each of an equal part of the size.

@@ -22,8 +22,9 @@ inline constexpr double kLeastOfPeak = 0.3;
 /// A time on links whose rates and latencies come from datasheets.
 Estimate<Seconds> on_datasheet_links(Seconds time);
 
-/// The step, if kernels are as slow as that; `by_roofline` is the share of compute time on the rank
-/// that ends last that came from roofline.h. Durations in the job are taken as they are.
+/// The step time if kernels are as slow as kLeastOfPeak; `by_roofline` is the share of compute time
+/// on the rank that ends last that came from roofline.h. Durations given in the job are taken as
+/// they are.
 Estimate<Seconds> with_slow_kernels(Estimate<Seconds> step, const program::Occupancy& last,
                                     double by_roofline);
 

@@ -30,16 +30,17 @@ struct ConcurrentGroup {
 /// From member 0 to member 1, all at once.
 std::shared_ptr<const graph::MessageFlows> one_message();
 
-/// How long a link takes for the messages of groups that have a common size.
+/// The time that a link needs for the messages of groups that have a common size.
 struct BottleneckTime {
-  Seconds messages = Seconds::s(0);  ///< their costs
-  Seconds byte = Seconds::s(0);      ///< for a byte of the size
+  Seconds messages = Seconds::s(0);  ///< cost of the messages themselves
+  Seconds byte = Seconds::s(0);      ///< per byte of the size
 
   Seconds of(Bytes size) const { return messages + byte * size.b(); }
   friend bool operator==(const BottleneckTime&, const BottleneckTime&) = default;
 };
 
-/// What a message takes in addition to its bytes where it moves at that rate at most.
+/// The additional bytes that have the same effect as `message_cost` for a message that moves at
+/// most at that rate.
 inline Bytes extra_bytes(Seconds message_cost, ByteRate path, ByteRate most) {
   return std::min(path, most) * message_cost;
 }
@@ -61,20 +62,20 @@ class LinkPaths {
   const Path& path(DeviceId from, DeviceId to);
   ByteRate rate(std::uint32_t link) const { return cluster_.type(LinkId(link / 2)).rate; }
 
-  /// The load of all groups together on links, as messages of `bytes` each that last as long as the
-  /// groups do. What their messages cost in addition counts too, where they are not calibrated.
-  /// REQUIRES: `bytes` above zero.
+  /// The combined load of all groups on links, as messages of `bytes` each that last as long as the
+  /// groups do. The additional cost of messages counts too, unless they are calibrated. REQUIRES:
+  /// `bytes` above zero.
   std::vector<SharedLinks::Loaded> load(std::span<const ConcurrentGroup> concurrent_set,
                                         Bytes bytes);
 
   /// The bytes alone, as shares of the size, for groups whose size is one byte.
   std::vector<SharedLinks::Loaded> shares(std::span<const ConcurrentGroup> concurrent_set);
 
-  /// How long the bottleneck link takes for all of them, where their size is one byte.
+  /// The time that the bottleneck link needs for all of them, if their size is one byte.
   BottleneckTime bottleneck(std::span<const ConcurrentGroup> concurrent_set);
 
  private:
-  /// By link, the sum over messages of what `work` has of each.
+  /// By link, the sum of `work` over messages.
   template <class Work>
   std::vector<SharedLinks::Loaded> sum(std::span<const ConcurrentGroup> concurrent_set,
                                        const Work& work);
@@ -82,7 +83,7 @@ class LinkPaths {
   const cluster::Cluster& cluster_;
   Seconds overhead_;
   std::unordered_map<std::uint64_t, Path> paths_;
-  std::vector<double> messages_;  ///< by link; zero but while a load is summed
+  std::vector<double> messages_;  ///< by link; zero except while a load is summed
 };
 
 }  // namespace rehearse::job

@@ -32,7 +32,7 @@ using FlowRoutes = std::shared_ptr<const std::vector<FlowRoute>>;
 
 class Lowering {
  public:
-  /// `folded`: nothing, or which ranks to run for all.
+  /// `folded`: null, or the ranks to run for all.
   Lowering(const Program& job, const Cluster& cluster, const Rules& rules, const Folded* folded,
            LinkPaths& paths)
       : job_(job),
@@ -44,7 +44,7 @@ class Lowering {
         bottleneck_links_(job, schedules_, paths),
         matching_(job) {}
 
-  /// REQUIRES: to be called once.
+  /// REQUIRES: called once.
   Result<LoweredJob> run() {
     result_.folded = folded_ != nullptr;
     if (folded_)
@@ -90,7 +90,7 @@ class Lowering {
     return {};
   }
 
-  /// On its way message by message.
+  /// A send that is carried message by message.
   struct Send {
     OpId op;
     DeviceId from, to;
@@ -98,7 +98,7 @@ class Lowering {
     std::int32_t priority;
   };
 
-  /// What the shared lowering leaves open: how long sends take, and what belongs together.
+  /// Completes the shared lowering: the durations of sends, and the matching of ops.
   Status add_communication() {
     std::vector<std::vector<BottleneckTime>> fullest(job_.programs.size());  // at closed fidelity
     for (std::size_t run = 0; run < result_.ranks.size(); ++run) {
@@ -147,7 +147,7 @@ class Lowering {
                         op.priority});
   }
 
-  /// What stands for the messages of all ranks of a program.
+  /// Represents the messages of all ranks of a program.
   struct Flow {
     Picoseconds before;
     Bytes bytes = Bytes::b(0);
@@ -182,7 +182,7 @@ class Lowering {
     return folded_->carried[place.run][place.op];
   }
 
-  /// A send is a transfer to an op that is there from the beginning: it waits for no receive.
+  /// A send is a transfer to an op that exists from the beginning: it waits for no receive.
   void carry_sends() {
     if (sends_.empty()) return;
     const auto flow = one_message();
@@ -239,7 +239,7 @@ class Lowering {
     result_.bytes_sent += share * size.b();
   }
 
-  /// The end of the interval that this run is to take.
+  /// The end of the interval that this run uses.
   Seconds take(const Estimate<Seconds>& price) {
     result_.provenance = std::max(result_.provenance, price.provenance);
     switch (rules_.bound) {
@@ -262,7 +262,7 @@ class Lowering {
     return known->second = Picoseconds::from(time);
   }
 
-  /// Folded: of one run alone its op; several runs meet first.
+  /// Folded: the collective of a single run is its op; several runs wait for each other first.
   Status set_time(const Collective& collective) {
     if (job_.groups[collective.group].members.size() < 2) return {};
     Flow flow{Picoseconds(0)};
@@ -342,7 +342,7 @@ class Lowering {
     return known;
   }
 
-  /// With the overhead of each message.
+  /// The routes with the overhead of each message.
   FlowRoutes delayed(FlowRoutes routes) const {
     if (rules_.message_overhead == Seconds::s(0)) return routes;
     std::vector<FlowRoute> slower = *routes;

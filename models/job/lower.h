@@ -1,10 +1,11 @@
 // Lowers a job on a cluster to a graph. Rank r runs on device r.
 //
-// Per rank there is a server for compute, one for memory and one for host ops; ops ask for them
-// when all they depend on has ended, and are served one at a time. Collectives of one process group
-// run one after the other in their order of issue, those of different groups side by side (each
-// group has a stream of its own, as in PyTorch); they begin when all members have come. A send goes
-// on its way at once and ends when it has arrived; a receive waits for that and takes nothing.
+// Per rank there is a server for compute, one for memory and one for host ops. An op requests its
+// server when all its dependencies have ended, and ops are served one at a time. Collectives of one
+// process group run one after the other in their order of issue; those of different groups run
+// concurrently (each group has its own stream, as in PyTorch). A collective begins when all members
+// have arrived. A send starts at once and ends when it has arrived; a receive waits for that and
+// takes no time itself.
 #pragma once
 
 #include <cstdint>
@@ -28,13 +29,13 @@ enum class Fidelity : std::uint8_t {
   kMessage,  ///< its messages share the links of the cluster with all others
 };
 
-/// Which end of their intervals closed forms take.
+/// The end of their intervals that closed forms take.
 enum class Bound : std::uint8_t { kLow, kValue, kHigh };
 
 struct Rules {
   Fidelity fidelity = Fidelity::kMessage;
-  /// Absent: NCCL's choice where `calibrated` and a calibration covers the group; else ring, and
-  /// pairwise for all_to_all.
+  /// Absent: NCCL's choice if `calibrated` is set and a calibration covers the group; otherwise
+  /// ring, and pairwise for all_to_all.
   Algorithms algorithms = {};
   /// One stream per rank for all its collectives and sends, served as they become ready.
   bool one_stream = false;
@@ -44,11 +45,11 @@ struct Rules {
   Seconds message_overhead = Seconds::s(0);
   /// The messages of a collective are one group (engine::Division::kCoflow).
   bool grouped = false;
-  /// The slowdown of compute ops while a collective is on their device
+  /// The slowdown of compute ops while a collective runs on their device
   /// (models/comm/interference.h); 1: none.
   double slowdown = 1;
-  /// As a shipped calibration prices a collective, where one covers it: by closed form, and message
-  /// by message.
+  /// Collectives are priced by a shipped calibration where one covers them, in the closed form and
+  /// message by message.
   bool calibrated = false;
   Bound bound = Bound::kValue;
 };
@@ -75,36 +76,36 @@ struct Pricing {
 struct LoweredJob : program::Lowered {
   std::vector<Collective> collectives;
   std::vector<Pricing> pricings;  ///< in the order of their first use
-  /// The worst of what prices rest on: of closed forms, and of messages that are calibrated.
+  /// The worst provenance of the prices: of closed forms, and of calibrated messages.
   Provenance provenance = Provenance::kRecorded;
   bool folded = false;    ///< one rank of each program is simulated for all its ranks
   double bytes_sent = 0;  ///< over all ranks that are run
   std::uint64_t messages = 0;
 };
 
-/// All ranks. Fails, with one line, where ranks do not fit each other or the cluster: more ranks
-/// than devices, members of a group that run different collectives, sends without receives, an op
-/// without a length.
+/// Lowers all ranks. Fails with one line if ranks do not match each other or the cluster: more
+/// ranks than devices, members of a group that run different collectives, sends without receives,
+/// an op without a length.
 Result<LoweredJob> lower(const program::Program& job, const cluster::Cluster& cluster,
                          const Rules& rules);
 
 /// How graphs of messages are run.
 using Run = std::function<Result<graph::Timeline>(const graph::Graph&)>;
 
-/// One rank of each program for all of them. Nothing if ranks of a program are not alike
-/// (symmetry.h), if their collectives or sends do not cost the same, or if `grouped`.
+/// Lowers one rank of each program to represent all of its ranks. Nothing if ranks of a program are
+/// not alike (symmetry.h), if their collectives or sends do not cost the same, or if `grouped`.
 ///
-/// Messages: a collective or send takes the time of a run by `run` in which all groups of its
-/// concurrent set (the same op on all ranks of the program) with common links begin together. This
-/// includes contention within a set. Concurrent sets flow over their common links
+/// Messages: a collective or send takes its time from a run by `run`, in which all groups of its
+/// concurrent set (the same op on all ranks of the program) that have common links begin together.
+/// This includes contention within a set. Concurrent sets flow over their common links
 /// (docs/concepts/job.md). REQUIRES: `run`, at that fidelity.
 Result<std::optional<LoweredJob>> fold(const program::Program& job, const cluster::Cluster& cluster,
                                        const Rules& rules, const Run& run = {});
 
-/// This algorithm for each kind of collective that it can do; nothing for the others.
+/// This algorithm for each kind of collective that it supports; nothing for the others.
 Algorithms wherever_possible(Algorithm algorithm);
 
-/// The kinds of collectives in the job that the given algorithm cannot do.
+/// The kinds of collectives in the job that the given algorithm does not support.
 std::vector<CollectiveKind> not_done_by(const program::Program& job, Algorithm algorithm);
 
 }  // namespace rehearse::job

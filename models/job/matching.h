@@ -28,10 +28,10 @@ class Matching {
 
   std::vector<Collective>& collectives() { return collectives_; }
 
-  /// All members reach each collective. Puts them in the order of the group; `first_op` as in
-  /// LoweredJob.
+  /// Checks that all members reach each collective, and puts them in the order of the group;
+  /// `first_op` as in LoweredJob.
   Status check_members(std::span<const std::uint32_t> first_op);
-  /// From each send to its receive. To be called once.
+  /// The edges from each send to its receive. Call once.
   Result<std::vector<graph::Edge>> messages();
 
  private:
@@ -49,7 +49,7 @@ class Matching {
 
   const program::Program& job_;
   std::vector<Collective> collectives_;
-  std::vector<RankId> first_ranks_;                    // by collective: who came first
+  std::vector<RankId> first_ranks_;                    // by collective: the rank that came first
   std::vector<std::vector<std::uint32_t>> instances_;  // by group: in collectives_
   std::vector<End> sends_, receives_;
 };

@@ -6,8 +6,8 @@
 
 namespace rehearse::job {
 
-/// Sets the duration of every collective whose size is known. Returns how many there are. Fails
-/// where a time cannot be had.
+/// Sets the duration of every collective of known size; returns their number. Fails if a time is
+/// not available.
 Result<std::size_t> price(program::Program& program, const comm::CollectiveTime& time_of);
 
 }  // namespace rehearse::job

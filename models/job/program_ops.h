@@ -10,7 +10,7 @@ namespace rehearse::job {
 
 class ProgramOps : public program::LoweredOps, public program::Explanations {
  public:
-  /// The intervals are those of the run: of computing, and of communication and copies, where an
+  /// The intervals are those of the run, for computing, and for communication and copies whose
   /// origin has none of its own. REQUIRES: the first three outlive this object.
   ProgramOps(const program::Program& job, const LoweredJob& lowered,
              const graph::Timeline& timeline, program::Interval computing = {},
@@ -42,7 +42,7 @@ program::PathParts path_parts(const program::Program& job, const LoweredJob& low
                               const graph::Timeline& timeline, program::Interval computing,
                               program::Interval links);
 
-/// From when the last member of a collective comes until it has ended everywhere.
+/// The time from the arrival of the last member of a collective until it has ended everywhere.
 Seconds time_of(const Collective& collective, const graph::Timeline& timeline);
 
 }  // namespace rehearse::job

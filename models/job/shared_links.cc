@@ -20,7 +20,7 @@ std::uint32_t SharedLinks::add(std::vector<Loaded> links, std::optional<std::uin
   return static_cast<std::uint32_t>(concurrent_sets_.size() - 1);
 }
 
-/// The links that are loaded, those that are alike once.
+/// The loaded links; equal ones only once.
 std::vector<SharedLinks::Row> SharedLinks::rows() const {
   std::vector<Row> rows;
   std::vector<std::uint32_t> row_of;  // by number of the link
@@ -57,7 +57,8 @@ std::vector<SharedLinks::Row> SharedLinks::rows() const {
 }
 
 bool SharedLinks::can_be_full(const Row& row) const {
-  // Of a stream the one of its concurrent sets that takes most; what has none may take any amount.
+  // For each stream, the concurrent set with the largest load counts. A set without a stream may
+  // take any amount.
   std::map<std::uint32_t, double> of_stream;
   for (const User& user : row.users) {
     const Member& concurrent_set = concurrent_sets_[user.concurrent_set];
@@ -70,7 +71,7 @@ bool SharedLinks::can_be_full(const Row& row) const {
   return sum > 1 + kRounding;
 }
 
-/// Whether a link is never fuller than another.
+/// Whether a link is never more loaded than another.
 bool SharedLinks::below(const Row& row, const Row& other) {
   auto theirs = other.users.begin();
   for (const User& ours : row.users) {

@@ -1,15 +1,12 @@
 // Shared links: the load of a folded job's communications on the links that limit several of them.
 //
 // A *concurrent set* is represented by one op: the same communication on all ranks of its program.
-// While
-// it runs, its messages have one common rate, and a fixed number of them is on each link at a
+// While it runs, its messages have one common rate, and a fixed number of them is on each link at a
 // time. Concurrent sets on a common link divide it as their messages would (max-min fair).
 //
 // Only links that concurrent sets can overload together are kept. Links with the same load count
-// once;
-// links that are never more loaded than another, or cannot be full, are dropped. Their number
-// therefore grows with the programs of a job, not with its ranks. Dropped links
-// change no rate.
+// once; links that are never more loaded than another, or cannot be full, are dropped. Their number
+// therefore grows with the programs of a job, not with its ranks. Dropped links change no rate.
 #pragma once
 
 #include <cstdint>
@@ -28,13 +25,12 @@ class SharedLinks {
     double messages;  ///< messages of the concurrent set at a time; above zero
   };
 
-  /// A concurrent set, with each link that it is on once. Those of one `stream` never go on at the
-  /// same
-  /// time, nor does one by itself; without one, several may. Concurrent sets get their numbers in
-  /// their
-  /// order. Each of its messages moves at most at `most`. REQUIRES: some link.
+  /// Adds a concurrent set, with each link that it uses once. Sets of one `stream` never run at the
+  /// same time, nor does a set overlap itself; without a stream, several may. Concurrent sets are
+  /// numbered in the order in which they are added. Each of a set's messages moves at most at
+  /// `most`. REQUIRES: some link.
   std::uint32_t add(std::vector<Loaded> links, std::optional<std::uint32_t> stream, ByteRate most);
-  /// The rate of each message of a concurrent set that has all links for itself.
+  /// The rate of each message of a concurrent set that uses all links alone.
   ByteRate alone(std::uint32_t concurrent_set) const {
     return concurrent_sets_[concurrent_set].alone;
   }
@@ -59,7 +55,8 @@ class SharedLinks {
     std::optional<std::uint32_t> stream;
     ByteRate alone;
   };
-  /// A concurrent set on a link, and how much of it its messages take for each unit of their rate.
+  /// A concurrent set on a link, and the link capacity that its messages take per unit of their
+  /// rate.
   struct User {
     std::uint32_t concurrent_set;
     double share;

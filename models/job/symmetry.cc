@@ -15,14 +15,14 @@ using program::Task;
 
 constexpr std::uint32_t kNone = UINT32_MAX;
 
-/// How many ranks of a program are in a group, which all give it one number.
+/// The number of ranks of a program in a group, all of which give the group one number.
 struct Part {
   std::uint32_t program, local, count;
   friend auto operator<=>(const Part&, const Part&) = default;
 };
 using Composition = std::vector<Part>;
 
-/// Nothing where ranks of one program number the group in different ways.
+/// Nothing if ranks of one program number the group differently.
 std::optional<Composition> composition_of(const Program& job, std::uint32_t group) {
   Composition parts;
   for (const RankId member : job.groups[group].members) {
@@ -45,7 +45,7 @@ std::optional<Composition> composition_of(const Program& job, std::uint32_t grou
   return parts;
 }
 
-/// What the ranks of a program do in a group, in their order.
+/// The collectives that the ranks of a program run in a group, in their order.
 std::vector<std::pair<CollectiveKind, Bytes>> collectives_in(const RankProgram& program,
                                                              std::uint32_t local) {
   std::vector<std::pair<CollectiveKind, Bytes>> collectives;
@@ -172,7 +172,7 @@ class Pairing {
     return true;
   }
 
-  /// Every message between the two has two ends of one size.
+  /// Whether every message between the two has two ends of one size.
   bool fits(std::uint32_t p, std::uint32_t k, std::uint32_t q, std::uint32_t back) const {
     if (back >= channels_[q].size()) return false;
     const Channels &ours = channels_[p][k], &theirs = channels_[q][back];

@@ -27,14 +27,14 @@ struct Symmetry {
 
   std::vector<RankId> ranks;  ///< the first of each program that ranks have, in their order
   std::vector<std::uint32_t> run_of_program;
-  /// By run and its number of a group: the group in which it meets the runs whose ranks are in its
-  /// groups too.
+  /// By run and its local group number: the group that it shares with the runs whose ranks are also
+  /// in its groups.
   std::vector<std::vector<std::uint32_t>> meets_in;
   std::vector<Arrival> arrivals;
 };
 
-/// Nothing where ranks of one program are not alike. Ranks may differ in which of several sends of
-/// a peer they get, if those are alike and go at the same time; under `one_stream` none do.
+/// Nothing if ranks of one program are not alike. Ranks may differ in which of several sends of a
+/// peer they receive, if those are alike and run at the same time; under `one_stream` none do.
 /// REQUIRES: groups and peers are ranks of the job.
 std::optional<Symmetry> symmetry_of(const program::Program& job, bool one_stream);
 

@@ -16,19 +16,19 @@ using workload::SavedActivation;
 using workload::Slot;
 using workload::Stage;
 
-/// Galvatron's profiles, in layers' worth of activations: what a backward needs beside what was
-/// kept, and a layer that is computed again with its gradients.
+/// Galvatron's profiles, in units of a layer's activations: the additional memory of backward
+/// beyond saved activations, and a recomputed layer with its gradients.
 constexpr double kBackwardTransient = 0.45;
 constexpr double kRecomputed = 1.8;
 
-/// Of the CUDA context (A100, H100: 0.45 to 0.55 GiB), and of NCCL, which nobody measured: 0.3 to
-/// 0.5 GiB.
+/// The CUDA context (A100, H100: 0.45 to 0.55 GiB), and NCCL, which was not measured: 0.3 to 0.5
+/// GiB.
 constexpr double kContextMibPerMultiprocessor = 4.27;
 constexpr double kNcclGib = 0.4, kNcclUncertaintyGib = 0.1;
 
 constexpr double kHeadroom = 0.05;
 
-/// What a moment adds to the states and to the activations of the microbatches in flight.
+/// The memory of a moment beyond the states and the activations of the microbatches in flight.
 struct Load {
   double activations = 0;  // below zero: gone already
   double loss = 0;
@@ -37,7 +37,7 @@ struct Load {
   double sum() const { return activations + loss + transient + gathered; }
 };
 
-/// A chunk for one microbatch: all that it keeps, and its moments at their worst.
+/// A chunk for one microbatch: everything that it keeps, and its moments at their worst.
 struct ChunkLoads {
   double saved = 0;
   Load forward;               // at the end
@@ -133,7 +133,7 @@ class Curve {
   }
 
  private:
-  /// Every moment but that of the optimizer.
+  /// Every moment except that of the optimizer.
   template <class Take>
   void each(Take take) {
     const Pass frees = splits_backward(stage_) ? Pass::kBackwardWeights : Pass::kBackward;
@@ -187,7 +187,7 @@ class Curve {
   std::vector<ChunkLoads> chunks_ = {};
 };
 
-/// Half the width of the 90 % interval. Parts err apart from each other.
+/// Half the width of the 90 % interval. The errors of parts are independent.
 Bytes half_width(const Parts& parts, const Assumptions& assumptions, bool communicates) {
   const double implementation = assumptions.implementation == Knowledge::kUnknown    ? 0.30
                                 : assumptions.implementation == Knowledge::kMeasured ? 0.05
@@ -295,7 +295,7 @@ std::vector<std::string> remedies(const std::vector<StageMemory>& memory,
                    [](const Gain& a, const Gain& b) { return a.after.share() < b.after.share(); });
   std::vector<std::string> lines;
   for (const Gain& gain : gains)
-    // The fullest may stand on a larger device then.
+    // The fullest stage may then be on a larger device.
     lines.push_back(now.device.usable == gain.after.device.usable
                         ? fmt::format("{}: {} less, {} in all; {}", gain.trial->change,
                                       to_string(now.peak.value - gain.after.peak.value),

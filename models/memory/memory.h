@@ -1,5 +1,5 @@
 // The memory of a rank of a layout over a step, and whether it fits. Formulas, their sources and
-// errors: docs/concepts/memory.md.
+// errors are in docs/concepts/memory.md.
 #pragma once
 
 #include <array>
@@ -44,7 +44,7 @@ struct Device {
 /// 79.2, H100 79.6), and less a sixteenth for GDDR with error correction (A10G 22.5 of 24).
 Device device_of(const cluster::Gpu& gpu);
 
-/// Outside the allocator: the driver's context, and NCCL's where ranks talk to each other.
+/// The memory outside the allocator: the driver's context, and NCCL's if ranks communicate.
 Bytes context_of(const Device& device, bool communicates);
 /// Additional memory of a layer's backward beyond saved activations.
 Bytes backward_transient(const workload::Layer& layer);
@@ -77,7 +77,8 @@ struct Moment {
   Parts parts;
 };
 
-/// Over the step: a moment per slot (two where the head turns round), then the optimizer.
+/// The memory over the step: a moment per slot (two where the head turns round), then the
+/// optimizer.
 std::vector<Moment> memory_curve(const workload::Layout& layout, const workload::Stage& stage,
                                  const Device& device, const Assumptions& assumptions = {});
 
@@ -100,10 +101,10 @@ std::vector<StageMemory> memory_of(const workload::Layout& layout, const Device&
 /// The stage that needs the largest share of its device. REQUIRES: not empty.
 const StageMemory& fullest(const std::vector<StageMemory>& memory);
 
-/// From the peak of one run, as the allocator reports it (reserved): the implementation-dependent
-/// part of `predicted` for that run is scaled so that both agree. For runs of the same
-/// implementation with other numbers of layers, ranks and samples. Nothing if the states alone
-/// exceed the measurement.
+/// Calibrates on the peak of one run, as the allocator reports it (reserved): the
+/// implementation-dependent part of `predicted` for that run is scaled so that both agree. The
+/// result is for runs of the same implementation with other numbers of layers, ranks and samples.
+/// Nothing if the states alone exceed the measurement.
 std::optional<Assumptions> calibrate(const StageMemory& predicted, Bytes measured_reserved,
                                      Assumptions assumptions = {});
 

@@ -11,7 +11,7 @@
 namespace rehearse::sharing {
 namespace {
 
-/// Iterations of the slowest job, at its slowest: ends count for less the more there are.
+/// The iterations of the slowest job, at its slowest. The more there are, the less the ends matter.
 constexpr double kIterations = 200;
 constexpr double kMostOps = 2e6;
 constexpr std::size_t kOpsOfIteration = 5;  // those of the job, and the bounds of its turn
@@ -46,8 +46,8 @@ engine::Division division_of(Links links) {
   return engine::Division::kFair;
 }
 
-/// What synchronisations ask for, by job and iteration; what links carry is the time that it takes
-/// alone.
+/// The synchronisations by job and iteration. The amount that links carry is the time that a
+/// synchronisation takes alone.
 class Network {
  public:
   Network(graph::GraphBuilder& builder, Links links) : builder_(builder), links_(links) {
@@ -59,7 +59,7 @@ class Network {
 
   graph::Op synchronisation(NameId name, std::size_t job, Seconds alone) {
     graph::Op op{name, graph::Category::kCommunication, Picoseconds(0)};
-    if (alone.s() == 0) return op;  // which waits for nobody
+    if (alone.s() == 0) return op;  // it waits for no other job
     if (capacity_)
       op.work = alone.s();
     else
@@ -120,7 +120,7 @@ Result<graph::Graph> turns_graph(std::span<const TurnTaker> jobs,
 Result<Turns> take_turns(std::span<const TurnTaker> jobs, Links links,
                          std::optional<Bytes> memory) {
   if (Status ok = check(jobs, memory); !ok) return forward(ok);
-  // No iteration takes longer than a turn of everybody and everybody's communication.
+  // No iteration takes longer than one turn and one communication of every job.
   Seconds slowest = Seconds::s(0);
   for (const TurnTaker& job : jobs) slowest += job.compute + job.hidden + job.exposed;
   std::vector<std::uint32_t> iterations;
@@ -138,7 +138,7 @@ Result<Turns> take_turns(std::span<const TurnTaker> jobs, Links links,
   const Result<graph::Timeline> timeline = engine::run(*graph, {.division = division_of(links)});
   if (!timeline) return forward(timeline);
 
-  // Ends of iterations, of all jobs while the first to be done still ran.
+  // The ends of iterations of all jobs, while the first job to finish was still running.
   std::vector<std::vector<Picoseconds>> ends;
   std::size_t op = 0;
   Picoseconds until(std::numeric_limits<std::int64_t>::max());
@@ -150,8 +150,8 @@ Result<Turns> take_turns(std::span<const TurnTaker> jobs, Links links,
   }
   Turns turns{.rates = {}, .gain = 0};
   for (std::size_t j = 0; j < jobs.size(); ++j) {
-    // From the end of the first iteration, when everybody has had a turn, to that of the last. Who
-    // had none by then was kept from the links by others.
+    // From the end of the first iteration, when every job has had a turn, to that of the last. A
+    // job without a turn by then was kept from the links by others.
     const auto after = std::upper_bound(ends[j].begin(), ends[j].end(), until);
     const auto count = after - ends[j].begin() - 1;
     double rate = 0;

@@ -2,15 +2,15 @@
 // while the others synchronize.
 //
 // An iteration computes for C with the GPUs leased to it alone. Its communication begins H before
-// that ends, hidden by its own computing, and continues for N, which is exposed. Two
-// equal jobs keep the GPUs busy if N + H <= C: their iterations come every 2 C instead of
-// C + N, and their combined throughput is (C + N) / C times that of one after another. If
-// N + H > C the links are the bottleneck: at most (C + N) / (N + H).
+// that ends, hidden by its own computing, and continues for N, which is exposed. Two equal jobs
+// keep the GPUs busy if N + H <= C: their iterations come every 2 C instead of C + N each in turn,
+// and their combined throughput is (C + N) / C times that of one after another. If N + H > C, the
+// links are the bottleneck: at most (C + N) / (N + H).
 //
-// It is run, not computed: iterations are leases of a server of the graph (sim/graph/graph.h), in
-// request order; synchronizations flow through the links that all jobs share, as the
-// engine divides them. Not modelled: the cost of a switch, and links that a job does not
-// fill while it communicates.
+// It is simulated, not computed by formula: iterations are leases of a server of the graph
+// (sim/graph/graph.h), in request order; synchronizations flow through the links that all jobs
+// share, as the engine divides them. The cost of a switch, and links that a job does not fill while
+// it communicates, are not modelled.
 #pragma once
 
 #include <cstdint>
@@ -36,11 +36,11 @@ struct TurnTaker {
 /// How jobs that communicate at the same time divide their links (sim/engine/division.h).
 enum class Links : std::uint8_t {
   kFair,       ///< equally
-  kPriority,   ///< the job that was named first before the next
-  kCoflow,     ///< the synchronisation that is done soonest first
+  kPriority,   ///< jobs in the order in which they were named
+  kCoflow,     ///< the synchronisation that finishes soonest first
   kEchelon,    ///< the one first that can keep closest to when it would have ended alone
   kFirstCome,  ///< one after the other, whole
-  kApart,      ///< each job has links of its own, and none slows another
+  kApart,      ///< each job has its own links, and none slows another
 };
 inline constexpr std::string_view kLinksNames[] = {"fair",    "priority",   "coflow",
                                                    "echelon", "first_come", "apart"};
@@ -57,8 +57,8 @@ struct Turns {
 Result<graph::Graph> turns_graph(std::span<const TurnTaker> jobs,
                                  std::span<const std::uint32_t> iterations, Links links);
 
-/// As simulated, counted while all of the jobs run. Fails where a job takes no time or hides more
-/// than it computes, or the memory of all is more than `memory`.
+/// Simulates the turns and counts while all of the jobs run. Fails if a job takes no time or hides
+/// more than it computes, or if the total memory exceeds `memory`.
 Result<Turns> take_turns(std::span<const TurnTaker> jobs, Links links = Links::kFair,
                          std::optional<Bytes> memory = {});
 

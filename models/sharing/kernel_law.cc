@@ -11,12 +11,12 @@
 namespace rehearse::sharing {
 namespace {
 
-// Of compute capabilities 8.0 to 10.0, which have MIG: CUDA C++ Programming Guide, technical
+// For compute capabilities 8.0 to 10.0, which have MIG: CUDA C++ Programming Guide, technical
 // specifications per compute capability.
 constexpr double kThreads = 2048, kBlocks = 32, kRegisters = 65536;
 constexpr double kShared80 = 164 * 1024.0, kShared90 = 228 * 1024.0;
 
-/// Blocks that run side by side on a multiprocessor.
+/// The number of concurrent blocks on a multiprocessor.
 double resident(const KernelLaunch& launch, double shared_bytes) {
   double blocks = std::min(kBlocks, std::floor(kThreads / std::max(1.0, launch.threads_per_block)));
   const double registers = launch.registers_per_thread * launch.threads_per_block;
@@ -67,7 +67,7 @@ Slowdown slowdown_on(const KernelSlice& slice, std::string_view kernel, Seconds 
   const double value = computes(kernel) ? load : moving;
   const double part = recorded.s() > 0 ? std::max(0.0, 1 - kLatency / recorded.s()) : 0;
   const auto of_all = [part](double factor) { return 1 + part * (std::max(1.0, factor) - 1); };
-  // A kernel that computes may wait for memory, and the other way around.
+  // A compute kernel may wait for memory, and a memory-bound kernel for arithmetic.
   return {of_all(value), of_all(std::min({value, waves, moving})),
           of_all(std::max({value, load, moving}))};
 }

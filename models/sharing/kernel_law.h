@@ -1,14 +1,15 @@
 // The slowdown of a recorded kernel on a slice of its GPU, from its launch configuration.
 //
 //  - Launch and latency stay: 2 µs of every kernel.
-//  - A kernel that computes takes as long as its fullest multiprocessor: blocks ÷ multiprocessors,
-//  rounded
-//    up, there and on the slice. Few blocks fit on a slice as well as on the whole GPU.
+//  - A kernel that computes takes as long as its most loaded multiprocessor: blocks ÷
+//    multiprocessors, rounded up, on the whole GPU and on the slice. A few blocks fit on a slice as
+//    well as on the whole GPU.
 //  - A kernel that moves data takes the bandwidth that its blocks ask for: on the whole GPU at most
 //    what the multiprocessors with a block draw; on the slice no more than its share, L2 included.
 //
-// At least, waves of blocks that run side by side are as many as there have to be; at most, it is
-// bound by whichever is scarcer. Where the launch is not known, it is taken for one of many blocks.
+// The low end of the slowdown assumes that waves of concurrent blocks are as many as necessary; the
+// high end, that the scarcest resource is the bound. A kernel with an unknown launch is treated as
+// one of many blocks.
 #pragma once
 
 #include <cstdint>

@@ -11,10 +11,10 @@ namespace {
 
 constexpr std::size_t kMostInTurns = 4;
 constexpr std::size_t kMostSlices = 7;
-/// A join has to be worth something.
+/// The least gain of a join.
 constexpr double kWorth = 1e-6;
 
-/// Jobs that share, and how it goes from their common start.
+/// Jobs that share, and their course from the common start.
 struct Group {
   SharedHow how = SharedHow::kAlone;
   std::vector<std::size_t> jobs = {};
@@ -85,8 +85,8 @@ class Packer {
     return less(a3, b3);
   }
 
-  /// Groups to join: all pairs; and several jobs alone that take about as long as each other, since
-  /// two small slices may gain nothing where seven do.
+  /// The groups to join: all pairs, and sets of several unshared jobs of similar length, since two
+  /// small slices may gain nothing where seven do.
   std::vector<std::vector<std::size_t>> candidates(const std::vector<Group>& groups) const {
     std::vector<std::vector<std::size_t>> found;
     std::vector<std::size_t> alone;
@@ -155,7 +155,7 @@ class Packer {
                         .hidden = job.hidden});
     }
     const Result<Turns> turns = take_turns(takers, site_.links);
-    if (!turns) return std::nullopt;  // iterations that are too unequal
+    if (!turns) return std::nullopt;  // iterations are too unequal
     return turns->rates;
   }
 
@@ -208,7 +208,7 @@ class Packer {
                               : found->second;
   }
 
-  /// Whether instances of these kinds have places on one GPU; REQUIRES: the largest first.
+  /// Whether instances of these kinds fit on one GPU. REQUIRES: the largest first.
   bool placeable(const std::vector<std::size_t>& kinds, std::size_t at, std::uint32_t taken) const {
     if (at == kinds.size()) return true;
     const fleet::SliceKind& kind = site_.slices[kinds[at]];
@@ -226,8 +226,8 @@ class Packer {
     return placeable(kinds, 0, 0);
   }
 
-  /// Each on the smallest slice that it fits; then the last to end gets a faster one, while there
-  /// is one.
+  /// Puts each job on the smallest slice that it fits. Then the last job to end gets a faster
+  /// slice, as long as there is one.
   std::optional<Group> on_slices(const std::vector<std::size_t>& jobs) {
     if (site_.slices.empty() || jobs.size() > kMostSlices) return std::nullopt;
     std::vector<std::size_t> kinds;

@@ -1,11 +1,10 @@
 // Placement of a set of jobs: alone, on slices, two on a GPU, or in turns, and when.
 //
-// Jobs that share GPUs are a group; groups are assigned to GPUs one after another, the first in
-// line
-// to those that are free first. Starting with every job alone, the groups that help the goal most
-// are joined (two, or several jobs of similar length), in the best way that their jobs can share,
-// until no join helps. The result is not proven optimal: for few jobs it is near the optimum, and
-// every placement states its gain.
+// Jobs that share GPUs are a group. Groups are assigned to GPUs one after another, the first in
+// line to those that are free first. Starting with every job alone, the groups that help the goal
+// most are joined (two, or several jobs of similar length), in the best way that their jobs can
+// share, until no join helps. The result is not proven optimal: for few jobs it is near the
+// optimum, and every placement states its gain.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +53,8 @@ struct Site {
   std::uint32_t positions = 1;
   std::vector<fleet::SliceKind> slices = {};
   Links links = Links::kFair;  ///< for jobs that take turns
-  /// Shares of two jobs on one GPU, by index; nothing: not known, so they do not share so.
+  /// The shares of two jobs on one GPU, by index. Nothing: unknown, so the two do not share in this
+  /// way.
   std::function<std::optional<std::pair<double, double>>(std::size_t, std::size_t)> pair = {};
 };
 

@@ -11,7 +11,8 @@
 namespace rehearse::sharing {
 namespace {
 
-/// Variance of a measurement and of what no term says, in those of a term held with weight 1.
+/// The variance of a measurement and of effects that no term describes, relative to that of a term
+/// held with weight 1.
 constexpr double kNoise = 0.1;
 
 /// Covariances of the logarithms of the shares, two rows a pair.
@@ -19,7 +20,7 @@ Eigen::MatrixXd covariances(const std::vector<JobPair>& pairs) {
   std::vector<MeasuredPair> jobs;
   for (const auto& [a, b] : pairs) jobs.push_back({a, b, 1, 1});
   const std::map<std::string, FamilyBatches> families = families_of(jobs);
-  // Rows by term: two rows go together by the terms that they have in common.
+  // Rows by term: two rows are correlated by the terms that they have in common.
   std::map<std::string, std::vector<std::pair<Eigen::Index, double>>> rows_of;
   Eigen::Index row = 0;
   for (const auto& [a, b] : pairs)
@@ -46,7 +47,7 @@ std::vector<std::size_t> pairs_to_measure(std::span<const JobPair> pairs, std::s
   const auto columns = [&](std::size_t pair) {
     return doubt.middleCols(2 * static_cast<Eigen::Index>(pair), 2);
   };
-  // What both rows of a pair would say of all others, by how sure they are.
+  // The information of both rows of a pair about all others, by how certain they are.
   const auto worth = [&](std::size_t pair) -> Eigen::Matrix2d {
     const auto at = 2 * static_cast<Eigen::Index>(pair);
     return (doubt.block<2, 2>(at, at) + kNoise * Eigen::Matrix2d::Identity()).inverse();

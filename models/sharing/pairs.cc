@@ -14,9 +14,9 @@ namespace {
 constexpr double kTurns = 1.05;
 constexpr double kLongerWins = 0.15;
 
-/// How hard terms are held to 0, in rows of an error of 10 %.
+/// The strength of the regularization of terms to 0, in rows of an error of 10 %.
 constexpr double kFamilyPair = 0.3, kSlope = 1.0, kTenant = 1.0, kOverall = 0.01;
-/// And those of which a law to begin with has measured pairs.
+/// The same for terms of which an earlier law has measured pairs.
 constexpr double kKnown = 3;
 constexpr const char* kOverallName = "*";
 constexpr double kWhole = 0.999;
@@ -46,7 +46,7 @@ std::map<std::string, FamilyBatches> families_of(std::span<const MeasuredPair> p
 
 std::vector<PairTerm> pair_terms(const std::map<std::string, FamilyBatches>& families,
                                  const Resident& job, const Resident& other) {
-  // Beyond those known, as the last one.
+  // Outside the known range, a batch counts as the nearest known one.
   const auto batch = [&](const Resident& r) {
     const auto found = families.find(r.family);
     return found == families.end() ? r.batch
@@ -105,7 +105,7 @@ PairLaw::PairLaw(std::span<const MeasuredPair> pairs, std::shared_ptr<const Pair
     return sum;
   };
   // Least absolute errors by weighted least squares; errors below 2 % count as squares. Tables stop
-  // at the speed alone: of a job that keeps all of it, a share above 1 is no error.
+  // at the speed alone: for a job that keeps all of it, a share above 1 is no error.
   const auto wanted = [&](std::size_t r) {
     return share[r] >= kWhole ? std::max(target[r], predicted(r)) : target[r];
   };

@@ -41,8 +41,8 @@ struct MeasuredPair {
   double share_a, share_b;  ///< relative to the speed alone; above zero
 };
 
-/// The middle of a family's batches, from which slopes count, and their range, beyond which they go
-/// no further.
+/// The middle of a family's batches, from which slopes are counted, and their range. Slopes end at
+/// the ends of the range.
 struct FamilyBatches {
   double mean_log2 = 0;
   double from = 1, to = 1;
@@ -50,9 +50,9 @@ struct FamilyBatches {
 
 struct PairTerm {
   std::string name;       ///< "LM beside ResNet-50"; `*` is any family
-  double value;           ///< what its coefficient is multiplied by
-  double held;            ///< how hard it is held to 0, in rows of an error of 10 %
-  bool of_job, of_other;  ///< whose family it is about; of neither: of all pairs
+  double value;           ///< factor of its coefficient
+  double held;            ///< strength of the regularization to 0, in rows of an error of 10 %
+  bool of_job, of_other;  ///< whose family it is about; neither: all pairs
 };
 
 class PairLaw {
@@ -61,7 +61,7 @@ class PairLaw {
   /// is given, more strongly for its families: the law of other jobs on this GPU.
   explicit PairLaw(std::span<const MeasuredPair> pairs = {},
                    std::shared_ptr<const PairLaw> from = nullptr);
-  /// As it was fitted.
+  /// The law as it was fitted earlier.
   PairLaw(std::map<std::string, FamilyBatches> families, std::map<std::string, double> coefficients,
           double residual)
       : families_(std::move(families)),

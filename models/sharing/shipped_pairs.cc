@@ -14,10 +14,10 @@ namespace {
 
 constexpr std::int64_t kVersion = 1;
 constexpr double kSmallest = 0.003;
-/// A coefficient is the logarithm of a factor: none is a hundredfold.
+/// A coefficient is the logarithm of a factor; no factor reaches a hundred.
 constexpr double kLargest = 4.6;
 
-/// As YAML has it between quotes.
+/// The text in the form that YAML requires between quotes.
 std::string yaml_text(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -31,7 +31,7 @@ std::string yaml_text(std::string_view text) {
   return out + '"';
 }
 
-/// The middle batch, to six digits where that leaves it in the range.
+/// The middle batch, rounded to six digits if that keeps it in the range.
 double middle_of(const FamilyBatches& batches) {
   const double middle = std::exp2(batches.mean_log2);
   const double unit = std::pow(10.0, std::floor(std::log10(middle)) - 5);

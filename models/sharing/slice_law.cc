@@ -50,7 +50,7 @@ double squares(const JobLaw& law, const std::vector<Step>& steps) {
   return sum;
 }
 
-/// A and w, neither negative, by least squares of relative errors on what the GPU took in steps
+/// Fits A and w, neither negative, by least squares of relative errors on the GPU's part of steps
 /// that are longer than the host's time.
 void fit_gpu(JobLaw& law, const std::vector<Step>& steps, bool with_fixed) {
   double n = 0, b = 0, bb = 0, g = 0, bg = 0;
@@ -106,7 +106,7 @@ void descend(JobLaw& law, bool own_shares, const std::function<double(const JobL
   }
 }
 
-/// H, A and w of steps on the whole GPU, where α, β and κ do not count.
+/// H, A and w from steps on the whole GPU, where α, β and κ have no effect.
 JobLaw fit_sweep(JobLaw law, const std::vector<Step>& steps, bool with_fixed = true) {
   constexpr int kCandidates = 60;
   const double shortest =
@@ -128,8 +128,8 @@ JobLaw fit_sweep(JobLaw law, const std::vector<Step>& steps, bool with_fixed = t
   return best;
 }
 
-/// Whether a sweep on the whole GPU says what the GPU takes: its longest step is at least twice its
-/// shortest.
+/// Whether a sweep on the whole GPU determines the GPU's time: its longest step is at least twice
+/// its shortest.
 bool tells(const std::vector<Step>& steps) {
   const auto [least, most] = std::minmax_element(
       steps.begin(), steps.end(), [](const Step& a, const Step& b) { return a.time < b.time; });
@@ -183,7 +183,7 @@ SliceRatio ratio_of(const cluster::MigDevice& device, std::uint32_t profile) {
 Seconds JobLaw::gpu(SliceRatio slice, double size) const {
   if (slice.is_whole()) return fixed + per_size * size;
   const double slower = (alpha * slice.compute + (1 - alpha) * slice.memory) / kappa;
-  // κ is a trait of small slices: none is faster than the whole.
+  // κ is a property of small slices: none is faster than the whole GPU.
   return fixed * (1 - beta + beta * slice.memory) + per_size * (size * std::max(1.0, slower));
 }
 
@@ -231,10 +231,10 @@ Result<JobLaw> fit_with_slice(const std::vector<SweepPoint>& whole, SliceRatio s
                               const SliceConstants& constants) {
   if (Status ok = check_points(whole, 3, "on the whole GPU"); !ok) return forward(ok);
   if (Status ok = check_points(on_slice, 1, "on the slice"); !ok) return forward(ok);
-  // What moving a share by 1 has to save, in squares of relative errors: the jobs left out choose
-  // it.
+  // The least saving, in squares of relative errors, for moving a share by 1. It was chosen on the
+  // jobs left out.
   constexpr double kPull = 0.02;
-  // What a knee that is not the usual one has to save.
+  // The least saving for a knee other than the usual one.
   constexpr double kPullOfKnee = 5e-4;
   const std::vector<Step> sweep = steps_of(whole, {});
   std::vector<Step> steps = sweep;
@@ -275,7 +275,7 @@ Estimate<Seconds> predict(const JobLaw& law, SliceRatio slice, double size) {
       .high = time * (1 + spread),
       .provenance = measured && inside ? Provenance::kInterpolated : law.provenance};
   if (!law.identified && !slice.is_whole()) {
-    // The GPU may have been idle but for w and A at their least, or busy all along.
+    // The GPU may have been idle except for w and A at their least, or busy all the time.
     const Seconds whole = law.time({}, size);
     estimate.low = std::min(estimate.low, whole / (1 + law.spread[0]));
     estimate.high = std::max(estimate.high, whole * std::max(slice.compute, slice.memory));

@@ -1,9 +1,9 @@
 // The law of a slice: the step time on an instance of a partitioned GPU, from step times on the
 // whole GPU.
 //
-//   gpu_g(b) = A · [(1 − β) + β · m] + w · b · ρ        m: memory slices of the whole ÷ of the
-//   slice ρ        = [α · c + (1 − α) · m] / κ                c: multiprocessors, likewise T_g(b)
-//   = (H^p + gpu_g(b)^p)^(1/p)
+//   gpu_g(b) = A · [(1 − β) + β · m] + w · b · ρ    m: memory slices of the whole ÷ of the slice
+//   ρ        = [α · c + (1 − α) · m] / κ            c: multiprocessors, likewise
+//   T_g(b)   = (H^p + gpu_g(b)^p)^(1/p)
 //
 // H is the host's time, the same on every slice; A the GPU's work whatever the size of the batch
 // (tails of small kernels, the optimizer), of which β waits for memory; w its work per sample, of
@@ -27,7 +27,8 @@
 
 namespace rehearse::sharing {
 
-/// How much less of its device a slice has than where the job was measured: 7 and 8 for 1g of 7g.
+/// The factor by which a slice has less of its device than the instance where the job was measured:
+/// 7 and 8 for 1g of 7g.
 struct SliceRatio {
   double compute = 1;  ///< multiprocessors there ÷ of the slice
   double memory = 1;   ///< memory slices there ÷ of the slice
@@ -114,9 +115,9 @@ struct SequenceLaw {
 Result<SequenceLaw> fit_sequence(const std::vector<SweepPoint>& whole, WorkKind kind, bool training,
                                  const SliceConstants& constants);
 
-/// As fit_whole for a job timed also on one slice: α, β and p are then its own, drawn towards
-/// the constants as far as the measured steps leave them open. Fails likewise; one step on
-/// the slice is enough.
+/// As fit_whole, for a job that was also timed on one slice. α, β and p are then its own,
+/// regularized towards the constants as far as the measured steps leave them open. Fails likewise;
+/// one step on the slice is enough.
 Result<JobLaw> fit_with_slice(const std::vector<SweepPoint>& whole, SliceRatio slice,
                               const std::vector<SweepPoint>& on_slice, WorkKind kind, bool training,
                               const SliceConstants& constants);
@@ -126,8 +127,8 @@ Result<JobLaw> fit_with_slice(const std::vector<SweepPoint>& whole, SliceRatio s
 /// whole GPU within the measured range, and extrapolated elsewhere.
 Estimate<Seconds> predict(const JobLaw& law, SliceRatio slice, double size);
 
-/// How much sooner `count` equal slices finish as many steps of this size, all at a time, than the
-/// whole GPU does one after another. Below 1 where slices are busy.
+/// The throughput gain of `count` equal slices that run steps of this size concurrently, over the
+/// whole GPU that runs as many one after another. Below 1 where slices are busy.
 double collocation_gain(const JobLaw& law, SliceRatio slice, std::uint32_t count, double size);
 
 }  // namespace rehearse::sharing

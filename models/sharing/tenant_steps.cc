@@ -1,4 +1,4 @@
-// Steps of tenants beside each other, and where what they lose is lost.
+// Steps of concurrent tenants, and the causes of their losses.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -13,13 +13,13 @@ namespace {
 
 using graph::Timeline;
 
-/// Periods of the longest that are counted at most and at least, and ops of a run.
+/// The most and least counted periods of the longest tenant, and ops of a run.
 constexpr double kMostPeriods = 32, kLeastPeriods = 2;
 constexpr double kOps = 2e5, kMostOps = 2e6;
 constexpr std::size_t kPhases = 4;
 constexpr double kMostApart = 1000;
 
-/// One more thing that tenants contend for, and what is lost by it.
+/// One more source of contention, and the loss that it causes.
 struct Stage {
   Seconds Loss::*loss;
   Contended contended;
@@ -82,8 +82,8 @@ class Steps {
     Timeline last;
   };
 
-  /// Over phases: how late each begins, of the shortest period, so that all run before any is
-  /// counted.
+  /// Over phases: each tenant begins later by a share of the shortest period, so that all run
+  /// before any is counted.
   Result<std::vector<Mean>> beside(const Sharing& sharing, const Contended& contended) {
     const bool leases =
         sharing.policy == Policy::kCrossover || sharing.policy == Policy::kExclusive;
@@ -122,7 +122,7 @@ class Steps {
           ++counted[t];
       if (static_cast<double>(*std::min_element(counted.begin(), counted.end())) >= kLeastPeriods)
         return means(*together, counted);
-      // Who is done first left the others too little time beside it.
+      // The first tenant to finish left the others too little time alongside it.
       double ops = 0;
       for (std::size_t t = 0; t < tenants_.size(); ++t) {
         if (together->end(t, counts_[t] - 1) == until) counts_[t] *= 2;
@@ -140,7 +140,7 @@ class Steps {
     for (const TenantStep& step : result_) before.push_back(step.alone);
     for (std::size_t s = 0; s < stages.size(); ++s) {
       const Stage& stage = stages[s];
-      // Between the last two only links differ, where there are any.
+      // The last two stages differ only in links, if there are any.
       const bool last = s + 1 == stages.size();
       if (last && !uses_links()) break;
       Result<std::vector<Mean>> means = beside(sharing, stage.contended);

@@ -14,14 +14,14 @@ namespace {
 using graph::Category;
 using graph::Timeline;
 
-/// When some op of these runs.
+/// The times in which some op of these runs.
 Spans busy(const std::vector<OpId>& ops, const Timeline& timeline) {
   std::vector<Span> spans;
   for (const OpId op : ops) spans.push_back({timeline[op].start, timeline[op].end});
   return Spans(std::move(spans));
 }
 
-/// Ops in the order in which they begin, those that lead to others first.
+/// Ops in the order in which they begin; at equal times, predecessors come first.
 std::vector<OpId> by_begin(const Tenant& tenant, std::vector<OpId> ops, const Timeline& timeline) {
   std::vector<std::size_t> rank(tenant.graph.size());
   const std::vector<OpId> order = graph::topological_order(tenant.graph);
@@ -40,7 +40,7 @@ std::vector<Picoseconds> bounds_of(const Tenant& tenant, const Timeline& timelin
   return bounds;
 }
 
-/// A new turn for what begins at one of these instants or later.
+/// Starts a new turn for ops that begin at one of these instants or later.
 TurnPlan cut(const std::vector<OpId>& ops, const Timeline& timeline,
              const std::vector<Picoseconds>& at) {
   TurnPlan plan;
@@ -53,7 +53,7 @@ TurnPlan cut(const std::vector<OpId>& ops, const Timeline& timeline,
   return plan;
 }
 
-/// Where the tenant communicates longest without computing, in each of its steps.
+/// The points in each of its steps where the tenant communicates longest without computing.
 std::vector<Picoseconds> synchronisations(const Tenant& tenant, const std::vector<OpId>& kernels,
                                           const Timeline& timeline) {
   std::vector<OpId> communication;

@@ -23,7 +23,7 @@ using graph::Op;
 
 namespace {
 
-/// How fast ops of one tenant go on together while it is its turn: as fast as they can.
+/// The rate of ops of one tenant during its turn: practically unlimited.
 constexpr double kUnbounded = 1e6;
 
 }  // namespace
@@ -71,7 +71,7 @@ class Composer {
   const Tenant& tenant() const { return tenants_[tenant_]; }
   const Graph& graph() const { return tenants_[tenant_].graph; }
 
-  /// Which of the tenant's capacities messages flow through.
+  /// Which of the tenant's capacities carry messages.
   std::vector<char> links() const {
     std::vector<char> is_link(graph().capacities().size(), 0);
     for (const graph::Transfer& transfer : graph().transfers())
@@ -81,8 +81,8 @@ class Composer {
     return is_link;
   }
 
-  /// Names, servers, capacities and demands of the tenant. Links of one name, the n-th of that name
-  /// each, are one.
+  /// Maps names, servers, capacities and demands of the tenant. Links of one name are shared: the
+  /// n-th link of that name of each tenant is the same link.
   Status map_resources() {
     name_of_.clear();
     for (std::size_t i = 0; i < graph().names().size(); ++i)
@@ -119,7 +119,7 @@ class Composer {
     return {};
   }
 
-  /// A demand of the tenant, on what it is here.
+  /// A demand of the tenant, mapped to the shared resources.
   Demand moved(Demand demand) {
     if (demand.server) demand.server = server_of_[demand.server->index()];
     for (CapacityId& c : demand.capacities) c = capacity_of_[c.index()];
@@ -127,7 +127,7 @@ class Composer {
     return demand;
   }
 
-  /// Of all tenants on a device, made when first asked for.
+  /// The resource that all tenants share on a device, made on first use.
   CapacityId resource(std::string_view what, std::uint32_t device, double rate = 1,
                       std::optional<graph::Turns> turns = {}) {
     const std::string name = fmt::format("{} of device {}", what, device);
@@ -138,7 +138,7 @@ class Composer {
     return resources_.emplace(name, id).first->second;
   }
 
-  /// The op as it is on a device that is shared.
+  /// Changes the op for a shared device.
   void share(Op& op, const DeviceOp& on) {
     const bool has_work = op.work > 0;
     if (!has_work && op.duration <= Picoseconds(0)) return;
@@ -236,7 +236,7 @@ class Composer {
     }
   }
 
-  /// A turn is asked for when its first op could begin.
+  /// A turn is requested when its first op could begin.
   void add_turns(const TurnPlan& plan, LeaseTurns& leases) {
     std::vector<std::vector<OpId>> before(graph().size());
     for (std::size_t i = 0; i < graph().size(); ++i)

@@ -11,10 +11,9 @@
 //   crossover  turns of an iteration: a tenant computes while others synchronize
 //   exclusive  turns of a whole step, its communication included
 //
-// The first three divide capacities of the engine (sim/engine/flows.h) by amounts,
-// priorities and turns. The last two are leases of a server. An op of a tenant that runs alone is
-// as
-// fast as without sharing under each of them. docs/concepts/tenants.md has the laws with examples.
+// The first three divide capacities of the engine (sim/engine/flows.h) by amounts, priorities and
+// turns. The last two are leases of a server. Under each of them, an op of a tenant that runs alone
+// is as fast as without sharing. docs/concepts/tenants.md has the laws with examples.
 #pragma once
 
 #include <cstdint>
@@ -42,8 +41,7 @@ struct DeviceOp {
 };
 
 /// Assumed, not measured: this share of the multiprocessors draws all of the memory's bandwidth,
-/// for
-/// memory-bound kernels with enough blocks.
+/// for memory-bound kernels with enough blocks.
 inline constexpr double kDrawAll = 0.5;
 
 struct Tenant {
@@ -51,7 +49,7 @@ struct Tenant {
   graph::Graph graph;  ///< of one period
   /// Each op once; those with work of their own have it in seconds.
   std::vector<DeviceOp> on_device;
-  /// Ends of these ops bound its steps; none: the period is one.
+  /// The ends of these ops bound its steps; if empty, the period is the only step.
   std::vector<OpId> step_bounds = {};
 };
 
@@ -69,10 +67,11 @@ struct Sharing {
   Seconds change = Seconds::us(100);  ///< switching time between turns; assumed, not measured
 };
 
-/// Which resources tenants contend for; without one, each has it for itself.
+/// The resources that tenants contend for. A resource that is switched off is private to each
+/// tenant.
 struct Contended {
   bool bandwidth = true;
-  bool change = true;  ///< switching take time
+  bool change = true;  ///< switching takes time
   bool links = true;  ///< those that messages of several tenants cross, and between host and device
   bool whole_kernels = false;  ///< every kernel asks for all multiprocessors and all bandwidth
 };
@@ -97,8 +96,8 @@ class Together {
   std::vector<Picoseconds> begins_;        // of the first period, by tenant
 };
 
-/// So many periods of each, from time zero on or from when `begins` says. Fails where the policy
-/// cannot be: a crossover of a tenant that synchronises nothing.
+/// Runs this many periods of each tenant, from time zero or from `begins`. Fails if the policy is
+/// impossible: a crossover of a tenant that synchronises nothing.
 Result<Together> run_together(std::span<const Tenant> tenants, const Sharing& sharing,
                               std::span<const std::uint32_t> periods,
                               const Contended& contended = {},
@@ -109,7 +108,7 @@ struct Loss {
   Seconds compute = Seconds::s(0);           ///< fewer multiprocessors
   Seconds memory_bandwidth = Seconds::s(0);  ///< of the device
   Seconds waiting = Seconds::s(0);           ///< for its turn
-  Seconds changes = Seconds::s(0);           ///< of turns
+  Seconds changes = Seconds::s(0);           ///< switching between turns
   Seconds communication = Seconds::s(0);     ///< links, and copies between host and device
 
   Seconds total() const { return compute + memory_bandwidth + waiting + changes + communication; }
@@ -119,30 +118,30 @@ struct TenantStep {
   Seconds alone = Seconds::s(0), beside = Seconds::s(0);
   Loss loss = {};                          ///< adds up to shared − alone
   Seconds when_contended = Seconds::s(0);  ///< shared, if every kernel requested the whole device
-  std::size_t periods = 0;                 ///< that were counted
-  graph::Timeline last = {};               ///< of the last of them
+  std::size_t periods = 0;                 ///< counted periods
+  graph::Timeline last = {};               ///< the last counted period
 
   double slowdown() const { return beside / alone; }
 };
 
-/// The interval of the slowdown, 90 %, by the widest that is known of the policy.
+/// The 90 % interval of the slowdown, from the widest errors known for the policy.
 ///
-/// By how far nine of ten pairs of jobs of one GPU were from the law of turns (pairs.h) where no
-/// pair was known (Gavel's tables, stanford-futuredata/gavel): 281 on K80, which slices time, were
-/// 0.80 to 1.28 times as slow as it says; 305 on V100, which share space, 0.50 to 2.6 times. A
-/// crossover is between turns that cost nothing and whole steps in turns.
+/// It comes from how far 90 % of the job pairs on one GPU were from the law of turns (pairs.h)
+/// where no pair was known (Gavel's tables, stanford-futuredata/gavel): 281 pairs on K80, which
+/// slices time, were 0.80 to 1.28 times as slow as it says; 305 pairs on V100, which share space,
+/// 0.50 to 2.6 times. A crossover is between turns that cost nothing and whole steps in turns.
 Estimate<double> slowdown_of(const TenantStep& step, Policy policy);
-/// The same in words, for people.
+/// The reason for the width in words, for people.
 std::string_view why_that_wide(Policy policy);
 
 /// The length of a step of a tenant, from the timeline of a period.
 using StepOf = std::function<Seconds(std::size_t tenant, const graph::Timeline& period)>;
 
-/// Steps of concurrent tenants, counted while all of them run, without the first periods.
-/// Steps of similar length meet in the same place again and again: unless tenants wait for turns
-/// of steps, the mean is over four phases.
-/// Losses are separated by runs that add one source of contention each. Fails as run_together, and
-/// if periods differ by a factor of more than a thousand.
+/// Steps of concurrent tenants, counted while all of them run, without the first periods. Steps of
+/// similar length overlap in the same place again and again: unless tenants wait for turns of
+/// steps, the mean is over four phases. Losses are separated by runs that add one source of
+/// contention each. Fails as run_together, and if periods differ by a factor of more than a
+/// thousand.
 Result<std::vector<TenantStep>> share_devices(std::span<const Tenant> tenants,
                                               const Sharing& sharing, const StepOf& step_of);
 /// The steps of tenants whose period is their step.

@@ -17,7 +17,7 @@
 
 namespace rehearse::store {
 
-/// Who stays where there is no room for all.
+/// The units that stay in the cache when there is no room for all.
 enum class Policy : std::uint8_t {
   kLru,        ///< the most recently accessed
   kLfu,        ///< the most often accessed since it entered; ties: most recent
@@ -31,13 +31,13 @@ enum class Policy : std::uint8_t {
 inline constexpr std::string_view kPolicyNames[] = {"lru",        "lfu",    "static",
                                                     "look_ahead", "belady", "next_use"};
 
-/// Sees to the end of the stream.
+/// A value of `batches` that reaches to the end of the stream.
 inline constexpr std::uint32_t kAllBatches = std::numeric_limits<std::uint32_t>::max();
 
 struct Cache {
   Policy policy = Policy::kLru;
   std::uint32_t capacity = 0;  ///< units
-  /// How far kLookAhead, kBelady and kNextUse see; the others see nothing.
+  /// The number of batches that kLookAhead, kBelady and kNextUse see ahead; the others see nothing.
   std::uint32_t batches = kAllBatches;
   /// Units that a miss reads at once, itself and the following ones. Above 1 with kLru only.
   std::uint32_t readahead = 1;
@@ -50,7 +50,7 @@ struct BatchTraffic {
   std::uint32_t misses = 0;  ///< each is one request to the store
   std::uint64_t reads = 0;   ///< units that the misses read
   std::uint64_t fills = 0;   ///< units read before the batch to fill the cache
-  std::uint32_t leaves = 0;  ///< units that went out of the cache, or could not stay in it
+  std::uint32_t leaves = 0;  ///< units that were evicted, or could not be kept
   /// If accesses change units, so that evicted ones are written back: the last earlier batch
   /// whose write-back the reads of this one must wait for.
   std::optional<std::uint32_t> after = {};

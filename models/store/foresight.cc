@@ -1,4 +1,4 @@
-// Policies that know what comes: static, look_ahead, belady, next_use.
+// Policies with knowledge of future accesses: static, look_ahead, belady, next_use.
 #include <numeric>
 
 #include "models/store/meter.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint32_t kNever = 0xffff'ffff;
 
-/// The batch behind the last that is seen from `batch`.
+/// The batch after the last one that is visible from `batch`.
 std::size_t seen_end(std::size_t batch, std::uint32_t batches, std::size_t all) {
   return batches >= all - batch ? all : batch + batches;
 }
@@ -84,8 +84,9 @@ Traffic run_look_ahead(const KeyStream& stream, std::uint32_t capacity, std::uin
   return std::move(meter).take();
 }
 
-// What is held is the set of the next accesses of what is held: an access is a hit where it stands
-// in the set, and who goes is the greatest. What the window does not access again never gets in.
+// The held keys are represented by the set of their next accesses: an access is a hit if it is in
+// the set, and the key with the greatest next access is evicted. A key that the window does not
+// access again never enters.
 Traffic run_belady(const KeyStream& stream, std::uint32_t capacity, std::uint32_t batches) {
   Meter meter(stream);
   const std::vector<Key>& accesses = stream.accesses;
@@ -138,8 +139,8 @@ Traffic run_next_use(const KeyStream& stream, std::uint32_t capacity, std::uint3
   std::vector<std::uint32_t> previous(accesses.size(), kNever);
   for (std::uint32_t i = 0; i < next.size(); ++i)
     if (next[i] != kNever) previous[next[i]] = i;
-  PositionSet seen(accesses.size());    // next accesses of what is held, where they are seen
-  PositionSet unseen(accesses.size());  // else the last ones
+  PositionSet seen(accesses.size());    // next accesses of held keys, if visible
+  PositionSet unseen(accesses.size());  // otherwise, their last accesses
   std::uint32_t at = 0, seen_to = 0;
   for (std::size_t b = 0; b < stream.batches(); ++b) {
     meter.begin(b);

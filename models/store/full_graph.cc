@@ -29,7 +29,7 @@ class WorkerProgram {
       multiply(l, 1);
     }
     for (std::size_t l = layers; l-- > 0;) {
-      multiply(l, l > 0 ? 2 : 1);  // gradients of the matrix and, but of data, of its inputs
+      multiply(l, l > 0 ? 2 : 1);  // gradients of the matrix and, except for data, of its inputs
       if (l == 0) continue;
       sum(l);
       exchange(l, false);
@@ -48,7 +48,7 @@ class WorkerProgram {
  private:
   double width(std::size_t l) const { return network_.widths[l]; }
 
-  /// Waits for `after_`, and is what the next waits for.
+  /// Adds an op that waits for `after_`, and on which the next op waits.
   void add(const ProgramOp& op) {
     push(op);
     after_ = {last()};
@@ -73,7 +73,7 @@ class WorkerProgram {
          .bytes = network_.value * (times * held_ * (width(l) + width(l + 1)))});
   }
 
-  /// Values go to those that read them; gradients come back from them.
+  /// Values go to the workers that read them; gradients come back from them.
   void exchange(std::size_t l, bool forward) {
     std::vector<std::uint32_t> came;
     const auto tag = static_cast<std::uint32_t>(2 * l + (forward ? 0 : 1));
@@ -93,7 +93,7 @@ class WorkerProgram {
               .tag = tag});
         if (!send) came.push_back(last());
       }
-    // What it has itself is there as well.
+    // Its own values are available as well.
     came.insert(came.begin(), after_.begin(), after_.end());
     after_ = std::move(came);
   }

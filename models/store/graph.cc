@@ -19,7 +19,7 @@ std::uint32_t largest_community(const GraphShape& shape) {
   return (shape.keys + shape.communities - 1) / shape.communities;
 }
 
-/// Where a key goes that some workers hold neighbours of, and how much it is wanted there.
+/// The workers that hold neighbours of a key, and how much each attracts the key.
 class Streaming {
  public:
   Streaming(const Neighbours& graph, Partitioner by, std::uint32_t workers)
@@ -31,7 +31,7 @@ class Streaming {
 
   void want(std::uint32_t worker) { ++wanted_[worker]; }
 
-  /// Of equally good ones the emptiest, then the first.
+  /// Ties go to the emptiest worker, then to the first.
   std::uint32_t place() {
     std::uint32_t best = 0;
     double most = -std::numeric_limits<double>::infinity();

@@ -29,12 +29,12 @@ struct GraphShape {
 /// keys × degree of a graph that is made as a whole.
 inline constexpr double kMostEdges = 4e7;
 
-/// Which keys a key reads. Those of a shape are made when they are asked for, the same each time.
+/// The keys that each key reads. Those of a shape are generated on request, the same each time.
 class Neighbours {
  public:
   explicit Neighbours(const GraphShape& shape);
-  /// As given: those of each key in turn, up to one past its last. REQUIRES: keys below
-  /// ends.size().
+  /// Given neighbours: those of each key in turn, with the end offset of each key. REQUIRES: keys
+  /// below ends.size().
   Neighbours(std::vector<std::uint32_t> ends, std::vector<Key> all);
 
   /// Makes all of them, for repeated access. REQUIRES: no more than kMostEdges.
@@ -49,7 +49,7 @@ class Neighbours {
   }
   /// REQUIRES: node < keys(), j < degree(node).
   Key of(Key node, std::uint32_t j) const;
-  const GraphShape& shape() const { return shape_; }  ///< degree 0 where they were given
+  const GraphShape& shape() const { return shape_; }  ///< degree 0 if the neighbours were given
 
  private:
   std::uint32_t begin(Key node) const { return node == 0 ? 0 : ends_[node - 1]; }
@@ -66,10 +66,10 @@ class Neighbours {
 /// error, and on more than kMostEdges.
 Result<Neighbours> recorded_graph(std::string_view text, const std::string& name);
 
-/// Which keys read a key, all of a graph at once.
+/// The keys that read each key, for a whole graph at once.
 struct Readers {
   std::vector<std::uint32_t> first;  ///< keys + 1 offsets
-  std::vector<Key> keys;             ///< in ascending order for each, as often as they read it
+  std::vector<Key> keys;             ///< ascending for each key, once for each time they read it
   std::span<const Key> of(Key key) const {
     return {keys.data() + first[key], keys.data() + first[key + 1]};
   }
@@ -102,12 +102,12 @@ Partition partition(const Neighbours& graph, Partitioner by, std::uint32_t worke
 /// The cost of a partition when every key reads all its neighbours.
 struct Halo {
   std::uint32_t workers = 1;
-  std::uint64_t edges = 0, cut = 0;       ///< pairs of a key and a neighbour; with two holders
+  std::uint64_t edges = 0, cut = 0;       ///< key-neighbour pairs; those with two holders
   std::vector<std::uint64_t> held = {};   ///< keys of each worker
-  std::vector<std::uint64_t> reads = {};  ///< edges of those
+  std::vector<std::uint64_t> reads = {};  ///< edges of those keys
   std::vector<std::uint64_t> needs = {};  ///< needs[w × workers + p]: keys of p that w reads
 
-  std::uint64_t total() const;  ///< keys that are read elsewhere, once for each worker that does
+  std::uint64_t total() const;  ///< keys that are read elsewhere, counted once per reading worker
   std::uint64_t of(std::uint32_t reader, std::uint32_t holder) const {
     return needs[std::size_t{reader} * workers + holder];
   }
@@ -125,10 +125,10 @@ struct Mine {
   std::uint32_t worker;
 };
 
-/// A batch is the set of keys reached from its seeds, hop by hop, `fan_out` neighbours of every
-/// key, each key once. Seeds are all keys in a random order, repeatedly. With `mine` they are
-/// those that the worker holds, and the batch is its remote part. Shape::batch counts
-/// seeds; keys and seed are the graph's. REQUIRES: the worker holds a key.
+/// A batch is the set of keys reached from its seeds, hop by hop, through `fan_out` neighbours of
+/// every key; it contains each key once. Seeds are all keys in a random order, repeatedly. With
+/// `mine`, the seeds are the keys that the worker holds, and the batch is its remote part.
+/// Shape::batch counts seeds; keys and seed are the graph's. REQUIRES: the worker holds a key.
 KeyStream sampled_keys(const Neighbours& graph, const Shape& shape,
                        std::span<const std::uint32_t> fan_out,
                        const std::optional<Mine>& mine = {});

@@ -180,7 +180,7 @@ Result<KeyStream> pages_of(const KeyStream& items, Bytes item, Bytes page) {
   if (!(item.b() >= 1 && item.b() <= kLargest) || !(page.b() >= 1 && page.b() <= kLargest))
     return fail(fmt::format("items of {} on pages of {}", to_string(item), to_string(page)),
                 "1 B to 1 GiB each");
-  // In whole bytes: a page that an item only just does not reach is not to depend on rounding.
+  // In whole bytes: whether an item just reaches a page must not depend on rounding.
   const auto item_bytes = static_cast<std::uint64_t>(item.b());
   const auto page_bytes = static_cast<std::uint64_t>(page.b());
   const std::uint64_t pages = (items.keys * item_bytes + page_bytes - 1) / page_bytes;

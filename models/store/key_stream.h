@@ -32,8 +32,7 @@ struct KeyStream {
   }
 };
 
-/// How much of a stream there is. Fewer than 2^32 - 1 accesses in all are REQUIRED of the
-/// makers below.
+/// The size of a stream. The makers below REQUIRE fewer than 2^32 - 1 accesses in all.
 struct Shape {
   std::uint32_t keys;
   std::uint32_t batch;  ///< accesses of a batch; seeds of one in a sampled graph
@@ -50,38 +49,40 @@ constexpr std::uint64_t seed_behind(std::uint64_t seed, std::uint32_t before) {
 /// Independent draws by Zipf's law; key 0 is the most popular.
 KeyStream zipf_stream(const Shape& shape, double exponent);
 
-/// Each epoch every key once, in a fresh order. Batches do not reach over the end of an epoch.
+/// Each epoch has every key once, in a new order. Batches do not span the end of an epoch.
 /// Shape::batches is the number of epochs.
 KeyStream epoch_permutations(const Shape& shape);
 
 /// Keys in order, over and over: `stride` 1 forward, -1 backward.
 KeyStream sequential(const Shape& shape, std::int32_t stride);
 
-/// Runs of `run` keys in order, forward or backward, each anywhere among the keys: of one key,
-/// uniform draws; of all, a scan after another. REQUIRES: 1 <= run <= keys.
+/// Runs of `run` keys in order, forward or backward, each starting anywhere among the keys. Runs of
+/// one key are uniform draws; runs of all keys are one scan after another. REQUIRES: 1 <= run <=
+/// keys.
 KeyStream runs(const Shape& shape, std::uint32_t run, bool backward);
 
-/// One stream after another. REQUIRES: one at least, all of as many keys, and fewer than 2^32 - 1
-/// accesses.
+/// One stream after another. REQUIRES: at least one stream, the same number of keys in each, and
+/// fewer than 2^32 - 1 accesses.
 KeyStream in_turn(std::span<const KeyStream> streams);
 
-/// The epochs of epoch_permutations in another order: from the first on, next comes the one whose
-/// first `window` accesses have most keys of the last `window` of the one before; of equals the
-/// earliest.
+/// The epochs of epoch_permutations in another order. After each epoch comes the one whose first
+/// `window` accesses have the most keys in common with the last `window` of the epoch before; ties
+/// go to the earliest.
 KeyStream reordered(const KeyStream& epochs, std::uint32_t window);
 
-/// One batch per line, keys as whole numbers between spaces, numbered anew in the order in which
-/// they come. Empty lines are skipped. Fails with the line of the first word that is no key.
+/// Reads one batch per line, with keys as whole numbers between spaces; keys are renumbered in the
+/// order of their first access. Empty lines are skipped. Fails with the line of the first word that
+/// is not a key.
 Result<KeyStream> recorded_keys(std::string_view text, const std::string& name);
 
-/// Each key of a batch once, where it first comes.
+/// Each key of a batch once, at its first access.
 KeyStream unique_in_batches(const KeyStream& stream);
 
 /// Keys renamed at random: popular ones are no longer adjacent.
 KeyStream scattered(const KeyStream& stream, std::uint64_t seed);
 
-/// The pages of items of one size, packed in key order without gaps: an access to an
-/// item is one to each of its pages. Fails if there would be too many.
+/// The pages of items of one size, packed in key order without gaps: an access to an item is one
+/// access to each of its pages. Fails if there would be too many.
 Result<KeyStream> pages_of(const KeyStream& items, Bytes item, Bytes page);
 
 }  // namespace rehearse::store

@@ -1,6 +1,6 @@
-// PositionSet: a set of numbers below a bound, with its least and its greatest: a bit for each, and
-// above every 64 of them a bit that says whether any is set, up to one word. Every operation takes
-// as many steps as there are levels: four for 16 million positions.
+// PositionSet: a set of numbers below a bound, with its least and its greatest. It has a bit for
+// each number, and above every 64 bits one bit that says whether any of them is set, up to one
+// word. Every operation takes as many steps as there are levels: four for 16 million positions.
 #pragma once
 
 #include <bit>

@@ -12,12 +12,13 @@
 namespace rehearse::store {
 
 struct Prefetch {
-  /// Batches whose reads may begin while one is worked on, beyond it. 0: reads and work take turns.
+  /// The number of batches that may be read ahead while one is worked on. 0: reads and work take
+  /// turns.
   std::uint32_t ahead = 0;
   Seconds step;  ///< work on a batch
   Seconds read;  ///< per unit; one after another
-  /// Per evicted unit, likewise, overlapping reads and work; absent: work changes
-  /// nothing.
+  /// The write time per evicted unit, one after another, overlapping reads and work; absent: work
+  /// changes nothing.
   std::optional<Seconds> write = {};
 };
 

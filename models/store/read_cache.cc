@@ -31,7 +31,7 @@ Seconds time_at(const YamlMap& map, std::string_view key) {
   return time;
 }
 
-/// Where `before` others of the stream are drawn already: what is random is drawn anew.
+/// `before` other streams of this kind have already been drawn; random keys differ from theirs.
 KeyStream read_stream(const YamlMap& map, const std::filesystem::path& folder,
                       std::uint32_t before) {
   KeyStream stream{.keys = 1};
@@ -108,7 +108,7 @@ KeyStream read_stream(const YamlMap& map, const std::filesystem::path& folder,
   return stream;
 }
 
-/// One after another, so many `times`.
+/// Segments one after another, repeated `times`.
 KeyStream read_segments(const YamlMap& map, const std::filesystem::path& folder) {
   const std::vector<YamlMap> segments = map.maps("segments");
   const std::uint32_t times = count_in(map, "times", 10'000, 1);
@@ -117,7 +117,7 @@ KeyStream read_segments(const YamlMap& map, const std::filesystem::path& folder)
   for (std::uint32_t round = 0; round < times; ++round) {
     double accesses = 0;
     for (const YamlMap& segment : segments) {
-      // Each draws numbers of its own: else two alike would ask for the same keys.
+      // Each segment draws its own numbers; otherwise two equal ones would request the same keys.
       KeyStream stream = read_stream(segment, folder, static_cast<std::uint32_t>(streams.size()));
       segment.no_other_keys();
       if (segment.choice("kind", kKinds) == static_cast<std::size_t>(Kind::kRecorded))

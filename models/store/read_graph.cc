@@ -21,7 +21,7 @@ void read_communities(const YamlMap& map, GraphShape& graph) {
     map.report("inside", "of no communities", "communities: 64");
 }
 
-/// All edges are made for it.
+/// Whether the graph is too large, because all edges are generated.
 bool is_too_large(const YamlMap& map, const GraphShape& graph) {
   const double edges = double(graph.keys) * graph.degree;
   if (edges <= kMostEdges) return false;
@@ -30,7 +30,7 @@ bool is_too_large(const YamlMap& map, const GraphShape& graph) {
   return true;
 }
 
-/// By its shape, or from a file; of one key where something is wrong.
+/// By its shape, or from a file; a graph of one key after an error.
 Neighbours read_neighbours(const YamlMap& map, const std::filesystem::path& folder) {
   const Neighbours nothing({.keys = 1, .degree = 1, .exponent = 0});
   if (const auto file = map.optional<std::string>("file")) {
@@ -52,7 +52,7 @@ Neighbours read_neighbours(const YamlMap& map, const std::filesystem::path& fold
   return Neighbours(shape);
 }
 
-/// `communities` of the graph; 0 where they are not known.
+/// `communities` of the graph; 0 if they are unknown.
 void read_partition(const YamlMap& map, std::uint32_t communities, std::uint32_t& workers,
                     Partitioner& by) {
   workers = count_in(map, "workers", kMostWorkers);
@@ -62,7 +62,7 @@ void read_partition(const YamlMap& map, std::uint32_t communities, std::uint32_t
                "one for each worker at least", "random, greedy or fennel");
 }
 
-/// By the worker of the partition that the map holds.
+/// The keys sampled by the worker of the partition that the map holds.
 KeyStream sampled_by(const YamlMap& map, const Neighbours& graph, std::uint32_t communities,
                      const Shape& shape, std::span<const std::uint32_t> fan_out) {
   const KeyStream nothing{.keys = 1};

@@ -12,7 +12,7 @@
 
 namespace rehearse::store {
 
-/// A whole number from `least` to `most`, or `absent`; without that it has to be there.
+/// A whole number from `least` to `most`, or `absent`; without `absent`, the key is required.
 inline std::uint32_t count_in(const YamlMap& map, std::string_view key, std::int64_t most,
                               std::optional<std::uint32_t> absent = {}, std::int64_t least = 1) {
   if (!absent && !map.has(key)) map.report(key, "is missing", "a whole number");
@@ -20,7 +20,7 @@ inline std::uint32_t count_in(const YamlMap& map, std::string_view key, std::int
       map.within(key, least, most).value_or(std::int64_t{absent.value_or(1)}));
 }
 
-/// The result; where there is none, its mistake is one of the key.
+/// The result; an error is recorded as a mistake of the key.
 template <class T>
 T taken(const YamlMap& map, std::string_view key, Result<T> result, T otherwise) {
   if (result) return std::move(*result);
@@ -30,7 +30,8 @@ T taken(const YamlMap& map, std::string_view key, Result<T> result, T otherwise)
   return otherwise;
 }
 
-/// Given, or from "the share `top` of the keys takes the share `takes` of the accesses".
+/// The given exponent, or the one for "the share `top` of the keys takes the share `takes` of the
+/// accesses".
 inline double exponent_of(const YamlMap& map, std::uint32_t keys) {
   if (map.has("exponent") == map.has("top"))
     map.report("exponent", "exactly one of the two is required",

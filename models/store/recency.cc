@@ -1,11 +1,11 @@
-// Policies that look back: lru, with and without readahead, and lfu.
+// Policies based on past accesses: lru, with and without readahead, and lfu.
 #include "models/store/meter.h"
 #include "models/store/policies.h"
 
 namespace rehearse::store {
 namespace {
 
-/// Lists of keys, each key in one of them at most, in the order in which they were put there.
+/// Lists of keys in the order in which they were added. Each key is in at most one of them.
 class Lists {
  public:
   static constexpr Key kNone = 0xffff'ffff;
@@ -36,7 +36,7 @@ class Lists {
 
 }  // namespace
 
-// The stream itself is the list by recency: an access counts as long as its key has had none since.
+// The stream itself is the list by recency: an access counts as long as its key has no later one.
 Traffic run_lru(const KeyStream& stream, std::uint32_t capacity) {
   Meter meter(stream);
   std::vector<std::uint32_t> last(stream.keys, 0);  // access of each key, counted from 1
@@ -95,7 +95,7 @@ Traffic run_lru_readahead(const KeyStream& stream, const Cache& cache,
       const std::uint32_t in_front = std::min(cache.around ? readahead[b] / 2 : 0, key);
       const std::uint64_t end =
           std::min<std::uint64_t>(std::uint64_t{key} - in_front + readahead[b], stream.keys);
-      // What is read is settled before any of it pushes something out; the nearest comes in last.
+      // The keys to read are determined before any of them evicts another; the nearest enters last.
       coming.clear();
       for (Key front = key - in_front; front < key; ++front)
         if (!held[front]) coming.push_back(front);

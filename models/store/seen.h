@@ -10,7 +10,7 @@
 
 namespace rehearse::store {
 
-/// Which keys have come since the last `forget`, in constant time each.
+/// The set of keys that have come since the last `forget`, in constant time each.
 class Seen {
  public:
   explicit Seen(std::uint32_t keys) : when_(keys, 0) {}

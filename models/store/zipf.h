@@ -32,7 +32,8 @@ class Zipf {
 double zipf_share(std::uint32_t keys, double exponent, std::uint32_t top);
 
 /// The exponent for which the share `top` of the keys takes the share `accesses` of the draws, as
-/// publications state it ("1 % of rows take 92 % of accesses"). Fails where none from 0 to 10 does.
+/// publications state it ("1 % of rows take 92 % of accesses"). Fails if no exponent from 0 to 10
+/// does.
 Result<double> zipf_exponent(std::uint32_t keys, double top, double accesses);
 
 }  // namespace rehearse::store

@@ -24,7 +24,7 @@ std::uint32_t positions_after(std::uint32_t in, std::uint32_t kernel, std::uint3
   const std::uint32_t padded = in + 2 * padding;
   if (padded < kernel || stride == 0) return 0;
   std::uint32_t out = (padded - kernel + (round_up ? stride - 1 : 0)) / stride + 1;
-  // A position that begins in the padding behind does not count.
+  // A position that begins in the padding at the end does not count.
   if (round_up && (out - 1) * stride >= in + padding) --out;
   return out;
 }
@@ -108,7 +108,7 @@ class ConvNetMaker {
     std::vector<std::uint32_t> from;
     for (const Tensor& in : inputs)
       if (in.layer) from.push_back(*in.layer);
-    // A layer that takes the one before it says nothing.
+    // A layer that reads only the previous layer needs no inputs.
     if (!(from.size() == 1 && from[0] + 1 == index)) layer.inputs = from;
     out.layer = index;
     w_.layers.push_back(std::move(layer));
@@ -119,8 +119,8 @@ class ConvNetMaker {
     return fmt::format("{}{}", what, w_.layers.size() + 1);
   }
 
-  // Batch norm: read for the moments, read again and written. Backward: input and gradient read
-  // twice, a gradient written. ReLU works in place; eager, it is a pass of its own.
+  // Batch norm: read for the moments, read again and written. Backward: input and gradient are read
+  // twice, and a gradient is written. ReLU works in place; in eager mode it is a separate pass.
   void add_norm_and_relu(LayerBuilder& layer, const Piece& p, const Tensor& out) {
     const double elements = out.elements();
     if (p.norm) {
@@ -138,11 +138,11 @@ class ConvNetMaker {
                      .backward = layer.moved(3 * elements)});
   }
 
-  // Eager, a bias is added by a kernel of its own, and summed up in backward. Matrix units take
-  // channels last, and four of them at once, where tensors have them first unless somebody chose
-  // otherwise, which we take whoever computes in TF32 not to have done: forward transposes input
-  // and output, backward the gradient and that of the input, then the input and the gradient again.
-  // A kernel of one position is a product in either order.
+  // In eager mode a separate kernel adds the bias, and backward sums it up. Matrix units take
+  // channels last, four of them at once, while tensors have channels first unless the user chose
+  // otherwise. We assume that jobs in TF32 did not choose otherwise. Forward then transposes input
+  // and output; backward transposes the gradient and that of the input, then the input and the
+  // gradient again. A kernel of one position is a product in either order.
   void add_bias_and_transposes(LayerBuilder& layer, const Piece& p, const Tensor& in,
                                const Tensor& out) {
     if (p.bias)
@@ -159,7 +159,7 @@ class ConvNetMaker {
                    .kernels_backward = 4});
   }
 
-  // What the next layer reads, which is also all that checkpoints of each layer would keep.
+  // The input of the next layer, which is also all that checkpoints of each layer would keep.
   static void keep_output(LayerBuilder& layer, const Tensor& out) {
     layer.keep({.name = "output", .bytes = layer.moved(out.elements()), .input = true});
   }
@@ -210,7 +210,7 @@ class ConvNetMaker {
     layer.traffic({.name = "pool",
                    .forward = layer.moved(in.elements() + out.elements()),
                    .backward = layer.moved(in.elements() + out.elements())});
-    // Which position was the largest, in 64 bits.
+    // The position of the largest value, in 64 bits.
     if (p.kind == PieceKind::kMaxPool)
       layer.keep({.name = "positions", .bytes = Bytes::b(8 * out.elements())});
     keep_output(layer, out);

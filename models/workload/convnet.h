@@ -33,7 +33,7 @@ inline constexpr std::string_view kJoinNames[] = {"concatenate", "add"};
 
 struct Piece {
   PieceKind kind;
-  std::uint32_t channels = 0;  ///< that come out
+  std::uint32_t channels = 0;  ///< output channels
   std::uint32_t kernel_height = 1;
   std::uint32_t kernel_width = 1;
   std::uint32_t stride = 1;
@@ -57,8 +57,8 @@ struct ConvNet {
   std::vector<Piece> pieces = {};
 };
 
-/// Fails where a piece leaves no positions, groups do not divide channels, or branches that are
-/// added differ in shape. Of `how`, `dtype` and `elementwise` count.
+/// Fails if a piece leaves no positions, if groups do not divide channels, or if added branches
+/// differ in shape. Only `dtype` and `elementwise` of `how` are used.
 Result<Workload> convnet(const ConvNet& net, const Implementation& how);
 
 /// Sets the number of classes of the last fully connected layer; without one, nothing changes.

@@ -30,8 +30,7 @@ Layer network(NamePool& names, const Implementation& how, std::string name, doub
   return layer.finish(std::move(name), 1, layer.moved(in));
 }
 
-// Products of all pairs of features, the lower triangle of which is taken and put behind the dense
-// features.
+// Products of all pairs of features. The lower triangle is appended to the dense features.
 Layer pairs(LayerBuilder layer, double features, double size, double out) {
   layer.keep({.name = "input", .bytes = layer.moved(features * size), .input = true});
   layer.traffic({.name = "concatenate",
@@ -44,7 +43,7 @@ Layer pairs(LayerBuilder layer, double features, double size, double out) {
                  .kernels = 2,
                  .kernels_backward = 2});
   Layer made = layer.finish("interaction", 1, layer.moved(out));
-  // Not attention: nothing divides it but samples.
+  // It is not attention: only samples divide it.
   for (std::vector<Op>* ops : {&made.forward, &made.backward})
     for (Op& op : *ops) {
       op.core = false;
@@ -85,7 +84,7 @@ Layer tables(LayerBuilder layer, const Dlrm& m) {
   const double rows = std::accumulate(m.rows.begin(), m.rows.end(), 0.);
   const double count = static_cast<double>(m.rows.size());
   layer.lookup("tables", count * m.lookups, m.embedding_size, rows);
-  // Indices, 64 bits each, from which backward finds the rows.
+  // Indices of 64 bits each, with which backward finds the rows.
   layer.keep({.name = "indices", .bytes = Bytes::b(8 * count * m.lookups)});
   Layer made = layer.finish("tables", 1, layer.moved(count * m.embedding_size));
   made.weights = {{.count = rows * m.embedding_size, .expert = true, .sparse = true}};

@@ -12,7 +12,7 @@
 namespace rehearse::workload {
 namespace {
 
-// Reads what is given; JSON's null counts as not given.
+// Reads the given values; JSON's null counts as not given.
 class Config {
  public:
   explicit Config(const YamlMap& map) : map_(map) {}
@@ -22,7 +22,7 @@ class Config {
     const auto value = map_.within<std::int64_t>(key, 0, kMostOfDimension);
     return value ? std::optional(static_cast<std::uint32_t>(*value)) : std::nullopt;
   }
-  // The first of the keys that is given: configs of one type have differed over time.
+  // The first of the keys that is present: configs of one type have differed over time.
   void set(std::uint32_t& to, std::initializer_list<std::string_view> keys) const {
     for (const std::string_view key : keys)
       if (const std::optional<std::uint32_t> value = count(key)) {
@@ -178,7 +178,7 @@ void opt(const Config& c, Transformer& m) {
   m.activation = Activation::kRelu;
   read_sizes(c, m);
   m.activation = activation_of(c, {"activation_function"}, m.activation);
-  m.position_table = m.sequence + 2;  // two rows stand before the first position
+  m.position_table = m.sequence + 2;  // two rows precede the first position
   c.set(m.embedding_size, {"word_embed_proj_dim"});
   m.final_norm = c.flag("do_layer_norm_before", true);
 }
@@ -349,7 +349,7 @@ Result<Transformer> parse_hugging_face(const std::string& text, std::string name
                 suggest(*wanted, hugging_face_types()));
   }
   if (const Status status = file->status(); !status) return forward(status);
-  // What the config lacks is found here, where its name is known.
+  // Missing values of the config are reported here, where its name is known.
   if (Status ok = check(model); !ok) return forward(ok);
   return model;
 }

@@ -11,12 +11,12 @@
 
 namespace rehearse::workload {
 
-/// Values of `model_type` that are known.
+/// The supported values of `model_type`.
 std::vector<std::string_view> hugging_face_types();
 
-/// Keys that say nothing of the computation are passed over. The sequence is the longest that the
-/// model was made for, where the config says it. Fails on an unknown `model_type`, with the
-/// nearest, and on dimensions that are missing.
+/// Keys that do not affect the computation are ignored. The sequence is the longest that the model
+/// was made for, where the config states it. Fails on an unknown `model_type`, with the nearest,
+/// and on missing dimensions.
 Result<Transformer> load_hugging_face(const std::filesystem::path& path);
 /// The same for text; `name` is the file name in messages.
 Result<Transformer> parse_hugging_face(const std::string& text, std::string name);

@@ -11,7 +11,7 @@ std::string_view LayerBuilder::named(std::string_view name, std::string_view par
 }
 
 Op LayerBuilder::op(std::string_view name, OpKind kind) const {
-  // Matrices of weights alone are multiplied in 8 bits.
+  // Only products with weight matrices use 8 bits.
   return Op{.name = name, .kind = kind, .dtype = dtype_ == Dtype::kFp8 ? Dtype::kBf16 : dtype_};
 }
 
@@ -24,7 +24,7 @@ Op LayerBuilder::accumulation(std::string_view name, double parameters, bool ten
   return add;
 }
 
-// Operands become 8 bits wide: read as they stand, written once.
+// Casts operands to 8 bits: they are read at their stored width and written once.
 void LayerBuilder::cast(const Linear& piece, std::vector<Op>& gradients) {
   const double tokens = piece.tokens * (piece.experts > 0 ? piece.experts : 1);
   Op to_fp8 = op(named(piece.name, "cast"), OpKind::kElementwise);
@@ -82,7 +82,7 @@ void LayerBuilder::linear(const Linear& piece) {
   backward_.push_back(std::move(gradients));
 
   if (piece.has_matrix) weights(parameters, divided, expert);
-  // Partial sums get their bias once, after they are summed.
+  // Partial sums get their bias once, after the reduction.
   if (piece.bias) weights(batch * piece.out, piece.split == Split::kColumns, expert);
 }
 
@@ -157,7 +157,7 @@ void LayerBuilder::attention(double batch, double queries, double keys, double h
   fused.name = named("attention", "backward");
   fused.batch *= 2;
   fused.effort = 1.45;
-  fused.kernels = 3;  // the dot product of outputs and gradients before, the conversion behind
+  fused.kernels = 3;  // the dot product of outputs and gradients before, the conversion after
   backward_.push_back({fused});
 }
 

@@ -4,9 +4,8 @@
 // Rules that strategies rely on:
 //  1. The backward of a linear is the gradient of its input, immediately followed by that of its
 //     weights, then the accumulation of the latter.
-//  2. A gemm or gather whose extent `k` is divided by tensor parallelism leaves partial sums, but
-//  for
-//     gradients of weights: those sum over tokens.
+//  2. A gemm or gather whose extent `k` is divided by tensor parallelism leaves partial sums,
+//     except for gradients of weights, which sum over tokens.
 #pragma once
 
 #include <cstdint>
@@ -33,23 +32,23 @@ struct Linear {
   double in;
   Split split = Split::kNone;
   bool bias = false;
-  double experts = 0;       ///< as many matrices, one for each; 0: it is no mixture
+  double experts = 0;       ///< number of matrices, one for each expert; 0: no mixture
   bool first = false;       ///< the gradient of its input is not needed: it is the first
   bool has_matrix = true;   ///< else the matrix is another layer's
   bool accumulated = true;  ///< its gradient is added to that of earlier microbatches
-  bool casts_input = true;  ///< in FP8; else the linear before has the same input, and did it
+  bool casts_input = true;  ///< in FP8; else the previous linear cast the same input
 };
 
 /// Square kernels and others: `kernel` is the number of positions they cover.
 struct Convolution {
   double groups;
-  double positions;  ///< that come out
-  double out;        ///< channels
+  double positions;  ///< output positions
+  double out;        ///< output channels
   double in;
   double kernel;
   Bytes moved;  ///< input and output
   bool bias;
-  bool first;  ///< as of Linear
+  bool first;  ///< as in Linear
 };
 
 /// A memory-bound piece. Backward has no op where `backward` is zero.
@@ -81,10 +80,10 @@ class LayerBuilder {
   void traffic(const Traffic& piece);
   /// A product of activations: `batch` matrices, divided by samples and by tensor parallelism.
   void product(std::string_view name, double batch, double m, double n, double k);
-  /// Fused attention. Backward is two of forward: twice the FLOPs and the bytes, one recomputation
-  /// of the scores, which MFU does not count, left out.
+  /// Fused attention. Backward is twice forward: twice the FLOPs and the bytes. One recomputation
+  /// of the scores, which MFU does not count, is left out.
   void attention(double batch, double queries, double keys, double head_size, bool causal);
-  /// Rows of a table of weights, `in` of them, divided by rows of the table.
+  /// Lookup of rows in a table of weights with `in` rows, divided by rows of the table.
   void lookup(std::string_view name, double tokens, double width, double rows);
   void weights(double count, bool tensor, bool expert = false);
   void keep(const SavedActivation& saved) { layer_.saved.push_back(saved); }
@@ -105,8 +104,9 @@ class LayerBuilder {
   std::vector<std::vector<Op>> backward_ = {};  // by piece
 };
 
-/// Bytes that adding the gradient of one parameter to the accumulated one moves: the new one read,
-/// the FP32 sum read and written. Megatron's published runs show 10 for half precision.
+/// The bytes moved by adding the gradient of one parameter to the accumulated one: the new gradient
+/// is read, and the FP32 sum is read and written. Megatron's published runs show 10 for half
+/// precision.
 constexpr double accumulation_bytes(Dtype dtype) {
   return 8 + (dtype == Dtype::kFp8 ? 2 : bytes_of(dtype));
 }

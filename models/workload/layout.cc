@@ -9,7 +9,8 @@ std::vector<std::uint32_t> Stage::most_in_flight() const {
                                  [](const Slot& s) { return s.pass == Pass::kBackwardWeights; });
   const Pass frees = split ? Pass::kBackwardWeights : Pass::kBackward;
   std::vector<std::uint32_t> held(chunks.size(), 0), worst = held;
-  // The worst moment of the stage as a whole, in parameters' stead by layers of the chunks.
+  // The worst moment of the whole stage, where the number of layers of a chunk represents its
+  // parameters.
   double most = 0;
   for (const Slot& slot : order) {
     if (slot.pass == Pass::kForward) ++held[slot.chunk];

@@ -45,7 +45,7 @@ struct Degrees {
   /// Tensor parallelism does not divide experts: its ranks hold different ones, as data ranks do.
   bool whole_experts = false;
   std::uint32_t ranks() const { return data * context * tensor; }
-  /// That hold the same weights; those of the experts, the same experts.
+  /// The number of ranks that hold the same weights, or the same experts.
   std::uint32_t sharers(bool of_experts) const {
     return data * context * (of_experts && whole_experts ? tensor : 1) / (of_experts ? expert : 1);
   }
@@ -141,7 +141,7 @@ struct Layout {
   /// Gradient of the matrix that embedding and head share, if they are on different stages:
   /// summed between each rank of the first stage and its counterpart on the last, once per step.
   Bytes tied_gradient = Bytes::b(0);
-  Algorithms collectives = {};  ///< by which messages they are carried out; absent: as is usual
+  Algorithms collectives = {};  ///< their algorithms; absent: the usual ones
   /// Transforms that were applied, in order; for people.
   std::vector<std::string> applied;
 

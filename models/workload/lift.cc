@@ -16,9 +16,9 @@ namespace {
 
 using namespace lifting;
 
-/// Relative distance from an op's median that nine of ten recorded times stay within, where one
-/// step alone was recorded and its own spread is unknown: measured over the recordings with several
-/// steps that docs/concepts/lifting.md names.
+/// The relative distance from an op's median that 90 % of recorded times stay within, for
+/// recordings of a single step, whose spread is unknown. It was measured over the recordings with
+/// several steps that docs/concepts/lifting.md names.
 constexpr double kSpread = 0.05;
 
 /// The same unit in several steps: the k-th of its name and phase.
@@ -32,7 +32,7 @@ std::vector<Key> keys_of(const StepUnits& step) {
   return keys;
 }
 
-/// By unit of `step`: how much shorter and longer than there it was in nine of ten steps.
+/// By unit of `step`: how much shorter and longer it was in 90 % of the steps.
 struct Spread {
   double low, high;
 };
@@ -41,7 +41,7 @@ std::vector<Spread> spreads(const std::vector<StepUnits>& steps, std::size_t of)
   const std::vector<Key> keys = keys_of(steps[of]);
   std::map<Key, std::vector<Nanoseconds>> times;
   for (const StepUnits& step : steps) {
-    // Only steps that did the same work tell about its spread.
+    // Only steps with the same work are evidence of its spread.
     if (step.units.size() != steps[of].units.size()) continue;
     const std::vector<Key> others = keys_of(step);
     for (std::size_t u = 0; u < others.size(); ++u) times[others[u]].push_back(step.units[u].time);
@@ -55,7 +55,7 @@ std::vector<Spread> spreads(const std::vector<StepUnits>& steps, std::size_t of)
       continue;
     }
     std::sort(list.begin(), list.end());
-    const std::size_t cut = list.size() / 20;  // one in twenty at either end
+    const std::size_t cut = list.size() / 20;  // 5 % at either end
     found.push_back(
         {std::min(1.0, list[cut] / here), std::max(1.0, list[list.size() - 1 - cut] / here)});
   }
@@ -67,7 +67,7 @@ void widen(Op& op, const Spread& spread) {
   op.measured->high = op.measured->value * spread.high;
 }
 
-/// Consecutive elementwise ops that are divided alike are one op of several kernels.
+/// Consecutive elementwise ops with the same division become one op of several kernels.
 void append(std::vector<Op>& ops, Op op) {
   if (!ops.empty()) {
     Op& last = ops.back();
@@ -86,7 +86,7 @@ void append(std::vector<Op>& ops, Op op) {
   ops.push_back(std::move(op));
 }
 
-/// The optimizer's time, over layers by their parameters; even where none are known.
+/// Divides the optimizer's time over layers by their parameters, or evenly if none are known.
 void split_optimizer(const StepUnits& step, const std::vector<Spread>& spread, Workload& workload) {
   Op all{.name = "optimizer", .kind = OpKind::kElementwise, .dtype = Dtype::kFp32};
   all.kernels = 0;
@@ -102,9 +102,9 @@ void split_optimizer(const StepUnits& step, const std::vector<Spread>& spread, W
   }
   if (all.kernels == 0) return;
   const double parameters = workload.parameters();
-  // Kernels over lists of tensors are recorded without shapes: at least a weight and its gradient
-  // are read and a weight written, which decides how the time changes with the device and with
-  // shards.
+  // Kernels over lists of tensors are recorded without shapes. At least a weight and its gradient
+  // are read and a weight is written, which determines how the time changes with the device and
+  // with shards.
   if (all.bytes == Bytes::b(0)) all.bytes = Bytes::b(3 * bytes_of(all.dtype) * parameters);
   for (Layer& layer : workload.layers) {
     const double share = parameters > 0 ? layer.parameters() / parameters
@@ -118,7 +118,7 @@ void split_optimizer(const StepUnits& step, const std::vector<Spread>& spread, W
   }
 }
 
-/// Samples have tokens where the model looks them up.
+/// The tokens of a sample, from the lookups of the model.
 double tokens_of(const StepUnits& step, double samples) {
   for (const Unit& unit : step.units)
     if (unit.phase == Phase::kForward && role_of(unit.name) == Role::kGather &&
@@ -166,7 +166,7 @@ void note_ranks(const trace::Rank& rank, Lifted& lifted) {
       lifted.world_size ? std::to_string(*lifted.world_size) : "several", sizes));
 }
 
-/// Units whose operands were recorded and tell what they compute.
+/// The number of units whose recorded operands determine their computation.
 std::size_t shaped(const StepUnits& step) {
   return static_cast<std::size_t>(
       std::count_if(step.units.begin(), step.units.end(), [](const Unit& unit) {
@@ -176,9 +176,9 @@ std::size_t shaped(const StepUnits& step) {
       }));
 }
 
-/// Which step stands for all: of those that have device work, and shapes where any has (an
-/// execution trace may cover one step), the one of median device time; of an even number, the
-/// shorter of the two in the middle.
+/// The step that represents all. Among those that have device work, and shapes if any step has them
+/// (an execution trace may cover one step), it is the one of median device time; with an even
+/// number, the shorter of the two in the middle.
 std::optional<std::size_t> choose_step(const std::vector<StepUnits>& steps) {
   std::size_t most = 0;
   for (const StepUnits& step : steps) most = std::max(most, shaped(step));

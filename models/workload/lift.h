@@ -44,16 +44,16 @@ struct Lifted {
   std::size_t microbatches = 1;
   /// The device's idle time per kernel: launch gaps, input, waiting for others.
   Seconds idle_per_kernel = Seconds::s(0);
-  /// Whether shapes were recorded. Without, ops have times alone: the step can be replicated and
-  /// cut between layers; nothing can be divided by tensor parallelism, nor rescaled to another
-  /// microbatch, and no parameters or activations are known.
+  /// Whether shapes were recorded. Without shapes, ops have only times: the step can be replicated
+  /// and cut between layers, but nothing can be divided by tensor parallelism or rescaled to
+  /// another microbatch, and no parameters or activations are known.
   bool shapes = false;
   bool training = false;                         ///< whether there is a backward pass
   std::optional<std::uint32_t> world_size = {};  ///< ranks it was recorded on
   std::vector<std::string> notes;                ///< caveats for the reader
 };
 
-/// Fails on a recording without times or without work of a device; where shapes are needed, ask
+/// Fails on a recording without times or without work of a device. Callers that need shapes check
 /// `shapes`, and refuse with `needs_shapes`.
 Result<Lifted> lift(const trace::Trace& trace, const LiftOptions& options);
 

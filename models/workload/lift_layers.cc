@@ -21,7 +21,7 @@ bool is_module(const Recording& r, const HostOp& op) {
   return op.kind == HostKind::kFrame && r.name(op).starts_with(kModule);
 }
 
-/// Ranges that name parts of the program rather than parts of a model are no layers.
+/// Ranges that name parts of the program instead of parts of a model are no layers.
 bool is_layer_range(const Recording& r, const HostOp& op) {
   if (op.kind != HostKind::kAnnotation || op.collective) return false;
   const std::string_view name = r.name(op);
@@ -49,12 +49,13 @@ std::string_view local_name(std::string_view name, std::string_view parent) {
   return name;
 }
 
-/// Containers that say nothing of what they hold.
+/// Containers whose class does not describe their content.
 bool is_container(std::string_view class_name) {
   return class_name == "Sequential" || class_name == "ModuleList" || class_name == "ModuleDict";
 }
 
-/// What begins a layer: work with parameters of its own. Norms have few and belong to others.
+/// Whether a unit begins a layer: work with its own parameters. Norms have few and belong to
+/// others.
 bool begins_layer(const Unit& unit) {
   switch (role_of(unit.name)) {
     case Role::kLinear:
@@ -114,7 +115,8 @@ class Tree {
     mark(0);
   }
 
-  /// Whether it says enough: most of the forward pass lies in layers, and most in no single one.
+  /// Whether the layers are informative: most of the forward pass is in layers, and most of it in
+  /// no single layer.
   bool tells() const {
     Nanoseconds in_layers{0}, largest{0};
     for (const Node& node : nodes_)
@@ -139,7 +141,7 @@ class Tree {
     std::vector<std::size_t> working;
     for (const std::size_t child : node.children) {
       if (!nodes_[child].works) continue;
-      // A container's children are its parent's.
+      // The children of a container become its parent's.
       if (is_container(class_of(nodes_[child].local)) || numbers_its_parts(nodes_[child])) {
         const std::vector<std::size_t> inner = working_children(nodes_[child]);
         working.insert(working.end(), inner.begin(), inner.end());
@@ -150,7 +152,7 @@ class Tree {
     return working;
   }
 
-  /// As a sequence of modules does that are named by their paths: "layer1.0", "layer1.1".
+  /// As in a sequence of modules that are named by their paths: "layer1.0", "layer1.1".
   bool numbers_its_parts(const Node& node) const {
     return !node.children.empty() &&
            std::all_of(node.children.begin(), node.children.end(), [&](std::size_t child) {
@@ -159,7 +161,7 @@ class Tree {
            });
   }
 
-  /// How often the commonest class of compound modules stands among the children.
+  /// The number of children in the commonest class of compound modules.
   std::size_t blocks_in(const Node& node) const {
     std::map<std::string_view, std::size_t> compound;
     for (const std::size_t child : working_children(node))
@@ -169,7 +171,7 @@ class Tree {
     return most;
   }
 
-  /// The classes of all that works in it.
+  /// The classes of everything in it that works.
   std::string structure(const Node& node) const {
     std::string text(class_of(node.local));
     text += '(';
@@ -177,9 +179,9 @@ class Tree {
     return text + ')';
   }
 
-  /// Of the children of a node, those that stand several times are blocks, unless they hold blocks
-  /// themselves: several alike inside, where the outer ones are not alike or the inner ones are
-  /// more than a pair (of attentions). A compound one is opened if it is on its own.
+  /// Children of a node that occur several times are blocks, unless they contain blocks themselves:
+  /// several alike inside, if the outer ones are not alike or the inner ones are more than a pair
+  /// (of attentions). A single compound child is opened.
   void mark(std::size_t at) {
     const std::vector<std::size_t> children = working_children(nodes_[at]);
     struct Alike {
@@ -210,8 +212,8 @@ class Tree {
   Nanoseconds total_{0};                                  ///< of the forward pass
 };
 
-/// Units of the forward pass to layers; `begins` gives a unit's key where it has a layer of its
-/// own: units of one key are one layer, whatever stands between them.
+/// Assigns units of the forward pass to layers. `begins` returns a unit's key if it has its own
+/// layer: units with one key are one layer, regardless of units between them.
 template <class Key>
 void assign(const StepUnits& step, Layers& layers, Key key) {
   std::map<std::size_t, std::size_t> layer_of_key;
@@ -234,7 +236,7 @@ void assign(const StepUnits& step, Layers& layers, Key key) {
 }
 
 void from_tree(const StepUnits& step, const Tree& tree, Layers& layers) {
-  // Ranges may share a name: those that do are counted.
+  // Ranges may share a name; such ranges are numbered.
   std::map<std::string_view, std::set<std::size_t>> alike;
   for (std::size_t u = 0; u < step.units.size(); ++u)
     if (const auto node = tree.layer_of(u)) alike[tree.name(*node)].insert(*node);
@@ -264,7 +266,8 @@ void from_operators(const StepUnits& step, Layers& layers) {
   }
 }
 
-/// Ranges of the program around backward work that tell its layer by name, where no operator does.
+/// The layer of backward work from the names of enclosing program ranges, if no operator determines
+/// it.
 std::optional<std::size_t> by_range(const Recording& r, const Unit& unit, const Layers& layers) {
   for (const HostIndex i : chain_of(r, unit.op))
     for (std::size_t layer = 0; layer < layers.names.size(); ++layer)

@@ -1,4 +1,4 @@
-// Which layer each unit of a step belongs to.
+// The layer that each unit of a step belongs to.
 #pragma once
 
 #include <optional>

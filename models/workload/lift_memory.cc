@@ -42,8 +42,9 @@ std::vector<Parameter> find_parameters(const StepUnits& step, const Layers& of,
   return found;
 }
 
-/// Gradients say which operands are parameters: those without one are shared with another layer
-/// that has it, or frozen. Gradients without an operand belong to the layer that made them.
+/// Gradients determine which operands are parameters: an operand without a gradient is shared with
+/// another layer that has it, or frozen. Gradients without an operand belong to the layer that made
+/// them.
 void check_by_gradients(const StepUnits& step, const Layers& of, std::vector<Parameter>& parameters,
                         Workload& workload, std::vector<std::string>& notes) {
   if (step.gradients.empty()) return;
@@ -93,7 +94,7 @@ void check_by_gradients(const StepUnits& step, const Layers& of, std::vector<Par
                                 p.layer + 1 == workload.layers.size();
       return true;
     }
-    // Scales and shifts were guesses.
+    // Scales and shifts were only guesses.
     if (!matrix && p.role == Role::kPlain) return true;
     frozen += p.operand.elements();
     return false;
@@ -136,8 +137,8 @@ struct Made {
   bool needed = false;  ///< by backward
 };
 
-/// Tensors have no names in a recording. An operator's operand is taken to be the latest tensor of
-/// as many elements that nothing has read, else the latest.
+/// Tensors have no names in a recording. An operator's operand is assumed to be the latest tensor
+/// with as many elements that no operator has read, else the latest.
 class Tensors {
  public:
   std::optional<std::size_t> find(const Operand& operand) const {
@@ -168,8 +169,8 @@ bool needs_result(const Unit& unit) {
          name.starts_with("sigmoid") || name.starts_with("tanh") || name.starts_with("exp");
 }
 
-/// The tensor that a unit leaves behind, its inputs marked as read: backward needs the inputs of
-/// all but additions, copies and the like, and the results of some.
+/// Returns the tensor that a unit leaves, and marks its inputs as read. Backward needs the inputs
+/// of all units except additions, copies and the like, and the results of some.
 std::optional<std::size_t> leave(const Unit& unit, const Operand& out, std::size_t layer,
                                  Share share, const OpMaker& maker, Tensors& tensors) {
   std::vector<std::size_t> inputs, unread;
@@ -184,7 +185,8 @@ std::optional<std::size_t> leave(const Unit& unit, const Operand& out, std::size
   }
   if (in_place(unit.name)) {
     if (inputs.empty()) return std::nullopt;
-    // A block adds to what it computed before the branch around it: the older of two new tensors.
+    // A block adds to the tensor that it computed before the branch around it: the older of two new
+    // tensors.
     const std::size_t t = unread.empty() ? inputs.front() : unread.back();
     tensors[t].read = false;
     tensors[t].layer = layer;

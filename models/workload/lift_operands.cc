@@ -107,7 +107,7 @@ std::vector<Operand> parse_operands(std::string_view shapes, std::string_view ty
   const std::vector<std::string_view> type_list = quoted(types);
   std::vector<Operand> operands;
   for (std::size_t i = 0; i < shape_list.size(); ++i) {
-    // Recorders that say shapes alone say none of what is no tensor.
+    // Recorders that record only shapes record none for operands that are not tensors.
     if (types.empty()) {
       operands.push_back({.extents = numbers(shape_list[i])});
       continue;
@@ -180,7 +180,7 @@ Role role_of(std::string_view name) {
 }
 
 std::optional<Factors> factors_of(std::string_view name, const std::vector<Operand>& operands) {
-  // addmm and baddbmm have what they add in front.
+  // In addmm and baddbmm the added operand comes first.
   const std::size_t first = has(short_name(name), "add") ? 1 : 0;
   if (operands.size() < first + 2) return std::nullopt;
   Factors factors{operands[first], operands[first + 1]};

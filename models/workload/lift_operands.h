@@ -22,9 +22,9 @@ struct Operand {
   friend bool operator==(const Operand&, const Operand&) = default;
 };
 
-/// From texts such as "[[32, 3, 224, 224], [64, 3, 7, 7], []]" and ["float", "float", "Int"].
-/// Tensors of a list replace it, without a type if the recording only states a list. Other operands
-/// keep their place, empty.
+/// Parses texts such as "[[32, 3, 224, 224], [64, 3, 7, 7], []]" and ["float", "float", "Int"].
+/// Tensors of a list replace the list, without a type if the recording only states a list. Other
+/// operands keep their place and are empty.
 std::vector<Operand> parse_operands(std::string_view shapes, std::string_view types);
 
 /// The role of an operator; kPlain if its name has none, so that its children decide.
@@ -44,8 +44,8 @@ enum class Role {
 /// operators have the role of their forward ones.
 Role role_of(std::string_view name);
 
-/// The two that an operator of role kLinear or kMatrix multiplies, as rows × summed and summed ×
-/// columns; more extents in front count matrices. Nothing where the operands do not fit.
+/// The two operands that an operator of role kLinear or kMatrix multiplies, as rows × summed and
+/// summed × columns; more extents in front count matrices. Nothing if the operands do not match.
 struct Factors {
   Operand a, b;
 };

@@ -75,8 +75,8 @@ bool OpMaker::holds_samples(const Operand& operand) const {
   return operand.is_tensor() && divides(samples_, operand.extents.front());
 }
 
-/// What the next operator on the thread takes that can be the output: same samples and rank, and
-/// these channels.
+/// The operand of the next operator on the thread that can be the output: same samples and rank,
+/// and this number of channels.
 Operand OpMaker::next_operand(const Unit& unit, const Operand& input, double channels) const {
   const trace::HostOp& host = r_.host(unit.op);
   const std::size_t rank = input.extents.size();
@@ -170,7 +170,7 @@ std::vector<Operand> OpMaker::weights(std::size_t index) const {
       if (!operands.empty() && operands[0].extents.size() == 2) take(0, 2);
       break;
     case Role::kPlain:
-      // A scale or a shift of the last extent: what is left of a norm that the framework composed.
+      // A scale or a shift of the last extent: the remainder of a norm that the framework composed.
       if (short_name(unit.name) == "mul" || short_name(unit.name) == "add")
         for (std::size_t i = 0; i < 2 && operands.size() >= 2; ++i)
           if (operands[i].extents.size() == 1 && operands[1 - i].extents.size() > 1 &&
@@ -278,7 +278,7 @@ void OpMaker::shape_bytes(const Unit& unit, Op& op) const {
   if (samples) op.samples = Extent::kBytes;
 }
 
-/// Of the backward units of one node, how many of this name come before.
+/// The number of earlier backward units of this name with the same node.
 std::size_t OpMaker::place_in_node(std::size_t index) const {
   const Unit& unit = step_.units[index];
   std::size_t place = 0;
@@ -287,7 +287,8 @@ std::size_t OpMaker::place_in_node(std::size_t index) const {
   return place;
 }
 
-/// Told apart by what is summed over: rows of the forward operation for the gradient of weights.
+/// Distinguished by the contracted extent: for the gradient of weights, the rows of the forward
+/// operation.
 void OpMaker::matrix_backward(std::size_t index, Op& op) const {
   const Unit& unit = step_.units[index];
   op.samples = Extent::kNone;
@@ -305,8 +306,8 @@ void OpMaker::matrix_backward(std::size_t index, Op& op) const {
   if (before.samples != Extent::kNone) op.samples = op.weight_gradient ? Extent::kK : Extent::kM;
 }
 
-/// By the names of its kernels; those that prepare belong to the next that computes. Where no name
-/// tells, both take half: they cost the same multiplications.
+/// Distinguished by the names of its kernels; those that prepare belong to the next that computes.
+/// If no name decides, both take half: they cost the same multiplications.
 std::vector<Op> OpMaker::convolution_backward(const Unit& unit, Op op) const {
   Op before{.name = "", .kind = OpKind::kElementwise};
   if (!unit.forward || !shape_convolution(step_.units[*unit.forward], *unit.forward, before))
@@ -357,12 +358,12 @@ std::vector<Op> OpMaker::convolution_backward(const Unit& unit, Op op) const {
   inputs.kernels = n_inputs;
   weights.measured = point(of_weights.seconds());
   weights.kernels = n_weights;
-  if (n_inputs == 0) return {weights};  // the first layer: nothing before it wants a gradient
+  if (n_inputs == 0) return {weights};  // the first layer: no earlier layer needs a gradient
   if (n_weights == 0) return {inputs};
   return {inputs, weights};
 }
 
-/// As if the step were one microbatch.
+/// The ops as if the step were one microbatch.
 std::vector<Op> OpMaker::ops_of_step(std::size_t index) const {
   const Unit& unit = step_.units[index];
   Op op{.name = names_[names_.intern(short_name(unit.name))], .kind = OpKind::kElementwise};

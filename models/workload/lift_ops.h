@@ -16,10 +16,9 @@ class OpMaker {
   /// REQUIRES: all outlive it.
   OpMaker(const Recording& recording, const StepUnits& step, NamePool& names, double samples);
 
-  /// One op, or two for a backward unit that computes the gradients of inputs and of weights in
-  /// one. Their `measured` add up to the unit's time in a microbatch, each a point; `kernels` to
-  /// its device ops.
-  /// Ops without usable shapes are elementwise, of no bytes.
+  /// One op, or two for a backward unit that computes the gradients of both inputs and weights.
+  /// Their `measured` values are points that add up to the unit's time in a microbatch; their
+  /// `kernels` add up to its device ops. Ops without usable shapes are elementwise, with no bytes.
   std::vector<Op> ops(std::size_t unit) const;
 
   /// The output of a forward unit; empty if it was not recorded.

@@ -10,13 +10,14 @@ namespace {
 
 using trace::HostOp;
 
-/// Forward units from `first` to `last` do what one backward operator undoes.
+/// The forward units from `first` to `last` correspond to one backward operator.
 struct Undone {
   std::size_t first;
   std::size_t last;
 };
 
-/// Rows, columns and what is summed over, by size: the same for a product and for both gradients.
+/// Rows, columns and contracted extent, sorted by size: the same for a product and for both
+/// gradients.
 std::optional<std::array<double, 3>> product_of(const Unit& unit) {
   const std::optional<Factors> factors = factors_of(unit.name, unit.operands);
   if (!factors) return std::nullopt;
@@ -42,8 +43,8 @@ class Pairs {
   }
 
  private:
-  /// The last of the operators with this number that began before: nested operators share a number,
-  /// and so do those that need no gradient.
+  /// The last operator with this number that began before: nested operators share a number, and so
+  /// do those that need no gradient.
   std::optional<HostIndex> numbered(std::uint32_t sequence, Nanoseconds before) const {
     std::optional<HostIndex> last;
     if (const auto found = numbered_.find(sequence); found != numbered_.end())
@@ -53,8 +54,8 @@ class Pairs {
     return last;
   }
 
-  /// The units within an operator; else the one that it lies in or, as it launched nothing, came
-  /// after.
+  /// The units within an operator; else the unit that encloses it or, if it launched nothing, the
+  /// unit before it.
   std::optional<Undone> undone_by(HostIndex op) const {
     const HostOp& host = r_.host(op);
     std::optional<Undone> inside;
@@ -95,9 +96,9 @@ class Pairs {
     }
   }
 
-  /// Where a backward unit stands in what its operator undoes, last to first: at the next unit of
-  /// its role and, of a product, of its extents; elementwise ones stay where the walk is. A product
-  /// has two gradients.
+  /// The position of a backward unit among the forward units of its operator, last to first: the
+  /// next unit of its role and, for a product, of its extents. Elementwise units stay at the
+  /// current position. A product has two gradients.
   std::size_t walk(const Unit& unit, Undone left) {
     const Role role = role_of(unit.name);
     if (left.first == left.last || role == Role::kPlain || unit.phase != Phase::kBackward)
@@ -117,7 +118,8 @@ class Pairs {
     return left.last;
   }
 
-  /// Without numbers: each operator undoes the nearest of its role before the one undone last.
+  /// Without numbers: each operator corresponds to the nearest one of its role before the previous
+  /// match.
   void by_order() {
     std::optional<std::size_t> at;
     std::optional<HostIndex> last_node;
@@ -144,8 +146,8 @@ class Pairs {
     }
   }
 
-  /// Checkpoints run a part of the forward pass again, in its order: matched from its end, where
-  /// backward stood when it asked for it.
+  /// Checkpoints run a part of the forward pass again, in its order. It is matched from its end,
+  /// the position of backward when it requested the recomputation.
   void recomputed() {
     std::size_t end = units_.size();
     for (std::size_t u = units_.size(); u-- > 0;) {
@@ -165,7 +167,7 @@ class Pairs {
         break;
       }
     }
-    // Backward of what was recomputed is backward of what was computed first.
+    // Backward of a recomputed unit is backward of the original one.
     for (Unit& unit : units_)
       if (unit.phase == Phase::kBackward && unit.forward &&
           units_[*unit.forward].phase == Phase::kRecompute)

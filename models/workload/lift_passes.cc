@@ -6,7 +6,7 @@
 namespace rehearse::workload::lifting {
 namespace {
 
-/// By unit; the optimizer's belong to none. A forward unit behind a backward one begins a pass.
+/// By unit; the optimizer's belong to none. A forward unit after a backward one begins a pass.
 std::vector<std::size_t> pass_of(const std::vector<Unit>& units) {
   std::vector<std::size_t> passes;
   std::size_t pass = 0;

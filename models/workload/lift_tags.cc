@@ -55,8 +55,8 @@ Part part_of(std::size_t u, const Unit& unit, const OpMaker& maker) {
   return part;
 }
 
-/// Where the row of a group that begins at part `first` stands; 0 where there is none. `columns`
-/// gets the linears divided by their outputs.
+/// The position of the row-divided linear of a group that begins at part `first`; 0 if there is
+/// none. `columns` gets the linears divided by their outputs.
 std::size_t row_of(const std::vector<Part>& parts, std::size_t first,
                    std::vector<std::size_t>& columns) {
   using Kind = Part::Kind;
@@ -66,7 +66,7 @@ std::size_t row_of(const std::vector<Part>& parts, std::size_t first,
   for (std::size_t p = first + 1; p < parts.size(); ++p) {
     const Part& part = parts[p];
     if (part.kind == Kind::kBreak) return 0;
-    // A norm over the whole width needs what other ranks hold; one over a head does not.
+    // A norm over the whole width needs data of other ranks; one over a head does not.
     if (part.kind == Kind::kNorm && part.width == parts[columns.back()].n) return 0;
     if (part.kind == Kind::kCore) core = true;
     if (part.kind == Kind::kOther) between = true;
@@ -74,8 +74,8 @@ std::size_t row_of(const std::vector<Part>& parts, std::size_t first,
     if (core) return p;
     const bool takes_last = part.k == parts[columns.back()].n;
     if (part.k == k) {
-      // Queries, keys and values take the same input; so do gate and up. Of two square linears in a
-      // row the second is a row, unless attention follows before another width does.
+      // Queries, keys and values take the same input; so do gate and up. Of two consecutive square
+      // linears the second is divided by rows, unless attention comes before another width does.
       bool attention = false;
       for (std::size_t q = p; q < parts.size(); ++q) {
         if (parts[q].kind == Kind::kBreak || (parts[q].kind == Kind::kLinear && parts[q].k != k))

@@ -30,7 +30,8 @@ bool range_says(const Recording& r, const HostOp& op, std::string_view word) {
   return lower.find(word) != std::string::npos;
 }
 
-/// When a thread computes gradients: from the first backward operator of the step to the last.
+/// The time in which a thread computes gradients: from the first backward operator of the step to
+/// the last.
 struct Backward {
   std::vector<HostIndex> nodes;  ///< in order of start
   Nanoseconds end{INT64_MIN};
@@ -68,8 +69,8 @@ class Finder {
   }
 
  private:
-  /// In order of launch. What a stream did before its first op with a recorded launch had been
-  /// launched before the recording, by an earlier step.
+  /// In order of launch. Work of a stream before its first op with a recorded launch was launched
+  /// before the recording, by an earlier step.
   std::vector<GpuIndex> device_ops() const {
     std::vector<std::pair<Nanoseconds, GpuIndex>> found;
     std::vector<char> earlier(r_.rank().gpu_ops.size(), 0);
@@ -141,7 +142,7 @@ class Finder {
       if (const auto type = type_of_kernel(r_.name(op))) typed_ = *type;
     for (Operand& operand : unit.operands) {
       if (operand.is_floating()) typed_ = operand;
-      // Lists of tensors do not say their type: that of what was computed before.
+      // Lists of tensors do not state their type; it is taken from the previous computation.
       if (!operand.is_tensor() || operand.element > 0) continue;
       operand.element = typed_.element;
       operand.dtype = typed_.dtype;
@@ -150,8 +151,8 @@ class Finder {
     return out_.units.back();
   }
 
-  /// The outermost operator behind `from` whose name tells its role; else the outermost of the
-  /// framework's own, for those may call one another; else the innermost there is.
+  /// The outermost operator after `from` whose name has a role; else the outermost of the
+  /// framework's own, which may call one another; else the innermost one.
   std::size_t choose(const std::vector<HostIndex>& chain, std::size_t from,
                      std::optional<std::size_t> node) const {
     std::optional<std::size_t> framework, any;
@@ -159,7 +160,7 @@ class Finder {
       const HostOp& op = r_.host(chain[k]);
       if (!is_operator(op)) continue;
       if (role_of(r_.name(op)) != Role::kPlain) {
-        // Two gradients, by an operator of its own each.
+        // Two gradients, each by its own operator.
         for (std::size_t inner = k + 1; inner < chain.size(); ++inner)
           if (const std::string_view name = r_.name(r_.host(chain[inner]));
               name.ends_with("backward_input") || name.ends_with("backward_weight"))

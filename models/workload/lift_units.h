@@ -57,7 +57,7 @@ StepUnits find_units(const Recording& recording, const replay::Step& step);
 /// Backward operators carry the sequence number of the forward one and a thread other than 0.
 bool is_backward_node(const Recording& recording, const trace::HostOp& op);
 
-/// Operators recorded while gradients were to be computed carry a number; their thread is none or
+/// Operators recorded while gradients were to be computed carry a number; their thread is absent or
 /// 0.
 bool is_forward_node(const trace::HostOp& op);
 

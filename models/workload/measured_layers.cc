@@ -7,7 +7,7 @@
 namespace rehearse::workload {
 namespace {
 
-// A fortieth to either side, assumed: a file of means does not say how repeated steps differ.
+// 2.5 % to either side, assumed: a file of means does not show how repeated steps differ.
 Estimate<Seconds> recorded(Seconds time) {
   return {.value = time,
           .low = time * 0.975,
@@ -66,7 +66,7 @@ std::optional<Workload> read_measured_layers(const YamlMap& map) {
     known.push_back(own);
     layer.count = static_cast<std::uint32_t>(count);
     layer.forward = {timed(own, *forward, *output)};
-    // Twice forward, as matrix operations have it, where it was not measured.
+    // Twice forward if it was not measured, as for matrix operations.
     layer.backward = {timed(w.names[w.names.intern(*name + ".backward")],
                             backward.value_or(*forward * 2.), *output)};
     layer.weights = {{.count = parameters}};

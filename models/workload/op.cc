@@ -29,8 +29,8 @@ Flops flops_of(const Op& op) {
 
 namespace {
 
-// The two extents that samples do not stretch. Of a convolution that does not say which one they
-// do, `bytes` holds everything.
+// The two extents that samples do not scale. For a convolution whose scaled extent is not stated,
+// `bytes` holds everything.
 double weights_of(const Op& op) {
   switch (op.samples) {
     case Extent::kM:
@@ -116,7 +116,7 @@ void divide(Op& op, Extent extent, double by) {
     case Extent::kBytes:
       break;
   }
-  // Explicit bytes are those of the whole op and follow any extent.
+  // Explicit bytes are those of the whole op and scale with any extent.
   op.bytes = op.bytes / by;
 }
 

@@ -1,10 +1,10 @@
 // Op: one operation of a layer, described by the kind, extents and number format that determine its
 // time.
 //
-// Extents are those of one microbatch on one rank. Two tags say what parallelism does to them:
+// Extents are those of one microbatch on one rank. Two tags say how parallelism divides them:
 // `samples` names the extent that counts samples (and the tokens of each), `tensor` the one that
-// tensor parallelism divides. Strategies divide extents by these tags alone, so that what they do
-// is the same for a model of the zoo and for a recording.
+// tensor parallelism divides. Strategies divide extents by these tags alone, so they treat a model
+// of the zoo and a recording in the same way.
 //
 //   kind          batch           m            n             k               bytes
 //   gemm          matrices        rows         columns       summed over     follow from extents
@@ -71,7 +71,7 @@ struct Extents {
   friend bool operator==(const Extents&, const Extents&) = default;
 };
 
-/// Which ranks take part in a collective: those that differ only along this axis of the plan.
+/// The ranks that take part in a collective: those that differ only along this axis of the plan.
 enum class Axis : std::uint8_t { kTensor, kContext, kExpert, kData };
 inline constexpr std::string_view kAxisNames[] = {"tensor", "context", "expert", "data"};
 constexpr std::string_view to_string(Axis a) { return kAxisNames[static_cast<int>(a)]; }
@@ -85,7 +85,7 @@ enum class Issue : std::uint8_t {
 };
 
 struct Op {
-  std::string_view name;  ///< a literal, or of Workload::names
+  std::string_view name;  ///< a literal, or a name in Workload::names
   OpKind kind;
   Dtype dtype = Dtype::kBf16;
   double batch = 1;
@@ -93,25 +93,25 @@ struct Op {
   double n = 0;
   double k = 0;
   Bytes bytes = Bytes::b(0);
-  double width = 0;     ///< of norm and softmax: elements of a row
-  bool causal = false;  ///< of attention: half of the keys count
-  double kernels = 1;   ///< that it consists of; each is launched
-  /// Time ÷ that of forward per FLOP that counts. The backward of fused attention computes scores
-  /// again (2.5 of forward's FLOPs where 2 count) at 0.63 of the peak where forward has 0.73 (Dao,
-  /// FlashAttention-2, 2023, on A100): 1.45.
+  double width = 0;     ///< norm and softmax: elements of a row
+  bool causal = false;  ///< attention: half of the keys count
+  double kernels = 1;   ///< number of kernels; each is launched
+  /// The time of an op ÷ that of forward, per counted FLOP. The backward of fused attention
+  /// computes scores again (2.5 of forward's FLOPs where 2 count) at 0.63 of the peak, where
+  /// forward has 0.73 (Dao, FlashAttention-2, 2023, on A100): 1.45.
   double effort = 1;
   Extent samples = Extent::kNone;
   Extent tensor = Extent::kNone;
   bool expert = false;           ///< of a mixture's experts: expert parallelism divides `batch`
-  bool core = false;             ///< of attention's scores: what selective recomputation runs again
-  bool weight_gradient = false;  ///< of backward: no other layer waits for it
+  bool core = false;             ///< attention's scores: selective recomputation runs it again
+  bool weight_gradient = false;  ///< backward: no other layer waits for it
   CollectiveKind collective = CollectiveKind::kBarrier;
   Axis axis = Axis::kTensor;
   Issue issue = Issue::kInline;
   bool host =
       false;  ///< on the processor of the host, at the rate of its memory: offloaded updates
-  /// As recorded, for the extents in `measured_for`. What it is for others, the cost model says
-  /// (compute::OpCost::time).
+  /// The recorded time, for the extents in `measured_for`. For other extents, the cost model
+  /// predicts the time (compute::OpCost::time).
   std::optional<Estimate<Seconds>> measured = {};
   /// Absent: those the op has. divide() keeps them.
   std::optional<Extents> measured_for = {};
@@ -120,13 +120,13 @@ struct Op {
   friend bool operator==(const Op&, const Op&) = default;
 };
 
-/// For maps of ops by value. Ops that differ in little else than their extents are the usual keys.
+/// For maps of ops by value. Keys typically differ in little besides their extents.
 struct OpHash {
   std::size_t operator()(const Op& op) const;
 };
 
-/// Multiply-adds counted as two; those of matrix operations alone, which MFU counts. Attention
-/// counts all keys, causal or not, as published utilisations do.
+/// Counts a multiply-add as two, and only matrix operations, as MFU does. Attention counts all
+/// keys, causal or not, as published utilisations do.
 Flops flops_of(const Op& op);
 
 /// Minimum bytes read and written.

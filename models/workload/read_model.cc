@@ -37,7 +37,7 @@ struct Named {
   Description description;
 };
 
-// Nothing where no model is named, or a wrong one; `named` says which.
+// Nothing if no model is named, or a wrong one; `named` tells which.
 std::optional<Named> description_at(const YamlMap& map, const std::filesystem::path& folder,
                                     bool& named) {
   const std::optional<std::string> model = map.optional<std::string>("model");
@@ -67,7 +67,7 @@ std::optional<Named> description_at(const YamlMap& map, const std::filesystem::p
   return std::nullopt;
 }
 
-/// The model with the dimensions that the mapping gives instead of its own.
+/// The model with the dimensions of the mapping instead of its own.
 std::optional<Named> described(const YamlMap& map, const std::filesystem::path& folder,
                                bool& named) {
   std::optional<Named> model = description_at(map, folder, named);

@@ -17,8 +17,8 @@ namespace rehearse::workload {
 /// and, for all but the last, how it is computed: attention, elementwise, dropout, loss,
 /// expanded_keys; what is not given is as in `how`.
 ///
-/// Nothing where something is wrong, which is recorded in the map's file. Every key that may stand
-/// there is asked for; keys of the caller's own and no_other_keys() are the caller's affair.
+/// Nothing after an error, which is recorded in the map's file. Every permitted key is requested;
+/// the caller handles its own keys and no_other_keys().
 /// The dimensions of what read_model would make; nothing for a list of layers, and where something
 /// is wrong.
 std::optional<Description> read_model_description(const YamlMap& map,

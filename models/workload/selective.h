@@ -21,9 +21,9 @@ inline constexpr std::string_view kSavedNames[] = {"all_but_scores", "products",
 
 /// Marks the operations and activations of blocks that selective recomputation drops. torchtitan
 /// counts the matrix products of a block and saves the first, third, fifth and seventh: queries,
-/// values, the first half of a gated input and the block's output; with attention that is
-/// 8.5 + 2 feed_forward / hidden bytes per element of a hidden state. With the sums over ranks
-/// saved, nothing needs the product before attention's output.
+/// values, the first half of a gated input and the block's output. With attention that is 8.5 + 2
+/// feed_forward / hidden bytes per element of a hidden state. If the sums over ranks are saved,
+/// nothing needs the product before attention's output.
 void save_selectively(Workload& workload, Saved saved);
 
 /// Runs the operations of these names again before backward of their layers, under every kind of

@@ -95,8 +95,9 @@ void add_logits(LayerBuilder& layer, const Transformer& m, const Implementation&
                 .has_matrix = !m.tied_embedding});
   if (m.final_norm || m.embedding_size != m.hidden)
     layer.keep({.name = "head input", .bytes = layer.moved(tokens * m.embedding_size)});
-  // Each copy is written once and read once; the eager loss then moves the 32 bytes a logit that
-  // Megatron's published runs show. In place it still reads logits twice and writes gradients once.
+  // Each copy is written once and read once; the eager loss then moves the 32 bytes per logit that
+  // Megatron's published runs show. An in-place loss still reads logits twice and writes gradients
+  // once.
   const double logits = tokens * m.vocabulary;
   const double saved = std::max(bytes_per_logit(how.loss), layer.element());
   const double moved = std::max(2 * saved, 3 * layer.element());

@@ -22,7 +22,7 @@ enum class Norm : std::uint8_t { kLayer, kRms };
 inline constexpr std::string_view kNormNames[] = {"layer", "rms"};
 
 enum class Positions : std::uint8_t {
-  kNone,      ///< or such as cost nothing: ALiBi
+  kNone,      ///< or positions that cost nothing: ALiBi
   kLearned,   ///< a table, added to the embedding
   kRotary,    ///< queries and keys turned in every layer
   kRelative,  ///< a bias of the scores that all layers share (T5)
@@ -115,10 +115,10 @@ enum class Elementwise : std::uint8_t {
 };
 inline constexpr std::string_view kElementwiseNames[] = {"eager", "compiled", "unfused"};
 
-/// How the loss treats logits. The name says whose copies are meant.
+/// The treatment of logits in the loss. The name states which implementation's copies are meant.
 enum class Loss : std::uint8_t { kFused, kMpt, kCompiled, kEager };
 inline constexpr std::string_view kLossNames[] = {"fused", "mpt", "compiled", "eager"};
-/// Held at once, with half-precision logits.
+/// The bytes per logit held at once, with half-precision logits.
 constexpr double bytes_per_logit(Loss loss) {
   constexpr double kBytes[] = {2, 6, 14, 16};
   return kBytes[static_cast<int>(loss)];
@@ -131,20 +131,20 @@ struct Implementation {
   Elementwise elementwise = Elementwise::kEager;
   bool dropout = false;
   Loss loss = Loss::kEager;
-  /// Products of weight gradients add to the sums of earlier microbatches themselves, as
-  /// Megatron-LM's do since 2022; else a kernel does.
+  /// Products of weight gradients add to the sums of earlier microbatches themselves, as in
+  /// Megatron-LM since 2022; otherwise a separate kernel does.
   bool fused_accumulation = false;
   bool expanded_keys = true;  ///< keys and values are kept once per query head, not per its group
-  /// One matrix makes queries, keys and values, and one both halves of a gated input, as in
-  /// Megatron-LM; else each has a product of its own, as in Hugging Face's models and torchtitan.
+  /// One matrix makes queries, keys and values, and one makes both halves of a gated input, as in
+  /// Megatron-LM; otherwise each has its own product, as in Hugging Face's models and torchtitan.
   bool fused_projections = true;
   /// Ops between the products of experts are fused into their kernels, and the device never waits
   /// for the host (DeepSeek-V3, Megatron-LM since the middle of 2026). Otherwise clamping, and
   /// adding router-weighted biases, are PyTorch's own kernels.
   bool fused_experts = false;
-  /// Held at once per logit, where a framework's loss holds more than `loss` says: torchtitan 22
-  /// under tensor parallelism, whose reductions over ranks are not fused (inferred from the peak of
-  /// one published run).
+  /// The bytes held at once per logit, if a framework's loss holds more than `loss` says:
+  /// torchtitan 22 under tensor parallelism, whose reductions over ranks are not fused (inferred
+  /// from the peak of one published run).
   std::optional<double> logit_bytes = {};
 };
 

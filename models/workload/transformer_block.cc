@@ -7,11 +7,11 @@
 namespace rehearse::workload {
 namespace {
 
-// Passes over memory: activations read or written per element of the named tensor. The eager ones
-// sum, for GPT, to what Megatron's published runs show: forward 11u + 8u/t + 6u/t + 4.5 scores,
-// backward 21u + 28u/t + 5.5 scores (docs/concepts/workload.md lists them). Compiled: what is left
-// when every value that one fused kernel makes and the next would read stays in registers, dropout
-// masks are drawn again, and views take the place of copies.
+// Passes over memory: activations read or written per element of the named tensor. For GPT, the
+// eager ones add up to the values of Megatron's published runs: forward 11u + 8u/t + 6u/t + 4.5
+// scores, backward 21u + 28u/t + 5.5 scores (docs/concepts/workload.md lists them). The compiled
+// ones remain when every value that one fused kernel makes and the next would read stays in
+// registers, dropout masks are drawn again, and views replace copies.
 struct Passes {
   double forward;
   double backward;
@@ -47,7 +47,7 @@ class Block {
     layer_.keep({.name = name, .bytes = layer_.moved(elements), .tensor = tensor, .core = core});
   }
 
-  // One pass over a tensor of `elements`; a mask of dropout is one byte an element.
+  // One pass over a tensor of `elements`; a dropout mask has one byte per element.
   void move(std::string_view name, double elements, Passes passes, bool tensor, double kernels,
             double kernels_backward, double masks = 0) {
     const Bytes mask = Bytes::b(elements * masks);
@@ -75,8 +75,8 @@ class Block {
                    .casts_input = first});
   }
 
-  // Several matrices of the same input, whose gradients are then added: each read, the sum written;
-  // eager, two by two.
+  // Several matrices of the same input, whose gradients are then added: each is read, and the sum
+  // is written; in eager mode, two at a time.
   void projections(std::initializer_list<std::pair<std::string_view, double>> matrices, bool bias) {
     const auto count = static_cast<double>(matrices.size());
     for (const auto& [name, out] : matrices) {
@@ -150,7 +150,8 @@ class Block {
     }
     if (m_.positions == Positions::kRotary) {
       const double share = m_.latent ? m_.latent->rotary_size / key_size_ : 1;
-      // Eager: half of it negated and copied, two products with cosines and sines, their sum.
+      // Eager: half of it is negated and copied, then two products with cosines and sines, and
+      // their sum.
       move("rotary", share * (queries_ + keys_), eager_ ? Passes{9, 9} : Passes{2, 2}, true, 8, 8);
     }
     const bool grouped = m_.kv_heads < m_.heads;
@@ -227,8 +228,8 @@ class Block {
     layer_.product("context", batch, rows, value_size_, columns);
   }
 
-  // Bias, dropout and residual in one pass: two read, one written, and the mask. By terms, dropout
-  // reads and writes for itself. Compiled, it is a part of the norm behind it.
+  // Bias, dropout and residual in one pass: two are read, one and the mask are written. Unfused,
+  // dropout is a separate read and write. Compiled, it is part of the following norm.
   void dropout_add(std::string_view name) {
     const double elements = tokens_ * hidden_;
     const bool dropout = how_.dropout;
@@ -299,7 +300,8 @@ class Block {
                    .split = Split::kColumns,
                    .bias = m_.linear_bias,
                    .experts = double(mixture.experts)});
-    // Each half clamped, both put together again; backward two masks and two joined gradients.
+    // Each half is clamped, and both are joined again; backward has two masks and two joined
+    // gradients.
     if (mixture.clamped && !how_.fused_experts)
       move("expert_clamp", routed * width, {8, 10}, true, 3, 4);
     activate("expert_activation", routed * width);
@@ -311,11 +313,11 @@ class Block {
                    .split = Split::kRows,
                    .bias = m_.linear_bias,
                    .experts = double(mixture.experts)});
-    // In FP32, expert by expert: bias times weight, the sum, all joined and rounded. Backward the
-    // gradients of both factors, too.
+    // In FP32, expert by expert: bias times weight, the sum, then all are joined and rounded.
+    // Backward also has the gradients of both factors.
     if (m_.linear_bias && !how_.fused_experts)
       move("expert_bias", routed * hidden_, {14, 20}, false, 4, 8);
-    // Weighed by the router and summed by token.
+    // Weighted by the router and summed by token.
     move("combine", routed * hidden_, {1 + 1 / mixture.per_token, 2 + 1 / mixture.per_token}, false,
          2, 2);
     keep("expert output", routed * hidden_, false);
@@ -358,9 +360,9 @@ void add_norm(LayerBuilder& layer, std::string_view name, const Transformer& mod
               const Implementation& how, double tokens, double width, bool residual) {
   const double elements = tokens * width;
   const bool eager = how.elementwise != Elementwise::kCompiled;
-  // Eager: one read, one written. Backward: input and gradient read, a gradient written; both read
-  // again for the weights; then the residual's gradient added, two read and one written. Compiled,
-  // the residual is added in the same kernel, forward and backward.
+  // Eager: one is read, one is written. Backward: input and gradient are read, and a gradient is
+  // written; both are read again for the weights; then the residual's gradient is added, with two
+  // read and one written. Compiled, the same kernel adds the residual, forward and backward.
   const double forward = eager || !residual ? 2 : 4;
   const double backward = !residual ? 5 : eager ? 5 : 6;
   if (residual && eager)

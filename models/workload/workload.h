@@ -29,7 +29,7 @@ struct Weights {
   bool tensor = false;  ///< divided by tensor parallelism; else every rank of the group holds them
   bool expert = false;  ///< divided by expert parallelism
   /// Rows of sparsely read tables: no gradient of the whole table is stored or reduced, and the
-  /// optimizer visits the rows that were looked up alone.
+  /// optimizer visits only the rows that were looked up.
   bool sparse = false;
 };
 
@@ -50,8 +50,8 @@ struct Layer {
   std::vector<Op> backward = {};
   /// Before backward, where activations were dropped. Empty until recomputation is decided.
   std::vector<Op> recompute = {};
-  /// Activations that `recompute` makes again: no longer among `saved`, but there while backward of
-  /// this layer runs.
+  /// Activations that `recompute` makes again. They are no longer in `saved`, but are present while
+  /// backward of this layer runs.
   Bytes recomputed = Bytes::b(0);
   /// Once per optimizer step: gradients summed, parameters updated. Empty until decided.
   std::vector<Op> step = {};
@@ -79,7 +79,7 @@ struct Workload {
   };
   std::vector<Divisor> divided_by_tensor = {};
   std::uint32_t experts = 0;     ///< per mixture layer
-  double experts_per_token = 0;  ///< those that run for a token
+  double experts_per_token = 0;  ///< experts that run for a token
   bool tied_embedding = false;   ///< first and last layer share a matrix
 
   std::uint32_t layer_count() const;  ///< with counts

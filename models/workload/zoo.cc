@@ -40,7 +40,8 @@ void read_entry(const YamlMap& map, const std::string& source, std::vector<ZooMo
   models.push_back(std::move(model));
 }
 
-// That a shipped file cannot be read is our fault, and no build that passes its tests has one.
+// A shipped file that cannot be read is a fault of ours, and no build that passes its tests has
+// one.
 std::vector<ZooModel> read_shipped() {
   std::vector<ZooModel> models;
   for (const std::string_view text : zoo_files::all()) {

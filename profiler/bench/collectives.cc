@@ -71,7 +71,7 @@ class CollectiveOperation final : public Operation {
     if (op_ == "reduce_scatter")
       return library_.ncclReduceScatter(in, out, share_, type_, kSum, comm, stream);
     if (op_ == "broadcast") return library_.ncclBroadcast(in, out, whole_, type_, 0, comm, stream);
-    // All to all: a send and a receive for each pair, which NCCL fuses within the group.
+    // All-to-all is a send and a receive for each pair, which NCCL fuses within the group.
     int code = 0;
     for (std::size_t peer = 0; peer < comms_.size() && code == 0; ++peer) {
       const std::size_t at = peer * share_ * element_;

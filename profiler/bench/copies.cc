@@ -1,4 +1,4 @@
-// Copies and sets, by the driver.
+// Copies and memory sets, by the driver.
 #include <fmt/core.h>
 
 #include "profiler/bench/library.h"
@@ -30,7 +30,7 @@ class Copy final : public Operation {
         o.pinned.emplace(std::move(*pinned));
         o.host = o.pinned->pointer();
       } else {
-        o.pageable.resize(bytes);  // written, so that every page is there
+        o.pageable.resize(bytes);  // written, so that every page is allocated
         o.host = o.pageable.data();
       }
       const std::vector<unsigned char>& block = random_block(shape_.dtype);

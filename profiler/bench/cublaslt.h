@@ -1,4 +1,4 @@
-// cuBLASLt, as far as measuring needs it.
+// cuBLASLt: the functions that measuring needs.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ inline constexpr int kNotSupported = 15;
 struct HeuristicResult {
   std::uint64_t algorithm[8];
   std::size_t workspace;
-  int state;  ///< 0 where the algorithm can be used
+  int state;  ///< 0 if the algorithm can be used
   float waves;
   int reserved[4];
 };

@@ -1,4 +1,4 @@
-// The CUDA driver (libcuda.so.1), as far as measuring needs it.
+// The CUDA driver (libcuda.so.1): the functions that measuring needs.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace rehearse::bench {
 
-// Own declarations; cuda.h has handles as pointers to structures and results as an enumeration.
+// Our own declarations; in cuda.h, handles are pointers to structures and results an enumeration.
 using CudaContext = void*;
 using CudaStream = void*;
 using CudaEvent = void*;
@@ -75,8 +75,8 @@ inline constexpr unsigned kHostPortable = 1, kHostMapped = 2, kStreamNonBlocking
 
 class Cuda {
  public:
-  /// Loads the driver and starts it. Fails, with one line and the remedy, where there is none, it
-  /// does not start, or sees no device.
+  /// Loads and initializes the driver. Fails, with one line and the remedy, if there is no driver,
+  /// it does not start, or it sees no device.
   static Result<Cuda> open();
 
 #define X(name, result, parameters) result(*name) parameters = nullptr;
@@ -97,7 +97,7 @@ class Cuda {
   int version_ = 0;
 };
 
-/// Whether an error is that memory, of the device or the host, did not suffice.
+/// Whether an error means that device or host memory was insufficient.
 bool lacks_memory(const Error& error);
 tl::unexpected<Error> fail_for_memory(std::string problem);
 

@@ -1,4 +1,4 @@
-// cuDNN's backend: graphs of operations described by attributes. As far as measuring needs it.
+// The backend of cuDNN, as far as measuring needs it: graphs of operations described by attributes.
 #pragma once
 
 #include <cstdint>
@@ -139,8 +139,8 @@ class Cudnn {
 
 namespace cudnn {
 
-/// Builds a graph, descriptor by descriptor; the first failure is its status, and nothing is done
-/// after that.
+/// Builds a graph, descriptor by descriptor. Its status is the first failure, after which calls do
+/// nothing.
 class GraphBuilder {
  public:
   explicit GraphBuilder(const Cudnn& library) : library_(library) {}
@@ -154,13 +154,13 @@ class GraphBuilder {
     bool is_virtual = false;  ///< never in memory
     bool by_value = false;    ///< one number of the host
   };
-  /// Ids count from 1 in the order of the calls. Returns the descriptor.
+  /// Adds a tensor and returns its descriptor. Ids count from 1 in the order of the calls.
   Descriptor tensor(std::span<const std::int64_t> dimensions, std::span<const std::int64_t> strides,
                     Place place);
   /// The id of the tensor that was made last.
   std::int64_t last_id() const { return id_; }
 
-  /// An operation of the graph: x, and b or t where they are not null, become y.
+  /// An operation of the graph that computes y from x, and from b and t if they are not null.
   void pointwise(PointwiseMode mode, Descriptor x, Descriptor y, Descriptor b = nullptr,
                  Descriptor t = nullptr, std::optional<std::int64_t> axis = {},
                  DataType computed_in = kFloat);
@@ -175,7 +175,7 @@ class GraphBuilder {
   const Status& status() const { return status_; }
 
   /// A plan of the graph: the first configuration, in the order of the heuristic, that the device
-  /// can run. Fails where it can run none.
+  /// can run. Fails if it can run none.
   struct Plan {
     Descriptor plan;
     std::size_t workspace;

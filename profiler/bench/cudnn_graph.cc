@@ -152,7 +152,8 @@ void GraphBuilder::convolve(Kind kind, ConvolutionExtents extents, DataType comp
   const Descriptor op = make(kind);
   set(op, first, kFloatType, 1, &one);
   set(op, first + 1, kFloatType, 1, &zero);
-  // The three operations number their description and tensors alike: description, W, X, Y.
+  // The three operations number their description and tensors in the same order: description, W, X,
+  // Y.
   set_descriptor(op, first + 2, how);
   set_descriptor(op, first + 3, w);
   set_descriptor(op, first + 4, x);

@@ -23,9 +23,9 @@ DataType data_type(std::string_view dtype) {
 
 std::int64_t count_of(const Extents& e) { return e[0] * e[1] * e[2] * e[3]; }
 
-/// The last axis lies next to each other.
+/// Strides with which the last axis is contiguous.
 Extents by_rows(const Extents& e) { return {e[1] * e[2] * e[3], e[2] * e[3], e[3], 1}; }
-/// The second does: channels.
+/// Strides with which the second axis, channels, is contiguous.
 Extents channels_last(const Extents& e) { return {e[1] * e[2] * e[3], 1, e[3] * e[1], e[1]}; }
 
 /// A plan with its operands.
@@ -75,7 +75,7 @@ class CudnnOperation final : public Operation {
   GraphBuilder::Descriptor between(const Extents& dimensions, DataType type = cudnn::kFloat) {
     return graph_.tensor(dimensions, by_rows(dimensions), {.type = type, .is_virtual = true});
   }
-  /// A number that the graph is given by value; its place stays as long as the operation.
+  /// A number that is passed to the graph by value; its storage lives as long as the operation.
   GraphBuilder::Descriptor number(float value) {
     constexpr Extents kOne = {1, 1, 1, 1};
     const auto d = graph_.tensor(kOne, kOne, {.type = cudnn::kFloat, .by_value = true});
@@ -117,7 +117,7 @@ void CudnnOperation::convolution(const Shape& s) {
   graph_.convolve(kind, {at("stride"), at("padding")}, cudnn::kFloat, dx, dw, dy);
 }
 
-/// softmax(scale Q K') V, its parts between as they never reach memory.
+/// softmax(scale Q K') V; its intermediate results are virtual, as they never reach memory.
 void CudnnOperation::attention(const Shape& s) {
   const auto at = [&](std::string_view extent) { return static_cast<std::int64_t>(s[extent]); };
   const std::int64_t b = at("batch"), h = at("heads"), m = at("queries"), n = at("keys"),
@@ -191,7 +191,7 @@ class CudnnRunner final : public Runner {
     library_.cudnnDestroy(handle_);
   }
   Result<std::unique_ptr<Operation>> prepare(const Shape& shape, std::size_t sets) override {
-    // In FP32 the library chooses TF32 where it may; nothing here tells it not to.
+    // For FP32 the library may choose TF32; nothing here prevents that.
     if (shape.dtype == "fp32" && gpu_.info().compute_major >= 8)
       return fail("cuDNN computes fp32 as tf32 here", "dtype tf32");
     auto operation = std::make_unique<CudnnOperation>(gpu_, library_, handle_);

@@ -1,5 +1,5 @@
-// Products by cuBLASLt. Matrices are stored by rows, as frameworks do; the library wants columns,
-// and computes the transposed product: C' = B' A'.
+// Matrix products by cuBLASLt. Matrices are stored by rows, as in frameworks. The library expects
+// columns, so it computes the transposed product: C' = B' A'.
 #include <array>
 
 #include <fmt/core.h>
@@ -58,7 +58,7 @@ class Gemm final : public Operation {
   Status launch(std::size_t turn) override {
     const Operands& o = operands_[turn % operands_.size()];
     constexpr float kOne = 1, kZero = 0;
-    // B stands first: by columns it is the transposed left factor.
+    // B comes first: by columns it is the transposed left factor.
     return check(library_.cublasLtMatmul(
                      handle_, desc_.get(), &kOne, o.b.pointer(), b_.get(), o.a.pointer(), a_.get(),
                      &kZero, o.c.pointer(), c_.get(), o.c.pointer(), c_.get(), found_.algorithm,
@@ -87,7 +87,7 @@ class Gemm final : public Operation {
   Buffer bias_;
 };
 
-/// By columns, so that `rows` is what lies next to each other.
+/// A layout by columns, so that elements along `rows` are contiguous.
 Result<Descriptor> Gemm::matrix(int type, std::uint64_t rows, std::uint64_t columns,
                                 std::uint64_t batch) const {
   void* raw = nullptr;
@@ -121,7 +121,7 @@ Status Gemm::describe(const Shape& s) {
       !ok)
     return ok;
   desc_ = Descriptor(raw, library_.cublasLtMatmulDescDestroy);
-  // A stored by rows as m x k is, by columns, k x m: the second factor as it stands.
+  // A, stored by rows as m x k, is k x m by columns: the second factor without transposition.
   const bool a_turned = s.layout[0] == 't', b_turned = s.layout[1] == 't';
   const std::int32_t first = b_turned ? 1 : 0, second = a_turned ? 1 : 0;
   const std::int32_t epilogue = epilogue_of(s.epilogue);
@@ -246,7 +246,7 @@ Result<std::unique_ptr<Runner>> open_gemm(Gpu& gpu) {
   if (const int code = library->cublasLtCreate(&handle); code != 0)
     return fail(fmt::format("cuBLASLt does not start (error {})", code),
                 "a driver that is new enough for it: rehearse doctor");
-  // What PyTorch gives it on Hopper; less elsewhere changes few choices.
+  // The workspace that PyTorch uses on Hopper; its smaller ones elsewhere change few choices.
   constexpr std::size_t kWorkspace = std::size_t{32} << 20;
   Result<Buffer> workspace = gpu.allocate(kWorkspace);
   if (!workspace) {

@@ -82,7 +82,7 @@ Status Gpu::start(const Nvml* nvml) {
   if (nvml && cuda_->cuDeviceGetPCIBusId(pci, sizeof pci, device) == 0) {
     nvml_ = nvml;
     nvml_device_ = nvml->device_at(to_text(pci, sizeof pci));
-    // CUDA 13 no longer tells it.
+    // CUDA 13 no longer reports it.
     if (nvml_device_ && info_.memory_clock_hz == 0)
       info_.memory_clock_hz = nvml->memory_clock_hz(nvml_device_);
   }
@@ -133,7 +133,7 @@ Result<Buffer> Gpu::allocate(std::size_t bytes) const {
 Result<Buffer> Gpu::random(std::size_t bytes, std::string_view dtype) const {
   Result<Buffer> buffer = allocate(bytes);
   if (!buffer) return forward(buffer);
-  // One block comes from the host, and is doubled until it fills the buffer.
+  // One block is copied from the host, and doubled until it fills the buffer.
   const std::vector<unsigned char>& block = random_block(dtype);
   std::size_t filled = std::min(bytes, block.size());
   int code = cuda_->cuMemcpyHtoDAsync_v2(buffer->address(), block.data(), filled, stream_);

@@ -1,5 +1,5 @@
 // A GPU to measure on: its context and stream, memory, events, and the gate that holds the stream
-// while launches pile up.
+// while launches are queued.
 #pragma once
 
 #include <memory>
@@ -19,12 +19,12 @@ struct GpuInfo {
   unsigned multiprocessors = 0;
   int compute_major = 0, compute_minor = 0;
   Bytes l2 = Bytes::b(0);
-  double memory_clock_hz = 0;  ///< 0: not known
+  double memory_clock_hz = 0;  ///< 0: unknown
 };
 
 class Gpu;
 
-/// Memory of a device, freed at the end. REQUIRES: its Gpu outlives it.
+/// Device memory, freed by the destructor. REQUIRES: its Gpu outlives it.
 class Buffer {
  public:
   Buffer() = default;
@@ -43,7 +43,7 @@ class Buffer {
   std::size_t bytes_ = 0;
 };
 
-/// Pinned memory of the host, freed at the end. REQUIRES: its Cuda outlives it.
+/// Pinned host memory, freed by the destructor. REQUIRES: its Cuda outlives it.
 class PinnedBuffer {
  public:
   static Result<PinnedBuffer> make(const Cuda& cuda, std::size_t bytes);
@@ -60,7 +60,7 @@ class PinnedBuffer {
 
 class Gpu {
  public:
-  /// REQUIRES: `cuda` (and `nvml`, where not null) outlive it.
+  /// REQUIRES: `cuda` (and `nvml`, if not null) outlive it.
   static Result<std::unique_ptr<Gpu>> open(const Cuda& cuda, const Nvml* nvml, int ordinal);
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
@@ -72,22 +72,22 @@ class Gpu {
   CudaContext context() const { return context_; }
   CudaStream stream() const { return stream_; }
 
-  /// Its context is that of the calling thread from now on.
+  /// Makes its context current on the calling thread.
   void make_current() const { cuda_->cuCtxSetCurrent(context_); }
   /// Fails (lacks_memory) if it does not fit into the free memory.
   Result<Buffer> allocate(std::size_t bytes) const;
-  /// The same, filled with random numbers of a format between -1 and 1. Constant operands flatter:
-  /// they take less power, so that the clock stays up.
+  /// The same, filled with random numbers of a format between -1 and 1. Constant operands would
+  /// take less power, so that the clock stays higher and the times are too short.
   Result<Buffer> random(std::size_t bytes, std::string_view dtype) const;
 
-  /// The stream waits from here on until `release`. False where the driver cannot do that.
+  /// Makes the stream wait until `release`. Returns false if the driver cannot do that.
   bool hold();
   void release();
 
   Status record(CudaEvent event) const;
-  /// An event of this device that is reused, by its number.
+  /// The reusable event of this device with this number.
   Result<CudaEvent> event(std::size_t number);
-  /// REQUIRES: both were recorded. Waits for the second.
+  /// Waits for the second event. REQUIRES: both were recorded.
   Result<Seconds> between(CudaEvent from, CudaEvent to) const;
   Status synchronize() const;
   /// Replaces the contents of L2.

@@ -1,5 +1,6 @@
-// The source text of the kernels that `bench-gpu` measures for elementwise work, in the language
-// that NVRTC compiles. Our own, and plain: 16 bytes a load, one block per row, each row read twice.
+// The source text of our own kernels for elementwise work, which `bench-gpu` measures, in the
+// language that NVRTC compiles. They are simple: 16 bytes per load, one block per row, each row
+// read twice.
 #pragma once
 
 #include <string>
@@ -7,11 +8,12 @@
 
 namespace rehearse::bench {
 
-/// For operands of a format: bf16, fp16 or fp32.
+/// Source for operands of a format: bf16, fp16 or fp32.
 std::string kernel_source(std::string_view dtype);
 
-/// Its functions: rehearse_elementwise_1, of one operand, rehearse_elementwise_2, of two,
-/// rehearse_reduction, rehearse_norm, rehearse_softmax. Threads of a block, that all of them are launched with.
+/// Threads per block, with which all functions of the source are launched: rehearse_elementwise_1
+/// (one operand), rehearse_elementwise_2 (two), rehearse_reduction, rehearse_norm,
+/// rehearse_softmax.
 inline constexpr unsigned kKernelThreads = 256;
 
 }  // namespace rehearse::bench

@@ -31,7 +31,7 @@ class Kernel final : public Operation {
     const std::uint64_t out = shape.op == "reduction" ? extents_[0] : in;
     const std::uint64_t blocks =
         by_element ? (in * element / 16 + kKernelThreads - 1) / kKernelThreads : extents_[0];
-    // Enough to fill a device several times over; kernels go on from there themselves.
+    // Enough blocks to fill a device several times over; the kernels loop over the rest.
     const std::uint64_t most = std::uint64_t{32} * std::max(1U, gpu.info().multiprocessors);
     blocks_ = static_cast<unsigned>(std::clamp<std::uint64_t>(blocks, 1, most));
     for (std::size_t i = 0; i < sets; ++i) {

@@ -15,7 +15,7 @@ Result<std::string> open_library(std::string_view what, std::initializer_list<co
       found = file;
       break;
     }
-    // A file that is there and cannot be loaded says more than the names that are not.
+    // The error of a file that exists but cannot be loaded says more than those of missing files.
     const char* message = ::dlerror();
     if (message && std::string_view(message).find("No such file") == std::string_view::npos)
       why = message;

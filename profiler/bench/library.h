@@ -11,17 +11,17 @@
 
 namespace rehearse::bench {
 
-/// A function of a library, and where its address goes.
+/// A function of a library, and the pointer that receives its address.
 struct Symbol {
   const char* name;
   void** to;
   const char* older = nullptr;  ///< its name in older versions, of the same type
-  bool optional = false;        ///< left null where the library lacks it
+  bool optional = false;        ///< left null if the library lacks it
 };
 
-/// Opens the first of `files` that is found and fills in the symbols; the library stays loaded to
-/// the end. Fails, with one line, where no file is found, none can be loaded, or a symbol is
-/// missing: the library is of another version. Returns the name under which it was found.
+/// Opens the first of `files` that is found and fills in the symbols; the library stays loaded
+/// until the process ends. Returns the name under which it was found. Fails, with one line, if no
+/// file is found, none can be loaded, or a symbol is missing (the library is of another version).
 Result<std::string> open_library(std::string_view what, std::initializer_list<const char*> files,
                                  std::span<const Symbol> symbols, std::string_view remedy);
 

@@ -14,7 +14,7 @@ Seconds mean_of(const std::vector<Seconds>& samples) {
   return sum / static_cast<double>(samples.size());
 }
 
-/// One subject on its way to a measurement.
+/// The state of one subject's measurement.
 class Run {
  public:
   Run(Subject& subject, const Method& method) : subject_(&subject), method_(&method) {}
@@ -30,7 +30,7 @@ class Run {
     agrees_ = last_ > Seconds::s(0) && std::abs(each / last_ - 1) <= method_->agreement &&
               !batch->throttled;
     last_ = each;
-    // What a launch takes with what is between two of them decides how many make a batch.
+    // The time of a launch, including the gap to the next, determines the number per batch.
     const double fits = method_->batch / (batch->busy / static_cast<double>(launches_));
     launches_ = static_cast<std::size_t>(
         std::clamp(fits, 1.0, static_cast<double>(method_->most_launches)));
@@ -52,7 +52,7 @@ class Run {
         ++clocked_;
       }
     }
-    // What takes longer than all of the time is measured three times all the same.
+    // A launch that takes longer than the whole time limit is still measured three times.
     const bool out_of_time = busy_ >= method_->longest && batches_ + result_.dropped >= 3;
     if (samples_.size() >= method_->least_samples) {
       result_.summary = summarize(samples_);
@@ -83,7 +83,8 @@ class Run {
   }
 
  private:
-  /// Whether the halves of the samples differ by more than chance and the warm-up would have it.
+  /// Whether the halves of the samples differ by more than chance and by more than the warm-up
+  /// allows.
   bool drifts() const {
     const std::span<const Seconds> all(samples_);
     const Summary early = summarize(all.first(all.size() / 2)),

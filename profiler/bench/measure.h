@@ -27,7 +27,7 @@ namespace rehearse::bench {
 struct Batch {
   std::vector<Seconds> samples;  ///< one per launch; the mean for consecutive launches
   Seconds busy = Seconds::s(0);  ///< device time of the whole batch
-  double sm_clock_hz = 0;        ///< 0: not known
+  double sm_clock_hz = 0;        ///< 0: unknown
   bool throttled = false;        ///< by heat or the board
   bool capped = false;           ///< by the power limit
 };
@@ -35,7 +35,7 @@ struct Batch {
 class Subject {
  public:
   virtual ~Subject() = default;
-  /// Fails where a launch does: the subject is given up.
+  /// Fails if a launch fails; the subject is then not run again.
   virtual Result<Batch> run(std::size_t launches) = 0;
 };
 
@@ -56,11 +56,12 @@ struct Measurement {
   Summary summary = {};
   std::uint64_t dropped = 0;  ///< batches
   double capped = 0;          ///< share of the batches that count
-  double sm_clock_hz = 0;     ///< their mean; 0: not known
+  double sm_clock_hz = 0;     ///< their mean; 0: unknown
 };
 
-/// One measurement for each subject. `stop` is asked between batches; completed measurements
-/// count, the others are marked as stopped. Fails for a subject that was always throttled.
+/// Returns one measurement per subject. `stop` is called between batches; once it returns true,
+/// completed measurements count and the others are marked as stopped. The measurement of a subject
+/// that was always throttled is an error.
 std::vector<Measurement> measure(std::span<Subject* const> subjects, const Method& method,
                                  const std::function<bool()>& stop = {});
 

@@ -1,4 +1,4 @@
-// NCCL, as far as measuring collectives needs it.
+// NCCL: the functions that measuring collectives needs.
 #pragma once
 
 #include <cstddef>

@@ -10,7 +10,7 @@ namespace rehearse::bench {
 namespace {
 
 constexpr int kSmClock = 1, kMemoryClock = 2;
-// Bits of the clock event reasons; NVML's documentation has them.
+// Bits of the clock event reasons, from NVML's documentation.
 constexpr unsigned long long kPowerCap = 0x4, kHwSlowdown = 0x8, kSyncBoost = 0x10,
                              kSwThermal = 0x20, kHwThermal = 0x40, kPowerBrake = 0x80;
 

@@ -10,14 +10,14 @@
 namespace rehearse::bench {
 
 struct ClockState {
-  double sm_hz = 0;        ///< 0: not known
+  double sm_hz = 0;        ///< 0: unknown
   bool throttled = false;  ///< by heat, the board's power brake or another device in a sync group
   bool capped = false;     ///< by the power limit
 };
 
 class Nvml {
  public:
-  /// Fails where NVML is not found or does not start. Results then lack clocks and throttling.
+  /// Fails if NVML is not found or does not start. Results then lack clocks and throttling.
   static Result<Nvml> open();
   Nvml(Nvml&&) noexcept;
   Nvml& operator=(Nvml&&) = delete;

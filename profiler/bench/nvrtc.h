@@ -30,7 +30,7 @@ class Nvrtc {
 #undef X
   const std::string& name() const { return name_; }  ///< with its version
 
-  /// The code of a source for devices of a compute capability. Fails with the compiler's first
+  /// Compiles a source for devices of a compute capability. Fails with the compiler's first
   /// message. Needs no GPU.
   Result<std::vector<char>> compile(const std::string& source, int major, int minor) const;
 

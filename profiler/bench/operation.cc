@@ -9,8 +9,9 @@
 namespace rehearse::bench {
 namespace {
 
-/// Lets held streams go if launching takes too long: a launch that waits for the device would wait
-/// for ever. A stream holds about a thousand commands; a library may enqueue more than we count.
+/// Releases held streams if launching takes too long, because a launch that waits for the device
+/// would wait forever. A stream holds about a thousand commands; a library may enqueue more than we
+/// count.
 class Watchdog {
  public:
   explicit Watchdog(const std::vector<Gpu*>& gpus)
@@ -25,7 +26,7 @@ class Watchdog {
   Watchdog& operator=(const Watchdog&) = delete;
   ~Watchdog() { end(); }
 
-  /// Whether it had to let the streams go.
+  /// Ends it. Returns whether it had to release the streams.
   bool end() {
     {
       const std::lock_guard lock(mutex_);
@@ -69,7 +70,7 @@ Result<Batch> StreamSubject::run(std::size_t launches) {
   if (!batch) return batch;
   for (Gpu* gpu : operation_.gpus())
     if (Status ok = gpu->synchronize(); !ok) return forward(ok);
-  // Launched while the device ran: gaps of the host may be among the times.
+  // The launches ran while the device did: the times may include gaps of the host.
   if (was_held && !held_) return run(launches);
   const ClockState after = timed().clocks();
   batch->throttled = before.throttled || after.throttled;
@@ -97,7 +98,7 @@ Result<Batch> StreamSubject::back_to_back(std::size_t launches) {
 }
 
 Result<Batch> StreamSubject::one_by_one(std::size_t launches) {
-  // With a flush and two events for each launch, a stream is full sooner.
+  // With a flush and two events per launch, a stream fills up sooner.
   launches = std::min<std::size_t>(launches, 32);
   std::vector<CudaEvent> events;
   for (std::size_t i = 0; i < 2 * launches; ++i) {

@@ -25,11 +25,12 @@ class Operation {
   /// Enqueues one run. Consecutive turns alternate between the sets of operands, so that the cache
   /// never has exactly the data of the previous run.
   virtual Status launch(std::size_t turn) = 0;
-  /// Whether `launch` returns before the device has run it. Else streams cannot be held meanwhile.
+  /// Whether `launch` returns before the device has run it. If not, streams cannot be held
+  /// meanwhile.
   virtual bool asynchronous() const { return true; }
   /// Caveat for the use of its time; usually empty.
   virtual std::string note() const { return ""; }
-  /// Those it runs on; the first one's stream is timed.
+  /// The GPUs that it runs on; the stream of the first is timed.
   const std::vector<Gpu*>& gpus() const { return gpus_; }
 
  private:
@@ -46,13 +47,13 @@ class Runner {
   virtual std::string library() const = 0;
 };
 
-/// Products by cuBLASLt, with the first algorithm of its heuristic, as in frameworks.
+/// Matrix products by cuBLASLt, with the first algorithm of its heuristic, as in frameworks.
 Result<std::unique_ptr<Runner>> open_gemm(Gpu& gpu);
 /// Convolutions and attention by cuDNN's graphs, with the first engine of its heuristic that runs.
 Result<std::unique_ptr<Runner>> open_cudnn(Gpu& gpu);
 /// Elementwise, reduction, norm and softmax kernels of our own, compiled by NVRTC.
 Result<std::unique_ptr<Runner>> open_kernels(Gpu& gpu);
-/// Copies and sets, by the driver. Peer copies go from the first GPU to the second.
+/// Copies and memory sets, by the driver. Peer copies go from the first GPU to the second.
 Result<std::unique_ptr<Runner>> open_copies(std::span<const std::unique_ptr<Gpu>> gpus);
 /// Collectives over these GPUs, by NCCL.
 Result<std::unique_ptr<Runner>> open_collectives(std::span<const std::unique_ptr<Gpu>> gpus);
@@ -70,13 +71,13 @@ class StreamSubject final : public Subject {
   Result<Batch> back_to_back(std::size_t launches);
   Result<Batch> one_by_one(std::size_t launches);
   Status launch() { return operation_.launch(turn_++); }
-  /// Enqueues while the streams are held, and lets them go.
+  /// Enqueues work while the streams are held, then releases them.
   template <class Enqueue>
   Status enqueue(Enqueue enqueue);
 
   Operation& operation_;
   bool cold_;
-  bool held_ = true;  ///< false once a launch waited for the device
+  bool held_ = true;  ///< false once a launch has waited for the device
   std::size_t turn_ = 0;
 };
 

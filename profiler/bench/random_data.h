@@ -6,8 +6,8 @@
 
 namespace rehearse::bench {
 
-/// 4 MiB of numbers between -1 and 1 in a format; the same at every call. Bytes of no format are
-/// random bits.
+/// Returns 4 MiB of numbers between -1 and 1 in a format, the same at every call; random bits if
+/// `dtype` is not a number format.
 const std::vector<unsigned char>& random_block(std::string_view dtype);
 
 }  // namespace rehearse::bench

@@ -49,7 +49,8 @@ class FamilyRun {
     std::vector<std::unique_ptr<StreamSubject>> subjects;  // hot, then cold
   };
 
-  /// Two sets of operands beside the rest of the group; where memory is short, alone; then one.
+  /// Adds a shape with two sets of operands. If memory is short, it is measured without the rest of
+  /// the group, then with one set.
   void add(const Shape& shape) {
     gpu_.make_current();
     Result<std::unique_ptr<Operation>> operation = runner_.prepare(shape, 2);
@@ -166,7 +167,7 @@ bool has_cold(const Shape& shape) {
 }
 
 Seconds estimated_time(const std::vector<Shape>& shapes) {
-  // Warm-up of a group of four, operands, and what samples of one per cent take on the whole.
+  // Approximate total of warm-up (shared by a group of four), operands, and samples to one percent.
   constexpr Seconds kEach = Seconds::ms(250);
   double states = 0;
   for (const Shape& shape : shapes) states += has_cold(shape) ? 2 : 1;
@@ -228,7 +229,7 @@ Outcome Session::measure(const Request& request) {
       const Family owner = runner_of(family);
       auto found = runners.find(owner);
       if (found == runners.end()) {
-        // Peer copies and collectives begin at the first GPU, which is the first kind.
+        // Peer copies and collectives begin at the first GPU, which is of the first kind.
         const std::span<const std::unique_ptr<Gpu>> from_here =
             std::span(gpus_).subspan(static_cast<std::size_t>(gpu.ordinal()));
         found = runners

@@ -21,13 +21,13 @@ struct Request {
   Progress progress = {};
 };
 
-/// A shape without a time.
+/// A shape that was not timed, and the reason.
 struct Skipped {
   Shape shape;
   std::string why;
 };
 
-/// Operations that could not be measured, as their library is missing or does not start.
+/// Operations that could not be measured, because their library is missing or does not start.
 struct LeftOut {
   Family family;
   std::size_t shapes;
@@ -39,7 +39,7 @@ struct Outcome {
   std::vector<trace::OpTiming> timings;
   std::vector<Skipped> skipped;
   std::vector<LeftOut> left_out;
-  std::string clocks;        ///< why clocks and throttling are not known; empty where they are
+  std::string clocks;        ///< why clocks and throttling are unknown; empty if known
   bool interrupted = false;  ///< `progress` asked to stop
 };
 
@@ -54,22 +54,22 @@ class Session {
   const GpuInfo& gpu(std::size_t i) const { return gpus_[i]->info(); }
   std::size_t gpus() const { return gpus_.size(); }
 
-  /// Measures each shape, hot and, if relevant, cold, on one GPU of each kind; collectives and
-  /// peer copies over all of them. An error with one shape does not affect the others.
+  /// Measures each shape, hot and, if relevant, cold, on one GPU of each kind; collectives and peer
+  /// copies run over all GPUs. An error with one shape does not affect the others.
   Outcome measure(const Request& request);
 
  private:
   Session() = default;
   std::unique_ptr<Cuda> cuda_;
-  std::unique_ptr<Nvml> nvml_;  ///< null where there is none
+  std::unique_ptr<Nvml> nvml_;  ///< null if unavailable
   std::string no_clocks_;
   std::vector<std::unique_ptr<Gpu>> gpus_;
 };
 
-/// Whether a shape is also measured with L2 flushed: where its operands are in device memory.
+/// Whether a shape is also measured with L2 flushed: if its operands are in device memory.
 bool has_cold(const Shape& shape);
 
-/// About how long measuring the shapes on one GPU takes.
+/// The approximate time of measuring the shapes on one GPU.
 Seconds estimated_time(const std::vector<Shape>& shapes);
 
 }  // namespace rehearse::bench

@@ -97,7 +97,7 @@ Result<std::string> chosen(std::string_view what, std::string_view op, std::stri
               suggest(name, among));
 }
 
-/// What extents must satisfy together.
+/// Checks conditions on several extents together.
 Status check_together(const Shape& s) {
   const auto wrong = [](std::string problem, std::string expected) -> Status {
     return fail(std::move(problem), std::move(expected));
@@ -163,7 +163,7 @@ Result<Shape> make_shape(std::string_view op, const NamedExtents& extents, std::
     if (given == extents.end() && !extent.otherwise)
       return fail(fmt::format("{}: {} needs it", extent.name, op), "a whole number above zero");
     const std::uint64_t value = given == extents.end() ? *extent.otherwise : given->second;
-    // Padding may be none; a collective may leave its ranks to the machine.
+    // Padding may be zero; a collective may leave the number of ranks to the machine.
     if (value == 0 && extent.otherwise != 0)
       return fail(fmt::format("{}: 0 is out of range", extent.name), "a whole number above zero");
     if (value > (std::uint64_t{1} << 44))

@@ -24,14 +24,14 @@ inline constexpr std::size_t kFamilies = std::size(kFamilyNames);
 
 struct ExtentRule {
   std::string_view name;
-  std::optional<std::uint64_t> otherwise;  ///< where a shape does not say; absent: it has to
+  std::optional<std::uint64_t> otherwise;  ///< default; absent: the shape must give it
 };
 
 struct OpRule {
   std::string_view op;
   Family family;
   std::vector<ExtentRule> extents;
-  std::vector<std::string_view> dtypes;     ///< the first holds where a shape does not say
+  std::vector<std::string_view> dtypes;     ///< the first is the default
   std::vector<std::string_view> layouts;    ///< likewise; empty: none
   std::vector<std::string_view> epilogues;  ///< likewise
 };
@@ -54,9 +54,8 @@ struct Shape {
 
 using NamedExtents = std::vector<std::pair<std::string_view, std::uint64_t>>;
 
-/// A shape by its rule, with defaults. Fails, with one line, on an unknown operation,
-/// format, layout or epilogue, on an extent that is missing, unknown or zero, and on incompatible
-/// extents.
+/// Makes a shape by its rule, with defaults. Fails, with one line, on an unknown operation, format,
+/// layout or epilogue; on a missing, unknown or zero extent; and on incompatible extents.
 Result<Shape> make_shape(std::string_view op, const NamedExtents& extents,
                          std::string_view dtype = {}, std::string_view layout = {},
                          std::string_view epilogue = {});
@@ -68,7 +67,7 @@ Result<Shape> parse_shape(std::string_view op, std::string_view text, std::strin
 /// The bytes of an operand element: 4 for fp32 and tf32, 2 for fp16 and bf16, 1 for fp8.
 std::uint64_t element_bytes(std::string_view dtype);
 
-/// FLOPs and bytes of a shape: for bounds of its time, and to judge a measurement.
+/// FLOPs and bytes of a shape, for lower bounds of its time and to judge a measurement.
 Flops flops_of(const Shape& shape);
 Bytes bytes_of(const Shape& shape);
 
@@ -78,7 +77,7 @@ struct ConvResult {
 };
 ConvResult conv_result(const Shape& shape);
 
-/// Without duplicates of earlier ones.
+/// The shapes without repetitions.
 std::vector<Shape> without_repeats(const std::vector<Shape>& shapes);
 
 }  // namespace rehearse::bench

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMostShapes = 10'000;
 
-/// "m: 0 is no extent" names the key it is about.
+/// Splits "m: 0 is no extent" into the key and the problem.
 std::pair<std::string, std::string> key_and_problem(const Diagnostic& d) {
   const std::size_t colon = d.problem.find(": ");
   if (colon == std::string::npos) return {"op", d.problem};
@@ -90,7 +90,7 @@ std::vector<std::string> words_at(const YamlMap& map, std::string_view key) {
   return {""};
 }
 
-/// All combinations of what stands in one mapping.
+/// Reads all combinations of the values in one mapping.
 void read_sweep(const YamlMap& map, std::vector<Shape>& shapes) {
   const auto op = map.required<std::string>("op");
   if (!op) return;

@@ -9,8 +9,8 @@
 
 namespace rehearse::bench {
 
-/// CSV where the name ends with ".csv", else YAML. Fails with every mistake of the file, one line
-/// each; on a file without a shape; and on more shapes than anybody waits for.
+/// Reads CSV if the name ends with ".csv", else YAML. Fails with every mistake in the file, one
+/// line each; on a file without a shape; and on too many shapes to measure in a reasonable time.
 Result<std::vector<Shape>> read_shapes(const std::filesystem::path& path);
 
 }  // namespace rehearse::bench

@@ -15,7 +15,7 @@ constexpr std::string_view kFolder = "/triggers";
 constexpr std::string_view kBegin = "step-";
 constexpr std::string_view kEnd = ".trigger";
 
-/// As the system call gives it (getdents64(2)).
+/// A directory entry as the system call returns it (getdents64(2)).
 struct Entry {
   std::uint64_t inode;
   std::int64_t next;
@@ -24,7 +24,7 @@ struct Entry {
   char name[1];
 };
 
-/// The digits at the begin of the text, at most 18 of them.
+/// Removes the digits at the beginning of the text, at most 18, and returns their number.
 bool take_number(std::string_view& text, std::uint64_t& into) {
   std::size_t n = 0;
   std::uint64_t value = 0;

@@ -17,10 +17,10 @@ class Announcements {
   /// The announcements of the recording whose file is `capture`.
   explicit Announcements(const char* capture);
 
-  /// Makes the file, unless another rank has made it. A folder that cannot be written is as good as
-  /// no other rank.
+  /// Creates the file, unless another rank has created it. Does nothing if the folder cannot be
+  /// written.
   void make(std::uint64_t number, std::uint32_t round, std::string_view reason);
-  /// Removes an announcement of this process that nobody needs any more.
+  /// Removes an announcement of this process that is no longer needed.
   void remove(std::uint64_t number, std::uint32_t round);
 
   /// Calls visit(number, round) for each announcement. One pass over the folder's entries, of which
@@ -46,7 +46,7 @@ class Announcements {
   bool path_of(std::uint64_t number, std::uint32_t round, char (&path)[PATH_MAX + 1]) const;
   int open_folder() const;
   static long read_entries(int folder, char* into, std::size_t bytes);
-  /// The entry at `at`, which moves on to the next. False when it is no announcement.
+  /// Reads the entry at `at` and advances `at` to the next. False if it is not an announcement.
   static bool read_entry(const char* entries, long& at, std::uint64_t& number,
                          std::uint32_t& round);
   static void close_folder(int folder);

@@ -12,14 +12,14 @@ std::optional<std::uint32_t> read_u32(Decoder& in) {
   return static_cast<std::uint32_t>(value);
 }
 
-/// As the file has what may be absent: plus one, 0 for none.
+/// Reads a value that may be absent, which the file stores plus one (0: none).
 std::optional<std::uint32_t> read_optional(Decoder& in) {
   const std::uint64_t value = in.varint();
   if (value == 0 || value > UINT32_MAX) return std::nullopt;
   return static_cast<std::uint32_t>(value - 1);
 }
 
-/// One column into `values`. False when it is wrong.
+/// Decodes one column into `values`. False if it is invalid.
 bool decode_column(Decoder& in, std::span<std::uint64_t> values) {
   switch (static_cast<Encoding>(in.byte())) {
     case Encoding::kConstant: {
@@ -42,7 +42,7 @@ bool decode_column(Decoder& in, std::span<std::uint64_t> values) {
   return in.ok();
 }
 
-/// The value in its field. False when it does not fit.
+/// Stores the value in its field. False if it does not fit.
 bool set_column(Row& row, Column column, std::uint64_t value) {
   const auto narrow = [&](std::uint32_t& field) {
     field = static_cast<std::uint32_t>(value);

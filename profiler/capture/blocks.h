@@ -28,20 +28,21 @@ struct Block {
 /// as long as their lengths are plausible.
 class BlockReader {
  public:
-  /// Fills a piece of memory from its begin; less than asked only at the end of the file.
+  /// Fills `into` from its beginning; returns fewer bytes than requested only at the end of the
+  /// file.
   using Read = std::function<std::size_t(std::span<char>)>;
 
   explicit BlockReader(Read read) : read_(std::move(read)) {}
 
   enum class Begin { kCapture, kOther, kUnknownVersion, kTooShort };
-  /// Reads the file's header: first of all, and once.
+  /// Reads the file's header. Call it once, before anything else.
   Begin begin();
 
-  /// The next sound block, valid until the next call; nothing at the end.
+  /// The next valid block, which stays valid until the next call; nothing at the end.
   std::optional<Block> next();
 
-  std::uint64_t offset() const { return offset_; }    ///< of the last block, in the file, in bytes
-  std::uint64_t damaged() const { return damaged_; }  ///< blocks left out so far
+  std::uint64_t offset() const { return offset_; }    ///< file offset of the last block, bytes
+  std::uint64_t damaged() const { return damaged_; }  ///< blocks skipped so far
   bool cut() const { return cut_; }                   ///< the file ends inside a block
 
  private:
@@ -56,12 +57,12 @@ class BlockReader {
   bool ended_ = false;
 };
 
-/// BlockType::kProcess.
+/// Contents of BlockType::kProcess.
 struct ProcessFacts {
   std::string host;
   std::uint32_t process = 0;
   std::uint32_t parent = 0;
-  std::uint32_t forked_from = 0;  ///< a recorded process; 0 none
+  std::uint32_t forked_from = 0;  ///< the recorded process; 0: none
   std::optional<std::uint32_t> rank = {};
   std::optional<std::uint32_t> world_size = {};
   std::optional<std::uint32_t> local_rank = {};
@@ -70,20 +71,20 @@ struct ProcessFacts {
   std::vector<std::string> command = {};
 };
 
-/// BlockType::kClock: CLOCK_REALTIME and CLOCK_MONOTONIC_RAW of one moment.
+/// Contents of BlockType::kClock: CLOCK_REALTIME and CLOCK_MONOTONIC_RAW at one moment.
 struct ClockPair {
   std::uint64_t realtime_ns = 0;
   std::uint64_t monotonic_ns = 0;
 };
 
-/// BlockType::kTrailer.
+/// Contents of BlockType::kTrailer.
 struct Trailer {
   std::uint64_t rows = 0;
   std::uint64_t lost = 0;
   ClockPair clock = {};
 };
 
-/// BlockType::kTexts and kThreads: a number and its text.
+/// An entry of BlockType::kTexts or kThreads: a number and its text.
 struct NumberedText {
   std::uint32_t number;
   std::string_view text;  ///< into the payload
@@ -93,13 +94,13 @@ struct ThreadName {
   std::uint32_t text;
 };
 
-/// BlockType::kRows.
+/// Contents of BlockType::kRows.
 struct RowsBlock {
   std::uint32_t thread = 0;
   std::vector<Row> rows = {};
 };
 
-/// BlockType::kRecords.
+/// Contents of BlockType::kRecords.
 struct RecordsBlock {
   TableId table = {};  ///< may be one that this version does not know
   std::uint32_t thread = 0;
@@ -125,7 +126,7 @@ std::optional<ClockPair> decode_clock(std::span<const unsigned char> payload);
 std::optional<std::uint64_t> decode_loss(std::span<const unsigned char> payload);
 std::optional<StepCounts> decode_steps(std::span<const unsigned char> payload);
 std::optional<Trailer> decode_trailer(std::span<const unsigned char> payload);
-/// The same for rows and records, into memory that is used again. False when the payload is wrong.
+/// The same for rows and records, into memory that is reused. False if the payload is invalid.
 bool decode_rows(std::span<const unsigned char> payload, RowsBlock& into);
 bool decode_records(std::span<const unsigned char> payload, RecordsBlock& into);
 

@@ -11,11 +11,11 @@
 
 namespace rehearse::capture {
 
-/// It is opened again for each flush, because a program may close descriptors that it did not open,
-/// and a file that it opens next must not be written to.
+/// The file is opened again for each flush. A program may close descriptors that it did not open,
+/// and a file that it opens next could get the same number.
 class CaptureFile {
  public:
-  /// `offset` counts the bytes that are whole, and grows.
+  /// `offset` counts the bytes that are completely written; append advances it.
   CaptureFile(const char* path, std::uint64_t& offset) : path_(path), offset_(offset) {}
   ~CaptureFile() {
     if (file_ >= 0) ::close(file_);
@@ -23,9 +23,9 @@ class CaptureFile {
   CaptureFile(const CaptureFile&) = delete;
   CaptureFile& operator=(const CaptureFile&) = delete;
 
-  /// Appends `n` bytes or nothing, and leaves kReserve more that can be written.
+  /// Appends `n` bytes or nothing, and leaves at least kReserve bytes of space.
   bool append(const void* bytes, std::size_t n) { return reserve(n) && write(bytes, n); }
-  /// The same from the reserve.
+  /// The same, using the reserved space.
   bool append_last(const void* bytes, std::size_t n) { return is_open() && write(bytes, n); }
   /// Releases the reserved space.
   void trim() {
@@ -49,7 +49,7 @@ class CaptureFile {
     if (::fallocate(file_, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset_),
                     static_cast<off_t>(n + kReserve)) == 0)
       return true;
-    return errno != ENOSPC && errno != EDQUOT && errno != EFBIG;  // others: it cannot reserve
+    return errno != ENOSPC && errno != EDQUOT && errno != EFBIG;  // other errors: it cannot reserve
   }
 
   bool write(const void* bytes, std::size_t n) {

@@ -17,11 +17,11 @@ namespace rehearse::capture {
 /// Contents of a slot of a chunk.
 enum class SlotKind : std::uint8_t {
   kRow,
-  kText,        ///< row.text is the number of a text of row.span bytes in the slots behind this one
+  kText,        ///< row.text is the number of a text of row.span bytes in the following slots
   kThreadName,  ///< row.text names the thread row.span
-  kRecord,      ///< a record of row.span bytes in the slots behind; row.category is its TableId,
-                ///< its first row.peer fields are numbers of texts, row.time is when it was (0 not
-                ///< known), and row.reduction says whether it holds for the whole process
+  kRecord,      ///< a record of row.span bytes in the following slots; row.category is its TableId,
+                ///< its first row.peer fields are numbers of texts, row.time is its time (0:
+                ///< unknown), and row.reduction says whether it applies to the whole process
 };
 
 struct alignas(64) Slot {
@@ -30,7 +30,7 @@ struct alignas(64) Slot {
 };
 static_assert(sizeof(Slot) == 64);
 
-/// Following slots that hold its bytes.
+/// The number of following slots that hold its bytes.
 constexpr std::uint32_t slots_behind(const Slot& slot) {
   const bool carries = slot.kind == SlotKind::kText || slot.kind == SlotKind::kRecord;
   return carries ? static_cast<std::uint32_t>((slot.row.span + sizeof(Slot) - 1) / sizeof(Slot))
@@ -51,10 +51,10 @@ struct Chunk {
 };
 static_assert(sizeof(Chunk) == 16 * 1024);
 
-/// The chunks that nobody uses: a stack whose head carries a count against the ABA problem.
+/// The free chunks: a stack whose head carries a count against the ABA problem.
 class ChunkPool {
  public:
-  /// Reserves the memory. False when there is none.
+  /// Reserves the memory. False if that fails.
   bool open(std::uint32_t chunks);
   void close();
 
@@ -85,14 +85,14 @@ class ChunkPool {
 
   Chunk* chunks_ = nullptr;
   std::uint32_t capacity_ = 0;
-  std::atomic<std::uint32_t> begun_{0};  // chunks that were ever taken; those behind are untouched
+  std::atomic<std::uint32_t> begun_{0};  // chunks that were ever taken; later ones are untouched
   std::atomic<std::uint64_t> head_{0};   // count of changes, and number of the first chunk; 0 none
 };
 
 /// Full chunks on their way to the flusher, in the order in which they were handed over.
 class ChunkQueue {
  public:
-  /// Returns how many wait, this one included.
+  /// Returns the number of waiting chunks, this one included.
   std::uint32_t push(Chunk& chunk) {
     Chunk* head = head_.load(std::memory_order_relaxed);
     do {
@@ -101,7 +101,7 @@ class ChunkQueue {
     return waiting_.fetch_add(1, std::memory_order_seq_cst) + 1;
   }
 
-  /// All of them, linked by `next`. For the flusher alone.
+  /// Takes all of them, linked by `next`. Only the flusher calls it.
   Chunk* take_all() {
     Chunk* newest = head_.exchange(nullptr, std::memory_order_acq_rel);
     waiting_.store(0, std::memory_order_relaxed);

@@ -21,12 +21,12 @@
 namespace rehearse::capture {
 namespace {
 
-// CUPTI gives back a buffer only when every record in it is complete, so what a killed process
-// loses grows with it: some 2000 kernels.
+// CUPTI returns a buffer only when every record in it is complete, so a killed process loses up to
+// a buffer: some 2000 kernels.
 constexpr std::size_t kBufferBytes = 512 << 10;
 constexpr std::size_t kSpareBuffers = 64;
 constexpr std::uint64_t kAskEvery = 1000000000;  // ns between two requests for finished records
-// How long the end of the process waits for the last records: a GPU that hangs must not hold it.
+// The time for which the end of the process waits for the last records, in case a GPU hangs.
 constexpr std::uint64_t kPatience = 5000000000;
 constexpr std::uint32_t kMaxCallbacks = 2048;  // numbers of calls; CUDA 13.0 has under 800
 
@@ -36,7 +36,7 @@ pid_t owner = 0;
 Futex closing{0};
 Futex closed{0};
 
-/// Buffers that CUPTI has filled and may have again. Zeroed, as CUPTI is told they are: else it
+/// Buffers that CUPTI has filled and may reuse. They are zeroed, and CUPTI is told so; otherwise it
 /// clears them on the program's threads.
 class SpareBuffers {
  public:
@@ -60,20 +60,19 @@ class SpareBuffers {
 };
 SpareBuffers spare_buffers;
 
-/// What is known of a call by its number, in one word: 0 nothing yet, 1 it is not recorded, else
-/// its name's text number and 2^32.
+/// By call number, in one word: 0 unknown, 1 not recorded, else its name's text number plus 2^32.
 std::atomic<std::uint64_t> calls[2][kMaxCallbacks];
 constexpr std::uint64_t kNotRecorded = 1;
 constexpr std::uint64_t kRecorded = std::uint64_t{1} << 32;
 
-/// What CUPTI calls a call; null for a number that no call has.
+/// CUPTI's name of a call; null if there is no call with this number.
 const char* callback_name(std::uint32_t domain, std::uint32_t callback) {
   const char* name = nullptr;
   if (library.callback_name(domain, callback, &name) != cupti::kSuccess) return nullptr;
   return name && ::strncmp(name, "cu", 2) == 0 ? name : nullptr;
 }
 
-/// The number of the text that names the call; 0 when it is not to be recorded.
+/// The number of the text that names the call; 0 if it is not to be recorded.
 std::uint32_t call_name(ThreadState& thread, std::uint32_t domain, std::uint32_t callback) {
   if (callback >= kMaxCallbacks) return 0;
   std::atomic<std::uint64_t>& known = calls[domain == cupti::kDriverApi][callback];
@@ -91,7 +90,7 @@ std::uint32_t call_name(ThreadState& thread, std::uint32_t domain, std::uint32_t
   return text->number;
 }
 
-/// "GPU-" or "MIG-" and the bytes as NVIDIA's tools write them.
+/// "GPU-" or "MIG-" and the bytes in the format of NVIDIA's tools.
 std::string_view uuid_text(const unsigned char* bytes, bool mig, char (&into)[48]) {
   int n = ::snprintf(into, sizeof into, "%s", mig ? "MIG-" : "GPU-");
   for (int i = 0; i < 16; ++i)
@@ -165,8 +164,8 @@ void take(ThreadState& thread, const unsigned char* r) {
 }
 
 void buffer_requested(std::uint8_t** buffer, std::size_t* bytes, std::size_t* records) {
-  // Before CUDA 12.9 CUPTI does not survive to be refused one; there is no other choice without
-  // memory.
+  // Before CUDA 12.9, CUPTI crashes if it is refused a buffer; without memory there is no other
+  // choice.
   *buffer = spare_buffers.take();
   *bytes = *buffer ? kBufferBytes : 0;
   *records = 0;  // as many as fit
@@ -183,7 +182,7 @@ void buffer_completed(void*, std::uint32_t, std::uint8_t* buffer, std::size_t,
   spare_buffers.give(buffer, valid_bytes);
 }
 
-/// Before a call that takes the device's state away, and with it records.
+/// Runs before a call that destroys the device's state, and with it records.
 void before_call(void*, std::uint32_t, std::uint32_t, const void* data) {
   if (data && static_cast<const cupti::ApiCallbackData*>(data)->site == 0 && owner == ::getpid())
     library.flush_all(cupti::kFlushForced);
@@ -197,7 +196,7 @@ void each_call(Visit visit) {
       if (const char* name = callback_name(domain, callback)) visit(domain, callback, name);
 }
 
-/// The toolkit that brought a version of CUPTI, in words.
+/// The toolkit that contains a version of CUPTI, as text.
 std::string_view toolkit_of(std::uint32_t version, char (&into)[32]) {
   const unsigned toolkit = toolkit_version(version);
   int n = 0;
@@ -257,8 +256,8 @@ bool subscribe() {
   return false;
 }
 
-/// Only the calls that are recorded, where CUPTI can choose (since CUDA 12.5); else all of them,
-/// and take() leaves out the rest.
+/// Enables only the recorded calls if CUPTI can select them (since CUDA 12.5); else all calls, and
+/// take() drops the rest.
 void switch_calls(bool on) {
   if (library.enable_runtime_api && library.enable_driver_api) {
     bool all = true;
@@ -274,7 +273,8 @@ void switch_calls(bool on) {
     on ? library.enable(kind) : library.disable(kind);
 }
 
-/// What says what the others' numbers mean, and when to take records before they are gone.
+/// Enables the records that explain the numbers in others, and callbacks to fetch records before
+/// they are lost.
 void enable_surroundings() {
   library.enable(cupti::kDevice);
   library.enable(cupti::kContext);
@@ -284,11 +284,11 @@ void enable_surroundings() {
   });
 }
 
-// Beside kernels, which are enabled first, and calls.
+// In addition to kernels, which are enabled first, and calls.
 constexpr cupti::Kind kKinds[] = {cupti::kMemcpy,          cupti::kMemcpyPeer, cupti::kMemset,
                                   cupti::kSynchronization, cupti::kCudaEvent,  cupti::kOverhead};
 
-/// When the steps that are recorded begin: at once, unless the options name some.
+/// Called when the recorded steps begin: at once, unless the options name some.
 void enable_work() {
   if (const cupti::Result result = library.enable(cupti::kConcurrentKernel);
       result != cupti::kSuccess)
@@ -301,7 +301,7 @@ void enable_work() {
   switch_calls(true);
 }
 
-/// When they have ended. CUPTI stays attached: to detach it is known to hang.
+/// Called when they have ended. CUPTI stays attached, because detaching it is known to hang.
 void disable_work() {
   for (const cupti::Kind kind : kKinds) library.disable(kind);
   for (const cupti::Kind kind :
@@ -310,13 +310,13 @@ void disable_work() {
   switch_calls(false);
 }
 
-/// Records that CUPTI had no room for count as lost.
+/// Counts the records for which CUPTI had no room as lost.
 void count_dropped() {
   std::size_t dropped = 0;
   if (library.dropped(nullptr, 0, &dropped) == cupti::kSuccess && dropped > 0) count_lost(dropped);
 }
 
-/// Asks CUPTI for what is finished, once a second and at the end.
+/// Requests finished records from CUPTI, once a second and at the end.
 void* run_collector(void*) {
   ::pthread_setname_np(::pthread_self(), "rehearse-cupti");
   for (bool last = false; !last;) {
@@ -331,7 +331,7 @@ void* run_collector(void*) {
   return nullptr;
 }
 
-/// At the end of the process, while the driver still works.
+/// Called at the end of the process, while the driver still works.
 void stop_device_records() {
   if (owner != ::getpid() || closed.load(std::memory_order_acquire) != 0) return;
   closing.store(1, std::memory_order_seq_cst);

@@ -134,7 +134,7 @@ inline constexpr U64<64> graph_node;  // 11.1
 inline constexpr U32<72> graph;       // 11.1
 }  // namespace copy
 
-/// Between devices. Fields shared with a copy have its offsets, except these.
+/// A copy between devices. Fields shared with a copy have its offsets, except these.
 namespace peer_copy {
 inline constexpr U32<44> from_device;
 inline constexpr U32<52> to_device;

@@ -10,7 +10,7 @@ std::string_view without_end(std::string_view name, std::string_view end) {
   return name;
 }
 
-/// Without a version, "_v7000".
+/// Removes a version such as "_v7000".
 std::string_view unversioned(std::string_view name) {
   std::string_view left = name;
   while (!left.empty() && left.back() >= '0' && left.back() <= '9') left.remove_suffix(1);
@@ -20,8 +20,7 @@ std::string_view unversioned(std::string_view name) {
 }  // namespace
 
 std::string_view plain_call_name(const char* name) {
-  // The version of the run time stands behind the way it treats the default stream, that of the
-  // driver before.
+  // The runtime's version follows the suffix for the default stream; the driver's precedes it.
   return unversioned(without_end(without_end(unversioned(clip(name)), "_ptsz"), "_ptds"));
 }
 

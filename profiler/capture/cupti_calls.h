@@ -5,11 +5,11 @@
 
 namespace rehearse::capture {
 
-/// The usual name: cudaLaunchKernel for CUPTI's cudaLaunchKernel_ptsz_v7000.
+/// The name without prefix and version: cudaLaunchKernel for CUPTI's cudaLaunchKernel_ptsz_v7000.
 std::string_view plain_call_name(const char* name);
 
-/// Whether the call starts work on a device, waits for it, or takes memory there. The others are so
-/// many and so short that to record them would cost the program more than they do.
+/// Whether the call starts work on a device, waits for it, or allocates device memory. Other calls
+/// are so frequent and short that recording them would cost more time than they take.
 bool is_recorded_call(std::string_view plain_name);
 
 /// Whether CUPTI's records must be fetched before the call, because it may discard them.

@@ -1,5 +1,5 @@
-// Activity records of CUPTI as records of ours. `version` is that of the library that wrote them.
-// Texts are left to the caller: it has the memory to keep them in.
+// Converts activity records of CUPTI to our records. `version` is that of the library that wrote
+// them. Texts are left to the caller, which has the memory to store them.
 #pragma once
 
 #include "profiler/capture/cupti_abi.h"
@@ -90,7 +90,7 @@ inline CallRecord call_record(const unsigned char* r) {
 }
 
 inline SyncRecord sync_record(const unsigned char* r, std::uint32_t version) {
-  constexpr std::uint32_t kNone = UINT32_MAX;  // of streams and events that a wait has not
+  constexpr std::uint32_t kNone = UINT32_MAX;  // streams and events that a wait does not have
   const std::uint32_t stream = sync::stream(r), event = sync::event(r);
   return {.start = sync::start(r),
           .end = sync::end(r),
@@ -168,7 +168,7 @@ inline DeviceRecord device_record(const unsigned char* r, std::uint32_t version)
           .compute_instance = mig ? instance(device::compute_instance(r)) : 0};
 }
 
-/// Bytes of the identity of the device, or of the MIG instance that the process sees of it.
+/// The UUID of the device, or of the MIG instance that the process sees of it.
 inline const unsigned char* uuid_of_device(const unsigned char* r, std::uint32_t version) {
   const bool mig = version >= kVersion11_6 && device::mig(r) != 0;
   return r + (mig ? device::kMigUuid : device::kUuid);

@@ -11,7 +11,7 @@
 namespace rehearse::capture {
 namespace {
 
-// Of CUDA 13, 12 and 11; the last had a version of its own for each release.
+// The libraries of CUDA 13, 12 and 11; CUDA 11 had a version of its own for each release.
 constexpr const char* kFiles[] = {"libcupti.so.13",   "libcupti.so.12",   "libcupti.so.11.8",
                                   "libcupti.so.11.7", "libcupti.so.11.6", "libcupti.so.11.5",
                                   "libcupti.so.11.4", "libcupti.so.11.3", "libcupti.so.11.2",
@@ -30,7 +30,7 @@ void* open_at(const char* folder, const char* below, char (&path)[PATH_MAX]) {
   return nullptr;
 }
 
-/// The folder of the CUDA run-time library that the process has loaded; empty when it has none.
+/// The folder of the CUDA run-time library that the process has loaded; empty if there is none.
 struct RuntimeFolder {
   char path[PATH_MAX] = "";
 
@@ -75,7 +75,7 @@ void* find(char (&path)[PATH_MAX]) {
   return nullptr;
 }
 
-/// Fills a pointer with a function. False when the library lacks it.
+/// Sets a pointer to a function of the library. False if the library lacks it.
 template <class Function>
 bool bind(void* handle, const char* symbol, Function*& into) {
   into = reinterpret_cast<Function*>(::dlsym(handle, symbol));
@@ -87,7 +87,7 @@ bool bind(void* handle, const char* symbol, Function*& into) {
 bool load_cupti(CuptiLibrary& into) {
   void* handle = find(into.path);
   if (!handle) return false;
-  // Where it came from, if the linker can tell.
+  // The path that it was loaded from, if the linker knows it.
   link_map* map = nullptr;
   if (::dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name && *map->l_name)
     ::snprintf(into.path, sizeof into.path, "%s", map->l_name);

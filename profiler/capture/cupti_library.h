@@ -38,14 +38,14 @@ inline constexpr char kCuptiVariable[] = "REHEARSE_CUPTI";
 
 /// Searches in this order: the file in REHEARSE_CUPTI; the library that the process has already
 /// loaded (two different ones in a process interfere with each other); the folder of the CUDA
-/// run-time library of the process; the toolkit of CUDA_HOME or CUDA_PATH, /usr/local/cuda; the
-/// linker's search path. False if there is none, or one that lacks a function.
+/// run-time library of the process; the toolkit of CUDA_HOME or CUDA_PATH; /usr/local/cuda; the
+/// linker's search path. False if there is none, or if the one found lacks a function.
 bool load_cupti(CuptiLibrary& into);
 
-/// The toolkit that brought a version of CUPTI, as 12040 for CUDA 12.4; 0 when it is not known.
+/// The toolkit that contains a version of CUPTI, as 12040 for CUDA 12.4; 0 if unknown.
 unsigned toolkit_version(std::uint32_t cupti_version);
 
-/// The CUDA version that the driver supports, as 12040 for 12.4; 0 when no driver is loaded.
+/// The CUDA version that the driver supports, as 12040 for 12.4; 0 if no driver is loaded.
 int driver_version();
 
 }  // namespace rehearse::capture

@@ -10,8 +10,7 @@
 
 namespace rehearse::capture {
 
-/// Consecutive blocks in memory that the caller owns. REQUIRES: the added data
-/// fits.
+/// Consecutive blocks in memory that the caller owns. REQUIRES: the added data fits.
 class BlockBuffer {
  public:
   explicit BlockBuffer(void* memory) : begin_(static_cast<unsigned char*>(memory)) {}
@@ -33,7 +32,7 @@ class BlockBuffer {
   const unsigned char* data() const { return begin_; }
   std::size_t size() const { return size_; }
   void clear() { size_ = 0; }
-  /// Forgets all but the first `size` bytes.
+  /// Drops all but the first `size` bytes.
   void cut(std::size_t size) { size_ = size; }
 
  private:
@@ -69,9 +68,9 @@ inline std::uint64_t value_of(const Row& row, Column column) {
   return 0;
 }
 
-/// The shortest of the three encodings.
+/// Writes a column in the shortest of the three encodings.
 inline void encode_column(Encoder& out, const std::uint64_t* values, std::size_t n) {
-  std::size_t same = 1;  // most columns are constant, and cost no more than to see that
+  std::size_t same = 1;  // most columns are constant, and then cost only this check
   while (same < n && values[same] == values[0]) ++same;
   if (same == n) {
     out.byte(static_cast<unsigned>(Encoding::kConstant));
@@ -105,7 +104,7 @@ void encode_column_of(Encoder& out, const Row* const* rows, std::size_t n) {
   encode_column(out, values, n);
 }
 
-/// A kRows payload. REQUIRES: n <= kMaxBlockRows.
+/// Writes a kRows payload. REQUIRES: n <= kMaxBlockRows.
 inline void encode_rows(Encoder& out, std::uint32_t thread, const Row* const* rows, std::size_t n) {
   out.varint(thread);
   out.varint(n);

@@ -1,5 +1,5 @@
-// Where the world comes in: every symbol that the library shows. None lets an exception out, for
-// nothing in it throws.
+// The entry points: every symbol that the library exports. None lets an exception out, because
+// nothing in them throws.
 #include "profiler/capture/cupti.h"
 #include "profiler/capture/nccl.h"
 #include "profiler/capture/nvml.h"
@@ -9,11 +9,11 @@
 
 namespace capture = rehearse::capture;
 
-/// The CUDA driver calls this when it has started.
+/// The CUDA driver calls this when it is initialized.
 REHEARSE_ENTRY int InitializeInjection() {
   capture::start_device_records();
   capture::start_power();
-  return 1;  // the driver goes on whatever came of it
+  return 1;  // the driver continues in any case
 }
 
 /// NVTX calls this for each program and library that uses it.
@@ -46,5 +46,5 @@ REHEARSE_NCCL_PROFILER(4, 4, Init4);
 REHEARSE_NCCL_PROFILER(5, 5, Init5);
 REHEARSE_NCCL_PROFILER(6, 5, Init5);
 
-/// For the launcher: what one range costs, in nanoseconds.
+/// For the launcher: the cost of one range, in nanoseconds.
 REHEARSE_ENTRY double rehearse_capture_ns_per_range() { return capture::ns_per_range(); }

@@ -9,7 +9,8 @@ namespace rehearse::capture {
 /// Writes a fact into the recording.
 void note(std::string_view key, std::string_view value);
 
-/// Reports in one line on stderr data that cannot be recorded, with the reason, as fact "trouble".
+/// Reports data that cannot be recorded, with the reason: in one line on stderr, and as the fact
+/// "trouble".
 void trouble(std::initializer_list<std::string_view> parts);
 
 }  // namespace rehearse::capture

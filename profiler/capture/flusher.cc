@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kNamesBuffer = 64 * 1024;
 constexpr std::size_t kRowsBuffer = kFlusherBuffer - kNamesBuffer;
-// Written at once, or lost at once where the disk is too full for it.
+// The unit that is written at once, or lost at once if the disk is too full for it.
 constexpr std::size_t kCommitAt = 32 * 1024;
 // A block of rows of a whole chunk, or the texts or the records in it, and the headers.
 constexpr std::size_t kMaxPiece = std::size_t{kChunkSlots} * kColumns * (kMaxVarint + 1) + 256;
@@ -28,11 +28,11 @@ static_assert(kChunkSlots * (sizeof(Slot) / 8) * kMaxVarint +
               kMaxPiece + kChunkSlots * sizeof(Slot));
 static_assert(kMaxPiece + kChunkSlots * (sizeof(Slot) + 2 * kMaxVarint) < kRowsBuffer - kCommitAt);
 static_assert(kRowsBuffer < kMaxBlockBytes && kChunkSlots <= kMaxBlockRows);
-// The tag of what goes to the file whatever is kept.
+// The tag of data that goes to the file whichever steps are kept.
 constexpr std::uint64_t kAlways = UINT64_MAX;
 constexpr std::uint64_t kLookEvery = 250000000;  // ns, between two looks for announcements
 
-/// A slot that is new, and the step that it belongs to.
+/// A new slot, and the step that it belongs to.
 struct Item {
   const Slot* slot;
   std::uint64_t step;
@@ -52,7 +52,7 @@ class Flusher {
     CaptureFile file(recording_.path, recording_.offset);
     encode_chunks(file);
     if (last) {
-      // What threads hand over that end, or fill a chunk, just now.
+      // Waits for threads that are handing over a chunk, because it is full or they end.
       while (recording_.leaving.load(std::memory_order_acquire) != 0) ::sched_yield();
       encode_chunks(file);
       for (ThreadState* state = recording_.states.load(std::memory_order_acquire); state;
@@ -66,7 +66,7 @@ class Flusher {
   }
 
  private:
-  /// What is new: of chunks that were handed over, and of those that threads fill.
+  /// Encodes new slots: those of chunks that were handed over, and of chunks being filled.
   void encode_chunks(CaptureFile& file) {
     for (Chunk* chunk = recording_.queue.take_all(); chunk;) {
       Chunk* next = chunk->next.load(std::memory_order_relaxed);
@@ -77,13 +77,13 @@ class Flusher {
     }
     for (ThreadState* state = recording_.states.load(std::memory_order_acquire); state;
          state = state->next) {
-      // A chunk whose predecessor came to the queue just now waits for the next flush.
+      // A chunk whose predecessor reached the queue only now waits for the next flush.
       Chunk* chunk = state->chunk.load(std::memory_order_acquire);
       if (chunk && chunk->sequence == state->flushed) encode(*chunk, file);
     }
   }
 
-  /// The slots of a chunk that are new.
+  /// Encodes the new slots of a chunk.
   void encode(Chunk& chunk, CaptureFile& file) {
     const std::uint32_t end = chunk.used.load(std::memory_order_acquire);
     learn_steps();
@@ -112,7 +112,7 @@ class Flusher {
     if (rows_.size() > kCommitAt) commit(file);
   }
 
-  /// Whose blocks a slot goes to. Only a ring tells steps apart.
+  /// The step to which a slot belongs. Only a ring distinguishes steps.
   std::uint64_t step_of(const Slot& slot) const {
     if (!keeper_) return kAlways;
     switch (slot.kind) {
@@ -130,7 +130,7 @@ class Flusher {
     return is_fact ? kAlways : keeper_->step_at(slot.row.time);
   }
 
-  /// Encodes a block, for the file or, where it belongs to a step of the ring, for that.
+  /// Encodes a block for the file or, if it belongs to a step of the ring, for the ring.
   template <class Fill>
   void emit(BlockType type, std::uint64_t step, std::size_t rows, std::uint32_t last_text,
             Fill fill) {
@@ -151,7 +151,7 @@ class Flusher {
     rows_.cut(before);
   }
 
-  /// What belongs to one step.
+  /// Encodes the slots of one step.
   void encode_step(std::uint32_t thread, const Item* items, std::size_t n, std::uint64_t step) {
     const Row* rows[kChunkSlots];
     std::size_t count = 0;
@@ -170,7 +170,7 @@ class Flusher {
       encode_records(thread, items, n, step, static_cast<std::uint32_t>(std::countr_zero(tables)));
   }
 
-  /// The texts that come with their rows: before these, so all at once.
+  /// Encodes texts that are written along with rows. They go before the rows, so all at once.
   void encode_texts(const Item* items, std::size_t n) {
     const auto is_text = [](const Item& item) { return item.slot->kind == SlotKind::kText; };
     const Item* first = std::find_if(items, items + n, is_text);
@@ -184,7 +184,7 @@ class Flusher {
     });
   }
 
-  /// The records of one table.
+  /// Encodes the records of one table.
   void encode_records(std::uint32_t thread, const Item* items, std::size_t n, std::uint64_t step,
                       std::uint32_t table) {
     const std::uint64_t* records[kChunkSlots];
@@ -235,7 +235,7 @@ class Flusher {
          [&](Encoder& out) { encode_rows(out, thread, rows, n); });
   }
 
-  /// The ranges that a thread has open at the end of the process.
+  /// Encodes the ranges that a thread has open at the end of the process.
   void encode_open(const ThreadState& state) {
     if (!state.in_use.load(std::memory_order_acquire)) return;
     const std::uint32_t depth = state.depth.load(std::memory_order_acquire);
@@ -260,9 +260,9 @@ class Flusher {
     out.varint(clock_ns(CLOCK_MONOTONIC_RAW));
   }
 
-  /// Writes the texts that the rows in the buffer need, the rows, and what goes with them. Rows
-  /// that do not get to the file are counted as lost. Texts of later rows wait for those: on a disk
-  /// that is nearly full they would take the room of rows that could be read.
+  /// Writes the texts that the rows in the buffer need, then the rows, and the data that belongs to
+  /// them. Rows that do not reach the file are counted as lost. Texts of later rows are written
+  /// later: on a disk that is nearly full they would take the space of rows that could be read.
   void commit(CaptureFile& file) {
     if (rows_.size() != 0) {
       rows_.add(BlockType::kClock, encode_clock);
@@ -278,7 +278,7 @@ class Flusher {
     (written ? rows_written_ : rows_refused_) += rows;
   }
 
-  /// Texts with numbers up to `last`.
+  /// Writes texts with numbers up to `last`.
   bool write_texts(CaptureFile& file, std::uint32_t last) {
     if (!unwritten_.rewind()) return true;
     Text* texts[kNamesBuffer / 32];
@@ -301,12 +301,12 @@ class Flusher {
     return true;
   }
 
-  /// Takes over the steps that ended meanwhile, and tells the other ranks of those that are kept.
+  /// Takes over the steps that ended meanwhile, and announces the kept ones to the other ranks.
   void learn_steps() {
     if (!keeper_) return;
     Step step;
     for (const std::uint64_t ended = steps_ended(); learned_ < ended; ++learned_) {
-      if (!ended_step(learned_, step)) continue;  // too many of them since
+      if (!ended_step(learned_, step)) continue;  // too many steps ended since then
       if (const KnownStep* old = keeper_->leaving(); old && old->announced)
         announcements_.remove(old->step.number, old->round);
       KnownStep& known = keeper_->end(step);
@@ -318,7 +318,7 @@ class Flusher {
     }
   }
 
-  /// What of the ring goes to the file.
+  /// Writes the kept steps of the ring to the file.
   void keep_steps(CaptureFile& file, bool last) {
     learn_steps();
     look_for_announcements(last);
@@ -334,7 +334,8 @@ class Flusher {
     keeper_->each_note(last, [&](const KnownStep& step) { note(file, step); });
   }
 
-  /// Of the other ranks; the folder may be on another machine, and flushes come fast under load.
+  /// Reads the announcements of other ranks, but not at every flush: the folder may be on another
+  /// machine, and flushes are frequent under load.
   void look_for_announcements(bool last) {
     const std::uint64_t now = clock_ns(CLOCK_MONOTONIC);
     if (!last && now < next_look_) return;
@@ -373,7 +374,7 @@ class Flusher {
 
   static constexpr std::size_t kReasonBytes = 128;
 
-  /// Why a step is kept, for people.
+  /// The reason for keeping a step, for people.
   std::string_view reason_of(const KnownStep& step, char (&into)[kReasonBytes]) const {
     if (step.cause == KeepCause::kAnnounced) return "another rank keeps it";
     if (step.cause == KeepCause::kNeighbor) return "the step beside it is kept";
@@ -419,7 +420,7 @@ class Flusher {
     names_.clear();
   }
 
-  /// What became of the steps so far: whenever one was kept, and at the end.
+  /// Reports the state of the steps so far: whenever one was kept, and at the end.
   void report_steps(CaptureFile& file, bool last) {
     if (!keeper_ && !has_window()) return;
     StepCounts counts;

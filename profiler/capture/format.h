@@ -130,10 +130,10 @@ constexpr std::int64_t unzigzag(std::uint64_t value) {
 /// BlockType::kSteps, of a recording of chosen steps.
 struct StepCounts {
   std::uint64_t seen = 0;
-  std::uint64_t kept = 0;  ///< whole; of a ring those that a trigger named, here or on another rank
-  std::uint64_t in_part = 0;  ///< steps that the ring had in part
-  std::uint64_t gone = 0;     ///< the ring had nothing of them any more
-  std::uint64_t rows = 0;     ///< and records that went into the ring, kept or not
+  std::uint64_t kept = 0;     ///< whole; for a ring, those that a trigger named, here or elsewhere
+  std::uint64_t in_part = 0;  ///< steps that were partly in the ring
+  std::uint64_t gone = 0;     ///< steps of which nothing was left in the ring
+  std::uint64_t rows = 0;     ///< rows and records that went into the ring, kept or not
 };
 
 inline constexpr std::size_t kMaxVarint = 10;  ///< bytes of the longest
@@ -200,7 +200,7 @@ class Decoder {
   }
 
   bool ok() const { return ok_; }
-  /// Whether everything was read, and could be.
+  /// Whether all input was read without an error.
   bool done() const { return ok_ && at_ == bytes_.size(); }
 
  private:

@@ -14,8 +14,8 @@ namespace {
 
 using nccl::Result;
 
-// Handles and contexts are the number of a slot plus one, and above it which use of the slot they
-// are of. 0, which no handle is, is NCCL's word for none.
+// Handles and contexts are the number of a slot plus one, and in the upper bits the number of the
+// slot's use. 0, which is not a handle, means "none" to NCCL.
 constexpr unsigned kSlotBits = 14;
 constexpr std::uint64_t kSlots = (std::uint64_t{1} << kSlotBits) - 1;
 constexpr std::uint64_t kNoSlot = kSlots;  ///< instead of a slot: nothing is kept of it
@@ -27,7 +27,7 @@ void* as_handle(std::uint64_t slot, std::uint64_t use) {
   return reinterpret_cast<void*>(use << kSlotBits | (slot + 1));
 }
 
-/// Slots that are taken and given back without a lock: each has the number of its use, which is odd
+/// Slots that are taken and returned without a lock. Each has the number of its use, which is odd
 /// while it is taken.
 template <class Content, std::uint64_t kSize>
 class Slots {
@@ -38,11 +38,11 @@ class Slots {
     Content content;
   };
 
-  /// Null when there is no memory or all are taken.
+  /// Null if there is no memory or all slots are taken.
   Slot* take(void*& handle) {
     Slot* slots = memory();
     if (!slots) return nullptr;
-    // From where the last search ended: the slots behind it were given back longest ago.
+    // Starts where the last search ended: the slots from there on were returned longest ago.
     const std::uint64_t begin = next_.load(std::memory_order_relaxed);
     for (std::uint64_t i = 0; i < kSize; ++i) {
       const std::uint64_t at = (begin + i) % kSize;
@@ -55,7 +55,7 @@ class Slots {
     return nullptr;
   }
 
-  /// The slot that a handle names, null when it does not any more.
+  /// The slot of a handle; null if the handle is no longer valid.
   Slot* find(const void* handle) {
     const std::uint64_t at = (number_of(handle) & kSlots) - 1;
     Slot* slots = slots_.load(std::memory_order_acquire);
@@ -64,8 +64,8 @@ class Slots {
     return slots[at].use.load(std::memory_order_acquire) == use ? &slots[at] : nullptr;
   }
 
-  /// The same for a short while after it was given back, too. What is read there counts when it is
-  /// found again behind the reading.
+  /// The same, also for a short while after the slot was returned. Data read there is valid only if
+  /// the slot is found again after reading.
   Slot* find_given(const void* handle) {
     const std::uint64_t at = (number_of(handle) & kSlots) - 1;
     Slot* slots = slots_.load(std::memory_order_acquire);
@@ -74,14 +74,14 @@ class Slots {
     return slots[at].use.load(std::memory_order_acquire) - use <= 1 ? &slots[at] : nullptr;
   }
 
-  /// Gives it back. False when another thread did.
+  /// Returns a slot. False if another thread did so.
   bool give(const void* handle) {
     Slot* slot = find(handle);
     std::uint64_t use = number_of(handle) >> kSlotBits;
     return slot && slot->use.compare_exchange_strong(use, use + 1);
   }
 
-  /// Calls visit(handle, content) for those that are taken.
+  /// Calls visit(handle, content) for the slots that are taken.
   template <class Visit>
   void each(Visit visit) {
     Slot* slots = slots_.load(std::memory_order_acquire);
@@ -122,8 +122,8 @@ struct Event {
   std::atomic<std::uint64_t> gpu_end;
 };
 
-/// What the program asked for. It is looked up after the call returned, when a group ends: so these
-/// are overwritten in turn, and carry their number to tell.
+/// A call of the program. It is looked up after the call returned, when a group ends. So these
+/// entries are overwritten in turn, and carry their number for identification.
 struct Call {
   std::atomic<std::uint64_t> number;  ///< 0 while it is written
   std::atomic<std::uint64_t> time, stream, captured, datatype;
@@ -143,15 +143,15 @@ std::uint64_t plus_one(int number) {
   return number < 0 ? 0 : static_cast<std::uint64_t>(number) + 1;
 }
 
-/// NCCL's name of a type without what all of them begin with: "ncclBfloat16" is "Bfloat16".
+/// NCCL's name of a type without the common prefix: "ncclBfloat16" is "Bfloat16".
 std::string_view type_name(const char* name) {
   std::string_view text = clip(name);
   if (text.starts_with("nccl")) text.remove_prefix(4);
   return text;
 }
 
-/// Bytes of an element; 0 for a type that is not known. The types of nccl.h, by the names that NCCL
-/// gives them in its messages.
+/// Bytes of an element; 0 for an unknown type. The types are those of nccl.h, by the names in
+/// NCCL's messages.
 std::uint64_t type_bytes(std::string_view name) {
   struct Type {
     std::string_view name;
@@ -170,7 +170,7 @@ std::uint64_t bytes_of(std::uint64_t count, std::string_view datatype) {
   return __builtin_mul_overflow(count, type_bytes(datatype), &bytes) ? 0 : bytes;
 }
 
-/// Notes the communicator and says which events are wanted.
+/// Records the communicator and returns which events are requested.
 Result initialize(int version, void** context, int* mask, const char* name,
                   std::uint64_t communicator, int nodes, int ranks, int rank) {
   using namespace nccl;
@@ -196,7 +196,7 @@ Result initialize(int version, void** context, int* mask, const char* name,
   return kSuccess;
 }
 
-/// The facts of a collective, or of a send or receive, whatever the version that told them.
+/// The data of a collective, or of a send or receive, from any version of the interface.
 struct Asked {
   std::uint64_t communicator = 0;
   nccl::Collective what = {};
@@ -240,8 +240,8 @@ Asked read_send_receive(int version, const unsigned char* detail) {
   return asked;
 }
 
-/// What is known of the call that an event belongs to. NCCL turns the elements of some collectives
-/// into bytes before it tells them; the call has the type that the program named.
+/// Adds the data of the call that an event belongs to. NCCL converts the elements of some
+/// collectives into bytes before it reports them; the call has the type that the program named.
 void add_call(const void* parent, CollectiveRecord& record) {
   const std::uint64_t number = number_of(parent) >> kSlotBits;
   if (number == 0 || (number_of(parent) & kSlots) != kNoSlot) return;
@@ -297,7 +297,7 @@ void start_collective(ThreadState& thread, const void* context, const void* pare
     const Context& communicator = of->content;
     if (event.collective.communicator == 0)
       event.collective.communicator = communicator.communicator;
-    // A communicator's kernel is launched first, and then NCCL tells what is in it.
+    // A communicator's kernel is launched first; then NCCL reports its contents.
     if (communicator.launch_thread.load(std::memory_order_relaxed) == thread.thread) {
       event.collective.launch_end = communicator.launch_end.load(std::memory_order_relaxed);
       if (event.collective.launch_end != 0)
@@ -306,7 +306,8 @@ void start_collective(ThreadState& thread, const void* context, const void* pare
   }
 }
 
-/// A call of the program: what is behind `stream` and `captured` differs by the kind of call.
+/// Records a call of the program. The members after `stream` and `captured` differ by the kind of
+/// call.
 template <class CallDetail>
 void* note_call(ThreadState& thread, const unsigned char* detail) {
   CallDetail what;
@@ -339,7 +340,8 @@ void start_launch(ThreadState& thread, void* context, void** handle) {
 
 void start_channel(ThreadState& thread, const void* context, const void* parent,
                    const unsigned char* detail, void** handle) {
-  // The collective is over for NCCL once its kernel is launched; its channels come after that.
+  // NCCL considers the collective finished once its kernel is launched; its channels come after
+  // that.
   std::uint64_t call = 0;
   if (auto* of = events.find_given(parent)) {
     call = of->content.call.load(std::memory_order_relaxed);
@@ -392,7 +394,7 @@ void start_event(int version, void* context, void** handle, const void* event) {
   }
 }
 
-/// Records what is known of an event, and forgets it. `stopped` tells that it ended in order.
+/// Records the data of an event and forgets the event. `stopped` says that it ended in order.
 void end_event(ThreadState& thread, void* handle, Event& event, bool stopped) {
   const std::uint64_t type = event.type, context = event.context;
   CollectiveRecord collective = event.collective;

@@ -15,13 +15,13 @@ namespace rehearse::capture {
 nccl::Result nccl_init_v3(void** context, int* mask);
 nccl::Result nccl_init_v4(void** context, int* mask, const char* name, std::uint64_t communicator,
                           int nodes, int ranks, int rank, nccl::Logger log);
-/// Of versions 5 and 6.
+/// Versions 5 and 6.
 nccl::Result nccl_init_v5(void** context, std::uint64_t communicator, int* mask, const char* name,
                           int nodes, int ranks, int rank, nccl::Logger log);
 nccl::Result nccl_start_v3(void* context, void** handle, void* event);
 nccl::Result nccl_start_v4(void* context, void** handle, void* event);
 nccl::Result nccl_start_v5(void* context, void** handle, void* event);
-// Of all versions.
+// All versions.
 nccl::Result nccl_stop(void* handle);
 nccl::Result nccl_record_state(void* handle, int state, void* arguments);
 nccl::Result nccl_finalize(void* context);

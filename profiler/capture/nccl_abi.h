@@ -1,10 +1,10 @@
-// NCCL's profiler interface, as far as we use it: our own
-// declarations of versions 3 to 6 (NCCL 2.26, 2.27, 2.28, 2.29).
+// NCCL's profiler interface, as far as we use it: our own declarations of versions 3 to 6 (NCCL
+// 2.26, 2.27, 2.28, 2.29).
 //
-// NCCL asks a library with `ncclProfiler_vN` for the newest version that it knows. All
-// versions agree in the head of an event's description: byte 8 has the parent, byte 16 the rank,
-// and byte 24 data that depends on the type. The later bytes have the layout that the
-// 64-bit System V ABI gives the interface's documented fields; no header of NCCL is needed.
+// NCCL looks in a library for `ncclProfiler_vN` of the newest version that it knows. All versions
+// agree in the head of an event's description: byte 8 has the parent, byte 16 the rank, and byte 24
+// data that depends on the type. The later bytes have the layout that the 64-bit System V ABI gives
+// the interface's documented fields; no header of NCCL is needed.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ enum EventType : std::uint64_t {
   kKernelLaunch = 1 << 11,
 };
 
-/// The one state we read: the end of a channel of a kernel, with the device's clock.
+/// The only state that we read: the end of a kernel's channel, with the device's clock.
 inline constexpr int kKernelChannelStop = 22;
 
 /// Versions 3 and 4: `type` is one byte.
@@ -51,7 +51,7 @@ static_assert(offsetof(EventHead5, parent) == 8 && offsetof(EventHead5, rank) ==
 
 // Contents at kDetailAt, by the type of the event and the version of the interface.
 
-/// kCollective from version 4 on.
+/// kCollective of version 4 and later.
 struct Collective {
   std::uint64_t sequence;
   const char* function;
@@ -77,7 +77,7 @@ struct Collective3 {
 };
 static_assert(offsetof(Collective3, what) == 16 && sizeof(Collective3) == 96);
 
-/// kSendReceive from version 4 on; version 3 has no channels.
+/// kSendReceive of version 4 and later; version 3 has no channels.
 struct SendReceive {
   const char* function;
   void* buffer;
@@ -100,7 +100,7 @@ struct SendReceive3 {
 };
 static_assert(offsetof(SendReceive3, peer) == 48);
 
-/// kCollectiveCall, from version 5 on.
+/// kCollectiveCall of version 5 and later.
 struct CollectiveCall {
   const char* function;
   std::size_t count;
@@ -111,7 +111,7 @@ struct CollectiveCall {
 };
 static_assert(offsetof(CollectiveCall, stream) == 32 && offsetof(CollectiveCall, captured) == 40);
 
-/// kSendReceiveCall, from version 5 on.
+/// kSendReceiveCall of version 5 and later.
 struct SendReceiveCall {
   const char* function;
   std::size_t count;
@@ -121,7 +121,7 @@ struct SendReceiveCall {
 };
 static_assert(offsetof(SendReceiveCall, stream) == 24 && offsetof(SendReceiveCall, captured) == 32);
 
-/// kKernelLaunch, from version 5 on.
+/// kKernelLaunch of version 5 and later.
 struct KernelLaunch {
   void* stream;
 };
@@ -133,7 +133,7 @@ struct KernelChannel {
 };
 static_assert(offsetof(KernelChannel, time) == 8);
 
-/// Data of kKernelChannelStop, from version 4 on.
+/// Data of kKernelChannelStop of version 4 and later.
 struct KernelChannelStop {
   std::uint64_t time;
 };

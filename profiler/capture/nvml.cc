@@ -40,7 +40,7 @@ struct Board {
   unsigned instant, average, energy, core_clock, memory_clock, temperature, reasons;
 };
 
-/// What a process can use as a device: a board, or an instance of one.
+/// A device that a process can use: a board, or an instance of one.
 struct Part {
   std::size_t board;
   Device instance;  ///< null: the whole board
@@ -115,7 +115,7 @@ void find_parts(Sampler& s) {
   if (f.count(&boards) != nvml::kSuccess) return;
   for (unsigned i = 0; i < boards && s.board_count < kMaxBoards; ++i) {
     Board& board = s.boards[s.board_count];
-    // The place of a board that does not answer counts for CUDA's ordinals, too.
+    // A board that does not answer still counts for CUDA's ordinals.
     if (f.by_index(i, &board.device) != nvml::kSuccess ||
         f.uuid(board.device, board.uuid, kTextBytes) != nvml::kSuccess) {
       board.device = nullptr;
@@ -203,7 +203,7 @@ void note_part(Sampler& s, const Part& part) {
                              .power_limit = limit});
 }
 
-/// Asks unless it failed too often; counts failures.
+/// Makes a query unless it failed too often; counts failures.
 template <class Ask>
 bool ask(unsigned& failures, Ask question) {
   if (failures >= kFailures) return false;
@@ -218,7 +218,7 @@ bool ask(unsigned& failures, Ask question) {
   return false;
 }
 
-/// Drivers give a field in the type they like.
+/// Reads a field, whose type differs between drivers.
 bool read_field(const nvml::FieldValue& field, std::uint64_t& into) {
   switch (field.type) {
     case nvml::kDouble:
@@ -246,7 +246,7 @@ bool read_field(const nvml::FieldValue& field, std::uint64_t& into) {
   }
 }
 
-/// What the board draws now, or over the last second where it does not tell that.
+/// The board's current power, or its mean over the last second if the board does not report that.
 bool read_power(const nvml::Functions& f, Board& board, std::uint64_t& milliwatts) {
   if (f.fields && ask(board.instant, [&] {
         nvml::FieldValue field = {};

@@ -4,13 +4,12 @@
 
 namespace rehearse::capture {
 
-/// Starts options().power readings per second, unless options().device is off. Once per
+/// Starts options().power readings per second, unless options().device is off. Call it once per
 /// process. Missing sources (the library, a driver, a board's answer) are skipped, and a FactRecord
-/// names them. CUDA_VISIBLE_DEVICES is read now, so call this when CUDA is
-/// initialised.
+/// names them. CUDA_VISIBLE_DEVICES is read by this call, so call it when CUDA is initialized.
 void start_power();
 
-/// Reads once more and ends the thread. Waits for a read that is under way, but not for long.
+/// Takes a last reading and ends the thread. Waits for a reading in progress, but only briefly.
 void stop_power();
 
 }  // namespace rehearse::capture

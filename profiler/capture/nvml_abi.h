@@ -19,7 +19,7 @@ inline constexpr unsigned kClockMemory = 2;
 inline constexpr unsigned kSensorGpu = 0;
 inline constexpr std::size_t kTextBytes = 96;  ///< of names, UUIDs and versions
 
-/// One value that is asked for by number.
+/// A value that is requested by its number.
 struct FieldValue {
   std::uint32_t field;
   std::uint32_t scope;
@@ -60,7 +60,7 @@ struct Attributes {
 };
 static_assert(offsetof(Attributes, memory_mib) == 32 && sizeof(Attributes) == 40);
 
-/// The functions, by their names in the library; null where it has none.
+/// The functions, by their names in the library; null if it lacks them.
 struct Functions {
   Result (*init)();
   Result (*shutdown)();

@@ -17,7 +17,7 @@ using nvtx::PayloadData;
 using nvtx::RangeId;
 using nvtx::StringHandle;
 
-// Number of the name of NCCL's domain, once there is one.
+// The number of the name of NCCL's domain, once it exists.
 std::atomic<std::uint32_t> nccl_domain{0};
 
 std::uint32_t domain_number(DomainHandle domain) {
@@ -267,7 +267,7 @@ RangeId range_start_payload(DomainHandle domain, const PayloadData* payloads, st
 }
 void range_end_payload(DomainHandle, RangeId id, const PayloadData*, std::size_t) { end_range(id); }
 
-/// Puts functions into the slots of a client's table that it has.
+/// Stores functions in those slots that a client's table has.
 class Table {
  public:
   Table(const nvtx::CallbackExports& exports, nvtx::Module module) {

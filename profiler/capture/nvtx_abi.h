@@ -1,8 +1,8 @@
 // The part of the NVTX version 3 interface that the capture library and its tests use, declared
-// here so that neither needs NVIDIA's headers. Where those are found, tests/abi compares.
+// here so that neither needs NVIDIA's headers. If those are found, tests/abi compares the two.
 //
-// NVTX lives in headers: each program and library that uses it holds a table of function pointers
-// of its own. On the first call it loads the library that NVTX_INJECTION64_PATH names and calls
+// NVTX is header-only: each program and library that uses it holds its own table of function
+// pointers. On the first call it loads the library that NVTX_INJECTION64_PATH names and calls
 // InitializeInjectionNvtx2 there with a function that gives access to that table. The payload
 // extension does the same through InitializeInjectionNvtxExtension.
 #pragma once
@@ -104,8 +104,8 @@ enum ExportTable : std::uint32_t { kExportCallbacks = 1, kExportVersion = 3 };
 
 struct CallbackExports {
   std::size_t struct_size;
-  /// Gives a module's table and how many slots it has, slot 0 included. Returns 0 for no such
-  /// module.
+  /// Returns a module's table and its number of slots, slot 0 included. Returns 0 if there is no
+  /// such module.
   int (*module_table)(std::int32_t module, FunctionTable* table, unsigned* slots);
 };
 
@@ -120,7 +120,7 @@ using GetExportTable = const void* (*)(std::uint32_t table);
 
 // The payload extension.
 inline constexpr std::uint16_t kPayloadModule = 2;
-/// Versions whose schemas are laid out as below.
+/// The oldest version whose schemas have the layout below.
 inline constexpr std::uint16_t kPayloadOldest = 0x0103;
 inline constexpr std::uint16_t kPayloadNewest = 0x01FF;
 
@@ -180,7 +180,7 @@ enum EntryType : std::uint64_t {
 };
 
 enum EntryFlag : std::uint64_t { kEntryPointer = 1 << 1, kEntryMessage = 1 << 10 };
-/// An entry with any of these is no single value in its place.
+/// An entry with any of these flags is not a single value stored in place.
 inline constexpr std::uint64_t kEntryNotScalar = (1 << 1) | (1 << 2) | (1 << 3) | (7 << 4);
 
 struct SchemaEntry {

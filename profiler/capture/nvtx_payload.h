@@ -22,12 +22,12 @@ struct Communicator {
 };
 
 /// Reads `count` payloads into `row`, by their registered schema, or by NCCL's known layout in the
-/// domain whose number is `nccl_domain` (0: there is no such domain yet). Fields that are absent
-/// stay as they are. The memory of the payloads is used during the call only.
+/// domain whose number is `nccl_domain` (0: there is no such domain yet). Absent fields keep their
+/// value. The memory of the payloads is used only during the call.
 Communicator read_payloads(const nvtx::PayloadData* payloads, std::size_t count,
                            std::uint32_t domain, std::uint32_t nccl_domain, Row& row);
 
-/// The text that a payload holds as the message of its event; empty when it holds none.
+/// The text that a payload carries as the message of its event; empty if it has none.
 std::string_view payload_message(const nvtx::PayloadData* payloads, std::size_t count,
                                  std::uint32_t domain);
 

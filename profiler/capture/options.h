@@ -7,7 +7,7 @@ namespace rehearse::capture {
 
 inline constexpr char kOptionsVariable[] = "REHEARSE_CAPTURE_OPTIONS";
 
-/// The variable holds words with spaces between: "graph=launch memory power=20".
+/// The variable contains words separated by spaces: "graph=launch memory power=20".
 struct Options {
   /// How CUDA graphs are recorded: "graph=node" (each kernel) or "graph=launch" (each launch as a
   /// whole, which costs the program far less).
@@ -15,7 +15,7 @@ struct Options {
 
   bool device = true;  ///< "device=off": nothing of CUDA is recorded
   Graph graph = Graph::kNode;
-  bool memory = false;           ///< "memory": what is taken from and given back to the device
+  bool memory = false;           ///< "memory": device allocations and frees
   bool jit = false;              ///< "jit": compilations while the program runs
   bool channels = false;         ///< "channels": NCCL's kernels channel by channel
   double power = 10;             ///< "power=20": readings per second of the board's power; 0 none
@@ -28,7 +28,7 @@ struct Options {
 /// Parses the words. An unknown word is reported on stderr and has no effect.
 Options parse_options(const char* words);
 
-/// Those of this process, read once.
+/// The options of this process, parsed once.
 const Options& options();
 
 }  // namespace rehearse::capture

@@ -9,10 +9,10 @@
 
 namespace rehearse::capture {
 
-/// Makes both files in `folder`, the capture with its first block, gives the name of the capture
-/// and its size. A process that took the place of another by exec gets names of its own:
-/// HOST-PID-2. `forked_from` is the recorded process that this one was forked from, 0 when there is
-/// none. On failure errno says why.
+/// Creates both files in `folder`, the capture with its first block; returns the name of the
+/// capture and its size. A process that replaced another by exec gets a name of its own:
+/// HOST-PID-2. `forked_from` is the recorded process from which this one was forked, 0 if there is
+/// none. On failure, errno has the reason.
 bool create_files(const char* folder, pid_t forked_from, char (&path)[PATH_MAX + 1],
                   std::uint64_t& bytes);
 

@@ -25,7 +25,7 @@ constinit thread_local ThreadState* this_thread_state = nullptr;
 
 namespace {
 
-// How long the end of the process waits for the flusher: a hung file system must not hold it.
+// The time for which the end of the process waits for the flusher, in case a file system hangs.
 constexpr std::uint64_t kPatience = 5000000000;
 
 enum class Phase : std::uint32_t { kIdle, kStarting, kLive, kOff };
@@ -35,7 +35,7 @@ std::atomic<Recording*> current{nullptr};
 std::uint32_t recordings = 0;
 pid_t forked_from = 0;
 pthread_key_t thread_end;
-// A signal handler that records while its thread starts the recording would wait for itself.
+// A signal handler that records while its own thread starts the recording would wait for itself.
 constinit thread_local bool starting = false;
 
 /// Keeps a write beyond a file-size limit from killing the process: the signal is taken back.
@@ -57,7 +57,7 @@ class SizeSignalBlocked {
   sigset_t before_;
 };
 
-/// Programs read errno after calls that happen to record.
+/// Restores errno, which programs read after calls that happen to record.
 class KeepErrno {
  public:
   ~KeepErrno() { errno = error_; }
@@ -66,7 +66,7 @@ class KeepErrno {
   int error_ = errno;
 };
 
-/// Ranges that nobody will close any more.
+/// Adds ranges that will not be closed any more.
 void append_open(ThreadState& state) {
   const std::uint32_t depth = state.depth.load(std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < depth; ++i) {
@@ -90,7 +90,7 @@ void end_thread(void* argument) {
   recording.idle_states.fetch_add(1, std::memory_order_release);
 }
 
-/// In the child of a fork: forgets the parent's recording. The first record starts one of its own.
+/// Runs in the child of a fork: forgets the parent's recording. The first record starts a new one.
 void after_fork() {
   if (this_thread_state) {
     this_thread_state = nullptr;
@@ -116,7 +116,7 @@ bool open_ring(Recording& recording) {
   return recording.keeper->open(trigger, options().ring);
 }
 
-/// Without a step mark a recording of chosen steps is empty.
+/// Warns that without a step mark a recording of chosen steps is empty.
 void say_if_no_step(const Recording& recording) {
   if ((!recording.keeper && !has_window()) || steps_ended() > 0 || recording.forked) return;
   char pid[16];
@@ -134,7 +134,7 @@ bool start() {
   char folder[PATH_MAX];
   if (!::realpath(named, folder)) return say_failure("cannot use", named);
 
-  // The memory that a parent's recording took, which is of no use here.
+  // Releases the memory of the parent's recording, which is of no use here.
   if (Recording* parent = current.load(std::memory_order_relaxed)) {
     parent->pool.close();
     if (parent->keeper) parent->keeper->close();

@@ -20,7 +20,7 @@ namespace rehearse::capture {
 inline constexpr std::uint32_t kMaxDepth =
     1024;  ///< open ranges of one thread; deeper ones are lost
 inline constexpr std::uint32_t kPoolChunks = 4096;       ///< 64 MiB
-inline constexpr std::uint32_t kWakeAtChunks = 8;        ///< waiting, to wake the flusher early
+inline constexpr std::uint32_t kWakeAtChunks = 8;        ///< full chunks that wake the flusher
 inline constexpr std::uint64_t kFlushEvery = 500000000;  ///< ns
 inline constexpr std::size_t kFlusherBuffer = 576 * 1024;
 inline constexpr std::uint32_t kLostText = UINT32_MAX;  ///< a row whose name could not be kept
@@ -32,14 +32,14 @@ struct ThreadState {
   std::atomic<Chunk*> chunk;  ///< being filled; null at first and when the pool is empty
   std::atomic<std::uint64_t> lost;
   std::uint32_t sequence;  ///< number of the next chunk
-  std::uint32_t flushed;   ///< sequence of the first chunk not wholly encoded; the flusher's
+  std::uint32_t flushed;   ///< sequence of the first chunk not fully encoded; for the flusher
   std::uint32_t thread;    ///< system id
   std::uint32_t started;   ///< ranges started so far, for their numbers
   std::uint32_t overflow;  ///< open ranges beyond kMaxDepth
-  bool busy;               ///< a callback runs: a signal handler must not begin another
+  bool busy;               ///< a callback is running: a signal handler must not start another
   StepText step;           ///< of the text that was named last
   std::atomic<std::uint32_t> depth;
-  Row open[kMaxDepth];  ///< pushed and not popped, of all domains; `time` is the start
+  Row open[kMaxDepth];  ///< pushed and not yet popped, of all domains; `time` is the start
 };
 
 class StepKeeper;
@@ -49,16 +49,16 @@ struct Recording {
   ChunkQueue queue;
   std::atomic<ThreadState*> states{nullptr};
   std::atomic<std::uint32_t> idle_states{0};
-  std::atomic<std::uint32_t> leaving{0};  ///< threads on their way from their chunk to the queue
-  std::atomic<std::uint64_t> lost{0};     ///< rows that no thread's state counts
+  std::atomic<std::uint32_t> leaving{0};  ///< threads that are moving their chunk to the queue
+  std::atomic<std::uint64_t> lost{0};     ///< rows that are not counted in any thread's state
   Futex flusher_sleeps{0};
   Futex closing{0};
   Futex closed{0};
-  std::uint32_t number = 0;  ///< counts the recordings of this process and those it was forked from
+  std::uint32_t number = 0;  ///< counts recordings, including those before forks
   pid_t owner = 0;
   bool forked = false;              ///< from a process that records
   unsigned char* buffer = nullptr;  ///< kFlusherBuffer bytes to encode in
-  std::uint64_t offset = 0;         ///< bytes of the file that are whole
+  std::uint64_t offset = 0;         ///< bytes of the file that are completely written
   StepKeeper* keeper = nullptr;     ///< for a recording into a ring
   char path[PATH_MAX + 1] = {};
 };
@@ -69,33 +69,32 @@ extern std::atomic<bool> accepting;
 /// The state of this thread; null before its first record, after its last, and after a fork.
 extern constinit thread_local ThreadState* this_thread_state;
 
-/// Starts the recording of this process if it has none. False when it cannot be recorded, which has
-/// been said on stderr.
+/// Starts the recording of this process if it has none. False if it cannot be recorded; the reason
+/// has then been reported on stderr.
 bool attach();
 
-/// Makes the state of this thread, and the recording if the process has none. Null when nothing can
+/// Creates the state of this thread, and the recording if the process has none. Null if nothing can
 /// be recorded.
 ThreadState* register_thread();
 
-/// Starts a thread of ours, which gets no signals and ends with the process. False when there is
-/// none.
+/// Starts a thread of ours, which gets no signals and ends with the process. False if that fails.
 bool start_thread(void* (*run)(void*), void* argument);
 
-/// Hands over the recording of this thread. For our own threads, before they report that they are
-/// done, because the process may end before they do.
+/// Hands over the recorded rows of this thread. Our own threads call it before they report that
+/// they are done, because the process may end before they do.
 void leave_recording();
 
-/// Counts rows that were lost before they reached a thread of ours.
+/// Counts rows that were lost before they reached one of our threads.
 void count_lost(std::uint64_t rows);
 
-/// Hands the full chunk over and takes an empty one. Null when the pool is empty.
+/// Hands over the full chunk and takes an empty one. Null if the pool is empty.
 Chunk* next_chunk(ThreadState& state);
 
 inline void count_lost(ThreadState& state) {
   state.lost.store(state.lost.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
-/// Marks the thread as busy while it lives. False when nothing is to be recorded.
+/// Marks the thread as busy during its lifetime. False if nothing is to be recorded.
 class Callback {
  public:
   Callback() {
@@ -125,7 +124,7 @@ class Callback {
   ThreadState* state_ = nullptr;
 };
 
-/// Room for `slots` in the thread's chunk; null when there is none.
+/// Room for `slots` slots in the thread's chunk; null if there is none.
 inline Slot* room(ThreadState& state, std::uint32_t slots) {
   Chunk* chunk = state.chunk.load(std::memory_order_relaxed);
   if (!chunk || chunk->used.load(std::memory_order_relaxed) + slots > kChunkSlots) [[unlikely]]
@@ -134,7 +133,7 @@ inline Slot* room(ThreadState& state, std::uint32_t slots) {
   return &chunk->slots[chunk->used.load(std::memory_order_relaxed)];
 }
 
-/// Shows the flusher that the `slots` that room() gave are filled.
+/// Makes the `slots` slots that room() returned, now filled, visible to the flusher.
 inline void publish(ThreadState& state, std::uint32_t slots) {
   std::atomic<std::uint32_t>& used = state.chunk.load(std::memory_order_relaxed)->used;
   used.store(used.load(std::memory_order_relaxed) + slots, std::memory_order_release);
@@ -159,7 +158,7 @@ inline bool wanted(const Row& row) {
   return true;
 }
 
-/// Adds the row, or counts it as lost; leaves it out where it is outside of the window.
+/// Adds the row, or counts it as lost; skips it if it is outside of the window.
 inline bool append(ThreadState& state, const Row& row, SlotKind kind = SlotKind::kRow) {
   if (kind == SlotKind::kRow && !wanted(row)) return false;
   Slot* slot = row.text == kLostText ? nullptr : room(state, 1);
@@ -173,7 +172,7 @@ inline bool append(ThreadState& state, const Row& row, SlotKind kind = SlotKind:
   return true;
 }
 
-/// The same for a record. Device work whose times are lost counts as of now.
+/// The same for a record. Device work whose times are lost counts as happening now.
 template <class Record>
 bool wanted(const Record& record) {
   if constexpr (kHasTimes<Record>) {
@@ -184,7 +183,7 @@ bool wanted(const Record& record) {
   return kIsFact<Record> || window_begun();
 }
 
-/// When it was, as far as it says so.
+/// The time of the record, if it has one.
 template <class Record>
 std::uint64_t time_of(const Record& record) {
   if constexpr (kHasTimes<Record>) return record.end;
@@ -192,7 +191,7 @@ std::uint64_t time_of(const Record& record) {
   return 0;
 }
 
-/// Adds the record, or counts it as lost; leaves it out where it is outside of the window.
+/// Adds the record, or counts it as lost; skips it if it is outside of the window.
 template <class Record>
 bool append(ThreadState& state, const Record& record) {
   static_assert(sizeof(Record) % sizeof(std::uint64_t) == 0 && kFieldsOf<Record> <= kMaxFields);
@@ -218,8 +217,8 @@ bool append(ThreadState& state, const Record& record) {
   return true;
 }
 
-/// The number of a text: kept, or written along. kLostText when there is no room for it; 0 for the
-/// empty text.
+/// The number of a text, which is stored or written along with the row. kLostText if there is no
+/// room for it; 0 for the empty text.
 std::uint32_t text_number(ThreadState& state, std::string_view content);
 
 /// Whether a range of this domain, with the text that was just named, marks a step.
@@ -272,7 +271,8 @@ int pop(ThreadState& state, std::uint32_t domain, Amend amend) {
   amend(row);
   const int level = row.level;
   if (row.step) [[unlikely]] {
-    // Who opens a mark may learn only at its end that it was none, and call it something else.
+    // A caller that opens a mark may learn only at its end that it was none, and give it another
+    // name.
     if (row.text == text || state.step.is_mark())
       close_step(now);
     else

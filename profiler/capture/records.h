@@ -85,7 +85,7 @@ struct CallRecord {
   std::uint64_t result;  ///< 0 success
 };
 
-/// A wait: of the host for a device, a stream or an event, or of a stream for an event.
+/// A wait of the host for a device, a stream or an event, or of a stream for an event.
 struct SyncRecord {
   static constexpr TableId kTable = TableId::kSync;
   static constexpr unsigned kTexts = 0;
@@ -106,7 +106,7 @@ struct EventRecord {
   std::uint64_t instant;  ///< + 1
 };
 
-/// A CUDA graph that ran, where its nodes are not recorded one by one.
+/// A CUDA graph that ran, if its nodes are not recorded one by one.
 struct GraphLaunchRecord {
   static constexpr TableId kTable = TableId::kGraphLaunch;
   static constexpr unsigned kTexts = 0;
@@ -115,12 +115,12 @@ struct GraphLaunchRecord {
   std::uint64_t graph;
 };
 
-/// Device memory that was taken or given back.
+/// An allocation or a free of device memory.
 struct MemoryRecord {
   static constexpr TableId kTable = TableId::kMemory;
   static constexpr unsigned kTexts = 0;
   std::uint64_t time, address, bytes;
-  std::uint64_t operation;  ///< CUpti_ActivityMemoryOperationType: 1 taken, 2 given back
+  std::uint64_t operation;  ///< CUpti_ActivityMemoryOperationType: 1 allocated, 2 freed
   std::uint64_t kind;       ///< CUpti_ActivityMemoryKind
   std::uint64_t device, context, stream, correlation;
 };
@@ -132,7 +132,7 @@ struct JitRecord {
   std::uint64_t start, end, device, correlation;
 };
 
-/// Time that the profiler took from the program.
+/// Time by which the profiler delayed the program.
 struct OverheadRecord {
   static constexpr TableId kTable = TableId::kOverhead;
   static constexpr unsigned kTexts = 0;
@@ -166,12 +166,12 @@ struct CommunicatorRecord {
   static constexpr TableId kTable = TableId::kCommunicator;
   static constexpr unsigned kTexts = 1;
   std::uint64_t name;
-  std::uint64_t communicator;  ///< hash that all its ranks have; before NCCL 2.27 it is not known
+  std::uint64_t communicator;  ///< hash that all its ranks share; unknown before NCCL 2.27
   std::uint64_t ranks;         ///< 0 if NCCL does not report it
   std::uint64_t rank, nodes;
 };
 
-/// A collective or a send or receive that NCCL was asked for.
+/// A call of NCCL for a collective, a send or a receive.
 struct CollectiveRecord {
   static constexpr TableId kTable = TableId::kCollective;
   static constexpr unsigned kTexts = 4;
@@ -187,12 +187,12 @@ struct CollectiveRecord {
   std::uint64_t channels, warps;
   std::uint64_t call;  ///< number in the process; CollectiveKernelRecord names it
   std::uint64_t launch_start, launch_end;  ///< of the launch of its kernel, on the same thread
-  std::uint64_t asked;     ///< when the program called for it; from NCCL 2.28 on, as what follows
+  std::uint64_t asked;     ///< when the program called it; this and the next: NCCL 2.28 on
   std::uint64_t stream;    ///< cudaStream_t
   std::uint64_t captured;  ///< 1 when it is part of a CUDA graph
 };
 
-/// When the kernel of a collective ran on one channel, by the GPU's clock.
+/// The time of a collective's kernel on one channel, by the GPU's clock.
 struct CollectiveKernelRecord {
   static constexpr TableId kTable = TableId::kCollectiveKernel;
   static constexpr unsigned kTexts = 0;
@@ -227,7 +227,7 @@ struct PowerRecord {
   std::uint64_t clock_reasons;             ///< NVML's bits for why the clock is not higher
 };
 
-/// Something about the process as a whole: a version, a setting, a trouble.
+/// A fact about the process as a whole: a version, a setting, data that could not be recorded.
 struct FactRecord {
   static constexpr TableId kTable = TableId::kFact;
   static constexpr unsigned kTexts = 2;
@@ -242,8 +242,8 @@ struct KeptStepRecord {
   std::uint64_t step;    ///< its number
   std::uint64_t start, end;
   std::uint64_t cause;     ///< 1 the trigger, 2 another rank, 3 a neighbour of such a step
-  std::uint64_t recorded;  ///< bytes of it that were encoded
-  std::uint64_t kept;      ///< bytes of these that are in the file
+  std::uint64_t recorded;  ///< bytes that were encoded
+  std::uint64_t kept;      ///< of these, bytes in the file
 };
 
 template <class Record>
@@ -252,7 +252,7 @@ inline constexpr unsigned kFieldsOf = sizeof(Record) / sizeof(std::uint64_t);
 inline constexpr unsigned kMaxFields =
     64;  ///< no record has more; a reader refuses a block that says so
 
-/// Whether a record says when it was.
+/// Whether a record has a time.
 template <class Record>
 inline constexpr bool kHasTimes = requires(const Record& record) {
   record.start, record.end;
@@ -261,7 +261,8 @@ template <class Record>
 inline constexpr bool kHasTime = requires(const Record& record) {
   record.time;
 };
-/// Whether a record holds for the whole process, so that it is written whichever steps are.
+/// Whether a record applies to the whole process, so that it is written whichever steps are
+/// selected.
 template <class Record>
 inline constexpr bool kIsFact =
     !kHasTimes<Record> && !kHasTime<Record> && Record::kTable != TableId::kEvent &&

@@ -19,8 +19,8 @@ namespace rehearse::capture {
 struct RingBlock {
   std::uint64_t step;       ///< the ordinal of the step that it belongs to
   std::uint32_t bytes;      ///< size of the block with its header
-  std::uint32_t rows;       ///< and records that it holds
-  std::uint32_t last_text;  ///< the highest number of a text that they have
+  std::uint32_t rows;       ///< rows and records in it
+  std::uint32_t last_text;  ///< the highest number of a text in it
   bool texts;               ///< it has texts, which later blocks may need
   bool written;             ///< to the file
   bool filler;              ///< the ring's own
@@ -28,7 +28,7 @@ struct RingBlock {
 
 class Ring {
  public:
-  /// Reserves the memory. False when there is none.
+  /// Reserves the memory. False if that fails.
   bool open(std::uint64_t bytes) {
     capacity_ = bytes & ~std::uint64_t{7};
     memory_ = static_cast<unsigned char*>(reserve_memory(capacity_));
@@ -40,12 +40,12 @@ class Ring {
   }
 
   std::uint64_t capacity() const { return capacity_; }
-  /// Room of a block with this many bytes.
+  /// The space that a block with this many bytes takes.
   static std::uint64_t room_of(std::uint32_t bytes) {
     return (sizeof(RingBlock) + bytes + 7) & ~std::uint64_t{7};
   }
 
-  /// Adds a block of block.bytes bytes. False when it is longer than the ring.
+  /// Adds a block of block.bytes bytes. False if it is longer than the ring.
   bool add(const RingBlock& block, const void* bytes) {
     const std::uint64_t room = room_of(block.bytes);
     if (room > capacity_) return false;

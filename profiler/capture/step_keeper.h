@@ -19,7 +19,7 @@
 
 namespace rehearse::capture {
 
-/// Why a step is kept. Numbers as in KeptStepRecord::cause.
+/// The reason for keeping a step. Numbers as in KeptStepRecord::cause.
 enum class KeepCause : std::uint8_t { kNone, kTrigger, kAnnounced, kNeighbor };
 
 struct KnownStep {
@@ -27,7 +27,7 @@ struct KnownStep {
   std::uint64_t added;  ///< bytes of blocks
   std::uint64_t kept;
   std::uint64_t limit;  ///< value that the trigger compared with, ns; 0 for none
-  std::uint32_t round;  ///< how often numbers had begun anew
+  std::uint32_t round;  ///< how often the numbering had restarted
   KeepCause cause;
   bool noted;
   bool announced;  ///< by this process
@@ -43,7 +43,7 @@ class StepKeeper {
   StepKeeper(const StepKeeper&) = delete;
   StepKeeper& operator=(const StepKeeper&) = delete;
 
-  /// Reserves the memory. False when there is none.
+  /// Reserves the memory. False if that fails.
   bool open(const Trigger& trigger, std::uint64_t ring_bytes);
   void close();
 
@@ -56,27 +56,26 @@ class StepKeeper {
   /// current step.
   std::uint64_t step_at(std::uint64_t time) const;
 
-  /// The step that will be forgotten when the next one ends; null when none will.
+  /// The step that will be forgotten when the next one ends; null if none will be.
   const KnownStep* leaving() const {
     return current_ + 1 >= kKnown ? &known(current_ + 1 - kKnown) : nullptr;
   }
-  /// The current step has ended, and was this one. Its cause is kTrigger when the trigger
-  /// fired.
+  /// Ends the current step, with this data. Its cause is kTrigger if the trigger fired.
   KnownStep& end(const Step& step);
-  /// Another rank keeps this step. True when that is news.
+  /// Another rank keeps this step. True if that was not known yet.
   bool announced(std::uint64_t number, std::uint32_t round);
 
-  /// A block of the step block.step.
+  /// Adds a block of the step block.step.
   void add(RingBlock block, const void* bytes);
 
-  /// Writes the selected blocks. First need(last_text): blocks will follow whose texts
-  /// have numbers up to that; then write(block, bytes) of each, which returns whether it was
+  /// Writes the selected blocks. First calls need(last_text), because the blocks refer to texts
+  /// with numbers up to that; then write(block, bytes) for each, which returns whether it was
   /// written.
   template <class Need, class Write>
   void write_kept(Need need, Write write);
 
-  /// Calls note(step) for each step whose data is complete: the next one has ended too, or it
-  /// is the `last` call.
+  /// Calls note(step) for each step whose data is complete: the next step has ended too, or this is
+  /// the `last` call.
   template <class Note>
   void each_note(bool last, Note note);
 
@@ -97,8 +96,8 @@ class StepKeeper {
   std::uint32_t* histogram_memory_ = nullptr;
   StepHistogram histogram_{nullptr};
   std::uint64_t current_ = 0;
-  std::uint64_t to_note_ = 0;  // steps before it have been noted, as far as they were kept
-  bool to_write_ = false;      // the ring may have blocks that are to be handed out
+  std::uint64_t to_note_ = 0;  // earlier steps have been noted, as far as they were kept
+  bool to_write_ = false;      // the ring may have selected blocks that are not yet written
   StepCounts counts_;
 };
 

@@ -45,35 +45,34 @@ struct Step {
   std::uint64_t end = 0;
 };
 
-/// Forgets all steps, and takes the window from the options: at the start of a recording.
+/// Forgets all steps and takes the window from the options. Call it when a recording starts.
 void start_steps(const Options& options);
 
-/// The number of the domain's text; no text has UINT32_MAX.
+/// The number of the domain's text; UINT32_MAX matches no text.
 extern std::atomic<std::uint32_t> step_domain;
 
-/// A mark opens at row.time: true when it is a step, which the caller has to close or to abandon.
+/// Opens a mark at row.time. True if it is a step, which the caller has to close or to abandon.
 bool open_step(StepText text, const Row& row);
 void close_step(std::uint64_t end);
-/// Its thread ended inside it: it is not a step.
+/// The thread of the step ended inside it, so it is not a step.
 void abandon_step();
 
-/// The number of the started range (nvtxRangeStart) that is the open step; 0 none.
+/// The number of the started range (nvtxRangeStart) that is the open step; 0: none.
 extern std::atomic<std::uint64_t> started_step;
 
 /// Steps that ended so far, and those of them that are in the window.
 std::uint64_t steps_ended();
 std::uint64_t steps_in_window();
-/// The step with this ordinal (the first is 0). False when it has not ended, or when more than
+/// Returns the step with this ordinal (the first is 0). False if it has not ended, or if more than
 /// kRememberedSteps have ended since.
 bool ended_step(std::uint64_t ordinal, Step& into);
 inline constexpr std::uint32_t kRememberedSteps = 4096;
 
-// The window of steps that is recorded: all of time unless the options name one.
+// The recorded window of steps: all of time unless the options name one.
 extern std::atomic<std::uint64_t> window_begin;  ///< UINT64_MAX before it
 extern std::atomic<std::uint64_t> window_end;    ///< UINT64_MAX before its end
 
-/// Whether data between these times belongs to the window. Late data is judged by its own
-/// time.
+/// Whether data between these times belongs to the window. Late data is judged by its own time.
 inline bool in_window(std::uint64_t begin, std::uint64_t end) {
   return end >= window_begin.load(std::memory_order_relaxed) &&
          begin < window_end.load(std::memory_order_relaxed);
@@ -87,7 +86,7 @@ inline bool recording_now() {
   return window_begun() && window_end.load(std::memory_order_relaxed) == UINT64_MAX;
 }
 
-/// Callbacks at the begin and at the end of the window, each once, on the thread of the
+/// Sets callbacks for the begin and the end of the window, each called once, on the thread of the
 /// step's mark. `begin` is called at once if the window has already begun, or if there is none.
 /// Either may be null. REQUIRES: called once in a process.
 void on_window(void (*begin)(), void (*end)());

@@ -1,5 +1,4 @@
-// The few things the injected library asks of the system: clocks, memory, waiting, one line of
-// text.
+// The system services that the injected library uses: clocks, memory, waiting, one line of text.
 #pragma once
 
 #include <atomic>
@@ -25,8 +24,8 @@ inline std::uint64_t clock_ns(clockid_t clock) {
 }
 inline std::uint64_t realtime_ns() { return clock_ns(CLOCK_REALTIME); }
 
-/// Zeroed memory that takes room only where it is touched; null when there is none. It is kept out
-/// of huge pages, which would take 2 MiB for the first byte.
+/// Returns zeroed memory that takes space only where it is touched; null if there is none. It is
+/// kept out of huge pages, which would take 2 MiB for the first byte.
 inline void* reserve_memory(std::size_t bytes) {
   void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -37,7 +36,7 @@ inline void* reserve_memory(std::size_t bytes) {
 
 using Futex = std::atomic<std::uint32_t>;
 
-/// Returns when `word` is no longer `expected`, woken, after `ns`, or for no reason.
+/// Returns when `word` is no longer `expected`, when woken, after `ns` nanoseconds, or spuriously.
 inline void futex_wait(Futex& word, std::uint32_t expected, std::uint64_t ns) {
   const timespec timeout = {.tv_sec = static_cast<time_t>(ns / 1000000000u),
                             .tv_nsec = static_cast<long>(ns % 1000000000u)};
@@ -47,7 +46,7 @@ inline void futex_wake(Futex& word) {
   ::syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
-/// "rehearse: " and the parts, as one line on stderr.
+/// Writes "rehearse: " and the parts as one line to stderr.
 void say(std::initializer_list<std::string_view> parts);
 
 }  // namespace rehearse::capture

@@ -21,21 +21,21 @@ struct Text {
   std::uint64_t hash;
   std::uint32_t number;
   std::uint32_t bytes;
-  std::uint32_t written_in;  ///< the recording whose file has it; only its flusher looks
+  std::uint32_t written_in;  ///< the recording whose file has it; only its flusher reads this
   StepText step;
 
   /// The characters follow the struct.
   std::string_view view() const { return {reinterpret_cast<const char*>(this + 1), bytes}; }
 };
 
-/// The text with this content, or null when it is new and there is no more room for its sort.
-/// `lasting` texts are those the program registers; a share of the room is kept for them.
+/// Returns the text with this content; null if it is new and there is no room left for its kind.
+/// `lasting` texts are those that the program registers; a share of the room is reserved for them.
 const Text* intern(std::string_view content, bool lasting);
 
-/// A number for a text that is not kept.
+/// A number for a text that is not stored.
 std::uint32_t new_text_number();
 
-/// Whether `handle` is a Text: programs may pass anything as a handle.
+/// The Text of `handle`, or null: programs may pass anything as a handle.
 const Text* as_text(const void* handle);
 
 /// At most kMaxTextBytes of a C string, whole UTF-8 sequences only; empty for null.
@@ -44,14 +44,14 @@ std::string_view clip(const char* content);
 /// A wide C string as UTF-8, clipped likewise. Invalid characters become U+FFFD.
 std::string_view narrow(const wchar_t* content, char (&into)[kMaxTextBytes]);
 
-/// Finds the texts that the file of one recording lacks. For the flusher alone.
+/// Finds the texts that the file of one recording lacks. Only the flusher uses it.
 class UnwrittenTexts {
  public:
   explicit UnwrittenTexts(std::uint32_t recording) : recording_(recording) {}
 
-  /// Starts over; false when there is certainly none.
+  /// Starts over. False if there certainly is no such text.
   bool rewind();
-  /// The next one with a number of at most `last`, null at the end.
+  /// The next text with a number of at most `last`; null at the end.
   Text* next(std::uint32_t last);
   void written(Text& text) {
     text.written_in = recording_;
@@ -64,8 +64,7 @@ class UnwrittenTexts {
   std::size_t slot_ = 0;
 };
 
-/// Zeroed memory that is never freed, from the same bounded room; null when it is
-/// full.
+/// Zeroed memory that is never freed, from the same bounded space; null if it is full.
 void* lasting_memory(std::size_t bytes);
 
 }  // namespace rehearse::capture

@@ -1,5 +1,5 @@
-// Triggers: select the steps of the ring that are written. The launcher reads the same text to
-// refuse rules that the library would not understand.
+// Triggers: select the steps of the ring that are written. The launcher parses the same text, to
+// reject rules that the library would not understand.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ struct Trigger {
   enum class Kind : std::uint8_t {
     kNone,
     kPercentile,   ///< a step longer than `value` thousandths of a percent of those before it
-    kLonger,       ///< than `value` ns
-    kTimesMedian,  ///< than `value` thousandths of the median of those before it
+    kLonger,       ///< a step longer than `value` ns
+    kTimesMedian,  ///< a step longer than `value` thousandths of the median of those before it
     kEvery,        ///< each step whose number `value` divides
   };
   Kind kind = Kind::kNone;
@@ -25,13 +25,13 @@ struct Trigger {
   bool operator==(const Trigger&) const = default;
 };
 
-/// Steps that must have ended before a percentile or a median of them means anything.
+/// The number of ended steps below which a percentile or median means nothing.
 inline constexpr std::uint64_t kWarmUpSteps = 30;
 
-/// Reads a trigger; spaces between its words may be left out. False when it is none.
+/// Parses a trigger; spaces between its words may be left out. False if it is invalid.
 bool parse_trigger(std::string_view text, Trigger& into);
 
-/// How long the steps so far took, in bounded memory: counts per bucket, 128 buckets to a doubling,
+/// The distribution of step times in bounded memory: counts per bucket, 128 buckets per doubling,
 /// so that a quantile is at most 1/128 (0.8 %) above the true one and never below it.
 class StepHistogram {
  public:
@@ -43,8 +43,8 @@ class StepHistogram {
 
   void add(std::uint64_t ns);
   std::uint64_t count() const { return count_; }
-  /// The value that at least `thousandths` of a percent of the times do not exceed. REQUIRES:
-  /// count() > 0.
+  /// The smallest value that at least `thousandths` of a percent of the times do not exceed.
+  /// REQUIRES: count() > 0.
   std::uint64_t quantile(std::uint64_t thousandths) const;
 
  private:
@@ -53,7 +53,7 @@ class StepHistogram {
 };
 
 /// Whether the trigger selects a step that took `ns` and has this `number`. `before` are the steps
-/// that ended before it; `limit` becomes the compared value, in ns, 0 for none.
+/// that ended before it. `limit` is set to the compared value, in ns; 0 for none.
 bool fires(const Trigger& trigger, const StepHistogram& before, std::uint64_t number,
            std::uint64_t ns, std::uint64_t& limit);
 

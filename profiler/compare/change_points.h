@@ -27,29 +27,29 @@ struct Segment {
   std::size_t first = 0, count = 0;  ///< in the series
   bool drifts = false;
   Ranged begin, end;   ///< its level at its first and at its last value
-  double slope = 0;    ///< relative, from one value to the next; 0 where it does not drift
+  double slope = 0;    ///< relative, per value; 0 if it does not drift
   double noise = 0;    ///< relative standard deviation of a value about the level
-  double freedom = 1;  ///< how well that is known, in degrees of freedom
-  /// From the level before to this segment's first one, relative; as an effect, to be judged. Of
-  /// the first segment there is none (scale 0).
+  double freedom = 1;  ///< degrees of freedom of `noise`
+  /// The change from the previous segment's last level to this segment's first, relative; an
+  /// effect, to be judged. The first segment has none (scale 0).
   Effect jump = {};
-  Effect drift = {};  ///< from its first to its last level; scale 0 where it does not drift
+  Effect drift = {};  ///< from its first to its last level; scale 0 if it does not drift
 };
 
-/// Belief about the newest value's segment, over all its possible starts.
+/// The belief about the newest value's segment, over all its possible starts.
 struct Belief {
   Ranged length;      ///< in values
   Ranged level;       ///< now
-  double drifts = 0;  ///< the probability that it does
+  double drifts = 0;  ///< the probability of a drift
 };
 
 struct ChangePoints {
   std::vector<Segment> segments;  ///< of the most probable division, in order; never empty
   Belief belief;
-  std::vector<double> began;  ///< by value: probability that a segment began at it
+  std::vector<double> began;  ///< by value: the probability that a segment began there
 };
 
-/// REQUIRES: three values at least, all above zero and finite.
+/// REQUIRES: at least three values, all above zero and finite.
 ChangePoints find_changes(std::span<const double> series);
 
 }  // namespace rehearse::compare

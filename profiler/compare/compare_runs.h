@@ -16,7 +16,7 @@ namespace rehearse::compare {
 struct Quantity {
   std::string_view name;  ///< "step_time", "launch_gaps", …
   std::string_view unit;  ///< "s", "J", "B"
-  /// One value per run has no error (memory): the error is then 0.
+  /// A quantity with one value per run (memory) has no known error: it is set to 0.
   Effect effect;
   bool measured_by_step = true;
   bool significant = false;
@@ -24,7 +24,7 @@ struct Quantity {
 
 /// The ops of one name, paired with their counterparts in the other run.
 struct OpChange {
-  std::string name;  ///< in the baseline; of an op that is new, in the candidate
+  std::string name;  ///< in the baseline; of a new op, in the candidate
   OpKind kind;
   std::vector<std::string> renamed;          ///< other names in the candidate
   double calls_before = 0, calls_after = 0;  ///< in an average step
@@ -33,21 +33,21 @@ struct OpChange {
 };
 
 struct RunComparison {
-  std::vector<Quantity> quantities;  ///< the step first; those that both runs have
+  std::vector<Quantity> quantities;  ///< the step first; those of both runs
   std::vector<OpChange> ops;         ///< by their effect on the step's time, largest first
   double matched_share = 0;          ///< Matches
   double same_shapes = 0;
 };
 
-/// A change is significant if it is no chance (of all quantities, and of all ops, one false
-/// with the probability 2 x kWrong), and at least this share of the quantity, …
+/// A change is significant if it is not due to chance (with a probability of 2 x kWrong that any
+/// quantity, or any op, is flagged by mistake), and is at least this share of the quantity, …
 inline constexpr double kLeastChange = 0.01;
-/// … and, of an op, at least this much of the step.
+/// … and, for an op, at least this share of the step.
 inline constexpr double kLeastShare = 0.001;
-/// Runs that have less than this in common are runs of different jobs.
+/// Runs with less than this share in common are runs of different jobs.
 inline constexpr double kSameJob = 0.6;
 
-/// Fails on runs of different jobs, of different numbers of ranks, or on different devices.
+/// Fails if the runs are of different jobs, of different numbers of ranks, or on different devices.
 Result<Matches> match_runs(const Run& baseline, const Run& candidate);
 
 /// Fails as match_runs does.

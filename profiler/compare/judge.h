@@ -13,14 +13,14 @@ namespace rehearse::compare {
 enum class Verdict { kPass, kFail, kInconclusive };
 std::string_view to_string(Verdict verdict);
 
-/// The worst of two: fail, then inconclusive.
+/// The worse of two verdicts: fail before inconclusive before pass.
 Verdict worse(Verdict a, Verdict b);
 
-/// The probability with which a verdict is wrong on either side: to fail a job that did not
-/// change, to pass one that rose by one and a half times the limit.
+/// The probability of a wrong verdict on either side: failing a job that did not change, or passing
+/// one that rose by one and a half times the limit.
 inline constexpr double kWrong = 0.005;
 
-/// Whether it rose, and not by chance.
+/// Whether the quantity rose, and not by chance.
 bool is_rise(const Effect& effect, double wrong = kWrong);
 
 /// `limit`: the largest rise that is allowed, relative (0.03).
@@ -32,14 +32,14 @@ bool is_rise(const Effect& effect, double wrong = kWrong);
 /// of one run share `wrong`.
 Verdict judge(const Effect& effect, double limit, double wrong = kWrong);
 
-/// How many steps of either run would have led to a verdict, at the noise that was observed and
-/// the options it was measured with;
-/// nothing where no number of steps would, since the noise between runs is too large.
+/// The number of steps of either run that would have led to a verdict, at the observed noise and
+/// with the same options. Nothing if no number of steps would, because the noise between runs is
+/// too large.
 std::optional<std::size_t> steps_needed(const Effect& effect, double limit,
                                         const EffectOptions& options, double wrong = kWrong);
 
-/// Whether each of several changes is more than chance, such that one false among all of them is
-/// as improbable as `wrong` (Holm 1979).
+/// For each of several changes, whether it is more than chance. The probability that any of them is
+/// flagged by mistake is at most `wrong` (Holm 1979).
 std::vector<bool> significant(const std::vector<double>& p_values, double wrong);
 
 }  // namespace rehearse::compare

@@ -16,17 +16,17 @@ struct SlotPair {
 
 struct Matches {
   std::vector<SlotPair> pairs;  ///< each slot at most once
-  /// The least share, of either run's op time (of the devices, else of the host), that has a
-  /// counterpart in the other run.
+  /// The share of op time (of the devices, else of the host) that has a counterpart in the other
+  /// run; the smaller of the two runs' shares.
   double matched_share = 0;
   double same_shapes = 0;  ///< share of the matched time with shapes that has equal shapes
 };
 
-/// Slots are paired by the strongest criterion first: name and origin, then one of the two, then
-/// the place in the step with the nearest name. REQUIRES: runs with steps.
+/// Pairs slots by the strongest criterion first: name and origin, then one of the two, then the
+/// position in the step with the most similar name. REQUIRES: runs with steps.
 Matches match_ops(const Run& baseline, const Run& candidate);
 
-/// How alike two names are, from 0 to 1: the share of their pairs of neighbouring letters that
+/// The similarity of two names, from 0 to 1: the share of their pairs of neighbouring letters that
 /// both have (Dice).
 double likeness(std::string_view a, std::string_view b);
 

@@ -19,17 +19,17 @@ std::string_view to_string(OpKind kind);
 struct OpSlot {
   OpKind kind;
   std::string name;   ///< of the kernel, the copy, the host op
-  std::string from;   ///< the operator that launched it; of a host op, what it lies in
-  std::string layer;  ///< the range around that, where there is one
+  std::string from;   ///< the operator that launched it; of a host op, its enclosing op
+  std::string layer;  ///< the range around that, if there is one
   std::string shapes;
   std::string grid;           ///< launch shape, or bytes of a copy
-  double place = 0;           ///< where in a step it comes, from 0 to 1
-  double calls = 0;           ///< in an average step, of a rank
-  std::vector<double> times;  ///< s, by step: mean over ranks. Host ops: in themselves
+  double place = 0;           ///< its position in a step, from 0 to 1
+  double calls = 0;           ///< per rank, in an average step
+  std::vector<double> times;  ///< s, by step: mean over ranks. Host ops: self time
 };
 
-/// Quantities by step are means over ranks, energy a sum. A step is whole, and so long as the
-/// longer of its periods on the host and on the device (docs/concepts/trace.md).
+/// Quantities by step are means over ranks; energy is a sum. A step is whole, and lasts as long as
+/// the longer of its host and device periods (docs/concepts/trace.md).
 struct Run {
   std::string source;  ///< for people
   std::size_t ranks = 0;
@@ -39,8 +39,8 @@ struct Run {
 
   /// Parts of the step by activity of the devices, s; empty without device activity.
   std::vector<double> compute = {}, exposed_communication = {}, copies = {}, launch_gaps = {};
-  std::vector<double> energy = {};   ///< J; empty where power was not read for all of it
-  std::optional<Bytes> memory = {};  ///< most that a rank held, where it was recorded
+  std::vector<double> energy = {};   ///< J; empty if power was not read throughout
+  std::optional<Bytes> memory = {};  ///< peak of any rank, if it was recorded
   std::vector<OpSlot> slots = {};    ///< sorted by kind, then by what they are
   /// The step intervals of each rank; empty for a run that was stored without its recording.
   std::vector<std::vector<replay::StepSpan>> windows = {};
@@ -52,10 +52,9 @@ struct Run {
 /// unreadable, or the profiler lost some.
 bool lacks_records(const trace::Trace& trace);
 
-/// Fails on a recording without times, without ops, or with fewer than two whole steps. In an
-/// `incomplete` one, those steps count in which everything active in the first is still active:
-/// every thread and stream does something in a later one. REQUIRES: recordings of one aligned
-/// trace.
+/// Fails if the recording has no times, no ops, or fewer than two whole steps. In an `incomplete`
+/// one, a step counts only as long as everything active in the first step is still active: every
+/// thread and stream does something in a later step. REQUIRES: recordings of one aligned trace.
 Result<Run> measure_run(const std::vector<replay::Recording>& recordings, std::string source,
                         bool incomplete = false);
 

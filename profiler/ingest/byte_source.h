@@ -1,4 +1,4 @@
-// ByteSource: the bytes of an input file in order, decompressed where it is gzip.
+// ByteSource: the bytes of an input file in order, decompressed if it is gzip.
 #pragma once
 
 #include <cstddef>
@@ -16,16 +16,16 @@ class ByteSource {
  public:
   virtual ~ByteSource() = default;
 
-  /// Fills `into` from its begin; returns how many bytes, less than asked only at the end.
+  /// Fills `into` from its beginning; returns the number of bytes, fewer than requested only at the
+  /// end.
   virtual std::size_t read(std::span<char> into) = 0;
   /// Share of the file consumed, from 0 to 1, for progress.
   virtual double share() const = 0;
-  /// Why the bytes ended early (a truncated or damaged gzip, a read error); empty when they did
-  /// not.
+  /// The reason why the bytes ended early (a truncated or damaged gzip, a read error); else empty.
   virtual std::string damage() const = 0;
 };
 
-/// Fails on a missing or unreadable file and on a folder. Gzip is known by its first bytes.
+/// Fails on a missing or unreadable file and on a folder. Detects gzip by the first bytes.
 Result<std::unique_ptr<ByteSource>> open_bytes(const std::filesystem::path& path);
 
 /// The complete contents of such a file; a truncated file is an error.

@@ -24,9 +24,9 @@ Status read_capture_folder(const std::filesystem::path& folder, const NewRank& n
                            const Progress& progress);
 
 /// Reads one file into `recorder`, whose info().source names it. Ranges and marks become
-/// annotations (marks have no duration) or, if PyTorch wrote them, operators; calls of NCCL carry
-/// their Collective; records of devices become calls, device ops and synchronisations. Times are
-/// adjusted by `clock`. Fails on an unknown format version only; other contents count as one
+/// annotations (marks have no duration) or, if PyTorch wrote them, operators. Calls of NCCL carry
+/// their Collective. Records of devices become calls, device ops and synchronizations. Times are
+/// adjusted by `clock`. Fails only on an unknown format version; other contents count as one
 /// malformed part.
 Status read_capture(ByteSource& source, trace::Recorder& recorder, const Progress& progress,
                     CaptureClock clock = {});

@@ -1,4 +1,4 @@
-// The clock of the rows of a capture: CLOCK_REALTIME without the jumps from being set.
+// The clock of the rows of a capture: CLOCK_REALTIME without the jumps that setting it causes.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,20 @@ namespace rehearse::ingest {
 
 /// The wall clock of one machine, from pairs with a monotonic clock.
 ///
-/// Between two pairs it may run at its usual rate, within a little noise; faster or
-/// slower for a while (slewed); or it may be set (stepped). Its gain or loss beyond the usual
-/// rate is subtracted, so that distances are correct across such changes and all processes of the
-/// machine have one clock. The exact time of a step between two pairs is unknown.
+/// Between two pairs it may run at its usual rate, within a little noise; run faster or slower for
+/// a while (slewed); or be set (stepped). Its gain or loss beyond the usual rate is subtracted, so
+/// that distances are correct across such changes and all processes of the machine have one clock.
+/// If it is set between two pairs, the exact time of that is unknown.
 class MachineClock {
  public:
-  MachineClock() = default;  ///< never set
+  MachineClock() = default;  ///< a clock that was never set
   explicit MachineClock(std::vector<capture::ClockPair> pairs);
 
   bool was_set() const { return !pieces_.empty(); }
 
-  /// `realtime` as it would have read had nobody set it. Times that came twice, since the clock was
-  /// set back, mean the latest of the moments before `written_by` (monotonic).
+  /// `realtime` as it would have read if the clock had never been set. A time that occurred twice,
+  /// because the clock was set back, means the latest of the moments before `written_by`
+  /// (monotonic).
   std::uint64_t steady(std::uint64_t realtime, std::uint64_t written_by) const;
 
  private:
@@ -35,11 +36,11 @@ class MachineClock {
     double gained, gain_slope;  // gain beyond its usual rate: `gained` at `from`
   };
   std::vector<Piece> pieces_;
-  std::uint64_t realtime_ = 0;  // of the first pair: doubles count from there
+  std::uint64_t realtime_ = 0;  // of the first pair: doubles are relative to it
   std::uint64_t monotonic_ = 0;
 };
 
-/// Times of the rows of one file.
+/// The times of the rows of one file.
 class CaptureClock {
  public:
   /// `own` are the pairs of the file in order; the first is from its first block.
@@ -47,13 +48,13 @@ class CaptureClock {
       : machine_(machine), own_(std::move(own)) {}
   CaptureClock() = default;
 
-  /// Time zero of the rows, realtime.
+  /// Sets time zero of the rows, as realtime.
   void set_base(std::uint64_t realtime);
   Nanoseconds base() const { return Nanoseconds(base_); }
-  /// The reader passed a clock of the file.
+  /// Tells it that the reader has passed a clock pair of the file.
   void pass() { ++passed_; }
 
-  /// From the base; nothing for a time that is damage.
+  /// The time from the base; nothing if the time is damaged.
   std::optional<Nanoseconds> at(std::uint64_t realtime) const;
 
  private:

@@ -13,9 +13,9 @@
 
 namespace rehearse::ingest {
 
-/// A collective from the bytes of one rank's argument, as NCCL counts: the output of a
-/// reduce-scatter, scatter and receive, the input of every other call, and for an all-to-all the
-/// part for one peer. `name` is the call's.
+/// A collective from the bytes of one rank's argument, as NCCL counts them: the output of a
+/// reduce-scatter, scatter or receive, the input of every other call, and for an all-to-all the
+/// part for one peer. `name` is the call's name.
 trace::Collective nccl_collective(CollectiveKind kind, std::string_view name, std::uint64_t bytes,
                                   std::optional<std::uint32_t> group_size);
 
@@ -29,7 +29,7 @@ class CaptureCollectives {
   CaptureCollectives(trace::Recorder& recorder, CaptureLookup lookup)
       : recorder_(recorder), lookup_(std::move(lookup)) {}
 
-  /// Reads the records of a block; false when their table is none of these.
+  /// Reads the records of a block. False if it does not read their table.
   bool read(const capture::RecordsBlock& block);
 
   void note_group(std::uint64_t communicator, std::uint32_t ranks) {

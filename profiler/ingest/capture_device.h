@@ -25,9 +25,9 @@ class CaptureDevice {
                 CaptureCollectives& collectives)
       : recorder_(recorder), texts_(texts), clock_(clock), nccl_(collectives) {}
 
-  /// Reads the records of a block; false when their table is none of these.
+  /// Reads the records of a block. False if it does not read their table.
   bool read(const capture::RecordsBlock& block);
-  /// All threads have been written out once more since the last call.
+  /// Call it when all threads have been written out once more since the last call.
   void turn();
   void finish();
 
@@ -47,7 +47,7 @@ class CaptureDevice {
   };
   struct Allocation {
     Nanoseconds time;
-    std::int64_t bytes;  ///< below zero when given back
+    std::int64_t bytes;  ///< negative if freed
   };
   struct Span {
     Nanoseconds start;
@@ -71,10 +71,10 @@ class CaptureDevice {
   template <class Record>
   bool read_all(const capture::RecordsBlock& block);
 
-  /// A device op as the fields say that all such records share.
+  /// A device op from the fields that all such records share.
   template <class Record>
   void add(const Record& record, trace::GpuOp op);
-  /// Nothing, and a problem, for times that were lost or are damage.
+  /// Returns nothing, and counts a problem, if the times were lost or are damaged.
   std::optional<Span> span(std::uint64_t start, std::uint64_t end, bool may_be_empty);
   std::optional<std::uint32_t> stream(std::uint64_t device, std::uint64_t context,
                                       std::uint64_t stream);
@@ -91,15 +91,16 @@ class CaptureDevice {
   CaptureCollectives& nccl_;
   std::unordered_map<NameId, std::optional<trace::CollectiveId>> collectives_;  ///< by kernel
   std::unordered_map<NameId, bool> launches_;                                   ///< by call
-  PagedMap<bool> runtime_;  ///< by correlation: whether a call of the runtime has it
-  // Rows that wait: driver calls may be part of runtime calls that come later, and
-  // synchronisations may name later events.
+  PagedMap<bool> runtime_;  ///< by correlation: whether a runtime call has it
+  // Rows that wait: driver calls may be part of runtime calls that come later, and synchronizations
+  // may name later events.
   std::vector<DriverCall> young_calls_, old_calls_;
   std::vector<capture::SyncRecord> young_syncs_, old_syncs_;
   std::unordered_map<std::uint64_t, Event> instants_;  ///< by number of the recording of an event
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<Event>> events_;  ///< by context
   std::map<std::uint64_t, std::uint64_t> device_of_context_;
-  /// By device and its stream's number: whose it is; and the numbers that others were given.
+  /// By device and stream number: the context that has that number, and the numbers that other
+  /// streams were given.
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> context_of_stream_;
   std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>, std::uint32_t> streams_;
   std::set<std::uint64_t> devices_;

@@ -16,11 +16,11 @@ class CapturePower {
   CapturePower(trace::Recorder& recorder, CaptureLookup lookup)
       : recorder_(recorder), lookup_(std::move(lookup)) {}
 
-  /// Reads the records of a block; false when their table is none of these. Of devices it only
-  /// takes note: they are for others to read.
+  /// Reads the records of a block. False if it does not read their table. It also sees the device
+  /// records, but leaves them to other readers.
   bool read(const capture::RecordsBlock& block);
 
-  /// Says which device of the process each board is.
+  /// Links each board to its device in the process.
   void finish();
 
  private:

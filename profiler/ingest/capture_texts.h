@@ -13,8 +13,8 @@
 
 namespace rehearse::ingest {
 
-/// A text of the file as names of the trace: the attributes of a PyTorch range are
-/// separated, so that an operator has one name for all its calls.
+/// A text of the file as names of the trace. The attributes of a PyTorch range are separated, so
+/// that an operator has one name for all its calls.
 struct CaptureText {
   NameId name;
   bool is_operator = false;
@@ -33,11 +33,11 @@ class CaptureTexts {
   }
   void set_process(std::string label) { process_ = std::move(label); }
 
-  /// Null when its block was lost. Valid until the next text is added.
+  /// Null if its block was lost. Valid until the next text is added.
   const CaptureText* find(std::uint64_t number) const;
   std::optional<NameId> name(std::uint64_t number) const;
 
-  /// Threads are told apart by number; a name that was known at the first row is for people.
+  /// Threads are identified by number; a name that was known at the first row is for people.
   trace::ThreadId thread(std::uint32_t number);
 
   /// Text with invalid UTF-8 replaced and counted.

@@ -9,8 +9,8 @@
 namespace rehearse::ingest {
 
 /// Reads one file (one rank) into `recorder`, whose info().source names it. The rows have no start:
-/// such a trace has dependencies and durations. Damage is counted as problems; fails on
-/// a file without ops. Memory grows only with the ids of the ops.
+/// such a trace has only dependencies and durations. Damage is counted as problems; fails on a file
+/// without ops. Memory grows only with the ids of the ops.
 Status read_chakra(ByteSource& source, trace::Recorder& recorder, const Progress& progress);
 
 }  // namespace rehearse::ingest

@@ -17,12 +17,12 @@ namespace rehearse::ingest {
 
 struct ChakraFiles {
   std::filesystem::path prefix;
-  std::optional<std::uint32_t> ranks = {};  ///< how many; absent: as many as there are files
+  std::optional<std::uint32_t> ranks = {};  ///< absent: as many as there are files
   CommGroups groups = {};
-  /// Sizes of the dimensions that involved_dim speaks of, the one along which ranks are consecutive
-  /// first: rank = i0 + size0 × (i1 + size1 × …). Empty: not known.
+  /// Sizes of the dimensions that involved_dim refers to. The first is the one along which ranks
+  /// are consecutive: rank = i0 + size0 × (i1 + size1 × …). Empty: unknown.
   std::vector<std::uint32_t> dimensions = {};
-  /// As ASTRA-sim runs collectives, where its system file is given.
+  /// ASTRA-sim's rules for collectives, if its system file is given.
   std::optional<AstraCollectives> astra = {};
 };
 

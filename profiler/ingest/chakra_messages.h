@@ -15,11 +15,11 @@ namespace chakra {
 class Attribute;
 }
 
-/// A base-128 number at the begin of `bytes`, which it takes away. Nothing when it does not end
-/// there.
+/// Removes a base-128 number from the beginning of `bytes` and returns it. Nothing if `bytes` ends
+/// within it.
 std::optional<std::uint64_t> take_varint(std::string_view& bytes);
 
-/// The messages of a file, one after the other, each preceded by its length.
+/// The messages of a file, one after another, each preceded by its length.
 class Messages {
  public:
   static constexpr std::uint64_t kMaxMessage = std::uint64_t{1} << 28;  // a longer one is damage
@@ -28,10 +28,10 @@ class Messages {
 
   enum class Next { kMessage, kEnd, kTruncated, kNoMessage };
 
-  /// Moves to the next message; kNoMessage if the bytes there cannot be the length of one.
+  /// Moves to the next message; kNoMessage if the bytes there cannot be a message length.
   Next next();
 
-  /// REQUIRES: next() said kMessage. Valid until it is called again.
+  /// The current message. REQUIRES: next() returned kMessage. Valid until next() is called again.
   std::string_view message() const { return std::string_view(buffer_).substr(at_, size_); }
   /// Offset of the message in the (decompressed) file.
   std::uint64_t offset() const { return dropped_ + at_; }
@@ -50,13 +50,13 @@ class Messages {
 /// Whether a file that begins with these bytes (a few KiB, or all of it) can be a Chakra trace.
 bool looks_like_chakra(std::string_view first_bytes);
 
-/// Whether a message is the metadata that a file begins with, not an op.
+/// Whether a message is the metadata at the beginning of a file, not an op.
 bool is_metadata(std::string_view message);
 
 /// A whole number, whatever type the writer chose for it.
 std::optional<std::int64_t> whole_number(const chakra::Attribute& attribute);
 
-/// By the schema's CollectiveCommType; gather and scatter have no counterpart here.
+/// Converts the schema's CollectiveCommType; gather and scatter have no counterpart here.
 std::optional<CollectiveKind> collective_from_chakra(std::int64_t type);
 
 }  // namespace rehearse::ingest

@@ -11,13 +11,13 @@
 
 namespace rehearse::ingest {
 
-/// The ops of one file. Groups go by the names in the file, peers by their first use, and bytes are
-/// as the file has them.
+/// The ops of one file. Groups are numbered by their names in the file, and peers by first use.
+/// Bytes are as in the file.
 struct ChakraProgram {
   program::RankProgram program;
   std::vector<std::string> groups;  ///< names, by the number that the program uses
-  /// Likewise: the dimensions of the network that a group without a name spans (involved_dim), the
-  /// fastest first. Empty: all of them.
+  /// By the same number: the dimensions of the network that a group without a name spans
+  /// (involved_dim), fastest first. Empty: all of them.
   std::vector<std::vector<bool>> involved;
   std::vector<std::uint32_t> peers;  ///< ranks, by the number that the program uses
   std::vector<std::uint64_t> ids;    ///< of the ops, as in the file
@@ -25,8 +25,8 @@ struct ChakraProgram {
 };
 
 /// Reads one file; `name` is its name in messages. Ops are in issue order: an op follows all its
-/// dependencies, and the lowest id among the ready ops comes first. Fails on what is damaged,
-/// unknown or contradictory: the simulation would be of another job.
+/// dependencies, and the lowest id among the ready ops comes first. Fails on damaged, unknown or
+/// contradictory contents, because the simulation would be of another job.
 Result<ChakraProgram> read_chakra_program(ByteSource& source, const std::string& name,
                                           NamePool& names, const Progress& progress = {});
 

@@ -12,10 +12,10 @@
 
 namespace rehearse::ingest {
 
-/// By name: the sets of ranks that go by it. A rank is in one of them at most.
+/// By name: the sets of ranks with this name. A rank is in at most one of them.
 using CommGroups = std::map<std::string, std::vector<std::vector<std::uint32_t>>, std::less<>>;
 
-/// {"tp0": [0, 1], "tp1": [2, 3]}, or with several sets under one name, where each rank uses the
+/// Parses {"tp0": [0, 1], "tp1": [2, 3]}, or several sets under one name, where each rank uses the
 /// set that contains it: {"tp": [[0, 1], [2, 3]]}. Fails on anything else, and on a rank that
 /// occurs twice under one name.
 Result<CommGroups> parse_comm_groups(std::string_view text, const std::string& name);

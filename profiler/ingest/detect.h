@@ -1,4 +1,4 @@
-// The kind of a recording, by the content of its file or folder.
+// The kind of a recording, from the content of its file or folder.
 #pragma once
 
 #include <filesystem>
@@ -14,14 +14,14 @@ enum class InputKind { kStore, kCapture, kKineto, kExecutionTrace, kChakra, kNsy
 
 std::string_view to_string(InputKind kind);
 
-/// The kind of a file or folder. For a folder of recordings: the kind of the first one. Fails,
-/// listing the accepted kinds, on everything else.
+/// The kind of a file or folder; for a folder of recordings, the kind of the first one. Fails on
+/// anything else, and lists the accepted kinds.
 Result<InputKind> detect_input(const std::filesystem::path& path);
 
 struct Input {
   std::filesystem::path path;
   InputKind kind;
-  double bytes;  ///< about how many, for progress
+  double bytes;  ///< approximate, for progress
 };
 
 /// The recordings in these paths: the paths themselves, or those directly inside a folder, in order

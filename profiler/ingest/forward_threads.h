@@ -1,5 +1,5 @@
-// Links backward operators to the threads of their forward operators, for recordings that have only
-// their common sequence number.
+// Links backward operators to the threads of their forward operators, for recordings in which they
+// share only a sequence number.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,18 @@
 
 namespace rehearse::ingest {
 
-/// Takes operators with a sequence number and hands them on: forward ones at once (forward thread
-/// 0, as other recorders write it), backward ones when every forward one that ran before them must
-/// have been read. A backward operator gets the thread of the latest forward one with its number
-/// that began before it; where there is none, its number means nothing and is left out.
+/// Takes operators with a sequence number and passes them on. It passes forward operators on at
+/// once (with forward thread 0, as other recorders write it), and backward ones once every forward
+/// operator that ran before them must have been read. A backward operator gets the thread of the
+/// latest forward one with its number that began before it. If there is none, its number means
+/// nothing and is removed.
 class ForwardThreads {
  public:
   explicit ForwardThreads(trace::Recorder& recorder) : recorder_(recorder) {}
 
   /// `thread` is the system's number of the thread that it ran on.
   void add(trace::HostOp op, std::uint32_t thread);
-  /// All threads have been written out once more since the last call.
+  /// Call it when all threads have been written out once more since the last call.
   void turn();
   void finish();
 
@@ -33,8 +34,8 @@ class ForwardThreads {
   void settle(std::vector<trace::HostOp>& ops);
 
   trace::Recorder& recorder_;
-  /// By number. Nested operators share it and count as one. Other threads, and
-  /// threads that restart their numbers, are rare.
+  /// By number. Nested operators share it and count as one. Other threads, and threads that restart
+  /// their numbers, are rare.
   PagedMap<Forward> first_;
   std::unordered_map<std::uint32_t, std::vector<Forward>> others_;
   std::vector<trace::HostOp> young_, old_;  ///< backward ones of the last two turns

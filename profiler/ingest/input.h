@@ -30,12 +30,11 @@ Result<trace::Trace> read_inputs(std::span<const std::filesystem::path> paths,
 
 struct ImportSummary {
   std::size_t ranks = 0;
-  std::size_t devices = 0;  ///< that did work, per rank
+  std::size_t devices = 0;  ///< devices that were used, per rank
   std::uint64_t host_ops = 0;
   std::uint64_t gpu_ops = 0;
-  std::uint64_t steps = 0;  ///< step marks of the rank that has most
-  bool in_memory =
-      false;  ///< rows passed through memory: a store or execution trace was among them
+  std::uint64_t steps = 0;  ///< step marks of the rank that has the most
+  bool in_memory = false;   ///< rows passed through memory, because of a store or execution trace
   trace::Problems problems;
 };
 

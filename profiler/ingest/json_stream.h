@@ -31,8 +31,8 @@ class JsonValue {
   /// strings in others.
   std::string_view text();
 
-  /// Calls visit(key, JsonValue&) for each field of an object. False if this is no object or its
-  /// text is broken or incomplete; the visited fields must then not be used.
+  /// Calls visit(key, JsonValue&) for each field of an object. False if the value is not an object,
+  /// or its text is broken or incomplete; the visited fields must then not be used.
   template <class Visit>
   bool fields(Visit&& visit) {
     return visit_fields(&visit, [](void* context, std::string_view key, JsonValue& value) {
@@ -59,26 +59,26 @@ class JsonValue {
 class JsonHandler {
  public:
   virtual ~JsonHandler() = default;
-  /// Whether the elements of this top-level array come one by one through `element`.
+  /// Whether the elements of this top-level array are passed one by one to `element`.
   virtual bool streams(std::string_view key) const = 0;
-  /// Any other top-level member.
+  /// Receives any other top-level member.
   virtual void member(std::string_view key, JsonValue& value) = 0;
-  /// One element, to be read with `fields`. Returns false when that did: the element is incomplete,
-  /// and comes again when the rest of it has been read. Nothing may be kept of it. An incomplete
-  /// element that is not read at all may come twice.
+  /// Receives one element, to be read with `fields`. Returns false if `fields` did: the element is
+  /// incomplete, and comes again when the rest of it has been read; keep nothing of it. An
+  /// incomplete element that is not read at all may come twice.
   virtual bool element(JsonValue& value) = 0;
 };
 
 /// Unreadable elements that the stream skipped.
 struct JsonDamage {
   std::uint64_t malformed = 0;  ///< elements skipped
-  std::string first_malformed;  ///< place of the first
+  std::string first_malformed;  ///< position of the first
   std::uint64_t invalid_text = 0;
   std::string first_invalid_text;
-  std::string truncated;  ///< where and why the document ends early; empty when it is whole
+  std::string truncated;  ///< where and why the document ends early; empty if it is complete
 };
 
-/// Counts the damage among the problems of a recording.
+/// Adds the damage to the problems of a recording.
 void report_damage(const JsonDamage& damage, trace::Recorder& recorder);
 
 class JsonStream {
@@ -87,11 +87,11 @@ class JsonStream {
   JsonStream(ByteSource& source, std::string file, JsonHandler& handler);
   ~JsonStream();
 
-  /// Reads to the end. Fails on a text that is not JSON, on more than a thousand malformed
-  /// elements, and when `progress` asks to stop.
+  /// Reads to the end. Fails if the text is not JSON, on more than a thousand malformed elements,
+  /// and when `progress` asks to stop.
   Result<JsonDamage> read(const Progress& progress);
 
-  /// "file:line" of the element in hand.
+  /// "file:line" of the current element.
   std::string place() const;
 
  private:

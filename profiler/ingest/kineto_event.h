@@ -18,7 +18,7 @@ struct Event {
 };
 
 using Field = std::string_view Event::*;
-/// The field with this key of an event, or of its args; null for one that is not used.
+/// The field with this key of an event or of its args; null if it is not used.
 Field field_named(std::string_view key);
 Field argument_named(std::string_view key);
 
@@ -41,7 +41,8 @@ enum class Kind {
 
 Kind kind_of(std::string_view category);
 
-/// In the 2021 dialect ranges of the framework are among the operators.
+/// Whether an operator is a range: in the 2021 dialect, ranges of the framework are among the
+/// operators.
 bool names_a_range(std::string_view name);
 
 /// "Memcpy HtoD (Pageable -> Device)": the direction, and the memory of the host side.

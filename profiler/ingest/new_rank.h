@@ -8,9 +8,9 @@
 
 namespace rehearse::ingest {
 
-/// Called for each process that a reader finds, with the text that names it in messages; gives the
-/// recorder to put its rows into. A reader finishes one process before it asks for the next: the
-/// recorder may be gone after that.
+/// Called for each process that a reader finds, with the text that names it in messages; returns
+/// the recorder for its rows. A reader finishes one process before it requests the next, because
+/// the recorder may be destroyed then.
 using NewRank = std::function<trace::Recorder&(std::string source)>;
 
 }  // namespace rehearse::ingest

@@ -14,8 +14,8 @@ namespace rehearse::ingest {
 bool is_nsys(const std::filesystem::path& file);
 
 /// Reads one rank per process that used CUDA or NVTX, in order of process number. Missing tables
-/// and columns count as empty, damage is counted as problems. Fails on other
-/// databases, and on an export without CUDA and NVTX activity.
+/// and columns count as empty; damage is counted as problems. Fails on other databases, and on an
+/// export without CUDA and NVTX activity.
 Status read_nsys(const std::filesystem::path& file, const NewRank& new_rank,
                  const Progress& progress);
 

@@ -16,10 +16,10 @@ class ProcessRows {
   ProcessRows(sqlite3* db, const Tables& tables, std::int64_t process, trace::Recorder& recorder)
       : db_(db), tables_(tables), process_(process), recorder_(recorder) {}
 
-  /// Learns which ranges are NCCL's own.
+  /// Finds out which ranges are NCCL's own.
   void read_domains();
 
-  // Each takes a row of the table, with the columns, that table_readers() names for it.
+  // Each takes a row of its table, with the columns that table_readers() lists for it.
   void read_call(const sqlite::Query& row);
   void read_range(const sqlite::Query& row);
   void read_overhead(const sqlite::Query& row);
@@ -73,7 +73,7 @@ struct TableReader {
   void (ProcessRows::*read)(const sqlite::Query& row);
 };
 
-/// The readers of a process, in order: a synchronisation needs the records of events.
+/// The readers of a process, in order: a synchronization needs the records of events.
 std::span<const TableReader> table_readers();
 
 }  // namespace rehearse::ingest::nsys

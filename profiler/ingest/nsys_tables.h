@@ -27,11 +27,11 @@ inline constexpr std::string_view kCuptiOverhead = "CUPTI_ACTIVITY_KIND_OVERHEAD
 inline constexpr std::string_view kOverhead = "PROFILER_OVERHEAD";
 inline constexpr std::string_view kRanges = "NVTX_EVENTS";
 
-/// A process with a row in one of these is recorded.
+/// A process with a row in one of these was recorded.
 inline constexpr std::array kActivity = {kKernels,      kCopies,      kSets,  kGraphs,
                                          kRuntimeCalls, kDriverCalls, kSyncs, kRanges};
 
-/// Known, and of no use to a replay: counted, not read.
+/// Known tables that a replay does not need: counted, not read.
 inline constexpr std::array<std::string_view, 12> kIgnored = {
     "OSRT_API",         "CUDNN_EVENTS",           "CUBLAS_EVENTS",
     "MPI_P2P_EVENTS",   "MPI_COLLECTIVES_EVENTS", "MPI_START_WAIT_EVENTS",
@@ -45,7 +45,7 @@ class Tables {
   /// REQUIRES: the database outlives it.
   explicit Tables(sqlite3* db);
 
-  /// Whether some table is one that only such an export has.
+  /// Whether there is a table that only such an export has.
   bool are_of_an_export() const;
   bool has(std::string_view table) const { return columns_.contains(table); }
   bool has(std::string_view table, std::string_view column) const;

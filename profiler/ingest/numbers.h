@@ -9,20 +9,20 @@
 
 namespace rehearse::ingest {
 
-/// A finite number, with nothing after it.
+/// A finite number with nothing after it.
 std::optional<double> parse_real(std::string_view text);
 
-/// A decimal number of microseconds, exactly to the nanosecond: epoch microseconds with three
-/// decimals do not fit a double. Nothing when the text is no number or leaves 64 bits.
+/// A decimal number of microseconds, exact to the nanosecond: epoch microseconds with three
+/// decimals do not fit a double. Nothing if the text is not a number or exceeds 64 bits.
 std::optional<Nanoseconds> parse_microseconds(std::string_view text);
 
-/// A whole number, also where it is written with a fraction or exponent ("4.0", "1e3").
+/// A whole number, even if it is written with a fraction or exponent ("4.0", "1e3").
 std::optional<std::int64_t> parse_whole(std::string_view text);
 
-/// The same within 32 bits and not negative: ids, counts.
+/// The same, within 32 bits and not negative: ids, counts.
 std::optional<std::uint32_t> parse_id(std::string_view text);
 
-/// The same within 63 bits and not negative: sizes.
+/// The same, within 63 bits and not negative: sizes.
 std::optional<std::uint64_t> parse_count(std::string_view text);
 
 }  // namespace rehearse::ingest

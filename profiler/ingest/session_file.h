@@ -1,4 +1,4 @@
-// session.yaml in a capture folder: measurements of the launcher that no capture has.
+// session.yaml in a capture folder: measurements of the launcher that captures do not contain.
 #pragma once
 
 #include <filesystem>
@@ -12,8 +12,8 @@ namespace rehearse::ingest {
 
 /// The contents of the file in the folder, as facts like those of captures:
 /// "overhead.ns_per_range", "overhead.ns_per_call" (ns), "overhead.step_share" (a ratio) and
-/// "measured_step" (s), as far as present. Empty without such a file; fails on
-/// wrong values. Other keys are ignored.
+/// "measured_step" (s), if present. Empty without such a file; fails on wrong values. Other keys
+/// are ignored.
 Result<std::vector<std::pair<std::string, std::string>>> session_facts(
     const std::filesystem::path& folder);
 

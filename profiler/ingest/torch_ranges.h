@@ -14,14 +14,14 @@ struct TorchRange {
   bool is_operator;  ///< else a range that the program itself names
   std::optional<std::uint32_t> sequence = {};
   std::optional<std::uint32_t> op_id = {};  ///< number of the record function
-  std::string_view shapes = {};             ///< "[[2, 3], []]"; empty where not given or cut off
+  std::string_view shapes = {};             ///< "[[2, 3], []]"; empty if not given or cut off
 };
 
-/// Nothing for a text that is no such range. Texts may be cut at their end.
+/// Nothing if the text is not such a range. Texts may be cut at their end.
 std::optional<TorchRange> parse_torch_range(std::string_view text);
 
 /// Whether an operator with this name computes gradients and so carries the number of a forward
-/// one.
+/// operator.
 bool names_backward_node(std::string_view name);
 
 }  // namespace rehearse::ingest

@@ -12,21 +12,21 @@
 
 namespace rehearse::capture {
 
-/// A step that the ring was asked for.
+/// A step that was requested from the ring.
 struct KeptStep {
   std::uint64_t number;
   std::string reason;  ///< for people
   Seconds time;
-  double share;  ///< share of its bytes in the file
+  double share;  ///< of its bytes, in the file
   bool beside;   ///< kept as a neighbour of another step
 };
 
 struct ChosenSteps {
-  std::optional<StepCounts> counts = {};  ///< absent where all steps were recorded
+  std::optional<StepCounts> counts = {};  ///< absent if all steps were recorded
   std::vector<KeptStep> kept = {};        ///< kept steps of a ring
 };
 
-/// Takes it from the blocks of a file, as they come by.
+/// Collects it from the blocks of a file as they are read.
 class ChosenStepsReader {
  public:
   void read(const Block& block);
@@ -38,7 +38,7 @@ class ChosenStepsReader {
   std::unordered_map<std::uint64_t, std::string> texts_;
 };
 
-/// Adds the counts of one process to those of all.
+/// Adds the counts of one process to the total.
 void add_counts(std::optional<StepCounts>& all, const std::optional<StepCounts>& one);
 
 }  // namespace rehearse::capture

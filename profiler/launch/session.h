@@ -1,4 +1,5 @@
-// The contents of a recording's folder: the reached processes, and the recording of each.
+// The contents of a recording's folder: the processes that loaded the library, and their
+// recordings.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +12,12 @@
 
 namespace rehearse::capture {
 
-/// Counts of records, of a process or of all.
+/// Counts of records, for one process or for all.
 struct Counts {
   std::uint64_t ranges = 0;
   std::uint64_t marks = 0;
   std::uint64_t kernels = 0;
-  std::uint64_t copies = 0;  ///< and sets
+  std::uint64_t copies = 0;  ///< copies and sets
   std::uint64_t calls = 0;   ///< of the CUDA runtime and driver
   std::uint64_t graphs = 0;  ///< launches of CUDA graphs that are recorded as a whole
   std::uint64_t collectives = 0;
@@ -28,19 +29,19 @@ struct Counts {
 /// A process that loaded the capture library.
 struct LaunchedProcess {
   std::string name;       ///< HOST-PID
-  std::string command;    ///< its arguments, with spaces between
+  std::string command;    ///< its arguments, separated by spaces
   bool recorded = false;  ///< its capture holds ranges or records of a device
-  bool ended = false;     ///< it ended in order, and nothing of its last moments is missing
-  bool device = false;    ///< it started the CUDA driver
+  bool ended = false;     ///< it ended in order, and its last data is complete
+  bool device = false;    ///< it initialized the CUDA driver
   Counts counts = {};
   std::uint64_t bytes = 0;  ///< of the capture
-  /// Facts of the process, by key: "driver.cuda" → "13.0". Data that could not be
-  /// recorded, with the reason, has the key "trouble".
+  /// Facts of the process, by key: "driver.cuda" → "13.0". The key "trouble" has data that could
+  /// not be recorded, with the reason.
   std::vector<std::pair<std::string, std::string>> facts = {};
   ChosenSteps steps = {};
 };
 
-/// The processes that left a greeting in the folder, by name.
+/// The processes that created a .hello file in the folder, by name.
 std::vector<LaunchedProcess> processes_in(const std::filesystem::path& folder);
 
 }  // namespace rehearse::capture

@@ -1,4 +1,4 @@
-// Decoding of JPEG images, by libjpeg-turbo where the program was built with it.
+// Decoding of JPEG images by libjpeg-turbo, if the program was built with it.
 #pragma once
 
 #include <string_view>
@@ -10,12 +10,12 @@ namespace rehearse::loading {
 
 bool decodes_jpeg();  ///< whether the program was built with libjpeg
 
-/// By how it begins.
+/// Whether the bytes begin like a JPEG image.
 bool is_jpeg(std::string_view bytes);
 
-/// Decodes the whole image into `pixels`, row by row, which is kept for the next: RGB, grey as RGB,
-/// CMYK as it is. Fails with the words of libjpeg on an image that is damaged or ends too early,
-/// and on one of more than 2^28 samples or 500 scans. REQUIRES: decodes_jpeg().
+/// Decodes the whole image, row by row, into `pixels`, whose memory is reused for the next image:
+/// RGB, grey as RGB, CMYK unchanged. Fails with libjpeg's message on an image that is damaged or
+/// truncated, and on one with more than 2^28 samples or 500 scans. REQUIRES: decodes_jpeg().
 Status decode_jpeg(std::string_view bytes, std::vector<unsigned char>& pixels);
 
 }  // namespace rehearse::loading

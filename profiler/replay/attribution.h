@@ -1,4 +1,4 @@
-// Where the time of the whole steps of a replayed run goes (sim/program/attribution.h).
+// Attributes the time of the whole steps of a replayed run (sim/program/attribution.h).
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace rehearse::replay {
 
-/// What attribution asks of a replay.
+/// The properties of a replay that attribution needs.
 class ReplayOps : public program::LoweredOps {
  public:
   /// REQUIRES: the arguments outlive this object.
@@ -26,7 +26,7 @@ class ReplayOps : public program::LoweredOps {
   std::unordered_map<std::size_t, OpId> ask_of_;  // by the wait for a batch
 };
 
-/// What occupies an average rank in an average whole step. Where a rank has no device, its host's
+/// The occupancy of an average rank in an average whole step. If a rank has no device, its host's
 /// work is its compute.
 program::Occupancy occupancy(const ReplayGraph& replay, const graph::Timeline& timeline);
 

@@ -1,5 +1,5 @@
-// A backward operator needs the forward one that made it: the recording ties them by sequence
-// number.
+// A backward operator needs the forward operator that created it; the recording links them by
+// sequence number.
 #pragma once
 
 #include <vector>
@@ -17,8 +17,9 @@ struct BackwardLink {
   std::size_t to;
 };
 
-/// Only links that say more than those before them on the same two threads: a backward pass visits
-/// forward operators last to first, so one per pass. `events` has one sequence per thread.
+/// Returns only links that are not implied by earlier ones on the same two threads: a backward pass
+/// visits forward operators last to first, so there is one per pass. `events` has one sequence per
+/// thread.
 std::vector<BackwardLink> find_backward_links(const Recording& recording,
                                               const std::vector<EventSequence>& events);
 

@@ -9,10 +9,10 @@
 
 namespace rehearse::replay {
 
-/// The range that PyTorch puts around the loading of a batch, or the waiting for a loading process.
+/// The range that PyTorch puts around loading a batch, or around waiting for a loading process.
 inline constexpr std::string_view kLoadingRange = "enumerate(DataLoader)*";
 
-/// The host work in one loading range, in order of time: never empty.
+/// The host work in one loading range, in order of time; never empty.
 struct Load {
   HostIndex range;
   std::vector<OpIndex> ops;
@@ -21,17 +21,17 @@ std::vector<Load> loads_of(const Recording& recording, const RecordedProgram& pr
 
 struct WithBatchRequests {
   RecordedProgram program;           ///< with `batch_requests`
-  std::size_t loading_ranges = 0;    ///< how many of the takes are at one
-  Seconds replaced = Seconds::s(0);  ///< the mean of their own work, which takes no time any more
+  std::size_t loading_ranges = 0;    ///< how many of the requests are at a loading range
+  Seconds replaced = Seconds::s(0);  ///< mean of their own work, which now takes no time
 };
 
-/// The program with ops that can be made to wait wherever a rank takes a batch: in each loading
-/// range, whose own work takes no time, or, of a rank that has none, at the begin of each step.
-/// Fails on a rank without either, and on a program that has such ops.
+/// Adds ops that can be made to wait wherever a rank requests a batch: in each loading range, whose
+/// own work then takes no time, or, for a rank that has none, at the beginning of each step. Fails
+/// if a rank has neither, and if the program has such ops already.
 Result<WithBatchRequests> add_batch_requests(const std::vector<Recording>& recordings,
                                              const RecordedProgram& program);
 
-/// Counts the times of a run of the graph from the end of its `begin`, where it has one.
+/// Makes the times of a run relative to the end of the graph's `begin`, if it has one.
 void begin_at_zero(const ReplayGraph& replay, graph::Timeline& timeline);
 
 }  // namespace rehearse::replay

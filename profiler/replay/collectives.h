@@ -8,18 +8,18 @@
 
 namespace rehearse::replay {
 
-/// A device op of a collective, with its data: from its own record, else
-/// from the framework's ranges around its launch, else from the kernel's name.
+/// A device op of a collective, with its data: from its own record, else from the framework's
+/// ranges around its launch, else from the kernel's name.
 struct CommunicationOp {
   GpuIndex op;
   std::optional<trace::Collective> what;
 };
 
-/// In order of start.
+/// Returns them in order of start.
 std::vector<CommunicationOp> find_communication(const Recording& recording);
 
 /// One collective, recorded on several ranks. All members begin to move data when the last of them
-/// has arrived; `transfer` is how long it then took (per member: ends differ by a few
+/// has arrived; `transfer` is the time from then on (per member: ends differ by a few
 /// microseconds).
 struct MatchedCollective {
   struct Member {
@@ -35,10 +35,10 @@ struct CollectiveMatches {
   std::size_t unmatched = 0;  ///< communication ops that found no partner among the given ranks
 };
 
-/// Matches by group and, if the recordings number collectives, by number; else by order, checked
+/// Matches by group and, if the recordings number collectives, by number; else by order, verified
 /// by the ends, which agree within microseconds if the clocks do. The times of a `hidden` rank are
-/// not used for the transfer time, which comes from the others. REQUIRES:
-/// one entry of `communication` per recording.
+/// ignored; its transfer time comes from the other ranks. REQUIRES: one entry of `communication`
+/// per recording.
 CollectiveMatches match_collectives(const std::vector<Recording>& recordings,
                                     const std::vector<std::vector<CommunicationOp>>& communication,
                                     std::optional<std::size_t> hidden = {});

@@ -9,16 +9,16 @@
 
 namespace rehearse::replay {
 
-/// Two lengths of the same thing.
+/// A measured and a simulated duration of the same thing.
 struct Pair {
   Seconds measured;
   Seconds simulated;
-  /// Relative; zero where nothing was measured.
+  /// The relative error; zero if nothing was measured.
   double error() const { return measured > Seconds::s(0) ? simulated / measured - 1 : 0; }
 };
 
-/// A step by both of its periods. They differ where the host runs ahead of the device; in a steady
-/// state the larger is the step time.
+/// A step by its host and device periods. They differ if the host runs ahead of the device; in a
+/// steady state the larger is the step time.
 struct StepComparison {
   std::size_t rank;
   std::string name;
@@ -32,7 +32,7 @@ struct Comparison {
   /// The step time: per rank, the mean over whole steps of the longer of the two periods (in
   /// steady state the device cannot fall behind for ever); then the mean over ranks.
   Pair step_time = {Seconds::s(0), Seconds::s(0)};
-  double median_error = 0;  ///< |error| over whole steps, of both periods
+  double median_error = 0;  ///< |error| over whole steps, host and device periods
   double worst_error = 0;   ///< the error with the largest magnitude, with its sign
   /// Median over device ops of |simulated - recorded start|, as a share of the mean whole step.
   double start_error = 0;

@@ -1,6 +1,5 @@
-// Constants of the machine between ops, from a recording: the time of a launch to reach an
-// idle stream, the distance of ops of one stream, the time of a waiting call to
-// return.
+// Constants of the machine between ops, from a recording: the time from a launch to the start on an
+// idle stream, the distance of ops of one stream, the time until a waiting call returns.
 //
 // These are medians over the occurrences that show the constant alone. A replay uses them, never
 // the recorded time of a single op.
@@ -14,8 +13,8 @@
 
 namespace rehearse::replay {
 
-/// A median and how many samples it rests on. With none it is a default from the recordings named
-/// in docs/concepts/replay.md.
+/// A median and its number of samples. Without samples it is a default from the recordings named in
+/// docs/concepts/replay.md.
 struct Fitted {
   Nanoseconds value{0};
   std::size_t samples = 0;
@@ -28,17 +27,18 @@ struct Constants {
   Fitted wake;         ///< from the end of awaited work to the return of a synchronising call
   Fitted copy_wake;    ///< the same for a call that waits for its own copy
   Fitted copy_lead;  ///< how long before the end of a pageable copy to the device its call returns
-  Fitted sync_cost;  ///< a synchronising call that finds nothing to wait for
+  Fitted sync_cost;  ///< a synchronizing call that does not have to wait
   Fitted copy_cost;  ///< a copying call, without any waiting
 
-  /// Own cost of a blocking call of this kind on its thread, without waiting.
+  /// The cost of a blocking call of this kind on its thread, without waiting.
   Nanoseconds own(CallKind kind) const;
-  /// From the end of the awaited work to its return.
+  /// The time from the end of the awaited work to the return of the call.
   Nanoseconds wake_of(CallKind kind) const;
 };
 
-/// How much of a blocking call neither its own cost nor what it waits for accounts for: all of the
-/// rest where nothing recorded says what it waited for, else what lies beyond the longest wake-up.
+/// The part of a blocking call that neither its own cost nor its awaited work explains. If nothing
+/// recorded says what it waited for, this is all of the rest; else it is the time beyond the
+/// longest wake-up.
 Nanoseconds unexplained(const Recording& recording, const HostWait& wait,
                         const Constants& constants);
 

@@ -1,4 +1,4 @@
-// Edits: what-if questions about a recording, each from its program to another.
+// Edits: what-if questions about a recording; each makes one program from another.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace rehearse::replay {
 
-/// The ops of an edit. Written TARGET or TARGET=PATTERN, where `*` in the pattern matches
+/// Selects the ops of an edit. Written TARGET or TARGET=PATTERN, where `*` in the pattern matches
 /// any characters: "kernel=*gemm*", "host=enumerate(DataLoader)*", "collective", "gpu".
 struct Selector {
   enum class Target {
@@ -21,7 +21,7 @@ struct Selector {
     kCopy,    ///< copies and sets, by their name
     kCollective,  ///< collectives, by their kind ("all_reduce") or kernel name
     kHost,        ///< work of host threads, by the name of any enclosing range
-    kLaunch,      ///< the way from a launching call to the device
+    kLaunch,      ///< the time from a launching call to the start on the device
     kProfiler,    ///< work of the profiler
   };
   Target target;
@@ -45,9 +45,10 @@ struct Insert {
 };
 Result<Insert> parse_insert(std::string_view text);
 
-/// Loads batches on worker processes instead of the thread that uses them: "workers=4,prefetch=2".
-/// Each loading range ("enumerate(DataLoader)...") becomes work of one of `workers`, at most
-/// workers x prefetch batches ahead; the queue is full when the recording begins.
+/// Loads batches on worker processes instead of on the thread that uses them:
+/// "workers=4,prefetch=2". Each loading range ("enumerate(DataLoader)...") becomes work of one of
+/// `workers`, at most workers x prefetch batches ahead; the queue is full when the recording
+/// begins.
 struct InputPipeline {
   std::uint32_t workers;
   std::uint32_t prefetch = 2;
@@ -62,7 +63,7 @@ Result<RecordedProgram> scale(const std::vector<Recording>& recordings, Recorded
 RecordedProgram scale_each(
     const std::vector<Recording>& recordings, RecordedProgram program,
     const std::function<double(const Recording& recording, const trace::GpuOp& op)>& factor);
-/// Ops of no duration, whose launching calls cost nothing either.
+/// Sets the duration of ops, and the cost of the calls that launch them, to zero.
 Result<RecordedProgram> remove(const std::vector<Recording>& recordings, RecordedProgram program,
                                const Selector& edit);
 Result<RecordedProgram> insert(const std::vector<Recording>& recordings, RecordedProgram program,
@@ -76,7 +77,7 @@ struct RankOp {
   OpIndex op;
 };
 
-/// The ops that a selector means, by rank and in their order.
+/// The selected ops, by rank and in their order.
 std::vector<RankOp> select(const std::vector<Recording>& recordings, const RecordedProgram& program,
                            const Selector& selector);
 

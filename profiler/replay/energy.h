@@ -28,10 +28,10 @@ struct BoardEnergy {
   Joules ops = Joules::j(0);
   Joules idle = Joules::j(0);   ///< while nothing recorded ran
   Joules other = Joules::j(0);  ///< of unrecorded MIG instances
-  /// The increase of its energy counter between its first and last reading, and the energy by the
-  /// readings of its power over the same time.
+  /// The increase of the board's energy counter between its first and last reading, and the energy
+  /// from its power readings over the same time.
   std::optional<Joules> counted = {}, counted_by_power = {};
-  /// Several processes or MIG instances share it: their shares are an estimate.
+  /// Several processes or MIG instances use the board: their shares are an estimate.
   bool shared = false;
 };
 
@@ -49,11 +49,11 @@ struct StepSpan {
 struct Energy {
   std::vector<BoardEnergy> boards;
   std::vector<std::vector<Joules>> ops;                       ///< by rank and GpuIndex
-  std::vector<std::vector<std::optional<StepEnergy>>> steps;  ///< by rank, as they were given
+  std::vector<std::vector<std::optional<StepEnergy>>> steps;  ///< by rank, in the given order
 };
 
-/// Nothing where no board was read. Boards that several processes read are one. REQUIRES: clocks of
-/// one host agree (trace::align); one entry of `steps` per recording.
+/// Nothing if no board was read. A board that several processes read counts once. REQUIRES: clocks
+/// of one host agree (trace::align); one entry of `steps` per recording.
 std::optional<Energy> measure_energy(const std::vector<Recording>& recordings,
                                      const std::vector<std::vector<StepSpan>>& steps);
 

@@ -17,12 +17,12 @@ struct Gradients {
 ///
 /// PyTorch: operators torch::autograd::AccumulateGrad with the shape and type of their input. A
 /// gradient is ready with the last device op that its thread launched up to the operator's end; its
-/// users are what each stream gets next after the last gradient of the step.
+/// users are the next ops of each stream after the last gradient of the step.
 ///
-/// NVTX: ranges or marks "gradient" with a payload, the bytes. A gradient is ready where the range
-/// ends, and the thread itself would sum it there: it has no users.
+/// NVTX: ranges or marks "gradient" whose payload is the number of bytes. A gradient is ready where
+/// the range ends, and the thread itself would sum it there: it has no users.
 ///
-/// Fails where there are none, and where sizes were not recorded.
+/// Fails if there are none, or if sizes were not recorded.
 Result<Gradients> find_gradients(const Recording& recording, const RankReplay& rank);
 
 }  // namespace rehearse::replay

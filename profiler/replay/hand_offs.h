@@ -8,8 +8,8 @@
 
 namespace rehearse::replay {
 
-/// `worker` did its events [first, last] wholly within the silence of `owner` that follows the
-/// owner's event `gap`. Threads are indices into Recording::threads().
+/// All events [first, last] of `worker` lie within the silence of `owner` after the owner's event
+/// `gap`. Threads are indices into Recording::threads().
 struct HandOff {
   std::size_t owner;
   std::size_t gap;
@@ -18,8 +18,8 @@ struct HandOff {
   std::size_t last;
 };
 
-/// `events` has one sequence per thread. The owner's silence is replaced by its wait for the
-/// worker.
+/// Finds the hand-offs; the owner's silence is to be replaced by its wait for the worker. `events`
+/// has one sequence per thread.
 std::vector<HandOff> find_hand_offs(const Recording& recording,
                                     const std::vector<EventSequence>& events);
 

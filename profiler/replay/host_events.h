@@ -14,20 +14,20 @@ struct HostEvent {
   bool is_start;
 };
 
-/// One thread's events. Times never decrease, and every start has its end.
-/// Between event k and event k+1 the thread is at work in `innermost[k]`, or in nothing recorded.
+/// The events of one thread. Times never decrease, and every start has its end. Between event k and
+/// event k+1 the thread works in `innermost[k]`, or in nothing that was recorded.
 struct EventSequence {
   std::vector<HostEvent> events;
   std::vector<std::optional<HostIndex>> innermost;
 };
 
-/// Ops that overlap without nesting (clocks of whole microseconds, ranges closed out of order) are
-/// cut to end with the op in which they start. Ops inside a waiting call are dropped, because a
-/// replay decides that call as a whole.
+/// Returns the events of a thread. Ops that overlap without nesting (clocks of whole microseconds,
+/// ranges closed out of order) are cut to end with the op in which they start. Ops inside a waiting
+/// call are dropped, because a replay simulates that call as a whole.
 EventSequence host_events(const Recording& recording, const HostThread& thread);
 
-/// Whether the op may wait for the device, so that its recorded duration is no cost: a call that
-/// synchronises or copies, or a launch held up by a full queue.
+/// Whether the op may wait for the device, so that its recorded duration is not its cost: a call
+/// that synchronizes or copies, or a launch that is held up by a full queue.
 bool may_wait(const Recording& recording, HostIndex op);
 
 }  // namespace rehearse::replay

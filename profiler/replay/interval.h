@@ -6,7 +6,7 @@
 
 namespace rehearse::replay {
 
-/// Relative error of replays as recorded that nine of ten stay within, over the recordings of
+/// The 90th percentile of the relative error of replays as recorded, over the recordings of
 /// docs/accuracy.md (median 0.1 %, worst 1 %).
 inline constexpr double kReplayError = 0.01;
 
@@ -16,14 +16,14 @@ inline constexpr double kReplayError = 0.01;
 /// that pair.
 inline constexpr double kErrorPerChange = 0.15;
 
-/// The step time as recorded, simulated: 90 % interval from the error of this very recording, no
-/// less than kReplayError.
+/// The simulated step time of an unedited recording: its 90 % interval comes from the error of this
+/// very recording, and is at least kReplayError.
 Estimate<Seconds> estimate_step(const Comparison& recorded);
 
-/// Relative error, beyond that, of a replay on ranks or a network that were not recorded. Of
-/// 20 runs of ./quickstart on a virtual machine of two cores nine of ten predicted the step of two
-/// processes within 0.13 (median 0.07, worst 0.20); the machine's own speed drifts by as much
-/// between two runs.
+/// The additional relative error of a replay on ranks or a network that were not recorded. In 20
+/// runs of ./quickstart on a virtual machine with two cores, the 90th percentile of the error of
+/// the step of two processes was 0.13 (median 0.07, worst 0.20); the machine's own speed drifts by
+/// as much between two runs.
 inline constexpr double kNetworkError = 0.13;
 
 /// The step time of an edited replay, simulated as `edited`: the interval widens with the distance

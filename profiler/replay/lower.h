@@ -20,7 +20,8 @@
 
 namespace rehearse::replay {
 
-/// The dependency rules. All on by default but residuals; switching one off shows its effect.
+/// The dependency rules. All are on by default except residuals; switching one off shows its
+/// effect.
 struct LowerOptions {
   bool stream_order = true;         ///< ops of one stream run one after the other
   bool host_waits = true;           ///< synchronising and copying calls wait for the device
@@ -30,7 +31,7 @@ struct LowerOptions {
   bool stream_waits_timing = true;  ///< rule B
   bool collectives = true;          ///< collectives of several ranks wait for the last to arrive
   bool residuals = false;           ///< delays that no rule explains are kept as ops
-  /// The times of this rank's collectives are not used: they are predicted from the other ranks'.
+  /// The times of this rank's collectives are ignored: they are predicted from the other ranks'.
   std::optional<std::size_t> hidden_rank = {};
 };
 
@@ -40,32 +41,32 @@ using OpIndex = std::uint32_t;  ///< of an op in the program of its rank
 /// A step as instants of a run: it lasts from the end of `begins_after` to the end of `ends_with`.
 struct StepOps {
   Step step;
-  std::optional<OpIndex> begins_after;  ///< nothing: time zero
+  std::optional<OpIndex> begins_after;  ///< absent: time zero
   OpIndex ends_with;
   /// The last device op of each stream launched in the step; empty for a step without device work.
   std::vector<OpIndex> last_device_ops = {};
   std::optional<Nanoseconds> measured_device_end = {};
 };
 
-/// What is known of a rank beyond its program.
+/// The data of a rank beyond its program.
 struct RankReplay {
   Constants constants;
   StepSource step_source = StepSource::kSpan;
   std::vector<StepOps> steps;
   std::vector<OpIndex> device_first;  ///< by GpuIndex: the op whose start is that of the device op
   std::vector<OpIndex> device_last;   ///< by GpuIndex: the op whose end is
-  /// By HostIndex: the op whose end is that of the host op; nothing where no thread was replayed.
+  /// By HostIndex: the op whose end is that of the host op; nothing if its thread was not replayed.
   std::vector<std::optional<OpIndex>> host_last;
   std::vector<CommunicationOp> communication;
   Nanoseconds residual{0};           ///< sum of the delays that no rule explains
   Nanoseconds span{0};               ///< duration of the recording
   Nanoseconds unseen_backlog{0};     ///< longest wait of a stream for work that left no record
-  Nanoseconds unexplained_waits{0};  ///< sum of what blocking calls waited for no recorded cause
+  Nanoseconds unexplained_waits{0};  ///< sum of blocking calls' waits without a recorded cause
   std::size_t host_waits = 0, hand_offs = 0, backward_links = 0;
   std::size_t stream_waits[3] = {0, 0, 0};  ///< by Evidence
 };
 
-/// A rank asks for a batch with the end of `ask`, and has it with the end of `wait`.
+/// A rank requests a batch at the end of `ask`, and has it at the end of `wait`.
 struct BatchRequest {
   std::uint32_t rank;
   std::size_t thread;  ///< index into Recording::threads()
@@ -73,22 +74,22 @@ struct BatchRequest {
   OpIndex wait;
 };
 
-/// The program of a recording, as it was or edited. Rank r is the r-th of the recordings, and has a
-/// program of its own, with a record of each op. Its streams are the threads that are replayed and
-/// then the device's; what edits add follows the recorded ops and streams.
+/// The program of a recording, as recorded or edited. Rank r is the r-th of the recordings, and has
+/// its own program, with a record of each op. Its streams are the replayed threads followed by the
+/// device's streams; edits add their ops and streams after the recorded ones.
 struct RecordedProgram : program::Program {
   std::vector<RankReplay> replays;  ///< by rank
   CollectiveMatches collectives;    ///< of several ranks together
-  /// Of an input pipeline that an edit put in front, those of a rank in order of time.
+  /// The requests of each rank, in order of time, to an input pipeline that an edit added.
   std::vector<BatchRequest> batch_requests = {};
 };
 
-/// With the graph that is run.
+/// A program with the graph that is run.
 struct ReplayGraph {
   RecordedProgram program;
   program::Lowered lowered;
-  /// The recording begins with the end of this op, after the warm-up of an input pipeline.
-  /// Absent: at time zero.
+  /// The recording begins at the end of this op, after the warm-up of an input pipeline. Absent: at
+  /// time zero.
   std::optional<OpId> begin = {};
 
   const graph::Graph& graph() const { return lowered.graph; }
@@ -103,7 +104,7 @@ struct ReplayGraph {
 Result<RecordedProgram> lower(const std::vector<Recording>& recordings,
                               const LowerOptions& options);
 
-/// As it is run.
+/// Makes the graph of a program.
 Result<ReplayGraph> to_graph(RecordedProgram program);
 /// The recordings as they were.
 Result<ReplayGraph> to_graph(const std::vector<Recording>& recordings);

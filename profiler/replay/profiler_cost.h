@@ -15,8 +15,8 @@ struct ProfilerCost {
   Nanoseconds of(trace::HostKind kind) const;
 };
 
-/// From the facts `overhead.ns_per_range` and `overhead.ns_per_call`: numbers of nanoseconds. Other
-/// values, or values beyond a millisecond, are ignored.
+/// Reads the facts `overhead.ns_per_range` and `overhead.ns_per_call`, in nanoseconds. Other
+/// values, or values above a millisecond, are ignored.
 ProfilerCost profiler_cost(const trace::RankInfo& info);
 
 }  // namespace rehearse::replay

@@ -16,8 +16,9 @@ class RecordedGroups {
   /// REQUIRES: `program` outlives this object.
   explicit RecordedGroups(program::Program& program) : program_(program) {}
 
-  /// The number in the program of `rank` of a group with these members, which are recorded. Its
-  /// name and its number of ranks are those of `op`, a collective of it on one of them.
+  /// The number that the program of `rank` uses for a group with these recorded members; adds the
+  /// group if needed. Its name and its number of ranks are those of `op`, one of its collectives on
+  /// one of the members.
   std::uint32_t add(std::size_t rank, std::vector<RankId> members, const Recording& recording,
                     const CommunicationOp& op);
 

@@ -1,4 +1,4 @@
-// Recording: one rank of a trace, indexed the way a replay reads it.
+// Recording: one rank of a trace, indexed for a replay.
 #pragma once
 
 #include <cstdint>
@@ -43,16 +43,16 @@ class Recording {
   const trace::HostOp& host(HostIndex i) const { return rank_->host_ops[i]; }
   const trace::GpuOp& gpu(GpuIndex i) const { return rank_->gpu_ops[i]; }
 
-  /// Threads that do something a replay needs, in order of their first op. Left out: threads that
-  /// only poll (NCCL's watchdog) and those the profiler made up.
+  /// Threads that do something that a replay needs, in order of their first op. Excludes threads
+  /// that only poll (NCCL's watchdog) and those that the profiler made up.
   const std::vector<HostThread>& threads() const { return threads_; }
   const std::vector<Stream>& streams() const { return streams_; }
 
-  /// The call that launched a device op; the outermost where calls nest.
+  /// The call that launched a device op; the outermost if calls nest.
   std::optional<HostIndex> launcher(GpuIndex op) const { return launcher_[op]; }
   /// The device ops that a call launched, in order of start.
   std::span<const GpuIndex> launched(HostIndex call) const;
-  /// Which of streams() a device op ran on.
+  /// The index in streams() of a device op's stream.
   std::size_t stream_of(GpuIndex op) const { return stream_of_[op]; }
 
   /// The enclosing op of a host op on its thread.
@@ -81,8 +81,8 @@ class Recording {
   Nanoseconds last_{0};
 };
 
-/// When the first recorded op of a stream starts this long after its launch, work that was launched
-/// before the recording, and left no record, kept the stream busy.
+/// If the first recorded op of a stream starts this long after its launch, the stream was busy with
+/// work that was launched before the recording and left no record.
 inline constexpr Nanoseconds kUnseenBacklog{500000};
 
 /// The effect of a runtime or driver call on its thread.
@@ -99,10 +99,10 @@ enum class CallKind {
   kQueueFull,  ///< within a launching call: waits until the device has taken earlier work
 };
 
-/// By the names of the CUDA and HIP runtimes and drivers.
+/// Looks up names of the CUDA and HIP runtimes and drivers.
 CallKind call_kind(std::string_view name);
 
-/// The same for any host op: kOther where it is no call. CUPTI records a full queue as overhead.
+/// The same for any host op: kOther if it is not a call. CUPTI records a full queue as overhead.
 CallKind call_kind(const Recording& recording, HostIndex op);
 
 }  // namespace rehearse::replay

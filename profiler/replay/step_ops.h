@@ -1,4 +1,4 @@
-// Steps of a recording as ops of its program.
+// The steps of a recording as ops of its program.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 namespace rehearse::replay {
 
 /// Finds the steps of a rank and puts the recorded instants that bound them into `out`, as ends of
-/// ops of the program. `events` are those of each thread, `ends_at` the op whose end each of them is.
-/// REQUIRES: `out` has its device ops and its unseen backlog.
+/// ops of the program. `events` are those of each thread; `ends_at` has for each of them the op
+/// whose end it is. REQUIRES: `out` has its device ops and its unseen backlog.
 void add_steps(const Recording& recording, const std::vector<EventSequence>& events,
                const std::vector<std::vector<OpIndex>>& ends_at, RankReplay& out);
 

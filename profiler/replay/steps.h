@@ -8,11 +8,11 @@
 
 namespace rehearse::replay {
 
-/// Where the bounds of the steps come from, best first.
+/// The source of the bounds of the steps, best first.
 enum class StepSource {
   kMarks,       ///< annotations such as ProfilerStep#7
-  kRanges,      ///< a range that comes once a step: data loader, optimizer
-  kRepetition,  ///< a copy between host and device that comes back at even distances
+  kRanges,      ///< a range that occurs once per step: data loader, optimizer
+  kRepetition,  ///< a copy between host and device that recurs at even distances
   kKernels,     ///< in a recording without ranges: recurring kernels in the same order
   kSpan,        ///< nothing repeats: the whole recording is one step
 };
@@ -24,7 +24,7 @@ struct Step {
   Nanoseconds start;
   Nanoseconds end;       ///< of a marked step: the mark's end; else the start of the next
   std::size_t thread;    ///< index into Recording::threads() of the thread that the marks are on
-  bool partial = false;  ///< begins or ends outside the recording: not for comparing
+  bool partial = false;  ///< begins or ends outside the recording: not for comparison
 };
 
 struct Steps {

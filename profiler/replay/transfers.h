@@ -9,7 +9,7 @@
 
 namespace rehearse::replay {
 
-/// How many ranks take part: those of its group, else those of the job.
+/// The number of ranks of a collective: that of its group, else that of the job.
 std::optional<std::uint32_t> ranks_of(const Recording& recording, const CommunicationOp& op);
 
 struct SizedCollective {
@@ -17,7 +17,7 @@ struct SizedCollective {
   std::uint32_t ranks;
 };
 
-/// Nothing where kind, bytes or number of ranks is not recorded.
+/// Nothing if kind, bytes or number of ranks was not recorded.
 std::optional<SizedCollective> size_of(const Recording& recording, const CommunicationOp& op);
 
 }  // namespace rehearse::replay

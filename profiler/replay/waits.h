@@ -7,23 +7,25 @@
 
 namespace rehearse::replay {
 
-/// A call that returns only when all of `ops` have ended (or, where `before_end`, when a pageable
-/// copy to the device is nearly through). Without `ops` nothing recorded says what it waited for.
+/// A call that returns only when all of `ops` have ended (or, with `before_end`, when a pageable
+/// copy to the device is nearly complete). Without `ops`, nothing recorded says what it waited for.
 struct HostWait {
   HostIndex call;
   std::vector<GpuIndex> ops;
   bool before_end = false;
-  /// Whether the recording shows that it had to wait: some op ended inside the call.
+  /// Whether the recording shows that the call had to wait: an op ended inside it.
   bool waited = false;
 };
 
-/// From the end of what a call waits for to its return, on any machine seen, 3 to 20 us. What a
-/// call that waited takes beyond this, its cause does not explain.
+/// The longest plausible time from the end of the awaited work to the return of a call; 3 to 20 us
+/// on all machines seen. If a call that waited takes longer than this, its cause does not explain
+/// the rest.
 inline constexpr Nanoseconds kLongestWake{40000};
 
-/// Every blocking call of every thread, with what it waits for: from recorded synchronisations
-/// where there are any, else from what the call means and which work had been launched. Ops that
-/// the recorded times contradict (they ended after the call returned) are left out.
+/// Returns every blocking call of every thread with the ops that it waits for: from recorded
+/// synchronizations if there are any, else from the meaning of the call and the work that had been
+/// launched. Ops that contradict the recorded times (they ended after the call returned) are left
+/// out.
 std::vector<HostWait> find_host_waits(const Recording& recording);
 
 /// A copy from pageable memory of at most this many bytes is staged by the driver: its call returns

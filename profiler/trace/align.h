@@ -13,11 +13,11 @@ namespace rehearse::trace {
 /// Ranks on several hosts are then mapped to the clock of the first rank's host by align_hosts.
 void align(Trace& trace);
 
-/// Maps the clock of each host to that of the first timed rank's by offset and drift, fitted on
-/// collectives: the members of one must end nearly together. They are matched by
-/// group, kind, bytes and order. RankInfo::clock_fit describes the result; a host that shares too
-/// few collectives with the others keeps its clock, and has none. Starts and ends are both moved,
-/// so that nesting is preserved. Returns whether any was moved. REQUIRES: the ranks' times have
+/// Maps the clock of each host to that of the first timed rank's host by offset and drift, fitted
+/// on collectives: the members of one must end nearly together. Collectives are matched by group,
+/// kind, bytes and order. RankInfo::clock_fit describes the result. A host that shares too few
+/// collectives with the others keeps its clock, and has no fit. Starts and ends are both moved, so
+/// that nesting is preserved. Returns whether any row was moved. REQUIRES: the ranks' times have
 /// one origin.
 bool align_hosts(Trace& trace);
 

@@ -12,7 +12,7 @@ namespace rehearse::trace {
 /// "ALL_REDUCE", "send 0->1". Nothing for any other text.
 std::optional<CollectiveKind> collective_from_framework(std::string_view name);
 
-/// Whether a kernel belongs to NCCL, RCCL or a like library.
+/// Whether a kernel belongs to NCCL, RCCL or a similar library.
 bool is_communication_kernel(std::string_view name);
 
 /// The collective in the name of an NCCL or RCCL kernel

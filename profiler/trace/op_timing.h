@@ -1,4 +1,5 @@
-// OpTiming: the time of one operation alone on a device, measured by `rehearse bench-gpu`.
+// OpTiming: the time of a single operation, run alone on a device, measured by `rehearse
+// bench-gpu`.
 //
 // Two timings are of the same operation if everything before `median` is equal (same_key). A trace
 // store keeps them in its table op_cost (docs/formats/store.md).
@@ -19,7 +20,7 @@ struct OpTiming {
   std::string layout =
       {};  ///< transposes, order of axes or ends of a copy; empty where there is none
   std::string epilogue = {};  ///< epilogue of a product; empty if there is none
-  bool cold = false;          ///< operands were not in L2; else those of the calls before were
+  bool cold = false;          ///< operands were not in L2; else L2 holds those of previous calls
   std::string device = {};    ///< its product name
   std::uint32_t multiprocessors = 0;
   std::string partition = {};  ///< MIG profile, "1g.10gb"; empty on a whole device
@@ -39,7 +40,7 @@ struct OpTiming {
 
 bool same_key(const OpTiming& a, const OpTiming& b);
 
-/// Adds them; those of a key that is there already take its place.
+/// Adds timings; each replaces an existing one with the same key.
 void merge(std::vector<OpTiming>& into, std::vector<OpTiming> timings);
 
 }  // namespace rehearse::trace

@@ -10,7 +10,7 @@
 namespace rehearse::trace {
 
 enum class Severity : std::uint8_t {
-  kInfo,     ///< normal for some profilers; said so that nobody wonders
+  kInfo,     ///< normal for some profilers; reported to avoid doubt
   kWarning,  ///< part of the recording cannot be used
   kError,    ///< the recording is incomplete or contradicts itself
 };
@@ -20,7 +20,7 @@ enum class ProblemKind : std::uint8_t {
   kMalformed,           ///< part of the file is unreadable and was skipped
   kInvalidText,         ///< text is not UTF-8; replaced
   kAbsurdNumber,        ///< a time, size or id out of all proportion; the record was dropped
-  kMissingField,        ///< a record without a field it cannot do without; dropped
+  kMissingField,        ///< a record that lacks a required field; dropped
   kUnknownCategory,     ///< an unknown category; dropped
   kIgnoredCategory,     ///< a category that replay does not need; dropped
   kNegativeDuration,    ///< a record that ends before it starts; dropped
@@ -58,13 +58,13 @@ struct Problem {
 
 class Problems {
  public:
-  /// Counts one (or `count`); keeps the place of the first.
+  /// Counts one problem (or `count`); keeps the position of the first.
   void add(ProblemKind kind, std::string_view where, std::uint64_t count = 1);
-  /// Whether the next `add` of this kind is the first, for callers to whom a place costs work.
+  /// Whether the next `add` of this kind is the first, for callers that find a position costly.
   bool is_first(ProblemKind kind) const { return counts_[static_cast<std::size_t>(kind)] == 0; }
   void add(const Problems& other);
 
-  /// In order of severity, worst first.
+  /// The problems in order of severity, worst first.
   std::vector<Problem> list() const;
   /// The worst severity seen, or kInfo.
   Severity worst() const;

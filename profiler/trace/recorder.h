@@ -16,7 +16,7 @@
 
 namespace rehearse::trace {
 
-/// Where the rows of one rank go, in the order of the recording.
+/// Receives the rows of one rank, in the order of the recording.
 class RowSink {
  public:
   virtual ~RowSink() = default;
@@ -41,15 +41,15 @@ class RankRows final : public RowSink {
   Rank& rank_;
 };
 
-/// Whether a time is within 73 years of the Unix epoch. Other values are damage; within the range,
+/// Whether a time is within 73 years of the Unix epoch. Other values are damaged; within the range,
 /// sums and differences of two times cannot overflow.
 constexpr bool plausible(Nanoseconds time) {
   constexpr Nanoseconds kLatest{INT64_MAX / 4};
   return -kLatest < time && time < kLatest;
 }
 
-/// Step marks of the common frameworks: "ProfilerStep#12", "step 12", "train_step_12",
-/// "step[DECODE bs=32]".
+/// Whether the name is a step mark of a common framework: "ProfilerStep#12", "step 12",
+/// "train_step_12", "step[DECODE bs=32]".
 bool is_step_name(std::string_view name);
 
 class Recorder {
@@ -58,7 +58,8 @@ class Recorder {
   /// REQUIRES: all of them outlive the recorder.
   Recorder(NamePool& names, Problems& problems, Rank& rank, RowSink& rows);
 
-  /// How to say where in the input the reader is; called once per kind of problem.
+  /// Sets the function that returns the reader's position in the input; it is called once per kind
+  /// of problem.
   void set_place(std::function<std::string()> place) { place_ = std::move(place); }
 
   RankInfo& info() { return rank_.info; }
@@ -69,31 +70,32 @@ class Recorder {
   LaunchShapeId launch_shape(const LaunchShape& shape);
   CollectiveId collective(const Collective& collective);
   void device(Device device);
-  /// Its index, to say of readings which board they are of. Boards are in the order of the calls.
+  /// Adds a board and returns its index, to which readings refer. Boards are in the order of the
+  /// calls.
   std::uint32_t board(Board board);
   std::vector<Board>& boards() { return rank_.boards; }
 
-  /// Each adds one row unless a check drops it, and returns whether it did.
-  /// `launches` states that the call starts device work, so that missing work is noticed.
+  /// Each adds one row unless a check drops it, and returns whether it was added. `launches` says
+  /// that the call starts device work, so that missing work is noticed.
   bool add(const HostOp& op, bool launches = false);
   bool add(const GpuOp& op);
   bool add(const Sync& sync);
   void add(const Dependency& dependency);
   bool add(const PowerReading& reading);
 
-  /// When the call with this correlation started, where it is known by now.
+  /// The start of the call with this correlation id, if it is known by now.
   std::optional<Nanoseconds> call_start(std::uint32_t correlation);
 
-  /// One end of a flow arrow of `family` (interned name), which must come in pairs.
+  /// Adds one end of a flow arrow of `family` (interned name). Ends must come in pairs.
   void flow(NameId family, std::uint64_t id, bool starts);
-  /// A device op that ran at a time that nobody knows: no row, but no missing one either.
+  /// Records that a device op ran at an unknown time: it has no row, but does not count as missing.
   void lost_timing(std::optional<std::uint32_t> correlation);
   void problem(ProblemKind kind, std::uint64_t count = 1);
   void problem(ProblemKind kind, std::string_view place, std::uint64_t count) {
     problems_.add(kind, place, count);
   }
 
-  /// Counts the problems that show only when all rows are known.
+  /// Counts the problems that can be found only when all rows are known.
   void finish();
 
   std::uint64_t host_count() const { return host_count_; }

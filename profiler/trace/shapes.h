@@ -1,4 +1,4 @@
-// Sizes of tensors from the texts that recordings give for their shapes and types.
+// Sizes of tensors, from the texts that recordings give for shapes and types.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace rehearse::trace {
 
-/// Nothing when a factor is absent or the product leaves 64 bits.
+/// Nothing if a factor is absent or the product exceeds 64 bits.
 std::optional<std::uint64_t> product(std::optional<std::uint64_t> a,
                                      std::optional<std::uint64_t> b);
 
@@ -15,14 +15,14 @@ std::optional<std::uint64_t> product(std::optional<std::uint64_t> a,
 /// "Tensor(float)"); nothing for an unknown name.
 std::optional<std::uint64_t> element_bytes(std::string_view dtype);
 
-/// The number of elements of a shape "[32, 3, 224]": the product, 1 for "[]". Nothing when the text
-/// is no shape or the product leaves 64 bits.
+/// The number of elements of a shape such as "[32, 3, 224]": the product, 1 for "[]". Nothing if
+/// the text is not a shape or the product exceeds 64 bits.
 std::optional<std::uint64_t> shape_elements(std::string_view shape);
 
-/// Bytes of all tensors among inputs or outputs. Shapes "[[6144], [], [[112], [8]]]" go with types
-/// as Kineto writes them ["float", "Scalar", ""] or execution traces do ["Tensor(float)", "Int",
-/// "GenericList[Tensor(float),Tensor(long int)]"]. Only tensors count; nothing
-/// without tensors, or if the size of one is unknown.
+/// Bytes of all tensors among inputs or outputs. Shapes "[[6144], [], [[112], [8]]]" are paired
+/// with types as Kineto writes them, ["float", "Scalar", ""], or as execution traces do,
+/// ["Tensor(float)", "Int", "GenericList[Tensor(float),Tensor(long int)]"]. Only tensors count;
+/// nothing without tensors, or if the size of one is unknown.
 std::optional<std::uint64_t> tensor_bytes(std::string_view shapes, std::string_view types);
 
 }  // namespace rehearse::trace

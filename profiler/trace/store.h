@@ -17,16 +17,16 @@ inline constexpr int kStoreVersion = 2;
 /// Writes a store in one transaction under a temporary name: a killed import leaves the old file.
 class StoreWriter {
  public:
-  /// Fails where the file cannot be written.
+  /// Fails if the file cannot be written.
   static Result<StoreWriter> create(const std::filesystem::path& path);
   StoreWriter(StoreWriter&&) noexcept;
   ~StoreWriter();
 
-  /// Where the rows of the rank with this index in Trace::ranks go. One rank at a time.
+  /// The sink for the rows of the rank with this index in Trace::ranks. Use one rank at a time.
   RowSink& rows(std::size_t rank);
 
-  /// Writes all but the rows of `trace` and puts the file in its place. Fails, leaving the old
-  /// file, if any write failed (a full disk).
+  /// Writes everything of `trace` except its rows, and moves the file to its final path. Fails,
+  /// leaving the old file, if any write failed (a full disk).
   Status finish(const Trace& trace);
 
  private:
@@ -38,7 +38,7 @@ class StoreWriter {
 /// Whether the file is a store of any version, by its content.
 bool is_store(const std::filesystem::path& path);
 
-/// Reads a whole store. Fails on a version it does not know and on a damaged file.
+/// Reads a whole store. Fails on an unknown version and on a damaged file.
 Result<Trace> read_store(const std::filesystem::path& path);
 
 }  // namespace rehearse::trace

@@ -59,10 +59,10 @@ struct HostOp {
   HostKind kind;
   Nanoseconds start;
   Nanoseconds duration;
-  /// Ties a runtime or driver call to the device ops it launched.
+  /// Links a runtime or driver call to the device ops that it launched.
   std::optional<std::uint32_t> correlation = {};
-  /// Operators: a backward operator carries the number of the forward one that created it, and the
-  /// framework's number of the thread where that ran.
+  /// Operators: a backward operator has the number of the forward one that created it, and the
+  /// framework's number of the thread on which that ran.
   std::optional<std::uint32_t> sequence = {};
   std::optional<std::uint32_t> forward_thread = {};
   /// Operators: their number in the execution trace of the same run.
@@ -94,7 +94,8 @@ enum class CopyDirection : std::uint8_t {
   kHostToHost,
 };
 
-/// Memory of the host side of a copy. Pageable memory makes the host wait, pinned does not.
+/// Memory on the host side of a copy. With pageable memory the host waits; with pinned memory it
+/// does not.
 enum class HostMemory : std::uint8_t { kUnknown, kPageable, kPinned };
 
 struct LaunchShape {
@@ -118,7 +119,7 @@ struct GpuOp {
   std::optional<LaunchShapeId> launch_shape = {};
   std::optional<CollectiveId> collective = {};
   std::optional<std::uint64_t> bytes = {};
-  /// Counts the collectives of one kind in their group: the same on all ranks.
+  /// Counts the collectives of one kind in their group; the same on all ranks.
   std::optional<std::uint64_t> collective_number = {};
 
   Nanoseconds end() const { return start + duration; }
@@ -160,15 +161,15 @@ struct Sync {
 struct Board {
   std::string uuid;  ///< of the board, the same for all processes
   std::string name = {};
-  std::string instance = {};                 ///< UUID of the MIG instance; empty where MIG is off
-  std::optional<std::uint32_t> device = {};  ///< ordinal of it in the process, as GpuOp has it
+  std::string instance = {};                 ///< UUID of the MIG instance; empty if MIG is off
+  std::optional<std::uint32_t> device = {};  ///< its ordinal in the process, as in GpuOp
   std::optional<std::uint32_t> multiprocessors = {};      ///< of the board or of the instance
   std::optional<std::uint32_t> all_multiprocessors = {};  ///< of all MIG instances of the board
 };
 
 /// A reading of a board.
 struct PowerReading {
-  std::uint32_t board;  ///< index into Rank::boards; of an instance: of the board it is of
+  std::uint32_t board;  ///< index into Rank::boards; for an instance, that of its board
   Nanoseconds time;
   std::optional<Watts> power = {};
   std::optional<Joules> energy = {};  ///< since the driver was loaded
@@ -184,35 +185,35 @@ struct RowRef {
   std::uint32_t index;
 };
 
-/// Recordings that state dependencies instead of times (Chakra): `to` needs `from`.
+/// For recordings that state dependencies instead of times (Chakra): `to` needs `from`.
 struct Dependency {
   RowRef from;
   RowRef to;
 };
 
-/// Something the recorder says of a process as a whole: a version, a setting, a measured cost.
+/// A fact that the recorder states about a process: a version, a setting, a measured cost.
 struct Fact {
   std::string key;
   std::string value;
   friend bool operator==(const Fact&, const Fact&) = default;
 };
 
-/// How a rank's clock was brought to that of the others (align): its instant t became
-/// t + offset + drift x (t - origin of the trace).
+/// The mapping of a rank's clock to that of the others (align): its instant t became t + offset +
+/// drift x (t - origin of the trace).
 struct ClockFit {
   Nanoseconds offset;
   double drift;             ///< seconds per second
   Nanoseconds residual;     ///< median distance of the ends of collectives that should coincide
-  std::size_t samples = 0;  ///< pairs of ends that it rests on
+  std::size_t samples = 0;  ///< number of pairs of ends
 };
 
 struct RankInfo {
   std::string source;                      ///< the file it was read from
   std::string format;                      ///< "kineto", "nsys", "chakra", ...
-  std::optional<std::uint32_t> rank = {};  ///< position in the job, where recorded
+  std::optional<std::uint32_t> rank = {};  ///< position in the job, if recorded
   std::optional<std::uint32_t> world_size = {};
   std::string host;
-  /// Nanoseconds since the Unix epoch at time zero of this rank's rows, where known.
+  /// Nanoseconds since the Unix epoch at time zero of this rank's rows, if known.
   Nanoseconds clock_base{0};
   /// False for execution traces, whose rows have no start (and perhaps no duration).
   bool timed = true;

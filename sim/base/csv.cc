@@ -50,7 +50,7 @@ class CsvTable::Parser {
                            .expected = std::move(expected)});
   }
 
-  /// Takes the end of a line, if it stands here.
+  /// Takes the end of a line, if it is next.
   bool take_line_end() {
     const std::size_t size = rest_.starts_with("\r\n") ? 2 : rest_.starts_with("\n") ? 1 : 0;
     rest_.remove_prefix(size);
@@ -58,7 +58,7 @@ class CsvTable::Parser {
     return size > 0;
   }
 
-  /// Whether something is left behind them.
+  /// Whether any text follows them.
   bool skip_empty_lines() {
     while (take_line_end()) {
     }
@@ -104,7 +104,7 @@ class CsvTable::Parser {
     }
   }
 
-  /// The first row names the columns and is no row of the table.
+  /// The first row names the columns and is not a row of the table.
   Status take_heading(std::uint32_t line) {
     std::size_t begin = 0;
     for (const std::size_t end : table_.ends_) {

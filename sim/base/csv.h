@@ -11,7 +11,7 @@
 //
 // Invariants:
 //  1. Column names are unique and not empty; every row has one cell per column.
-//  2. Rows count from 0, lines from 1, the heading being the first.
+//  2. Rows are numbered from 0, and lines from 1; the heading is line 1.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ class CsvTable {
   /// The unquoted text; valid as long as the table, and empty for an empty cell.
   /// REQUIRES: row < rows(), and the column exists (`require`, `has`).
   std::string_view cell(std::size_t row, std::string_view column) const;
-  /// A finite decimal number within largest<double>(), or nothing where the cell is empty. REQUIRES:
+  /// A finite decimal number within largest<double>(), or nothing if the cell is empty. REQUIRES:
   /// as `cell`.
   Result<std::optional<double>> number(std::size_t row, std::string_view column) const;
 

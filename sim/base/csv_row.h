@@ -19,7 +19,7 @@
 
 namespace rehearse {
 
-/// Every reader records a column that is not there as an error, once, and then finds it empty.
+/// Every reader records a missing column as an error, once, and then treats its cells as empty.
 class CsvRow {
  public:
   /// Keeps references to both.
@@ -40,8 +40,8 @@ class CsvRow {
     const std::optional<double> value = within(column, unit, largest<Q>());
     return value ? std::optional(Q::from_si(*value)) : std::nullopt;
   }
-  /// As those above, and an empty cell is an error; it and a wrong one are zero, which nobody sees,
-  /// as the table is refused.
+  /// As those above, but an empty cell is an error. An empty or wrong cell gives zero, which has no
+  /// effect because the table is refused.
   double required_number(std::string_view column) const;
   std::uint32_t required_count(std::string_view column) const;
   template <class Q>
@@ -49,7 +49,7 @@ class CsvRow {
     return filled(column) ? quantity<Q>(column, unit).value_or(Q::from_si(0)) : Q::from_si(0);
   }
 
-  /// The index of the text among `names`; 0, and an error, where it is none of them.
+  /// The index of the text among `names`; 0, and a recorded error, if it is none of them.
   std::size_t choice(std::string_view column, std::span<const std::string_view> names) const;
 
   /// Records a problem with the cell that only the caller can see.
@@ -66,7 +66,7 @@ class CsvRow {
   Error& errors_;
 };
 
-/// The rows of a table, each as `read` makes it of a CsvRow; or all that is wrong with them.
+/// The rows of a table, each as `read` makes it from a CsvRow; or all errors of the table.
 template <class T, class Read>
 Result<std::vector<T>> read_rows(std::string_view text, std::string name, const Read& read) {
   const Result<CsvTable> table = CsvTable::parse(text, std::move(name));
@@ -79,8 +79,8 @@ Result<std::vector<T>> read_rows(std::string_view text, std::string name, const 
   return rows;
 }
 
-/// The same for a table that is compiled into the program. That one cannot be read is our fault,
-/// and no build that passes its tests has one.
+/// The same for a table that is compiled into the program. A table that cannot be read is a fault
+/// of ours, and no build that passes its tests has one.
 template <class T, class Read>
 std::vector<T> shipped_rows(std::string_view text, std::string name, const Read& read) {
   Result<std::vector<T>> rows = read_rows<T>(text, std::move(name), read);

@@ -42,8 +42,9 @@ struct Estimate {
   }
 };
 
-/// What follows from the estimated quantity alone: `of` at its value and at both ends, the lower of
-/// which is the new low end. REQUIRES: `of` rises or falls everywhere in the interval.
+/// A quantity that follows from the estimated one alone: `of` at its value and at both ends. The
+/// lower of these becomes the new low end. REQUIRES: `of` rises or falls everywhere in the
+/// interval.
 template <class Q, class Function>
 constexpr auto mapped(const Estimate<Q>& e, const Function& of) {
   const auto a = std::invoke(of, e.low), b = std::invoke(of, e.high);

@@ -21,8 +21,8 @@ tl::unexpected<Error> fail_file(const std::filesystem::path& path, std::string p
       .file = path.string(), .problem = std::move(problem), .expected = std::move(expected)});
 }
 
-/// The names of temporary files, where a signal handler can read them. More files than this are
-/// never open at once; one more would stay behind after a signal.
+/// The names of temporary files, where a signal handler can read them. There are never more open
+/// files than this; an additional one would not be removed after a signal.
 struct Temporary {
   std::atomic<int> state{0};  // 0 free, 1 being written, 2 the name of a file
   std::array<char, 4096> name{};

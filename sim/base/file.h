@@ -45,7 +45,8 @@ class PendingFile {
 /// The text as the whole file.
 Status write_file(const std::filesystem::path& path, std::string_view text);
 
-/// For before long work: fails as PendingFile::create would on one of the paths that are not empty.
+/// To call before long work: fails as PendingFile::create would on one of the paths that are not
+/// empty.
 Status check_writable(std::initializer_list<std::filesystem::path> paths);
 
 }  // namespace rehearse

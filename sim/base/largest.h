@@ -17,8 +17,8 @@ struct Largest {
   std::string_view unit;
 };
 
-/// No quantity of a job, a machine or its bill is larger: more is a slip of the hand, and arithmetic
-/// with it would overflow or run without an end. Readers of a key may allow less. `T` is
+/// No quantity of a job, a machine or its bill is larger. A larger value is a mistake, and
+/// arithmetic with it would overflow or run without an end. Readers of a key may allow less. `T` is
 /// std::int64_t, double, or a quantity of units.h.
 template <class T>
 constexpr Largest largest() {

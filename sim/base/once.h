@@ -7,12 +7,12 @@
 
 namespace rehearse {
 
-/// One value for each key, made once by the first thread that asks for it, while others wait.
+/// One value for each key, made once by the first thread that requests it, while others wait.
 /// Values do not move.
 template <class Key, class T>
 class Once {
  public:
-  /// `make` gives the value, and asks for none of the same key.
+  /// `make` returns the value. It must not request the same key.
   template <class Make>
   const T& of(const Key& key, const Make& make) {
     Slot* slot = nullptr;

@@ -17,8 +17,8 @@ constexpr std::uint64_t mixed(std::uint64_t z) {
 
 class Random {
  public:
-  /// A stream is the same as that of another seed, some way on. How far is a chance of 2^-64 for
-  /// each number that is drawn, so that any seed is as good as another.
+  /// A stream is the same as that of another seed, shifted by some distance. Each drawn number
+  /// meets another stream with a probability of 2^-64, so any seed is as good as another.
   explicit Random(std::uint64_t seed) : state_(seed) {}
 
   std::uint64_t next() {

@@ -14,7 +14,7 @@ struct Span {
 
 class Spans {
  public:
-  /// Empty ones are left out.
+  /// Empty spans are left out.
   explicit Spans(std::vector<Span> spans) {
     std::erase_if(spans, [](const Span& span) { return span.end <= span.begin; });
     std::sort(spans.begin(), spans.end(),
@@ -29,7 +29,7 @@ class Spans {
 
   const std::vector<Span>& joined() const { return joined_; }
 
-  /// How much of [begin, end) they cover.
+  /// The part of [begin, end) that the spans cover.
   Picoseconds within(Picoseconds begin, Picoseconds end) const {
     Picoseconds sum(0);
     for (auto span = std::partition_point(joined_.begin(), joined_.end(),

@@ -31,7 +31,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::optional<std::string_view> nearest(std::string_view word,
                                         std::span<const std::string_view> candidates) {
-  // "a100" begins names of its own: "a10" is nearer by letters, and another thing.
+  // "a100" is a prefix of other names; "a10" is closer by letters, but is something else.
   const auto begun = [&](std::string_view candidate) {
     return !word.empty() && candidate.starts_with(word);
   };

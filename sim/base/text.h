@@ -21,7 +21,8 @@ std::string suggest(std::string_view word, std::span<const std::string_view> can
 /// itself. Linear in the product of the lengths at worst; never recursive.
 bool matches_wildcard(std::string_view pattern, std::string_view text);
 
-/// So many significant digits, without an exponent: "0.00123", "12.3", "1234" (three).
+/// Formats with this many significant digits, without an exponent: "0.00123", "12.3", "1234"
+/// (three).
 std::string significant(double value, int digits = 3);
 
 /// A signed percentage of a ratio: 0.0123 -> "+1.23 %".

@@ -69,7 +69,7 @@ constexpr auto kWattHours = std::to_array<Unit>({{"Wh", 3600}, {"kWh", 3.6e6}, {
 constexpr auto kUsd = std::to_array<Unit>({{"USD", 1}});
 constexpr auto kThousandsOfUsd = std::to_array<Unit>({{"kUSD", 1e3}, {"MUSD", 1e6}});
 
-/// `print` holds the units a value is shown in, `also` those that are read besides.
+/// `print` holds the units for output, `also` the additional units for input.
 struct Kind {
   std::string_view what;
   std::span<const Unit> print;
@@ -129,8 +129,8 @@ std::string letters_of(std::string_view unit) {
   return letters;
 }
 
-/// A unit that is near by its letters may be a thousand times off: only one that differs in nothing
-/// but case and strokes is suggested.
+/// A unit with similar letters may be wrong by a factor of a thousand, so only units that differ in
+/// nothing but case and strokes are suggested.
 std::string suggest_unit(std::string_view unit, std::span<const std::string_view> names) {
   std::vector<std::string_view> same;
   for (const std::string_view name : names)
@@ -139,7 +139,7 @@ std::string suggest_unit(std::string_view unit, std::span<const std::string_view
                           : "one of " + join(names, ", ");
 }
 
-/// What a rate in bits, written "100 Gb/s" or "100 Gbps", is in bytes; nothing for other units.
+/// A rate in bits, written "100 Gb/s" or "100 Gbps", in bytes; nothing for other units.
 std::optional<std::string> bits_in_bytes(double number, std::string_view unit) {
   for (const std::string_view second : {"b/s", "bps"}) {
     if (!unit.ends_with(second)) continue;

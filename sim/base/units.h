@@ -145,7 +145,7 @@ class Usd : public Quantity<Usd> {
   constexpr explicit Usd(double si) : Quantity(si) {}
 };
 
-/// The products that mean something. `Rate` times `Time` is `Amount`; the three quotients follow.
+/// The meaningful products. `Rate` times `Time` is `Amount`; the three quotients follow.
 template <class Rate, class Time>
 struct AmountOf;
 template <>

@@ -49,7 +49,7 @@ struct YamlFile::Document {
 };
 
 struct YamlMap::State {
-  /// A mapping as it stands in the file.
+  /// A mapping as written in the file.
   struct Layer {
     YAML::Node node;
     std::string path;  // "" at the root, else "a.b[2]"
@@ -248,7 +248,7 @@ std::optional<YamlMap> YamlMap::map(std::string_view key) const {
   for (const State::Layer& layer : state_->layers) {
     const YAML::Node one = layer.value(key);
     if (!one.IsDefined()) continue;
-    if (!one.IsMap()) break;  // of another form, overruled as a whole
+    if (!one.IsMap()) break;  // a value of another form is overridden as a whole
     inner.layers.push_back({one, layer.path_of(key)});
   }
   return YamlMap(std::make_shared<State>(std::move(inner)));
@@ -369,8 +369,8 @@ class DocumentStarts : public YAML::EventHandler {
   YAML::Mark last_;
 };
 
-/// Where a second document begins. YAML::LoadAll does not end where the parser stops at text that
-/// belongs to no document, so the parser is asked for two documents and no more.
+/// The start of a second document. YAML::LoadAll does not end if the parser stops at text that
+/// belongs to no document, so the parser is asked for only two documents.
 std::optional<YAML::Mark> after_first_document(const std::string& text) {
   std::istringstream stream(text);
   YAML::Parser parser(stream);

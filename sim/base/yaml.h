@@ -47,7 +47,7 @@ class YamlMap {
   /// The index of the value among `names`.
   std::optional<std::size_t> choice(std::string_view key,
                                     std::span<const std::string_view> names) const;
-  /// Sets `to` where the key is there; `names` in the order of the enumerators.
+  /// Sets `to` if the key is present; `names` are in the order of the enumerators.
   template <class E>
   void choose(std::string_view key, std::span<const std::string_view> names, E& to) const {
     if (const std::optional<std::size_t> i = choice(key, names)) to = static_cast<E>(*i);
@@ -65,7 +65,7 @@ class YamlMap {
   /// The keys of this mapping, completed by those of `base`, recursively for mappings in
   /// both. Errors are reported at their own place. REQUIRES: both are of the same file.
   YamlMap over(const YamlMap& base) const;
-  /// The same mapping, in which each scalar, inner ones too, is read through `fill`; where that
+  /// The same mapping, with each scalar, including inner ones, read through `fill`. If `fill`
   /// fails, its first diagnostic is recorded.
   YamlMap filled(YamlFill fill) const;
 
@@ -108,7 +108,7 @@ class YamlFile {
   static Result<YamlFile> parse(const std::string& text, std::string name);
 
   YamlMap root() const;
-  /// Success when nothing was recorded, else all that was, in order of line.
+  /// Success if nothing was recorded, else all recorded errors in order of line.
   Status status() const;
 
  private:

@@ -24,7 +24,7 @@ struct Dimension {
 constexpr std::size_t kMostDimensions = 8;
 constexpr double kMostLinks = 1e6;
 
-/// The numbers of a key, of which each must be within the range.
+/// The numbers of a key, each of which must be within the range.
 std::vector<double> numbers(const YamlMap& map, std::string_view key, std::size_t count,
                             double least, double most) {
   std::vector<double> values = map.list<double>(key);
@@ -38,7 +38,7 @@ std::vector<double> numbers(const YamlMap& map, std::string_view key, std::size_
   return values;
 }
 
-/// Nothing where something is wrong, which the file's status then says.
+/// Nothing after an error; the file's status then has it.
 std::vector<Dimension> read_dimensions(const YamlMap& map) {
   std::vector<Block> blocks;
   for (const std::string& name : map.list<std::string>("topology")) {

@@ -124,7 +124,7 @@ struct LinkSpec {
   std::optional<ByteRate> achieved;       ///< by long messages, in one direction
   std::optional<Seconds> latency;
   std::string latency_kind;  ///< scope of the latency
-  // Of a NIC, as LinkType has them; absent: nothing is known of them.
+  // For a NIC, as in LinkType; absent: unknown.
   std::optional<Seconds> message_cost;
   std::optional<Bytes> half_rate_size;
   Origin origin;

@@ -25,7 +25,7 @@ Route route_over(const Cluster& cluster, std::vector<HopId> hops) {
   return {std::move(hops), path, message_cost};
 }
 
-/// The second of two equal names, if there are such.
+/// The second of two equal names, if there are any.
 template <class Named>
 const std::string* repeated_name(const std::vector<Named>& things) {
   std::set<std::string_view> seen;

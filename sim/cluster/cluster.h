@@ -47,9 +47,9 @@ enum class VertexKind : std::uint8_t { kDevice, kSwitch, kNic, kHost, kStorage }
 struct Vertex {
   std::string name;  ///< "node0/gpu3", "leaf1"
   VertexKind kind;
-  std::optional<NodeId> node;  ///< absent: of the fabric between nodes
+  std::optional<NodeId> node;  ///< absent: in the fabric between nodes
   bool forwards = true;        ///< routes may pass through
-  bool spread = false;         ///< equally quick ways are chosen by destination
+  bool spread = false;         ///< equally fast routes are chosen by destination
 };
 
 enum class Duplex : std::uint8_t { kFull, kHalf };
@@ -62,7 +62,7 @@ struct LinkType {
   Duplex duplex = Duplex::kFull;
   Provenance provenance = Provenance::kDatasheet;
   std::string source;  ///< as the catalog's source column, or "given"
-  // Of a NIC: what each message takes of it in addition to its bytes at `rate`. A message of
+  // For a NIC: the time that each message takes in addition to its bytes at `rate`. A message of
   // `half_rate_size` bytes without a cost moves at half of the rate.
   Seconds message_cost = Seconds::s(0);
   Bytes half_rate_size = Bytes::b(0);
@@ -86,8 +86,8 @@ struct Link {
   std::vector<LinkChange> changes = {};  ///< in order of time
 };
 
-/// The model of a device that is the processor of a host, on a node without other devices:
-/// parameter servers may run on it.
+/// The model of a device that represents the processor of a host, on a node without other devices.
+/// Parameter servers may run on it.
 inline constexpr std::string_view kCpu = "cpu";
 
 struct Device {
@@ -121,14 +121,14 @@ class Cluster {
 
   const LinkType& type(LinkId link) const { return link_types()[links()[link.index()].type]; }
 
-  /// Two per link: 2 i from a to b, 2 i + 1 from b to a. Those of a half-duplex link share its
-  /// rate.
+  /// Two hops per link: 2 i from a to b, 2 i + 1 from b to a. The hops of a half-duplex link share
+  /// its rate.
   std::size_t hop_count() const { return 2 * links().size(); }
   static LinkId link_of(HopId hop) { return LinkId(hop.index() / 2); }
 
   /// REQUIRES: ids of this cluster. From a device to itself: no hops, no latency, infinite rate.
   Route route(DeviceId from, DeviceId to) const;
-  /// From a device to any vertex, such as storage or the host of its node; nothing when no way
+  /// From a device to any vertex, such as storage or the host of its node; nothing if no route
   /// leads there.
   std::optional<Route> route_to(DeviceId from, VertexId to) const;
 
@@ -151,7 +151,7 @@ class ClusterBuilder {
   /// REQUIRES: the kind is not kDevice.
   VertexId add(Vertex vertex);
   std::uint32_t add(LinkType type);
-  /// One that was added where it is equal, else added.
+  /// Returns an equal type that was added before, else adds this one.
   std::uint32_t add_once(LinkType type);
   LinkId connect(VertexId a, VertexId b, std::uint32_t type);
   VertexId vertex_of(DeviceId device) const;
@@ -160,12 +160,12 @@ class ClusterBuilder {
   std::span<const Link> links() const;
   void set_forwards(DeviceId device, bool forwards);
   void set_changes(LinkId link, std::vector<LinkChange> changes);
-  /// Messages between the two devices take these links, in this direction only. Fails where the
-  /// links leave a gap, pass a vertex twice or end elsewhere.
+  /// Sets the route of messages between the two devices, in this direction only. Fails if the links
+  /// leave a gap, pass a vertex twice or end elsewhere.
   Status set_route(DeviceId from, DeviceId to, const std::vector<LinkId>& links);
 
-  /// Fails with one line: no device, a rate out of range, or two devices without a path between
-  /// them.
+  /// Fails with one line if there is no device, if a rate is out of range, or if two devices have
+  /// no path between them.
   Result<Cluster> build() &&;
 
  private:

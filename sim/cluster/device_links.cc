@@ -17,9 +17,9 @@ constexpr NodeKind kPcie = NodeKind::kPcie, kNvswitch = NodeKind::kNvswitch,
 constexpr std::string_view kNvlink3 = "nvlink3_a100_nvswitch", kNvlink4 = "nvlink4_h100_nvswitch",
                            kNvlink5 = "nvlink5_b200_nvswitch";
 
-// Device links and PCIe generations as of the data sheets; NICs as of the maker's own node: DGX-1
-// (4 EDR), DGX A100 (8 HDR), DGX H100, H200 and B200 (8 NDR). MI300X: seven links to its peers, of
-// whose achieved rate the table of links says nothing.
+// Device links and PCIe generations are from data sheets; NICs are those of the maker's own node:
+// DGX-1 (4 EDR), DGX A100 (8 HDR), DGX H100, H200 and B200 (8 NDR). MI300X: seven links to its
+// peers, whose achieved rate is missing from the table of links.
 constexpr std::array kTable = {
     DeviceLinks{"a10", kPcie, "", "pcie4_x16", "tcp_100g", 0},
     DeviceLinks{"a100_pcie_40", kPcie, "", "pcie4_x16", "ib_hdr_200", 0},
@@ -83,7 +83,7 @@ Result<DeviceLinks> links_of_device(std::string_view model) {
   }
   const auto row = std::find_if(kTable.begin(), kTable.end(),
                                 [&](const DeviceLinks& each) { return each.model == name; });
-  // Cards of which nothing else is known sit behind PCIe.
+  // Cards without further data are on PCIe.
   DeviceLinks links = row != kTable.end() ? *row : card(**gpu);
   if (colon != std::string_view::npos) {
     links.joined = NodeKind::kPcie;

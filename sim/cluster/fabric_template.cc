@@ -76,7 +76,7 @@ class FabricBuilder {
     builder_.connect(nic.vertex, to, ends_.nic_types[nic.node]);
   }
 
-  /// Between two switches, as fast as so many links.
+  /// Joins two switches at the rate of this many links.
   void trunk(VertexId a, VertexId b, double links = 1) {
     if (!trunk_type_) {
       LinkType type = f_.link;
@@ -109,8 +109,8 @@ class FabricBuilder {
       for (const VertexId rail : rails) trunk(rail, spine, links);
   }
 
-  /// Blocks of switches with free ports up; each level joins blocks to larger ones. Where all
-  /// blocks are joined no port up is left free, and few blocks share few switches.
+  /// Blocks of switches with free ports up; each level joins blocks into larger ones. The level
+  /// that joins all blocks leaves no port up free, and few blocks share few switches.
   void fat_tree() {
     using Block = std::vector<VertexId>;  // a switch per free port
     const std::vector<Nic> nics = all_nics();
@@ -156,7 +156,7 @@ class FabricBuilder {
       for (std::uint32_t a = 0; a < per_group; ++a)
         for (std::uint32_t b = a + 1; b < per_group; ++b)
           trunk(routers[g * per_group + a], routers[g * per_group + b]);
-    // The links of a group to the others, in order of distance, are dealt out over its routers.
+    // The links of a group to the others, in order of distance, are distributed over its routers.
     const std::uint32_t each = (groups - 1 + per_group - 1) / per_group;
     const auto gateway = [&](std::uint32_t from, std::uint32_t to) {
       return routers[from * per_group + ((to + groups - from) % groups - 1) / each];

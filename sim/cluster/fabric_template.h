@@ -20,8 +20,8 @@ struct EndCounts {
   std::uint64_t devices = 0, nics = 0;
 };
 
-/// Whether nodes are joined by NICs; else the devices themselves are. Fails where the numbers of
-/// the template do not fit.
+/// Whether nodes are joined by NICs; otherwise the devices themselves are. Fails if the numbers of
+/// the template are inconsistent.
 Result<bool> check_fabric(const FabricTemplate&, const EndCounts&);
 /// The link between a NIC and its switch: half of the latency between two NICs.
 LinkType link_of_nic(LinkType type);

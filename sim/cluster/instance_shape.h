@@ -23,7 +23,8 @@ struct InstanceShape {
   std::optional<LinkType> nic;  ///< absent: the catalog does not know its network
 };
 
-/// By its name, "p4d.24xlarge". Fails with the nearest name, or where it has part of a device.
+/// By name, such as "p4d.24xlarge". Fails with the nearest name, or if the instance has a fraction
+/// of a device.
 Result<InstanceShape> shape_of_instance(std::string_view name);
 
 }  // namespace rehearse::cluster

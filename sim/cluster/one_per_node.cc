@@ -35,7 +35,7 @@ class Spreader {
   }
 
  private:
-  /// Once for each of its devices, without the others; once where it has none.
+  /// Copies the node once for each of its devices, without the others; once if it has none.
   void copy_node(const Node& node, const std::vector<std::size_t>& vertices) {
     for (std::size_t k = 0; k < std::max<std::size_t>(1, node.devices.size()); ++k) {
       const std::string suffix = node.devices.size() > 1 ? fmt::format(" of {}", k) : "";
@@ -61,7 +61,7 @@ class Spreader {
     }
   }
 
-  /// Wherever both of its ends are.
+  /// Copies the link wherever both of its ends are.
   Status copy_link(const Link& link) {
     const std::optional<NodeId>& a = cluster_.vertices()[link.a.index()].node;
     const std::optional<NodeId>& b = cluster_.vertices()[link.b.index()].node;

@@ -30,8 +30,8 @@ struct Origin {
   std::optional<Confidence> confidence;  ///< absent: that of the source
   std::string notes;
 
-  /// Whether some of it was recalled and not read again when the row was written: a default to
-  /// override.
+  /// Whether some of it was recalled and not read again when the row was written. Such a value is a
+  /// default to override.
   bool recalled() const;
 };
 
@@ -40,15 +40,15 @@ const std::vector<Source>& sources();
 /// Fails with the nearest id.
 Result<const Source*> find_source(std::string_view id);
 
-/// The columns source, as_of, confidence and notes of a row. Records sources that are unknown and
-/// dates that are none.
+/// Reads the columns source, as_of, confidence and notes of a row. Records unknown sources and
+/// invalid dates.
 Origin read_origin(const CsvRow& row);
 
 /// "2024", "2024-03", "2024-03-25", or two of them with ".." between, the earlier first.
 bool is_date(std::string_view text);
 
-/// A way to the right name: "did you mean 'x'?" where one is near, the names that contain the word
-/// where some do, else how to list them all.
+/// A suggestion for the right name: "did you mean 'x'?" if one is near, the names that contain the
+/// word if there are any, else how to list them all.
 std::string suggest_name(std::string_view word, const std::vector<std::string_view>& names,
                          std::string_view kind);
 

@@ -20,7 +20,7 @@ std::uint32_t bits_of(const MigProfile& p, std::uint32_t start) {
   return ((1U << p.placement_size) - 1) << start;
 }
 
-/// What a set or layout has in use.
+/// The resources that a set or layout uses.
 struct Use {
   std::uint32_t compute = 0;
   std::uint32_t memory = 0;
@@ -64,7 +64,7 @@ bool may_add(const MigDevice& device, MigSet set, std::uint32_t profile) {
   return broken_rule(device, set).empty();
 }
 
-/// Calls `found` once with every layout that keeps the rules and has at most `most` of each
+/// Calls `found` once with every layout that follows the rules and has at most `most` of each
 /// profile.
 void each_layout(const MigDevice& device, const MigSet& most,
                  const std::function<void(const MigLayout&)>& found) {
@@ -102,7 +102,7 @@ std::uint32_t taken_bits(const MigDevice& device, const MigLayout& layout) {
   return taken;
 }
 
-/// Whether one more of the profile has a place.
+/// Whether one more of the profile can be placed.
 bool has_place(const MigDevice& device, std::uint32_t taken, std::uint32_t profile) {
   const MigProfile& p = device.profile(profile);
   return std::any_of(p.placement_starts.begin(), p.placement_starts.end(),

@@ -63,7 +63,7 @@ Result<std::uint32_t> find_profile(const MigDevice& device, std::string_view nam
 /// A set from "3g.40gb,2g.20gb". Fails as find_profile, and on an empty name.
 Result<MigSet> parse_profiles(const MigDevice& device, std::string_view names);
 
-/// As listed; otherwise the multiple of an instance with one slice.
+/// As listed; otherwise the number of slices times that of a one-slice instance.
 std::uint32_t multiprocessors_of(const MigDevice& device, std::uint32_t profile);
 DeviceShare share_of(const MigDevice& device, std::uint32_t profile);
 
@@ -82,12 +82,13 @@ Status check_layout(const MigDevice& device, const MigLayout& layout);
 /// where there is none, with the rule that forbids it and the nearest set that can be placed.
 Result<std::vector<MigLayout>> placements(const MigDevice& device, const MigSet& set);
 
-/// The set that can be placed and has most instances in common with this one, then most instances
-/// up to as many, then the sums of slices that differ least. REQUIRES: an instance in the set.
+/// The placeable set with the most instances in common with this one; among those, the one with the
+/// most instances up to the same number; then the one whose sums of slices differ least. REQUIRES:
+/// an instance in the set.
 MigSet nearest_placeable(const MigDevice& device, const MigSet& set);
 
-/// Layouts to which nothing can be added, without profiles of media engines: each of those takes
-/// the place of the one without.
+/// Layouts to which nothing can be added. Profiles of media engines are left out: each takes the
+/// same positions as the one without.
 std::vector<MigLayout> maximal_layouts(const MigDevice& device);
 
 /// Unused slices of a layout.
@@ -104,7 +105,7 @@ struct MigWaste {
   std::vector<std::uint32_t> kept_out;
 };
 
-/// REQUIRES: the layout keeps the rules.
+/// REQUIRES: the layout follows the rules.
 MigWaste waste_of(const MigDevice& device, const MigLayout& layout);
 
 }  // namespace rehearse::cluster

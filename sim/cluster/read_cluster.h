@@ -20,8 +20,8 @@ Result<Cluster> load_cluster(const std::filesystem::path& path);
 /// The same for text in memory; `name` is the file name in messages.
 Result<Cluster> parse_cluster(const std::string& text, std::string name);
 
-/// The section `cluster` of a file that has others too. Nothing where it is wrong or missing, which
-/// the file's status then says.
+/// The section `cluster` of a file that also has other sections. Nothing if it is wrong or missing;
+/// the file's status then has the error.
 std::optional<Cluster> read_cluster(const YamlMap& root);
 
 }  // namespace rehearse::cluster

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kDuplexNames = {"full", "half"};
 
-/// Vertices by name and links by what stands at their ends.
+/// Vertices by name and links by the names of their ends.
 class Names {
  public:
   explicit Names(const ClusterBuilder& builder) : builder_(builder) {

@@ -14,7 +14,7 @@
 namespace rehearse::cluster {
 namespace {
 
-// "nvlink": whatever NVLink is usual for the device.
+// "nvlink": the usual NVLink of the device.
 constexpr std::array<std::string_view, kNodeKindNames.size() + 1> kIntraNames = {
     "pcie", "nvlink_pairs", "hybrid_cube_mesh", "nvswitch", "mesh", "nvlink"};
 
@@ -153,7 +153,7 @@ std::string_view nic_named(const DeviceLinks& usual, std::string_view word) {
   return word == "ethernet" && !usual.nic.starts_with("tcp") ? "tcp_100g" : usual.nic;
 }
 
-/// A NIC that is not of the catalog (of an instance), with what is given in its place.
+/// A NIC that is not in the catalog (of an instance), with the given values instead of its own.
 std::optional<LinkType> over_own(const YamlMap& map, LinkType type, const std::string& name) {
   const auto rate = map.optional<ByteRate>("rate");
   const auto latency = map.optional<Seconds>("latency");

@@ -30,17 +30,17 @@ struct NodeKindRead {
   bool forward_given = false;
 };
 
-/// `device`, `devices_per_node` and `nodes_key`, or `instance` and `count`; `intra_node`. Of
-/// several kinds each has a number from 1 on; 0: the only one. Nothing where the device is not
-/// known.
+/// Reads `device`, `devices_per_node` and `nodes_key`, or `instance` and `count`; and `intra_node`.
+/// If there are several kinds, each has a number from 1 on; 0: the only one. Nothing if the device
+/// is unknown.
 std::optional<NodeKindRead> read_node_kind(const YamlMap& section, const char* nodes_key,
                                            std::size_t number);
 
 /// The NICs of the node's default link for the fabric kind `word`.
 NodeNics usual_nics(const NodeKindRead& kind, std::string_view word);
 
-/// `links`, `link`, `rate`, `latency`, `duplex` of a node's NICs, over those that are usual; `name`
-/// is that of the type where something is given.
+/// Reads `links`, `link`, `rate`, `latency`, `duplex` of a node's NICs, with the usual ones as
+/// defaults; `name` is the name of the type if a value is given.
 std::optional<NodeNics> read_nics(const YamlMap& map, const NodeKindRead& kind, NodeNics usual,
                                   const std::string& name);
 

@@ -14,13 +14,13 @@ std::uint32_t read_count(const YamlMap& map, std::string_view key, std::uint32_t
                          std::uint32_t least, std::uint32_t most);
 
 /// `link` (a name in the catalog; default `usual` unless empty), `rate`, `latency`, `duplex`,
-/// `message_cost`, `half_rate_size`. Messages of a link whose rate and latency are both given cost
-/// nothing unless that is given too. With a given value the type is called `name`. A value that is neither given nor in the catalog
-/// is an error.
+/// `message_cost`, `half_rate_size`. If rate and latency of a link are both given, its messages
+/// cost nothing unless a cost is given too. With a given value the type is called `name`. A value
+/// that is neither given nor in the catalog is an error.
 std::optional<LinkType> read_link_type(const YamlMap& map, std::string name,
                                        std::string_view usual);
 
-/// What the messages of a link take in addition to their bytes.
+/// The time that a link's messages take in addition to their bytes.
 struct MessageCost {
   Seconds each = Seconds::s(0);
   Bytes half_rate_size = Bytes::b(0);
@@ -34,7 +34,7 @@ std::optional<ClusterBuilder> read_template(const YamlMap& section);
 /// vertices, link_types, links.
 std::optional<ClusterBuilder> read_vertices(const YamlMap& section);
 
-/// routes, changes: on top of either.
+/// Reads routes and changes, which apply on top of either.
 void read_routes(const YamlMap& section, ClusterBuilder& builder);
 void read_changes(const YamlMap& section, ClusterBuilder& builder);
 

@@ -44,7 +44,8 @@ class Reader {
     std::vector<NodeGroup> groups;
     for (NodeKindRead& kind : kinds_) {
       if (!kind.node) return std::nullopt;
-      // GPUs on the rail of the destination pass on what others send: what NCCL does by default.
+      // GPUs on the rail of the destination forward the messages of others, as NCCL does by
+      // default.
       if (fabric && fabric->kind == FabricKind::kRails && fabric->spines == 0 &&
           !kind.forward_given)
         kind.node->forward = kind.node->kind == NodeKind::kNvswitch;
@@ -102,7 +103,8 @@ class Reader {
     return fabric;
   }
 
-  /// What `inter_node` of the cluster gives holds for all kinds; the rest is as usual for each.
+  /// `inter_node` values of the cluster apply to all kinds; the others are the usual ones of each
+  /// kind.
   bool read_nics_of_kinds(const FabricTemplate& fabric, std::string_view word) {
     const auto given = [&](const char* key) { return inter_ && inter_->has(key); };
     bool sound = true;

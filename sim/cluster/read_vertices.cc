@@ -66,7 +66,8 @@ class Reader {
     rows_.push_back(std::move(row));
   }
 
-  /// Node by node, in the order of the file within each; those of no node last.
+  /// Adds vertices node by node, in the order of the file within each; those outside nodes come
+  /// last.
   void add_vertices() {
     for (const std::string& name : node_names_) builder_.add_node(name);
     std::stable_sort(rows_.begin(), rows_.end(), [](const VertexRow& a, const VertexRow& b) {

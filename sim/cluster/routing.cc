@@ -16,7 +16,7 @@ constexpr std::int64_t kFar = INT64_MAX / 4;
 // Slower links tie with this one (1 MiB in 281 s); a sum of 2^14 of them still fits.
 constexpr std::int64_t kSlowest = std::int64_t{1} << 48;
 
-/// Above zero, so that every way that goes round is longer.
+/// Above zero, so that every detour is longer.
 std::int64_t cost_of(const LinkType& type) {
   const double time = (type.latency + Bytes::mib(1) / type.rate).s() * 1e12;
   return time < static_cast<double>(kSlowest) ? std::max<std::int64_t>(1, std::llround(time))
@@ -80,7 +80,7 @@ Router::Adjacency Router::adjacency(std::span<const Link> links, Keep keep) cons
   return result;
 }
 
-/// Which vertices the fabric has, which of them are core, and the links between those.
+/// Finds the vertices of the fabric, the core vertices among them, and the links between those.
 void Router::find_core(std::span<const Link> links) {
   const auto size = static_cast<std::uint32_t>(forwards_.size());
   std::vector<char> in_fabric(size, false);
@@ -122,7 +122,7 @@ void Router::find_portals(std::span<const Vertex> vertices) {
                      [](const Portal& a, const Portal& b) { return a.core < b.core; });
 }
 
-/// Those that hang on one switch get consecutive numbers, as D-mod-k wants it.
+/// Vertices on one switch get consecutive numbers, as D-mod-k requires.
 void Router::number_destinations() {
   std::vector<std::uint32_t> order;
   for (std::uint32_t v = 0; v < portal_.size(); ++v)
@@ -195,7 +195,7 @@ Router::Cost Router::within(const Zone& zone, std::uint32_t a, std::uint32_t b) 
   return tables_[zone.table][local_[a] * zone.vertices.size() + local_[b]];
 }
 
-/// From v over the portal to the core.
+/// The cost from v over the portal to the core.
 Router::Cost Router::cost_to(std::uint32_t v, const Portal& portal) const {
   if (!passable(portal.vertex, v)) return kFar;
   const Cost inside = node_[v] ? within(zones_[*node_[v]], v, portal.vertex) : 0;
@@ -218,7 +218,7 @@ std::vector<Router::Exit> Router::exits(std::uint32_t v) const {
   return result;
 }
 
-/// The distances of all core vertices to one.
+/// The distances of all core vertices to this one.
 const Router::Cost* Router::to_core(std::uint32_t core) const {
   if (const Cost* known = to_core_[core].load(std::memory_order_acquire)) return known;
   const std::uint32_t target = core_[core];
@@ -237,7 +237,7 @@ const Router::Cost* Router::to_core(std::uint32_t core) const {
         queue.push({sum, edge.to});
       }
   }
-  // Two threads may both have come here; they found the same.
+  // Two threads may both have computed this; their results are equal.
   const Cost* expected = nullptr;
   if (to_core_[core].compare_exchange_strong(expected, distance.get(), std::memory_order_acq_rel))
     return distance.release();
@@ -247,7 +247,7 @@ const Router::Cost* Router::to_core(std::uint32_t core) const {
 std::optional<std::pair<Router::Portal, Router::Portal>> Router::choose_portals(
     std::uint32_t from, std::uint32_t to) const {
   const std::vector<Exit> out = exits(from), in = exits(to);
-  // The pairs of least cost, and of these least cost at the end.
+  // The pairs of least total cost, and among these the least cost at the end.
   std::pair<Cost, Cost> least(kFar, 0);
   std::vector<std::pair<const Exit*, const Exit*>> quickest;
   quickest.reserve(8);
@@ -262,7 +262,7 @@ std::optional<std::pair<Router::Portal, Router::Portal>> Router::choose_portals(
     }
   }
   if (quickest.empty()) return std::nullopt;
-  // The turn of `end` among the portals of some exits; those of one exit stand side by side.
+  // The turn of `end` among the portals of some exits; those of one exit are consecutive.
   const auto pick = [&](std::uint32_t end, auto exit_of, auto counts) {
     std::vector<const Portal*> tied;
     const Exit* before = nullptr;
@@ -287,7 +287,7 @@ void Router::take(std::uint32_t link, std::uint32_t from, std::vector<HopId>& ho
   hops.push_back(HopId(2 * link + (end_a_[link] == from ? 0 : 1)));
 }
 
-/// The links of `v` by which a way of least cost goes on to a place, of which these are the distances.
+/// The links of `v` on which a route of least cost continues to a destination with these distances.
 template <class Distance>
 void Router::find_tied(const Adjacency& adjacency, std::uint32_t v, std::uint32_t to,
                        Distance distance, std::vector<Edge>& tied) const {
@@ -330,7 +330,7 @@ void Router::cross_fabric(std::uint32_t from, std::uint32_t to, std::uint32_t ke
   const auto height = [&](std::uint32_t v) { return height_[portal_[v]->core]; };
   const auto ahead = distance_to(to), back = distance_to(from);
   std::vector<Edge> tied;
-  // Of each link taken upwards, its place at its upper end among the tied ones that lead back.
+  // For each link taken upwards, its position at its upper end among the tied links that lead back.
   std::vector<std::uint32_t> places;
   for (std::uint32_t v = core_[from]; v != core_[to];) {
     find_tied(fabric_, v, core_[to], ahead, tied);
@@ -404,7 +404,7 @@ std::optional<std::pair<VertexId, VertexId>> Router::apart(std::span<const Verte
         if (forwards_[edge.to]) island[find(c)] = find(portal_[edge.to]->core);
   for (std::uint32_t c = 0; c < core_.size(); ++c) island[c] = find(c);
 
-  // Ends on a common island reach each other; only of the others each pair is tried.
+  // Ends on a common island reach each other, so each pair is tried only for the other ends.
   std::map<std::vector<std::uint32_t>, std::vector<VertexId>> groups;
   for (const VertexId end : ends) groups[islands_of(end.index(), island)].push_back(end);
   std::vector<std::uint32_t> common;

@@ -1,15 +1,19 @@
 // Router: the shortest routes of a cluster, by the rules of cluster.h.
 //
 // Costs are whole picoseconds (latency + 1 MiB / rate of each link), so that ties are exact and
-// both directions of a pair cost the same. Within a node, distances between all its vertices, kept
-// once for nodes that are alike. In the fabric, distances to each *core* vertex: a fabric vertex or
-// a portal that more than one fabric link meets (a NIC on one switch is an offset to that switch).
-// A way follows the distances downhill. Its links go up a tree of switches where they lead away from
-// the nearest portal, and down where they lead towards one. Where it comes down, a way takes of
-// tied links the one at the place that the link by which it went up has among those that lead back:
-// so each destination below a switch has a link of its own where there are enough.
+// both directions of a pair cost the same. Within a node, distances between all its vertices are
+// kept, once for identical nodes. In the fabric, distances to each *core* vertex are kept: a fabric
+// vertex or a portal that more than one fabric link meets (a NIC on one switch is an offset to that
+// switch).
 //
-// With c core vertices in use as destinations of n: 8 c n bytes, and one Dijkstra each.
+// A route follows the distances downhill. Its links go up a tree of switches where they lead away
+// from the nearest portal, and down where they lead towards one. On the way down, a route that must
+// choose among tied links takes the one whose place equals the place of the link by which it went
+// up, among the links that lead back. So each destination below a switch has its own link if there
+// are enough.
+//
+// With c core vertices in use as destinations out of n, memory is 8 c n bytes, with one Dijkstra
+// each.
 #pragma once
 
 #include <atomic>
@@ -26,18 +30,18 @@ namespace rehearse::cluster {
 
 class Router {
  public:
-  /// `turns[v]`: which of equally quick portals v takes, modulo their number, and which way a
-  /// vertex of its node that spreads takes to it.
+  /// `turns[v]` selects which of several equally fast portals v takes, modulo their number, and
+  /// which route a vertex of its node that spreads takes to it.
   Router(std::span<const Vertex> vertices, std::span<const Link> links,
          std::span<const LinkType> types, std::size_t nodes, std::vector<std::uint32_t> turns);
   ~Router();
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;
 
-  /// Nothing where no way leads there.
+  /// Nothing if no route leads there.
   std::optional<std::vector<HopId>> way(VertexId from, VertexId to) const;
 
-  /// Two of these that no way joins, if there are such.
+  /// Two of these vertices that no route joins, if there are any.
   std::optional<std::pair<VertexId, VertexId>> apart(std::span<const VertexId> ends) const;
 
  private:
@@ -59,8 +63,8 @@ class Router {
 
   struct Portal {
     std::uint32_t vertex;
-    std::uint32_t core;               ///< index of the core vertex it is or hangs on
-    std::optional<std::uint32_t> up;  ///< the link to that, where it is not one itself
+    std::uint32_t core;               ///< index of the core vertex that it is or is attached to
+    std::optional<std::uint32_t> up;  ///< the link to that vertex, if it is not one itself
   };
 
   struct Zone {
@@ -69,11 +73,11 @@ class Router {
     std::uint32_t table = 0;      ///< of distances, by number
   };
 
-  /// The portals of a vertex on one core vertex that are quickest to reach.
+  /// The portals of a vertex that reach one core vertex fastest.
   struct Exit {
     std::uint32_t core;
     Cost cost;
-    std::span<const Portal> portals;  ///< among them slower ones
+    std::span<const Portal> portals;  ///< including slower ones
   };
 
   template <class Keep>

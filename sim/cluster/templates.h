@@ -56,7 +56,7 @@ inline constexpr std::array<std::string_view, 6> kFabricKindNames = {
 struct FabricTemplate {
   FabricKind kind;
   LinkType link;            ///< between a NIC and a switch, and between switches
-  std::uint32_t links = 1;  ///< NICs per node, where its group does not say
+  std::uint32_t links = 1;  ///< NICs per node, unless its group states them
   /// Rails: spine switches. Every rail has a trunk of nodes / spines links to each.
   std::uint32_t spines = 0;
   /// Fat tree: levels of switches, and ports of each.
@@ -68,9 +68,10 @@ struct FabricTemplate {
   /// link joins every two groups.
   std::uint32_t groups = 0;
   std::uint32_t routers = 0;
-  /// Torus: of all devices, which then forward, or, of the nodes' switches.
+  /// Torus: of all devices, which then forward, or of the nodes' switches.
   std::vector<std::uint32_t> dimensions = {};
-  /// WAN: regions of equally many nodes around a switch each, every two joined by a `wan` link.
+  /// WAN: regions with equal numbers of nodes, each around a switch; every two are joined by a
+  /// `wan` link.
   std::uint32_t regions = 2;
   std::optional<LinkType> wan = std::nullopt;
 };
@@ -95,8 +96,8 @@ struct ClusterTemplate {
 inline constexpr std::uint32_t kMostDevicesPerNode = 576;
 inline constexpr std::uint32_t kMostDevices = 131'072;
 
-/// The cluster, to which routes and changes may be added. Fails where the numbers do not fit
-/// together, such as a fat tree with too few ports; the diagnostic's key is the member's name.
+/// The cluster, to which routes and changes may be added. Fails if the numbers are inconsistent,
+/// such as a fat tree with too few ports; the diagnostic's key is the member's name.
 Result<ClusterBuilder> make_cluster(const ClusterTemplate&);
 
 }  // namespace rehearse::cluster

@@ -14,9 +14,9 @@ namespace rehearse::engine {
 /// The event loop, as driven by a carrier.
 class Driven {
  public:
-  /// When the loop next has something to do; nothing while it only waits for flows.
+  /// The time of the loop's next event; nothing while it only waits for flows.
   virtual std::optional<Picoseconds> next() = 0;
-  /// Does all that is due until `now`. Flows may begin.
+  /// Does everything that is due until `now`. Flows may begin.
   virtual void run_until(Picoseconds now) = 0;
   /// The flow has moved its work. Others may begin.
   virtual void arrived(FlowTag flow, Picoseconds now) = 0;
@@ -30,7 +30,7 @@ class Carrier {
   virtual ~Carrier() = default;
   /// A flow begins now. Only the loop that run() drives calls it.
   virtual void begin(FlowTag flow, DemandId demand, double work) = 0;
-  /// Returns when neither the loop nor any flow has more to do.
+  /// Returns when neither the loop nor any flow has anything left to do.
   virtual void run(Driven& loop) = 0;
   /// A capacity that keeps some flow at rate zero, for the message about a run that never ends.
   virtual std::optional<CapacityId> stalled() const = 0;

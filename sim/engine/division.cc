@@ -29,7 +29,7 @@ std::vector<Group> groups_of(std::span<Share* const> shares) {
   return groups;
 }
 
-/// How many levels are compared before the least of them is noted.
+/// The number of levels whose least is kept, so that fewer are compared.
 constexpr std::size_t kBlock = 8;
 
 }  // namespace
@@ -88,8 +88,8 @@ void Divider::fill_fair(std::vector<Share>& shares, std::span<const std::uint32_
     }
     if (share.demand->rate_cap < kInfinity) capped_.push_back(i);
   }
-  // The level of a capacity is a rate per unit of weight. It is kept, since a share that is fixed
-  // changes the levels of its own capacities alone.
+  // The level of a capacity is a rate per unit of weight. It is cached, because fixing a share
+  // changes only the levels of its own capacities.
   const auto level_of = [&](std::uint32_t c) { return std::max(0.0, left_[c]) / use_[c].weight; };
   for (const std::uint32_t c : used_) level_.push_back(level_of(c));
   level_.resize((used_.size() + kBlock - 1) / kBlock * kBlock, kInfinity);
@@ -103,8 +103,8 @@ void Divider::fill_fair(std::vector<Share>& shares, std::span<const std::uint32_
   std::size_t next_capped = 0;
 
   std::size_t open = classes.size();
-  /// Fixes a share at `level`. What it takes of capacity `own`, of which all shares are fixed at
-  /// once, comes off `left` alone.
+  /// Fixes a share at `level`. Its use of capacity `own`, whose shares are all fixed at once, is
+  /// subtracted only from `left`.
   const auto fix = [&](std::uint32_t i, double level, std::uint32_t own, double& left) {
     if (!is_open_[i]) return;
     is_open_[i] = 0;
@@ -176,7 +176,8 @@ void Divider::take(Share& share, double rate) {
 }
 
 void Divider::fill_groups(std::span<Share* const> shares, Division division) {
-  // How long the group needs with what is left; infinite where some capacity has nothing.
+  // The time that the group needs with the remaining capacities; infinite if one of them has
+  // nothing left.
   std::vector<double>& load = load_;
   const auto time_alone = [&](const Group& group) {
     for (const Share* share : group.shares)
@@ -193,7 +194,7 @@ void Divider::fill_groups(std::span<Share* const> shares, Division division) {
     }
     return time;
   };
-  // How late its latest flow is when those due first go first.
+  // The lateness of its latest flow when flows with earlier due times go first.
   const auto tardiness_alone = [&](const Group& group) {
     for (const Share* share : group.shares)
       for (const CapacityId c : share->demand->capacities) load[c.index()] = 0;

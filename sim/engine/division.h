@@ -17,7 +17,7 @@ struct Share {
   DemandId id;
   std::int32_t priority;
   double weight;
-  double flows = 0;      ///< how many, all alike
+  double flows = 0;      ///< number of identical flows
   double remaining = 0;  ///< remaining work of one flow (of the one, if flows are separate)
   double due = 0;        ///< seconds from now until its group wants this flow to end; may be past
   double rate = 0;       ///< of each flow: the result
@@ -38,8 +38,8 @@ class Divider {
   /// Sets the rate of the capacity. REQUIRES: set for every capacity of the shares, before divide.
   void offer(CapacityId capacity, double rate) { left_[capacity.index()] = rate; }
 
-  /// Sets the rates of these classes, whose shares are by number of the class. REQUIRES: `classes`
-  /// are in order of falling priority, and hold every class that uses their capacities and has
+  /// Sets the rates of these classes, whose shares are indexed by class number. REQUIRES: `classes`
+  /// are in order of falling priority, and contain every class that uses their capacities and has
   /// work.
   ///
   /// kFair (and kFirstCome, for flows that are not messages): max-min fair with weights, by
@@ -47,17 +47,17 @@ class Divider {
   /// capacity (or rate cap) with the least left per unit of weight limits the shares that use it;
   /// they are fixed, their use is subtracted, and the rest continues.
   ///
-  /// kCoflow: groups one after the other, first the one whose slowest capacity alone would be done
-  /// soonest; within a group every flow gets the rate at which all end together with the slowest.
-  /// A group for which a capacity has nothing left takes the remainder of the others. (Smallest
-  /// effective bottleneck first with minimal allocation: Chowdhury, Zhong and Stoica, SIGCOMM
-  /// 2014.)
+  /// kCoflow: groups are served one after the other, first the one whose slowest capacity alone
+  /// would finish soonest. Within a group every flow gets the rate at which all end together with
+  /// the slowest. A group for which a capacity has nothing left takes the remainder of the others.
+  /// (Smallest effective bottleneck first with minimal allocation: Chowdhury, Zhong and Stoica,
+  /// SIGCOMM 2014.)
   ///
-  /// kEchelon: groups one after the other, first the one whose flows can keep closest to their due
-  /// times alone; within a group the earliest due flow takes all it can. (Flows with ideal
-  /// finish times: Pan et al., HotNets 2022.)
+  /// kEchelon: groups are served one after the other, first the one whose flows can keep closest to
+  /// their due times alone. Within a group the earliest due flow takes all it can. (Flows with
+  /// ideal finish times: Pan et al., HotNets 2022.)
   ///
-  /// Under every law a higher priority goes first and the others take the remainder.
+  /// Under every law a higher priority is served first and the others take the remainder.
   void divide(std::vector<Share>& shares, std::span<const std::uint32_t> classes,
               Division division);
 
@@ -83,8 +83,8 @@ class Divider {
   };
   std::vector<Use> use_;
   std::vector<std::uint32_t> used_;      // capacities
-  std::vector<double> level_;            // of each of these; infinite where all shares are fixed
-  std::vector<double> block_level_;      // the least of so many of these at a time
+  std::vector<double> level_;            // of each of these; infinite if all shares are fixed
+  std::vector<double> block_level_;      // least of each block of these
   std::vector<std::uint32_t> tightest_;  // capacities
   std::vector<std::uint32_t> capped_;    // classes
   std::vector<char> is_open_;            // per class: not yet fixed

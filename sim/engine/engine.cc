@@ -31,11 +31,11 @@ struct Additions {
   std::vector<std::vector<Process*>> watchers;
 };
 
-/// As what an op needs of its predecessors once it has itself ended.
+/// The need of an op that has itself ended.
 constexpr std::uint32_t kEnded = UINT32_MAX;
 
 /// What takes part in a run besides the graph. The loop is compiled for each, so that a run pays
-/// for what it has.
+/// only for what it uses.
 enum class With { kNothing, kProcesses, kCarrier };
 
 template <With kWith>
@@ -149,11 +149,11 @@ class Loop final : public Injector, public Driven {
     }
   }
 
-  /// Asks for the memory that the op will need whose end is near.
+  /// Prefetches the data of the op that ends soon.
   Event next_event() {
     return events_.pop([this](const Event& soon) {
       if (soon.kind != EventKind::kOpEnds) return;
-      // Mostly its successor is the next op.
+      // Its successor is usually the next op.
       if (soon.index < graph_.size()) graph_.prefetch(OpId(soon.index));
       __builtin_prefetch(need_.data() + soon.index + 1, 1);
       __builtin_prefetch(timeline_.ops.data() + soon.index + 1, 1);
@@ -175,14 +175,14 @@ class Loop final : public Injector, public Driven {
     return fmt::format("op {} '{}'", op.index(), name);
   }
 
-  /// All that `op` waited for has ended; `cause` last.
+  /// All dependencies of `op` have ended; `cause` was the last.
   void ready(OpId op, std::optional<OpId> cause) {
     timeline_[op].cause = cause;
     const Place& place = servers_.place(demand_id(op));
     if (place.kind == Place::kNoServer) return start(op, now_);
     if (place.kind == Place::kQueued) {
       Queue& queue = servers_.queue(place.index);
-      timeline_[op].start = now_;  // until it is served: when it asked
+      timeline_[op].start = now_;  // until it is served: the time of its request
       queue.waiting.push(op, demand(op));
       return schedule_grant(queue);
     }
@@ -213,7 +213,7 @@ class Loop final : public Injector, public Driven {
     events_.push(until, EventKind::kWorkBegins, op.index());
   }
 
-  /// `at + by`, which wrong input can make larger than 64 bits hold.
+  /// `at + by`, which wrong input can make larger than 64 bits.
   Picoseconds later(Picoseconds at, Picoseconds by) {
     std::int64_t sum = 0;
     if (!__builtin_add_overflow(at.count(), by.count(), &sum)) return Picoseconds(sum);
@@ -221,7 +221,7 @@ class Loop final : public Injector, public Driven {
     return Picoseconds(std::numeric_limits<std::int64_t>::max());
   }
 
-  /// What it moved has arrived, which nothing told before.
+  /// Ends an op whose work has arrived. The timeline does not have its end yet.
   void end_now(OpId op) {
     timeline_[op].end = now_;
     end(op);
@@ -249,7 +249,7 @@ class Loop final : public Injector, public Driven {
     }
     if constexpr (kWithProcesses) {
       ending_ = op;
-      // By index: a process that adds ops makes these tables grow.
+      // By index, because a process that adds ops makes these tables grow.
       for (std::size_t i = 0; i < added_.watchers[op.index()].size(); ++i) {
         adding_ = added_.watchers[op.index()][i];
         adding_->on_end(op, *this);
@@ -261,7 +261,7 @@ class Loop final : public Injector, public Driven {
       for (const OpId next : graph_.successors(op)) release(next, op);
   }
 
-  /// One predecessor of `op` has ended. One that waits for the first m ignores the others.
+  /// One predecessor of `op` has ended. An op that waits for the first m ignores the others.
   void release(OpId op, OpId by) {
     std::uint32_t& need = need_[op.index()];
     if (need == 0 || need == kEnded) return;
@@ -273,9 +273,8 @@ class Loop final : public Injector, public Driven {
     if (!queue.waiting.empty()) schedule_grant(queue);
   }
 
-  /// First come is served at once. Where there is a choice, it is made after everything else that
-  /// is due at this instant, so that it does not depend on which of two simultaneous events came
-  /// first.
+  /// First come is served at once. If there is a choice, it is made after everything else that is
+  /// due at this instant, so it does not depend on the order of simultaneous events.
   void schedule_grant(Queue& queue) {
     if (graph_.servers()[queue.server.index()].policy == Policy::kFifo) return grant(queue);
     if (std::exchange(queue.grant_scheduled, true)) return;
@@ -295,8 +294,8 @@ class Loop final : public Injector, public Driven {
       if (timeline_[*op].start < now_ && queue.freed_by) timeline_[*op].cause = queue.freed_by;
       start(*op, now_);
     }
-    // Ops that have waited for long have left the caches. Not in a function of its own, which GCC
-    // would take for one without effect.
+    // Ops that have waited for long have left the caches. This is not a separate function, because
+    // GCC would remove a function without effect.
     if (const std::optional<OpId> next = queue.waiting.first()) {
       if (next->index() < graph_.size()) graph_.prefetch(*next);
       __builtin_prefetch(need_.data() + next->index(), 1);
@@ -317,7 +316,7 @@ class Loop final : public Injector, public Driven {
   bool has_slots(const Queue& queue) const {
     return !graph_.servers()[queue.server.index()].slot_demands.empty();
   }
-  /// That of its slot, where slots have one.
+  /// The demand of its slot, if slots have demands.
   DemandId flow_demand(OpId op) const {
     if (slotted_)
       if (const auto& server = demand(op).server)
@@ -344,8 +343,8 @@ class Loop final : public Injector, public Driven {
     follow();
   }
 
-  /// Sends the messages that leave now, then lets the ops end that have ended. Ending an op can
-  /// make others take part, which follow in their turn.
+  /// Sends the messages that leave now, then ends the ops that have ended. Ending an op can make
+  /// others take part, which are processed in turn.
   void follow() {
     if (following_) return;
     following_ = true;
@@ -377,7 +376,7 @@ class Loop final : public Injector, public Driven {
       events_.push(begin, EventKind::kMessageBegins, slot);
   }
 
-  /// Capacities are divided once per instant, after all that joins and leaves at it.
+  /// Capacities are divided once per instant, after all joins and leaves at that instant.
   void schedule_share() {
     if (!std::exchange(share_scheduled_, true)) events_.push(now_, EventKind::kShare, 0);
   }
@@ -421,7 +420,7 @@ class Loop final : public Injector, public Driven {
     return fail(text, "rates above zero, and leases without circular waits");
   }
 
-  /// What an op with all its predecessors behind it still waits for.
+  /// What an op whose predecessors have all ended still waits for.
   std::string what_holds(OpId op) const {
     const Demand& d = demand(op);
     if (const Place& place = servers_.place(demand_id(op)); place.kind == Place::kQueued) {

@@ -19,7 +19,7 @@
 
 namespace rehearse::engine {
 
-/// Seconds; beyond it a time does not fit (time.h).
+/// In seconds. A longer time does not fit (time.h).
 inline constexpr double kForever = 9e6;
 
 /// The law by which flows share capacities (division.h).

@@ -4,8 +4,8 @@
 
 namespace rehearse::engine {
 
-/// The next events, of one bucket of this year or the next, become the run.
-/// REQUIRES: the heap is empty and the run is taken.
+/// Makes the next events, one bucket of this year or the next, the run. REQUIRES: the heap is empty
+/// and the run is used up.
 void EventQueue::take_bucket() {
   run_.clear();
   taken_ = 0;
@@ -19,14 +19,15 @@ void EventQueue::take_bucket() {
     std::sort(run_.begin(), run_.end(), before);
 }
 
-/// Deals out what lies beyond. REQUIRES: nothing is in the heap, the run or a bucket.
+/// Distributes the later events over buckets. REQUIRES: nothing is in the heap, the run or a
+/// bucket.
 void EventQueue::begin_year() {
   spread_at_ = sequence_;
   next_bucket_ = 0;
   const auto earlier = [](const Entry& a, const Entry& b) { return a.time < b.time; };
   const auto [first, last] = std::minmax_element(beyond_.begin(), beyond_.end(), earlier);
   year_ = first->time;
-  // Few need no buckets, and ranks in step have all their events at one instant.
+  // Few events need no buckets, and ranks in step have all their events at one instant.
   if (beyond_.size() <= kMany || last->time == year_) {
     horizon_ = beyond_.size() <= kMany ? UINT64_MAX : year_ + 1;
     span_ = 0;

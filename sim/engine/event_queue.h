@@ -1,10 +1,10 @@
 // EventQueue: the future events in simulated time.
 //
 // Few events are one heap. Many are spread over *buckets* of equal spans of time, three to six to a
-// bucket, so that an event costs the same however many there are: it is put into its bucket, sorted
-// with the others of the bucket when time comes to it, and taken from the front of that *run*. The
-// heap then holds only what falls into the span of the run while that is taken. A *year* of buckets
-// spans at least the earlier half of the events; what lies beyond waits for the next year.
+// bucket, so that the cost of an event does not depend on their number. An event is put into its
+// bucket, sorted with the others of the bucket when time reaches it, and taken from the front of
+// that *run*. The heap then holds only events that fall into the span of the current run. A *year*
+// of buckets spans at least the earlier half of the events; later events wait for the next year.
 //
 // Invariant: events leave in order of time, and at one time in the order in which they were added.
 // No event is added before the time of the last that left.
@@ -46,7 +46,7 @@ class EventQueue {
            beyond_.empty();
   }
 
-  /// When the next event is. REQUIRES: not empty.
+  /// The time of the next event. REQUIRES: not empty.
   Picoseconds next_time() {
     close_hole();
     if (heap_.empty() && taken_ == run_.size()) take_bucket();
@@ -80,7 +80,7 @@ class EventQueue {
     if (heap_.size() > kMany && sequence_ - spread_at_ > size()) spread();
   }
 
-  /// REQUIRES: not empty. `soon` is told of some events that will come some pops later.
+  /// REQUIRES: not empty. Calls `soon` with some events that will come a few pops later.
   template <class Soon>
   Event pop(Soon soon) {
     close_hole();
@@ -105,8 +105,8 @@ class EventQueue {
   static constexpr std::uint64_t kPerBucket = 3;  // events
   static constexpr std::size_t kAhead = 4;
 
-  // As one wide number, so that the comparison compiles without a branch: which of two events comes
-  // first is as good as random, and a wrong guess costs more than the heap itself.
+  // As one wide number, so that the comparison compiles without a branch: the order of two events
+  // is as good as random, and a mispredicted branch costs more than the heap itself.
   static bool before(const Entry& a, const Entry& b) {
     using Wide = unsigned __int128;
     return ((Wide{a.time} << 64) | a.order) < ((Wide{b.time} << 64) | b.order);
@@ -133,7 +133,7 @@ class EventQueue {
     sink(last);
   }
 
-  /// Puts `entry` where it belongs from the top down.
+  /// Moves `entry` from the top down to its place.
   void sink(const Entry& entry) {
     const std::size_t size = heap_.size();
     std::size_t at = 0;
@@ -173,12 +173,12 @@ class EventQueue {
 
   std::vector<Entry> run_;  // sorted
   std::size_t taken_ = 0;   // of the run
-  /// What comes before it is in the heap or the run, the rest in buckets or beyond them.
+  /// Earlier events are in the heap or the run, the rest in buckets or beyond them.
   std::uint64_t horizon_ = UINT64_MAX;
   std::vector<std::vector<Entry>> buckets_;
   std::size_t next_bucket_ = 0, in_buckets_ = 0;
-  std::uint64_t year_ = 0;  // when the first bucket begins
-  std::uint32_t span_ = 0;  // of a bucket: the logarithm of so many picoseconds
+  std::uint64_t year_ = 0;  // start of the first bucket
+  std::uint32_t span_ = 0;  // span of a bucket, as a binary logarithm of picoseconds
   std::vector<Entry> beyond_, dealt_;
   std::uint32_t spread_at_ = 0;  // sequence number when events were last dealt out
 };

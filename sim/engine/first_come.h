@@ -14,13 +14,14 @@ class FirstCome {
   /// REQUIRES: `graph` outlives this object.
   FirstCome(const graph::Graph& graph, OnFailure on_failure);
 
-  /// When the last byte of a message that leaves at `now` is through its capacities. The message
-  /// takes each of them for work ÷ rate, from the moment it is free and the one before has begun to
-  /// pass it on (cut-through: a capacity does not wait for the whole message). Nothing when a
-  /// capacity's rate stays zero, or drops to zero under OnFailure::kFail.
+  /// The time at which the last byte of a message that leaves at `now` is through its capacities.
+  /// The message takes each capacity for work ÷ rate, from the moment that it is free and the
+  /// previous one has begun to pass the message on (cut-through: a capacity does not wait for the
+  /// whole message). Nothing if a capacity's rate stays zero, or drops to zero under
+  /// OnFailure::kFail.
   std::optional<Picoseconds> carry(const graph::Demand& demand, double work, Picoseconds now);
 
-  /// The capacity that made carry() return nothing, first of all.
+  /// The first capacity that made carry() return nothing.
   std::optional<CapacityId> stalled() const { return stalled_; }
 
  private:

@@ -158,7 +158,7 @@ void Flows::forget_alone(Alone& alone) {
     Port& port = ports_[demand.capacities[k].index()];
     port.alone.erase(std::find(port.alone.begin(), port.alone.end(), message));
     port.reserved -= rate_alone_[alone.demand.index()] * demand.units_taken(k);
-    if (port.alone.empty()) port.reserved = 0;  // without what rounding left
+    if (port.alone.empty()) port.reserved = 0;  // removes rounding residue
   }
 }
 
@@ -195,7 +195,7 @@ void Flows::meet_those_alone(DemandId demand, Picoseconds now) {
         put(classes_[index], {alone.work, alone.work, ++sequence_, {true, message}});
         continue;
       }
-      // Another of its demand flows already, at the same rate.
+      // Another flow with this demand exists, at the same rate.
       Class& c = classes_[index];
       advance(c, shares_[index].rate, now);
       const double moved = shares_[index].rate * (now - alone.begin).seconds().s();
@@ -239,7 +239,7 @@ void Flows::withdraw(FlowTag tag, DemandId demand, Picoseconds now) {
     --flowing_;
     if (c.component != kNone) {
       const std::uint32_t component = c.component;
-      // None may keep the number: another component can have it before they are divided.
+      // No class may keep the number: another component can get it before they are divided.
       for (const std::uint32_t other : components_[component].classes) {
         classes_[other].component = kNone;
         if (other != index) changed_.push_back({.class_index = other});
@@ -266,8 +266,8 @@ void Flows::advance(Class& c, double rate, Picoseconds now) {
   c.at = now;
 }
 
-/// What each of these capacities that is in use has to offer, when that next changes, and which of
-/// them fail now.
+/// Offers the rates of those of these capacities that are in use, and finds when they next change
+/// and which of them fail now.
 void Flows::offer(const std::vector<CapacityId>& capacities, Picoseconds now) {
   next_change_.reset();
   failing_.clear();
@@ -302,8 +302,8 @@ bool Flows::stands_still(const Demand& demand) {
   });
 }
 
-/// Into gathered_: the classes of the seed's component, by falling priority, then by age; and their
-/// capacities.
+/// Fills gathered_ with the classes of the seed's component, by falling priority, then by age, and
+/// their capacities.
 void Flows::gather(std::uint32_t seed) {
   gathered_.clear();
   gathered_capacities_.clear();
@@ -332,8 +332,8 @@ void Flows::gather(std::uint32_t seed) {
   });
 }
 
-/// Whether the classes that have left the component were no bridges, as far as a short search from
-/// one of their capacities tells: it meets the others of their capacities that are in use.
+/// Whether the component stays connected without the classes that have left. False if a short search
+/// from one of their capacities does not reach the others that are in use.
 bool Flows::still_connected(const Component& component) {
   if (!group_users_.empty()) return false;
   ++searching_;
@@ -382,7 +382,7 @@ void Flows::divide(Picoseconds now) {
       divide_around(change.class_index);
       continue;
     }
-    // Most components stay what they are when flows leave them.
+    // Most components stay connected when flows leave them.
     if (only_left && components_[change.component].live &&
         still_connected(components_[change.component])) {
       components_[change.component].changed = false;
@@ -391,7 +391,7 @@ void Flows::divide(Picoseconds now) {
     }
     const std::vector<std::uint32_t> classes = std::move(components_[change.component].classes);
     for (const std::uint32_t c : classes) divide_around(c);
-    // Only now may others have its number.
+    // Its number is free for others only from here on.
     components_[change.component].live = components_[change.component].changed = false;
     free_components_.push_back(change.component);
   }
@@ -451,8 +451,8 @@ void Flows::leave(std::uint32_t index, Picoseconds now, std::vector<FlowTag>& do
     Class& c = classes_[each];
     const double rate = shares_[each].rate;
     advance(c, rate, now);
-    // Within half a picosecond of its end, which is how far instants are rounded, or within the
-    // rounding of the service itself.
+    // Within half a picosecond of its end, the rounding of instants, or within the rounding of the
+    // service itself.
     const double slack = std::max(rate * 0.51e-12, std::abs(c.leaves_at) * 1e-15);
     if (c.leaves_at - c.service <= slack && !leave_class(each, done)) {
       const auto capacities = capacities_of(c.demand);
@@ -467,7 +467,7 @@ void Flows::leave(std::uint32_t index, Picoseconds now, std::vector<FlowTag>& do
   changed_.push_back({.component = index});
 }
 
-/// The flows of a class that have moved their work leave. False when none is left.
+/// Removes the flows of a class that have moved their work. False if none is left.
 bool Flows::leave_class(std::uint32_t index, std::vector<FlowTag>& done) {
   Class& c = classes_[index];
   while (!c.flows.empty()) {

@@ -12,8 +12,8 @@
 // is; otherwise its classes are gathered again, because it may have split.
 //
 // A message that slows no other (most messages of most collectives) has no class: its end is known
-// when it begins, and costs one event and no division. Several such messages are on one capacity
-// where it carries all of them at the rate that each has alone, as the flows of a tree, each with a
+// when it begins, and costs one event and no division. A capacity carries several such messages if
+// it carries all of them at the rate that each has alone, as for the flows of a tree, each with a
 // part of the port. They become flows of classes when one joins that does not fit. Their events in
 // the queue are then stale and no later than their true ends, because sharing never makes a flow
 // faster.
@@ -44,12 +44,13 @@ class Flows {
   /// REQUIRES: `graph` and `events` outlive this object.
   Flows(const graph::Graph& graph, const RunOptions& options, EventQueue& events);
 
-  /// Takes a message that will flow from `begin` on, if its capacities carry it beside all others at
-  /// the rate that it has alone, as far as is known, and returns true: it ends with an event kMessageEnds. If another joins before
-  /// `begin`, the message is handed back by an event kMessageBegins instead.
+  /// Takes a message that will flow from `begin` on and returns true, if, as far as is known, its
+  /// capacities carry it alongside all others at the rate that it has alone. It ends with an event
+  /// kMessageEnds. If another message joins before `begin`, an event kMessageBegins hands the
+  /// message back instead.
   bool begin_alone(std::uint32_t message, DemandId demand, double work, Picoseconds begin);
 
-  /// An event kMessageEnds has come. False when it is stale.
+  /// Handles an event kMessageEnds. False if it is stale.
   bool ends_alone(std::uint32_t message);
 
   /// A flow begins at `now`. The caller calls divide() at this instant, after all others join. Work
@@ -127,7 +128,7 @@ class Flows {
   Turn* turn_of(CapacityId capacity) {
     return turns_.empty() || !turns_[capacity.index()] ? nullptr : &*turns_[capacity.index()];
   }
-  /// It is the turn of others.
+  /// Whether it is the turn of other groups.
   bool stands_still(const graph::Demand& demand);
   std::span<const CapacityId> capacities_of(DemandId demand) const {
     return divider_.capacities_of(demand);

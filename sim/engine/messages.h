@@ -24,8 +24,8 @@ class Messages {
     return !member_of_.empty() && member_of_[op.index()].transfer != kNone;
   }
 
-  /// Consequences of an event: messages that leave now, and members that have ended. Both are
-  /// appended, in an order that depends on nothing but the graph.
+  /// The consequences of an event: messages that leave now, and members that have ended. Both are
+  /// appended, in an order that depends only on the graph.
   struct Consequences {
     std::vector<std::uint32_t> leaving;  ///< slots
     std::vector<OpId> ended;

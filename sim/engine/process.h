@@ -26,9 +26,9 @@ class Process {
   virtual ~Process() = default;
   /// Called once before time begins.
   virtual void on_start(Injector& injector) = 0;
-  /// Called when an op that this process added or watches ends, before its successors go.
+  /// Called when an op that this process added or watches ends, before its successors start.
   virtual void on_end(OpId op, Injector& injector) = 0;
-  /// Ops of the graph whose ends matter to it.
+  /// The ops of the graph whose ends it watches.
   virtual std::span<const OpId> watches() const = 0;
 };
 

@@ -13,7 +13,7 @@
 namespace rehearse::engine {
 
 /// A first-come server with one slot whose ops have known durations needs no queue: when an op
-/// asks, its start is already known.
+/// requests it, its start is already known.
 struct Reserved {
   Picoseconds turnaround;
   Picoseconds free_at{0};
@@ -31,7 +31,7 @@ struct Queue {
   std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> free = {};
 };
 
-/// Where an op with a given demand has to ask.
+/// The server that serves ops with a given demand.
 struct Place {
   enum Kind : std::uint32_t { kNoServer, kReserved, kQueued } kind = kNoServer;
   std::uint32_t index = 0;  // among the reserved or the queued servers
@@ -39,13 +39,13 @@ struct Place {
 
 class Servers {
  public:
-  /// Announces the ops of the graph to the servers that know leases.
+  /// Announces the ops of the graph to the servers with leases.
   explicit Servers(const graph::Graph& graph);
 
   const Place& place(DemandId demand) const { return place_of_demand_[demand.index()]; }
   Reserved& reserved(std::uint32_t index) { return reserved_[index]; }
 
-  /// The queue where this demand asks, if it asks at one.
+  /// The queue of the server for this demand, if it has one.
   Queue* queue_of(DemandId demand) {
     const Place& at = place(demand);
     return at.kind == Place::kQueued ? &queues_[at.index] : nullptr;

@@ -15,11 +15,11 @@
 
 namespace rehearse::engine {
 
-/// This build has the back end, and its library is there.
+/// Whether this build has the back end, and its library is present.
 bool simgrid_available();
 
-/// Carries 1 MiB between two hosts, alone and with another flow, and compares with the closed form.
-/// Fails if that is wrong or the back end is missing. Checks once per process.
+/// Carries 1 MiB between two hosts, alone and with another flow, and compares the times with the
+/// closed form. Fails if they differ or the back end is missing. Checks once per process.
 Status check_simgrid();
 
 /// Runs the graph as engine::run does with Division::kFair. Fails where check_simgrid() does, where

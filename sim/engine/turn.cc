@@ -21,7 +21,7 @@ std::optional<Picoseconds> Turn::at(Picoseconds now, std::span<const FlowGroupId
   const bool busy = std::find(there.begin(), there.end(), *holder_) != there.end();
   const Picoseconds ends = busy ? since_ + law_.quantum : idle_since_ + law_.change;
   if (now < ends) return ends;
-  // The next behind the holder, round about.
+  // The next group after the holder, cyclically.
   FlowGroupId next = *holder_;
   for (const FlowGroupId group : there) {
     if (group == *holder_) continue;

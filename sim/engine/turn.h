@@ -12,9 +12,9 @@ class Turn {
  public:
   explicit Turn(const graph::Turns& law) : law_(law) {}
 
-  /// Goes on to `now`; `there` are the groups that flow, or would, in any order and more than once.
-  /// Returns when it is to be asked again, if nobody comes or goes before.
-  /// REQUIRES: not before the last `now`; `there` is not empty.
+  /// Advances to `now`; `there` are the groups that flow, or would, in any order and with
+  /// duplicates. Returns the time of the next call that is needed, if no group comes or goes
+  /// before. REQUIRES: not before the last `now`; `there` is not empty.
   std::optional<Picoseconds> at(Picoseconds now, std::span<const FlowGroupId> there);
 
   /// A flow of this group left.
@@ -22,7 +22,7 @@ class Turn {
     if (group == holder_) idle_since_ = now;
   }
 
-  /// Nobody between two turns, and before the first.
+  /// The current holder. Nothing between two turns, and before the first.
   std::optional<FlowGroupId> holder() const { return changes_at_ ? std::nullopt : holder_; }
 
  private:

@@ -42,7 +42,7 @@ std::optional<OpId> Waiting::pop() {
   }
   if (single_running_) return std::nullopt;
   if (!holder_) {
-    // Entries of ops that were served under their lease are passed over: their lease has ended.
+    // Entries of ops that were served under their lease are skipped: their lease has ended.
     while (!asked_.empty() && asked_.front().first && !leases_.contains(*asked_.front().first))
       asked_.pop_front();
     const auto [lease, op] = asked_.front();

@@ -17,16 +17,17 @@ class Waiting {
  public:
   explicit Waiting(graph::Policy policy) : policy_(policy) {}
 
-  /// Says that an op with this lease will come (kLease only), before the run or while it lasts.
+  /// Announces that an op with this lease will come (kLease only), before or during the run.
   void announce(const graph::Demand& demand);
   void push(OpId op, const graph::Demand& demand);
-  /// The op to serve now, taken out; nothing when none waits or none may go before the lease ends.
+  /// Removes and returns the op to serve now; nothing if none waits or none may start before the
+  /// lease ends.
   std::optional<OpId> pop();
   /// An op that was served has ended.
   void ended(const graph::Demand& demand);
 
   bool empty() const { return size_ == 0; }
-  /// The op that pop() would give now, where that is known without a search.
+  /// The op that pop() would return now, if it is known without a search.
   std::optional<OpId> first() const {
     if (policy_ == graph::Policy::kFifo && !fifo_.empty()) return fifo_.front();
     if (policy_ == graph::Policy::kPriority && !ranked_.empty())
@@ -40,7 +41,8 @@ class Waiting {
   graph::Policy policy_;
   std::size_t size_ = 0;
   std::deque<OpId> fifo_;  // kFifo
-  /// kPriority: in order of asking, the highest priority first. Few priorities have many ops.
+  /// kPriority: in order of request, the highest priority first. There are few priorities with many
+  /// ops.
   std::map<std::int32_t, std::deque<OpId>, std::greater<>> ranked_;
 
   // kLease. An op without a lease is a lease of its own, kept under no id.

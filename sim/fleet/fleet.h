@@ -87,14 +87,14 @@ struct Tenancy {
   std::uint32_t nodes = 1, pods = 1;
 };
 
-/// Work done per time, above zero; 1 is alone on whole GPUs. Asked whenever a neighbour changes.
+/// Work done per time, above zero; 1 is the rate alone on whole GPUs. Called whenever a neighbour
+/// changes.
 using RateOf = std::function<double(const Tenancy&)>;
 
 struct Options {
   Policy policy = Policy::kFifo;
   Placement placement = Placement::kPacked;
-  /// With kShortest: a job that does not fit takes the place of running ones that have longer to
-  /// go.
+  /// With kShortest: a job that does not fit preempts running jobs that have more remaining work.
   bool preempt = false;
   Nanoseconds restart{0};     ///< time to restart a preempted job
   Nanoseconds checkpoint{0};  ///< work between checkpoints; 0: one at the moment of preemption
@@ -102,13 +102,13 @@ struct Options {
 };
 
 struct JobRun {
-  Nanoseconds start{0};       ///< the first
-  Nanoseconds end{0};         ///< the last
+  Nanoseconds start{0};       ///< the first start
+  Nanoseconds end{0};         ///< the last end
   Nanoseconds held{0};        ///< time with its GPUs
   Nanoseconds restarting{0};  ///< part of that spent on restarts
-  Nanoseconds lost{0};        ///< work done again since a checkpoint was older
+  Nanoseconds lost{0};        ///< work repeated because the last checkpoint was older
   std::uint32_t preemptions = 0;
-  std::uint32_t nodes = 0;  ///< of its last start, as the next two
+  std::uint32_t nodes = 0;  ///< of its last start, like the next two
   std::optional<std::uint32_t> slice = {};
   std::vector<std::uint32_t> gpus = {};
 };
@@ -126,8 +126,8 @@ struct Outcome {
   std::vector<Stay> stays;                  ///< in the order of their ends
   Nanoseconds makespan{0};                  ///< from the first arrival to the last end
   double utilization = 0;                   ///< parts of GPUs held, over the makespan
-  /// Parts of GPUs free while the next job asks for no more than is free in all, but not in a place
-  /// that it could take; over the makespan.
+  /// The parts of GPUs that are free while the next job requests no more than the total that is
+  /// free, but not in a place that it could take; over the makespan.
   double fragmentation = 0;
   std::uint32_t preemptions = 0;
 };

@@ -21,8 +21,8 @@ Nanoseconds nanoseconds(double s) { return Nanoseconds(std::llround(s * 1e9)); }
 constexpr std::string_view kColumns[] = {"job",  "user",       "submit_s", "duration_s",
                                          "gpus", "memory_gib", "step_ms",  "host_ms"};
 
-/// Calls report(whether of the host, problem, expected) where step and host are none. A step that
-/// is to be predicted is not known yet.
+/// Calls report(whether it is the host's, problem, expected) if step or host is invalid. A step
+/// that is to be predicted is not known yet.
 template <class Report>
 void check_step(const Job& job, bool predicted, const Report& report) {
   if (job.step && !(job.step->s() > 0 && job.step->s() <= kLongestSeconds))

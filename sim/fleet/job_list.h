@@ -17,7 +17,7 @@ struct ToPredict {
   std::size_t job;             ///< in the list
   std::filesystem::path file;  ///< relative to the list
   double steps;
-  bool gpus, memory;  ///< whether the list says them itself
+  bool gpus, memory;  ///< whether the list states them itself
 };
 
 struct JobList {
@@ -25,7 +25,7 @@ struct JobList {
   std::vector<ToPredict> to_predict = {};  ///< their work is 0 so far
 };
 
-/// Fails with all that is wrong with the list, each with its line.
+/// Fails with all errors of the list, each with its line.
 Result<JobList> load_jobs(const std::filesystem::path& path);
 /// The same for text; `name` is the file name in messages.
 Result<JobList> parse_jobs_csv(std::string_view text, std::string name);

@@ -14,7 +14,7 @@ std::uint32_t bits_of(const SliceKind& kind, std::uint32_t start) {
   return ((1U << kind.size) - 1) << start;
 }
 
-/// What else a GPU of these positions could hold: larger kinds count for more.
+/// The slices that a GPU with these positions taken could still hold; larger kinds count for more.
 std::uint32_t room(const std::vector<SliceKind>& kinds, std::uint32_t taken) {
   std::uint32_t sum = 0;
   for (const SliceKind& kind : kinds)
@@ -215,7 +215,7 @@ std::optional<Spot> Places::find_whole(std::uint32_t gpus, const Keep* keep) con
                  gpus <= fleet_.gpus_per_node ? one_node(gpus, keep) : std::nullopt) {
     gathering.add(*fullest, node_free_[*fullest], gpus);
   } else {
-    // Nodes with most left first; the last piece goes where it fits best.
+    // Nodes with the most free GPUs first; the last piece goes where it fits best.
     const std::optional<std::uint32_t> pod =
         placement_ == Placement::kRail ? one_pod(gpus, keep) : std::nullopt;
     const auto& lists = pod ? pod_nodes_by_free_[*pod] : nodes_by_free_;
@@ -263,7 +263,7 @@ void Places::move_node(std::uint32_t node, std::uint64_t free) {
 
 void Places::take(const Spot& spot) {
   for (std::size_t i = 0; i < spot.gpus.size();) {
-    // GPUs of a node stand together.
+    // GPUs of a node are consecutive.
     const std::uint32_t node = node_of(spot.gpus[i]);
     std::uint64_t free = node_free_[node];
     for (; i < spot.gpus.size() && node_of(spot.gpus[i]) == node; ++i) {

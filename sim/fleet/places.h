@@ -13,12 +13,12 @@ namespace rehearse::fleet {
 /// The request of a job. Jobs with equal demands fit in the same places.
 struct Need {
   std::uint32_t gpus = 1;
-  std::uint32_t kinds = 0;  ///< bits: the slice kinds that would do in place of a GPU
+  std::uint32_t kinds = 0;  ///< bits: the slice kinds that can replace a GPU
 
   friend auto operator<=>(const Need&, const Need&) = default;
 };
 
-/// Parts taken, or that could be.
+/// Parts that are taken, or that could be.
 struct Spot {
   std::vector<std::uint32_t> gpus;          ///< node x gpus_per_node + place
   std::optional<std::uint32_t> slice = {};  ///< its kind
@@ -60,14 +60,14 @@ class Places {
   std::uint32_t free_in_node(std::uint32_t node) const;
   std::uint32_t free_in_pod(std::uint32_t pod) const { return pod_free_[pod]; }
   std::uint64_t free_positions() const { return free_positions_; }
-  /// Bits of the positions taken of a GPU; all of them where it is taken whole.
+  /// The bits of the positions taken on a GPU; all of them if it is taken whole.
   std::uint32_t taken(std::uint32_t gpu) const { return taken_[gpu]; }
   std::uint32_t all_positions() const { return all_; }
-  /// Where the kind would go on a GPU of these positions: the bits, or 0.
+  /// The place of the kind on a GPU with these positions taken: the bits, or 0.
   std::uint32_t start_of(std::uint32_t kind, std::uint32_t taken) const {
     return start_[kind][taken];
   }
-  /// Least positions that would do.
+  /// The least number of positions that suffices.
   std::uint64_t positions_of(const Need& need) const;
 
  private:

@@ -17,7 +17,7 @@ namespace {
 
 constexpr Nanoseconds kForever(std::numeric_limits<std::int64_t>::max());
 
-/// Of a job that has not ended.
+/// The progress of a job that has not ended.
 struct Progress {
   Nanoseconds left{0};      ///< work
   Nanoseconds overhead{0};  ///< before it goes on
@@ -105,7 +105,7 @@ class Scheduler {
     return job.gpus == 0 || (job.memory && fleet_.memory && *job.memory > *fleet_.memory);
   }
 
-  // What waits.
+  // Waiting jobs.
 
   void arrive(Rank rank) {
     progress_[rank].left = job(rank).work;
@@ -127,7 +127,7 @@ class Scheduler {
     return options_.policy == Policy::kFairShare ? shares_.front() : queue_.begin()->second;
   }
 
-  // What runs.
+  // Running jobs.
 
   void start(Rank rank, Spot spot) {
     Progress& p = progress_[rank];
@@ -179,7 +179,7 @@ class Scheduler {
     const Nanoseconds done = job(rank).work - left.work;
     const Nanoseconds kept = options_.checkpoint.count() == 0
                                  ? done
-                                 // What was kept before is kept whatever the interval.
+                                 // A kept checkpoint stays, whatever the interval.
                                  : std::max(job(rank).work - p.left,
                                             Nanoseconds(done.count() / options_.checkpoint.count() *
                                                         options_.checkpoint.count()));
@@ -191,7 +191,7 @@ class Scheduler {
     wait(rank);
   }
 
-  // Who goes next.
+  // The order of starts.
 
   void schedule() {
     bool blocked = false;
@@ -207,8 +207,8 @@ class Scheduler {
     fragmented_ = waiting_ > 0 && places_.positions_of(need(front())) <= places_.free_positions();
   }
 
-  /// Takes off those that have longest to go, as far as that makes room and all of them have longer
-  /// to go than the job.
+  /// Preempts the jobs with the most remaining work, if that makes room and each of them has more
+  /// remaining work than the job.
   bool make_room(Rank rank) {
     const Nanoseconds cost = progress_[rank].left + progress_[rank].overhead;
     Ahead ahead(places_, options_.placement, need(rank), fleet_.gpus_per_node);
@@ -216,8 +216,8 @@ class Scheduler {
     std::optional<Keep> room;
     for (auto at = running_.ends().rbegin(); at != running_.ends().rend() && !room; ++at) {
       if (at->first - now_ <= cost) return false;
-      // What is slow where it is may have less work left than the job, and would throw it out
-      // again.
+      // A job that is slow in its place may have less remaining work than this job, and would
+      // preempt it again.
       if (running_.work_left(at->second, now_) + options_.restart <= cost) continue;
       victims.push_back(at->second);
       ahead.give_back(running_.spot(at->second));
@@ -227,7 +227,7 @@ class Scheduler {
     const bool whole = need(rank).kinds == 0;
     for (const Rank victim : victims) {
       const Spot& spot = running_.spot(victim);
-      // A slice whose neighbours stay makes no room for who needs the GPU whole.
+      // A slice whose neighbours stay makes no room for a job that needs the whole GPU.
       if (whole && spot.slice && !room->counted.contains(spot.gpus.front())) continue;
       if (std::any_of(spot.gpus.begin(), spot.gpus.end(),
                       [&](std::uint32_t gpu) { return places_.is_in(*room, gpu); }))
@@ -242,7 +242,8 @@ class Scheduler {
     Keep keep;
   };
 
-  /// When and where the first that waits will fit, as far as running jobs keep to their ends.
+  /// Reserves the time and place at which the first waiting job will fit, if running jobs keep to
+  /// their ends.
   void reserve(Rank rank) {
     if (reserved_ && reserved_->rank == rank && !running_.moved()) return;
     running_.moved();
@@ -277,7 +278,7 @@ class Scheduler {
     }
   }
 
-  /// Starts the job if that delays nothing that is reserved.
+  /// Starts the job if that delays no reservation.
   bool go_before(Rank rank) {
     const Progress& p = progress_[rank];
     Keep& keep = reserved_->keep;
@@ -307,7 +308,7 @@ class Scheduler {
     return true;
   }
 
-  // What comes of it.
+  // Results.
 
   void measure(Nanoseconds next) {
     const double time = static_cast<double>((next - now_).count());

@@ -32,7 +32,7 @@ Running::Running(const Fleet& fleet, const std::vector<std::uint32_t>& order,
       tenants_(fleet.slices.empty() ? 0 : fleet.gpus()) {}
 
 std::uint32_t Running::nodes_of(const Spot& spot) const {
-  // GPUs of a node stand together.
+  // GPUs of a node are consecutive.
   std::uint32_t nodes = 0;
   for (std::size_t i = 0; i < spot.gpus.size(); ++i)
     nodes += i == 0 || places_.node_of(spot.gpus[i]) != places_.node_of(spot.gpus[i - 1]);

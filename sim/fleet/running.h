@@ -18,7 +18,7 @@ class Running {
   Running(const Fleet& fleet, const std::vector<std::uint32_t>& order, const Options& options,
           const Places& places);
 
-  /// How long `work` would take there, after `overhead`.
+  /// The time that `work` would take there, after `overhead`.
   Nanoseconds time_on(Rank rank, const Spot& spot, Nanoseconds work, Nanoseconds overhead) const;
 
   void start(Rank rank, Spot spot, Nanoseconds work, Nanoseconds overhead, Nanoseconds now);

@@ -1,4 +1,4 @@
-// Jobs that wait, in the order of the policy, and the first of equal demand that is short enough.
+// Waiting jobs, in the order of the policy, and the first of equal demand that is short enough.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class FirstShort {
  public:
   explicit FirstShort(std::vector<Rank> ranks);
 
-  /// REQUIRES: the rank is one of those given. Nothing takes it out.
+  /// REQUIRES: the rank is one of those given. A time of nothing removes it.
   void set(Rank rank, std::optional<Nanoseconds> time);
   /// The first rank from `from` on whose time is at most `most`.
   std::optional<Rank> first(Rank from, Nanoseconds most) const;

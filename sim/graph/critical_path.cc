@@ -25,7 +25,7 @@ std::vector<PathStep> critical_path(const Timeline& timeline) {
 
 std::vector<Picoseconds> slack(const Graph& graph, const Timeline& timeline) {
   const Picoseconds makespan = timeline.makespan();
-  // In order of start (ties by id), an op comes before all that its end could hold up.
+  // In order of start (ties by id), an op comes before all ops that its end could delay.
   std::vector<std::uint32_t> order(graph.size());
   std::iota(order.begin(), order.end(), 0U);
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {

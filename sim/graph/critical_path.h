@@ -1,4 +1,4 @@
-// The critical path of a run, and how much slack the other ops have.
+// The critical path of a run, and the slack of the other ops.
 #pragma once
 
 #include <vector>

@@ -24,7 +24,7 @@ std::size_t Graph::bytes_at_rest() const {
 
 namespace {
 
-/// Of what demands usually differ in.
+/// A hash of the members in which demands usually differ.
 std::size_t hash(const Demand& demand) {
   std::size_t h = demand.server ? demand.server->index() + 1 : 0;
   const auto mix = [&h](std::size_t value) { h = (h ^ value) * 0x9e3779b97f4a7c15U; };
@@ -116,8 +116,8 @@ Result<Graph> GraphBuilder::build() && {
       return fail(
           fmt::format("edge {} -> {} leaves the graph of {} ops", e.from.index(), e.to.index(), n));
 
-  // Successors stand in order of id, so that ties in a run do not depend on the order in which
-  // edges were added: two counting sorts, by target and then, keeping that order, by source.
+  // Successors are in order of id, so that ties in a run do not depend on the order in which edges
+  // were added. Two counting sorts do it: by target and then, keeping that order, by source.
   std::vector<Graph::Row>& rows = graph_.rows_;
   rows.resize(n + 1);
   for (Graph::Row& row : rows) row.need = row.first_successor = 0;

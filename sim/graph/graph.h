@@ -19,8 +19,8 @@
 //  5. An op that waits for the first m of its predecessors has at least m of them, and m >= 1.
 //
 // A Graph is an immutable value, which can be copied and compared as text (docs/formats/graph.md).
-// Rewrites take a builder on it. What a run reads of an op is one row, because a run reads on at as many
-// places as there are streams; see docs/performance.md for bytes per op.
+// A GraphBuilder on it rewrites it. The data of an op that a run reads are one row, because a run
+// reads on at as many places as there are streams; see docs/performance.md for bytes per op.
 #pragma once
 
 #include <cstdint>
@@ -41,9 +41,10 @@
 
 namespace rehearse::graph {
 
-/// Who goes next when several ops wait for one server. Ties go to the op that asked first.
+/// The order of service when several ops wait for one server. Ties go to the op that requested
+/// first.
 enum class Policy : std::uint8_t {
-  kFifo,      ///< in the order of asking
+  kFifo,      ///< in the order of request
   kPriority,  ///< the highest Demand::priority first; a running op is never interrupted
   kLease,     ///< one lease at a time, from its first op to its last; see Demand::lease
 };
@@ -55,7 +56,7 @@ struct Server {
   /// Least time between the end of one op and the start of the next on the same slot.
   Picoseconds turnaround{0};
   /// The demand of each slot, with which the work of an op on this slot flows: threads bound to
-  /// cores. Empty: an op's work flows with the op's own demand. An op takes the first free slot.
+  /// cores. Empty: an op's work flows with its own demand. An op takes the first free slot.
   std::vector<DemandId> slot_demands = {};
 };
 
@@ -69,8 +70,8 @@ struct RateChange {
 /// proceed, and those of others wait. Groups follow each other in order of their ids.
 struct Turns {
   Picoseconds quantum;  ///< how long a turn lasts while others wait
-  /// From one turn to the next nothing flows for so long. A turn without flows is kept for as long
-  /// before others get it, so that it outlives the gap between two ops.
+  /// The time from one turn to the next, in which nothing flows. A turn without flows is kept for
+  /// the same time before others get it, so that it outlives the gap between two ops.
   Picoseconds change{0};
 
   friend bool operator==(const Turns&, const Turns&) = default;
@@ -98,12 +99,12 @@ struct Demand {
   /// On a server with Policy::kLease: the set of ops served without others in between. The lease
   /// begins with its first op and ends when every op of the graph with this lease has run.
   std::optional<LeaseId> lease = {};
-  /// Flows that belong together, where capacities are divided by groups (engine.h) or by turns, and
-  /// when this one should end, counted from the first flow of its group.
+  /// The group of flows that belong together, where capacities are divided by groups (engine.h) or
+  /// by turns, and the time when this one should end, counted from the first flow of its group.
   std::optional<FlowGroupId> group = {};
   Picoseconds due{0};
-  /// From its start to its end the op also flows, without end, with this demand: a collective that
-  /// takes part of its device while it lasts.
+  /// From its start to its end the op also flows with this demand, without a limit of work: a
+  /// collective that takes part of its device while it lasts.
   std::optional<DemandId> hold = {};
 
   double units_taken(std::size_t capacity) const {
@@ -124,11 +125,11 @@ struct Op {
 /// How the messages of a flow travel.
 struct FlowRoute {
   DemandId demand;  ///< the capacities they flow through; without any they only take the latency
-  Picoseconds latency;  ///< before they flow
+  Picoseconds latency;  ///< from leaving until they flow
   double extra = 0;     ///< work of each message in addition to its share of the size
 };
 
-/// A collective that the run carries message by message: each member is an op, which begins to take
+/// A collective that the run carries message by message. Each member is an op, which begins to take
 /// part after its duration and ends with the last message from or to it.
 struct Transfer {
   std::shared_ptr<const MessageFlows> flows;
@@ -149,13 +150,13 @@ class Graph {
   double work(OpId id) const { return work_.empty() ? 0 : work_[id.index()]; }
   DemandId demand_id(OpId id) const { return rows_[id.index()].demand; }
   const Demand& demand(OpId id) const { return demands_[demand_id(id).index()]; }
-  /// How many predecessors must end before the op may start.
+  /// The number of predecessors that must end before the op may start.
   std::uint32_t need(OpId id) const { return rows_[id.index()].need; }
   std::span<const OpId> successors(OpId id) const {
     return {successor_.data() + rows_[id.index()].first_successor,
             successor_.data() + rows_[id.index() + 1].first_successor};
   }
-  /// Asks the processor for what the functions above read of this op and the next.
+  /// Prefetches the data that the functions above read of this op and the next.
   void prefetch(OpId id) const {
     __builtin_prefetch(rows_.data() + id.index());
     __builtin_prefetch(rows_.data() + id.index() + 2);

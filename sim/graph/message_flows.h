@@ -26,9 +26,9 @@ struct MessageFlow {
 };
 
 struct Wait {
-  std::uint32_t flow;   ///< that waits
-  std::uint32_t on;     ///< flow
-  std::uint32_t after;  ///< how many messages `on` must have delivered for the first one
+  std::uint32_t flow;   ///< the waiting flow
+  std::uint32_t on;     ///< the flow that it waits for
+  std::uint32_t after;  ///< messages that `on` must have delivered for the first one
   bool each = false;    ///< and one more for each further message
 };
 
@@ -51,7 +51,8 @@ class MessageFlows {
     return {of_member_.data() + first_of_member_[member],
             of_member_.data() + first_of_member_[member + 1]};
   }
-  /// How many messages `wait.on` must have delivered for message `index` of the waiting flow.
+  /// The number of messages that `wait.on` must have delivered for message `index` of the waiting
+  /// flow.
   std::uint32_t due(const Wait& wait, std::uint32_t index) const {
     const std::uint32_t asked = wait.each ? wait.after + index : wait.after;
     return std::min(asked, flows_[wait.on].count);

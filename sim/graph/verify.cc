@@ -25,7 +25,7 @@ std::string describe(const Graph& graph, OpId op) {
 std::string describe_cycle(const Graph& graph, const std::vector<OpId>& ordered) {
   std::vector<char> done(graph.size(), 0);
   for (const OpId op : ordered) done[op.index()] = 1;
-  // Every op left has a predecessor left: walking backwards must come round.
+  // Every remaining op has a remaining predecessor, so walking backwards must reach a cycle.
   std::vector<std::optional<OpId>> before(graph.size());
   std::optional<OpId> start;
   for (std::size_t i = 0; i < graph.size(); ++i) {
@@ -73,7 +73,7 @@ Status verify_transfers(const Graph& graph) {
   return {};
 }
 
-/// What is taken of each capacity, and whose turn it is.
+/// Checks the amounts and the turns of each capacity.
 Status verify_shares(const Graph& graph, const Demand& d) {
   const bool right =
       d.units_per_work.empty() || (d.units_per_work.size() == d.capacities.size() &&

@@ -25,13 +25,13 @@ enum Part : std::size_t {
   kIdle
 };
 
-/// What the device does with an op.
+/// The activity of the device during an op.
 Part on_device_part(Category category) {
   if (category == Category::kCompute) return kCompute;
   return category == Category::kCommunication ? kCommunication : kMemory;
 }
 
-/// What an idle device waits for while an op runs.
+/// The cause of waiting, if an idle device waits while this op runs.
 Part waiting_part(Category category) {
   switch (category) {
     case Category::kInput:
@@ -104,7 +104,7 @@ Occupancy Occupancies::within(std::uint32_t number, const Window& window) const 
   }
   std::stable_sort(changes.begin(), changes.end(),
                    [](const Change& a, const Change& b) { return a.at < b.at; });
-  // Between two changes of what runs, the first part that runs has the time.
+  // Between two changes of the running ops, the time belongs to the first part that runs.
   Sum sum = {};
   int running[] = {0, 0, 0};
   Picoseconds at = window.begin;
@@ -131,8 +131,8 @@ Occupancy Occupancies::within(std::uint32_t number, const Window& window) const 
   return result;
 }
 
-/// Why the device did nothing in [from, until): what the next op to start was waiting for, or, at
-/// the end of the window, what kept the rank.
+/// Explains why the device was idle in [from, until): by what the next op to start was waiting for,
+/// or, at the end of the window, by what the rank waited for.
 void Occupancies::explain_idle(std::uint32_t number, Picoseconds from, Picoseconds until,
                                const Window& window, Sum& sum) const {
   const RankBusy& rank = ranks_[number];
@@ -187,7 +187,7 @@ PathTimes path_times(const graph::Graph& graph, const std::vector<graph::PathSte
 
 namespace {
 
-/// When a rank computes.
+/// The times in which a rank computes.
 Spans computing(const graph::Timeline& timeline, const RunOps& ops,
                 const Explanations& explanations, std::uint32_t rank) {
   std::vector<Span> spans;
@@ -196,7 +196,7 @@ Spans computing(const graph::Timeline& timeline, const RunOps& ops,
   return Spans(std::move(spans));
 }
 
-/// Time of ops that are alike.
+/// The time of ops with equal shares.
 struct Stretch {
   OpId op;  ///< one of them
   Picoseconds time;

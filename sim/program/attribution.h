@@ -1,11 +1,11 @@
-// Attribution: where the time of a run goes. There are two questions, and they have two answers:
-//   - what occupies a rank (occupancy): a partition of the rank's time by what its device does;
-//   - what decides the length (path_parts): the critical path, which goes through ranks.
+// Attribution: where the time of a run goes. There are two questions with two answers:
+//   - what occupies a rank (occupancy): a partition of the rank's time by device activity;
+//   - what determines the length of the run (path_parts): the critical path, which crosses ranks.
 //     Communication that overlaps computation is in neither. Computation with slack occupies a rank
 //     without being on the critical path.
 //
-// Both are asked of RunOps: what the form that was run (a program, a recording) knows of the ops of
-// its graph.
+// Both use RunOps: the knowledge that the source of the run (a program, a recording) has about the
+// ops of its graph.
 #pragma once
 
 #include <array>
@@ -22,27 +22,28 @@
 
 namespace rehearse::program {
 
-/// What attribution asks of the ops of a run.
+/// The properties of a run's ops that attribution needs.
 class RunOps {
  public:
   virtual ~RunOps() = default;
-  virtual std::uint32_t ranks() const = 0;  ///< that are run; numbers of ranks count these
+  virtual std::uint32_t ranks() const = 0;  ///< ranks that are run; rank numbers count these
   virtual std::vector<OpId> of_rank(std::uint32_t rank) const = 0;
-  /// Whose time the op takes; nothing for what goes on between ranks: messages, their receipt, the
+  /// The rank whose time the op takes. Nothing for ops between ranks: messages, their receipt, the
   /// concurrent group of a collective's members.
   virtual std::optional<std::uint32_t> rank(OpId op) const = 0;
-  /// The device of its rank is busy with the op from its start to its end.
+  /// Whether the device of its rank is busy with the op from its start to its end.
   virtual bool on_device(OpId op) const = 0;
-  /// A wait that nothing recorded explains.
+  /// Whether it is a wait that nothing recorded explains.
   virtual bool unexplained(OpId /*op*/) const { return false; }
-  /// The op whose end made this one start when it did, on the way back to why a device idled.
+  /// The op whose end made this one start when it did. Following causes leads to why a device
+  /// idled.
   virtual std::optional<OpId> cause(OpId op) const = 0;
 };
 
 /// A stretch of a rank's time.
 struct Window {
   Picoseconds begin, end;
-  /// What kept the rank to the end of the window, where its device idles there.
+  /// The op that the rank waited for until the end of the window, if its device idles there.
   std::optional<OpId> last = {};
 };
 
@@ -78,7 +79,7 @@ class Occupancies {
   std::vector<RankBusy> ranks_;
 };
 
-/// The path by what kind of op it passes, and by their names.
+/// The times of the path by category of op, and by name.
 struct PathTimes {
   struct Named {
     graph::Category category;
@@ -92,24 +93,24 @@ struct PathTimes {
 PathTimes path_times(const graph::Graph& graph, const std::vector<graph::PathStep>& path,
                      std::size_t steps = 1);
 
-/// What the time of a run's ops is for.
+/// The purposes of the time of a run's ops.
 class Explanations {
  public:
   virtual ~Explanations() = default;
-  /// Not empty. Not asked of ops that take no time.
+  /// The shares of an op; not empty. Not called for ops that take no time.
   virtual std::vector<PathShare> shares(OpId op) const = 0;
   /// Ops of equal numbers have equal shares.
   virtual std::uint64_t alike(OpId op) const { return op.index(); }
-  /// How long a computing op takes when no other is on its device; nothing for other ops, and where
-  /// ops have their own times alone.
+  /// The time that a computing op takes when no other is on its device. Nothing for other ops, and
+  /// if ops have their times alone.
   virtual std::optional<Picoseconds> alone(OpId /*op*/) const { return std::nullopt; }
-  /// What a computing op takes longer than alone.
+  /// The purpose of the additional time that a computing op takes compared with running alone.
   virtual PathShare slowed(OpId op) const { return shares(op).front(); }
 };
 
-/// The path cut into what it is for; the parts add up to the path. Where it computes on one rank,
-/// and the rank on which it ends has nothing to do meanwhile, that is the bubble: with it the parts
-/// are those of the run as that rank sees it.
+/// The path divided by purpose; the parts add up to the path. Where the path computes on one rank
+/// while the rank on which it ends is idle, the part is the bubble. With it, the parts are those of
+/// the run as that rank sees it.
 PathParts path_parts(const std::vector<graph::PathStep>& path, const graph::Timeline& timeline,
                      const RunOps& ops, const Explanations& explanations);
 

@@ -46,7 +46,7 @@ class Servers {
   Servers(const Program& program, RankId rank, bool one_stream, graph::GraphBuilder& builder)
       : program_(program), rank_(rank), one_stream_(one_stream), builder_(builder) {}
 
-  /// Those of a recording, in their order.
+  /// The streams of a recording, in their order.
   void add_streams() {
     for (const Stream& stream : program_.program(rank_).streams)
       streams_.push_back(demand({.name = builder_.intern(program_.names[stream.name]),
@@ -94,7 +94,7 @@ class Servers {
 /// Collectives with a duration, by group and tag: their members that are run.
 using Measured = std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<OpId>>;
 
-/// Adds the arrivals of all that several ranks that are run take part in.
+/// Adds the arrivals of all collectives in which several of the simulated ranks take part.
 void add_arrivals(const Measured& measured, Lowered& into, graph::GraphBuilder& builder) {
   for (const auto& [key, members] : measured)
     if (members.size() > 1)

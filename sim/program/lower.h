@@ -2,8 +2,9 @@
 // edges. models/job/lower.h adds what needs a cluster.
 //
 // A collective with a duration begins when all of its members that are run have arrived, and lasts
-// its own duration on each. Members are the ops of one group with the same tag. An arrival waits
-// for what the collective waits for, and takes no resource; the collective itself takes its stream.
+// its own duration on each. Its members are the ops of one group with the same tag. An arrival
+// waits for the dependencies of the collective and takes no resource; the collective itself takes
+// its stream.
 #pragma once
 
 #include "sim/base/result.h"
@@ -13,11 +14,11 @@
 
 namespace rehearse::program {
 
-/// Adds the ops of into.ranks, and fills the rest of `into` but its graph. Collectives without a
-/// duration, sends and receives take no time and wait for no other rank: that is left to the
-/// caller. Under `one_stream` all communication of a rank is served by one stream as it becomes
-/// ready; else the collectives of a group follow each other in their order of issue.
-/// Fails on another op without a duration.
+/// Adds the ops of into.ranks, and fills the rest of `into` except its graph. Collectives without a
+/// duration, sends and receives take no time and wait for no other rank: the caller completes them.
+/// Under `one_stream` all communication of a rank is served by one stream as it becomes ready;
+/// otherwise the collectives of a group follow each other in their order of issue. Fails on another
+/// op without a duration.
 Status add_ops(const Program& program, bool one_stream, Lowered& into,
                graph::GraphBuilder& builder);
 

@@ -13,22 +13,23 @@ namespace rehearse::program {
 
 struct Lowered {
   graph::Graph graph;
-  std::vector<RankId> ranks;  ///< that are run, in their order
-  /// By rank that is run, and one more: its ops in the order of its program. Ops from the last on
-  /// are of no program: first those of `arrivals`, then what several ranks wait for, and messages.
+  std::vector<RankId> ranks;  ///< ranks that are run, in their order
+  /// By rank that is run, plus one entry at the end: its ops in the order of its program. Ops from
+  /// the last entry on belong to no program: first those of `arrivals`, then ops that several ranks
+  /// wait for, and messages.
   std::vector<std::uint32_t> first_op;
-  /// Collectives with a duration, in ascending order. At an op of its own, the k-th after
-  /// first_op.back(), the rank arrives at arrivals[k].
+  /// Collectives with a duration, in ascending order. The rank arrives at arrivals[k] with a
+  /// separate op, the k-th after first_op.back().
   std::vector<OpId> arrivals;
 
   struct Place {
     std::uint32_t run;  ///< index into `ranks`
     std::uint32_t op;   ///< of the rank's program
   };
-  /// An arrival is at the place of its collective. Nothing for other ops that are of no program.
+  /// An arrival has the place of its collective. Nothing for other ops that belong to no program.
   std::optional<Place> place_of(OpId op) const;
   OpId op(std::size_t run, std::uint32_t op) const { return OpId(first_op[run] + op); }
-  /// The op with which an op of a program starts: its arrival, where it has one.
+  /// The op with which an op of a program starts: its arrival, if it has one.
   OpId start_of(OpId op) const;
 };
 

@@ -1,4 +1,4 @@
-// LoweredOps: what attribution asks of the run of a program.
+// LoweredOps: the data of a program's run that attribution needs.
 #pragma once
 
 #include <vector>
@@ -27,7 +27,7 @@ class LoweredOps : public RunOps {
     std::uint32_t run, program, index;
     const ProgramOp* op;
   };
-  /// Nothing for messages and their receipt, and for what several ranks wait for.
+  /// Nothing for messages and their receipt, and for ops that several ranks wait for.
   std::optional<Made> made(OpId op) const;
   const Program& of() const { return program_; }
   const Lowered& lowered() const { return lowered_; }

@@ -5,8 +5,8 @@
 
 namespace rehearse::program {
 
-/// A partition of a rank's time: what its device does (the first of compute, communication, memory
-/// that runs), or, while the device idles, what the next op was waiting for. The parts add up to
+/// A partition of a rank's time by device activity (the first of compute, communication, memory
+/// that runs), or, while the device idles, by the cause of the next op's wait. The parts add up to
 /// `total`.
 struct Occupancy {
   Seconds total = Seconds::s(0);

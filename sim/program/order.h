@@ -9,11 +9,11 @@
 
 namespace rehearse::program {
 
-/// An op, and another that must end before.
+/// An op, and another op that must end before it.
 using Order = std::pair<std::uint32_t, std::uint32_t>;
 
-/// What the order of issue adds to the dependencies: a collective that names no stream follows the
-/// one before it in its group. In ascending order of ops.
+/// The order of issue beyond the dependencies: a collective that names no stream follows the
+/// previous one in its group. In ascending order of ops.
 std::vector<Order> order_of_groups(const RankProgram& program);
 
 }  // namespace rehearse::program

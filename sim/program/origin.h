@@ -20,7 +20,7 @@ enum class PartKind : std::uint8_t {
   kOptimizer,
   kCommunication,  ///< also where a rank computes at the same time: the path waits for it
   kMemory,         ///< copies
-  kBubble,         ///< other ranks compute, and the rank on which the path ends has nothing to do
+  kBubble,         ///< other ranks compute, and the rank on which the path ends is idle
   kInput,
   kLaunch,           ///< the device waits for launches
   kHost,             ///< the host works, and the device waits
@@ -48,7 +48,7 @@ struct Share {
   NameId part;                            ///< for people: "matrix products"
   std::optional<NameId> what = {};        ///< "up"; absent: the name of the op
   std::optional<NameId> detail = {};      ///< "forward"
-  double weight = 1;                      ///< in proportion to the other shares of the op
+  double weight = 1;                      ///< "up"; absent: the name of the op
   std::optional<Interval> interval = {};  ///< absent: that of the run for such parts
   Provenance provenance = Provenance::kExtrapolated;
 };
@@ -60,9 +60,9 @@ using Origin = std::vector<Share>;
 struct Recorded {
   enum class Kind : std::uint8_t {
     kHost,         ///< a thread at work: row is the innermost host op, if any was open
-    kCall,         ///< the own cost of a call that may wait: row is the call
+    kCall,         ///< the cost of a call itself that may wait: row is the call
     kReturn,       ///< the return of such a call
-    kUnexplained,  ///< what such a call waited for something that the recording does not show
+    kUnexplained,  ///< the wait of such a call for something that the recording does not show
     kLaunch,       ///< from a launching call to the stream: row is the device op
     kDevice,       ///< a device op, or a part of one
     kHandOff,      ///< between threads
@@ -70,7 +70,7 @@ struct Recorded {
     kInitial,      ///< state before the recording began
     kResidual,     ///< unexplained delay before a device op
     kAdded,        ///< communication that an edit added
-    kFeed,         ///< where an edit makes a rank ask and wait for its batches
+    kFeed,         ///< the rank requests and waits for its batches, because of an edit
   };
   Kind kind;
   std::optional<std::uint32_t> row = {};  ///< of the host ops or device ops, as the kind says

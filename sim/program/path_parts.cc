@@ -41,7 +41,7 @@ void PathSum::add(Picoseconds time, const std::vector<PathShare>& shares) {
   double all = 0;
   for (const PathShare& share : shares) all += share.weight;
   REHEARSE_CHECK(all > 0, "{} shares of a path weigh {}", shares.size(), all);
-  // From rounded end to rounded end, so that nothing is lost between them.
+  // From one rounded end to the next, so that nothing is lost between them.
   double weight = 0;
   Picoseconds given(0);
   for (const PathShare& share : shares) {

@@ -1,5 +1,5 @@
-// The critical path divided by purpose: parts that add up to the path,
-// each with its ops and the source of their times.
+// The critical path divided by purpose: parts that add up to the path, each with its ops and the
+// source of their times.
 #pragma once
 
 #include <array>
@@ -34,16 +34,16 @@ struct PathPart {
   PartKind kind;
   std::string name;
   Picoseconds time{0};
-  Estimate<Seconds> estimate;       ///< the provenance is the worst of more than a hundredth
+  Estimate<Seconds> estimate;       ///< with the worst provenance of more than 1 % of the time
   std::array<Picoseconds, 4> from;  ///< of `time`, by Provenance: adds up to it
   std::vector<PathOp> ops;          ///< the largest first
 };
 
 struct PathParts {
-  std::vector<PathPart> parts;  ///< by kind, of each kind the largest first
-  std::uint32_t ends_on = 0;    ///< the rank
-  std::uint32_t ranks = 1;      ///< through which it passes
-  std::uint32_t steps = 1;      ///< that it covers
+  std::vector<PathPart> parts;  ///< by kind; within a kind, the largest first
+  std::uint32_t ends_on = 0;    ///< the rank on which it ends
+  std::uint32_t ranks = 1;      ///< ranks that it crosses
+  std::uint32_t steps = 1;      ///< steps that it covers
 
   Picoseconds total() const;
   /// Shares of the total, by Provenance; zeros of an empty path.

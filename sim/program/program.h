@@ -1,14 +1,14 @@
-// Program: the work of each rank, between every source (a plan, a Chakra trace, a recording) and the
-// graph that the engine runs.
+// Program: the work of each rank. It is the form between every source (a plan, a Chakra trace, a
+// recording) and the graph that the engine runs.
 //
-// Equal ranks share one RankProgram. A RankProgram refers to process groups and peers
-// by local numbers; the Program resolves them per rank, so
-// that the ranks of a pipeline stage with tensor and data parallelism share their RankProgram.
+// Equal ranks share one RankProgram. A RankProgram refers to process groups and peers by local
+// numbers, which the Program resolves per rank. So the ranks of a pipeline stage with tensor and
+// data parallelism share their RankProgram.
 //
 // Invariants:
 //  1. The ops of one stream are in issue order. Dependencies are in ascending order, without
-//     duplicates and cycles. In programs of plans and Chakra traces, which can be folded, they point
-//     to earlier ops; in a recording a call may wait for a device op that follows it.
+//     duplicates and cycles. In programs of plans and Chakra traces, which can be folded, they
+//     point to earlier ops; in a recording a call may wait for a device op that follows it.
 //  2. A rank is a member of each of its groups; members are distinct, and so are its peers.
 #pragma once
 
@@ -54,8 +54,8 @@ struct Stream {
   friend bool operator==(const Stream&, const Stream&) = default;
 };
 
-/// The stream of an op that names none of its program's. A rank has one stream for compute, one for
-/// host ops and one for memory; other tasks take none.
+/// The stream of an op that names none of its program's streams. A rank has one stream for compute,
+/// one for host ops and one for memory; other tasks take none.
 inline constexpr std::uint32_t kStreamOfTask = UINT32_MAX;
 inline constexpr std::uint32_t kNoStream = UINT32_MAX - 1;  ///< such an op waits for no resource
 
@@ -68,13 +68,13 @@ struct DeviceWork {
   friend bool operator==(const DeviceWork&, const DeviceWork&) = default;
 };
 
-/// An op without one: its task and its name say what its time is for.
+/// For an op without an origin: its task and its name state the purpose of its time.
 inline constexpr std::uint32_t kPlainOrigin = UINT32_MAX;
 
 struct ProgramOp {
   NameId name;
   Task task;
-  /// Of a collective: of this rank, from the arrival of the last member on, as it was measured.
+  /// For a collective: the measured time on this rank, from the arrival of the last member on.
   /// Absent: follows from flops and bytes.
   std::optional<Picoseconds> duration = {};
   Flops flops = Flops::flop(0);
@@ -82,13 +82,13 @@ struct ProgramOp {
   CollectiveKind collective = CollectiveKind::kBarrier;
   std::uint32_t group = 0;  ///< number of a collective's group in the program
   std::uint32_t peer = 0;   ///< number of a send's or receive's peer in the program
-  /// Tells messages between two ranks apart, and collectives of one group that have a duration.
+  /// Distinguishes messages between two ranks, and collectives of one group that have a duration.
   std::uint32_t tag = 0;
   std::uint32_t stream = kStreamOfTask;  ///< in RankProgram::streams
   std::int32_t priority = 0;             ///< of the messages; higher first
-  /// So many of its dependencies must end before it starts; 0: all.
+  /// The number of its dependencies that must end before it starts; 0: all.
   std::uint32_t need = 0;
-  /// Of a collective: its kind, bytes and number of ranks are known, so that it can be priced.
+  /// For a collective: its kind, bytes and number of ranks are known, so it can be priced.
   bool sized = true;
   Provenance provenance = Provenance::kRecorded;  ///< of the duration of an op without an origin
   std::uint32_t origin = kPlainOrigin;            ///< in Program::origins
@@ -101,7 +101,7 @@ struct RankProgram {
   std::vector<std::uint32_t> first_dependency = {0};  ///< ops.size() + 1 offsets
   std::vector<std::uint32_t> dependencies;            ///< indices of ops
   std::vector<Stream> streams = {};
-  std::vector<Recorded> recorded = {};  ///< by op; empty for a program that is no recording's
+  std::vector<Recorded> recorded = {};  ///< by op; empty for a program that is not from a recording
   std::vector<DeviceWork> device_work = {};  ///< by op; ops after its end have no known demand
 
   DeviceWork device_work_of(std::uint32_t op) const {
@@ -115,7 +115,7 @@ struct Program {
   struct Group {
     std::string name;
     std::vector<RankId> members;  ///< in their order around a ring
-    /// That take part, where the program has not all of them. 0: the members.
+    /// The number of participants, if the program does not have all of them. 0: the members.
     std::uint32_t of_ranks = 0;
 
     std::uint32_t ranks() const {
@@ -130,7 +130,7 @@ struct Program {
   std::vector<Group> groups;              ///< each with a stream of its own
   std::vector<std::vector<std::uint32_t>>
       groups_of;  ///< by rank: its program's groups, in `groups`
-  /// By rank: its program's peers. Empty where no rank sends anything.
+  /// By rank: its program's peers. Empty if no rank sends anything.
   std::vector<std::vector<RankId>> peers_of = {};
 
   std::uint32_t ranks() const { return static_cast<std::uint32_t>(program_of.size()); }

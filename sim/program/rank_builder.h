@@ -15,7 +15,7 @@ class RankBuilder {
   /// Starts from a program, whose ops and streams keep their numbers.
   explicit RankBuilder(RankProgram program) : program_(std::move(program)) {}
 
-  /// The number of what was added.
+  /// Returns the number of the added item.
   std::uint32_t add(Stream stream);
   std::uint32_t add(const ProgramOp& op);
   /// REQUIRES: all ops have a record.

@@ -65,7 +65,7 @@ class Query {
 /// Runs statements without results; false on an error.
 bool execute(sqlite3* db, const std::string& sql);
 
-/// A statement that writes one row, as often as it is run.
+/// A statement that writes one row each time it is run.
 class Insert {
  public:
   /// `sql` with a question mark for each value.
@@ -76,7 +76,7 @@ class Insert {
   Insert& add(std::string_view text);
   Insert& add_bytes(std::string_view bytes);
   Insert& add_null();
-  /// Writes the row; false on an error, of the values too.
+  /// Writes the row; false on an error, including errors of the values.
   bool run();
 
  private:

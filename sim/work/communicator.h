@@ -19,10 +19,10 @@ struct Launch {
   int on_this_machine = 1;  ///< ranks
 };
 
-/// Nothing of a process that was started alone, or as the only rank.
+/// Nothing for a process that was started alone, or as the only rank.
 std::optional<Launch> launched();
 
-/// Whether this process is the one to speak and write.
+/// Whether this process is the one that prints and writes files.
 bool leads();
 
 struct Message {

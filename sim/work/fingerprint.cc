@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Every bit of the hash and of the word reaches every bit of what comes out.
+/// Every bit of the hash and of the word affects every bit of the result.
 std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) {
   hash = (hash ^ word) * 0xff51afd7ed558ccd;
   hash ^= hash >> 33;

@@ -26,7 +26,7 @@ bool run(sqlite3* db, const char* sql) {
   return sqlite3_exec(db, sql, nullptr, nullptr, nullptr) == SQLITE_OK;
 }
 
-/// What SQLite says of the file, in our words where we know better.
+/// SQLite's message about the file, in our words where they are more precise.
 tl::unexpected<Error> refused(sqlite3* db, const fs::path& path) {
   switch (sqlite3_errcode(db)) {
     case SQLITE_BUSY:
@@ -51,7 +51,7 @@ tl::unexpected<Error> damaged(const fs::path& path, const std::string& what) {
       Diagnostic{.file = path.string(), .problem = "is damaged: " + what, .nearest = kAnew});
 }
 
-/// The only number that a query returns; nothing where it fails.
+/// The only number that a query returns; nothing if it fails.
 std::optional<std::int64_t> number_of(sqlite3* db, const char* sql) {
   sqlite::Query query(db, sql);
   if (!query.next()) return std::nullopt;

@@ -33,10 +33,10 @@ class Journal {
   const std::filesystem::path& path() const { return path_; }
   /// The results of a part at the time of opening, by item.
   const std::map<std::size_t, std::string>& held(const std::string& part) const;
-  /// How many results it holds by now, of all parts.
+  /// The number of results that it holds by now, over all parts.
   std::size_t size() const;
-  /// Adds results; errors are not kept. They outlive the process from here on, though not a machine
-  /// that loses its power just then: then the last of them are missing, and nothing is damaged.
+  /// Adds results; errors are not kept. From here on the results outlive the process. If the
+  /// machine loses power just then, the last of them may be missing, but nothing is damaged.
   Status keep(const std::string& part, std::span<const Finished> finished);
   /// Closes and removes it, after its purpose is fulfilled.
   Status remove();

@@ -1,4 +1,4 @@
-// A communicator over MPI. In librehearse_mpi.so alone.
+// A communicator over MPI. Only in librehearse_mpi.so.
 #include <climits>
 #include <cstdio>
 #include <list>
@@ -54,7 +54,8 @@ class MpiCommunicator : public Communicator {
   }
 
   void leave() override {
-    // A large message is gone only once it is taken: whoever leaves takes what nobody asked for.
+    // A large message is sent only once it is received, so a leaving member receives messages that
+    // nobody requested.
     MPI_Request all = MPI_REQUEST_NULL;
     for (int left = 0, begun = 0; !left;) {
       while (take()) {

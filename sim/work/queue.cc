@@ -12,8 +12,8 @@
 namespace rehearse::work {
 namespace {
 
-/// How long the first rank waits for its own threads before it looks for messages, which nothing
-/// wakes it for; and a process without messages before it looks whether it is to stop.
+/// How long the first rank waits for its own threads before it checks for messages, which do not
+/// wake it; and how long a process without messages waits before it checks whether to stop.
 constexpr std::chrono::microseconds kLook{200}, kLookAlone{50'000};
 constexpr std::size_t kMessage = 1 << 20;  // results are sent in messages of about this size
 
@@ -69,7 +69,7 @@ class Leader {
 
   Result<std::vector<std::string>> run() {
     Result<std::vector<std::string>> done = run_to_the_end();
-    // Who was asked to stop ends without a word: the launcher then ends the others.
+    // A stopped member ends silently: the launcher then ends the others.
     if (execution_.communicator && !stopped_) tell(done);
     return done;
   }
@@ -105,13 +105,14 @@ class Leader {
     return work_.items == 0 ? 1 : static_cast<double>(done_) / static_cast<double>(work_.items);
   }
 
-  /// Whether every member is there, and none has anything to do.
+  /// Whether every member is present and idle.
   bool all_idle() const {
     return std::all_of(others_.begin() + 1, others_.end(),
                        [](const Other& other) { return other.threads > 0 && other.load == 0; });
   }
 
-  /// Each has one item per thread, and while there are many left another one in wait.
+  /// The items that a member should have: one per thread, and another one waiting while many are
+  /// left.
   std::size_t due(std::size_t threads) const {
     std::size_t all = 0;
     for (const Other& other : others_) all += other.threads;
@@ -119,7 +120,7 @@ class Leader {
     return threads + (left > 2 * (all + execution_.threads) ? threads : 0);
   }
 
-  /// The next item that has no result; `items` where there is none, or one before it failed.
+  /// The next item without a result; `items` if there is none, or if an earlier one failed.
   std::size_t next_item() {
     while (next_ < work_.items && there_[next_]) ++next_;
     return next_ < failed_at_ ? next_ : work_.items;

@@ -2,7 +2,7 @@
 // journal.
 //
 // The first rank hands items out in their order, collects the results, and also evaluates. A caller
-// that asks for threads only gets just these.
+// that asks only for threads gets just these.
 #pragma once
 
 #include <string>
@@ -31,9 +31,9 @@ struct ExecutionOptions {
   Progress progress = {};
 };
 
-/// The results, by item, independent of who evaluated them. All members of a communicator call this
-/// for the
-/// same works in the same order, and all get the results; the journal is the first member's.
+/// The results, by item, independent of which worker evaluated them. All members of a communicator
+/// call this for the same works in the same order, and all get the results; the journal is the
+/// first member's.
 ///
 /// Fails with the error of the lowest item that fails, always the same; if the progress asks to
 /// stop, with the number of stored results; if the journal cannot be written; if a member of the
@@ -43,7 +43,7 @@ Result<std::vector<std::string>> run_all(const Work& work, const ExecutionOption
 /// For a member that cannot take part, or continue: the waiting members get the error.
 void give_up(Communicator& communicator, const Error& error);
 
-/// Threads for each rank, where nobody said how many: those that the launcher bound it to, or its
+/// Threads for each rank if the number is not given: those that the launcher bound it to, or its
 /// part of the machine's.
 unsigned threads_per_rank();
 

@@ -12,8 +12,8 @@
 namespace rehearse::strategies {
 namespace {
 
-/// So many plans between two looks at what is the best so far. A constant, so that what is
-/// evaluated does not depend on the number of threads.
+/// The number of plans between two updates of the best so far. It is constant, so that the
+/// evaluated plans do not depend on the number of threads.
 constexpr std::size_t kRound = 256;
 
 bool keeps(const Figures& figures, const Figures& at_most) {
@@ -50,7 +50,7 @@ class Keeper {
       if (of(a.figures, f) != of(b.figures, f)) return of(a.figures, f) < of(b.figures, f);
     return a.index < b.index;
   }
-  /// In no figure of the front worse, in some better.
+  /// Not worse in any figure of the front, and better in some.
   bool beats(const Figures& a, const Figures& b) const {
     bool better = false;
     for (const Figure f : question_.front) {
@@ -64,7 +64,7 @@ class Keeper {
                        [&](Figure f) { return of(a, f) == of(b, f); });
   }
 
-  /// Of plans with equal figures the first stays.
+  /// Among plans with equal figures the first stays.
   void take_into_front(const Judged& plan) {
     for (Judged& other : found_.front) {
       if (beats(other.figures, plan.figures)) return;
@@ -86,10 +86,11 @@ class Keeper {
   Found& found_;
 };
 
-/// What is worth handing to another process: some milliseconds. A thread takes plans one by one.
+/// The least work worth handing to another process: some milliseconds. A thread takes plans one by
+/// one.
 constexpr std::size_t kBoundsPerItem = 512, kPlansPerItem = 16;
 
-/// Nothing as numbers that are none.
+/// Absent figures are stored as NaN.
 void append(std::string& bytes, const std::optional<Figures>& figures) {
   Figures all;
   all.fill(std::numeric_limits<double>::quiet_NaN());
@@ -105,8 +106,8 @@ void take_all(const std::string& bytes, std::vector<std::optional<Figures>>& fig
   }
 }
 
-/// Judges that no thread uses: threads come and go, and a judge knows the better the more it
-/// judged.
+/// Judges that no thread uses. Threads come and go, and a judge becomes faster with the number of
+/// plans that it has judged.
 class SpareJudges {
  public:
   std::unique_ptr<Judge> take(const std::function<Judge()>& new_judge) {
@@ -155,7 +156,7 @@ class Run {
 
   using FiguresOf = std::vector<std::optional<Figures>>;
 
-  /// Of each plan, in the order given.
+  /// The figures of each plan, in the given order.
   Result<FiguresOf> judge(const std::vector<std::uint64_t>& indices, Judgement judgement) {
     const bool bounds = judgement == &Judge::bound;
     const std::size_t per_item = bounds ? kBoundsPerItem : options_.spread ? kPlansPerItem : 1;
@@ -188,7 +189,7 @@ class Run {
     return all;
   }
 
-  /// Of the plans that keep the limits so far as bounds tell.
+  /// The bounds of the plans that meet the limits as far as bounds show.
   Result<std::vector<Judged>> bounds() {
     std::vector<Judged> possible;
     constexpr std::uint64_t kPart = 8192;

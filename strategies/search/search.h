@@ -1,10 +1,10 @@
 // Search: the best plans of a space, under limits, according to a judge.
 //
-// A judge gives a plan's figures, and cheaper lower bounds of them. Plans are judged in the
-// order of their bounds. A plan is not evaluated if its bound cannot be among the best, and is no
-// better in any figure of the front than an evaluated plan. As long as bounds never exceed the
-// figures, the answer is that of evaluating everything (tests/property/search_property_test.cc),
-// for any number of threads. Only the judge knows the meaning of the figures.
+// A judge gives a plan's figures, and cheaper lower bounds of them. Plans are judged in the order
+// of their bounds. A plan is not evaluated if its bound cannot be among the best, and is no better
+// in any figure of the front than an evaluated plan. If bounds never exceed the figures, the answer
+// equals that of evaluating everything (tests/property/search_property_test.cc), for any number of
+// threads. Only the judge knows the meaning of the figures.
 #pragma once
 
 #include <array>
@@ -53,10 +53,11 @@ struct Question {
   std::size_t keep = 10;
 };
 
-/// Both give nothing for a plan that cannot be laid out or run. Not used by two threads at a time.
+/// Both functions return nothing for a plan that cannot be laid out or run. Not used by two threads
+/// at a time.
 struct Judge {
   std::function<std::optional<Figures>(const Candidate&)> bound;
-  /// Never below the bound. Where memory is above its limit the others may be anything.
+  /// Never below the bound. If memory is above its limit, the other figures are unspecified.
   std::function<std::optional<Figures>(const Candidate&)> evaluate;
 };
 
@@ -67,7 +68,7 @@ struct Judged {
 
 struct Found {
   std::uint64_t seen = 0;       ///< plans of the space
-  std::uint64_t evaluated = 0;  ///< of these; the others cannot matter
+  std::uint64_t evaluated = 0;  ///< evaluated plans; the others cannot matter
   std::vector<Judged> best;     ///< by the objective, then memory, time and index
   std::vector<Judged> front;    ///< by step time, then index
 };

@@ -39,8 +39,8 @@ bool divides(double part, double whole) {
 
 }  // namespace
 
-/// One pass over all combinations. What can be refused by a division is refused before check_plan,
-/// which takes its time to say why.
+/// One pass over all combinations. Combinations that a simple division can refuse are refused
+/// before check_plan, which takes its time to give the reason.
 class Space::Enumeration {
  public:
   Enumeration(const Workload& workload, const Axes& axes, Space& space)
@@ -169,7 +169,8 @@ class Space::Enumeration {
     bool first = true;
     for (std::uint8_t zero = 0; zero <= 3; ++zero) {
       if (!allows(axes_.zero, static_cast<std::uint32_t>(zero))) continue;
-      // Without anybody to share with all are one, but for the formats of ZeRO-3.
+      // Without other ranks to share with, all values are equivalent, except for the formats of
+      // ZeRO-3.
       if (!shares && !std::exchange(first, false)) continue;
       shape.zero = zero;
       savers(shape);
@@ -177,7 +178,7 @@ class Space::Enumeration {
   }
 
   void savers(Shape shape) {
-    // The rest divides nothing: one check is enough.
+    // Nothing else must divide, so one check is enough.
     if (const Status ok = checked(shape); !ok) {
       if (!why_not_) why_not_ = ok.error();
       return;
@@ -197,7 +198,7 @@ class Space::Enumeration {
         for (const Placement placement :
              {Placement::kTensorDataPipeline, Placement::kTensorPipelineData}) {
           if (!allows(axes_.placement, placement)) continue;
-          // One stage, or one rank along data: both are the same order.
+          // With one stage, or one rank along data, both orders are the same.
           if (placement == Placement::kTensorPipelineData &&
               (shape.pipeline == 1 || shape.data == 1 || !space_.plan_.stages.empty()))
             continue;

@@ -16,7 +16,7 @@
 
 namespace rehearse::strategies {
 
-/// The values that each axis may take. Empty: all that divide.
+/// The values that each axis may take. Empty: all values that divide.
 struct Axes {
   std::vector<std::uint32_t> data = {};
   std::vector<std::uint32_t> tensor = {};
@@ -30,19 +30,20 @@ struct Axes {
   std::vector<Recompute> recompute = {};
   std::vector<Offload> offload = {};
   std::vector<Placement> placement = {};
-  /// Absent: where tensor parallelism leaves tokens to divide.
+  /// Absent: wherever tensor parallelism leaves tokens to divide.
   std::optional<bool> sequence_parallel = {};
-  /// Empty: none by name; two_dimensional too where a group has several ranks on several nodes.
+  /// Empty: no named algorithm, and also two_dimensional if a group has several ranks on several
+  /// nodes.
   std::vector<std::optional<Algorithm>> all_to_all = {};
   std::uint32_t ranks_per_node = 0;  ///< 0: all on one node
 };
 
 class Space {
  public:
-  /// Plans that use all `ranks`, including parameter servers. Values that are not axes are as in
-  /// `training` and `plan`; a plan with stages of its own keeps their degrees. Fails with one line
-  /// if nothing can be laid out: with the first reason, and the largest smaller number of ranks
-  /// that works.
+  /// Plans that use all `ranks`, including parameter servers. Values that are not axes come from
+  /// `training` and `plan`; a plan with explicit stages keeps their degrees. If nothing can be laid
+  /// out, fails with one line: the first reason, and the largest smaller number of ranks that
+  /// works.
   static Result<Space> of(const workload::Workload& workload, const Training& training,
                           const Plan& plan, std::uint32_t ranks, const Axes& axes);
 
@@ -51,7 +52,7 @@ class Space {
   Candidate at(std::uint64_t index) const;
 
  private:
-  /// A plan in few bytes: there are a million.
+  /// A plan in few bytes, because there are a million.
   struct Shape {
     double microbatch;
     std::uint32_t data, tensor, pipeline, context, expert, interleave;

@@ -9,8 +9,8 @@
 namespace rehearse::strategies {
 
 struct UsefulAxes {
-  bool weight_gradients = false;   ///< ops are marked as such: zero_bubble has something to put off
-  bool unfused_attention = false;  ///< which keys and values cannot be sent around
+  bool weight_gradients = false;   ///< some ops are marked, so zero_bubble can defer them
+  bool unfused_attention = false;  ///< its keys and values cannot be sent around a ring
   std::vector<Recompute> recompute = {Recompute::kNone};
 };
 

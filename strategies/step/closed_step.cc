@@ -105,7 +105,7 @@ class Evaluation {
            (pass != Pass::kRecompute || split.recompute);
   }
 
-  /// How long each pass through each chunk takes.
+  /// The duration of each pass through each chunk.
   void run_passes() {
     costs_.passes.clear();
     for (const std::vector<PricedLayer>& layers : layers_) {
@@ -168,7 +168,8 @@ class Evaluation {
     return {};
   }
 
-  /// All ranks of the stage send to or get from the servers. A push ends with the update.
+  /// The time in which all ranks of the stage send to or receive from the servers. A push ends with
+  /// the update.
   Result<Seconds> with_servers(const Op& op, const Stage& stage) const {
     const workload::Servers& servers = *layout_.servers;
     if (servers.staleness != std::uint32_t{0})
@@ -184,7 +185,7 @@ class Evaluation {
             if (strategies::is_with_servers(layout_, other) && other.collective == op.collective)
               all += other.bytes * layer.count * (s.degrees.tensor * s.degrees.context);
     const double share = op.bytes * (stage.degrees.tensor * stage.degrees.context) / all;
-    // Each has its part of every layer; the slowest counts.
+    // Each server has its part of every layer; the slowest determines the time.
     Seconds update = Seconds::s(0);
     for (const std::uint32_t kind : strategies::kinds_of(prices_.op, strategies::ranks_of(servers)))
       update = std::max(update, prices_.op.of_kind(kind).op(servers.update));
@@ -248,8 +249,8 @@ class Evaluation {
     return std::move(*result);
   }
 
-  /// Makes collectives of passes longer where those of other stages are on the same links. Returns
-  /// whether there are such.
+  /// Lengthens collectives of passes if those of other stages use the same links. Returns whether
+  /// there are any.
   Result<bool> share_links_in_passes(const OrderTimes& times) {
     const std::size_t stages = layout_.stages.size();
     if (!prices_.shared_links || stages < 2) return false;
@@ -299,7 +300,7 @@ class Evaluation {
           if (piece.issue) act(piece);
   }
 
-  /// Later ends where collectives of several stages meet on links after the orders.
+  /// Delays the ends of stages whose collectives share links after the orders.
   Status share_links(const OrderTimes& times, std::vector<Seconds>& ends) const {
     if (!prices_.shared_links || layout_.stages.size() < 2) return {};
     std::vector<StageCollective> collectives;
@@ -345,7 +346,8 @@ class Evaluation {
     return {};
   }
 
-  /// The clock of a stage when its order has ended and sums beside its last backward run.
+  /// The clock of a stage after its order has ended and the sums alongside its last backward have
+  /// run.
   StepClock sums(std::uint32_t s, const OrderTimes& times) {
     const Pass last = split_of_[s].weights ? Pass::kBackwardWeights : Pass::kBackward;
     std::vector<std::size_t> places;
@@ -373,7 +375,8 @@ class Evaluation {
     return streams;
   }
 
-  /// Of a stage in its order: all its passes, and what of them and of the step computes.
+  /// The work of a stage in its order: all its passes, and the computing part of them and of the
+  /// step.
   std::pair<Seconds, Seconds> work_of(std::uint32_t s) const {
     Picoseconds busy(0), compute(0);
     const Split split = split_of_[s];
@@ -403,7 +406,7 @@ class Evaluation {
     const Op* op;  ///< the first of them
     double bytes;  ///< of all of them
   };
-  /// Of a stage after its order, with all links for itself.
+  /// The end of a stage after its order, if it has all links alone.
   struct Ending {
     std::vector<Collective> sums, rest;
     Picoseconds sums_begin{0}, sums_end{0};

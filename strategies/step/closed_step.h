@@ -1,15 +1,15 @@
 // The step time of a layout without a graph: for searches over thousands of plans.
 //
-// Each pass of a microbatch through a chunk takes the sum over its layers. The orders of the
-// stages determine when passes run (order_times.h), and gradients and optimizer follow. Within a
-// layer inline communications add up, and those that overlap an op take its place. Prefetched
-// or deferred communications (their longest stream) overlap all the rest:
+// Each pass of a microbatch through a chunk takes the sum over its layers. The orders of the stages
+// determine when passes run (order_times.h), and gradients and optimizer follow. Within a layer,
+// inline communications add up, and those that overlap an op share its time. Prefetched or deferred
+// communications (their longest stream) overlap everything else:
 //   max(a, b) + overlap_loss min(a, b)
 // because kernels and communication slow each other.
 //
-// Against the engine at closed fidelity: equal if only sums of gradients after backward are
-// prefetched or deferred; otherwise both are between the step in which these communications
-// take no time and that in which they are inline (docs/concepts/job.md).
+// Compared with the engine at closed fidelity, the result is equal if only sums of gradients after
+// backward are prefetched or deferred. Otherwise both are between the step in which these
+// communications take no time and the step in which they are inline (docs/concepts/job.md).
 #pragma once
 
 #include <functional>
@@ -24,8 +24,7 @@
 namespace rehearse::step {
 
 /// The price of a collective on a stage, of a message between two stages, and of the exchange of
-/// each
-/// rank of a stage with all servers together.
+/// each rank of a stage with all servers together.
 using CollectivePrice = std::function<Result<Seconds>(const workload::Op&, const workload::Stage&)>;
 using MessagePrice =
     std::function<Result<Seconds>(const workload::Stage&, const workload::Stage&, Bytes)>;
@@ -37,8 +36,8 @@ struct StageCollective {
   const workload::Op* op;
   const workload::Stage* stage;
 };
-/// The links that collectives of different stages can overload together, and the messages of one
-/// byte of each collective on them. They stay where they are.
+/// The links that collectives of different stages can overload together, and each collective's
+/// messages on them per byte. Their addresses are stable.
 using LinksOfStages =
     std::function<Result<const job::SharedLinks::Shared*>(std::span<const StageCollective>)>;
 
@@ -55,7 +54,7 @@ enum class Background : std::uint8_t { kOverlapped, kFree, kInline };
 
 struct StepOptions {
   strategies::JobOptions job = {};
-  /// Share of the shorter of computing and communicating that is added when they overlap. FSDP
+  /// The share of the shorter of computing and communicating that is added when they overlap. FSDP
   /// runs of MPT on A100 and H100 fit 0.1. Equivalent to `job::Rules::slowdown` in the engine.
   double overlap_loss = 0.1;
   Background background = Background::kOverlapped;
@@ -70,9 +69,8 @@ struct StepTime {
   std::vector<Seconds> computing;  ///< by stage, on one rank
 };
 
-/// Fails as job_of (strategies/job_of_layout.h) does, if a price does, if orders deadlock, and
-/// if ranks of one stage are on several kinds of devices: only a graph can determine their
-/// waiting.
+/// Fails as job_of (strategies/job_of_layout.h) does, if a price fails, if orders deadlock, and if
+/// ranks of one stage are on several kinds of devices: only a graph can determine their waiting.
 Result<StepTime> closed_step(const workload::Layout& layout, const StepPrices& prices,
                              const StepOptions& options);
 

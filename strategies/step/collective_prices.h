@@ -32,34 +32,34 @@ class CollectivePrices {
         schedules_(cluster, rules),
         paths_(cluster, rules.message_overhead) {}
 
-  /// Fails where the stage has ranks that the cluster has no devices for, and where the algorithm
-  /// cannot do it. A group of one takes no time.
+  /// Fails if the stage has ranks for which the cluster has no devices, and if the algorithm does
+  /// not support the collective. A group of one takes no time.
   Result<Estimate<Seconds>> of(const workload::Op& op, const workload::Stage& stage);
-  /// A number that is the same for groups to which every such collective costs the same. Fails as
-  /// of() does. REQUIRES: a group of two or more.
+  /// A number that is equal for groups with equal costs of every such collective. Fails as of()
+  /// does. REQUIRES: a group of two or more.
   Result<std::uint32_t> likeness(const workload::Op& op, const workload::Stage& stage);
-  /// From the first rank of a stage to the first of its partners on another, while all others send
-  /// to theirs.
+  /// The price of a message from the first rank of a stage to the first of its partners on another,
+  /// while all others send to theirs.
   Result<Estimate<Seconds>> message(const workload::Stage& from, const workload::Stage& to,
                                     Bytes bytes);
-  /// All ranks of a stage send `bytes` each, in equal parts to all servers, until the last has
-  /// come.
+  /// The time in which all ranks of a stage send `bytes` each, in equal parts to all servers, until
+  /// the last message has arrived.
   Result<Estimate<Seconds>> to_servers(const workload::Stage& from,
                                        const workload::Servers& servers, Bytes bytes);
 
-  /// The links that collectives of different stages can overload together, and what each takes of
-  /// them for a byte. Fails as of() does. REQUIRES: groups of two or more.
+  /// The links that collectives of different stages can overload together, and the load of each
+  /// collective on them per byte. Fails as of() does. REQUIRES: groups of two or more.
   Result<const job::SharedLinks::Shared*> shared_links(
       std::span<const StageCollective> collectives);
 
-  /// The values of all these. REQUIRES: this object outlives them.
+  /// The values of all functions above. REQUIRES: this object outlives them.
   StepPrices step_prices(strategies::Prices ops);
 
   /// The sources of prices by kind and number of ranks, in the order of their first use.
   const std::vector<job::Pricing>& pricings() const { return pricings_; }
 
  private:
-  /// The key of a group's ranks, and with a number behind it that of its algorithm.
+  /// The key of a group's ranks; a number is appended for its algorithm.
   using Key = std::array<std::uint32_t, 9>;
   struct HashOfKey {
     std::size_t operator()(std::span<const std::uint32_t> key) const {
@@ -77,12 +77,12 @@ class CollectivePrices {
     return has_devices(stage.rank(stage.degrees.ranks() - 1) + std::size_t{1});
   }
   static Key key_of(const workload::Op& op, const workload::Stage& stage);
-  /// All groups of one kind of the stage, with messages that carry `bytes`, as if they were one.
+  /// All groups of one kind of the stage, with messages that carry `bytes`, as one concurrent set.
   Result<std::vector<job::ConcurrentGroup>> concurrent_set(CollectiveKind collective,
                                                            strategies::GroupKind kind,
                                                            const workload::Stage& stage,
                                                            Bytes bytes);
-  /// What all of these take of links for a byte: a number in loads_.
+  /// The combined link load of these groups per byte: a number in loads_.
   Result<std::uint32_t> load(const workload::Op& op, const workload::Stage& stage);
 
   const cluster::Cluster& cluster_;

@@ -11,18 +11,18 @@ struct Row {
 };
 
 // Fitted on part of the rows of whole jobs; docs/accuracy.md has the errors on all. Benchmarks run
-// at clocks that a step of seconds does not keep: A100 at 400 W loses less than H100 at 700 W. Of
-// Blackwell nothing was fitted: what is set for all others predicts its published jobs.
+// at clocks that a step of seconds does not sustain: A100 at 400 W loses less than H100 at 700 W.
+// Nothing was fitted on Blackwell: the value for all other devices predicts its published jobs.
 constexpr double kOthers = 1.2;
 constexpr Row kRows[] = {{"ampere_ga100", 1.16},
                          {"hopper", 1.30},
                          {"blackwell_gb100", kOthers},
                          {"blackwell_ultra", kOthers}};
-/// Share of the peak memory rate: kernels fused by hand or by a compiler (Megatron-LM on A100), and
-/// those of PyTorch as they are (MPT on A100 and H100).
+/// The share of the peak memory rate: kernels fused by hand or by a compiler (Megatron-LM on A100),
+/// and unfused PyTorch kernels (MPT on A100 and H100).
 constexpr double kFusedShare = 0.76, kEagerShare = 0.52;
 
-/// Takes what stands at a key, where it is in range, into each of the conditions.
+/// Reads the value at a key, if it is in range, into each of the conditions.
 class Reader {
  public:
   Reader(const YamlMap& map, std::span<Conditions> all) : map_(map), all_(all) {}

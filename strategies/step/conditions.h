@@ -21,21 +21,19 @@ namespace rehearse::step {
 struct Conditions {
   compute::Sustained sustained = {};
   /// Factor on all compute time in addition to `sustained`, from measured steps of the same cluster
-  /// and
-  /// framework. 0.5 to 3.
+  /// and framework. 0.5 to 3.
   double scale = 1;
   /// Time of matrix products in FP8 training ÷ that in half precision, without the workload's
   /// conversions. Transformer Engine on H100 takes 0.70. 0.4 to 1.
   double fp8 = 0.70;
   Seconds host_per_kernel = Seconds::us(5);
   Seconds fixed = Seconds::ms(20);  ///< once per step
-  /// At the slow end of the interval: jobs of published tables took from 20 ms (MPT) to 70 ms
-  /// (Megatron-LM on 64 and more GPUs) in addition to computing; frameworks that gather statistics
-  /// of
-  /// gradients take more (docs/accuracy.md). A measured or given value is `fixed` itself.
+  /// The fixed time at the slow end of the interval: jobs of published tables took from 20 ms (MPT)
+  /// to 70 ms (Megatron-LM on 64 and more GPUs) in addition to computing; frameworks that gather
+  /// statistics of gradients take more (docs/accuracy.md). A measured or given value is `fixed`
+  /// itself.
   Seconds most_fixed = Seconds::ms(70);
-  /// Extra device idle time per kernel: launch gaps, input
-  /// and copies of a recording.
+  /// Extra device idle time per kernel: launch gaps, input and copies of a recording.
   Seconds idle_per_kernel = Seconds::s(0);
   /// Overlap costs max(a, b) + penalty · min(a, b).
   double overlap_penalty = 0.1;
@@ -45,13 +43,13 @@ struct Conditions {
   std::string source;  ///< for people
 };
 
-/// The shipped ones: for a device by its architecture, else the general ones, with a wider
-/// interval; for elementwise kernels by how they are written.
+/// The shipped conditions: those of the device's architecture, else the general ones, with a wider
+/// interval. Those of elementwise kernels depend on how the kernels are written.
 Conditions conditions_for(const cluster::Gpu& device, workload::Elementwise elementwise);
 
-/// `scale` of models with mixtures of experts without measurements: multiprocessors taken by
-/// exchanges, waiting for the host's token counts, kernels too small
-/// for the laws. Fitted on published jobs; fused: recorded of DeepSeek-V3
+/// The default `scale` of models with mixtures of experts, without measurements: multiprocessors
+/// taken by exchanges, waiting for the host's token counts, kernels too small for the laws. Fitted
+/// on published jobs; the value for fused experts is recorded of DeepSeek-V3
 /// (docs/concepts/expert-parallel.md).
 constexpr double mixture_scale(bool fused_experts) { return fused_experts ? 1.15 : 1.5; }
 

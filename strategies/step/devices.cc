@@ -11,7 +11,8 @@
 namespace rehearse::step {
 namespace {
 
-/// Of pinned copies between device and host: 0.8 of the lanes' rate, as links.csv has of PCIe.
+/// The rate of pinned copies between device and host: 0.8 of the lanes' rate, as in links.csv for
+/// PCIe.
 std::optional<ByteRate> host_rate_of(const cluster::Gpu* gpu) {
   if (gpu == nullptr || !gpu->pcie) return std::nullopt;
   constexpr double kLaneGbPerS = 0.985;  // of generation 3; each next one doubles it

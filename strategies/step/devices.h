@@ -24,8 +24,8 @@ struct DeviceKind {
 class Devices {
  public:
   /// Fails with one line: more ranks than devices, a device that is not in the catalog, a stage on
-  /// processors of hosts (servers of parameters may be), measured operations on several kinds where
-  /// nothing says on which they were measured.
+  /// processors of hosts (parameter servers may be), measured operations on several kinds of device
+  /// without a statement of the kind on which they were measured.
   static Result<Devices> of(
       const workload::Layout& layout, const cluster::Cluster& cluster, const Spec& spec,
       std::span<const compute::Calibration> calibrations = compute::shipped_calibrations());
@@ -39,8 +39,8 @@ class Devices {
   /// The kinds of devices of a stage's ranks, in the order of their first rank.
   std::vector<Share> under(const workload::Stage& stage) const;
 
-  /// Each op is priced once, however often it is asked for. REQUIRES: this object outlives the
-  /// result, which is not for two threads at a time.
+  /// Each op is priced once, however often it is requested. REQUIRES: this object outlives the
+  /// result; two threads do not use the result at the same time.
   strategies::Prices prices() const;
 
  private:
@@ -48,8 +48,8 @@ class Devices {
   std::vector<std::uint32_t> kind_of_;  // by rank
 };
 
-/// By stage: of a rank on that of its kinds of devices which it fills most. Fails as Devices::of
-/// does for the cluster.
+/// By stage: the memory of a rank on the kind of its devices that it fills most. Fails as
+/// Devices::of does for the cluster.
 Result<std::vector<memory::StageMemory>> memory_on(const workload::Layout& layout,
                                                    const cluster::Cluster& cluster);
 

@@ -1,4 +1,4 @@
-// Fidelity: what carries collectives and sends.
+// Fidelity: how collectives and sends are carried.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 namespace rehearse::step {
 
 enum class Fidelity : std::uint8_t {
-  kClosed,   ///< nothing: they last as long as their closed forms say
+  kClosed,   ///< no messages: they last as long as their closed forms say
   kMessage,  ///< our own engine, message by message
   kSimgrid,  ///< SimGrid, the same messages
 };

@@ -15,8 +15,8 @@ namespace {
 constexpr double kOneRow = 0.05, kLeastWidth = 0.03, kSlowSide = 1.5;
 constexpr double kTolerance = 1e-5;  // of the logarithm of the scale
 
-/// When the part of a step that does not scale is fitted: from so many rows on, if computing takes
-/// so many times as long in the longest as in the shortest, and if the variance falls so far.
+/// The part of a step that does not scale is fitted from this many rows on, if computing takes this
+/// many times as long in the longest step as in the shortest, and if the variance falls this far.
 constexpr std::size_t kRowsForFixed = 3;
 constexpr double kApart = 1.5, kWorthIt = 0.5;
 
@@ -154,8 +154,8 @@ class Fit {
     return sum;
   }
 
-  /// What to add to each step. A step grows by what is added to it, but where sums of gradients
-  /// end later than all else.
+  /// The time to add to each step. A step grows by the added time, unless sums of gradients end
+  /// later than everything else.
   Seconds best_time(const std::vector<Seconds>& steps) const {
     const auto place = place_of_least(
         0, shortest_.s(), kTolerance * shortest_.s(),
@@ -164,7 +164,7 @@ class Fit {
   }
 
   double count() const { return static_cast<double>(rows_.size()); }
-  /// Of logarithms, for each degree of freedom. REQUIRES: more rows than constants.
+  /// The variance of logarithms, per degree of freedom. REQUIRES: more rows than constants.
   double variance(const ScaleFit& fit) const {
     return squares(fit.predicted, Seconds::s(0)) / (count() - (fit.fixed ? 2 : 1));
   }

@@ -1,10 +1,11 @@
 // Fits the scale of Conditions to measured steps, and with three or more also the fixed time:
 // `rehearse calibrate job`.
 //
-// Steps grow with the scale, so that one measured step determines it. Several minimize the sum of
-// squared logarithms of predicted ÷ measured. Steps that differ, for example in their batch, show a
-// part that does not grow with computing: input, host, per-step work of a framework.
+// Steps grow with the scale, so one measured step determines it. With several steps, the sum of
+// squared logarithms of predicted ÷ measured is minimized. Steps that differ, for example in their
+// batch, show a part that does not grow with computing: input, host, per-step work of a framework.
 // With three or more steps that part is fitted too, if their computing differs by half and the
+// residual variance is halved; otherwise it is unchanged.
 // residual variance is halved; otherwise it is unchanged.
 #pragma once
 
@@ -28,7 +29,8 @@ struct MeasuredStep {
   Seconds at_peak;  ///< time of the step's FLOPs at the peak of its devices: a lower bound
 };
 
-/// The step of a row at a scale, growing with it; with a given fixed time, or the row's own.
+/// The step of a row at a scale, which increases with the scale; with a given fixed time, or the
+/// row's own.
 using StepAtScale =
     std::function<Result<Seconds>(std::size_t row, double scale, std::optional<Seconds> fixed)>;
 
@@ -43,9 +45,8 @@ struct ScaleFit {
   double fastest, slowest;
 };
 
-/// Fails, naming the row, where a step is faster than the peak of its devices, and where no scale
-/// within the bounds gives it; a step that is longer may be by the part that does not scale, where
-/// that is fitted.
+/// Fails, naming the row, if a step is faster than the peak of its devices, or if no scale within
+/// the bounds gives it. A longer step is allowed if the part that does not scale is fitted.
 /// REQUIRES: at least one row; times above zero.
 Result<ScaleFit> fit_scale(std::span<const MeasuredStep> rows, const StepAtScale& step_at);
 

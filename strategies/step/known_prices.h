@@ -15,7 +15,7 @@ class KnownPrices {
 
   const strategies::OpTime& operator()(const workload::Op& op) {
     if (const auto known = known_.find(op); known != known_.end()) return known->second;
-    workload::Op own = op;  // the layout that owns its name may go before the price does
+    workload::Op own = op;  // the layout that owns its name may be destroyed before the price
     own.name = names_[names_.intern(op.name)];
     return known_.emplace(own, price_.timed(op)).first->second;
   }

@@ -23,7 +23,7 @@ class Sharing {
       double until = next_begin;
       for (const std::uint32_t b : active_) until = std::min(until, now + left_[b] / speed_[b]);
       for (const std::uint32_t b : active_) left_[b] -= speed_[b] * (until - now);
-      // What is left is rounding.
+      // The remainder is rounding.
       std::erase_if(active_, [&](std::uint32_t b) {
         if (left_[b] > bursts_[b].length * 1e-12) return false;
         ends_[b] = until;
@@ -42,7 +42,7 @@ class Sharing {
     return begin;
   }
 
-  /// Begins what can; returns when the next one does.
+  /// Begins the bursts that can begin; returns when the next one does.
   double activate(double now) {
     double next = kNever;
     bool ended = false;  // at once: others may begin then

@@ -8,7 +8,7 @@ using workload::Op;
 
 Estimate<Seconds> OpPrice::estimate(const Op& op) const {
   if (op.host || !cost_) {
-    // Updates on the host. Half of it, twice of it: hosts differ that much.
+    // The memory rate of updates on the host. Hosts differ by a factor of two in both directions.
     constexpr ByteRate kHostMemory = ByteRate::gb_per_s(50);
     const Seconds time = bytes_of(op) / kHostMemory;
     return {time, time * 0.5, time * 2, Provenance::kDatasheet};
@@ -24,7 +24,7 @@ Estimate<Seconds> OpPrice::estimate(const Op& op) const {
     time = cost_->time(half);
     if (op.kind == workload::OpKind::kGemm) scale *= conditions_.fp8;
   } else {
-    // Measured on this very device is better than recorded on another.
+    // A measurement on this device is better than a recording on another.
     const std::optional<Estimate<Seconds>> alone =
         op.measured && measured_ ? cost_->measured(op) : std::nullopt;
     time = alone ? *alone
@@ -36,7 +36,7 @@ Estimate<Seconds> OpPrice::estimate(const Op& op) const {
   if (op.measured) return time;
   Estimate<Seconds> job = {time.value, time.value * conditions_.fastest,
                            time.value * conditions_.slowest, time.provenance};
-  // Conditions are fitted to products; of convolutions the laws know less than that.
+  // Conditions are fitted to matrix products; the laws are less certain about convolutions.
   if (op.kind == workload::OpKind::kConvolution) {
     job.low = std::min(job.low, time.low);
     job.high = std::max(job.high, time.high);

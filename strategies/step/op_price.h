@@ -17,7 +17,7 @@ struct CarriedOver {
 
 class OpPrice {
  public:
-  /// Without a cost every op runs on the processor of a host.
+  /// Without `cost`, every op runs on the processor of a host.
   OpPrice(std::optional<compute::OpCost> cost, const Conditions& conditions,
           std::optional<CarriedOver> measured = {})
       : cost_(std::move(cost)), conditions_(conditions), measured_(std::move(measured)) {}

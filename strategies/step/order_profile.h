@@ -16,11 +16,12 @@ namespace rehearse::step {
 struct OrderProfile {
   std::uint32_t first_chunk = 0;     ///< chunk of the first slot, a forward
   std::uint32_t last_chunk = 0;      ///< chunk of the last backward of inputs
-  std::uint32_t weights_behind = 0;  ///< backwards of weights after that
+  std::uint32_t weights_behind = 0;  ///< number of backwards of weights after that
   bool splits_weights = false, splits_recompute = false;
-  /// A moment at which as many microbatches are held as never more in all chunks at once.
+  /// A moment whose held microbatches are maximal: no other moment holds more in all chunks at
+  /// once.
   struct Moment {
-    bool backward;  ///< at its begin, else at the end of a forward
+    bool backward;  ///< true: the begin of a backward; false: the end of a forward
     std::uint32_t chunk;
     std::vector<std::uint32_t> held;  ///< by chunk
   };

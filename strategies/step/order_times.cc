@@ -15,7 +15,8 @@ using workload::Slot;
 
 constexpr std::int64_t kNotYet = -1;
 
-/// The part of an order in which each slot is that `period` slots before, `later` microbatches on.
+/// The part of an order in which each slot equals the one `period` slots before it, `later`
+/// microbatches on.
 struct Repeat {
   std::size_t first = 0, end = 0;  ///< slots that have one such behind them
   std::size_t period = 0;
@@ -26,7 +27,7 @@ bool repeats(const Slot& a, const Slot& b, std::uint32_t later) {
   return a.pass == b.pass && a.chunk == b.chunk && a.microbatch + later == b.microbatch;
 }
 
-/// Around the middle of the order; nothing where it is too short to be worth it.
+/// Around the middle of the order; nothing if that is too short to be worth it.
 std::optional<Repeat> repeat_of(const std::vector<Slot>& order) {
   const std::size_t n = order.size(), middle = n / 2;
   constexpr std::size_t kWorthIt = 64;
@@ -82,11 +83,11 @@ class Evaluation {
   }
 
  private:
-  /// Runs the slots of a stage that can go, at most as many as keep stages together.
+  /// Runs the slots of a stage that are ready, but only as many as keep stages together.
   bool advance(std::uint32_t s) {
     const std::vector<Slot>& order = layout_.stages[s].order;
     const std::size_t begin = next_[s];
-    // A first stage must not run to its end before it is seen that all of them repeat themselves.
+    // The first stage must not run to its end before the repetition of all stages is detected.
     const std::size_t most =
         repeat_.empty() ? order.size() : std::min(order.size(), begin + 2 * repeat_[s].period);
     while (next_[s] < most && run_slot(s, order[next_[s]])) ++next_[s];
@@ -139,8 +140,8 @@ class Evaluation {
     }
   }
 
-  /// Once every stage has done `window` slots, each a constant after the one a period before, so
-  /// will all until the first stage leaves its repeating part.
+  /// Once every stage has run `window` slots, each a constant after the one a period before, all
+  /// stages continue in this way until the first one leaves its repeating part.
   void skip_ahead() {
     const std::size_t period = repeat_.front().period;
     const std::size_t window = 2 * warmup_ + 2 * period;  // what is under way lies within
@@ -148,7 +149,7 @@ class Evaluation {
     std::size_t periods = SIZE_MAX;
     for (std::size_t s = 0; s < repeat_.size(); ++s) {
       const std::size_t next = next_[s];
-      // `end` and a period more are the slots that repeat.
+      // The slots that repeat include `end` and one more period.
       if (next < repeat_[s].first + window + period || next >= repeat_[s].end) return;
       if (!shift) shift = ends_[s][next - 1] - ends_[s][next - 1 - period];
       for (std::size_t i = next - window; i < next; ++i)
@@ -177,7 +178,7 @@ class Evaluation {
     now_[s] += by;
   }
 
-  /// Of all stages, with the same period; empty where they do not repeat alike.
+  /// The repeats of all stages, with the same period; empty if they do not repeat alike.
   struct Repeats : std::vector<Repeat> {
     const Repeat& front_or(const Repeat& other) const { return empty() ? other : front(); }
   };

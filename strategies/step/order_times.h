@@ -25,14 +25,14 @@ namespace rehearse::step {
 struct OrderCosts {
   /// By place in the chain of chunks (strategies::chain_of), then by pass.
   std::vector<std::array<Picoseconds, strategies::kPasses>> passes;
-  /// By place: from there to the next one, and back from that; 0 on the same stage.
+  /// By place: from there to the next place, and back from that; 0 on the same stage.
   std::vector<Picoseconds> transfers, returns;
 };
 
 struct OrderTimes {
-  std::vector<Picoseconds> end;         ///< by stage, of its last slot
+  std::vector<Picoseconds> end;         ///< by stage: the end of its last slot
   std::vector<Picoseconds> last_begin;  ///< by place in the chain: of the last slot of that chunk
-  std::uint64_t slots = 0;              ///< that were evaluated, and not skipped
+  std::uint64_t slots = 0;              ///< evaluated, not skipped, slots
 };
 
 /// `skip`: whether repetitions may be skipped. Fails if stages deadlock.

@@ -9,7 +9,7 @@ namespace rehearse::step {
 program::PathParts path_parts(const Step& step) {
   program::PathParts result =
       job::path_parts(step.job, step.lowered, step.timeline, step.computing, step.links);
-  // Waiting for samples is on top of what was run.
+  // Waiting for samples is added to the time of the run.
   if (step.breakdown.input > Seconds::s(0)) {
     program::PathSum input;
     input.add(Picoseconds::from(step.time.value) - result.total(),

@@ -6,7 +6,7 @@
 
 namespace rehearse::step {
 
-/// Adds up to Step::time, waiting for samples included.
+/// The parts add up to Step::time, including waiting for samples.
 program::PathParts path_parts(const Step& step);
 
 }  // namespace rehearse::step

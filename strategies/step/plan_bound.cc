@@ -24,7 +24,7 @@ using workload::Stage;
 
 namespace {
 
-/// Pieces of a layout are rounded to picoseconds, wherever something cuts them.
+/// Pieces of a layout are rounded to picoseconds wherever they are cut.
 constexpr double kRounding = 1 - 1e-5;
 
 bool is_waited_for(const Op& op) {
@@ -35,7 +35,7 @@ std::size_t index(Pass pass) { return static_cast<std::size_t>(pass); }
 
 }  // namespace
 
-/// A plan on its way through the sums.
+/// A plan while its sums are computed.
 class PlanBound::Plans {
  public:
   Plans(PlanBound& bound, const Training& training, const Plan& plan)
@@ -63,7 +63,7 @@ class PlanBound::Plans {
       cost.busy[kind] += Seconds::s(computing * stage_.degrees.ranks() * kRounding);
       cost.memory = std::max(cost.memory, memory(kind));
     }
-    // What a microbatch takes through the places before one, forward and back.
+    // The time of a microbatch through the places before this one, forward and back.
     std::vector<double> ahead = {0}, behind = {0};
     for (const Place& place : places_) {
       ahead.push_back(ahead.back() + place.passes[index(Pass::kForward)]);
@@ -102,7 +102,7 @@ class PlanBound::Plans {
   }
 
  private:
-  /// Of a stage, what is left of its order.
+  /// The remaining work of a stage's order.
   double work_of(const OrderProfile::Rest& rest, std::uint32_t s) const {
     double sum = 0;
     for (std::uint32_t c = 0; c < rest.passes.size(); ++c)
@@ -155,7 +155,7 @@ class PlanBound::Plans {
             if (by_pass && pass == index(Pass::kBackward)) one = own.sum[k];
             overlap_penalty = std::max(overlap_penalty, one);
           }
-          // As closed_step takes what runs beside a layer.
+          // As closed_step treats communication alongside a layer.
           place.passes[pass] += part.count * (std::max(t.all[pass], overlap_penalty) +
                                               b_.spec_.conditions.overlap_penalty *
                                                   std::min(t.all[pass], overlap_penalty));
@@ -225,7 +225,7 @@ class PlanBound::Plans {
     for (const OrderProfile::Moment& moment : order_->fullest) {
       double sum = 0;
       for (std::size_t c = 0; c < kept.size(); ++c) sum += moment.held[c] * kept[c];
-      // The last layer of a chunk is the first to go back, and all others are still kept.
+      // The last layer of a chunk is the first in backward, while all others are still kept.
       if (moment.backward && !own_[moment.chunk]->empty())
         sum += rank_->layers[own_[moment.chunk]->back().layer].transient;
       most = std::max(most, sum);
@@ -242,7 +242,7 @@ class PlanBound::Plans {
   const ParameterTraffic moves_;
   const std::vector<std::vector<LayerPart>>& chunks_;
   std::vector<Place> places_ = {};
-  // Of the stage at hand.
+  // For the current stage.
   Stage stage_{.name = {}, .degrees = {}, .first_rank = 0, .chunks = {}, .order = {}, .states = {}};
   Rank* rank_ = nullptr;
   std::vector<const std::vector<LayerPart>*> own_ = {};

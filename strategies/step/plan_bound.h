@@ -34,8 +34,8 @@ class PlanBound {
             CollectivePrices& collectives)
       : spec_(spec), prices_(prices), rooms_(std::move(rooms)), collectives_(collectives) {}
 
-  /// Nothing where a rank's workload cannot be rewritten or its collectives priced. REQUIRES:
-  /// check_plan() holds; a plan without stages of its own.
+  /// Nothing if a rank's workload cannot be rewritten or its collectives cannot be priced.
+  /// REQUIRES: check_plan() holds; a plan without explicit stages.
   Result<PlanCost> of(const strategies::Training& training, const strategies::Plan& plan);
 
  private:
@@ -63,7 +63,7 @@ class PlanBound {
     std::vector<workload::Op> collectives = {};  ///< one for each kind and group
     /// By split of backward and likeness of its groups.
     std::map<std::vector<std::uint32_t>, std::vector<LayerTimes>> times = {};
-    /// Which of them, by place.
+    /// Index of the facts, by place.
     std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, unsigned>,
              const std::vector<LayerTimes>*>
         at = {};
@@ -85,7 +85,7 @@ class PlanBound {
   Result<Rank*> rank_of(const strategies::RankSetting& setting);
   Result<const std::vector<LayerTimes>*> times_of(Rank& rank, const workload::Stage& stage,
                                                   strategies::Split split);
-  /// All zero where it is not known in which pieces gradients are summed.
+  /// All zero if the pieces in which gradients are summed are unknown.
   Result<const std::vector<LayerSums>*> sums_of(Rank& rank, const workload::Stage& stage,
                                                 const strategies::ParameterTraffic& moves,
                                                 const strategies::Plan& plan);

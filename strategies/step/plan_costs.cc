@@ -69,7 +69,7 @@ class PlanCosts::State {
   const std::vector<Kind>& kinds() const { return kinds_; }
 
  private:
-  /// Prices of communication, and what is computed with them, for plans with the same algorithms.
+  /// Prices of communication, and results computed with them, for plans with the same algorithms.
   struct Priced {
     Priced(const cluster::Cluster& cluster, const Algorithms& algorithms)
         : rules{.fidelity = job::Fidelity::kClosed, .algorithms = algorithms, .calibrated = true},
@@ -116,7 +116,7 @@ class PlanCosts::State {
     return rooms;
   }
 
-  /// The devices of all ranks are those of the first plan that takes as many.
+  /// The devices of all ranks are those of the first plan with the same number of ranks.
   bool find_devices(const Layout& layout) {
     if (devices_ && ranks_ == layout.ranks()) return true;
     Result<Devices> devices = Devices::of(layout, cluster_, spec_);

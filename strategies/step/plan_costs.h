@@ -30,11 +30,11 @@ class PlanCosts {
   PlanCosts(PlanCosts&&) noexcept;
   ~PlanCosts();
 
-  /// Nothing for a plan that cannot be laid out on the cluster or priced: why() says. Where more
-  /// than `most` memory is needed, `step` and `busy` are 0.
+  /// Nothing for a plan that cannot be laid out on the cluster or priced; why() gives the reason.
+  /// If the plan needs more than `most` memory, `step` and `busy` are 0.
   std::optional<PlanCost> of(const strategies::Training& training, const strategies::Plan& plan,
                              Bytes most);
-  /// No part of it is above that of of().
+  /// A lower bound: no part of it is above that of of().
   std::optional<PlanCost> at_least(const strategies::Training& training,
                                    const strategies::Plan& plan);
   /// The error of the last plan without a cost.
@@ -42,7 +42,7 @@ class PlanCosts {
 
   /// Usable memory of the smallest device.
   Bytes usable() const;
-  /// By kind, how many devices the cluster has. The kinds are those of PlanCost::busy.
+  /// A kind of device, with its number in the cluster. The kinds are those of PlanCost::busy.
   struct Kind {
     std::string name;
     const cluster::Gpu* gpu;  ///< null for cluster::kCpu

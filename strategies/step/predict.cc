@@ -17,10 +17,10 @@ namespace {
 
 using workload::Axis;
 
-/// How far off communication is that something measured covers.
+/// The error of communication that a measurement covers.
 constexpr double kFastestCalibrated = 0.9, kSlowestCalibrated = 1.25;
 
-/// What takes no time in a run.
+/// The communication that takes no time in a run.
 struct Free {
   std::vector<Axis> axes = {};  ///< collectives along these
   bool sends = false;           ///< between stages
@@ -45,13 +45,13 @@ workload::Layout without(workload::Layout layout, const Free& free) {
   return layout;
 }
 
-/// Factors on the interval of conditions for what is less well known.
+/// Factors on the interval of conditions for less well-known cases.
 struct Spread {
   double fastest = 1, slowest = 1;
 };
 
-/// FP8 recipes differ in what they cast and scale. Mixtures of experts differ with their software:
-/// one published job took from 0.6 to 1.8 times as long with another release of it.
+/// FP8 recipes differ in the ops that they cast and scale. Mixtures of experts differ with their
+/// software: one published job took from 0.6 to 1.8 times as long with another release of it.
 Spread spread_of(const Spec& spec) {
   Spread spread;
   if (spec.training.dtype == workload::Dtype::kFp8) spread = {0.9, 1.1};
@@ -62,8 +62,8 @@ Spread spread_of(const Spec& spec) {
   return spread;
 }
 
-/// Errors of compute, of communication and of what a step has once are taken as independent. That
-/// once may run beside communication, where it is the host's or the input's.
+/// Errors of compute, of communication and of the fixed time per step are taken as independent. The
+/// fixed time may overlap communication if it is the host's or the input's.
 Estimate<Seconds> interval(const Step& step, bool calibrated, const PriceReach& network,
                            const Conditions& conditions, Provenance provenance) {
   const Seconds exposed = step.breakdown.exposed_communication;
@@ -75,7 +75,7 @@ Estimate<Seconds> interval(const Step& step, bool calibrated, const PriceReach& 
   const double up = std::hypot(rest.s() * (step.computing.high - 1),
                                std::max(exposed * (step.links.high - 1), network.up).s(),
                                std::max(Seconds::s(0), conditions.most_fixed - fixed).s());
-  // As for ops: what a hundredth of the time rests on does not mark the whole.
+  // As for ops: the provenance of 1 % of the time does not determine that of the whole.
   if (exposed > step.time.value * 0.01)
     provenance =
         std::max(provenance, calibrated ? Provenance::kInterpolated : Provenance::kExtrapolated);
@@ -84,7 +84,7 @@ Estimate<Seconds> interval(const Step& step, bool calibrated, const PriceReach& 
           provenance};
 }
 
-/// How a layout is run: once as it is, and again without one thing.
+/// Runs a layout: once unchanged, and again without one part.
 class Runner {
  public:
   Runner(const Spec& spec, const cluster::Cluster& cluster, const Devices& devices,
@@ -128,7 +128,7 @@ class Runner {
   const PredictOptions& options_;
 };
 
-/// What each kind of communication is worth: the step without it.
+/// The effect of each kind of communication: the step without it.
 Status compare(Step& step, const Runner& runner) {
   const auto add = [&](std::string change, const Free& free) -> Status {
     const Result<Seconds> time = runner.time_without(step.layout, free);
@@ -175,7 +175,8 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   const std::uint32_t ranks = layout->ranks();
   const Result<Devices> devices = Devices::of(*layout, cluster, spec, options.calibrations);
   if (!devices) return forward(devices);
-  // Pushes of one layer wait for those of others at the servers' ports, which folding does not see.
+  // Pushes of one layer wait for those of others at the servers' ports, which folding does not
+  // model.
   PredictOptions carried = options;
   carried.unfold |= layout->servers.has_value();
   const Runner runner(spec, cluster, *devices, carried);
@@ -225,7 +226,7 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   step.links = calibrated ? program::Interval{kFastestCalibrated, kSlowestCalibrated}
                           : program::Interval{job::kFastestNetwork, job::kSlowestNetwork};
   PriceReach network;
-  // A price that something measured covers has its error in `links`; any other has ends of its own.
+  // The error of a measured price is in `links`; any other price has its own interval.
   if (!step.lowered.collectives.empty() &&
       (!calibrated || step.lowered.provenance >= Provenance::kExtrapolated)) {
     const Result<PriceReach> reach = runner.reach(step.job, step.time.value);

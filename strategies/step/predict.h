@@ -11,15 +11,15 @@ namespace rehearse::step {
 
 struct PredictOptions {
   Fidelity fidelity = Fidelity::kMessage;
-  bool unfold = false;  ///< every rank is run, even where ranks do the same; with servers always
-  bool counterfactuals = true;  ///< the runs that `Step::counterfactuals` takes
+  bool unfold = false;          ///< run every rank, even if ranks do the same; always with servers
+  bool counterfactuals = true;  ///< make the runs that `Step::counterfactuals` needs
   /// The cost of ops; all shipped calibrations, unless a validation withholds some.
   std::span<const compute::Calibration> calibrations = compute::shipped_calibrations();
 };
 
-/// Stages, and ranks of one stage, may use several kinds of devices (devices.h). Fails with
-/// one line: a plan that does not suit the workload or the cluster, a device that is not in the
-/// catalog.
+/// Stages, and ranks of one stage, may use several kinds of devices (devices.h). Fails with one
+/// line on a plan that does not suit the workload or the cluster, and on a device that is not in
+/// the catalog.
 Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
                      const PredictOptions& options);
 

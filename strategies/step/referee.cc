@@ -22,10 +22,10 @@ job::Rules rules_of(const Step& step) {
   return rules;
 }
 
-// Processor time of SimGrid 3.32 (docs/performance.md): to start, for an op, for a message, and for
-// a message for each rank, since every rank may have one on its way.
+// Processor time of SimGrid 3.32 (docs/performance.md): for the start, per op, per message, and per
+// message and rank, since every rank may have one in transit.
 constexpr double kStart = 0.03, kPerOp = 0.1e-6, kPerMessage = 1e-6, kPerMessageAndRank = 4e-9;
-// Of predict(): to lay out, for an op in two runs, for a message in one of them.
+// Processor time of predict(): to lay out, for an op in two runs, for a message in one of them.
 constexpr double kLayOut = 2e-3, kOwnOp = 1e-6, kOwnMessage = 0.3e-6, kOwnMessageAndRank = 1e-9;
 
 }  // namespace

@@ -10,8 +10,8 @@
 
 namespace rehearse::step {
 
-/// Size of a run with every rank. Its cost is a count, converted into time of
-/// one core of the machine of docs/performance.md: the same everywhere.
+/// The size of a run with every rank. Its cost is a count, converted into time on one core of the
+/// machine of docs/performance.md, so it is the same everywhere.
 struct RunSize {
   double ops = 0;
   double messages = 0;
@@ -21,7 +21,7 @@ struct RunSize {
   Seconds on_simgrid() const;   ///< referee()
 };
 
-/// Without running it. REQUIRES: the step is one of predict() on this cluster.
+/// Computes the size without a run. REQUIRES: predict() returned the step for this cluster.
 Result<RunSize> run_size(const Step& step, const cluster::Cluster& cluster);
 
 struct Refereed {

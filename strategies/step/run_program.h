@@ -1,5 +1,6 @@
-// Runs a program on a cluster at a fidelity: lowers it, for one rank of each program or for all, and
-// runs the graph. The one way from a program to a step time, for predicted jobs and for traces.
+// Runs a program on a cluster at a fidelity: lowers it, for one rank of each program or for all,
+// and runs the graph. This is the only way from a program to a step time, for predicted jobs and
+// for traces.
 #pragma once
 
 #include <optional>
@@ -13,7 +14,7 @@ namespace rehearse::step {
 
 struct HowToRun {
   Fidelity fidelity = Fidelity::kMessage;
-  bool fold = true;  ///< one rank runs for all that do the same, where job::fold finds such
+  bool fold = true;  ///< run one rank for all that do the same, if job::fold finds such
   engine::RunOptions engine = {};  ///< of our own engine
 };
 
@@ -24,19 +25,20 @@ struct ProgramRun {
   Seconds step() const { return timeline.makespan().seconds(); }
 };
 
-/// `rules` apply but for their fidelity. SimGrid carries messages, so that it is not folded. Fails
-/// as job::lower and the engines do, and where more than 2e9 messages are to be carried.
+/// `rules` apply except for their fidelity. SimGrid carries messages, so it is not folded. Fails as
+/// job::lower and the engines do, and if more than 2e9 messages would have to be carried.
 Result<ProgramRun> run_program(const program::Program& program, const cluster::Cluster& cluster,
                                job::Rules rules, const HowToRun& how);
 
-/// How much shorter and longer a step may be because of the prices of communication.
+/// The amounts by which a step may be shorter and longer because of the prices of communication.
 struct PriceReach {
   Seconds down = Seconds::s(0), up = Seconds::s(0);
   Provenance provenance = Provenance::kRecorded;  ///< the worst of the prices
 };
-/// From closed forms at the ends of their intervals and at their values; `value`: the last of these
-/// where it is known. Messages may be slower than any closed form where they contend, which is no
-/// error: the ends are as far from a step message by message.
+/// Computed from closed forms at the ends of their intervals and at their values; `value` is the
+/// step at their values if it is known. Messages under contention may be slower than any closed
+/// form, which is no error: the ends keep the same distance from a step that is run message by
+/// message.
 Result<PriceReach> reach_of_prices(const program::Program& program, const cluster::Cluster& cluster,
                                    job::Rules rules, bool fold, std::optional<Seconds> value);
 

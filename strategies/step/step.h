@@ -28,8 +28,8 @@ namespace rehearse::step {
 
 struct Spec {
   workload::Workload workload;  ///< for one sample
-  /// For operations with a measured time: its device in the catalog. On other devices the time is
-  /// scaled by the ratio of the cost model's times. Empty: the devices of the ranks.
+  /// The catalog name of the device on which measured operation times were taken. On other devices
+  /// the time is scaled by the ratio of the cost model's times. Empty: the devices of the ranks.
   std::string measured_on = {};
   strategies::Training training;
   strategies::Plan plan;
@@ -47,7 +47,7 @@ struct Breakdown {
   Seconds recompute = Seconds::s(0);  ///< repeated forward work
   Seconds optimizer = Seconds::s(0);
   Seconds exposed_communication = Seconds::s(0);
-  /// Waiting with free messages: for other stages, and for slower devices of the own one.
+  /// Waiting with free messages: for other stages, and for slower devices of the same stage.
   Seconds bubble = Seconds::s(0);
   Seconds input = Seconds::s(0);   ///< waiting for samples; only a caller who knows what feeds it
                                    ///< sets it, and with it `Step::time`
@@ -55,7 +55,7 @@ struct Breakdown {
   Seconds fixed = Seconds::s(0);
 };
 
-/// One change, and its effect.
+/// One change and its effect.
 struct Counterfactual {
   std::string change;  ///< "tensor-parallel communication free"
   Seconds step;
@@ -65,7 +65,7 @@ struct Counterfactual {
 struct DeviceUse {
   std::string name;  ///< in the catalog, or cluster::kCpu
   std::uint32_t ranks;
-  Seconds busy;  ///< computing, over all of them
+  Seconds busy;  ///< computing, over all devices of the kind
 };
 
 struct Step {

@@ -1,5 +1,5 @@
-// StepClock: the device of a stage and its streams of communication, as they go through the priced
-// pieces of layers. The laws of overlap are those of closed_step.h.
+// StepClock: the device of a stage and its communication streams, as they process the priced pieces
+// of layers. The laws of overlap are those of closed_step.h.
 #pragma once
 
 #include <algorithm>
@@ -25,14 +25,14 @@ struct Priced {
 };
 using PricedRun = std::vector<Priced>;
 
-/// A layer of a chunk; runs of its passes and what it does in the step.
+/// A layer of a chunk: the runs of its passes, and its work in the optimizer step.
 struct PricedLayer {
   std::uint32_t count;
   std::array<PricedRun, strategies::kPasses> passes;
   PricedRun deferred, rest;
 };
 
-/// The device and its streams, as they go through pieces.
+/// The device and its streams, as they process pieces.
 class StepClock {
  public:
   StepClock(Picoseconds begin, double overlap_loss, Background background)
@@ -40,7 +40,7 @@ class StepClock {
     free_.fill(begin);
   }
 
-  /// Pieces of a layer's pass. What runs in the background counts when the layer ends.
+  /// Runs the pieces of a layer's pass. Background communication counts when the layer ends.
   void layer(const PricedRun& run) {
     const Picoseconds begin = ready_;
     behind_.fill(Picoseconds(0));
@@ -50,8 +50,8 @@ class StepClock {
     if (behind > Picoseconds(0))
       ready_ = begin + std::max(front, behind) + std::min(front, behind) * loss_;
   }
-  /// Pieces of the optimizer step, or sums beside the last backward: what is deferred is on its
-  /// stream until it ends.
+  /// Runs the pieces of the optimizer step, or sums alongside the last backward. Deferred pieces
+  /// stay on their stream until they end.
   void step(const PricedRun& run) {
     for (const Priced& piece : run) {
       if (piece.issue == workload::Issue::kDeferred) {
@@ -73,14 +73,14 @@ class StepClock {
     after_ = Picoseconds(0);
   }
 
-  /// All that the pass waits for.
+  /// The end of everything that the pass waits for.
   Picoseconds end() {
     ready_ = std::max(ready_, late_);
     late_ = Picoseconds(0);
     return ready_;
   }
   Picoseconds reached() const { return ready_; }
-  /// All that runs.
+  /// The end of everything that runs.
   Picoseconds all() { return std::max(end(), *std::max_element(free_.begin(), free_.end())); }
   void wait_until(Picoseconds when) { ready_ = std::max(ready_, when); }
 

@@ -12,7 +12,7 @@ using workload::Op;
 struct Phase {
   Seconds time = Seconds::s(0), low = Seconds::s(0), high = Seconds::s(0);
   Seconds idle = Seconds::s(0);
-  Seconds device = Seconds::s(0);  ///< of `time`, what kernels take
+  Seconds device = Seconds::s(0);  ///< kernel part of `time`
   double kernels = 0;
   Flops flops = Flops::flop(0);
   std::array<Seconds, 4> by_provenance = {Seconds::s(0), Seconds::s(0), Seconds::s(0),
@@ -85,7 +85,7 @@ Work work_of(const workload::Layout& layout, const Devices& devices) {
     work.slowest = high / total;
     for (std::size_t p = 0; p < by_provenance.size(); ++p) {
       work.share_by_provenance[p] = by_provenance[p] / total;
-      // What a hundredth of the time rests on does not mark the whole.
+      // The provenance of 1 % of the time does not determine that of the whole.
       if (work.share_by_provenance[p] > 0.01) work.provenance = static_cast<Provenance>(p);
     }
   }

@@ -1,5 +1,5 @@
-// What the capture library's second thread does for a record: encode it, and put it into the ring
-// or into a file. What the thread that records does is measured by the library itself.
+// The work of the capture library's flusher thread for a record: encoding it, and writing it into
+// the ring or a file. The library itself measures the work of the recording thread.
 #include <filesystem>
 #include <random>
 #include <vector>
@@ -17,10 +17,10 @@ using namespace capture;
 
 constexpr std::size_t kRows = 255;       // of a chunk
 constexpr std::size_t kChunks = 4096;    // 64 MiB of rows
-constexpr std::size_t kRing = 16 << 20;  // which they go round in
+constexpr std::size_t kRing = 16 << 20;  // rows cycle through it
 constexpr std::size_t kCommitAt = 32 * 1024;
 
-/// Rows as a training loop leaves them: nested ranges of a hundred names, each some microseconds.
+/// Rows as a training loop produces them: nested ranges of a hundred names, each some microseconds.
 std::vector<Row> rows() {
   std::mt19937_64 random(7);
   std::vector<Row> all(kRows * kChunks);
@@ -33,7 +33,7 @@ std::vector<Row> rows() {
   return all;
 }
 
-/// Encodes a chunk after the other into `buffer`, and gives each to `take(buffer)`.
+/// Encodes one chunk after another into `buffer`, and passes each to `take(buffer)`.
 template <class Take>
 void encode_all(benchmark::State& state, Take take) {
   const std::vector<Row> all = rows();
@@ -86,7 +86,7 @@ void to_file(benchmark::State& state) {
     encode_all(state, [&](BlockBuffer& buffer) {
       if (buffer.size() < kCommitAt) return;
       if (!file.append(buffer.data(), buffer.size())) state.SkipWithError("cannot write");
-      if (offset > kRing) offset = 0;  // over what is there, as the ring does
+      if (offset > kRing) offset = 0;  // overwrite old data, as the ring does
       buffer.clear();
     });
   }

@@ -1,4 +1,4 @@
-// How long clusters of thousands of devices take to build, and one route.
+// The time of building clusters of thousands of devices, and of finding one route.
 #include <benchmark/benchmark.h>
 
 #include "sim/cluster/templates.h"

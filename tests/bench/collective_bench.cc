@@ -1,4 +1,5 @@
-// Closed forms of collectives per second on one core: a search prices thousands of plans with them.
+// Closed forms of collectives per second on one core: a search of plans prices thousands of plans
+// with them.
 #include <benchmark/benchmark.h>
 
 #include "models/comm/transfer.h"
@@ -8,7 +9,7 @@ namespace {
 
 using comm::CollectiveCost;
 
-/// Sizes from 1 KiB to 1 GiB, none like the last.
+/// Sizes from 1 KiB to 1 GiB, each different from the last.
 Bytes next_size(std::uint32_t& state) {
   state = state * 1664525 + 1013904223;
   return Bytes::b(static_cast<double>(1U << (10 + state % 21)) + static_cast<double>(state >> 22));
@@ -28,7 +29,7 @@ BENCHMARK_CAPTURE(price, all_reduce_b200, "b200_sxm_180", CollectiveKind::kAllRe
 BENCHMARK_CAPTURE(price, all_to_all_h100, "h100_sxm5_80", CollectiveKind::kAllToAll)
     ->Name("collective/price/all_to_all_h100");
 
-/// Resolving anew for every price: another group each time.
+/// Resolves anew for every price, with another group each time.
 void resolve_and_price(benchmark::State& run) {
   const comm::Calibrated calibrated = *comm::calibration_for("h100_sxm5_80");
   std::uint32_t state = 1;

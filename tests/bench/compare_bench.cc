@@ -1,4 +1,4 @@
-// Two runs compared: how time grows with ops and with steps.
+// Comparison of two runs: the growth of its time with ops and with steps.
 #include <benchmark/benchmark.h>
 #include <fmt/core.h>
 

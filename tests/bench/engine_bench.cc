@@ -1,4 +1,4 @@
-// How fast the event loop is, beside a memory copy of what it must touch.
+// The speed of the event loop, compared with a memory copy of the data that it must touch.
 #include <cstring>
 
 #include <benchmark/benchmark.h>
@@ -10,7 +10,7 @@
 namespace rehearse::bench {
 namespace {
 
-/// Memory at rest, and on top of it while the graph runs, by op with its edges (1.2 of them here).
+/// Memory at rest and additional memory during a run, per op with its edges (1.2 of them here).
 void count_memory(benchmark::State& state, const graph::Graph& graph) {
   const auto ops = static_cast<double>(graph.size());
   state.counters["bytes_per_op"] = static_cast<double>(graph.bytes_at_rest()) / ops;
@@ -55,7 +55,7 @@ BENCHMARK(queues)
     ->Args({1'000'000, 1})
     ->Unit(benchmark::kMicrosecond);
 
-/// The least any engine must do: read the graph once and write two instants and a cause per op.
+/// The minimum work of any engine: read the graph once and write two instants and a cause per op.
 void copy(benchmark::State& state) {
   const graph::Graph graph = training_step(1'000'000, 64);
   const std::size_t read = graph.bytes_at_rest(), written = graph.size() * sizeof(graph::OpTimes);
@@ -70,7 +70,8 @@ void copy(benchmark::State& state) {
 }
 BENCHMARK(copy)->Name("reference/memory_copy_of_1M_ops")->Unit(benchmark::kMicrosecond);
 
-/// All flows in flight at once; time per flow must not grow with their number, only with classes.
+/// All flows in flight at once; time per flow must grow only with the number of classes, not of
+/// flows.
 void sharing(benchmark::State& state) {
   const graph::Graph graph = shared_links(static_cast<std::size_t>(state.range(0)),
                                           static_cast<std::size_t>(state.range(1)), 8);

@@ -1,5 +1,5 @@
-// Many jobs: a day of 5,000 jobs on 1,000 GPUs, and how time grows with both, beside a sort of as
-// many events.
+// Many jobs: a day of 5,000 jobs on 1,000 GPUs, and the growth of the time with both, compared with
+// sorting as many events.
 #include <algorithm>
 #include <random>
 
@@ -16,7 +16,8 @@ namespace {
 
 using namespace fleet;
 
-/// A day of jobs that ask for nine tenths of what GPUs have: mostly of one GPU, few of up to 64.
+/// A day of jobs that request nine tenths of the GPUs' capacity: mostly one GPU each, a few up to
+/// 64.
 std::vector<Job> day(std::uint32_t jobs, std::uint32_t gpus, bool memory) {
   std::mt19937_64 random(1);
   const auto up_to = [&](std::int64_t n) {
@@ -56,7 +57,7 @@ void simulate(benchmark::State& state, const Options& options, std::uint32_t job
   state.SetItemsProcessed(state.iterations() * jobs);
 }
 
-/// The arrivals and ends of as many jobs, put in order: what no simulation can do without.
+/// Sorts the arrivals and ends of as many jobs: the minimum work of any simulation.
 void sort_events(benchmark::State& state) {
   const std::vector<Job> list = day(static_cast<std::uint32_t>(state.range(0)), 1000, false);
   for (auto _ : state) {
@@ -81,7 +82,7 @@ void simulate_plainly(benchmark::State& state, Policy policy, std::uint32_t jobs
   state.SetItemsProcessed(state.iterations() * jobs);
 }
 
-/// A set of jobs of which some share slices, some take turns and some go together.
+/// A set of jobs: some share slices, some take turns, and some run together.
 void pack_set(benchmark::State& state) {
   using namespace sharing;
   std::vector<PackJob> jobs;

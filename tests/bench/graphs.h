@@ -7,8 +7,8 @@
 
 namespace rehearse::bench {
 
-/// `streams` chains of kernels; every fifth op of a chain also waits for the one before it in time
-/// on the next chain, as a kernel waits for a collective. Ops of one stream stand together.
+/// `streams` chains of kernels; every fifth op of a chain also waits for the op before it in time
+/// on the next chain, as a kernel waits for a collective. Ops of one stream are consecutive.
 inline graph::Graph training_step(std::size_t ops, std::size_t streams) {
   using namespace graph;
   GraphBuilder builder;
@@ -38,8 +38,8 @@ inline graph::Graph training_step(std::size_t ops, std::size_t streams) {
   return std::move(*graph);
 }
 
-/// Ops of eight priorities that all ask for one of `servers` at time zero, so that queues are as
-/// long as they can be.
+/// Ops of eight priorities that all request one of `servers` at time zero, so that queues have
+/// their maximum length.
 inline graph::Graph long_queues(std::size_t ops, std::size_t servers, graph::Policy policy) {
   using namespace graph;
   GraphBuilder builder;
@@ -63,8 +63,8 @@ inline graph::Graph long_queues(std::size_t ops, std::size_t servers, graph::Pol
   return std::move(*graph);
 }
 
-/// `flows` transfers over `links` links in `classes` routes, all in flight together; each route is
-/// used by flows of many sizes, so that they leave one by one.
+/// `flows` transfers over `links` links in `classes` routes, all in flight together. Each route has
+/// flows of many sizes, so that they finish one by one.
 inline graph::Graph shared_links(std::size_t flows, std::size_t classes, std::size_t links) {
   using namespace graph;
   GraphBuilder builder;

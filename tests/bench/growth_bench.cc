@@ -1,6 +1,7 @@
-// How the time to predict a job grows with its ranks, layers and microbatches: GPT of 12288 wide
-// layers on 12 stages of tensor 8, each number in turn doubled from a job of 96 layers and 48
-// microbatches on 1536 ranks. growth.gp draws it, beside engine/64_streams/100000 of the same run.
+// The growth of the time to predict a job with its ranks, layers and microbatches: a GPT with
+// layers of width 12288 on 12 stages of tensor 8. Starting from 96 layers and 48 microbatches on
+// 1536 ranks, each number in turn is doubled. growth.gp plots it together with
+// engine/64_streams/100000 of the same run.
 #include <benchmark/benchmark.h>
 #include <fmt/core.h>
 
@@ -32,7 +33,7 @@ T must(Result<T> result) {
 
 Result<graph::Timeline> run_engine(const graph::Graph& graph) { return engine::run(graph); }
 
-/// The step time of one plan, its layout included.
+/// The step time of one plan, including its layout.
 void predict(benchmark::State& state, How how, const Size& size) {
   constexpr std::uint32_t kTensor = 8, kPipeline = 12;
   const std::uint32_t data = size.ranks / (kTensor * kPipeline);

@@ -1,4 +1,5 @@
-// From a trace file to a store, a graph and a timeline, beside the least that each must do.
+// From a trace file to a store, a graph and a timeline, each compared with the minimum work that it
+// must do.
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -32,7 +33,8 @@ constexpr std::uint64_t kTraceBytes = 100'000'000;
 constexpr std::size_t kRows = 1'000'000;
 constexpr std::uint64_t kKernels = 256 * 4000;
 
-/// A process that launched so many kernels, each from an operator of PyTorch, 64 of them a step.
+/// A process that launched this many kernels, each from an operator of PyTorch, 64 of them per
+/// step.
 std::string capture_of(std::uint64_t kernels) {
   using namespace capture;
   constexpr std::uint64_t kBase = 1'700'000'000'000'000'000, kBlock = 256;
@@ -103,7 +105,7 @@ class Scratch {
   fs::path folder_;
 };
 
-/// Items are bytes of JSON, for everything that starts from them.
+/// Items are bytes of JSON, for every benchmark that reads JSON.
 void count_bytes(benchmark::State& state) {
   const auto bytes = static_cast<std::int64_t>(fs::file_size(Scratch::instance().trace(0)));
   state.SetItemsProcessed(state.iterations() * bytes);
@@ -130,7 +132,7 @@ void import_to_store(benchmark::State& state) {
 }
 BENCHMARK(import_to_store)->Name("import/json_to_store")->Unit(benchmark::kMillisecond);
 
-/// Items are rows; the file is larger than a real one, whose columns are written as differences.
+/// Items are rows. The file is larger than a real one, whose columns are written as differences.
 void capture_to_store(benchmark::State& state) {
   const fs::path folder = Scratch::instance().capture();
   const fs::path store = Scratch::instance().store("capture");
@@ -155,7 +157,7 @@ void import_to_memory(benchmark::State& state) {
 }
 BENCHMARK(import_to_memory)->Name("import/json_to_memory")->Unit(benchmark::kMillisecond);
 
-// Every token of a document that is in memory, in the way in which simdjson is fastest.
+// Reads every token of a document in memory, in the way that is fastest with simdjson.
 std::size_t tokens(simdjson::ondemand::value value) {
   using simdjson::ondemand::json_type;
   std::size_t count = 1;
@@ -290,7 +292,7 @@ void read_store(benchmark::State& state) {
 }
 BENCHMARK(read_store)->Name("read/store")->Unit(benchmark::kMillisecond);
 
-/// As many ranks of one job as asked for, read, and what a replay needs of them.
+/// This many ranks of one job, read, and the data that a replay needs of them.
 struct Job {
   explicit Job(std::int64_t ranks) {
     std::vector<fs::path> paths;

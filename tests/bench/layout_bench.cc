@@ -1,4 +1,4 @@
-// Laying a plan out: what a search of plans does thousands of times.
+// Laying out a plan, which a search of plans does thousands of times.
 #include <benchmark/benchmark.h>
 
 #include "sim/base/check.h"

@@ -1,4 +1,4 @@
-// Runs the benchmarks and, behind Google Benchmark's own table, prints the ratios that
+// Runs the benchmarks and, after Google Benchmark's own table, prints the ratios that
 // docs/performance.md quotes.
 #include <map>
 
@@ -7,8 +7,8 @@
 
 namespace {
 
-/// Remembers the items per second of each benchmark: the best of its repetitions, since whatever
-/// else the machine does can only slow it down.
+/// Remembers the items per second of each benchmark. It takes the best repetition, because other
+/// work of the machine can only slow it down.
 class RatioReporter final : public benchmark::ConsoleReporter {
  public:
   void ReportRuns(const std::vector<Run>& runs) override {

@@ -1,4 +1,4 @@
-// How fast collectives are carried message by message, and how much memory that takes.
+// The speed and the memory of running collectives message by message.
 #include <random>
 
 #include <benchmark/benchmark.h>
@@ -13,8 +13,8 @@ namespace {
 
 constexpr cluster::PointToPoint kPath{Seconds::us(2), ByteRate::gb_per_s(50)};
 
-/// A ring all-reduce of 1 GiB; `spread` of 0.1: each rank's port is up to 10 % slower than the
-/// others.
+/// A ring all-reduce of 1 GiB. With `spread` 0.1, the port of each rank is up to 10 % slower than
+/// the others.
 graph::Graph ring_all_reduce(std::uint32_t ranks, double spread) {
   graph::GraphBuilder builder;
   const comm::Schedule ring =
@@ -51,7 +51,8 @@ BENCHMARK(fair)
 BENCHMARK(jittered)->Name("messages/ring_jittered")->Arg(1024)->Unit(benchmark::kMillisecond);
 BENCHMARK(first_come)->Name("messages/ring_first_come")->Arg(1024)->Unit(benchmark::kMillisecond);
 
-/// Every message at once, of random sizes: one division of a large component per message.
+/// All messages at once, with random sizes: bandwidth is divided in a large component once per
+/// message.
 void all_to_all(benchmark::State& state) {
   const auto ranks = static_cast<std::uint32_t>(state.range(0));
   std::mt19937 rng(7);
@@ -74,7 +75,7 @@ BENCHMARK(all_to_all)
     ->Arg(64)
     ->Unit(benchmark::kMillisecond);
 
-/// Closed forms of schedules that are made once.
+/// Closed forms of schedules that are built once.
 void closed(benchmark::State& state) {
   const comm::Schedule ring =
       *comm::schedule(CollectiveKind::kAllReduce, Algorithm::kRing, {1024, 8});

@@ -27,7 +27,7 @@ std::optional<std::uint64_t> status(std::string_view key) {
 }  // namespace
 
 std::optional<std::uint64_t> peak_memory(const std::function<void()>& work) {
-  malloc_trim(0);  // else memory that was freed before is used again unseen
+  malloc_trim(0);  // else the use of memory that was freed before would not be seen
   std::ofstream reset("/proc/self/clear_refs");
   reset << "5" << std::flush;  // the highest so far becomes what is resident now
   if (!reset) return std::nullopt;

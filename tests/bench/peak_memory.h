@@ -1,4 +1,4 @@
-// How much memory a piece of work needs on top of what is there before it.
+// The memory that a piece of work needs in addition to the memory in use before it.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace rehearse::bench {
 
-/// Runs `work` and returns by how many bytes the resident memory of this process rose at its
-/// highest. Nothing where the system does not say (it needs Linux's /proc/self/clear_refs).
+/// Runs `work` and returns the peak increase of this process's resident memory, in bytes. Returns
+/// nothing if the system does not report it (it needs Linux's /proc/self/clear_refs).
 std::optional<std::uint64_t> peak_memory(const std::function<void()>& work);
 
 }  // namespace rehearse::bench

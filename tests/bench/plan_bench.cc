@@ -1,5 +1,5 @@
-// Searching plans of GPT-3 with 175 billion parameters on A100: how many a core judges in a second,
-// beside the same without what plans share and without bounds.
+// Searching plans of GPT-3 with 175 billion parameters on A100: plans that a core evaluates per
+// second, compared with the same without the data that plans share and without bounds.
 #include <benchmark/benchmark.h>
 #include <fmt/core.h>
 
@@ -22,7 +22,7 @@ struct PlanJob {
   strategies::Space space;
 };
 
-/// 1,536 samples a step, nodes of eight.
+/// 1,536 samples per step, nodes of eight GPUs.
 PlanJob gpt_175b_on(std::uint32_t gpus) {
   Result<cluster::Cluster> cluster = cluster::parse_cluster(
       fmt::format("cluster: {{device: a100_sxm4_80, devices_per_node: 8, nodes: {}, intra_node: "
@@ -46,7 +46,7 @@ PlanJob gpt_175b_on(std::uint32_t gpus) {
 
 constexpr Bytes kEverything = Bytes::gib(1e9);
 
-/// So many plans of the space, evenly.
+/// This many plans of the space, evenly spaced.
 std::vector<Candidate> sample_of(const PlanJob& job, std::size_t count) {
   std::vector<Candidate> sample;
   for (std::size_t i = 0; i < count; ++i)
@@ -54,7 +54,7 @@ std::vector<Candidate> sample_of(const PlanJob& job, std::size_t count) {
   return sample;
 }
 
-/// Layout, memory and step time of each.
+/// Computes layout, memory and step time of each plan.
 void evaluate(benchmark::State& state) {
   const PlanJob job = gpt_175b_on(1024);
   const std::vector<Candidate> sample = sample_of(job, 4000);
@@ -67,7 +67,7 @@ void evaluate(benchmark::State& state) {
 }
 BENCHMARK(evaluate)->Name("plans/evaluate")->Unit(benchmark::kMillisecond);
 
-/// The same, each plan as if it were the only one.
+/// The same, with each plan evaluated as if it were the only one.
 void evaluate_alone(benchmark::State& state) {
   const PlanJob job = gpt_175b_on(1024);
   const std::vector<Candidate> sample = sample_of(job, 100);
@@ -91,7 +91,7 @@ void bound(benchmark::State& state) {
 }
 BENCHMARK(bound)->Name("plans/bound")->Unit(benchmark::kMillisecond);
 
-/// The best ten and the front of a whole space.
+/// The best ten and the Pareto front of a whole space.
 void search(benchmark::State& state) {
   const PlanJob job = gpt_175b_on(static_cast<std::uint32_t>(state.range(0)));
   strategies::Question question;
@@ -122,7 +122,7 @@ void search(benchmark::State& state) {
   state.counters["evaluated"] = static_cast<double>(found.evaluated);
   state.counters["front"] = static_cast<double>(found.front.size());
 }
-// Of one thread the time of its processor; of two, that on the wall.
+// One thread is timed in processor time, two in wall time.
 BENCHMARK(search)
     ->Name("plans/search")
     ->Args({1024, 1})

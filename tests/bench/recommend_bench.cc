@@ -1,5 +1,5 @@
-// Searching instances: all of the catalog in six counts, with bounds and without. What a plan costs
-// is made up here, so that only the search itself is timed; plans have a bench of their own.
+// Searching instances: the whole catalog in six counts, with and without bounds. The cost of a plan
+// is made up here, so that only the search itself is timed; plans have a benchmark of their own.
 #include <benchmark/benchmark.h>
 
 #include "cost/recommend.h"

@@ -1,5 +1,5 @@
-// SimGrid on the same graph, the way it is fastest: no pre-built graph, each activity created when
-// its predecessors have ended. One host stands for one stream.
+// SimGrid on the same graph, in the way that is fastest: no pre-built graph, each activity created
+// when its predecessors have ended. One host represents one stream.
 #include <benchmark/benchmark.h>
 #include <simgrid/s4u.hpp>
 
@@ -13,7 +13,7 @@ namespace s4u = simgrid::s4u;
 
 class SimGridRun {
  public:
-  static SimGridRun& instance() {  // one engine per process is all that SimGrid allows
+  static SimGridRun& instance() {  // SimGrid allows only one engine per process
     static SimGridRun run;
     return run;
   }

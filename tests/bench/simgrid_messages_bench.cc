@@ -14,7 +14,7 @@
 namespace rehearse::bench {
 namespace {
 
-/// With `messages`, or with the same links alone, which is what starting SimGrid costs.
+/// With `messages`, or with only the same links, which measures the cost of starting SimGrid.
 graph::Graph ring(std::uint32_t ranks, bool messages) {
   graph::GraphBuilder builder;
   const auto schedule =
@@ -41,7 +41,7 @@ BENCHMARK(native)
     ->Arg(1024)
     ->Unit(benchmark::kMillisecond);
 
-/// Processor time of the processes in which SimGrid has run.
+/// Processor time of the child processes in which SimGrid has run.
 double seconds_of_children() {
   rusage usage{};
   ::getrusage(RUSAGE_CHILDREN, &usage);
@@ -66,7 +66,7 @@ void simgrid(benchmark::State& state) {
   const double start_up = seconds_for(nothing, empty);
   for (auto _ : state) state.SetIterationTime(seconds_for(graph, makespan) - start_up);
   const double ours = engine::run(graph)->makespan().seconds().s();
-  // Each step rounds to a picosecond.
+  // Each step is rounded to a picosecond.
   if (std::abs(makespan - ours) > 1e-9 * ours + 2e-12 * ranks)
     state.SkipWithError("SimGrid finds another end time");
   state.SetItemsProcessed(state.iterations() * messages_of(graph));

@@ -1,5 +1,5 @@
-// Caches: accesses per second of each policy, beside a pass over the same stream and beside the lru
-// that everybody writes (a list and a hash table).
+// Caches: accesses per second of each policy, compared with a pass over the same stream and with
+// the usual implementation of lru (a list and a hash table).
 #include <list>
 #include <unordered_map>
 

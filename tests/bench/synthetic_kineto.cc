@@ -19,7 +19,7 @@ constexpr std::uint32_t kComputeStream = 7;
 constexpr std::uint32_t kCollectiveStream = 20;
 constexpr int kLayers = 24;
 
-/// An operator of the framework; where it launches a kernel, from the operator inside it.
+/// An operator of the framework. If it launches a kernel, it does so from the operator inside it.
 struct Operator {
   std::string_view name;
   std::string_view inner;  // empty: launches nothing
@@ -154,7 +154,7 @@ class Writer {
     const Operator* op;  // null: the collective
   };
 
-  /// The thread's clock moves past the call; the stream's past the kernel.
+  /// Moves the thread's clock past the call, and the stream's clock past the kernel.
   void launch(std::uint32_t thread, std::uint32_t stream, const Operator* op,
               std::uint64_t typical) {
     std::uint64_t& free = stream == kComputeStream ? compute_free_ : collective_free_;

@@ -1,9 +1,10 @@
-// Kineto traces of any size that no profiler recorded, for benchmarks and for tests of memory.
+// Kineto traces of any size, made without a profiler, for benchmarks and for tests of memory.
 //
-// A training loop of a transformer: two host threads, two streams, collectives, step marks. The
-// rows are laid out as Kineto lays them out; the operators of a step stand before its calls and
-// device work. Times obey the loop: a kernel starts after its launch and after the one before it,
-// and every step ends with a wait for the device. The same arguments give the same bytes.
+// They show a training loop of a transformer: two host threads, two streams, collectives, step
+// marks. The rows have the order of Kineto's; the operators of a step come before its calls and
+// device work. Times are consistent with the loop: a kernel starts after its launch and after the
+// kernel before it, and every step ends with a wait for the device. The same arguments give the
+// same bytes.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// GPT-175B on thousands of GPUs: from the layout to the step time, and its parts. To compare
-// machines by: engine/64_streams/1000000.
+// GPT-175B on thousands of GPUs: from the layout to the step time, and its parts. Compare machines
+// by engine/64_streams/1000000.
 #include <benchmark/benchmark.h>
 #include <fmt/core.h>
 

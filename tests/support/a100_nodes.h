@@ -1,4 +1,4 @@
-// Jobs of models of the zoo on nodes of eight A100s.
+// Jobs with models of the zoo, on nodes of eight A100s.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -37,7 +37,7 @@ inline step::Spec zoo_spec(std::string_view model, const strategies::Training& t
           .conditions = a100_conditions()};
 }
 
-/// Without an error.
+/// The predicted step; the prediction must not fail.
 inline step::Step predicted(const step::Spec& spec, const cluster::Cluster& cluster,
                             step::Fidelity fidelity = step::Fidelity::kClosed) {
   Result<step::Step> step = step::predict(spec, cluster, {.fidelity = fidelity});

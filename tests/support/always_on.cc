@@ -25,7 +25,7 @@ std::uint64_t ns(double seconds) { return static_cast<std::uint64_t>(std::llroun
 struct PlannedStep {
   double begin, end;
   bool slow;
-  std::uint32_t only_on;  ///< the rank whose marks show it as slow; all of them if no rank
+  std::uint32_t only_on;  ///< the rank whose marks show it as slow; else all
 };
 
 std::vector<PlannedStep> plan(const AlwaysOn& job, std::mt19937_64& random) {
@@ -64,14 +64,14 @@ class Rank {
 
   double next_flush() const { return next_flush_; }
 
-  /// What the flusher does: learn which steps ended, encode what came, look for announcements,
-  /// write.
+  /// Does the flusher's work: learns which steps ended, encodes new rows, looks for announcements,
+  /// writes.
   void flush(std::vector<Announcement>& announcements, AlwaysOnResult& result) {
     const double now = next_flush_;
     next_flush_ = now + job_.flush_s;
     for (; ended_ < steps_.size() && steps_[ended_].end <= now; ++ended_) {
       const PlannedStep& step = steps_[ended_];
-      // On the ranks that wait for the slow one the mark begins when they are let go.
+      // On the ranks that wait for the slow one, the mark begins when they continue.
       const bool hidden = step.only_on < job_.ranks && step.only_on != number_;
       const double begin = hidden ? step.end - job_.step_s : step.begin;
       KnownStep& known = keeper_.end({.number = ended_, .begin = ns(begin), .end = ns(step.end)});
@@ -93,7 +93,7 @@ class Rank {
   }
 
  private:
-  /// A step beside one that is kept is kept from then on, whatever is said of it later.
+  /// A neighbour of a kept step counts as kept from then on, whatever is announced of it later.
   void keeps(std::uint64_t number, double now) {
     for (std::uint64_t step = number > 0 ? number - 1 : 0; step <= number + 1; ++step)
       known_at_.try_emplace(step, now);
@@ -114,7 +114,7 @@ class Rank {
     size_ = std::floor(size_ / 8) * 8;
   }
 
-  /// A block ends where a step does, and at the flush: the flusher encodes what there is.
+  /// A block ends at the end of a step and at a flush, when the flusher encodes all rows there are.
   void add_block(double now, AlwaysOnResult& result) {
     while (filling_ + 1 < steps_.size() && steps_[filling_].end <= block_begin_) ++filling_;
     const double limit =
@@ -141,7 +141,7 @@ class Rank {
   StepKeeper keeper_;
   std::vector<unsigned char> bytes_;
   double next_flush_ = 0;
-  double block_begin_ = 0;  // time up to which all is in the ring
+  double block_begin_ = 0;  // time up to which everything is in the ring
   double size_ = 0;         // of the next block
   std::size_t ended_ = 0, filling_ = 0;
   std::map<std::uint64_t, double> known_at_;
@@ -169,12 +169,12 @@ AlwaysOnResult simulate(const AlwaysOn& job) {
     });
     if (next.next_flush() > end) break;
     next.flush(announcements, result);
-    // An announcement concerns the steps of a while: what all have seen can go.
+    // An announcement matters only for some time: one that all ranks have seen can be dropped.
     std::erase_if(announcements, [&](const Announcement& a) {
       return a.seen_from + 2 * job.flush_s < next.next_flush() - job.flush_s;
     });
   }
-  // Steps near the end have not been noted by all.
+  // Steps near the end have not been noted by all ranks.
   for (std::uint64_t step = 0; step < steps.size(); ++step) {
     if (!steps[step].slow || steps[step].end > end - 4 * job.flush_s - job.announce_s) continue;
     result.slow_steps += job.ranks;

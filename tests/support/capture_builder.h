@@ -1,4 +1,4 @@
-// Makes capture files block by block, for what no real program would write on demand.
+// Builds capture files block by block, including contents that no real program writes on demand.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace rehearse::test {
 
-/// When recordings of tests begin, in ns since 1970.
+/// The start of recordings in tests, ns since 1970.
 inline constexpr std::uint64_t kBase = 1700000000000000000;
 
 class CaptureBuilder {
@@ -56,7 +56,7 @@ class CaptureBuilder {
       for (const std::uint64_t value : values) out.varint(value);
     });
   }
-  /// The rows of one thread, every column plain.
+  /// The rows of one thread, with all columns in plain encoding.
   CaptureBuilder& rows(std::uint32_t thread, const std::vector<capture::Row>& rows) {
     using capture::Row;
     return block(capture::BlockType::kRows, [&](capture::Encoder& out) {
@@ -79,7 +79,7 @@ class CaptureBuilder {
       column([](const Row& row) { return row.reduction; });
     });
   }
-  /// Records that one thread wrote, every field plain.
+  /// The records of one thread, with all fields in plain encoding.
   template <class Record>
   CaptureBuilder& records(std::uint32_t thread, const std::vector<Record>& records) {
     return block(capture::BlockType::kRecords, [&](capture::Encoder& out) {

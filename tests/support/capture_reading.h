@@ -1,4 +1,4 @@
-// A capture in memory, read.
+// Reads a capture from memory.
 #pragma once
 
 #include <memory>

@@ -12,7 +12,7 @@
 
 namespace rehearse::test {
 
-/// What one capture file holds.
+/// The contents of one capture file.
 class CaptureRecords {
  public:
   explicit CaptureRecords(const std::filesystem::path& file) {
@@ -34,7 +34,7 @@ class CaptureRecords {
     }
   }
 
-  /// Those of one table, thread by thread.
+  /// The records of one table, thread by thread.
   template <class Record>
   std::vector<Record> of() const {
     std::vector<Record> found;
@@ -47,7 +47,7 @@ class CaptureRecords {
     const auto at = texts_.find(number);
     return at == texts_.end() ? "" : at->second;
   }
-  /// The values of the facts with this key, one behind the other.
+  /// The values of the facts with this key, concatenated.
   std::string facts(const std::string& key) const {
     std::string all;
     for (const capture::FactRecord& fact : of<capture::FactRecord>())

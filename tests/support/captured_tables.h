@@ -1,4 +1,4 @@
-// What capture files hold, table by table, as the library wrote it and before any importer.
+// The contents of capture files, table by table, as the library wrote them and before any importer.
 #pragma once
 
 #include <filesystem>
@@ -28,16 +28,16 @@ struct CapturedTables {
         records.push_back(block.at<Record>(i));
     return records;
   }
-  /// The text; "?" when the file lacks it, which no file may.
+  /// The text; "?" if the file lacks it, which must not happen.
   std::string text(std::uint64_t number) const {
     const auto at = texts.find(number);
     return number == 0 ? "" : at == texts.end() ? "?" : at->second;
   }
-  /// The value of a fact, all of them if there are several, one behind the other.
+  /// The value of a fact; if there are several, all of them concatenated.
   std::string fact(const std::string& key) const;
 };
 
-/// Those of a folder, by file name.
+/// The files of a folder, by name.
 std::vector<CapturedTables> captured_tables(const std::filesystem::path& folder);
 
 }  // namespace rehearse::test

@@ -1,4 +1,4 @@
-// Chakra execution traces that tests make up.
+// Writes made-up Chakra execution traces for tests.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class MessageLite;
 
 namespace rehearse::test {
 
-/// One op of a trace under construction, in the words of the schema.
+/// One op of a trace under construction, in the terms of the schema.
 struct ChakraOp {
   std::uint64_t id;
   std::string name;
@@ -31,7 +31,7 @@ struct ChakraOp {
 /// NodeType of the schema.
 inline constexpr int kLoad = 2, kStore = 3, kCompute = 4, kSend = 5, kReceive = 6, kCollective = 7;
 
-/// Adds a message to a file, with its length before it.
+/// Adds a message to a file, preceded by its length.
 void append(std::string& file, const google::protobuf::MessageLite& message);
 
 std::string chakra_file(const std::vector<ChakraOp>& ops);
@@ -41,7 +41,7 @@ std::string chakra_file(const program::RankProgram& program, const NamePool& nam
                         const std::vector<std::string>& groups,
                         const std::vector<std::uint32_t>& peers = {});
 
-/// A file PREFIX.<rank>.et per element, in a new empty folder. Returns the prefix.
+/// Writes a file PREFIX.<rank>.et per element, in a new empty folder. Returns the prefix.
 std::filesystem::path write_chakra(const std::vector<std::string>& files);
 
 }  // namespace rehearse::test

@@ -1,4 +1,4 @@
-// Routes of clusters as tests look at them.
+// Routes of clusters in a form that tests can check.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace rehearse::test {
 
-/// The cluster, or the failure of the test with the error.
+/// The cluster; if there is an error, fails the test with it.
 cluster::Cluster built(Result<cluster::ClusterBuilder> builder);
 
 /// "node0/gpu0 node0/nvswitch node0/gpu1": the vertices of a route from one device to another.
-/// Fails the test where its links do not follow one another.
+/// Fails the test if its links are not consecutive.
 std::string way(const cluster::Cluster& cluster, std::uint32_t from, std::uint32_t to);
 std::string way(const cluster::Cluster& cluster, std::uint32_t from, const cluster::Route& route);
 

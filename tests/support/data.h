@@ -1,4 +1,4 @@
-// Where tests find files: those of the source tree, and measured data that are not part of it.
+// Finds the files of tests: those of the source tree, and measured data outside it.
 #pragma once
 
 #include <filesystem>
@@ -9,11 +9,11 @@ namespace rehearse::test {
 /// A file of the source tree, by its path there.
 std::filesystem::path source_file(const std::filesystem::path& path);
 
-/// Where the program was built.
+/// The build folder of the program.
 std::filesystem::path program_folder();
 
-/// A file of the folder of measured data that REHEARSE_DATA names (by default ../shared/data beside
-/// the source tree); nothing where it is absent.
+/// A file in the folder of measured data that REHEARSE_DATA names (default: ../shared/data next to
+/// the source tree); nothing if it is absent.
 std::optional<std::filesystem::path> shared_data(const std::filesystem::path& path);
 
 /// An empty folder of this test run, removed at exit.
@@ -21,7 +21,7 @@ std::filesystem::path scratch_folder();
 
 }  // namespace rehearse::test
 
-/// Ends the test, saying why, where the measured data are absent.
+/// Skips the test, with the reason, if the measured data is absent.
 #define SKIP_WITHOUT_DATA(path)                                                   \
   if (!path) {                                                                    \
     WARN("skipped: no measured data beside the source tree (set REHEARSE_DATA)"); \

@@ -1,4 +1,4 @@
-// SQLite files for tests: made statement by statement.
+// SQLite files for tests, built statement by statement.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// The text form of a graph, in which tests write and compare them. docs/formats/graph.md.
+// The text form of a graph, in which tests write and compare graphs (docs/formats/graph.md).
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace rehearse::graph {
 /// Lossless: parse_graph(to_text(g)) has the same text.
 std::string to_text(const Graph& graph);
 
-/// `file` names the text in messages. The graph is verified.
+/// Parses and verifies a graph. `file` names the text in messages.
 Result<Graph> parse_graph(std::string_view text, std::string_view file);
 
 }  // namespace rehearse::graph

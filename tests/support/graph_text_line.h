@@ -73,7 +73,7 @@ class LineReader {
     return number<std::int64_t>(what, "ps").map([](std::int64_t ps) { return Picoseconds(ps); });
   }
 
-  /// An error at the word read last.
+  /// An error at the last word read.
   tl::unexpected<Error> error(std::string problem, std::string expected = {}) const {
     return fail(Diagnostic{.file = std::string(file_),
                            .line = number_,

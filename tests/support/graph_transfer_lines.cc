@@ -109,8 +109,8 @@ Status TransferTables::parse_transfer(LineReader& line, GraphBuilder& builder) {
     if (!op) return forward(op);
     transfer.members.push_back(*op);
   }
-  // Flows take memory for each of their members, whose number a line only claims until a transfer
-  // names them.
+  // Flows take memory for each of their members. A line only claims the number of members until a
+  // transfer names them.
   if (transfer.members.size() != rows.members)
     return line.error(fmt::format("the transfer has {} ops", transfer.members.size()),
                       fmt::format("{}, one per member of lanes {}", rows.members, *flows_id));

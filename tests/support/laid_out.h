@@ -1,4 +1,4 @@
-// A workload under a plan that a test takes to be right, or to be wrong.
+// Lays out a workload under a plan that a test expects to be valid, or invalid.
 #pragma once
 
 #include <string>

@@ -8,7 +8,8 @@
 
 namespace rehearse::test {
 
-/// Calls visit(op, stage, times), with how often a rank of the stage runs the op in a step.
+/// Calls visit(op, stage, times), where `times` is how often a rank of the stage runs the op per
+/// step.
 using VisitOp = std::function<void(const workload::Op&, const workload::Stage&, double times)>;
 inline void visit_ops(const workload::Layout& layout, const VisitOp& visit) {
   for (const workload::Stage& stage : layout.stages)
@@ -21,7 +22,7 @@ inline void visit_ops(const workload::Layout& layout, const VisitOp& visit) {
       }
 }
 
-/// Of a step over all ranks, recomputation included.
+/// FLOPs of a step over all ranks, including recomputation.
 inline Flops flops_over_ranks(const workload::Layout& layout) {
   Flops sum = Flops::flop(0);
   visit_ops(layout, [&](const workload::Op& op, const workload::Stage& stage, double times) {
@@ -30,7 +31,7 @@ inline Flops flops_over_ranks(const workload::Layout& layout) {
   return sum;
 }
 
-/// Parameters over the ranks that hold different ones.
+/// Parameters, summed over the ranks that hold different ones.
 inline double parameters_over_ranks(const workload::Layout& layout) {
   double sum = 0;
   for (const workload::Stage& stage : layout.stages)
@@ -42,7 +43,7 @@ inline double parameters_over_ranks(const workload::Layout& layout) {
   return sum;
 }
 
-/// What one rank of each stage passes to such collectives in a step.
+/// The bytes that one rank of each stage passes to such collectives per step.
 inline double collective_bytes(const workload::Layout& layout, workload::Axis axis,
                                std::optional<CollectiveKind> kind = {}) {
   double sum = 0;

@@ -1,4 +1,4 @@
-// Recorded steps of a model in a few lines: operators with shapes, one after the other.
+// Recorded steps of a model in a few lines: operators with shapes, one after another.
 #pragma once
 
 #include <string>
@@ -18,12 +18,12 @@ class StepBuilder {
   RankBuilder& rank() { return rank_; }
   double now() const { return now_; }
 
-  /// Everything until end_step lies in it.
+  /// Begins a step, which contains everything until end_step.
   void begin_step() { begin_ = now_; }
   void end_step() { rank_.step(step_++, begin_, now_ - begin_); }
   void wait(double us) { now_ += us; }
 
-  /// An operator with one kernel of so many microseconds; none at all for 0.
+  /// An operator with one kernel of this many microseconds; without a kernel for 0.
   trace::HostOp& op(const std::string& name, const std::string& shapes, double kernel,
                     int thread = kMain, const std::string& kernel_name = "k") {
     const double start = now_;
@@ -33,7 +33,7 @@ class StepBuilder {
     if (!shapes.empty()) row.inputs = inputs(shapes, "float");
     return row;
   }
-  /// A forward operator that backward will need, with its number.
+  /// A forward operator with its sequence number, which its backward operator refers to.
   trace::HostOp& forward(const std::string& name, const std::string& shapes, double kernel,
                          std::uint32_t sequence) {
     trace::HostOp& row = op(name, shapes, kernel);
@@ -41,7 +41,7 @@ class StepBuilder {
     row.forward_thread = 0;
     return row;
   }
-  /// A backward operator on the autograd thread around what `inside` adds.
+  /// A backward operator on the autograd thread that encloses what `inside` adds.
   template <class Inside>
   void backward(const std::string& name, std::optional<std::uint32_t> sequence, Inside inside) {
     const double start = now_;
@@ -56,7 +56,7 @@ class StepBuilder {
   void gradient(const std::string& shape) {
     op("torch::autograd::AccumulateGrad", "[" + shape + "]", 0, kAutograd);
   }
-  /// A module call, a range or an operator around what `inside` adds.
+  /// A module call, a range or an operator that encloses what `inside` adds.
   template <class Inside>
   trace::HostOp& around(const std::string& name, trace::HostKind kind, Inside inside) {
     const double start = now_;

@@ -2,6 +2,6 @@
 #include <catch2/catch.hpp>
 
 #ifdef __SANITIZE_ADDRESS__
-// Where cuBLASLt finds no driver, it refuses to start and keeps what it took until then.
+// If cuBLASLt finds no driver, it fails to initialize and leaks the memory allocated until then.
 extern "C" const char* __lsan_default_suppressions() { return "leak:libcublasLt"; }
 #endif

@@ -1,4 +1,4 @@
-// How long a lowered job takes on the engine.
+// The makespan of a lowered job on the engine.
 #pragma once
 
 #include <catch2/catch.hpp>

@@ -16,20 +16,20 @@ using namespace graph;
 
 enum class State { kBlocked, kWaiting, kLatency, kFlowing, kTakesPart, kEnded };
 
-/// What moves work: an op, or a message of a flow.
+/// Work in progress: an op, or a message of a flow.
 struct Flow {
   const Demand* demand = nullptr;  // while it flows
   double left = 0;                 // work
   double rate = 0;                 // work per ps
 
-  /// Within what rounding instants and sums leaves.
+  /// Whether the work is done, within the rounding of instants and sums.
   bool done(double work) const { return left <= std::max(rate * 0.51, 1e-12 * work); }
 };
 
 struct Running {
   State state = State::kBlocked;
   std::uint32_t ended_before = 0;  // predecessors that have ended
-  std::uint64_t asked = 0;         // order of asking for the server
+  std::uint64_t asked = 0;         // position in the order of requests for the server
   double latency_ends = 0;         // ps
   std::size_t slot = 0;            // of its server
   Flow flow;
@@ -45,7 +45,7 @@ struct Traffic {
   Flow flow;
 };
 
-/// Of a capacity with turns.
+/// The turn of a capacity that is shared by turns.
 struct NaiveTurn {
   std::optional<FlowGroupId> holder;
   bool busy = false;         // the holder flowed at the last instant
@@ -65,8 +65,8 @@ class NaiveRun {
 
   Timeline run() {
     while (true) {
-      // All that happens at this instant, until nothing more does. Servers choose when all that is
-      // due has asked.
+      // Does everything that happens at this instant, until nothing more does. Servers choose once
+      // all due ops have made their requests.
       while (advance_ops() || advance_messages() || serve()) {
       }
       if (ended_ == g_.size()) break;
@@ -234,7 +234,7 @@ class NaiveRun {
     return all;
   }
 
-  /// Whose turn it is, by definition.
+  /// Assigns turns, by definition.
   void take_turns() {
     for (std::size_t c = 0; c < turns_.size(); ++c) {
       const auto& law = g_.capacities()[c].turns;
@@ -271,7 +271,7 @@ class NaiveRun {
     });
   }
 
-  /// Instants at which turns may end.
+  /// The instants at which turns may end.
   template <class Consider>
   void consider_turns(Consider consider) const {
     for (std::size_t c = 0; c < turns_.size(); ++c) {
@@ -290,7 +290,7 @@ class NaiveRun {
     return rate * 1e-12;
   }
 
-  /// Max-min fair rates by definition: raise all rates together; whoever meets a limit stops.
+  /// Max-min fair rates by definition: raise all rates together; a flow that meets a limit stops.
   void divide() {
     take_turns();
     std::vector<double> left;
@@ -330,7 +330,7 @@ class NaiveRun {
       }
   }
 
-  /// To the next instant at which something may happen.
+  /// Advances to the next instant at which something may happen.
   void step() {
     double next = std::numeric_limits<double>::infinity();
     const auto consider = [&](double at) {

@@ -1,5 +1,5 @@
-// A second engine, written to be read: it steps from one instant to the next and recomputes
-// everything at each. It checks the fast one on small graphs.
+// A second engine, written for readability: it advances from one instant to the next and recomputes
+// everything at each. It checks the fast engine on small graphs.
 #pragma once
 
 #include "sim/graph/graph.h"

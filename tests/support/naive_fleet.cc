@@ -85,7 +85,7 @@ class Naive {
     }
   }
 
-  /// The node with the least that is free and enough.
+  /// The node with the least free capacity that is sufficient.
   std::optional<std::uint32_t> tightest(const Gpus& gpus, const std::vector<std::uint32_t>& nodes,
                                         std::uint32_t count) const {
     std::optional<std::uint32_t> best;
@@ -192,7 +192,7 @@ class Naive {
   }
 
   void arrive(std::uint32_t j) {
-    // Who comes back starts from the least charged of the others.
+    // A user who comes back starts from the charge of the least charged of the others.
     const std::string& user = jobs_[j].user;
     std::optional<std::int64_t> others;
     bool active = false;

@@ -1,5 +1,5 @@
-// A second simulator of fleets, written to be read: plain loops over all jobs, GPUs and nodes at
-// every instant. It checks the fast one on small lists. And random lists of jobs.
+// A second simulator of fleets, written for readability: plain loops over all jobs, GPUs and nodes
+// at every instant. It checks the fast simulator on small lists. Also makes random lists of jobs.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ struct NaiveStay {
   friend auto operator<=>(const NaiveStay&, const NaiveStay&) = default;
 };
 
-/// Without RateOf; with kBackfill neither slices nor Placement::kRail, with preemption no slices
-/// and no rails. In the order of ends, then of arrivals.
+/// Returns stays in the order of ends, then of arrivals. Does not support RateOf; with kBackfill,
+/// neither slices nor Placement::kRail; with preemption, neither slices nor rails.
 std::vector<NaiveStay> naive_fleet(const fleet::Fleet& fleet, const std::vector<fleet::Job>& jobs,
                                    const fleet::Options& options);
 
-/// The profiles of an A100 of 40 GB, media extensions left out, at the rates of their compute
+/// The profiles of an A100 of 40 GB, without media extensions, at the rates of their compute
 /// slices.
 std::vector<fleet::SliceKind> a100_slices();
 

@@ -19,8 +19,8 @@ struct Run {
   Traffic traffic = {};
   Moved moved = {};
   std::vector<std::size_t> batch_of = {};  // of each position
-  std::vector<Key> held = {};              // the one accessed or taken in longest ago first
-  std::map<Key, std::size_t> count = {};   // of what is held
+  std::vector<Key> held = {};              // the least recently accessed or loaded first
+  std::map<Key, std::size_t> count = {};   // of held keys
   std::map<Key, std::size_t> left = {};
   std::size_t now = 0;          // batch
   std::size_t filled = kNever;  // first batch of the window that the cache was filled for
@@ -52,7 +52,7 @@ struct Run {
     take(key);
     wait_for(key);
   }
-  /// The next access of a key at or behind a position, before `end`.
+  /// The next access of a key at or after a position, before `end`.
   std::uint64_t next(Key key, std::size_t from, std::size_t end) const {
     for (std::size_t i = from; i < end; ++i)
       if (stream.accesses[i] == key) return i;
@@ -78,7 +78,7 @@ struct Run {
       read(static_cast<Key>(k));
       coming.push_back(static_cast<Key>(k));
     };
-    // Where the first key lies nearer than half of the readahead, more of it lies behind.
+    // If less than half of the readahead lies before the key, more of it lies after it.
     const std::int64_t at_key = key, units = readahead.empty() ? cache.readahead : readahead[now];
     const std::int64_t first = std::max<std::int64_t>(at_key - (cache.around ? units / 2 : 0), 0);
     for (std::int64_t k = first; k < at_key; ++k) take_ahead(k);
@@ -157,7 +157,8 @@ struct Run {
       read(key);
       held.push_back(key);
     }
-    // What the window does not access again goes at once; else, without room, what is furthest.
+    // A key that the window does not access again is dropped at once; else, without room, the
+    // furthest is.
     if (next(key, i + 1, end) == kNever) {
       forget(key);
       leave(key);
@@ -181,7 +182,7 @@ struct Run {
     }
     held.push_back(key);
     if (held.size() <= cache.capacity) return;
-    // The first of those that are not seen again, which is the one accessed longest ago.
+    // The first of those that are not accessed again, which is the least recently accessed one.
     const Key out = *std::max_element(held.begin(), held.end(), [&](Key a, Key b) {
       return next(a, i + 1, end) < next(b, i + 1, end);
     });
@@ -261,7 +262,7 @@ std::vector<int> naive_step_ends(const Moved& moved, std::uint32_t ahead, int st
   } reader, worker, writer;
   std::vector<int> ends;
   for (int now = 0; writer.done < batches; ++now) {
-    // At an instant one event may let the next happen.
+    // One event may enable the next at the same instant.
     for (bool any = true; any;) {
       any = false;
       for (Machine* machine : {&reader, &worker, &writer})

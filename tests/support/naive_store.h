@@ -1,5 +1,5 @@
-// The policies of models/store as one would write them on paper: every question is answered by
-// looking at all of the stream or all of the cache.
+// The policies of models/store, implemented by definition: every question is answered by searching
+// all of the stream or all of the cache.
 #pragma once
 
 #include "models/store/cache.h"
@@ -7,7 +7,7 @@
 
 namespace rehearse::test {
 
-/// With a readahead for each batch, or none: that of the cache.
+/// Takes a readahead for each batch, or none for that of the cache.
 store::Traffic naive_run(const store::KeyStream& stream, const store::Cache& cache,
                          std::span<const std::uint32_t> readahead = {});
 
@@ -23,8 +23,8 @@ Moved naive_moves(const store::KeyStream& stream, const store::Cache& cache);
 std::vector<int> naive_step_ends(const Moved& moved, std::uint32_t ahead, int step, int read,
                                  int write);
 
-/// The least misses that any policy reaches that takes in, on a miss, the key or nothing, and drops
-/// what it likes. Tries everything: for a handful of keys and a dozen accesses.
+/// The fewest misses of any policy that, on a miss, loads the key or nothing, and drops any keys.
+/// Tries everything: only for a handful of keys and a dozen accesses.
 std::uint32_t least_misses(const store::KeyStream& stream, std::uint32_t capacity);
 
 }  // namespace rehearse::test

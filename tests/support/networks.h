@@ -18,7 +18,7 @@ class LinkMaker {
  public:
   LinkMaker(graph::GraphBuilder& builder, double rate)
       : builder_(&builder), rate_(rate), name_(builder.intern("link")) {}
-  /// `factor` times the rate of an ordinary link.
+  /// A link with `factor` times the rate of an ordinary link.
   CapacityId link(double factor = 1) {
     return builder_->add(graph::Capacity{.name = name_, .rate = rate_ * factor});
   }
@@ -52,7 +52,7 @@ inline Path pcie_tree(LinkMaker make, std::uint32_t ranks) {
   };
 }
 
-/// Leaves of four ranks with two spines: two to one oversubscribed. The route is fixed by the pair.
+/// Leaves of four ranks with two spines, two to one oversubscribed. The pair determines the route.
 inline Path fat_tree(LinkMaker make, std::uint32_t ranks) {
   constexpr std::uint32_t kPerLeaf = 4, kSpines = 2;
   const std::uint32_t leaves = (ranks + kPerLeaf - 1) / kPerLeaf;

@@ -36,7 +36,7 @@ class Run {
       }
     ready_.reserve(2 * stages_);
     for (std::size_t s = stages_; s-- > 0;) ready_.push_back(s);
-    // Inputs of the first chunk and gradients of the last are there.
+    // Inputs of the first chunk and gradients of the last are available at once.
     std::fill_n(arrival_.begin(), microbatches, 0.0);
     std::fill(arrival_.end() - microbatches, arrival_.end(), 0.0);
   }
@@ -91,7 +91,8 @@ class Run {
       const std::size_t backward = backwards + forward;
       const Times& times = times_[place];
       const double duration = times.by_pass[static_cast<int>(slot.pass)];
-      // What must have run here before never will if it comes later in the order.
+      // A pass that must precede this one on this stage but comes later in the order will never
+      // run.
       if (slot.pass != Pass::kForward &&
           !done_[slot.pass == Pass::kBackwardWeights ? backward : forward])
         return;
@@ -124,7 +125,7 @@ class Run {
   std::uint32_t microbatches_;
   std::size_t places_;           // chunks of all stages, in the order of forward
   std::vector<Times> times_;     // by place
-  std::vector<double> arrival_;  // of what forwards take in, then backwards: by place, microbatch
+  std::vector<double> arrival_;  // of inputs, forward then backward: by place, microbatch
   std::vector<char> done_;
   std::vector<State> states_;
   std::vector<std::size_t> ready_;

@@ -38,7 +38,7 @@ inline input::Flow flow_of(const std::string& text) {
 
 inline double rate_of(const std::string& text) { return flow_of(text).units_per_s.value; }
 
-/// Even between the two.
+/// Uniform between the two.
 inline double between(Random& random, double low, double high) {
   return low + (high - low) * random.uniform();
 }

@@ -1,4 +1,4 @@
-// Small jobs with spaces of plans, for what searches them.
+// Small jobs with spaces of plans, to test searches.
 #pragma once
 
 #include <random>
@@ -15,14 +15,14 @@ struct PlanSpace {
   strategies::Space space;
 };
 
-/// A transformer, mixture or not, of random size on some nodes of A100; the axes are thinned out at
-/// random, so that the space stays small.
+/// A transformer, with or without experts, of random size on some nodes of A100. The axes are
+/// thinned out at random, so that the space stays small.
 PlanSpace random_plan_space(std::mt19937& random);
 
-/// Figures of step time, memory, and money at a USD per device-second of the step.
+/// Step time, memory, and cost at one USD per device-second of the step.
 strategies::Figures figures_of(const step::PlanCost& cost);
 
-/// A judge by closed forms. `bounds`: else every bound is zero.
+/// A judge by closed forms. Without `bounds`, every bound is zero.
 strategies::Judge judge_of(const PlanSpace& job, Bytes most, bool bounds);
 
 }  // namespace rehearse::test

@@ -1,6 +1,6 @@
-// A toy machine whose truth is known: a host thread that works, launches, copies and waits, and a
-// device with streams. It writes the trace that a profiler would have recorded, so that a replay
-// can be compared with the machine itself, also where the replay is asked what-if.
+// A simulated machine whose constants are known: a host thread that works, launches, copies and
+// waits, and a device with streams. It writes the trace that a profiler would have recorded, so
+// that a replay, also one of an edited program, can be compared with the machine itself.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace rehearse::test {
 struct Machine {
   double launch = 8;     // us, from a call's start to an idle stream
   double queue_gap = 1;  // between ops of one stream
-  double wake = 6;       // from the end of what a call waits for to its return
-  double sync_cost = 4;  // of a call that need not wait
+  double wake = 6;       // from the end of the awaited work to the return of the call
+  double sync_cost = 4;  // of a call that does not have to wait
   double host_factor = 1;
   double device_factor = 1;
-  bool records_syncs = true;  // as CUPTI's synchronisation records; else calls alone tell
+  bool records_syncs = true;  // as CUPTI's synchronization records; else there are only calls
 };
 
 struct Action {
@@ -32,13 +32,13 @@ struct Action {
     kUnknownWait
   } kind;
   double length;   // of host work, of the device op, or of the wait, us
-  int stream = 0;  // that the op runs on, or that waits
-  int other = 0;   // that is waited for
+  int stream = 0;  // of the op, or the stream that waits
+  int other = 0;   // the stream that is waited for
 };
 
 using Program = std::vector<std::vector<Action>>;  // by step
 
-/// With `unknown_waits` each step blocks once for something that no recorded op explains.
+/// With `unknown_waits`, each step blocks once without a recorded cause.
 Program random_program(std::uint64_t seed, bool unknown_waits = false);
 
 struct Recorded {

@@ -8,7 +8,7 @@ namespace rehearse::test {
 
 using Random = std::mt19937_64;
 
-/// Of `least` to `most`, both among them.
+/// From `least` to `most`, inclusive.
 inline std::uint32_t between(Random& random, std::uint32_t least, std::uint32_t most) {
   return least + static_cast<std::uint32_t>(random() % (most - least + 1));
 }

@@ -1,4 +1,4 @@
-// A trace that readers under test put their ranks into.
+// A trace to which the readers under test add their ranks.
 #pragma once
 
 #include <deque>
@@ -11,7 +11,7 @@ namespace rehearse::test {
 
 class Ranks {
  public:
-  /// As ingest::NewRank asks for.
+  /// Has the signature of ingest::NewRank.
   trace::Recorder& next(std::string source) {
     recorder_.reset();
     trace::Rank& rank = ranks_.emplace_back();
@@ -24,7 +24,7 @@ class Ranks {
   const trace::Rank& operator[](std::size_t i) const { return ranks_[i]; }
   std::string name(NameId id) const { return std::string(names[id]); }
 
-  /// How many problems of a kind were counted, and where the first stood.
+  /// The number of problems of a kind, and the position of the first.
   std::uint64_t count(trace::ProblemKind kind) const {
     for (const trace::Problem& problem : problems.list())
       if (problem.kind == kind) return problem.count;
@@ -40,7 +40,7 @@ class Ranks {
   trace::Problems problems;
 
  private:
-  std::deque<trace::Rank> ranks_;  // which does not move them
+  std::deque<trace::Rank> ranks_;  // a deque, because it does not move its elements
   std::optional<trace::RankRows> rows_;
   std::optional<trace::Recorder> recorder_;
 };

@@ -1,4 +1,4 @@
-// The program under mpirun, on this machine.
+// Runs the program under mpirun on this machine.
 #pragma once
 
 #include <string>
@@ -7,15 +7,15 @@
 
 namespace rehearse::test {
 
-/// Whether mpirun is there and the program was built with MPI.
+/// Whether mpirun exists and the program was built with MPI.
 bool has_mpi();
 
-/// A program of the build folder as so many ranks, or without mpirun where that is 0, in the source
+/// Runs a program of the build folder with this many ranks, or without mpirun if 0, in the source
 /// tree.
 Ran program_on_ranks(int ranks, const std::string& program, const std::string& arguments);
 
-/// `rehearse ARGUMENTS` as so many ranks, in the source tree; where mpirun itself reports the end
-/// of a rank, its lines are among the errors.
+/// Runs `rehearse ARGUMENTS` with this many ranks, in the source tree. If mpirun itself reports the
+/// end of a rank, its lines are among the errors.
 Ran rehearse_on_ranks(int ranks, const std::string& arguments);
 
 }  // namespace rehearse::test

@@ -11,9 +11,9 @@ namespace rehearse::test {
 /// The recording that most tests give to the program, by its path in the source tree.
 inline constexpr char kExample[] = "examples/recordings/three_steps.json";
 
-/// What a run left.
+/// The result of a run.
 struct Ran {
-  int code;  ///< its exit code; 128 and the signal when one ended it
+  int code;  ///< its exit code; 128 plus the signal if one ended it
   std::string out;
   std::string errors;
 };
@@ -25,7 +25,7 @@ class RunningRehearse {
   explicit RunningRehearse(std::vector<std::string> arguments,
                            std::map<std::string, std::string> variables = {});
   void signal(int number);
-  /// Whether it has ended; it still has to be waited for.
+  /// Whether it has ended; it must still be waited for.
   bool ended() const;
   Ran wait();
 
@@ -37,20 +37,20 @@ class RunningRehearse {
 /// Runs the program to its end.
 Ran rehearse(std::vector<std::string> arguments);
 
-/// Checks that a run ended with this code, printed nothing on stdout, and one line on stderr that
-/// begins as errors do and holds `says`.
+/// Checks that a run ended with this code, printed nothing to stdout, and printed one line to
+/// stderr that begins as errors do and contains `says`.
 void check_failed(const Ran& ran, int code, const std::string& says);
 
-/// What stands in a file; fails the test where it cannot be read.
+/// The contents of a file; fails the test if it cannot be read.
 std::string text_of(const std::filesystem::path& path);
 
-/// Puts a text into a new file of that name in an empty folder, and returns its path.
+/// Writes a text to a new file with that name in an empty folder, and returns its path.
 std::filesystem::path write_scratch(const std::string& name, const std::string& text);
 
-/// Puts a text into a file, instead of what was there.
+/// Writes a text to a file, replacing its contents.
 void write_file(const std::filesystem::path& path, const std::string& text);
 
-/// The names of what is in a folder, sorted.
+/// The names of the entries of a folder, sorted.
 std::vector<std::string> names_in(const std::filesystem::path& folder);
 
 /// A Kineto recording of one thread: `steps` steps of a millisecond with two operators of 400 us

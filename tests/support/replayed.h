@@ -1,4 +1,4 @@
-// A trace lowered and run, as it was or edited.
+// A trace that is lowered and run, as recorded or edited.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// What posix_spawn asks for.
+// Arguments for posix_spawn.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 
 namespace rehearse::test {
 
-/// The variables of this process and these, which win, as NAME=VALUE.
+/// The variables of this process as NAME=VALUE, with these added or replaced.
 inline std::vector<std::string> environment_with(std::map<std::string, std::string> variables) {
   for (char** variable = environ; *variable; ++variable) {
     const std::string text = *variable;

@@ -1,5 +1,5 @@
-// A star: every rank has a port with one rate in each direction, and messages between two ranks
-// take the sender's way out and the receiver's way in. The network of closed forms.
+// A star: every rank has a port with one rate in each direction, and a message between two ranks
+// uses the sender's output and the receiver's input. It is the network that closed forms assume.
 #pragma once
 
 #include <memory>

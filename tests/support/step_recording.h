@@ -1,4 +1,4 @@
-// Kineto recordings of marked steps with chosen lengths, for tests of comparisons.
+// Kineto recordings of marked steps with given lengths, to test comparisons.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace rehearse::test {
 
-/// A job of one kernel with steps of so many microseconds. Its kernels start late in turn.
+/// A job of one kernel with steps of these lengths in microseconds. Kernels start late by the
+/// values of `late` in turn.
 inline std::string recording(const std::vector<int>& steps, const std::string& kernel = "gemm",
                              const std::string& gpu = "Example GPU",
                              const std::vector<int>& late = {0}) {
@@ -34,7 +35,7 @@ inline std::string recording(const std::vector<int>& steps, const std::string& k
                      events);
 }
 
-/// Steps of so many microseconds that differ by half a percent, otherwise for each `which`.
+/// Steps of about `length` microseconds that vary by half a percent, differently for each `which`.
 inline std::vector<int> uneven_steps(int length, int which, int count = 20) {
   std::vector<int> steps;
   for (int s = 0; s < count; ++s)

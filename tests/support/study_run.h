@@ -9,14 +9,14 @@
 
 namespace rehearse::test {
 
-/// The file is called s.yaml.
+/// The file is named s.yaml.
 inline Ran run_study(const std::string& text, const std::vector<std::string>& more = {}) {
   std::vector<std::string> arguments = {"study", write_scratch("s.yaml", text).string()};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return rehearse(arguments);
 }
 
-/// Its document, of which check_values holds.
+/// The document of the run, checked by check_values.
 inline Json study_json(const std::string& text, int code = 0) {
   Json json = document(run_study(text, {"--format", "json"}), code);
   check_values(json, "tolerance");

@@ -19,7 +19,7 @@ constexpr std::uint32_t kCompute = 7, kReduction = 20;
 constexpr const char* kKernel = "void at::native::kernel<float>(float*, int)";
 constexpr const char* kMangled = "_ZN2at6native6kernelIfEEvPT_i";
 
-/// Plays the program and writes down what a recorder would.
+/// Executes the program and records what a recorder would.
 class Machine {
  public:
   explicit Machine(const SyntheticJob& job) : job_(job), random_(job.seed) {
@@ -48,7 +48,7 @@ class Machine {
  private:
   Rank& rank() { return trace_.ranks[0]; }
 
-  /// Host work of about so many microseconds on the current thread.
+  /// Host work of about this many microseconds on the current thread.
   void work(double us) {
     now_ += static_cast<std::int64_t>(us * std::uniform_real_distribution<>(800, 1200)(random_));
   }
@@ -119,7 +119,7 @@ class Machine {
     launch("cudaLaunchKernel", op, us);
   }
 
-  /// `later` waits for what is on `earlier` by now.
+  /// `later` waits for the work that is on `earlier` now.
   void stream_wait(std::uint32_t earlier, std::uint32_t later) {
     const std::uint32_t recorded = call("cudaEventRecordWithFlags", 2);
     const std::int64_t at = now_;
@@ -300,7 +300,7 @@ std::string as_kineto(const Trace& trace) {
 
 namespace {
 
-/// As emit_nvtx writes it.
+/// In the format of emit_nvtx.
 std::string range_text(const Trace& trace, const HostOp& op) {
   std::string text(trace.names[op.name]);
   if (op.sequence) text += fmt::format(", seq = {}", *op.sequence);
@@ -351,7 +351,7 @@ class CaptureWriter {
                all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), at + 256))});
   }
 
-  /// Ranges in the order of their ends, and calls with the driver's inside them.
+  /// Ranges in the order of their ends, and runtime calls with the driver calls inside them.
   void write_thread(int thread, Nanoseconds until) {
     const Rank& rank = trace_.ranks[0];
     std::vector<capture::Row> rows;

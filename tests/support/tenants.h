@@ -13,14 +13,14 @@ namespace rehearse::test {
 
 struct Piece {
   double kernel_us;   ///< 0: none
-  double gap_us = 0;  ///< in front of it
+  double gap_us = 0;  ///< before it
   double multiprocessors = 1;
   double bandwidth = 0;
   graph::Category gap = graph::Category::kHost;
   double host_link = 0;
 };
 
-/// Each piece behind the one before it.
+/// Each piece follows the one before it.
 inline sharing::Tenant chain(std::string name, const std::vector<Piece>& pieces) {
   using namespace graph;
   GraphBuilder builder;
@@ -49,7 +49,7 @@ inline sharing::Tenant chain(std::string name, const std::vector<Piece>& pieces)
   return tenant;
 }
 
-/// A chain whose last gap is a communication.
+/// A chain whose last gap is communication.
 inline sharing::Tenant random_chain(std::string name, std::uint64_t seed) {
   std::mt19937_64 rng(seed);
   const auto pick = [&](int low, int high) {

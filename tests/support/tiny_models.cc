@@ -25,7 +25,7 @@ Op moved(std::string_view name, double bytes, bool tensor = false) {
           .tensor = tensor ? Extent::kBytes : Extent::kNone};
 }
 
-/// Column-parallel where `columns`, else row-parallel.
+/// Column-parallel if `columns`, else row-parallel.
 void linear(Layer& layer, std::vector<std::vector<Op>>& backward, std::string_view name,
             double tokens, double out, double in, bool columns, double experts = 0) {
   const auto put = [&](std::vector<Op>& ops, Op op) {

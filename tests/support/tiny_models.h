@@ -11,7 +11,7 @@ struct TinyGpt {
   double sequence = 32;
   double vocabulary = 512;
   std::uint32_t layers = 8;
-  bool flash = true;          ///< else scores are kept
+  bool flash = true;          ///< else attention scores are saved
   std::uint32_t experts = 0;  ///< instead of the feed-forward part
   double experts_per_token = 2;
   bool tied = false;
@@ -19,10 +19,10 @@ struct TinyGpt {
 
 /// GPT for one sample: "embedding", "block" x layers, "head". Activations have 2 bytes.
 workload::Workload tiny_gpt(const TinyGpt& dimensions);
-/// Of the usual one: 32 tokens of 64 features.
+/// Bytes of a typical activation: 32 tokens with 64 features.
 inline constexpr double kTinyActivation = 32 * 64 * 2;
 
-/// `layers` fully connected layers of size x size on one sample without tokens, each on its own.
+/// `layers` fully connected layers of size x size on one sample without tokens; each is separate.
 workload::Workload tiny_mlp(std::uint32_t layers, double size);
 
 }  // namespace rehearse::test

@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
   Result<std::unique_ptr<work::Communicator>> communicator = work::join_communicator();
   if (!communicator) return failed(communicator.error());
   execution.communicator = communicator->get();
-  // A rank of another key, as of another machine with other files.
+  // A rank with another key, as if on another machine with other files.
   const int rank = execution.communicator ? execution.communicator->rank() : 0;
   if (execution.key == "differs") execution.key += std::to_string(rank);
   std::optional<work::Journal> journal;
@@ -89,7 +89,7 @@ int main(int argc, char** argv) {
         return fmt::format("{} squared is {}", item, item * item);
       }};
   const Result<std::vector<std::string>> results = work::run_all(work, execution);
-  // Said before anybody leaves: mpirun ends the others when the first ends with an error.
+  // Print before any rank leaves: mpirun ends the others when the first ends with an error.
   const int code = results ? 0 : failed(results.error());
   if (execution.communicator && !interrupted) execution.communicator->leave();
   if (!results) return code;

@@ -92,7 +92,8 @@ Picoseconds SimGridCarrier::now() const {
   return Picoseconds::from(Seconds::s(seconds));
 }
 
-/// A flow of weight w gets what w flows get on the same route: it is carried as that many pieces.
+/// A flow of weight w gets as much as w flows on the same route, so it is carried as that many
+/// pieces.
 std::uint32_t SimGridCarrier::pieces_of(DemandId demand) const {
   return static_cast<std::uint32_t>(graph_.demands()[demand.index()].weight);
 }
@@ -148,8 +149,8 @@ bool SimGridCarrier::passes(const Flow& flow, CapacityId capacity) const {
 void SimGridCarrier::apply(const Change& change) {
   rate_[change.capacity.index()] = change.rate;
   if (change.rate > 0) network_.set_rate(change.capacity.index(), change.rate * layout_.scale_);
-  // A flow of SimGrid never gets more than the least rate that its links had when it began, and
-  // none flows at rate zero: those that pass here begin anew with what is left of them.
+  // A SimGrid flow never gets more than the least rate that its links had when it began, and none
+  // flows at rate zero. So the flows through this link begin anew with their remaining work.
   for (std::uint32_t index = 0; index < flows_.size(); ++index) {
     Flow& flow = flows_[index];
     if (!passes(flow, change.capacity)) continue;
@@ -157,8 +158,8 @@ void SimGridCarrier::apply(const Change& change) {
       launch(index, flow.parked);
       continue;
     }
-    // Pieces begin together and get equal rates: as much is left of each, and where some have
-    // arrived the others arrive at this instant.
+    // Pieces begin together and get equal rates. So each has the same work left, and if some have
+    // arrived, the others arrive at this instant.
     if (flow.pieces < pieces_of(flow.demand)) continue;
     double left = 0;
     for (std::uint32_t i = 0; i < flow.pieces; ++i)

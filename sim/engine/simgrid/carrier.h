@@ -11,11 +11,11 @@
 
 namespace rehearse::engine::simgrid_back_end {
 
-/// What graphs with equal capacities and demands have in common.
+/// The common parts of graphs with equal capacities and demands.
 class Layout {
  public:
-  /// Fails on what SimGrid cannot do: priorities among flows, weights that are not small whole
-  /// numbers. REQUIRES: at least one graph, equal capacities and demands, all of which outlive this
+  /// Fails on features that SimGrid lacks: priorities among flows, weights that are not small whole
+  /// numbers. REQUIRES: at least one graph; equal capacities and demands; all graphs outlive this
   /// object.
   static Result<Layout> of(std::span<const graph::Graph> graphs);
 
@@ -30,8 +30,9 @@ class Layout {
   double scale_ = 1;  // SimGrid counts work in whole numbers: work times this
 };
 
-/// With more flows at once a run ends: SimGrid solves all of them anew for each that ends, and
-/// looks through all for it. 4,032 of unequal sizes take it some two seconds, 16,256 half a minute.
+/// A run with more concurrent flows fails: each time a flow ends, SimGrid searches and solves all
+/// of them again. For 4,032 flows of unequal sizes it takes about two seconds, for 16,256 half a
+/// minute.
 inline constexpr std::size_t kMostFlows = 5000;
 
 class SimGridCarrier final : public Carrier, private Client {
@@ -43,7 +44,7 @@ class SimGridCarrier final : public Carrier, private Client {
   void run(Driven& loop) override;
   std::optional<CapacityId> stalled() const override;
 
-  /// Thrown by run() where it would take too long.
+  /// Thrown by run() if the run would take too long.
   struct TooMuch {
     std::string problem, expected, nearest;
   };
@@ -52,8 +53,8 @@ class SimGridCarrier final : public Carrier, private Client {
   struct Flow {
     FlowTag tag{false, 0};
     DemandId demand{0};
-    std::uint32_t pieces = 0;  // that SimGrid carries now
-    double parked = 0;         // left of each piece, where some capacity is at rate zero
+    std::uint32_t pieces = 0;  // pieces that SimGrid carries now
+    double parked = 0;         // work left of each piece while some capacity is at rate zero
   };
   struct Change {
     Picoseconds at;

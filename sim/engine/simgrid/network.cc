@@ -15,7 +15,7 @@ namespace {
 namespace s4u = simgrid::s4u;
 using simgrid::kernel::timer::Timer;
 
-// docs/concepts/simgrid.md says why each.
+// docs/concepts/simgrid.md gives the reason for each.
 constexpr const char* kOptions[] = {"network/model:CM02",         "network/crosstraffic:0",
                                     "network/latency-factor:1",   "network/weight-S:0",
                                     "network/bandwidth-factor:1", "network/TCP-gamma:0",
@@ -56,7 +56,7 @@ class SimGridNetwork final : public Network {
   }
 
   double take_away(std::uint32_t flow) override {
-    // Suspended instead, a flow without latency would never resume: SimGrid gives it back its
+    // If it were suspended instead, a flow without latency would never resume: SimGrid restores its
     // sharing penalty, which is its latency.
     s4u::CommPtr comm = std::move(live_[flow]);
     live_[flow] = nullptr;
@@ -82,8 +82,8 @@ class SimGridNetwork final : public Network {
   }
 
  private:
-  /// Routes are pairs of hosts: n hosts give n (n-1) of them, so that the table of routes of a full
-  /// zone, which has n^2 entries, is no larger than it must be.
+  /// Routes are pairs of hosts. n hosts give n (n-1) of them, so the route table of a full zone,
+  /// which has n^2 entries, is no larger than necessary.
   std::pair<std::size_t, std::size_t> ends_of(std::size_t route) const {
     const std::size_t source = route / (hosts_.size() - 1);
     const std::size_t destination = route % (hosts_.size() - 1);

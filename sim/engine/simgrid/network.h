@@ -1,8 +1,8 @@
 // The network of SimGrid with a plain interface that is independent of graphs.
 //
 // It is a library of its own, librehearse_simgrid.so, loaded by the processes that need it: linking
-// SimGrid makes every start of a program 30 to 45 ms longer. One network per process is all that
-// SimGrid allows.
+// SimGrid makes every start of a program 30 to 45 ms longer. SimGrid allows only one network per
+// process.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Platform {
   std::vector<std::vector<std::uint32_t>> routes;  ///< links; at least one each
 };
 
-/// What a network calls while it runs.
+/// The functions that a network calls while it runs.
 class Client {
  public:
   virtual void arrived(std::uint32_t flow) = 0;
@@ -40,9 +40,9 @@ class Network {
   virtual double take_away(std::uint32_t flow) = 0;
   /// REQUIRES: above zero.
   virtual void set_rate(std::uint32_t link, double rate) = 0;
-  /// woken() is called once at this time or, if it is past, soon. A second call replaces the first.
+  /// Calls woken() once at this time or, if it is past, soon. A second call replaces the first.
   virtual void wake_at(double seconds) = 0;
-  /// Until no flow is live and no wake is due.
+  /// Runs until no flow is live and no wake is due.
   virtual void run(Client& client) = 0;
 };
 

@@ -39,7 +39,7 @@ Result<std::filesystem::path> find_library() {
 #endif
 }
 
-/// Memory that processes share, zero at first.
+/// Memory that processes share, initially zero.
 class SharedMemory {
  public:
   explicit SharedMemory(std::size_t bytes) : bytes_(bytes) {
@@ -59,10 +59,10 @@ class SharedMemory {
   void* data_;
 };
 
-/// What a process leaves for the one that started it. The times of the ops follow it.
+/// The result that a process leaves for its parent. The times of the ops follow it.
 struct Answer {
   enum State : std::uint32_t { kNone, kTimeline, kError } state;
-  int status;  // of the process, where it has left nothing
+  int status;  // of the process, if it has left no result
   char error[4096];
 };
 static_assert(std::is_trivially_copyable_v<OpTimes> && sizeof(Answer) % alignof(OpTimes) == 0);
@@ -93,8 +93,8 @@ class Answers {
       answer.state = Answer::kError;
     }
   }
-  /// How the process ended that was to answer for these graphs. The first to say so is the one that
-  /// failed.
+  /// Records how the process ended that was to run these graphs. The first graph without a result
+  /// is the one that failed.
   void leave_status(std::size_t first, std::size_t stop, int status) const {
     for (std::size_t i = first; i < stop; ++i)
       if ((*this)[i].state == Answer::kNone && (*this)[i].status == 0) (*this)[i].status = status;
@@ -129,7 +129,7 @@ class Answers {
   std::vector<std::size_t> offsets_;
 };
 
-/// Where processes write what they print; read only when one has failed.
+/// The output of the processes; read only after a failure.
 class Noise {
  public:
   Noise() : file_(::memfd_create("simgrid", MFD_CLOEXEC)) {}
@@ -165,7 +165,8 @@ std::pair<pid_t, int> wait_for(pid_t process) {
   return {ended, status};
 }
 
-/// A child that leaves neither core nor orphan, and that an interrupt ends. Returns as fork does.
+/// Forks a child that leaves neither core nor orphan, and that an interrupt ends. Returns as fork
+/// does.
 pid_t fork_quietly(const Noise& noise) {
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
@@ -190,13 +191,13 @@ Result<Timeline> run_here(const Graph& graph, const Layout& layout, Network& net
   }
 }
 
-/// What runs graphs, in the process that has loaded SimGrid.
+/// Runs graphs, in the process that has loaded SimGrid.
 class Workers {
  public:
   Workers(unsigned workers, const Answers& answers, const Noise& noise)
       : most_(std::max(1U, workers)), answers_(answers), noise_(noise) {}
 
-  /// Calls `work` in a process of its own, for the graphs from `first` to `stop`.
+  /// Calls `work` in a separate process, for the graphs from `first` to `stop`.
   template <class Work>
   void start(std::size_t first, std::size_t stop, Work work) {
     while (running_.size() >= most_) reap();
@@ -244,8 +245,8 @@ bool equal_platforms(const Graph& a, const Graph& b) {
          std::equal(a.demands().begin(), a.demands().end(), b.demands().begin(), b.demands().end());
 }
 
-/// Runs in a process that does nothing else. An exception must not get back to the program whose
-/// copy the process is.
+/// Runs in a process that does nothing else. An exception must not return to the program of which
+/// the process is a copy.
 void load_and_run(const std::string& library, std::span<const Graph> graphs, unsigned workers,
                   const Answers& answers, const Noise& noise) noexcept {
   const auto fail_all = [&](const std::string& why) { answers.leave_error(0, graphs.size(), why); };
