@@ -330,11 +330,11 @@ void check_usage(const CLI::App& command, const CheckOptions& options) {
     return;
   }
   if (options.candidate.empty() && options.history.empty())
-    throw CLI::RequiredError("--candidate", CLI::ExitCodes::RequiredError);
+    throw CLI::RequiredError("--candidate");
   if (!options.candidate.empty() && options.baseline.empty() && options.history.empty())
-    throw CLI::RequiredError("--baseline or --history", CLI::ExitCodes::RequiredError);
+    throw CLI::RequiredError("--baseline or --history");
   if (options.candidate.empty() && !options.baseline.empty())
-    throw CLI::RequiredError("--candidate", CLI::ExitCodes::RequiredError);
+    throw CLI::RequiredError("--candidate");
   if (options.candidate.empty() && (!options.budget.empty() || !options.place.instance.empty()))
     wrong_usage("--budget and --instance need --candidate INPUT");
   if (options.accept && (options.candidate.empty() || options.history.size() != 1))

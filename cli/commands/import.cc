@@ -45,7 +45,7 @@ void add_import(CLI::App& app, Action& action) {
   command->footer("Example: rehearse import rank0.json.gz rank1.json.gz -o job.rehearse");
   command->callback([options, &app, &action] {
     if (app.get_option("--output")->empty())
-      throw CLI::RequiredError("-o STORE", CLI::ExitCodes::RequiredError);
+      throw CLI::RequiredError("-o STORE");
     action = [options](const Globals& globals) { return run(*options, globals); };
   });
 }

@@ -24,7 +24,7 @@ struct Dimension {
 constexpr std::size_t kMostDimensions = 8;
 constexpr double kMostLinks = 1e6;
 
-/// The numbers of a key, each of which must be within the range.
+/// The numbers of a key. Each must be within the range.
 std::vector<double> numbers(const YamlMap& map, std::string_view key, std::size_t count,
                             double least, double most) {
   std::vector<double> values = map.list<double>(key);

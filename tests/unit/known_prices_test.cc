@@ -53,7 +53,7 @@ TEST_CASE("two ops of one hash have prices of their own") {
   CHECK(prices(a).total() == Seconds::s(1));
 }
 
-TEST_CASE("a price is asked once for equal ops, whoever owns their names") {
+TEST_CASE("a price is asked once for equal ops, even if their names have different owners") {
   int asked = 0;
   KnownPrices prices(strategies::Price([&](const workload::Op&) {
     ++asked;
