@@ -155,7 +155,8 @@ std::pair<std::vector<std::size_t>, std::size_t> Table::widths(std::size_t short
 
 std::string Table::text(std::size_t shorten_to, std::size_t most_rows, std::string_view all) const {
   const std::size_t shown = std::min(rows_.size(), most_rows);
-  const auto [width, hidden] = widths(shorten_to, shown);
+  const auto fitted = widths(shorten_to, shown);
+  const std::vector<std::size_t>& width = fitted.first;
   std::string out;
   const auto add_row = [&](const auto& text_of, bool is_heading = false) {
     std::vector<std::vector<std::string>> cells;
@@ -188,7 +189,7 @@ std::string Table::text(std::size_t shorten_to, std::size_t most_rows, std::stri
   if (shown < rows_.size())
     out +=
         fmt::format("… and {} more rows: --format json has all\n", grouped(rows_.size() - shown));
-  if (hidden > 0)
+  if (const std::size_t hidden = fitted.second; hidden > 0)
     out += fmt::format("… and {}: --format {} has all\n", counted(hidden, "more column"), all);
   return out;
 }

@@ -89,10 +89,10 @@ bool CaptureDevice::read(const RecordsBlock& block) {
 
 std::optional<CaptureDevice::Span> CaptureDevice::span(std::uint64_t start, std::uint64_t end,
                                                        bool may_be_empty) {
-  constexpr std::uint64_t kLongest = std::uint64_t{30} * 86400 * 1000000000;
+  constexpr std::uint64_t kLongestSpan = std::uint64_t{30} * 86400 * 1000000000;
   const bool lost = start == 0 || end < start || (end == start && !may_be_empty);
   const auto from = clock_.at(start), to = clock_.at(end);
-  if (lost || !from || !to || end - start > kLongest) {
+  if (lost || !from || !to || end - start > kLongestSpan) {
     recorder_.problem(lost ? ProblemKind::kLostTiming : ProblemKind::kAbsurdNumber);
     return std::nullopt;
   }

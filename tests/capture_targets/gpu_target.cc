@@ -92,7 +92,7 @@ int main(int argc, char** argv) {
     } else if (word == "sleep") {
       usleep(static_cast<useconds_t>(number()) * 1000);
     } else if (word == "end_by") {
-      const std::string_view way = ++i < words.size() ? words[i] : "";
+      const std::string way = ++i < words.size() ? words[i] : "";
       if (way == "_exit") _exit(5);
       if (way == "abort") abort();
       if (way == "term") kill(getpid(), SIGTERM);

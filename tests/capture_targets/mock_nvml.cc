@@ -21,7 +21,7 @@ using namespace rehearse::capture::nvml;
 
 #define MOCK extern "C" [[gnu::visibility("default")]] int
 
-std::atomic<unsigned> power_readings{0}, energy_readings{0};
+std::atomic<unsigned> power_readings{0};
 std::atomic<int> initialized{0};
 
 /// What a call gives: what the environment says, and an error where NVML is not initialised.
@@ -122,6 +122,7 @@ MOCK nvmlDeviceGetEnforcedPowerLimit(Device, unsigned* milliwatts) {
   return result("power_limit");
 }
 MOCK nvmlDeviceGetTotalEnergyConsumption(Device, unsigned long long* millijoules) {
+  static std::atomic<unsigned> energy_readings{0};
   *millijoules = 1000000 + 5000 * energy_readings.fetch_add(1);
   return result("energy");
 }

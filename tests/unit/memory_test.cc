@@ -20,7 +20,7 @@ using workload::Layout;
 using workload::Pass;
 using workload::Stage;
 
-constexpr Device kDevice = {Bytes::gib(80), 100};
+const Device kDevice = {Bytes::gib(80), 100};
 constexpr double kContextMib = 4.27 * 100;
 
 Layer layer(std::uint32_t count, double parameters, double saved_gib) {

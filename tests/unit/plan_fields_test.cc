@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <set>
 
 #include <catch2/catch.hpp>
@@ -22,7 +23,9 @@ namespace {
 /// How many members an aggregate has: as many initialisers as it takes.
 struct Anything {
   template <class T>
-  operator T() const;
+  operator T() const {
+    std::abort();  // only its type is used
+  }
 };
 template <class T, class... Initialisers>
 constexpr std::size_t members(Initialisers... some) {
