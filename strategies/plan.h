@@ -20,6 +20,14 @@ inline constexpr std::string_view kRecomputeNames[] = {"none", "selective", "ful
 enum class Optimizer : std::uint8_t { kSgd, kMomentum, kAdam };
 inline constexpr std::string_view kOptimizerNames[] = {"sgd", "momentum", "adam"};
 
+/// Where gradients in 16 bits are while their sums over microbatches are kept in FP32.
+enum class Accumulation : std::uint8_t {
+  kInPlace,  ///< gone as soon as they are added (Megatron-LM)
+  kApart,    ///< in buckets of their own for the whole step (DistributedDataParallel of PyTorch
+             ///< in front of an FP32 accumulator: nanotron; DeepSpeed's optimizer of BF16)
+};
+inline constexpr std::string_view kAccumulationNames[] = {"in_place", "apart"};
+
 /// Batch, number formats and optimizer of the training.
 struct Training {
   double global_batch = 1;  ///< samples per optimizer step
@@ -30,6 +38,7 @@ struct Training {
   /// The number format of accumulated gradients and of their sums over ranks; absent: as the
   /// optimizer usually has them (docs/concepts/memory.md).
   std::optional<workload::Dtype> gradients = {};
+  Accumulation accumulation = Accumulation::kInPlace;
 };
 
 enum class Schedule : std::uint8_t { kGpipe, k1f1b, kInterleaved, kZeroBubble, kShifted };

@@ -70,6 +70,11 @@ constexpr Field<Candidate> kPlanFields[] = {
      .at = in<&Training::gradients>(workload::kDtypeNames),
      .usual = "fp32; fp16 where training is in fp16 without ZeRO-3",
      .meaning = "number format of accumulated gradients and of their sums over ranks"},
+    {.name = "accumulation",
+     .section = Section::kTraining,
+     .at = in<&Training::accumulation>(kAccumulationNames),
+     .meaning = "FP32 sums of 16-bit gradients: with `apart`, data-parallel ranks also keep the "
+                "16-bit ones in buckets for the whole step (nanotron, DeepSpeed in BF16)"},
 
     {.name = "data",
      .section = Section::kPlan,

@@ -44,7 +44,7 @@ Order interleaved(const PipelineShape& shape, std::uint32_t stage) {
   const std::uint32_t p = shape.stages, m = shape.microbatches, v = shape.chunks;
   REHEARSE_CHECK(m % p == 0, "{} microbatches, {} stages", m, p);
   const std::uint32_t total = m * v;
-  const std::uint32_t warmup = m == p ? total : std::min(total, (p - stage - 1) * 2 + (v - 1) * p);
+  const std::uint32_t warmup = std::min(total, (p - stage - 1) * 2 + (v - 1) * p);
   // The k-th pass: `p` microbatches through a chunk, then the same through the next one.
   const auto slot = [&](Pass pass, std::uint32_t k) {
     const std::uint32_t chunk = k % (p * v) / p;

@@ -1,5 +1,6 @@
 #include "strategies/tensor_parallel.h"
 
+#include <algorithm>
 #include <span>
 
 namespace rehearse::strategies {
@@ -7,10 +8,12 @@ namespace {
 
 using workload::Axis;
 using workload::Extent;
+using workload::GatheredInputs;
 using workload::Issue;
 using workload::Layer;
 using workload::Op;
 using workload::OpKind;
+using workload::SavedActivation;
 
 bool sums_partially(const Op& op) {
   return !op.weight_gradient && op.tensor == Extent::kK &&
@@ -23,9 +26,10 @@ Bytes output_of(const Op& op) { return Bytes::b(stored_bytes(op.dtype) * output_
 /// The ops of one phase, rewritten.
 class Region {
  public:
-  Region(double degree, const Plan& plan, std::vector<Op>& result)
+  Region(double degree, const Plan& plan, bool saves_inputs, std::vector<Op>& result)
       : degree_(degree),
         sequence_(plan.sequence_parallel),
+        saves_inputs_(saves_inputs),
         asynchronous_(plan.asynchronous_tensor),
         quantised_(plan.quantised_gathers),
         result_(result) {}
@@ -78,9 +82,8 @@ class Region {
     while (behind < ops.size() && ops[behind].communicates()) ++behind;
     const bool gradients_follow = behind < ops.size() && ops[behind].weight_gradient;
     const bool postponed = shares_sum(ops, i);
-    // The input was kept as a share; its other parts are gathered alongside the gradient of the
-    // input.
-    if (sequence_ && gradients_follow && !summing_)
+    // An input that was kept as a share is gathered alongside its gradient.
+    if (sequence_ && gradients_follow && !summing_ && !saves_inputs_)
       gather(op, output_elements(op), Issue::kOverlapNext);
     summing_ = postponed;
     const bool ahead = asynchronous_ && !gradients_follow && is_matrix(op) && !postponed;
@@ -112,6 +115,7 @@ class Region {
 
   double degree_;
   bool sequence_;
+  bool saves_inputs_;
   bool asynchronous_;
   bool quantised_;
   std::vector<Op>& result_;
@@ -119,11 +123,27 @@ class Region {
   bool summing_ = false;  // some of the ops that share a sum have been
 };
 
-std::vector<Op> rewritten(const std::vector<Op>& ops, const RankSetting& s) {
+std::vector<Op> rewritten(const std::vector<Op>& ops, bool saves_inputs, const RankSetting& s) {
   std::vector<Op> result;
   result.reserve(ops.size() + 8);
-  Region(s.degrees.tensor, *s.plan, result).rewrite(ops);
+  Region(s.degrees.tensor, *s.plan, saves_inputs, result).rewrite(ops);
   return result;
+}
+
+bool saves_inputs(const Layer& layer) {
+  return std::any_of(layer.saved.begin(), layer.saved.end(), [](const SavedActivation& saved) {
+    return saved.gathered == GatheredInputs::kSaved;
+  });
+}
+
+/// What a rank of `t` keeps of a saved activation.
+void divide(SavedActivation& saved, double t, bool sequence_parallel) {
+  if (!saved.tensor && !sequence_parallel) return;
+  if (!saved.tensor && saved.gathered == GatheredInputs::kSaved) return;
+  if (!saved.tensor && saved.gathered == GatheredInputs::kUnknown)
+    saved.unsure = saved.bytes * (1 - 1 / t);
+  else
+    saved.bytes = saved.bytes / t;
 }
 
 }  // namespace
@@ -132,15 +152,15 @@ Result<workload::Workload> tensor_parallel(workload::Workload workload,
                                            const RankSetting& setting) {
   const double t = setting.degrees.tensor;
   for (Layer& layer : workload.layers) {
-    layer.forward = rewritten(layer.forward, setting);
-    layer.backward = rewritten(layer.backward, setting);
-    layer.recompute = rewritten(layer.recompute, setting);
+    const bool whole = saves_inputs(layer);
+    layer.forward = rewritten(layer.forward, whole, setting);
+    layer.backward = rewritten(layer.backward, whole, setting);
+    layer.recompute = rewritten(layer.recompute, whole, setting);
     const double parameters = layer.parameters();
     for (workload::Weights& w : layer.weights)
       if (w.tensor) w.count /= t;
     follow_parameters(layer, parameters);
-    for (workload::SavedActivation& saved : layer.saved)
-      if (saved.tensor || setting.plan->sequence_parallel) saved.bytes = saved.bytes / t;
+    for (SavedActivation& saved : layer.saved) divide(saved, t, setting.plan->sequence_parallel);
     layer.output = layer.output / t;
   }
   return workload;

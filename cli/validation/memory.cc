@@ -1,4 +1,5 @@
-// Measured peaks of device memory: reserved by the framework's allocator on the fullest rank.
+// Measured peaks of device memory: by default, reserved by the framework's allocator on the fullest
+// rank.
 #include "models/memory/memory.h"
 
 #include "cli/validation/job_rows.h"
@@ -9,8 +10,32 @@
 namespace rehearse::cli {
 namespace {
 
+/// What a measurement counts, and of which stage's rank.
+enum class Counted : std::uint8_t { kReserved, kAllocated, kDevice };
+constexpr std::string_view kCountedNames[] = {"reserved", "allocated", "device"};
+enum class Of : std::uint8_t { kFullest, kFirst, kLast };
+constexpr std::string_view kOfNames[] = {"fullest", "first", "last"};
+
+const memory::StageMemory& stage_of(const std::vector<memory::StageMemory>& memory, Of of) {
+  return of == Of::kFirst ? memory.front() : of == Of::kLast ? memory.back() : fullest(memory);
+}
+
+Bytes not_counted(const memory::Parts& parts, Counted counted) {
+  switch (counted) {
+    case Counted::kDevice:
+      return Bytes::b(0);
+    case Counted::kReserved:
+      return parts.context;
+    case Counted::kAllocated:
+      return parts.context + parts.reserve;
+  }
+  return Bytes::b(0);
+}
+
 PredictRow memory_predictor(const CsvTable& table, std::vector<std::string>& unknown) {
   return [rows = JobRows(table), &unknown](Cells& cells) mutable -> Result<Verdict> {
+    const auto counted = static_cast<Counted>(cells.choice("counted", kCountedNames, 0));
+    const auto of = static_cast<Of>(cells.choice("stage", kOfNames, 0));
     const Result<JobFile> job = rows.job(cells.row(), unknown);
     if (!job) return forward(job);
     const Result<workload::Layout> layout =
@@ -18,11 +43,10 @@ PredictRow memory_predictor(const CsvTable& table, std::vector<std::string>& unk
     if (!layout) return forward(layout);
     const Result<std::vector<memory::StageMemory>> memory = step::memory_on(*layout, job->cluster);
     if (!memory) return forward(memory);
-    const memory::StageMemory& fullest = memory::fullest(*memory);
-    // The driver's and NCCL's contexts are outside the allocator.
-    Estimate<Bytes> peak = fullest.peak;
+    const memory::StageMemory& stage = stage_of(*memory, of);
+    Estimate<Bytes> peak = stage.peak;
     for (Bytes* bytes : {&peak.value, &peak.low, &peak.high})
-      *bytes = *bytes - fullest.parts.context;
+      *bytes = *bytes - not_counted(stage.parts, counted);
     return Verdict{cells.positive("peak_gib"), in_unit(peak, &Bytes::gib)};
   };
 }
@@ -32,7 +56,7 @@ PredictRow memory_predictor(const CsvTable& table, std::vector<std::string>& unk
 const MeasurementKind kMeasuredMemory = {.name = "memory",
                                          .unit = "GiB",
                                          .required = {"training.global_batch", "peak_gib"},
-                                         .optional = {},
+                                         .optional = {"counted", "stage"},
                                          .predictor = memory_predictor};
 
 }  // namespace rehearse::cli

@@ -26,6 +26,11 @@ constexpr double kRecomputed = 1.8;
 constexpr double kContextMibPerMultiprocessor = 4.27;
 constexpr double kNcclGib = 0.4, kNcclUncertaintyGib = 0.1;
 
+/// PyTorch gives cuBLAS a workspace for each thread that launches products, forward's and
+/// autograd's; TransformerEngine has one more. Bytes allocated between steps of Megatron-LM on H100
+/// show 96 MiB of them, and 29 on A100 with 9 of messages.
+constexpr double kWorkspacesMib = 2 * 8.125 + 4, kWorkspacesSinceHopperMib = 3 * 32;
+
 constexpr double kHeadroom = 0.05;
 
 /// The memory of a moment beyond the states and the activations of the microbatches in flight.
@@ -40,6 +45,7 @@ struct Load {
 /// A chunk for one microbatch: everything that it keeps, and its moments at their worst.
 struct ChunkLoads {
   double saved = 0;
+  double unsure = 0;          // of `saved`, what may not be saved
   Load forward;               // at the end
   std::optional<Load> head;   // backward of the layer that made the logits, which are gone
   std::optional<Load> layer;  // backward of any other
@@ -54,7 +60,10 @@ double loss_of(const Layer& layer) {
 
 ChunkLoads loads_of(const workload::Chunk& chunk, const workload::Gathering& gathering) {
   ChunkLoads loads;
-  for (const Layer& layer : chunk.layers) loads.saved += layer.count * layer.saved_bytes().b();
+  for (const Layer& layer : chunk.layers) {
+    loads.saved += layer.count * layer.saved_bytes().b();
+    for (const SavedActivation& k : layer.saved) loads.unsure += layer.count * k.unsure.b();
+  }
   double gone = 0;  // kept by layers whose backward has ended
   for (std::size_t i = chunk.layers.size(); i-- > 0;) {
     const Layer& layer = chunk.layers[i];
@@ -93,10 +102,11 @@ class Curve {
     base_.weights = Bytes::b(parameters * stage.states.weights);
     base_.gradients = Bytes::b(parameters * stage.states.gradient);
     base_.optimizer = Bytes::b(parameters * stage.states.optimizer);
+    base_.gathered = device.workspaces;
     base_.context = context_of(device, layout.ranks() > 1);
     running_ = base_;
     if (!assumptions.gradients_stay && layout.microbatches <= 1) running_.gradients = Bytes::b(0);
-    running_.gathered = stage.gathered;
+    running_.gathered += stage.gathered;
     for (const workload::Chunk& chunk : stage.chunks)
       chunks_.push_back(loads_of(chunk, stage.gathering));
   }
@@ -173,7 +183,8 @@ class Curve {
   /// Gradients are unscaled or clipped, and the update has temporaries: a copy of them.
   Moment optimizer() const {
     Parts update = base_;
-    update.transient = base_.gradients;
+    update.transient =
+        stage_.states.update ? Bytes::b(stage_.parameters() * *stage_.states.update) : base_.gradients;
     return with_reserve("optimizer", std::nullopt, update);
   }
   Moment with_reserve(std::string_view phase, std::optional<std::size_t> slot, Parts parts) const {
@@ -213,13 +224,26 @@ Bytes Parts::total() const {
          reserve;
 }
 
+namespace {
+
+Bytes workspaces_of(const cluster::Gpu& gpu) {
+  if (gpu.vendor != "nvidia") return Bytes::b(0);
+  const bool recent =
+      gpu.architecture.starts_with("hopper") || gpu.architecture.starts_with("blackwell");
+  return Bytes::mib(recent ? kWorkspacesSinceHopperMib : kWorkspacesMib);
+}
+
+}  // namespace
+
 Device device_of(const cluster::Gpu& gpu) {
-  if (!gpu.partition_of.empty()) return {gpu.memory, gpu.multiprocessors, gpu.name};
+  const Bytes workspaces = workspaces_of(gpu);
+  if (!gpu.partition_of.empty()) return {gpu.memory, gpu.multiprocessors, gpu.name, workspaces};
   const bool corrected = gpu.memory_type.starts_with("GDDR") &&
                          gpu.form_factor.find("consumer") == std::string::npos &&
                          gpu.form_factor.find("workstation") == std::string::npos;
   const double named = gpu.memory.b() / 1e9;
-  return {Bytes::gib(named * (corrected ? 15.0 / 16 : 0.99)), gpu.multiprocessors, gpu.name};
+  return {Bytes::gib(named * (corrected ? 15.0 / 16 : 0.99)), gpu.multiprocessors, gpu.name,
+          workspaces};
 }
 
 Bytes context_of(const Device& device, bool communicates) {

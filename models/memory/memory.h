@@ -22,7 +22,8 @@ struct Parts {
   Bytes optimizer = Bytes::b(0);
   Bytes activations = Bytes::b(0);
   Bytes loss = Bytes::b(0);      ///< logits and their copies
-  Bytes gathered = Bytes::b(0);  ///< shards of other ranks, gathered; communication buffers
+  /// Shards of other ranks, gathered; communication buffers; workspaces of libraries.
+  Bytes gathered = Bytes::b(0);
   Bytes transient = Bytes::b(0);
   Bytes context = Bytes::b(0);  ///< driver and NCCL, outside the allocator
   Bytes reserve = Bytes::b(0);  ///< the allocator's reserve beyond allocated memory
@@ -38,6 +39,8 @@ struct Device {
   Bytes usable;
   std::uint32_t multiprocessors;  ///< the context grows with them
   std::string name = {};          ///< in the catalog; for people
+  /// Of cuBLAS for the threads of forward and backward, and of TransformerEngine.
+  Bytes workspaces = Bytes::b(0);
 };
 
 /// Usable memory of a GPU, by its name: "80 GB" is 80 GiB less 1 % (A100

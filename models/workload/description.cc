@@ -89,6 +89,7 @@ void read(const YamlMap& map, Transformer& m) {
   set_count(map, "hidden", m.hidden);
   set_count(map, "layers", m.layers);
   set_count(map, "decoder_layers", m.decoder_layers, 0);
+  set_count(map, "decoder_sequence", m.decoder_sequence);
   set_count(map, "heads", m.heads);
   set_count(map, "kv_heads", m.kv_heads);
   set_count(map, "head_size", m.head_size);

@@ -72,6 +72,8 @@ struct StateBytes {
   double weights;
   double gradient;
   double optimizer;
+  /// Temporaries of the update. Absent: a copy of the gradient.
+  std::optional<double> update = {};
   double total() const { return weights + gradient + optimizer; }
 };
 

@@ -15,6 +15,7 @@ Implementation read_implementation(const YamlMap& map, Implementation how) {
   map.choose("attention", kAttentionNames, how.attention);
   map.choose("elementwise", kElementwiseNames, how.elementwise);
   map.choose("loss", kLossNames, how.loss);
+  map.choose("gathered_inputs", kGatheredInputsNames, how.gathered_inputs);
   how.dropout = map.optional<bool>("dropout").value_or(how.dropout);
   how.fused_accumulation =
       map.optional<bool>("fused_accumulation").value_or(how.fused_accumulation);

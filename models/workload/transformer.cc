@@ -22,7 +22,8 @@ Transformer complete(Transformer m) {
   if (m.kv_heads == 0) m.kv_heads = m.heads;
   if (m.latent) m.kv_heads = m.heads;
   if (m.head_size == 0) m.head_size = m.hidden / m.heads;
-  if (m.position_table == 0) m.position_table = m.sequence;
+  if (m.decoder_sequence == 0) m.decoder_sequence = m.sequence;
+  if (m.position_table == 0) m.position_table = std::max(m.sequence, m.decoder_sequence);
   if (m.embedding_size == 0) m.embedding_size = m.hidden;
   return m;
 }
@@ -48,7 +49,8 @@ Layer embedding(NamePool& names, const Transformer& m, const Implementation& how
     if (m.image->class_token) layer.weights(width, false);
   } else {
     // Encoder and decoder each look their tokens up in the one table.
-    layer.lookup("embedding", (m.decoder_layers > 0 ? 2 : 1) * tokens, width, m.vocabulary);
+    const double looked_up = tokens + (m.decoder_layers > 0 ? m.decoder_sequence : 0);
+    layer.lookup("embedding", looked_up, width, m.vocabulary);
   }
   if (m.embedding_size != m.hidden) {
     layer.linear({"embedding_projection", tokens, hidden, width});
@@ -82,8 +84,12 @@ Layer embedding(NamePool& names, const Transformer& m, const Implementation& how
   return layer.finish("embedding", 1, layer.moved(elements));
 }
 
+double tokens_of_head(const Transformer& m) {
+  return m.decoder_layers > 0 ? m.decoder_sequence : m.sequence;
+}
+
 void add_logits(LayerBuilder& layer, const Transformer& m, const Implementation& how) {
-  const double tokens = m.sequence;
+  const double tokens = tokens_of_head(m);
   if (m.embedding_size != m.hidden)
     layer.linear({"head_projection", tokens, double(m.embedding_size), double(m.hidden)});
   layer.linear({.name = "logits",
@@ -94,7 +100,9 @@ void add_logits(LayerBuilder& layer, const Transformer& m, const Implementation&
                 .bias = m.head_bias,
                 .has_matrix = !m.tied_embedding});
   if (m.final_norm || m.embedding_size != m.hidden)
-    layer.keep({.name = "head input", .bytes = layer.moved(tokens * m.embedding_size)});
+    layer.keep({.name = "head input",
+                .bytes = layer.moved(tokens * m.embedding_size),
+                .gathered = how.gathered_inputs});
   // Each copy is written once and read once; the eager loss then moves the 32 bytes per logit that
   // Megatron's published runs show. An in-place loss still reads logits twice and writes gradients
   // once.
@@ -118,7 +126,7 @@ void add_logits(LayerBuilder& layer, const Transformer& m, const Implementation&
 Layer head(NamePool& names, const Transformer& m, const Implementation& how) {
   LayerBuilder layer(names, how.dtype == Dtype::kFp8 ? Dtype::kBf16 : how.dtype,
                      how.fused_accumulation);
-  const double tokens = m.sequence;
+  const double tokens = tokens_of_head(m);
   layer.keep({.name = "input", .bytes = layer.moved(tokens * m.hidden), .input = true});
   if (m.final_norm) {
     add_norm(layer, "final_norm", m, how, tokens, m.hidden, false);

@@ -73,7 +73,8 @@ struct Transformer {
   std::string name;
   std::uint32_t hidden = 0;
   std::uint32_t layers = 0;          ///< layers of the encoder if there is a decoder
-  std::uint32_t decoder_layers = 0;  ///< with cross-attention, after the encoder (T5)
+  std::uint32_t decoder_layers = 0;    ///< with cross-attention, after the encoder (T5)
+  std::uint32_t decoder_sequence = 0;  ///< tokens of a sample in the decoder; 0: as `sequence`
   std::uint32_t heads = 0;
   std::uint32_t kv_heads = 0;      ///< 0: as many as heads
   std::uint32_t head_size = 0;     ///< 0: hidden / heads
@@ -142,6 +143,7 @@ struct Implementation {
   /// for the host (DeepSeek-V3, Megatron-LM since the middle of 2026). Otherwise clamping, and
   /// adding router-weighted biases, are PyTorch's own kernels.
   bool fused_experts = false;
+  GatheredInputs gathered_inputs = GatheredInputs::kAgain;
   /// The bytes held at once per logit, if a framework's loss holds more than `loss` says:
   /// torchtitan 22 under tensor parallelism, whose reductions over ranks are not fused (inferred
   /// from the peak of one published run).

@@ -26,14 +26,12 @@ class Block {
         kind_(kind),
         eager_(how.elementwise != Elementwise::kCompiled),
         by_terms_(how.elementwise == Elementwise::kUnfused),
-        tokens_(model.sequence),
+        tokens_(kind.cross ? model.decoder_sequence : model.sequence),
         hidden_(model.hidden),
         key_size_(model.latent ? model.latent->plain_size + model.latent->rotary_size
                                : model.head_size),
         value_size_(model.latent ? model.latent->value_size : model.head_size),
-        queries_(tokens_ * model.heads * key_size_),
-        keys_(tokens_ * model.kv_heads * key_size_),
-        values_(tokens_ * model.kv_heads * value_size_) {}
+        queries_(tokens_ * model.heads * key_size_) {}
 
   Layer make() {
     self_attention();
@@ -45,6 +43,13 @@ class Block {
  private:
   void keep(std::string_view name, double elements, bool tensor, bool core = false) {
     layer_.keep({.name = name, .bytes = layer_.moved(elements), .tensor = tensor, .core = core});
+  }
+
+  // The input of products that tensor parallelism divides by columns.
+  void keep_input(std::string_view name) {
+    layer_.keep({.name = name,
+                 .bytes = layer_.moved(tokens_ * hidden_),
+                 .gathered = how_.gathered_inputs});
   }
 
   // One pass over a tensor of `elements`; a dropout mask has one byte per element.
@@ -90,7 +95,7 @@ class Block {
 
   void self_attention() {
     norm("attention_norm", "input", true);
-    keep("attention input", tokens_ * hidden_, false);
+    keep_input("attention input");
     if (m_.latent)
       latents();
     else if (how_.fused_projections)
@@ -106,7 +111,7 @@ class Block {
 
   void cross_attention() {
     norm("cross_attention_norm", "cross attention norm input", false);
-    keep("cross attention input", tokens_ * hidden_, false);
+    keep_input("cross attention input");
     layer_.linear({.name = "query",
                    .tokens = tokens_,
                    .out = m_.heads * key_size_,
@@ -114,12 +119,12 @@ class Block {
                    .split = Split::kColumns,
                    .bias = m_.query_bias});
     layer_.linear({.name = "key_value",
-                   .tokens = tokens_,
+                   .tokens = double(m_.sequence),
                    .out = m_.kv_heads * (key_size_ + value_size_),
                    .in = hidden_,
                    .split = Split::kColumns,
                    .bias = m_.query_bias});
-    attend(tokens_, false);
+    attend(m_.sequence, false);
   }
 
   void latents() {
@@ -139,28 +144,30 @@ class Block {
   }
 
   void attend(double key_tokens, bool causal) {
-    const double all = queries_ + keys_ + values_;
+    const double keys = key_tokens * m_.kv_heads * key_size_;
+    const double values = key_tokens * m_.kv_heads * value_size_;
+    const double all = queries_ + keys + values;
     // Forward: to the layout of the product by heads. Backward: the same, and gathered into one
     // matrix of gradients.
     move("transposes", all, eager_ ? Passes{2, 4} : Passes{0, 2}, true, 4, 8);
     if (m_.query_norm) {
       const Passes passes = {2, 5};
-      move("query_key_norm", queries_ + keys_, passes, true, 2, 4);
+      move("query_key_norm", queries_ + keys, passes, true, 2, 4);
       layer_.weights(2 * key_size_, false);
     }
     if (m_.positions == Positions::kRotary) {
       const double share = m_.latent ? m_.latent->rotary_size / key_size_ : 1;
       // Eager: half of it is negated and copied, then two products with cosines and sines, and
       // their sum.
-      move("rotary", share * (queries_ + keys_), eager_ ? Passes{9, 9} : Passes{2, 2}, true, 8, 8);
+      move("rotary", share * (queries_ + keys), eager_ ? Passes{9, 9} : Passes{2, 2}, true, 8, 8);
     }
     const bool grouped = m_.kv_heads < m_.heads;
     const double group = double(m_.heads) / m_.kv_heads;
     if (grouped && eager_ && how_.expanded_keys)
-      move("expand_keys", keys_ + values_, {1 + group, 1 + group}, true, 2, 2);
+      move("expand_keys", keys + values, {1 + group, 1 + group}, true, 2, 2);
     const double copies = how_.expanded_keys ? group : 1;
     keep("queries", queries_, true);
-    keep("keys and values", copies * (keys_ + values_), true);
+    keep("keys and values", copies * (keys + values), true);
 
     // A window of w keys is as many products of w by w, the windows side by side (Swin) or sliding.
     const bool windowed = m_.window > 0 && m_.window < tokens_;
@@ -330,7 +337,7 @@ class Block {
   void feed_forward() {
     if (!m_.shared_norm) {
       norm("feed_forward_norm", "feed-forward norm input", false);
-      keep("feed-forward input", tokens_ * hidden_, false);
+      keep_input("feed-forward input");
     }
     if (kind_.mixture)
       experts(*m_.mixture);
@@ -350,8 +357,6 @@ class Block {
   double key_size_;
   double value_size_;
   double queries_;  // elements
-  double keys_;
-  double values_;
 };
 
 }  // namespace

@@ -121,7 +121,10 @@ Workload with_samples(Workload workload, double samples) {
     scale_samples(layer.forward, by);
     scale_samples(layer.backward, by);
     scale_samples(layer.recompute, by);
-    for (SavedActivation& saved : layer.saved) saved.bytes = saved.bytes * by;
+    for (SavedActivation& saved : layer.saved) {
+      saved.bytes = saved.bytes * by;
+      saved.unsure = saved.unsure * by;
+    }
     layer.recomputed = layer.recomputed * by;
     layer.output = layer.output * by;
   }

@@ -33,6 +33,14 @@ struct Weights {
   bool sparse = false;
 };
 
+/// An input that sequence parallelism gathers from the ranks of a tensor group, in backward.
+enum class GatheredInputs : std::uint8_t {
+  kAgain,    ///< gathered again from the shares that ranks saved (Megatron-LM)
+  kSaved,    ///< saved whole by forward (modules of PyTorch, nanotron without its option)
+  kUnknown,  ///< counted as saved; intervals of memory reach down to `kAgain`
+};
+inline constexpr std::string_view kGatheredInputsNames[] = {"again", "saved", "unknown"};
+
 /// An activation that forward saves for backward, per microbatch.
 struct SavedActivation {
   std::string_view name;
@@ -41,6 +49,9 @@ struct SavedActivation {
   bool core = false;       ///< not kept under selective recomputation
   bool input = false;      ///< the input of the layer: all that full recomputation keeps
   bool transient = false;  ///< logits and loss: held for the current microbatch alone
+  /// For inputs of products that tensor parallelism divides by columns; others are never gathered.
+  GatheredInputs gathered = GatheredInputs::kAgain;
+  Bytes unsure = Bytes::b(0);  ///< of `bytes`, those that may not be saved
 };
 
 struct Layer {

@@ -199,6 +199,7 @@ class PlanBound::Plans {
     const workload::StateBytes each = strategies::states_of(training_, plan_, held, stage_.degrees);
     const double all = held.summed() + held.sparse;
     const double gradients = shared_ ? each.gradient * all : 0;
+    const double update = shared_ ? each.update.value_or(each.gradient) * all : 0;
     double states = each.weights * all + gradients;
     if (shared_) states += each.optimizer * all;
     const bool gathers = plan_.zero == 3 && plan_.pipeline > 1 && stage_.degrees.sharers(false) > 1;
@@ -206,7 +207,7 @@ class PlanBound::Plans {
     const double gathered = gathers ? held.summed() * (strategies::stored_bytes(training_.dtype) +
                                                        strategies::summed_bytes(training_, plan_))
                                     : 0;
-    const double most = states + std::max(gradients, gathered + activations());
+    const double most = states + std::max(update, gathered + activations());
     const Room& room = b_.rooms_[kind];
     // As on the smallest device.
     return (Bytes::b(most * memory::Assumptions{}.reserve) + room.context) *
