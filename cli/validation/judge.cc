@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Columns that every kind may have.
-constexpr std::string_view kCommon[] = {"case", "name", "use", "choice", "note"};
+constexpr std::string_view kCommon[] = {"case", "name", "use", "choice", "group", "note"};
 
 const std::vector<const MeasurementKind*>& kinds() {
   static const std::vector<const MeasurementKind*> all = {&kMeasuredJobs, &kMeasuredMemory,
