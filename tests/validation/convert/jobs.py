@@ -51,7 +51,7 @@ class Job:
         self.devices_per_node, self.nodes, self.node_gbit = 8, 1, 0
         self.network_latency = "5 us"
         self.regime = None  # rows of one table that different things limit
-        self.period = None  # in which steps of one machine compare
+        self.period = None  # date, release or framework, within which steps compare
         self.choices = None  # (microbatch, interleave) that the table leaves open
 
     def on(self, devices, per_node):
@@ -77,7 +77,8 @@ class Job:
     def group(self):
         """Plans of one model on equal devices, of which a user would choose one."""
         model = " ".join(str(self.model[key]) for key in ("hidden", "layers", "heads", "sequence"))
-        return f"{self.period or ''} {self.device} x{self.devices}, {model}".strip()
+        text = f"{self.period or ''} {self.device} x{self.devices}, {model}"
+        return (text + (", fp8" if self.training["dtype"] == "fp8" else "")).strip()
 
     def cluster(self):
         cluster = {"device": self.device, "devices_per_node": self.devices_per_node,
@@ -413,6 +414,7 @@ def nemo(row):
         raise LeftOut(f"{name}: the degrees do not divide the GPUs")
     job.plan["data"] = data
     follow_recipe(job, release, model, system)
+    job.period = release.split(" ")[0]
     # More experts' ranks than data ranks: then tensor ranks hold whole ones.
     if data % expert != 0 and tensor > 1:
         job.plan["expert_tensor"] = 1
@@ -458,6 +460,7 @@ def dlperf(row, framework):
               shapes.gpt(count(row["hidden"]), count(row["layers"]), count(row["heads"]), 2048),
               MEGATRON_2021, "v100_sxm2_16")
     job.devices_per_node, job.nodes = count(row["gpus_per_node"]), count(row["nodes"])
+    job.period = framework
     job.node_gbit = 100
     # Assumed: full recomputation, without which the larger rows do not fit 16 GB.
     job.training = {"global_batch": float(row["global_batch"]),
