@@ -78,12 +78,10 @@ workload::StateBytes states_of(const Training& training, const Plan& plan, const
   const double sharded = all > 0 ? (shard + held.sparse) / all : 1;
   const bool apart = training.accumulation == Accumulation::kApart && degrees.sharers(false) > 1 &&
                      is_mixed(training.dtype) && states.gradient == 4 && plan.zero < 2;
-  // An FP32 copy of the gradients that the rank updates.
-  if (plan.zero == 1 || plan.zero == 2) states.update = 4 * sharded;
-  if (apart) {
-    states.update = states.update.value_or(states.gradient);
-    states.gradient += workload::bytes_of(training.dtype == Dtype::kFp8 ? Dtype::kBf16 : training.dtype);
-  }
+  // The gradients that the rank updates, in one tensor; and converted, if they are not in FP32.
+  if (plan.zero == 1 || plan.zero == 2)
+    states.update = sharded * (states.gradient == 4 ? 4 : 4 + states.gradient);
+  if (apart) states.gradient += 2;
   if (held.sparse > 0) states.gradient *= held.summed() / all;
   if (plan.zero >= 1) states.optimizer *= sharded;
   if (plan.zero >= 2 && held.summed() > 0) states.gradient *= shard / held.summed();

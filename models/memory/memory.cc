@@ -21,10 +21,14 @@ using workload::Stage;
 constexpr double kBackwardTransient = 0.45;
 constexpr double kRecomputed = 1.8;
 
-/// The CUDA context (A100, H100: 0.45 to 0.55 GiB), and NCCL, which was not measured: 0.3 to 0.5
-/// GiB.
+/// The CUDA context (A100, H100: 0.45 to 0.55 GiB). Buffers of a communicator of NCCL: about 10 MiB a
+/// connection and channel for its three protocols, with up to 24 channels inside a node. With 0.25
+/// GiB each, a rank of BigScience's three-dimensional plans has the 1.3 to 1.6 GiB in all that their
+/// authors state.
 constexpr double kContextMibPerMultiprocessor = 4.27;
-constexpr double kNcclGib = 0.4, kNcclUncertaintyGib = 0.1;
+constexpr double kNcclGib = 0.25, kNcclUncertainty = 0.5;
+/// Errors of the allocator's reserve, as shares of allocated memory.
+constexpr double kReserveBelow = 0.03, kReserveAbove = 0.12;
 
 /// PyTorch gives cuBLAS a workspace for each thread that launches products, forward's and
 /// autograd's; TransformerEngine has one more. Bytes allocated between steps of Megatron-LM on H100
@@ -88,6 +92,14 @@ ChunkLoads loads_of(const workload::Chunk& chunk, const workload::Gathering& gat
   return loads;
 }
 
+/// One of all ranks, and one for each kind of group and for messages of a pipeline.
+std::uint32_t communicators(const workload::Layout& layout, const Stage& stage) {
+  const workload::Degrees& d = stage.degrees;
+  const bool parts[] = {layout.ranks() > 1, d.data > 1,   d.tensor > 1,
+                        d.context > 1,      d.expert > 1, layout.stages.size() > 1};
+  return static_cast<std::uint32_t>(std::count(std::begin(parts), std::end(parts), true));
+}
+
 bool splits_backward(const Stage& stage) {
   return std::any_of(stage.order.begin(), stage.order.end(),
                      [](const Slot& s) { return s.pass == Pass::kBackwardWeights; });
@@ -103,7 +115,7 @@ class Curve {
     base_.gradients = Bytes::b(parameters * stage.states.gradient);
     base_.optimizer = Bytes::b(parameters * stage.states.optimizer);
     base_.gathered = device.workspaces;
-    base_.context = context_of(device, layout.ranks() > 1);
+    base_.context = context_of(device, communicators(layout, stage));
     running_ = base_;
     if (!assumptions.gradients_stay && layout.microbatches <= 1) running_.gradients = Bytes::b(0);
     running_.gathered += stage.gathered;
@@ -140,6 +152,19 @@ class Curve {
     if (most.load == nullptr) return update;
     Moment running = moment(most.phase, most.slot, most.activations, *most.load);
     return running.parts.total() < update.parts.total() ? update : running;
+  }
+
+  /// Bytes of activations at the moment of a slot that may not be saved.
+  Bytes unsure_at(std::optional<std::size_t> slot) const {
+    if (!slot) return Bytes::b(0);
+    const Pass frees = splits_backward(stage_) ? Pass::kBackwardWeights : Pass::kBackward;
+    double held = 0;
+    for (std::size_t i = 0; i <= *slot; ++i) {
+      const double chunk = chunks_[stage_.order[i].chunk].unsure;
+      if (stage_.order[i].pass == Pass::kForward) held += chunk;
+      if (stage_.order[i].pass == frees && i < *slot) held -= chunk;
+    }
+    return Bytes::b(held * assumptions_.activation_factor);
   }
 
  private:
@@ -183,13 +208,19 @@ class Curve {
   /// Gradients are unscaled or clipped, and the update has temporaries: a copy of them.
   Moment optimizer() const {
     Parts update = base_;
-    update.transient =
-        stage_.states.update ? Bytes::b(stage_.parameters() * *stage_.states.update) : base_.gradients;
+    update.transient = stage_.states.update ? flat_update() : base_.gradients;
     return with_reserve("optimizer", std::nullopt, update);
   }
   Moment with_reserve(std::string_view phase, std::optional<std::size_t> slot, Parts parts) const {
     parts.reserve = (parts.total() - parts.context) * (assumptions_.reserve - 1);
+    if (slot) parts.reserve += flat_update();
     return {phase, slot, parts};
+  }
+
+  /// An optimizer that updates a shard copies its gradients into tensors as large as the shard.
+  /// Freed blocks of activations are smaller, so the allocator reserves these besides.
+  Bytes flat_update() const {
+    return Bytes::b(stage_.parameters() * stage_.states.update.value_or(0));
   }
 
   const Stage& stage_;
@@ -198,23 +229,31 @@ class Curve {
   std::vector<ChunkLoads> chunks_ = {};
 };
 
-/// Half the width of the 90 % interval. The errors of parts are independent.
-Bytes half_width(const Parts& parts, const Assumptions& assumptions, bool communicates) {
+/// The 90 % interval around the total. Errors of parts are independent, except that everything which
+/// may not be saved (`unsure`) is there or not.
+Estimate<Bytes> interval_of(const Parts& parts, Bytes unsure, const Assumptions& assumptions,
+                            std::uint32_t communicators) {
   const double implementation = assumptions.implementation == Knowledge::kUnknown    ? 0.30
                                 : assumptions.implementation == Knowledge::kMeasured ? 0.05
                                                                                      : 0.08;
-  const double errors[] = {
-      0.02 * parts.states().b(), implementation * (parts.activations + parts.loss).b(),
-      0.50 * (parts.gathered + parts.transient).b(), 0.03 * parts.allocated().b(),
-      communicates ? Bytes::gib(kNcclUncertaintyGib).b() : 0};
-  double sum = 0;
-  for (const double e : errors) sum += e * e;
-  return Bytes::b(std::sqrt(sum));
+  const auto width = [&](double reserve) {
+    const double errors[] = {
+        0.02 * parts.states().b(), implementation * (parts.activations + parts.loss).b(),
+        0.50 * (parts.gathered + parts.transient).b(), reserve * parts.allocated().b(),
+        kNcclUncertainty * kNcclGib * communicators * Bytes::gib(1).b()};
+    double sum = 0;
+    for (const double e : errors) sum += e * e;
+    return Bytes::b(std::sqrt(sum));
+  };
+  const Bytes total = parts.total();
+  return {total, total - unsure - width(kReserveBelow), total + width(kReserveAbove),
+          assumptions.implementation == Knowledge::kMeasured ? Provenance::kInterpolated
+                                                             : Provenance::kExtrapolated};
 }
 
-Fit fit_of(Bytes peak, Bytes usable) {
+Fit fit_of(Bytes peak, Bytes unsure, Bytes usable) {
   if (peak <= usable * (1 - kHeadroom)) return Fit::kFits;
-  return peak <= usable * (1 + kHeadroom) ? Fit::kBorderline : Fit::kDoesNotFit;
+  return peak - unsure <= usable * (1 + kHeadroom) ? Fit::kBorderline : Fit::kDoesNotFit;
 }
 
 }  // namespace
@@ -246,9 +285,9 @@ Device device_of(const cluster::Gpu& gpu) {
           workspaces};
 }
 
-Bytes context_of(const Device& device, bool communicates) {
-  const Bytes driver = Bytes::mib(kContextMibPerMultiprocessor * device.multiprocessors);
-  return communicates ? driver + Bytes::gib(kNcclGib) : driver;
+Bytes context_of(const Device& device, std::uint32_t communicators) {
+  return Bytes::mib(kContextMibPerMultiprocessor * device.multiprocessors) +
+         Bytes::gib(kNcclGib) * communicators;
 }
 
 Bytes backward_transient(const Layer& layer) {
@@ -262,17 +301,16 @@ std::vector<Moment> memory_curve(const workload::Layout& layout, const Stage& st
 
 StageMemory memory_of(const workload::Layout& layout, const Stage& stage, const Device& device,
                       const Assumptions& assumptions) {
-  const Moment peak = Curve(layout, stage, device, assumptions).peak();
-  const Bytes total = peak.parts.total();
-  const Bytes half = half_width(peak.parts, assumptions, layout.ranks() > 1);
-  const Provenance provenance = assumptions.implementation == Knowledge::kMeasured
-                                    ? Provenance::kInterpolated
-                                    : Provenance::kExtrapolated;
-  return {.peak = {total, total - half, total + half, provenance},
+  Curve curve(layout, stage, device, assumptions);
+  const Moment peak = curve.peak();
+  const Bytes unsure = curve.unsure_at(peak.slot);
+  const Estimate<Bytes> total =
+      interval_of(peak.parts, unsure, assumptions, communicators(layout, stage));
+  return {.peak = total,
           .parts = peak.parts,
           .phase = peak.phase,
           .device = device,
-          .fit = fit_of(total, device.usable)};
+          .fit = fit_of(total.value, unsure, device.usable)};
 }
 
 std::vector<StageMemory> memory_of(const workload::Layout& layout, const Device& device,
@@ -296,7 +334,9 @@ std::optional<Assumptions> calibrate(const StageMemory& predicted, Bytes measure
   const bool optimizer = predicted.phase == "optimizer";
   const Bytes scaled = parts.activations + parts.loss + (optimizer ? Bytes::b(0) : parts.transient);
   const Bytes fixed = parts.allocated() - scaled;
-  const Bytes measured = measured_reserved / assumptions.reserve - fixed;
+  // What the allocator reserves besides a share of what is allocated.
+  const Bytes besides = parts.reserve - parts.allocated() * (assumptions.reserve - 1);
+  const Bytes measured = (measured_reserved - besides) / assumptions.reserve - fixed;
   if (!(scaled > Bytes::b(0)) || !(measured > Bytes::b(0))) return std::nullopt;
   assumptions.activation_factor *= measured / scaled;
   assumptions.implementation = Knowledge::kMeasured;

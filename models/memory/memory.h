@@ -47,8 +47,8 @@ struct Device {
 /// 79.2, H100 79.6), and less a sixteenth for GDDR with error correction (A10G 22.5 of 24).
 Device device_of(const cluster::Gpu& gpu);
 
-/// The memory outside the allocator: the driver's context, and NCCL's if ranks communicate.
-Bytes context_of(const Device& device, bool communicates);
+/// The memory outside the allocator: the driver's context, and NCCL's buffers of each communicator.
+Bytes context_of(const Device& device, std::uint32_t communicators);
 /// Additional memory of a layer's backward beyond saved activations.
 Bytes backward_transient(const workload::Layer& layer);
 

@@ -72,7 +72,8 @@ struct StateBytes {
   double weights;
   double gradient;
   double optimizer;
-  /// Temporaries of the update. Absent: a copy of the gradient.
+  /// Temporaries of the update that are as large as the shard it updates. Absent: a copy of the
+  /// gradient.
   std::optional<double> update = {};
   double total() const { return weights + gradient + optimizer; }
 };

@@ -111,7 +111,7 @@ class PlanCosts::State {
         continue;
       }
       const memory::Device device = memory::device_of(*kind.gpu);
-      rooms.push_back({device.usable, memory::context_of(device, communicates)});
+      rooms.push_back({device.usable, memory::context_of(device, communicates ? 1 : 0)});
     }
     return rooms;
   }

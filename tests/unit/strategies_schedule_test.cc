@@ -65,6 +65,13 @@ TEST_CASE("the interleaved order takes groups of microbatches through chunk afte
         "F0 F1 F0' B0' F1' B1' F2 B0 F3 B1 F2' B2' F3' B3' B2 B3");
 }
 
+TEST_CASE("as many microbatches as stages do not all run ahead") {
+  // Stage 0 of two: (p - s - 1) 2 + (v - 1) p = 4 passes, which is all; stage 1: 2.
+  const PipelineShape shape{.stages = 2, .microbatches = 2, .chunks = 2};
+  CHECK(text_of(order_of(Schedule::kInterleaved, shape, 0)) == "F0 F1 F0' F1' B0' B1' B0 B1");
+  CHECK(text_of(order_of(Schedule::kInterleaved, shape, 1)) == "F0 F1 F0' B0' F1' B1' B0 B1");
+}
+
 // Narayanan et al., SC21: bubble (p - 1)/m, and with v chunks (p - 1)/(m v).
 TEST_CASE("equal stages and free messages leave the bubbles of the textbook") {
   const test::PassTimes times{.forward = Seconds::ms(1), .backward = Seconds::ms(2)};

@@ -5,7 +5,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from convert import collectives, job_lists, jobs, pairs, shapes
+from convert import collectives, golden, job_lists, jobs, pairs, shapes
 
 
 def converted(converter, files):
@@ -97,11 +97,22 @@ class Jobs(unittest.TestCase):
                  (1 + 2048 / (6 * 20480) + 51200 / (16 * 105 * 20480)))
         self.assertAlmostEqual(float(rows[0]["step_s"]), flops / (2520 * 163e12))
 
-    def nanotron(self, *rows):
+    def nanotron(self, *rows, kind="jobs"):
         found = converted(jobs, {"sweep.csv": (
             "nodes,microbatch,accumulation,global_batch,data,pipeline,tensor,zero,mfu_percent,"
             "tokens_per_s_per_gpu,memory_gb\n" + "\n".join(rows) + "\n")})
-        return found["jobs/nanotron.csv"]
+        return found[f"{kind}/nanotron.csv"]
+
+    def test_a_peak_of_nanotron_is_of_the_first_of_its_own_stages(self):
+        (peak,) = self.nanotron("4,2,16,256,8,4,1,1,30.5,10000.0,40.1", kind="memory")
+        # 28 layers and a head of 3.56 layers: 7.89 layers a stage, the first full with 8.
+        self.assertEqual(peak["plan.stages"], "[" + ", ".join(
+            f"{{layers: {layers}, data: 8, tensor: 1}}" for layers in (9, 8, 8, 5)) + "]")
+        for column, value in {"peak_gib": "40.1", "stage": "first", "plan.tensor": "",
+                              "training.accumulation": "apart",
+                              "workload.gathered_inputs": "unknown"}.items():
+            self.assertEqual(peak.get(column, ""), value, column)
+
 
     def test_a_row_of_nanotron_is_a_plan(self):
         (row,) = self.nanotron("4,2,16,256,8,2,2,1,30.5,10000.0,40.1")
@@ -167,6 +178,62 @@ class Jobs(unittest.TestCase):
             devices = int(row["cluster.devices_per_node"]) * int(row["cluster.nodes"])
             self.assertEqual(ranks, devices, row["name"])
             self.assertIn("Assumed: ", row["note"])
+
+
+class Golden(unittest.TestCase):
+    COLUMNS = [
+        "suite", "case", "gpu", "branch", "test_type", "mode", "gpus_per_node", "gpus",
+        "num-layers", "hidden-size", "ffn-hidden-size", "num-attention-heads", "num-query-groups",
+        "kv-channels", "seq-length", "encoder-num-layers", "decoder-num-layers",
+        "encoder-seq-length", "decoder-seq-length", "micro-batch-size", "global-batch-size",
+        "tensor-model-parallel-size", "pipeline-model-parallel-size",
+        "num-layers-per-virtual-pipeline-stage", "num-virtual-stages-per-pipeline-rank",
+        "context-parallel-size", "expert-model-parallel-size", "expert-tensor-parallel-size",
+        "sequence-parallel", "use-distributed-optimizer", "optimizer", "fp16", "num-experts",
+        "moe-router-topk", "moe-ffn-hidden-size", "moe-shared-expert-intermediate-size",
+        "transformer-impl", "attention-backend", "attention-dropout", "hidden-dropout",
+        "no-gradient-accumulation-fusion", "swiglu", "disable-bias-linear", "normalization",
+        "position-embedding-type", "untie-embeddings-and-output-weights",
+        "make-vocab-size-divisible-by", "tokenizer-type", "vocab-size", "vocab-file",
+        "max-position-embeddings", "mem_max_max", *golden.UNUSUAL]
+    GPT = {"suite": "gpt", "case": "gpt3", "gpu": "h100", "branch": "dev", "test_type": "regular",
+           "mode": "pretraining", "gpus_per_node": "8", "gpus": "8", "num-layers": "12",
+           "hidden-size": "512", "num-attention-heads": "8", "seq-length": "1024",
+           "micro-batch-size": "4", "global-batch-size": "32", "tensor-model-parallel-size": "2",
+           "pipeline-model-parallel-size": "2", "num-layers-per-virtual-pipeline-stage": "1",
+           "transformer-impl": "transformer_engine", "attention-backend": "unfused",
+           "vocab-file": "text/bpe/vocab.json", "max-position-embeddings": "1024",
+           "mem_max_max": str(2 ** 31)}
+
+    def golden(self, **changed):
+        row = self.GPT | changed
+        with_commas = ",".join(self.COLUMNS)
+        return converted(golden, {"golden.csv": with_commas + "\n" + ",".join(
+            row.get(column, "") for column in self.COLUMNS) + "\n"})
+
+    def test_arguments_are_a_plan_and_defaults_of_megatron(self):
+        (row,) = self.golden()["memory/megatron-golden.csv"]
+        for column, value in {
+                "case": "megatron-golden, gpt", "counted": "allocated", "stage": "last",
+                "peak_gib": "2.0", "workload.vocabulary": "50432", "workload.dropout": "true",
+                "workload.attention": "unfused", "workload.feed_forward": "2048",
+                "plan.data": "2", "plan.interleave": "6", "plan.zero": "0",
+                "training.dtype": "bf16"}.items():
+            self.assertEqual(row[column], value, column)
+
+    def test_a_decoder_has_a_length_of_its_own(self):
+        (row,) = self.golden(**{
+            "suite": "t5", "num-layers": "", "seq-length": "", "encoder-num-layers": "12",
+            "decoder-num-layers": "6", "encoder-seq-length": "512", "decoder-seq-length": "128",
+            "num-layers-per-virtual-pipeline-stage": ""})["memory/megatron-golden.csv"]
+        self.assertEqual((row["workload.sequence"], row["workload.decoder_sequence"],
+                          row["workload.layers"], row["workload.decoder_layers"]),
+                         ("512", "128", "12", "6"))
+
+    def test_rows_that_leave_the_kernel_open_are_left_out(self):
+        found = self.golden(**{"attention-backend": ""})
+        self.assertEqual(found["studies/golden_left_out.txt"],
+                         ["gpt3: the attention kernel is not stated"])
 
 
 class Collectives(unittest.TestCase):

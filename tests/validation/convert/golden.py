@@ -11,6 +11,13 @@ DEVICES = {"a100": "a100_sxm4_80", "h100": "h100_sxm5_80", "gb200": "gb200_186"}
 # Entries of the tokenizers' files, and those that T5 adds.
 VOCABULARIES = {"bpe/vocab.json": 50257, "bert-large-cased-vocab.txt": 28996, "vocab.txt": 30522}
 T5_SENTINELS = 100
+# Arguments of models and plans that no job expresses.
+UNUSUAL = (
+    "hybrid-layer-pattern", "multi-latent-attention", "mtp-num-layers",
+    "decoder-first-pipeline-num-layers", "account-for-loss-in-pipeline-split",
+    "pipeline-model-parallel-layout", "fine-grained-activation-offloading",
+    "recompute-granularity", "cuda-graph-impl", "enable-cuda-graph",
+    "data-parallel-sharding-strategy", "num-distributed-optimizer-instances")
 
 
 def is_on(row, option):
@@ -72,11 +79,7 @@ def shape(row, tensor):
 
 def refuse(row):
     """What no workload or plan expresses, and what the table leaves open."""
-    for unusual in ("hybrid-layer-pattern", "multi-latent-attention", "mtp-num-layers",
-                    "decoder-first-pipeline-num-layers", "account-for-loss-in-pipeline-split",
-                    "pipeline-model-parallel-layout", "fine-grained-activation-offloading",
-                    "recompute-granularity", "cuda-graph-impl", "enable-cuda-graph",
-                    "data-parallel-sharding-strategy", "num-distributed-optimizer-instances"):
+    for unusual in UNUSUAL:
         if row[unusual]:
             raise LeftOut(unusual)
     if row["mode"] != "pretraining" or row["suite"] not in ("gpt", "bert", "t5", "moe"):
@@ -138,6 +141,7 @@ def convert(data, into):
                 continue
             peaks += job.rows({"case": f"megatron-golden, {row['suite']}",
                                "counted": "allocated", "stage": "last"}, "peak_gib")
-        write(Path(into) / "memory" / "megatron-golden.csv", peaks)
+        if peaks:
+            write(Path(into) / "memory" / "megatron-golden.csv", peaks)
         (Path(into) / "studies").mkdir(parents=True, exist_ok=True)
         (Path(into) / "studies" / "golden_left_out.txt").write_text("\n".join(left_out) + "\n")

@@ -53,6 +53,8 @@ class Job:
         self.regime = None  # rows of one table that different things limit
         self.period = None  # date, release or framework, within which steps compare
         self.choices = None  # (microbatch, interleave) that the table leaves open
+        self.peak = {}  # what a peak of memory counts, where it is not the default
+        self.stages = None  # numbers of layers, where the framework cuts them by a rule of its own
 
     def on(self, devices, per_node):
         """So many devices in whole nodes."""
@@ -110,6 +112,18 @@ class Job:
                 row |= {f"{section}.{key}": value if isinstance(value, str) else number(value)
                         for key, value in values.items()}
             yield row | {measured: self.measured[measured]}
+
+
+    def rows_of_peak(self, common):
+        """Its measured peak, with the stages that the framework makes."""
+        if self.stages:
+            plan = {key: value for key, value in self.plan.items()
+                    if key not in ("data", "tensor", "pipeline", "split")}
+            stage = "data: {data}, tensor: {tensor}".format(**self.plan)
+            plan["stages"] = "[" + ", ".join(f"{{layers: {layers}, {stage}}}"
+                                             for layers in self.stages) + "]"
+            self.plan = plan
+        return self.rows(common | self.peak, "peak_gib")
 
 
 def count(text):
@@ -491,6 +505,27 @@ def where_it_communicates(job):
     return "host-bound" if job.training["microbatch"] == 1 and tensor >= 4 else "kernel-bound"
 
 
+def stages_of_nanotron(layers, hidden, feed_forward, vocabulary, pipeline):
+    """Layers of each stage, embedding and head counted too. A stage is full when the parameters of
+    all layers so far, the head's but not the embedding's, exceed its share of them. Stages that
+    would have the loss alone get a layer here. None if there are more stages than layers."""
+    costs = [4 * hidden ** 2 + 3 * hidden * feed_forward] * layers + [vocabulary * hidden]
+    stages, done = [1], 0
+    for cost in costs:
+        stages[-1] += 1
+        done += cost
+        if done > sum(costs) * len(stages) / pipeline and len(stages) < pipeline:
+            stages.append(0)
+    if pipeline > layers + 2:
+        return None
+    stages += [0] * (pipeline - len(stages))
+    while 0 in stages:
+        empty = len(stages) - 1 - stages[::-1].index(0)
+        stages[max(k for k in range(empty) if stages[k] > 1)] -= 1
+        stages[empty] += 1
+    return stages
+
+
 def nanotron(row):
     nodes, tensor, pipeline = count(row["nodes"]), count(row["tensor"]), count(row["pipeline"])
     job = Job(f"n{nodes} dp{row['data']} pp{pipeline} tp{tensor} mb{row['microbatch']} "
@@ -507,6 +542,16 @@ def nanotron(row):
                 "zero": count(row["zero"]), "sequence_parallel": "true" if tensor > 1 else "false"}
     if pipeline > 1:
         job.plan["split"] = "flops"
+        job.stages = stages_of_nanotron(job.model["layers"], job.model["hidden"],
+                                        job.model["feed_forward"], job.model["vocabulary"],
+                                        pipeline)
+    # Its cross-entropy over a divided vocabulary is that of Megatron-LM. Gradients pass through
+    # DistributedDataParallel into FP32 sums. Whether gathered inputs are saved is an option, which
+    # the table does not state. Memory is logged by rank 0.
+    job.training["accumulation"] = "apart"
+    job.how |= {"logit_bytes": 6, "gathered_inputs": "unknown"}
+    job.measured["peak_gib"] = row["memory_gb"]
+    job.peak = {"stage": "first"}
     job.sustained = {"attention": FLASH_2_ON_HOPPER}
     job.on(8 * nodes, 8)
     job.node_gbit, job.network_latency = 3200, "15 us"
@@ -541,6 +586,11 @@ def bigscience(row):
                 "overlap_gradients": "false"}
     if "embedding" in row["partition"]:
         job.plan["split"] = "layers"
+    if row["dtype"] == "bf16":
+        job.training["accumulation"] = "apart"
+    if row.get("mem_gb"):
+        job.measured["peak_gib"] = row["mem_gb"]
+        job.peak = {"counted": "device"}
     job.on(count(row["gpus"]), 8)
     job.node_gbit = 400
     job.measured["step_s"] = row["seconds"]
@@ -623,8 +673,9 @@ def convert(data, into):
                 open_ = getattr(job, "open", False)
                 case = table + (", recomputation not stated" if open_ else
                                 ", pipeline" if job.plan["pipeline"] > 1 else "")
-                use = "source_left_out" if open_ else "fitted"
-                peaks += job.rows({"case": case, "use": use}, "peak_gib")
+                fitted = table == "torchtitan" and not open_
+                peaks += job.rows_of_peak({"case": case,
+                                           "use": "fitted" if fitted else "source_left_out"})
         if steps:
             write(Path(into) / "jobs" / f"{table}.csv", steps)
         if peaks:
