@@ -118,12 +118,10 @@ class Curve {
       const Load* load = nullptr;
       double sum = -1;
     } most;
-    const double factor = assumptions_.activation_factor;
     each([&](std::string_view phase, std::optional<std::size_t> slot, double activations,
              const Load& load) {
-      const double sum =
-          (std::max(0.0, activations + load.activations) + load.loss + load.transient) * factor +
-          load.gathered;
+      const double sum = std::max(0.0, activations + load.activations) + load.loss +
+                         load.transient + load.gathered;
       if (sum > most.sum) most = {phase, slot, activations, &load, sum};
     });
     Moment update = optimizer();
@@ -162,11 +160,10 @@ class Curve {
 
   Moment moment(std::string_view phase, std::optional<std::size_t> slot, double activations,
                 const Load& load) const {
-    const double factor = assumptions_.activation_factor;
     Parts parts = running_;
-    parts.activations = Bytes::b(std::max(0.0, activations + load.activations) * factor);
-    parts.loss = Bytes::b(load.loss * factor);
-    parts.transient = Bytes::b(load.transient * factor);
+    parts.activations = Bytes::b(std::max(0.0, activations + load.activations));
+    parts.loss = Bytes::b(load.loss);
+    parts.transient = Bytes::b(load.transient);
     parts.gathered += Bytes::b(load.gathered);
     return with_reserve(phase, slot, parts);
   }
@@ -189,9 +186,7 @@ class Curve {
 
 /// Half the width of the 90 % interval. The errors of parts are independent.
 Bytes half_width(const Parts& parts, const Assumptions& assumptions, bool communicates) {
-  const double implementation = assumptions.implementation == Knowledge::kUnknown    ? 0.30
-                                : assumptions.implementation == Knowledge::kMeasured ? 0.05
-                                                                                     : 0.08;
+  const double implementation = assumptions.implementation == Knowledge::kUnknown ? 0.30 : 0.08;
   const double errors[] = {
       0.02 * parts.states().b(), implementation * (parts.activations + parts.loss).b(),
       0.50 * (parts.gathered + parts.transient).b(), 0.03 * parts.allocated().b(),
@@ -241,10 +236,7 @@ StageMemory memory_of(const workload::Layout& layout, const Stage& stage, const 
   const Moment peak = Curve(layout, stage, device, assumptions).peak();
   const Bytes total = peak.parts.total();
   const Bytes half = half_width(peak.parts, assumptions, layout.ranks() > 1);
-  const Provenance provenance = assumptions.implementation == Knowledge::kMeasured
-                                    ? Provenance::kInterpolated
-                                    : Provenance::kExtrapolated;
-  return {.peak = {total, total - half, total + half, provenance},
+  return {.peak = {total, total - half, total + half, Provenance::kExtrapolated},
           .parts = peak.parts,
           .phase = peak.phase,
           .device = device,
@@ -264,19 +256,6 @@ const StageMemory& fullest(const std::vector<StageMemory>& memory) {
   return *std::max_element(
       memory.begin(), memory.end(),
       [](const StageMemory& a, const StageMemory& b) { return a.share() < b.share(); });
-}
-
-std::optional<Assumptions> calibrate(const StageMemory& predicted, Bytes measured_reserved,
-                                     Assumptions assumptions) {
-  const Parts& parts = predicted.parts;
-  const bool optimizer = predicted.phase == "optimizer";
-  const Bytes scaled = parts.activations + parts.loss + (optimizer ? Bytes::b(0) : parts.transient);
-  const Bytes fixed = parts.allocated() - scaled;
-  const Bytes measured = measured_reserved / assumptions.reserve - fixed;
-  if (!(scaled > Bytes::b(0)) || !(measured > Bytes::b(0))) return std::nullopt;
-  assumptions.activation_factor *= measured / scaled;
-  assumptions.implementation = Knowledge::kMeasured;
-  return assumptions;
 }
 
 std::vector<std::string> remedies(const std::vector<StageMemory>& memory,

@@ -135,17 +135,6 @@ Result<std::unique_ptr<ByteSource>> open_bytes(const std::filesystem::path& path
   return std::make_unique<GzipFile>(std::move(plain));
 }
 
-Result<std::string> read_inflated(const std::filesystem::path& path) {
-  Result<std::unique_ptr<ByteSource>> source = open_bytes(path);
-  if (!source) return forward(source);
-  std::string text;
-  std::vector<char> block(1 << 16);
-  while (const std::size_t n = (*source)->read(block)) text.append(block.data(), n);
-  if (const std::string damage = (*source)->damage(); !damage.empty())
-    return fail(Diagnostic{.file = path.string(), .problem = damage});
-  return text;
-}
-
 std::unique_ptr<ByteSource> bytes_in_memory(std::string_view bytes) {
   auto plain = std::make_unique<MemoryBytes>(bytes);
   if (!is_gzip(bytes)) return plain;
