@@ -186,7 +186,9 @@ class Curve {
 
 /// Half the width of the 90 % interval. The errors of parts are independent.
 Bytes half_width(const Parts& parts, const Assumptions& assumptions, bool communicates) {
-  const double implementation = assumptions.implementation == Knowledge::kUnknown ? 0.30 : 0.08;
+  const double implementation = assumptions.implementation == Knowledge::kUnknown    ? 0.30
+                                : assumptions.implementation == Knowledge::kMeasured ? 0.05
+                                                                                     : 0.08;
   const double errors[] = {
       0.02 * parts.states().b(), implementation * (parts.activations + parts.loss).b(),
       0.50 * (parts.gathered + parts.transient).b(), 0.03 * parts.allocated().b(),
@@ -236,7 +238,10 @@ StageMemory memory_of(const workload::Layout& layout, const Stage& stage, const 
   const Moment peak = Curve(layout, stage, device, assumptions).peak();
   const Bytes total = peak.parts.total();
   const Bytes half = half_width(peak.parts, assumptions, layout.ranks() > 1);
-  return {.peak = {total, total - half, total + half, Provenance::kExtrapolated},
+  const Provenance provenance = assumptions.implementation == Knowledge::kMeasured
+                                    ? Provenance::kInterpolated
+                                    : Provenance::kExtrapolated;
+  return {.peak = {total, total - half, total + half, provenance},
           .parts = peak.parts,
           .phase = peak.phase,
           .device = device,

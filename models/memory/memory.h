@@ -51,8 +51,9 @@ Bytes backward_transient(const workload::Layer& layer);
 
 /// Knowledge of the framework's saved activations.
 enum class Knowledge : std::uint8_t {
-  kUnknown,  ///< ±30 % of activations and loss
-  kKnown,    ///< the implementation that the workload was built for
+  kUnknown,   ///< ±30 % of activations and loss
+  kKnown,     ///< the implementation that the workload was built for
+  kMeasured,  ///< ±5 %: saved activations come from another run of the same implementation
 };
 
 /// Assumptions that are not part of a layout.
