@@ -69,7 +69,7 @@ class GzipFile final : public ByteSource {
     }
     between_members_ = false;
     const int code = inflate(&stream_, Z_NO_FLUSH);
-    if (code == Z_STREAM_END) {  // gzip files may be several, one behind the other
+    if (code == Z_STREAM_END) {  // a gzip file may have several members
       between_members_ = true;
       inflateReset(&stream_);
     } else if (code != Z_OK) {
