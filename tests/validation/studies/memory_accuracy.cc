@@ -29,10 +29,16 @@ class Measurer {
     Result<fs::path> folder = converted(data_);
     if (!folder) return forward(folder);
     for (const auto& [name, jobs] :
-         {std::pair("jobs", &jobs_), std::pair("memory", &peaks_), std::pair("studies", &parts_)}) {
+         {std::pair("jobs", &jobs_), std::pair("studies", &parts_)}) {
       Result<std::vector<MeasuredJob>> read = read_job_folder(*folder / name);
       if (!read) return forward(read);
       *jobs = std::move(*read);
+    }
+    // The other tables of peaks are judged by the program alone.
+    if (const fs::path peaks = *folder / "memory" / "torchtitan.csv"; fs::exists(peaks)) {
+      Result<std::vector<MeasuredJob>> read = read_measured_jobs(peaks);
+      if (!read) return forward(read);
+      peaks_ = std::move(*read);
     }
     for (const auto step :
          {&Measurer::megatron, &Measurer::galvatron, &Measurer::torchtitan, &Measurer::jobs})
