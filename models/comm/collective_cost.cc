@@ -163,7 +163,7 @@ void CollectiveCost::set_switched(const SwitchedConstants& c, const Group& g,
     // all-reduces were seen not to (decision 0054).
     const double wait = reach_of(*g.network).step.s(), levels = std::log2(nodes);
     const double of_ring = wait * (k == 1 && !rooted ? steps : between);
-    for (std::size_t p = 0; p < 3; ++p) {
+    for (std::size_t p = kFirstBulk; p < 3; ++p) {
       forms_[p].waits = of_ring;
       forms_[kTreeForms + p].waits = wait * 2 * levels;
     }

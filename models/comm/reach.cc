@@ -36,7 +36,8 @@ ByteRate ring_rate(const Network& network) {
 }
 
 Seconds message_step(const Network& network, std::size_t protocol) {
-  return network.latency + reach_of(network).step + Seconds::us(nccl::kNetworkLatency[0][protocol]);
+  return network.latency + Seconds::us(nccl::kNetworkLatency[0][protocol]) +
+         (protocol < kFirstBulk ? Seconds::s(0) : reach_of(network).step);
 }
 
 }  // namespace rehearse::comm

@@ -16,10 +16,13 @@ struct Reach {
   /// The share of rings and trees of groups that have a part of each node. The groups of its other
   /// devices use the NICs and their proxies at the same time.
   double beside_others;
-  /// What a step over this network takes in addition to NCCL's constant and the latency.
+  /// What a step over this network takes in addition to NCCL's constant and the latency. Messages of
+  /// the protocol LL do not take it.
   Seconds step = Seconds::s(0);
 };
 Reach reach_of(const Network& network);
+/// The first of NCCL's protocols (LL, LL128, Simple) whose messages take Reach::step.
+inline constexpr std::size_t kFirstBulk = 1;
 
 /// The rate of messages between nodes, of all devices of a node or the part that takes part.
 ByteRate message_rate(const Network& network);
@@ -27,7 +30,7 @@ ByteRate message_rate(const Network& network);
 ByteRate ring_rate(const Network& network);
 
 /// The time of a first message between nodes by NCCL's protocol of that index: latency, NCCL's
-/// constant, and Reach::step.
+/// constant, and Reach::step where it takes that.
 Seconds message_step(const Network& network, std::size_t protocol);
 
 }  // namespace rehearse::comm

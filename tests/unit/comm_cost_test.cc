@@ -106,6 +106,16 @@ TEST_CASE("EFA: every step of a gathering ring waits, and each level of a tree")
   // One device of each node: three steps, and 0.35 of 50 GB/s, because eight groups send at once.
   CHECK(seconds(CollectiveKind::kAllGather, Algorithm::kRing, 1. / 8) ==
         Approx(20e-6 + 3 * 85e-6 + 8e9 * 3 / 4 / 17.5e9 + 8e9 / 4 / 700e9));
+  // Small messages go by LL and do not wait: 28 steps of 1 us, 3 of 2.7 + 15 us, 4 us.
+  const auto small = CollectiveCost::resolve(
+      {.calibration = round_numbers()},
+      {.kind = CollectiveKind::kAllGather,
+       .ranks = 32,
+       .nodes = 4,
+       .network = Network{NetworkKind::kEfa, ByteRate::gb_per_s(400), Seconds::us(15)}},
+      {.algorithm = Algorithm::kRing, .protocol = Protocol::kLl});
+  REQUIRE(small);
+  CHECK(small->seconds(1) == Approx(32e-6 + 3 * 17.7e-6).epsilon(1e-4));
 }
 
 TEST_CASE("over TCP a ring gets from one flow of a cloud to the whole card") {
