@@ -80,7 +80,7 @@ std::string fixed_text(const JobFile& file) {
   return fmt::format("{}", fmt::join(fixed, ", "));
 }
 
-/// The certainty of which plan is the fastest.
+/// How certain it is that the shown plan is the fastest.
 std::string robust_text(const Planned& planned) {
   const auto likely =
       std::max_element(planned.chance.begin(), planned.chance.end()) - planned.chance.begin();

@@ -32,17 +32,17 @@ namespace {
 
 /// Within 5 % of what is usable, memory models cannot say whether a plan fits.
 constexpr double kFits = 0.95;
-/// Of the plans, which are run message by message; how many are in any case, and for how much
-/// processor time further ones.
+/// At most this share of all plans is run message by message: the best of them, 100 in any case, and
+/// as many more as this processor time allows.
 constexpr double kRunAgain = 0.05;
 constexpr std::size_t kRunAnyway = 100;
 constexpr double kSecondsOfRuns = 4;
-/// The same of the best of them, with all ranks (step::RunSize).
+/// The processor time of the best of them, run with all ranks (step::RunSize).
 constexpr Seconds kTimeOfAllRanks = Seconds::s(4);
 /// The same where these are too many, for the answer and those that take its place.
 constexpr Seconds kTimeOfAnswer = Seconds::s(2);
-/// What a run takes, in seconds: for a microbatch through a layer, and for a rank, whose groups are
-/// looked up (docs/performance.md).
+/// The time of a run in seconds: for each pass of a microbatch through a layer, and for each rank,
+/// whose groups are looked up (docs/performance.md).
 constexpr double kPerLayerPass = 10e-6, kPerRank = 30e-6;
 /// The pipeline is run so often at most, to feed the best.
 constexpr std::size_t kMostFed = 24;
