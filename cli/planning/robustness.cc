@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 #include "cli/planning/plan_feed.h"
@@ -89,6 +90,26 @@ std::vector<double> chances(const std::vector<FoundPlan>& plans, Figure objectiv
   }
   for (std::size_t i = 0; i < wins.size(); ++i) share[i] = static_cast<double>(wins[i]) / kDraws;
   return share;
+}
+
+std::vector<std::size_t> worth_measuring(const std::vector<FoundPlan>& plans,
+                                         const std::vector<double>& chance) {
+  constexpr std::size_t kMost = 3;
+  constexpr double kLeast = 0.05;
+  std::vector<std::size_t> order(plans.size()), chosen;
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return chance[a] > chance[b]; });
+  for (const std::size_t i : order) {
+    if (chosen.size() == kMost || chance[i] < kLeast) break;
+    const auto alike = [&](std::size_t other) {
+      return kernels_of(plans[i]) == kernels_of(plans[other]) &&
+             groups_of(plans[i]) == groups_of(plans[other]);
+    };
+    if (std::none_of(chosen.begin(), chosen.end(), alike)) chosen.push_back(i);
+  }
+  if (chosen.size() < 2) chosen.clear();
+  return chosen;
 }
 
 }  // namespace rehearse::cli
