@@ -18,8 +18,8 @@ namespace rehearse::host {
 /// recomputation.
 struct Implementation {
   std::string name = {};
-  Seconds layer = Seconds::s(0);         ///< on a rank without tensor parallelism
-  Seconds layer_tensor = Seconds::s(0);  ///< with it: eight to ten calls of collectives more
+  Seconds layer = Seconds::s(0);           ///< on a rank without tensor parallelism
+  Seconds layer_tensor = Seconds::s(0);    ///< with it: eight to ten calls of collectives more
   Seconds layer_pipeline = Seconds::s(0);  ///< with it, on a stage of a pipeline
   double fastest = 1, slowest = 1;         ///< the 90 % interval on an unknown host, as factors
   std::string source = {};

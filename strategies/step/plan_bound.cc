@@ -299,8 +299,7 @@ PlanBound::Rank PlanBound::facts_of(workload::Workload workload) {
 
 Result<const std::vector<PlanBound::LayerTimes>*> PlanBound::times_of(Rank& rank,
                                                                       const Stage& stage,
-                                                                      Split split,
-                                                                      bool pipelined) {
+                                                                      Split split, bool pipelined) {
   const unsigned splits = pipelined * 4U + split.weights * 2U + split.recompute;
   const std::uint32_t kind = prices_.kind_of(stage.first_rank);
   const auto place = std::tuple(stage.first_rank, stage.together, stage.degrees.data, splits);
@@ -361,8 +360,8 @@ Result<const std::vector<PlanBound::LayerSums>*> PlanBound::sums_of(Rank& rank, 
 
 Result<std::vector<PlanBound::LayerTimes>> PlanBound::priced(const Rank& rank, const Stage& stage,
                                                              Split split, bool pipelined) {
-  const strategies::HostTimes host = strategies::host_times(job_options(spec_.conditions),
-                                                            stage.degrees, pipelined ? 2 : 1);
+  const strategies::HostTimes host =
+      strategies::host_times(job_options(spec_.conditions), stage.degrees, pipelined ? 2 : 1);
   const strategies::Price& price = prices_.of_kind(prices_.kind_of(stage.first_rank)).op;
   std::vector<LayerTimes> all;
   for (const Layer& layer : rank.workload.layers) {

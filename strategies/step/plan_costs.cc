@@ -92,8 +92,7 @@ class PlanCosts::State {
   }
 
   StepOptions options() const {
-    return {.job = job_options(spec_.conditions),
-            .overlap_loss = spec_.conditions.overlap_penalty};
+    return {.job = job_options(spec_.conditions), .overlap_loss = spec_.conditions.overlap_penalty};
   }
 
   template <class T>

@@ -134,8 +134,7 @@ double host_share(const Step& step) {
   const job::ProgramOps ops(step.job, step.lowered, step.timeline);
   Picoseconds sum(0);
   for (const graph::PathStep& each : graph::critical_path(step.timeline))
-    if (each.end > each.begin &&
-        step.lowered.graph.category(each.op) == graph::Category::kHost &&
+    if (each.end > each.begin && step.lowered.graph.category(each.op) == graph::Category::kHost &&
         ops.shares(each.op).back().kind == program::PartKind::kLaunch)
       sum += each.end - each.begin;
   return sum.seconds() / step.time.value;

@@ -40,8 +40,7 @@ Phase phase_of(const std::vector<Op>& ops, const OpPrice& price) {
 
 }  // namespace
 
-Work work_of(const workload::Layout& layout, const Devices& devices,
-             const Conditions& conditions) {
+Work work_of(const workload::Layout& layout, const Devices& devices, const Conditions& conditions) {
   Work work;
   work.busy.assign(devices.kinds().size(), Seconds::s(0));
   Seconds total = Seconds::s(0), low = Seconds::s(0), high = Seconds::s(0);
@@ -78,9 +77,8 @@ Work work_of(const workload::Layout& layout, const Devices& devices,
           };
           Flops none = Flops::flop(0);
           const Seconds forward = add(layer.forward, passes[c], work.compute, work.model);
-          const Seconds backward =
-              add(layer.backward, passes[c], work.compute, work.model) +
-              add(layer.recompute, passes[c], work.recompute, work.recomputed);
+          const Seconds backward = add(layer.backward, passes[c], work.compute, work.model) +
+                                   add(layer.recompute, passes[c], work.recompute, work.recomputed);
           add(layer.step, 1, work.optimizer, none);
           if (layer.host_work == 0) continue;
           const strategies::LaunchTimes host = strategies::launch_times(
@@ -98,8 +96,7 @@ Work work_of(const workload::Layout& layout, const Devices& devices,
       }
     }
   }
-  if (blocks > 0)
-    work.block = {work.block.launches / blocks, work.block.kernels / blocks};
+  if (blocks > 0) work.block = {work.block.launches / blocks, work.block.kernels / blocks};
   if (total > Seconds::s(0)) {
     work.fastest = low / total;
     work.slowest = high / total;

@@ -20,7 +20,7 @@ struct Work {
   /// Of a transformer block and microbatch, as a mean: forward, backward and recomputation. Zero
   /// without such blocks.
   BlockWork block = {};
-  Flops model = Flops::flop(0);    ///< of matrix operations
+  Flops model = Flops::flop(0);  ///< of matrix operations
   Flops recomputed = Flops::flop(0);
   /// The interval of compute, recompute and optimizer together, as factors.
   double fastest = 1, slowest = 1;

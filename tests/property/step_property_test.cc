@@ -150,7 +150,8 @@ TEST_CASE("steps: a pass of a block takes at least as long as its host") {
     return time->step.s() * 1e3;
   };
   // Forward 1 ms and backward 2 ms on the device. Of 6.9 ms the host takes 3 ms for forward.
-  Layer layer{.name = "a", .forward = {test::seconds_op(1e-3)}, .backward = {test::seconds_op(2e-3)}};
+  Layer layer{
+      .name = "a", .forward = {test::seconds_op(1e-3)}, .backward = {test::seconds_op(2e-3)}};
   layer.host_work = 1;
   CHECK(step(layer, Seconds::ms(6.9)) == Approx(2 * (3 + 3.9)));
   CHECK(step(layer, Seconds::ms(1)) == Approx(2 * (1 + 2)));
@@ -161,8 +162,8 @@ TEST_CASE("steps: a pass of a block takes at least as long as its host") {
   CHECK(step(layer, Seconds::ms(3.45)) == Approx(2 * (3 + 3.9 + 3)));
   layer.recompute = {};
   // Communication that the pass waits for is launched with it: 1 + 2.5 ms, longer than 3 ms.
-  layer.forward.push_back(test::collective_op(CollectiveKind::kAllReduce, Axis::kTensor,
-                                              Bytes::mb(1), Issue::kInline));
+  layer.forward.push_back(
+      test::collective_op(CollectiveKind::kAllReduce, Axis::kTensor, Bytes::mb(1), Issue::kInline));
   CHECK(step(layer, Seconds::ms(3.45)) == Approx(2 * (3.5 + 3.9)));
   // A layer whose host is not known takes the time of its kernels.
   layer.host_work = 0;
@@ -266,8 +267,7 @@ TEST_CASE("steps: what the engine says, to rounding, where nothing runs in the b
     if (seed % 3 == 0) options.job = {.host_per_kernel = Seconds::us(60), .fixed = Seconds::us(50)};
     if (seed % 3 != 1) {
       const auto block = [&] { return Seconds::us(between(random, 0, 3000)); };
-      options.job.host = {
-          .layer = block(), .layer_tensor = block(), .layer_pipeline = block()};
+      options.job.host = {.layer = block(), .layer_tensor = block(), .layer_pipeline = block()};
     }
     const auto engine = by_engine(layout, cluster, rules, options);
     if (!engine) continue;

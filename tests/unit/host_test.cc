@@ -1,7 +1,7 @@
 // The host's times of a transformer block, by implementation.
-#include <catch2/catch.hpp>
-
 #include "models/host/host.h"
+
+#include <catch2/catch.hpp>
 
 namespace rehearse::host {
 namespace {

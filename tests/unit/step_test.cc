@@ -158,25 +158,27 @@ TEST_CASE("the host's launches determine small passes, and the step says so") {
   for (const std::uint32_t tensor : {1U, 4U})
     for (const Fidelity fidelity : {Fidelity::kClosed, Fidelity::kMessage}) {
       INFO("tensor " << tensor << ", fidelity " << static_cast<int>(fidelity));
-      Spec spec = test::zoo_spec("gpt2_medium", {.global_batch = 8, .microbatch = 1},
-                                 {.tensor = tensor});
+      Spec spec =
+          test::zoo_spec("gpt2_medium", {.global_batch = 8, .microbatch = 1}, {.tensor = tensor});
       const Step alone = test::predicted(spec, cluster, fidelity);
       CHECK(alone.host_share == 0);
       spec.conditions.host = host::implementation_named("eager");
       const Step step = test::predicted(spec, cluster, fidelity);
-      // 24 blocks and 8 microbatches; embedding, head and update take the rest.
-      const Seconds block = Seconds::ms(tensor > 1 ? 4.17 : 3.4);
+      // 24 blocks of 0.6 of a Llama block, 8 microbatches; embedding, head and update take the rest.
+      const Seconds block = Seconds::ms(0.6 * (tensor > 1 ? 4.17 : 3.4));
       CHECK(step.block.launches.s() == Approx(block.s()));
-      CHECK(step.block.kernels < block * 0.5);
+      CHECK(step.block.kernels < block);
       CHECK(step.time.value > block * (24 * 8));
       CHECK(step.time.value < block * (24 * 8) * 1.2);
       CHECK(step.host_share == Approx(block * (24 * 8) / step.time.value).epsilon(1e-3));
       const Breakdown& b = step.breakdown;
       CHECK(sum(b).s() == Approx(step.time.value.s()).epsilon(1e-6));
       CHECK(b.compute == alone.breakdown.compute);
-      CHECK(b.launch > step.time.value * 0.5);
+      CHECK(b.launch > (block - step.block.kernels) * (24 * 8 * 0.999));
       // A slower host makes the step longer.
-      spec.conditions.host.layer = spec.conditions.host.layer_tensor = block * 1.5;
+      for (Seconds host::Implementation::*time :
+           {&host::Implementation::layer, &host::Implementation::layer_tensor})
+        spec.conditions.host.*time = spec.conditions.host.*time * 1.5;
       CHECK(test::predicted(spec, cluster, fidelity).time.value > step.time.value * 1.4);
     }
 }
