@@ -30,6 +30,8 @@ std::string memory_words(const memory::StageMemory& most);
 /// "host-bound: launches take 4.17 ms a layer, kernels 1.90 ms"; empty if launches do not determine
 /// most of the step.
 std::string host_words(const step::Step& step);
+/// What the regime of a step says of its interval, as part of a sentence; empty if nothing.
+std::string regime_words(const step::Step& step);
 /// "16 × a100_sxm4_40 + 8 × h100_sxm5_80"
 std::string devices_words(const step::Step& step);
 /// The breakdown of a step, in parts that add up to it.

@@ -51,7 +51,7 @@ struct Predicted {
   std::string choice;
 };
 
-/// Of rows of one name that are choices which the source leaves open, the quickest.
+/// Keeps the fastest of the rows with one name that differ in choices which the source leaves open.
 void keep_quickest(std::vector<Predicted>& rows, Predicted row) {
   if (!row.choice.empty())
     for (Predicted& other : rows)

@@ -150,8 +150,8 @@ std::string job_section(const JobAccuracy& accuracy) {
       "generation (0.35 of FlashAttention-2 on H100, 0.50 of cuDNN's) and 1.15 of mixtures whose "
       "kernels are fused. 20 ms per step, and 1.2 for matrix products on other devices, are set. "
       "All rows were in sight while the *forms* (what is fused, recomputed, hidden) were chosen, "
-      "and the widths of intervals were set after vTrain's slow rows and NeMo's mixtures: *blind* "
-      "says only that no constant comes from the row. *Constants*: *fitted*, the row gave some; "
+      "and intervals were set by rows of other sources (docs/decisions/0055): *blind* says only that "
+      "no constant comes from the row. *Constants*: *fitted*, the row gave some; "
       "*left out by row*, other rows of its source did; *left out by source*, nothing of its "
       "source did.\n\n";
   text += case_table(accuracy).markdown();

@@ -96,7 +96,7 @@ Result<Withheld> withheld_for(const MeasuredJob& row) {
     w.conditions.fp8 = fp8_of(facts, w.calibrations, w.conditions.fp8);
     // The interval is that of architectures without jobs of their own.
     w.conditions.fastest = 0.8;
-    w.conditions.slowest = 1.35;
+    w.conditions.slowest = 1.5;
   }
   if (const auto fp8 = row.number("sustained.fp8")) w.conditions.fp8 = *fp8;
   return w;
