@@ -261,7 +261,7 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
       interval(step, calibrated, network, spec.conditions, std::max(work.provenance, conditions));
   if (!spec.conditions.measured) {
     step.regime = regime_of(situation_of(step.layout, cluster, spec.training.microbatch,
-                                         spec.plan.zero > 0, parts.launch / all));
+                                         spec.plan.zero > 0, step.host_share));
     step.time = widened(step.time, step.regime);
     step.stall = stall_of(step.regime, step.layout);
     step.time.high += step.stall;
