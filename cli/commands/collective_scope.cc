@@ -39,8 +39,8 @@ void add_scope_options(CLI::App& command, ScopeRequest& request) {
       ->check(CLI::Range(1U, 1024U).description(""));
   command
       .add_option("--network", request.network,
-                  "between nodes: KIND,rate=RATE,latency=TIME; KIND is infiniband, roce, efa or "
-                  "tcp, RATE of all NICs of a node")
+                  "between nodes: KIND,rate=RATE,latency=TIME; KIND is infiniband, roce, efa, "
+                  "omni_path or tcp, RATE of all NICs of a node")
       ->type_name("NETWORK")
       ->excludes(cluster)
       ->check(reads_as(parse_node_network));

@@ -7,7 +7,7 @@
 #include <fmt/core.h>
 
 #include "models/comm/nccl_tuning.h"
-#include "models/comm/tcp.h"
+#include "models/comm/reach.h"
 #include "sim/base/check.h"
 
 namespace rehearse::comm {
@@ -29,38 +29,16 @@ constexpr double kOtherBridges = 1;
 constexpr double kUnseenKind = 2.5;     // broadcast, reduce: steps and wire bytes unverified
 constexpr double kUnseenAlgorithm = 2;  // forced, never seen to win on one node
 
-/// Share of the nominal rate of the NICs of a node that a ring over nodes reaches, and by what
-/// factor single reports differ from it: 4 x HDR200 .85-.96; 8 x 100G RoCE .75; EFA .48-1.14. TCP
-/// is not in any report (tcp.h).
-struct NetworkShare {
-  double share, width;
-};
-NetworkShare share_of(const Network& network) {
-  switch (network.kind) {
-    case NetworkKind::kInfiniband:
-      return {0.9, 0.15};
-    case NetworkKind::kRoce:
-      return {0.75, 0.25};
-    case NetworkKind::kEfa:
-      return {0.6, 0.9};
-    case NetworkKind::kTcp:
-      break;
-  }
-  if (!std::isfinite(network.node_rate.bytes_per_s())) return {1, 0};
-  const Estimate<ByteRate> rate = tcp_rate(network.node_rate, network.nics);
-  return {rate.value / network.node_rate, rate.high / rate.value - 1};
-}
-/// The rate of a ring over nodes.
-ByteRate ring_rate(const Network& network) { return network.node_rate * share_of(network).share; }
-
 /// The factor within which the cost of a message on a NIC is known. Its source is single messages,
 /// which do not show how much of it keeps the NIC from the next message. Judgement.
 constexpr double kMessageCostWidth = 3;
 
-/// The bus bandwidth limit of trees over nodes, regardless of NICs. NCCL 2.9 (tuning.cc) had 110
-/// GB/s for two nodes of A100 and 80 for more; NCCL 2.30 has limits by channel, which give the
-/// ratios to more nodes and other generations.
+/// The bus bandwidth limit of trees over nodes, regardless of NICs. On p5.48xlarge all-reduces of
+/// 8 GiB on two nodes reached 478 GB/s, and those of 512 MiB to 2 GiB on more nodes 280 GB/s.
+/// Otherwise: NCCL 2.9 (tuning.cc) had 110 GB/s for two nodes of A100 and 80 for more; NCCL 2.30 has
+/// limits by channel, which give the ratios to more nodes and other generations.
 ByteRate tree_limit(Generation generation, std::uint32_t nodes) {
+  if (generation == Generation::kHopper) return ByteRate::gb_per_s(nodes > 2 ? 280 : 478);
   constexpr auto kAmpere = static_cast<std::size_t>(Generation::kAmpere);
   const double channel = nccl::kTreeSimple[static_cast<std::size_t>(generation)][nodes > 2 ? 2 : 1];
   return ByteRate::gb_per_s(110 * channel / nccl::kTreeSimple[kAmpere][1]);
@@ -105,7 +83,7 @@ NcclSetup nccl_setup(const Calibration& calibration, const Group& group) {
                   .nodes = group.nodes};
   if (group.network) {
     setup.network_rate = group.network->node_rate.bytes_per_s();
-    setup.network_latency = group.network->latency.s();
+    setup.network_latency = (group.network->latency + reach_of(*group.network).step).s();
   }
   // It was not measured over several nodes.
   if (calibration.switched && calibration.switched->nvls && group.nodes == 1 &&
@@ -118,8 +96,8 @@ double CollectiveCost::Form::at(double bytes) const {
   double moving = bytes * per_byte;
   if (per_root > 0)
     moving += per_root * (bytes < largest ? std::sqrt(bytes) : bytes / std::sqrt(largest));
-  if (q != 1) return std::pow(std::pow(fixed, q) + std::pow(moving, q), 1 / q);
-  double time = fixed + moving;
+  if (q != 1) return waits + std::pow(std::pow(fixed, q) + std::pow(moving, q), 1 / q);
+  double time = waits + fixed + moving;
   // LL's latency grows between 4 and 32 KiB.
   if (ramp > 0) time += ramp * std::clamp(std::log2(std::max(bytes, 1.0) / 4096) / 3, 0.0, 1.0);
   return time;
@@ -180,6 +158,17 @@ void CollectiveCost::set_switched(const SwitchedConstants& c, const Group& g,
   // PAT gathers over a tree with one device per node: log2 steps, the bytes of a ring.
   forms_[kPatForm] = forms_[2];
   forms_[kPatForm].fixed = s.call.s() + std::log2(nodes) * network_step(Algorithm::kPat, 2);
+  if (g.network) {
+    // In every step of a ring some message leaves each node, and all ranks wait for it. Only
+    // all-reduces were seen not to (decision 0054).
+    const double wait = reach_of(*g.network).step.s(), levels = std::log2(nodes);
+    const double of_ring = wait * (k == 1 && !rooted ? steps : between);
+    for (std::size_t p = kFirstBulk; p < 3; ++p) {
+      forms_[p].waits = of_ring;
+      forms_[kTreeForms + p].waits = wait * 2 * levels;
+    }
+    forms_[kPatForm].waits = wait * levels;
+  }
   if (!c.nvls) return;
   forms_[kNvlsForm] = {c.nvls->call.s(), 0, wire * inverse(c.nvls->rate)};
   forms_[kNvlsForm].wire = forms_[kNvlsForm].per_byte;
@@ -206,14 +195,13 @@ void CollectiveCost::set_pairwise(const Pairwise& c, const Group& g) {
   if (g.nodes == 1) return;
   // Everything for other nodes leaves through the NICs.
   const double local = n / g.nodes;
-  const double leaving = local * (n - local) / n * inverse(ring_rate(*g.network));
+  const double leaving = local * (n - local) / n * inverse(message_rate(*g.network));
   const Seconds messages = g.network->message_cost * (local * (n - local) / g.network->nics);
   messages_ = messages.s();
   priced_ = 3;
   for (std::size_t p = 0; p < 3; ++p) {
     forms_[3 + p] = forms_[p];
-    forms_[3 + p].fixed +=
-        g.network->latency.s() + nccl::kNetworkLatency[0][p] * 1e-6 + messages.s();
+    forms_[3 + p].fixed += message_step(*g.network, p).s() + messages.s();
     forms_[3 + p].per_byte = std::max(forms_[p].per_byte, leaving);
     forms_[3 + p].wire = std::max(forms_[p].wire, leaving);
   }
@@ -261,6 +249,7 @@ Result<CollectiveCost> CollectiveCost::of_levels(const Calibrated& calibrated, c
   if (between.network) {
     between.network->node_rate = between.network->node_rate / local;
     between.network->nics = between.network->nics / local;
+    between.network->part = between.network->part / local;
   }
   CollectiveCost cost;
   cost.algorithm_ = algorithm;
@@ -325,8 +314,8 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
     cost.algorithm_ = Algorithm::kPairwise;
     for (Form& form : cost.forms_) {
       if (group.nodes == 1) break;
-      form.fixed += group.network->latency.s() + nccl::kNetworkLatency[0][2] * 1e-6;
-      form.per_byte = std::max(form.per_byte, inverse(ring_rate(*group.network)));
+      form.fixed += message_step(*group.network, 2).s();
+      form.per_byte = std::max(form.per_byte, inverse(message_rate(*group.network)));
       form.wire = form.per_byte;
     }
     if (!contains(c.fitted.envelope.kinds, CollectiveKind::kSendRecv)) extrapolate(1);
@@ -385,11 +374,11 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
       group.kind == CollectiveKind::kBarrier ? CollectiveKind::kAllReduce : group.kind;
   if (!message && !is_rooted(kind) && !contains(seen.kinds, kind)) extrapolate(1.3);
   if (group.nodes > 1) {
-    const NetworkShare share = share_of(*group.network);
+    const Reach reach = reach_of(*group.network);
     cost.provenance_ = std::max(cost.provenance_, Provenance::kExtrapolated);
     for (std::size_t b = 0; b < kBands; ++b)
       cost.widths_[b] +=
-          b < 2 ? std::max(kNetworkStartWidth, share.width) : share.width + (b == 2 ? 0.3 : 0.1);
+          b < 2 ? std::max(kNetworkStartWidth, reach.width) : reach.width + (b == 2 ? 0.3 : 0.1);
     return cost;
   }
   if (message || seen.ranks.empty()) return cost;

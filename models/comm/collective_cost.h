@@ -23,15 +23,12 @@
 #include "models/comm/calibration.h"
 #include "models/comm/nccl_choice.h"
 #include "sim/base/estimate.h"
+#include "sim/cluster/network_kind.h"
 
 namespace rehearse::comm {
 
-enum class NetworkKind : std::uint8_t { kInfiniband, kRoce, kEfa, kTcp };
-inline constexpr std::array<std::string_view, 4> kNetworkNames = {"infiniband", "roce", "efa",
-                                                                  "tcp"};
-constexpr std::string_view to_string(NetworkKind k) {
-  return kNetworkNames[static_cast<std::size_t>(k)];
-}
+using cluster::kNetworkNames;
+using cluster::NetworkKind;
 
 /// The factor on an interval's width for each doubling of ranks beyond the largest measured number.
 inline constexpr double kBeyondRanks = 1.6;
@@ -45,6 +42,9 @@ struct Network {
   /// The cost on the NIC of each message of an all_to_all (cluster::Route). Other collectives have
   /// a few long chains of messages, whose steps NCCL's own constants price.
   Seconds message_cost = Seconds::s(0);
+  /// The group's share of the node's devices. The others have groups of their own, which use their
+  /// NICs at the same time.
+  double part = 1;
 };
 
 struct Group {
@@ -105,13 +105,14 @@ class CollectiveCost {
   double seconds(double bytes) const;
 
  private:
-  /// (fixed^q + moving^q)^(1/q), moving = bytes · per_byte + per_root · sqrt(bytes), and the ramp
-  /// of LL.
+  /// waits + (fixed^q + moving^q)^(1/q), moving = bytes · per_byte + per_root · sqrt(bytes), and
+  /// the ramp of LL.
   struct Form {
     double fixed = 0, ramp = 0, per_byte = 0, q = 1, per_root = 0;
     double largest = 0;  ///< from this size on the root term grows with the bytes: constant rate
     double launch = 0;   ///< part of `fixed`
     double wire = 0;     ///< part of `per_byte`
+    double waits = 0;    ///< for the network, while no bytes move
     double at(double bytes) const;
   };
   enum class Shape : std::uint8_t { kNothing, kChosen, kLeast, kKnee };

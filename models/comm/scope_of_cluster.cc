@@ -44,22 +44,14 @@ bool of_their_own(const LinkType& type) {
   return row == nullptr || !type.source.starts_with(row->origin.source);
 }
 
-std::optional<NetworkKind> named_kind(std::string_view name) {
-  if (name.starts_with("ib_")) return NetworkKind::kInfiniband;
-  if (name.starts_with("roce")) return NetworkKind::kRoce;
-  if (name.starts_with("efa")) return NetworkKind::kEfa;
-  if (name.starts_with("tcp")) return NetworkKind::kTcp;
-  return std::nullopt;
+ByteRate nominal_rate(const LinkType& type) {
+  const std::string_view row(type.name.data(), std::min(type.name.find(','), type.name.size()));
+  const cluster::LinkSpec* spec = cluster::link_named(row);
+  if (spec == nullptr || !spec->achieved || !spec->per_direction) return type.rate;
+  return type.rate * (*spec->per_direction / *spec->achieved);
 }
 
 }  // namespace
-
-NetworkKind network_kind(const cluster::LinkType& type, Seconds latency) {
-  if (const std::optional<NetworkKind> named = named_kind(type.name)) return *named;
-  if (latency < Seconds::us(10)) return NetworkKind::kRoce;
-  // A faster network bypasses the kernel.
-  return type.rate > ByteRate::gbit_per_s(100) ? NetworkKind::kEfa : NetworkKind::kTcp;
-}
 
 Scopes::Scopes(const Cluster& cluster) : cluster_(cluster), nics_(cluster.nodes().size()) {
   for (const LinkType& type : cluster.link_types()) own_.push_back(of_their_own(type));
@@ -88,18 +80,13 @@ std::optional<std::string> Scopes::link_of_their_own(std::span<const DeviceId> d
   return std::nullopt;
 }
 
-Network Scopes::network_of(const Nics& nics, Seconds latency, std::vector<std::string>& notes) {
-  const std::string& name = nics.type->name;
-  const std::string_view row(name.data(), std::min(name.find(','), name.size()));
-  ByteRate nominal = nics.type->rate;
-  if (const cluster::LinkSpec* spec = cluster::link_named(row);
-      spec != nullptr && spec->achieved && spec->per_direction)
-    nominal = nominal * (*spec->per_direction / *spec->achieved);
-  const NetworkKind kind = network_kind(*nics.type, latency);
-  if (!named_kind(name))
-    notes.push_back(fmt::format(
-        "the kind of the network is assumed to be {}, from its latency and rate", to_string(kind)));
-  return {kind, nominal * nics.count, latency, nics.count};
+NetworkKind Scopes::kind_of(NodeId node, const LinkType& type, Seconds latency) const {
+  if (type.network) return *type.network;
+  if (latency < Seconds::us(10)) return NetworkKind::kRoce;
+  const Nics& nics = nics_[node.index()];
+  const ByteRate all = nics.type ? nics.type->rate * nics.count : type.rate;
+  // A faster network bypasses the kernel.
+  return all > ByteRate::gbit_per_s(100) ? NetworkKind::kEfa : NetworkKind::kTcp;
 }
 
 Result<ClusterScope> scope_of(const Cluster& cluster, std::span<const DeviceId> ranks) {
@@ -149,8 +136,18 @@ Result<ClusterScope> Scopes::of(std::span<const DeviceId> ranks) const {
   nics.count *= static_cast<double>(first.size()) / static_cast<double>(on_node);
   // A device sends through one of them; NICs without a participating rank carry nothing.
   nics.count = std::min(nics.count, static_cast<double>(first.size()));
-  scope.network = network_of(nics, route.path.latency, scope.notes);
-  scope.network->message_cost = route.message_cost;
+  const NetworkKind kind = kind_of(of_node.begin()->first, *nics.type, route.path.latency);
+  if (!nics.type->network)
+    scope.notes.push_back(
+        fmt::format("the kind of the network is assumed to be {}, from its latency and the total "
+                    "rate of a node's NICs",
+                    to_string(kind)));
+  scope.network = Network{kind,
+                          nominal_rate(*nics.type) * nics.count,
+                          route.path.latency,
+                          nics.count,
+                          route.message_cost,
+                          static_cast<double>(first.size()) / static_cast<double>(on_node)};
   return scope;
 }
 

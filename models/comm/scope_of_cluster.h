@@ -13,10 +13,6 @@
 
 namespace rehearse::comm {
 
-/// The kind of a node's network links: by their name; else RoCE below 10 us from device to
-/// device, TCP up to 100 Gbit/s per link, and the cloud's equivalent beyond.
-NetworkKind network_kind(const cluster::LinkType& type, Seconds latency);
-
 struct ClusterScope {
   std::string device;  ///< model
   /// How the ranks of a node are joined; absent with one rank per node.
@@ -30,10 +26,10 @@ struct ClusterScope {
   std::vector<std::string> notes = {};
 };
 
-/// For ranks on these devices. The kind of a network follows from the name of its link type (ib_…,
-/// roce_…, efa…, tcp…), or from a given rate and latency (network_kind). Its nominal rate is the
-/// achieved rate of the catalog's row, scaled back, or the given rate. Fails on devices of several
-/// models, on an uneven spread of ranks over nodes, and on fewer than two ranks.
+/// For ranks on these devices. The kind of a network is that of its link type where it is stated,
+/// else Scopes::kind_of assumes it. Its nominal rate is the achieved rate of the catalog's row,
+/// scaled back, or the given rate. Fails on devices of several models, on an uneven spread of ranks
+/// over nodes, and on fewer than two ranks.
 Result<ClusterScope> scope_of(const cluster::Cluster& cluster, std::span<const DeviceId> ranks);
 
 /// The same for many groups of a cluster, whose NICs and link types are looked at once.
@@ -42,6 +38,10 @@ class Scopes {
   /// REQUIRES: the cluster outlives this object.
   explicit Scopes(const cluster::Cluster& cluster);
   Result<ClusterScope> of(std::span<const DeviceId> ranks) const;
+  /// The kind of the network that messages leave the node by, over a link of this type: the stated
+  /// one; else RoCE below 10 us from device to device, TCP if all NICs of the node together have
+  /// at most 100 Gbit/s, and EFA beyond.
+  NetworkKind kind_of(NodeId node, const cluster::LinkType& type, Seconds latency) const;
 
  private:
   /// The widest link type of a NIC of a node, towards the fabric, and how many such NICs there are.
@@ -51,7 +51,6 @@ class Scopes {
   };
 
   std::optional<std::string> link_of_their_own(std::span<const DeviceId> devices) const;
-  static Network network_of(const Nics& nics, Seconds latency, std::vector<std::string>& notes);
 
   const cluster::Cluster& cluster_;
   std::vector<Nics> nics_;  // by node

@@ -41,12 +41,14 @@ Result<std::shared_ptr<const CalibratedCost>> CalibratedCosts::of(
     CollectiveKind kind, std::span<const DeviceId> devices, std::optional<Algorithm> algorithm) {
   const Result<ClusterScope> scope = scopes_.of(devices);
   if (!scope) return forward(scope);
-  Key key{kind, scope->device, scope->fabric, scope->ranks, scope->nodes, {}, 0, 0, 0, algorithm};
+  Key key{kind, scope->device, scope->fabric, scope->ranks, scope->nodes, {}, 0, 0, 0,
+          0,    algorithm};
   if (const auto& network = scope->network) {
     std::get<5>(key) = network->kind;
     std::get<6>(key) = network->node_rate.bytes_per_s();
     std::get<7>(key) = network->latency.s();
     std::get<8>(key) = network->message_cost.s();
+    std::get<9>(key) = network->part;
   }
   if (const auto known = known_.find(key); known != known_.end()) return known->second;
   Result<CalibratedCost> cost = resolve(*scope, kind, algorithm);

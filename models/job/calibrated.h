@@ -37,10 +37,12 @@ class CalibratedCosts {
                                                    std::span<const DeviceId> devices,
                                                    std::optional<Algorithm> algorithm = {});
 
+  const comm::Scopes& scopes() const { return scopes_; }
+
  private:
   using Key = std::tuple<CollectiveKind, std::string, std::optional<comm::Fabric>, std::uint32_t,
                          std::uint32_t, std::optional<comm::NetworkKind>, double, double, double,
-                         std::optional<Algorithm>>;
+                         double, std::optional<Algorithm>>;
 
   const comm::Scopes scopes_;
   std::map<Key, Result<std::shared_ptr<const CalibratedCost>>> known_;

@@ -344,7 +344,9 @@ Path Schedules::path(DeviceId from, DeviceId to) const {
     const bool leaves =
         cluster_.vertices()[ends.a.index()].node != cluster_.vertices()[ends.b.index()].node;
     const cluster::LinkType& type = cluster_.type(link);
-    if (!leaves || comm::network_kind(type, route.path.latency) != comm::NetworkKind::kTcp)
+    const NodeId node = cluster_.devices()[from.index()].node;
+    if (!leaves ||
+        calibrated_.scopes().kind_of(node, type, route.path.latency) != comm::NetworkKind::kTcp)
       continue;
     path.rate = comm::tcp_rate(rate);
     // A given rate may be a measured one.

@@ -130,6 +130,9 @@ Instance read_instance(const CsvRow& row) {
 LinkSpec read_link(const CsvRow& row) {
   const std::size_t unit = row.choice("nominal_unit", kRateUnits);
   if (unit == 0 && row.number("nominal")) row.report("nominal_unit", "is empty", "GB/s or Gbit/s");
+  std::optional<NetworkKind> network;
+  if (!row.text("network").empty())
+    network = static_cast<NetworkKind>(row.choice("network", kNetworkNames));
   return {.name = row.required("link_id"),
           .kind = static_cast<LinkKind>(row.choice("kind", kLinkKinds)),
           .nominal = row.quantity<ByteRate>("nominal", kRateMagnitudes[unit]),
@@ -140,6 +143,7 @@ LinkSpec read_link(const CsvRow& row) {
           .latency_kind = row.text("latency_kind"),
           .message_cost = row.quantity<Seconds>("message_cost_us", 1e-6),
           .half_rate_size = row.quantity<Bytes>("half_rate_kib", 1024),
+          .network = network,
           .origin = read_origin(row)};
 }
 

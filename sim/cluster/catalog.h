@@ -17,6 +17,7 @@
 
 #include "sim/base/result.h"
 #include "sim/base/units.h"
+#include "sim/cluster/network_kind.h"
 #include "sim/cluster/origin.h"
 
 namespace rehearse::cluster {
@@ -127,6 +128,7 @@ struct LinkSpec {
   // For a NIC, as in LinkType; absent: unknown.
   std::optional<Seconds> message_cost;
   std::optional<Bytes> half_rate_size;
+  std::optional<NetworkKind> network;  ///< between nodes; absent: none of these
   Origin origin;
 };
 

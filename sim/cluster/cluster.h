@@ -38,6 +38,7 @@
 #include "sim/base/ids.h"
 #include "sim/base/result.h"
 #include "sim/base/units.h"
+#include "sim/cluster/network_kind.h"
 #include "sim/cluster/point_to_point.h"
 
 namespace rehearse::cluster {
@@ -66,6 +67,7 @@ struct LinkType {
   // `half_rate_size` bytes without a cost moves at half of the rate.
   Seconds message_cost = Seconds::s(0);
   Bytes half_rate_size = Bytes::b(0);
+  std::optional<NetworkKind> network = {};  ///< between nodes; absent: not stated
 
   friend bool operator==(const LinkType&, const LinkType&) = default;
 };

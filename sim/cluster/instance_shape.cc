@@ -62,14 +62,9 @@ Result<InstanceShape> shape_of_instance(std::string_view name) {
   if (nics.kind.empty() || !rate) return shape;
   Result<LinkType> nic = network_link(nics.kind, *rate, nics.count);
   if (!nic) return forward(nic);
-  shape.nics = nics.count;
-  if (nics.count > shape.devices && nics.count % shape.devices == 0) {
-    const std::uint32_t together = nics.count / shape.devices;
-    shape.nics = shape.devices;
-    nic->rate = nic->rate * together;
-    nic->name += fmt::format(", {} together", together);
-  }
-  shape.nic = std::move(*nic);
+  NodeNics all = striped({std::move(*nic), nics.count}, shape.devices);
+  shape.nics = all.count;
+  shape.nic = std::move(all.link);
   return shape;
 }
 

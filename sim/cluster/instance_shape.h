@@ -16,9 +16,7 @@ struct InstanceShape {
   std::string device;  ///< model
   std::uint32_t devices;
   std::optional<NodeKind> joined;  ///< absent: as usual for the device
-  /// As counted by the catalog; 1 if it gives one rate for all. If there are more than devices, the
-  /// NICs of a device count as one with their total rate (32 of 100 Gbit/s on 8 devices:
-  /// 8 of 400), because messages of a device are striped over them, as in aws-ofi-nccl.
+  /// As counted by the catalog, striped; 1 if it gives one rate for all.
   std::uint32_t nics;
   std::optional<LinkType> nic;  ///< absent: the catalog does not know its network
 };

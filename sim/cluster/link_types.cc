@@ -40,7 +40,8 @@ Result<LinkType> link_type_named(std::string_view name) {
                   .latency = *latency,
                   .source = std::move(source),
                   .message_cost = spec.message_cost.value_or(Seconds::s(0)),
-                  .half_rate_size = spec.half_rate_size.value_or(Bytes::b(0))};
+                  .half_rate_size = spec.half_rate_size.value_or(Bytes::b(0)),
+                  .network = spec.network};
 }
 
 Result<LinkType> network_link(std::string_view kind, ByteRate nominal, std::uint32_t nics) {
@@ -70,7 +71,8 @@ Result<LinkType> network_link(std::string_view kind, ByteRate nominal, std::uint
                   .latency = *nearest->latency,
                   .source = nearest->origin.source,
                   .message_cost = nearest->message_cost.value_or(Seconds::s(0)),
-                  .half_rate_size = nearest->half_rate_size.value_or(Bytes::b(0))};
+                  .half_rate_size = nearest->half_rate_size.value_or(Bytes::b(0)),
+                  .network = nearest->network};
 }
 
 }  // namespace rehearse::cluster

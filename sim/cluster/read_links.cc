@@ -100,6 +100,11 @@ MessageCost read_message_cost(const YamlMap& map, MessageCost usual) {
   return usual;
 }
 
+void read_network(const YamlMap& map, LinkType& type) {
+  if (const auto kind = map.choice("network", kNetworkNames))
+    type.network = static_cast<NetworkKind>(*kind);
+}
+
 std::optional<LinkType> read_link_type(const YamlMap& map, std::string name,
                                        std::string_view usual) {
   const std::optional<std::string> given = map.optional<std::string>("link");
@@ -117,6 +122,7 @@ std::optional<LinkType> read_link_type(const YamlMap& map, std::string name,
   else if (!usual.empty())
     type = value_or_report(map, "link", link_type_named(usual));
   if (type) {
+    if (rate && latency && !given) type->network.reset();
     if (rate || latency) {
       type->source = rate && latency
                          ? "given"

@@ -207,11 +207,12 @@ std::optional<NodeNics> read_nics(const YamlMap& map, const NodeKindRead& kind, 
                                   const std::string& name) {
   usual.count = read_count(map, "links", usual.count, 1, kMostDevicesPerNode);
   const bool of_catalog = !kind.instance && link_type_named(usual.link.name);
-  const std::optional<LinkType> link = map.has("link") || of_catalog
-                                           ? read_link_type(map, name, usual.link.name)
-                                           : over_own(map, usual.link, name);
+  std::optional<LinkType> link = map.has("link") || of_catalog
+                                     ? read_link_type(map, name, usual.link.name)
+                                     : over_own(map, usual.link, name);
   if (!link) return std::nullopt;
-  return NodeNics{*link, usual.count};
+  read_network(map, *link);
+  return striped({std::move(*link), usual.count}, kind.devices);
 }
 
 }  // namespace rehearse::cluster

@@ -39,8 +39,8 @@ std::optional<NodeKindRead> read_node_kind(const YamlMap& section, const char* n
 /// The NICs of the node's default link for the fabric kind `word`.
 NodeNics usual_nics(const NodeKindRead& kind, std::string_view word);
 
-/// Reads `links`, `link`, `rate`, `latency`, `duplex` of a node's NICs, with the usual ones as
-/// defaults; `name` is the name of the type if a value is given.
+/// Reads `links`, `link`, `network`, `rate`, `latency`, `duplex` of a node's NICs, with the usual
+/// ones as defaults, and stripes them; `name` is the name of the type if a value is given.
 std::optional<NodeNics> read_nics(const YamlMap& map, const NodeKindRead& kind, NodeNics usual,
                                   const std::string& name);
 

@@ -15,10 +15,14 @@ std::uint32_t read_count(const YamlMap& map, std::string_view key, std::uint32_t
 
 /// `link` (a name in the catalog; default `usual` unless empty), `rate`, `latency`, `duplex`,
 /// `message_cost`, `half_rate_size`. If rate and latency of a link are both given, its messages
-/// cost nothing unless a cost is given too. With a given value the type is called `name`. A value
-/// that is neither given nor in the catalog is an error.
+/// cost nothing unless a cost is given too, and the kind of its network is that of `link` alone.
+/// With a given value the type is called `name`. A value that is neither given nor in the catalog
+/// is an error.
 std::optional<LinkType> read_link_type(const YamlMap& map, std::string name,
                                        std::string_view usual);
+
+/// Reads `network`, the kind of the network that the link belongs to, into the type.
+void read_network(const YamlMap& map, LinkType& type);
 
 /// The time that a link's messages take in addition to their bytes.
 struct MessageCost {

@@ -111,7 +111,8 @@ class Reader {
     for (std::size_t i = 0; i < kinds_.size(); ++i) {
       NodeNics nics = usual_nics(kinds_[i], word);
       if (given("links")) nics.count = fabric.links;
-      if (given("link") || given("rate") || given("latency")) nics.link = fabric.link;
+      if (given("link") || given("rate") || given("latency") || given("network"))
+        nics.link = fabric.link;
       if (const std::optional<YamlMap> own = parts_[i].map("inter_node")) {
         const std::optional<NodeNics> read =
             read_nics(*own, kinds_[i], nics, fmt::format("inter_node {}", i + 1));
@@ -119,7 +120,7 @@ class Reader {
         sound &= read.has_value();
         if (read) nics = *read;
       }
-      kinds_[i].nics = std::move(nics);
+      kinds_[i].nics = striped(std::move(nics), kinds_[i].devices);
     }
     return sound;
   }

@@ -7,6 +7,16 @@
 
 namespace rehearse::cluster {
 
+NodeNics striped(NodeNics nics, std::uint32_t devices) {
+  if (nics.count <= devices || nics.count % devices != 0) return nics;
+  const std::uint32_t together = nics.count / devices;
+  nics.link.rate = nics.link.rate * together;
+  nics.link.half_rate_size = nics.link.half_rate_size * together;  // each NIC carries a part
+  nics.link.name += fmt::format(", {} together", together);
+  nics.count = devices;
+  return nics;
+}
+
 Result<ClusterBuilder> make_cluster(const ClusterTemplate& t) {
   EndCounts counts;
   for (const NodeGroup& group : t.groups) {

@@ -81,6 +81,11 @@ struct NodeNics {
   std::uint32_t count;
 };
 
+/// If a node has a multiple of NICs per device, those of a device count as one with their total
+/// rate (32 of 100 Gbit/s on 8 devices: 8 of 400), because messages of a device are striped over
+/// them, as in aws-ofi-nccl.
+NodeNics striped(NodeNics nics, std::uint32_t devices);
+
 /// Nodes that are alike.
 struct NodeGroup {
   NodeTemplate node;

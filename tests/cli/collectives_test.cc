@@ -1,4 +1,5 @@
 // network and calibrate: tables, JSON, logs of nccl-tests, and what is wrong with them in one line.
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 
@@ -121,66 +122,77 @@ TEST_CASE("network on a cluster: by calibration, and as messages on its links") 
   CHECK(halving["points"][0]["protocol"].is_null());
 }
 
-constexpr char kNode[] = "cluster: {device: h100_sxm5_80, devices_per_node: 8, nodes: 1}\n";
+/// A cluster of p5.48xlarge: on two of them, collectives go over EFA.
+std::string p5(int nodes) {
+  return fmt::format("cluster: {{instance: p5.48xlarge, count: {}}}\n", nodes);
+}
 
 TEST_CASE("simulate, whatif and network quote one time for a collective on a cluster") {
-  const std::string node = test::write_scratch("node.yaml", kNode).string();
+  const int nodes = GENERATE(1, 2);
+  INFO(nodes << " nodes");
+  const int ranks = 8 * nodes;
+  const std::string cluster = test::write_scratch("p5.yaml", p5(nodes)).string();
   const auto network = [&](const std::string& size) {
-    return json_of({"network", "--cluster", node, "--sizes", size})["points"][0]["time"]["value"]
+    return json_of({"network", "--cluster", cluster, "--sizes", size})["points"][0]["time"]["value"]
         .get<double>();
   };
-  // One all-reduce of 1 MiB on 8 H100.
+  // One all-reduce of 1 MiB; on 8 H100 26.5 us.
   const double price = network("1MiB");
-  CHECK(price == Approx(26.5e-6).epsilon(0.002));
+  if (nodes == 1) CHECK(price == Approx(26.5e-6).epsilon(0.002));
   const test::ChakraOp all_reduce{.id = 0,
                                   .name = "all-reduce",
                                   .type = test::kCollective,
                                   .numbers = {{"comm_type", 0}, {"comm_size", 1 << 20}}};
   const std::string prefix =
-      test::write_chakra(std::vector<std::string>(8, test::chakra_file({all_reduce}))).string();
+      test::write_chakra(std::vector<std::string>(static_cast<std::size_t>(ranks),
+                                                  test::chakra_file({all_reduce})))
+          .string();
   for (const char* fidelity : {"closed", "message"}) {
     INFO(fidelity);
     const Json step =
-        json_of({"simulate", "--chakra", prefix, "--cluster", node, "--fidelity", fidelity});
+        json_of({"simulate", "--chakra", prefix, "--cluster", cluster, "--fidelity", fidelity});
     CHECK(step["step_time"]["value"].get<double>() == Approx(price).epsilon(1e-6));
   }
   // The second of two gradients, of 30 MB, is summed behind all computing: on a link of 1000 GB/s
-  // it takes 52.5 us, on the node what network says.
-  const auto exposed = [](const std::string& on) {
-    return json_of({"whatif", "examples/recordings/two_gradients.json", "--data-parallel", "8",
-                    "--network", on})["breakdown"]["exposed_communication"]["value"]
+  // it takes twice (n - 1) / n of 30 us, on the cluster what network says. The first begins 301 us
+  // earlier, and delays it where it takes longer.
+  const auto exposed = [&](const std::string& on) {
+    return json_of({"whatif", "examples/recordings/two_gradients.json", "--data-parallel",
+                    std::to_string(ranks), "--network",
+                    on})["breakdown"]["exposed_communication"]["value"]
         .get<double>();
   };
-  CHECK(exposed(node) - exposed("latency=0us,rate=1000GB/s") ==
-        Approx(network("30MB") - 52.5e-6).epsilon(1e-6));
+  const double sum = network("30MB");
+  CHECK(exposed(cluster) - exposed("latency=0us,rate=1000GB/s") ==
+        Approx(sum + std::max(0.0, sum - 301e-6) - 60e-6 * (ranks - 1) / ranks).epsilon(1e-6));
 }
 
 TEST_CASE("plan, recommend and simulate take as long for the same collectives on a cluster") {
-  // Tensor-parallel ranks wait for every all-reduce: nothing hides what one takes.
-  const std::string job =
-      "workload: {model: gpt2_medium, loss: fused, fused_accumulation: true}\n"
-      "training: {global_batch: 8, microbatch: 8, recompute: none}\n"
-      "plan: {data: 1, tensor: 8, context: 1, pipeline: 1, zero: 0, sequence_parallel: false, "
-      "offload: none}\n";
+  const int nodes = GENERATE(1, 2);
+  INFO(nodes << " nodes");
+  // Tensor-parallel ranks wait for every collective: nothing hides what one takes.
+  const std::string job = fmt::format(
+      "workload: {{model: gpt2_medium, loss: fused, fused_accumulation: true}}\n"
+      "training: {{global_batch: 8, microbatch: 8, recompute: none}}\n"
+      "plan: {{data: 1, tensor: {}, context: 1, pipeline: 1, zero: 0, sequence_parallel: {}, "
+      "offload: none}}\n",
+      8 * nodes, nodes > 1);
   const auto with = [&](const char* name, const std::string& more) {
     return test::write_scratch(name, job + more).string();
   };
-  const std::string on_node = with("tensor.yaml", kNode);
+  const std::string on_cluster = with("tensor.yaml", p5(nodes));
   const auto step = [](const Json& json) { return json["step_time"]["value"].get<double>(); };
-  const double closed = step(json_of({"simulate", on_node, "--fidelity", "closed"}));
-  CHECK(step(json_of({"simulate", on_node, "--fidelity", "message"})) ==
+  const double closed = step(json_of({"simulate", on_cluster, "--fidelity", "closed"}));
+  CHECK(step(json_of({"simulate", on_cluster, "--fidelity", "message"})) ==
         Approx(closed).epsilon(1e-6));
-  CHECK(step(json_of({"plan", on_node})["best"][0]) == Approx(closed).epsilon(1e-6));
-  // The same eight devices, rented.
-  const std::string instance = "cluster: {instance: p5.48xlarge}\n";
-  const double rented = step(json_of({"simulate", with("rented.yaml", instance)}));
+  CHECK(step(json_of({"plan", on_cluster})["best"][0]) == Approx(closed).epsilon(1e-6));
   const Json options =
       json_of({"recommend", with("wanted.yaml", "region: us-east-1\ntarget: {steps: 1000}\n"),
-               "--provider", "aws", "--counts", "1"})["options"];
+               "--provider", "aws", "--counts", std::to_string(nodes)})["options"];
   std::size_t found = 0;
   for (const Json& option : options)
     if (option["instance"] == "p5.48xlarge" && ++found)
-      CHECK(option["step_time"]["value"].get<double>() == Approx(rented).epsilon(1e-6));
+      CHECK(option["step_time"]["value"].get<double>() == Approx(closed).epsilon(1e-6));
   CHECK(found > 0);
 }
 
@@ -326,35 +338,39 @@ TEST_CASE("network: timing inside a framework adds a call to every size") {
   CHECK(wrong.errors.find("unknown timing 'frame'") != std::string::npos);
 }
 
-// 2 p4d.24xlarge, 1 GiB: 57.2 GB/s (NVIDIA/nccl issue 527, 2022), over four cards of 100 Gbit/s.
-// That is more bus bandwidth than the 50 GB/s of the cards, which no ring can reach: only a tree
-// over two nodes sends as little as the size itself.
+// 2 p4d.24xlarge, 1 GiB: 57.2 GB/s (NVIDIA/nccl issue 527, 2022), over four cards of 100 Gbit/s,
+// with a plug-in that its readers call untuned. That is more bus bandwidth than the 50 GB/s of the
+// cards, which no ring can reach: only a tree over two nodes sends as little as the size itself.
 TEST_CASE("an all-reduce over instances uses all of their network cards") {
-  const auto bus = [](const std::string& instance, const std::string& algorithm) {
+  const auto point = [](const std::string& instance, const std::string& algorithm) {
     const std::string file =
         test::write_scratch("c.yaml", "cluster: {instance: " + instance + ", count: 2}\n").string();
     const Json json = json_of({"network", "--cluster", file, "--op", "all_reduce", "--sizes",
                                "1GiB", "--fidelity", "message", "--algorithm", algorithm});
-    return json["points"][0]["bus_bandwidth"]["value"].get<double>() / 1e9;
+    return json["points"][0]["bus_bandwidth"];
   };
-  CHECK(bus("p4d.24xlarge", "tree") == Approx(57.2).epsilon(0.15));
+  const auto bus = [&](const std::string& instance, const std::string& algorithm) {
+    return point(instance, algorithm)["value"].get<double>() / 1e9;
+  };
+  CHECK(bus("p4d.24xlarge", "tree") > 57.2);
+  CHECK(point("p4d.24xlarge", "tree")["low"].get<double>() < 57.2e9);
   // A ring has the share of all cards of the node that rings over such networks were measured to
-  // reach (0.6 of EFA, 0.9 of InfiniBand), less what starting and copying take.
+  // reach (0.8 of EFA, 0.9 of InfiniBand), less what starting and copying take.
   const auto share = [&](const std::string& instance, double cards) {
     return bus(instance, "ring") / cards;
   };
-  CHECK(share("p4d.24xlarge", 50) == Approx(0.6).epsilon(0.1));
-  CHECK(share("p5.48xlarge", 400) == Approx(0.6).epsilon(0.1));
+  CHECK(share("p4d.24xlarge", 50) == Approx(0.8).epsilon(0.1));
+  CHECK(share("p5.48xlarge", 400) == Approx(0.8).epsilon(0.1));
   CHECK(share("Standard_ND96isr_H100_v5", 400) == Approx(0.9).epsilon(0.1));
   CHECK(bus("p3dn.24xlarge", "ring") == Approx(10).epsilon(0.05));
   // The three collectives of the hierarchical one follow one another. The middle one sends S, not
-  // 15/8 S, at that share; what goes within nodes is the same on both.
+  // 15/8 S, in eight groups at once, at 0.35 of EFA; what goes within nodes is the same on both.
   const auto seconds = [&](const std::string& instance) {
     const double size = 1 << 30;
     return 15. / 8 * size / (bus(instance, "hierarchical") * 1e9);
   };
   const double slower = seconds("p5.48xlarge") - seconds("Standard_ND96isr_H100_v5");
-  CHECK(slower == Approx((1 << 30) / 400e9 * (1 / 0.6 - 1 / 0.9)).epsilon(0.05));
+  CHECK(slower == Approx((1 << 30) / 400e9 * (1 / 0.35 - 1 / 0.9)).epsilon(0.05));
 }
 
 }  // namespace

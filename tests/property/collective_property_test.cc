@@ -151,6 +151,11 @@ TEST_CASE("messages take what the closed form says: 16 to 1,024 ranks on several
                                       Algorithm::kTwoDimensional, Algorithm::kLinear})
       compare(cluster, devices(nodes * 8), 8, 600'000, compared, algorithm);
   }
+  // On EFA, also for groups that have a part of each node.
+  const cluster::Cluster efa =
+      nodes_of("h100_sxm5_80", 4, ", inter_node: {links: 32, rate: 100 Gbit/s, latency: 15 us}");
+  for (const std::uint32_t every : {1U, 2U, 8U})
+    compare(efa, devices(32 / every, every), 4, 600'000, compared);
   CHECK(compared.pairs > 200);
   for (const Algorithm algorithm :
        {Algorithm::kRing, Algorithm::kTree, Algorithm::kPat, Algorithm::kPairwise,

@@ -85,6 +85,39 @@ TEST_CASE("several nodes: the network carries what a node sends") {
   CHECK(p.time.high / p.time.value > 1.2);
 }
 
+TEST_CASE("EFA: every step of a gathering ring waits, and each level of a tree") {
+  const auto seconds = [](CollectiveKind kind, Algorithm algorithm, double part = 1) {
+    const Network efa{NetworkKind::kEfa, ByteRate::gb_per_s(400) * part,
+                      Seconds::us(15),   8 * part,
+                      Seconds::s(0),     part};
+    const auto resolved = CollectiveCost::resolve(
+        {.calibration = round_numbers()},
+        {.kind = kind, .ranks = static_cast<std::uint32_t>(32 * part), .nodes = 4, .network = efa},
+        {.algorithm = algorithm, .protocol = Protocol::kSimple});
+    REQUIRE(resolved);
+    return resolved->seconds(8e9);
+  };
+  // 14 + 2 * 15 + 41 us between nodes; 28 of 31 steps are within them, of 5 us. 0.8 of 400 GB/s.
+  CHECK(seconds(CollectiveKind::kAllGather, Algorithm::kRing) ==
+        Approx(20e-6 + 28 * 46e-6 + 3 * 85e-6 + 8e9 * 31 / 32 / 320e9 + 8e9 / 32 / 700e9));
+  // All-reduces were not seen to wait: 56 steps of 5 us, 6 between nodes.
+  CHECK(seconds(CollectiveKind::kAllReduce, Algorithm::kRing) ==
+        Approx(20e-6 + 56 * 5e-6 + 6 * 85e-6 + 8e9 * 2 * 31 / 32 / 320e9 + 8e9 / 32 / 700e9));
+  // One device of each node: three steps, and 0.35 of 50 GB/s, because eight groups send at once.
+  CHECK(seconds(CollectiveKind::kAllGather, Algorithm::kRing, 1. / 8) ==
+        Approx(20e-6 + 3 * 85e-6 + 8e9 * 3 / 4 / 17.5e9 + 8e9 / 4 / 700e9));
+  // Small messages go by LL and do not wait: 28 steps of 1 us, 3 of 2.7 + 15 us, 4 us.
+  const auto small = CollectiveCost::resolve(
+      {.calibration = round_numbers()},
+      {.kind = CollectiveKind::kAllGather,
+       .ranks = 32,
+       .nodes = 4,
+       .network = Network{NetworkKind::kEfa, ByteRate::gb_per_s(400), Seconds::us(15)}},
+      {.algorithm = Algorithm::kRing, .protocol = Protocol::kLl});
+  REQUIRE(small);
+  CHECK(small->seconds(1) == Approx(32e-6 + 3 * 17.7e-6).epsilon(1e-4));
+}
+
 TEST_CASE("over TCP a ring gets from one flow of a cloud to the whole card") {
   // 5 of 80 Gbit/s: the middle is 20.
   const Estimate<ByteRate> rate = tcp_rate(ByteRate::gbit_per_s(80));
@@ -238,7 +271,7 @@ TEST_CASE(
     if (random() % 3 == 0) {
       group.nodes = static_cast<std::uint32_t>(2 + random() % 6);
       group.ranks *= group.nodes;
-      group.network = Network{static_cast<NetworkKind>(random() % 4),
+      group.network = Network{static_cast<NetworkKind>(random() % kNetworkNames.size()),
                               ByteRate::gb_per_s(1 + static_cast<double>(random() % 800)),
                               Seconds::us(static_cast<double>(random() % 50))};
     }

@@ -72,6 +72,67 @@ TEST_CASE("an unnamed network beyond what the kernel's TCP carries is a cloud's 
   CHECK(kind("400 Gbit/s") == NetworkKind::kEfa);
 }
 
+TEST_CASE("the kind of a network follows from all NICs of a node, however they are counted") {
+  const auto on = [](const char* inter_node) {
+    return scope(fmt::format("{{device: h100_sxm5_80, devices_per_node: 8, nodes: 2, inter_node: "
+                             "{{latency: 15 us, {}}}}}",
+                             inter_node),
+                 16);
+  };
+  const ClusterScope few = on("links: 8, rate: 400 Gbit/s"),
+                     many = on("links: 32, rate: 100 Gbit/s");
+  for (const ClusterScope& s : {few, many}) {
+    CHECK(s.network->kind == NetworkKind::kEfa);
+    CHECK(s.network->node_rate.gb_per_s() == Approx(400));
+    CHECK(s.network->part == 1);
+    REQUIRE(s.notes.size() == 1);
+    CHECK(s.notes[0].find("assumed to be efa, from its latency and the total rate") !=
+          std::string::npos);
+  }
+  const auto price = [](const ClusterScope& s, CollectiveKind kind) {
+    return CollectiveCost::resolve(
+               *calibration_for(s.device),
+               {.kind = kind, .ranks = s.ranks, .nodes = s.nodes, .network = s.network})
+        ->seconds(25e6);
+  };
+  for (const CollectiveKind kind :
+       {CollectiveKind::kAllReduce, CollectiveKind::kAllGather, CollectiveKind::kAllToAll})
+    CHECK(price(many, kind) == Approx(price(few, kind)).epsilon(0.01));
+  // Eight of 10 Gbit/s are no more than one of 80.
+  CHECK(on("links: 8, rate: 10 Gbit/s").network->kind == NetworkKind::kTcp);
+}
+
+TEST_CASE("the kind of a network that is stated is not assumed") {
+  const auto on = [](const char* node, const char* inter_node, std::uint32_t ranks = 16) {
+    return scope(fmt::format("{{{}, inter_node: {{{}}}}}", node, inter_node), ranks);
+  };
+  constexpr const char* kNode = "device: a100_sxm4_80, devices_per_node: 8, nodes: 2";
+  constexpr const char* kGiven = "links: 4, rate: 100 Gbit/s, latency: 5 us, network: ";
+  for (std::size_t kind = 0; kind < kNetworkNames.size(); ++kind) {
+    const std::string stated = kGiven + std::string(kNetworkNames[kind]);
+    const ClusterScope s = on(kNode, stated.c_str());
+    CHECK(s.network->kind == static_cast<NetworkKind>(kind));
+    CHECK(s.notes.empty());
+  }
+  CHECK(on(kNode, "network: efa").network->kind == NetworkKind::kEfa);
+  // An instance and a link of the catalog state theirs, also with another rate and latency.
+  const ClusterScope rented = on("instance: p4d.24xlarge, count: 2", "rate: 5 GB/s, latency: 5 us");
+  CHECK(rented.network->kind == NetworkKind::kEfa);
+  CHECK(rented.notes.empty());
+  const ClusterScope cabled = on(kNode, "link: opa_100, rate: 10 GB/s, latency: 20 us");
+  CHECK(cabled.network->kind == NetworkKind::kOmniPath);
+  CHECK(cabled.notes.empty());
+}
+
+TEST_CASE("a group has the share of its node's devices") {
+  const cluster::Cluster cluster = read("{instance: p5.48xlarge, count: 4}");
+  const Result<ClusterScope> column =
+      scope_of(cluster, std::vector<DeviceId>{DeviceId(0), DeviceId(1), DeviceId(8), DeviceId(9)});
+  REQUIRE(column);
+  CHECK(column->network->part == 0.25);
+  CHECK(column->network->node_rate.gb_per_s() == Approx(100));
+}
+
 TEST_CASE("what a calibration does not apply to is said") {
   const auto message = [](const Status& status) { return to_string(status.error()); };
   const Calibration h100 = calibration_for("h100_sxm5_80")->calibration;

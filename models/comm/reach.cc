@@ -1,0 +1,43 @@
+#include "models/comm/reach.h"
+
+#include <cmath>
+
+#include "models/comm/nccl_tuning.h"
+#include "models/comm/tcp.h"
+
+namespace rehearse::comm {
+
+Reach reach_of(const Network& network) {
+  switch (network.kind) {
+    case NetworkKind::kInfiniband:
+      return {0.9, 0.15, 0.9};
+    case NetworkKind::kRoce:
+      return {0.75, 0.25, 0.75};
+    case NetworkKind::kEfa:
+      return {0.8, 0.9, 0.35, Seconds::us(41)};
+    case NetworkKind::kOmniPath:
+      return {0.3, 2, 0.3};
+    case NetworkKind::kTcp:
+      break;
+  }
+  if (!std::isfinite(network.node_rate.bytes_per_s())) return {1, 0, 1};
+  const Estimate<ByteRate> rate = tcp_rate(network.node_rate, network.nics);
+  const double share = rate.value / network.node_rate;
+  return {share, rate.high / rate.value - 1, share};
+}
+
+ByteRate message_rate(const Network& network) {
+  return network.node_rate * reach_of(network).share;
+}
+
+ByteRate ring_rate(const Network& network) {
+  const Reach reach = reach_of(network);
+  return network.node_rate * (network.part < 1 ? reach.beside_others : reach.share);
+}
+
+Seconds message_step(const Network& network, std::size_t protocol) {
+  return network.latency + Seconds::us(nccl::kNetworkLatency[0][protocol]) +
+         (protocol < kFirstBulk ? Seconds::s(0) : reach_of(network).step);
+}
+
+}  // namespace rehearse::comm

@@ -1,0 +1,36 @@
+// What collectives reach on the networks between nodes, by their kind.
+//
+// Sources and residuals: docs/decisions/0054. Reports of rings: 4 x HDR200 .85-.96; 8 x 100G RoCE
+// .75; EFA .48-1.14, EFA of p5.48xlarge .80-.94; Omni-Path .1-.3. TCP is not in any report (tcp.h).
+#pragma once
+
+#include <cstddef>
+
+#include "models/comm/collective_cost.h"
+
+namespace rehearse::comm {
+
+struct Reach {
+  double share;  ///< of the nominal rate of the NICs of a node, for all its devices together
+  double width;  ///< by what factor single reports differ from it
+  /// The share of rings and trees of groups that have a part of each node. The groups of its other
+  /// devices use the NICs and their proxies at the same time.
+  double beside_others;
+  /// What a step over this network takes in addition to NCCL's constant and the latency. Messages of
+  /// the protocol LL do not take it.
+  Seconds step = Seconds::s(0);
+};
+Reach reach_of(const Network& network);
+/// The first of NCCL's protocols (LL, LL128, Simple) whose messages take Reach::step.
+inline constexpr std::size_t kFirstBulk = 1;
+
+/// The rate of messages between nodes, of all devices of a node or the part that takes part.
+ByteRate message_rate(const Network& network);
+/// The same for rings and trees.
+ByteRate ring_rate(const Network& network);
+
+/// The time of a first message between nodes by NCCL's protocol of that index: latency, NCCL's
+/// constant, and Reach::step where it takes that.
+Seconds message_step(const Network& network, std::size_t protocol);
+
+}  // namespace rehearse::comm
