@@ -14,6 +14,9 @@ if(REHEARSE_SANITIZE)
   target_compile_options(rehearse_flags INTERFACE -fsanitize=${REHEARSE_SANITIZE}
                                                   -fno-sanitize-recover=all
                                                   -fno-omit-frame-pointer)
+  if(REHEARSE_SANITIZE_WITHOUT) # after the others: the last that names a check decides
+    target_compile_options(rehearse_flags INTERFACE -fno-sanitize=${REHEARSE_SANITIZE_WITHOUT})
+  endif()
   target_link_options(rehearse_flags INTERFACE -fsanitize=${REHEARSE_SANITIZE})
 endif()
 if(REHEARSE_FUZZ)
@@ -36,14 +39,16 @@ function(rehearse_batches target)
 endfunction()
 
 # rehearse_module(name SOURCES a.cc... [ALONE b.cc...] [PUBLIC targets...] [PRIVATE targets...]
-#                 [COLD] [OWN_PCH])
+#                 [COLD | HOT] [OWN_PCH])
 # ALONE: sources that share no compilation with others.
 # PUBLIC: modules and libraries that its headers include. PRIVATE: those only its sources include.
 # COLD: reads inputs and shows results, which is no hot path: optimised little, for short builds.
+# HOT: most of the time of tests passes in its loops: optimised with sanitizers too, where the rest of
+# the preset `checked` is not.
 # OWN_PCH: shares no precompiled headers. Those of cold modules are rehearse_base's, those of others
 # rehearse_graph's: flags must be the same.
 function(rehearse_module name)
-  cmake_parse_arguments(ARG "COLD;OWN_PCH" "" "SOURCES;ALONE;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "COLD;HOT;OWN_PCH" "" "SOURCES;ALONE;PUBLIC;PRIVATE" ${ARGN})
   add_library(rehearse_${name} STATIC ${ARG_SOURCES} ${ARG_ALONE})
   rehearse_batches(rehearse_${name} ${ARG_ALONE})
   add_library(rehearse::${name} ALIAS rehearse_${name})
@@ -53,6 +58,10 @@ function(rehearse_module name)
     target_compile_options(rehearse_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   else()
     set(owner graph)
+  endif()
+  if(ARG_HOT AND REHEARSE_SANITIZE)
+    target_compile_options(rehearse_${name} PRIVATE -O1)
+    set(owner ${name})
   endif()
   if(name STREQUAL owner)
     target_precompile_headers(rehearse_${name} PRIVATE ${rehearse_common_headers})
