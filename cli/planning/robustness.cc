@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numbers>
 #include <numeric>
-#include <random>
 #include <tuple>
 
 #include "cli/planning/plan_feed.h"
+#include "sim/base/random.h"
 
 namespace rehearse::cli {
 namespace {
@@ -16,22 +15,6 @@ namespace {
 using strategies::Figure;
 
 constexpr double kNinety = 1.6449;  // standard deviations on either side of a 90 % interval
-
-/// Numbers from a normal distribution that are the same everywhere: std::normal_distribution need
-/// not be.
-class Normal {
- public:
-  explicit Normal(std::uint64_t seed) : random_(seed) {}
-  double operator()() {
-    constexpr double kMost = 18446744073709551616.0;  // 2^64
-    const double a = (static_cast<double>(random_()) + 1) / (kMost + 1),
-                 b = static_cast<double>(random_()) / kMost;
-    return std::sqrt(-2 * std::log(a)) * std::cos(2 * std::numbers::pi * b);
-  }
-
- private:
-  std::mt19937_64 random_;
-};
 
 /// The factor at `z` standard deviations of this interval.
 double factor(const program::Interval& interval, double z) {
@@ -75,13 +58,13 @@ std::vector<double> chances(const std::vector<FoundPlan>& plans, Figure objectiv
   const auto [kernels, kinds] = numbered(plans, kernels_of);
   const auto [groups, networks] = numbered(plans, groups_of);
   const double common = std::sqrt(common_share), own = std::sqrt(1 - common_share);
-  Normal normal(seed);
+  Random random(seed);
   std::vector<double> share(plans.size(), 0), of_kernels(kinds), of_groups(networks);
   std::vector<int> wins(plans.size(), 0);
   for (int draw = 0; draw < kDraws; ++draw) {
-    const double computing = common * normal(), links = common * normal();
-    for (double& z : of_kernels) z = computing + own * normal();
-    for (double& z : of_groups) z = links + own * normal();
+    const double computing = common * random.normal(), links = common * random.normal();
+    for (double& z : of_kernels) z = computing + own * random.normal();
+    for (double& z : of_groups) z = links + own * random.normal();
     std::size_t best = 0;
     double least = 0;
     for (std::size_t i = 0; i < plans.size(); ++i) {

@@ -128,7 +128,7 @@ TEST_CASE("check: the same seed gives the same bytes") {
   CHECK(Json::parse(one.out)["seed"] == 7);
 }
 
-TEST_CASE("check: markdown has the verdict, the ops behind it, money and energy") {
+TEST_CASE("check: markdown has the verdict, the ops that caused it, money and energy") {
   const Ran ran = check({"--baseline", kBefore, "--candidate", kAfter, "--instance", "p3.2xlarge",
                          "--count", "2", "--steps-per-epoch", "5000", "--format", "markdown"});
   CHECK(ran.code == 1);

@@ -67,7 +67,7 @@ TEST_CASE("a folder without recordings is named") {
   check_refused(test::scratch_folder(), "is a folder without a recording");
 }
 
-TEST_CASE("a gzip file of which nothing is left is refused") {
+TEST_CASE("a gzip file without contents is refused") {
   const std::string packed = zipped(test::text_of(test::source_file(kExample)));
   check_refused(test::write_scratch("cut.json.gz", packed.substr(0, 12)),
                 "the gzip data are truncated");

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 using test::kExample;
 using test::Ran;
 
-TEST_CASE("an output file holds what stdout would show, and nothing lies beside it") {
+TEST_CASE("an output file has the contents of stdout, and no other file is left in its folder") {
   const fs::path folder = test::scratch_folder();
   for (const char* command : {"inspect", "replay"}) {
     const fs::path file = folder / command;

@@ -59,7 +59,7 @@ TEST_CASE("import lists the problems in its result") {
   CHECK(ran.out.find("negative_duration") != std::string::npos);
 }
 
-TEST_CASE("progress stands on stderr alone, where it is asked for") {
+TEST_CASE("progress is shown on stderr alone, if it is requested") {
   const std::string input =
       test::write_scratch("large.json", test::kineto_recording(30'000)).string();
   const Ran without = test::rehearse({"inspect", input, "--format", "csv"});

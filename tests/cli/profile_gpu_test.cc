@@ -80,7 +80,7 @@ TEST_CASE("wrong options are said, and nothing runs") {
   test::check_failed(profile({"--overhead", "0"}, {"init"}).ran, 2, "--overhead");
 }
 
-TEST_CASE("what kept kernels away is repeated behind the run") {
+TEST_CASE("the reason for missing kernels is repeated after the run") {
   const Profiled held =
       profile({"--format", "table"}, {"init", "steps", "2"}, {{"MOCK_CUPTI_SUBSCRIBE", "39"}});
   CHECK(held.ran.code == 0);

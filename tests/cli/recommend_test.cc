@@ -175,7 +175,7 @@ TEST_CASE("wrong wishes get one line each") {
          std::string(kRentedJob) + "storage: {every: 0 s}\n");
 }
 
-TEST_CASE("several providers, regions and markets are offered beside one another") {
+TEST_CASE("offers of several providers, regions and markets are in one list") {
   const Json json =
       recommend_json({"--provider", "aws,gcp", "--region", "us-east-1,eu-north-1,us-central1",
                       "--spot", "--on-demand", "--counts", "1"});

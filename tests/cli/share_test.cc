@@ -62,7 +62,7 @@ TEST_CASE("simulate --beside: every policy says what each job loses, and losses 
   }
 }
 
-TEST_CASE("simulate --beside: a policy costs what it is about") {
+TEST_CASE("simulate --beside: each policy has its own cost") {
   const Json mps = shared(kBert, kResnet, "mps:40%"), slices = shared(kBert, kResnet, "timeslice"),
              first = shared(kBert, kResnet, "priority");
   CHECK(mps["share"]["caps"] == Json{0.4, 0.6});
@@ -157,7 +157,7 @@ TEST_CASE("simulate --beside: jobs of several ranks take turns, and share links 
   CHECK_THAT(unfolded["notes"].dump(), Contains("do not share links"));
 }
 
-TEST_CASE("simulate --beside: what cannot be is one line") {
+TEST_CASE("simulate --beside: an impossible combination is an error of one line") {
   const auto beside = [](const std::string& other, const std::vector<std::string>& more = {}) {
     std::vector<std::string> all = {"simulate", kBert, "--beside", other};
     all.insert(all.end(), more.begin(), more.end());
@@ -250,7 +250,7 @@ std::string recorded_on(const std::string& gpu, const std::string& file) {
   return test::write_scratch(file, text).string();
 }
 
-TEST_CASE("replay and whatif --beside: a recording beside another on the same GPU") {
+TEST_CASE("replay and whatif --beside: two recordings on one GPU") {
   const std::string a = recorded_on("NVIDIA A100-SXM4-80GB", "a.json"),
                     b = recorded_on("NVIDIA A100-SXM4-80GB", "b.json");
   const double alone = checked_json_of({"replay", a})["step_time"]["simulated"]["value"];

@@ -117,7 +117,7 @@ TEST_CASE("simulate a job file on instances: money and carbon") {
   CHECK(json["carbon_per_step"]["unit"] == "gCO2e");
 }
 
-TEST_CASE("the job of the command-line contract runs as it stands there") {
+TEST_CASE("the job of the command-line contract runs without a change") {
   const Json json = step_json(R"(workload:
   model: gpt
   hidden: 12288

@@ -159,7 +159,7 @@ TEST_CASE("study: no expectation is compared with a point that a constant was fi
             0)["verdict"] == "matched");
 }
 
-TEST_CASE("study: what is wrong with a curve or a fit is said where it stands") {
+TEST_CASE("study: an error in a curve or a fit is reported with its place") {
   const auto expect = [](const std::string& text) { return curve_text("  - {" + text + "}\n"); };
   check_failed(expect("measure: twice, over: m, published: {1: 2}"),
                "18:28: expect[0].over: 'm' is not a parameter of the sweep; one of machine");
@@ -186,7 +186,7 @@ TEST_CASE("study: what is wrong with a curve or a fit is said where it stands") 
                "18:43: fitted[0].at: names points without published values; over: and published:");
 }
 
-TEST_CASE("study: a folder stands for the files in it, and all are one page") {
+TEST_CASE("study: a folder means the files in it, and all of them are on one page") {
   const std::filesystem::path first = test::write_scratch("a.yaml", curve_text(kCurve, kFitted));
   const std::filesystem::path folder = first.parent_path();
   std::string missed = curve_text("  {measure: twice, value: 3, tolerance: 0.1}\n");

@@ -310,7 +310,7 @@ TEST_CASE("study: the stream of what other workers hold") {
   CHECK_THAT(of_file("batches: 90000000").errors, Contains("accesses at most"));
 }
 
-TEST_CASE("study: settings are solved for by threads, of which the solver says nothing") {
+TEST_CASE("study: settings are solved for on threads, without output of the solver") {
   const Ran ran = test::rehearse({"study", "studies/plumber.yaml", "--format", "json"});
   INFO(ran.errors);
   REQUIRE(ran.code == 0);

@@ -115,7 +115,7 @@ TEST_CASE("study: verdicts and exit codes") {
     CHECK(ran.out.find(part) != std::string::npos);
 }
 
-TEST_CASE("study: several files, of which one misses") {
+TEST_CASE("study: several files, and one does not meet its expectation") {
   const std::string good = test::write_scratch("good.yaml", study_text()).string();
   const std::string bad =
       test::write_scratch("bad.yaml", study_text("value: 2", "value: 3")).string();
@@ -136,7 +136,7 @@ void check_refused(const std::string& text, const std::string& says) {
   CHECK(std::count(ran.errors.begin(), ran.errors.end(), '\n') == 1);
 }
 
-TEST_CASE("study: what is wrong with a file is said in a line, where it stands") {
+TEST_CASE("study: an error in a file is one line with its place") {
   check_refused(study_text("step_time(apart)", "step_time(apat)"),
                 "19:9: measure.gain: unknown job 'apat'; did you mean 'apart'?");
   check_refused(study_text("step_time(together)", "step_tim(together)"),

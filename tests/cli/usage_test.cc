@@ -54,7 +54,7 @@ TEST_CASE("help and version are results") {
   }
 }
 
-TEST_CASE("options of all commands may stand before or behind the command") {
+TEST_CASE("options of all commands may come before or after the command") {
   const Ran behind = test::rehearse({"inspect", kExample, "--format", "csv"});
   const Ran before = test::rehearse({"--format", "csv", "inspect", kExample});
   CHECK(behind.code == 0);

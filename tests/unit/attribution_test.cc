@@ -119,7 +119,7 @@ TEST_CASE("a device that idles for another rank waits for communication, whateve
   CHECK(bubble.us() == Approx(50));
 }
 
-TEST_CASE("a window ends with what kept its rank, and behind that the rank is idle") {
+TEST_CASE("a window ends with the last op of its rank, and after that the rank is idle") {
   HandMade ops;
   const OpId gemm = ops.add("gemm", Category::kCompute, 20, 0, {});
   const OpId log = ops.add("log", Category::kHost, 10, 0, {gemm});

@@ -41,7 +41,7 @@ TEST_CASE("a shape and its operation agree in work and bytes") {
   CHECK(checked > 100);
 }
 
-TEST_CASE("an operation has its shape, which stands for it") {
+TEST_CASE("an operation is identified by its shape") {
   Op op{.name = "p", .kind = OpKind::kGemm, .dtype = Dtype::kFp16, .m = 12, .n = 34, .k = 56};
   CHECK(shape_of(op, 4) == shape("gemm", {{"m", 12}, {"n", 34}, {"k", 56}}, "fp16"));
   op = {.name = "a", .kind = OpKind::kAttention, .batch = 64, .m = 128, .n = 128, .k = 64};

@@ -71,7 +71,7 @@ TEST_CASE("a pair whose reader lost its core between the clocks moves nothing") 
   CHECK_FALSE(MachineClock(pairs).was_set());
 }
 
-TEST_CASE("rows behind a step are moved, forward or back") {
+TEST_CASE("rows after a step are moved, forward or back") {
   for (const double step : {2.0 * kSecond, -2.0 * kSecond, 0.3 * kSecond, -30.0 * kSecond}) {
     INFO("step of " << step / kSecond << " s");
     const Wall wall{[&](double t) { return t < 20.4 * kSecond ? 0.0 : step; }};
@@ -107,7 +107,7 @@ TEST_CASE("a clock that was slewed is taken back gradually") {
   }
 }
 
-TEST_CASE("processes of one machine have one clock, before a step and behind it") {
+TEST_CASE("processes of one machine have one clock, before a step and after it") {
   const auto folder = test::scratch_folder() / "set_clock";
   std::filesystem::create_directories(folder);
   const Wall wall{[](double t) { return t < 10.5 * kSecond ? 0.0 : -3 * kSecond; }};

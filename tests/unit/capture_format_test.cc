@@ -114,7 +114,7 @@ TEST_CASE("a block of rows with values out of range is refused") {
   CHECK_FALSE(decodes({.payload_kind = static_cast<PayloadKind>(kPayloadKinds)}));
 }
 
-TEST_CASE("damaged blocks are left out and those behind them read") {
+TEST_CASE("damaged blocks are left out, and the blocks after them are read") {
   CaptureBuilder builder;
   builder.loss(1).loss(2).loss(3);
   std::string bytes = builder.bytes();

@@ -335,7 +335,7 @@ TEST_CASE("the launcher passes on which steps are asked for") {
   launched(options);
 }
 
-TEST_CASE("announcements are found by their names alone, whoever made them") {
+TEST_CASE("announcements are found by their names alone, from any process") {
   const fs::path folder = test::scratch_folder();
   const std::string capture = (folder / "host-1.cap").string();
   Announcements ours(capture.c_str());
@@ -427,7 +427,7 @@ TEST_CASE("what comes late of a kept step is written with it") {
   CHECK(k.keeper.counts().seen == 6);
 }
 
-TEST_CASE("texts that blocks may need go before them, those behind do not") {
+TEST_CASE("texts that blocks may need are written before them, later texts are not") {
   Keeping k({Trigger::Kind::kEvery, 5});
   k.add(0, 100, true);
   k.add(0);

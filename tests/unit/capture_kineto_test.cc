@@ -116,7 +116,8 @@ void check_alike(const test::SyntheticJob& job) {
   CHECK(a.program.replays[0].backward_links == b.program.replays[0].backward_links);
   CHECK(a.program.replays[0].host_waits == b.program.replays[0].host_waits);
   for (int evidence = 0; evidence < 3; ++evidence)
-    CHECK(a.program.replays[0].stream_waits[evidence] == b.program.replays[0].stream_waits[evidence]);
+    CHECK(a.program.replays[0].stream_waits[evidence] ==
+          b.program.replays[0].stream_waits[evidence]);
   CHECK((lines_of(a.graph()) == lines_of(b.graph())));
   if (!job.operators || !job.step_marks) return;
   CHECK(a.program.replays[0].hand_offs == static_cast<std::size_t>(job.steps));
@@ -131,7 +132,7 @@ TEST_CASE("a job gives the same rows and the same step graph from Kineto and fro
                  .layers = 1 + 3 * static_cast<int>(seed)});
 }
 
-TEST_CASE("so does one without steps, and one of which only calls and devices were recorded") {
+TEST_CASE("so does one without steps, and one with records of calls and devices alone") {
   check_alike({.seed = 11, .step_marks = false});
   check_alike({.seed = 12, .step_marks = false, .operators = false});
 }

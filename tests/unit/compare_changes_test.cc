@@ -96,7 +96,7 @@ TEST_CASE("a jump after a drift, and a fall, are told") {
   CHECK(judge(found.segments[1].jump, 0.03) == Verdict::kPass);
 }
 
-TEST_CASE("one bad run changes the level before and behind it by nothing") {
+TEST_CASE("one bad run does not change the level before it or after it") {
   auto values = series(30, 0.005, 5, [](double) { return 1.0; });
   values[14] *= 1.2;
   const ChangePoints found = find_changes(values);

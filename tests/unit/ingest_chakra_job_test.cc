@@ -95,7 +95,7 @@ TEST_CASE("each type of Chakra node becomes its task") {
   CHECK(read_program.groups == std::vector<std::string>{"tp", ""});
 }
 
-TEST_CASE("ops stand in their order of issue: behind what they wait for, then by id") {
+TEST_CASE("ops are in their order of issue: after the ops that they wait for, then by id") {
   // 10 needs 30, which needs nothing; 20 could go at once: 20, 30, 10.
   const ChakraProgram p =
       read_job({{10, "a", kCompute, 1, {30}}, {20, "b", kCompute, 1}, {30, "c", kCompute, 1}});
@@ -159,7 +159,7 @@ CommGroups groups(std::string_view json) {
   return *parsed;
 }
 
-TEST_CASE("groups: one set of ranks under a name, or several of which a rank takes its own") {
+TEST_CASE("groups: one set of ranks under a name, or several sets, and a rank takes its own") {
   ChakraOp sum = all_reduce(0, 64);
   sum.group = "tp";
   ChakraOp gather{1, "gather", kCollective, 0, {}, {{"comm_type", 2}, {"comm_size", 100}}, "tp"};

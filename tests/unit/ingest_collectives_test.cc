@@ -184,7 +184,7 @@ TEST_CASE("collectives of one kernel are added up") {
   CHECK(s.rank.host_ops.size() == 3);  // none was left over
 }
 
-TEST_CASE("before NCCL tells of launches a kernel has what comes right behind its call") {
+TEST_CASE("without launch times from NCCL, a kernel has the collectives that follow its call") {
   Setup s;
   s.call(1, 105);
   s.call(2, 305);

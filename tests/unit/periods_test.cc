@@ -158,7 +158,7 @@ TEST_CASE("kernels without order are one step") {
   CHECK(find_steps(Recording(trace, 0)).source == StepSource::kSpan);
 }
 
-TEST_CASE("a job of which only calls and devices were recorded has its steps") {
+TEST_CASE("a job with records of calls and devices alone has its steps") {
   const trace::Trace trace = test::make_job({.steps = 6, .layers = 5, .operators = false});
   const Steps steps = find_steps(Recording(trace, 0));
   CHECK(steps.source == StepSource::kRepetition);  // each step copies a batch in

@@ -79,7 +79,7 @@ TEST_CASE("SimGrid agrees with messages of all ranks, in which kinds of communic
   }
 }
 
-TEST_CASE("Plans that contend are ranked by it: stages beside stages on one PCIe tree") {
+TEST_CASE("Plans are ranked by their contention: stages of one PCIe tree slow each other") {
   // All stages send at the same time over the links between sockets and nodes; folded, each kind of
   // sending has them to itself.
   Result<cluster::Cluster> cluster = cluster::parse_cluster(

@@ -33,7 +33,7 @@ TEST_CASE("a selector is a target, with a pattern where the target has names") {
         "'launch' takes no pattern; kernel=PATTERN or host=PATTERN");
 }
 
-TEST_CASE("a factor stands behind the last colon") {
+TEST_CASE("a factor follows the last colon") {
   const Result<Scale> scale = parse_scale("kernel=void at::native::f<float>*:0.5");
   REQUIRE(scale);
   CHECK(scale->what.pattern == "void at::native::f<float>*");

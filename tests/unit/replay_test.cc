@@ -157,7 +157,7 @@ TEST_CASE("threads that only ask for states are no part of a replay") {
   CHECK(recording.threads().empty());
 }
 
-TEST_CASE("what the worker does before and behind a backward pass is no part of its waiting") {
+TEST_CASE("the work of the worker before and after a backward pass is no part of its waiting") {
   // The autograd thread is silent from 400 to 1000. Meanwhile the main thread waits 300 us for a
   // copy, then computes forward; only then is the backward pass of the next step handed over.
   Trace trace;
@@ -347,7 +347,7 @@ TEST_CASE("a backward operator waits for the forward one of its number") {
   CHECK(end_us(free) == Approx(500));
 }
 
-TEST_CASE("a thread that merely polls beside a silent one is not waited for") {
+TEST_CASE("a silent thread does not wait for another thread that merely polls") {
   Trace trace;
   RankBuilder rank(trace);
   rank.step(1, 0, 1000);

@@ -169,7 +169,7 @@ TEST_CASE("a timeline of many long names stays below its room") {
   CHECK(number_at(json, "spans") + number_at(json, "left_out") == 40'000);
 }
 
-TEST_CASE("no text of a document can end the element that it stands in") {
+TEST_CASE("no text of a document can end the element that contains it") {
   const std::filesystem::path path = test::scratch_folder() / "report.html";
   const std::string hostile = "</script><!--<script>\\\"  \\</ScRiPt>";
   REQUIRE(write_report(path, {.command = "simulate", .content = {{"name", hostile}}}));

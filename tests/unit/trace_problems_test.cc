@@ -20,7 +20,7 @@ TEST_CASE("problems are counted by kind, with the place of the first") {
   CHECK(problems.list().front().first == "a:1");
 }
 
-TEST_CASE("the worst problem stands first") {
+TEST_CASE("the worst problem comes first") {
   Problems problems;
   CHECK(problems.worst() == Severity::kInfo);
   problems.add(ProblemKind::kUnlaunched, "");

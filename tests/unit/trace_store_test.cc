@@ -283,7 +283,7 @@ OpTiming timing(const std::string& op, double us) {
           .note = "a note"};
 }
 
-TEST_CASE("a store holds what operations took by themselves, beside a recording or alone") {
+TEST_CASE("a store holds times of single operations, with or without a recording") {
   for (Trace trace : {small_trace(), Trace{}}) {
     trace.timings = {timing("gemm", 12.345678), timing("conv", 0.5)};
     const fs::path path = stored(trace);
