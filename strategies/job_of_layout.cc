@@ -68,6 +68,10 @@ void add_servers(Program& job, const Layout& layout, const Prices& prices,
 
 }  // namespace
 
+HostTimes host_times(const JobOptions& options, const Degrees& degrees, std::size_t stages) {
+  return {options.host_per_kernel, host::block_times(options.host, degrees.tensor > 1, stages > 1)};
+}
+
 Result<Program> job_of(const Layout& layout, const Prices& prices, const JobOptions& options) {
   const Result<std::vector<Crossing>> crossings = crossings_of(layout);
   if (!crossings) return forward(crossings);

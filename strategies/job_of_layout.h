@@ -19,6 +19,7 @@
 #include "models/workload/layout.h"
 #include "sim/base/result.h"
 #include "sim/program/program.h"
+#include "strategies/layer_run.h"
 #include "strategies/prices.h"
 #include "strategies/stage_groups.h"
 
@@ -28,12 +29,19 @@ struct JobOptions {
   /// The least time per kernel. The host launches kernels one after the other, so a phase of a
   /// layer takes at least its kernels times this.
   Seconds host_per_kernel = Seconds::s(0);
+  /// A pass of a transformer block takes at least the time in which its host launches it. Without
+  /// times: kernels alone determine it.
+  host::Implementation host = {};
   /// Once per step and rank: time without an op.
   Seconds fixed = Seconds::s(0);
   /// Number of consecutive steps: workers that do not wait for each other need
   /// several to settle.
   std::uint32_t steps = 1;
 };
+
+/// The host's times on a stage of these degrees, which is one of `stages`.
+HostTimes host_times(const JobOptions& options, const workload::Degrees& degrees,
+                     std::size_t stages);
 
 /// Ops state the purpose of their time (Program::origins). Fails if degrees of neighbouring stages
 /// do not divide each other, if orders do not have every pass of every microbatch once, and on

@@ -91,6 +91,19 @@ void add_phase(LayerRun& run, const Layer& layer, LayerPhase phase, TakesPart wh
   }
 }
 
+double kernels_of(const std::vector<Op>& ops, TakesPart which) {
+  double kernels = 0;
+  for (const Op& op : ops)
+    if (!op.communicates() && !op.host && takes_part(op, which)) kernels += op.kernels;
+  return kernels;
+}
+
+double share_of_backward(const Layer& layer, TakesPart which) {
+  if (which == TakesPart::kAll || layer.host_work == 0) return 1;
+  const double all = kernels_of(layer.backward, TakesPart::kAll);
+  return all > 0 ? kernels_of(layer.backward, which) / all : 0;
+}
+
 }  // namespace
 
 std::vector<const Op*> ops_of(const Layer& layer, const PieceOps& ops) {
@@ -101,27 +114,55 @@ std::vector<const Op*> ops_of(const Layer& layer, const PieceOps& ops) {
   return list;
 }
 
+Picoseconds LayerRun::computing() const {
+  Picoseconds sum(0);
+  for (const LayerPiece& piece : pieces)
+    if (piece.communication == nullptr) sum += piece.time;
+  return sum;
+}
+
+LaunchTimes launch_times(const Layer& layer, const host::BlockTimes& block) {
+  if (layer.host_work == 0) return {};
+  LaunchTimes times{block.forward * layer.host_work, block.backward * layer.host_work};
+  const double forward = kernels_of(layer.forward, TakesPart::kAll);
+  if (!layer.recompute.empty() && forward > 0)
+    times.recompute = times.forward * (kernels_of(layer.recompute, TakesPart::kAll) / forward);
+  return times;
+}
+
 LayerRun layer_run(const Layer& layer, Pass pass, Split split, const Price& price,
-                   Seconds host_per_kernel) {
+                   const HostTimes& host) {
   LayerRun run;
+  const auto add = [&](LayerPhase phase, TakesPart which) {
+    add_phase(run, layer, phase, which, price, host.per_kernel);
+  };
+  const LaunchTimes launches = launch_times(layer, host.block);
+  Seconds least = Seconds::s(0);
   switch (pass) {
     case Pass::kForward:
-      add_phase(run, layer, LayerPhase::kForward, TakesPart::kAll, price, host_per_kernel);
+      add(LayerPhase::kForward, TakesPart::kAll);
+      least = launches.forward;
       break;
-    case Pass::kBackward:
-      if (!split.recompute)
-        add_phase(run, layer, LayerPhase::kRecompute, TakesPart::kAll, price, host_per_kernel);
-      add_phase(run, layer, LayerPhase::kBackward,
-                split.weights ? TakesPart::kWithoutWeights : TakesPart::kAll, price,
-                host_per_kernel);
+    case Pass::kBackward: {
+      if (!split.recompute) {
+        add(LayerPhase::kRecompute, TakesPart::kAll);
+        least = launches.recompute;
+      }
+      const TakesPart which = split.weights ? TakesPart::kWithoutWeights : TakesPart::kAll;
+      add(LayerPhase::kBackward, which);
+      least += launches.backward * share_of_backward(layer, which);
       break;
+    }
     case Pass::kBackwardWeights:
-      add_phase(run, layer, LayerPhase::kBackward, TakesPart::kWeights, price, host_per_kernel);
+      add(LayerPhase::kBackward, TakesPart::kWeights);
+      least = launches.backward * share_of_backward(layer, TakesPart::kWeights);
       break;
     case Pass::kRecompute:
-      add_phase(run, layer, LayerPhase::kRecompute, TakesPart::kAll, price, host_per_kernel);
+      add(LayerPhase::kRecompute, TakesPart::kAll);
+      least = launches.recompute;
       break;
   }
+  run.host = Picoseconds::from(least);
   return run;
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/host/host.h"
 #include "models/workload/layout.h"
 #include "sim/base/time.h"
 #include "sim/program/program.h"
@@ -47,6 +48,10 @@ struct LayerPiece {
 struct LayerRun {
   std::vector<LayerPiece> pieces;
   bool prefetches = false;  ///< some piece is Issue::kPrefetched
+  /// The pass takes at least this long: the host launches everything in it, communication too.
+  Picoseconds host{0};
+
+  Picoseconds computing() const;  ///< sum of its pieces of computing
 };
 
 /// Work of a layer in a step of the optimizer.
@@ -64,10 +69,23 @@ struct Split {
 };
 Split split_of(const workload::Stage& stage);
 
-/// A phase of a layer takes at least its kernels times `host_per_kernel`; shorter ops are
-/// lengthened in proportion. REQUIRES: the layer outlives the result.
+/// The host's time on a rank of a stage: for a kernel, and for the passes of a dense block.
+struct HostTimes {
+  Seconds per_kernel = Seconds::s(0);
+  host::BlockTimes block = {};
+};
+/// The host's time for the phases of a layer.
+struct LaunchTimes {
+  Seconds forward = Seconds::s(0), backward = Seconds::s(0), recompute = Seconds::s(0);
+};
+/// Recomputing a part of forward takes the share of its kernels.
+LaunchTimes launch_times(const workload::Layer& layer, const host::BlockTimes& block);
+
+/// A phase of a layer takes at least its kernels times `host.per_kernel`; shorter ops are
+/// lengthened in proportion. Passes that divide backward share its launches by their kernels.
+/// REQUIRES: the layer outlives the result.
 LayerRun layer_run(const workload::Layer& layer, workload::Pass pass, Split split,
-                   const Price& price, Seconds host_per_kernel);
+                   const Price& price, const HostTimes& host);
 LayerStep layer_step(const workload::Layer& layer, const Price& price, Seconds host_per_kernel);
 
 /// A chunk of a stage.

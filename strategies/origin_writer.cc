@@ -83,11 +83,11 @@ void OriginWriter::add_shares(const Piece& piece, program::Origin& origin) {
 
 std::uint32_t OriginWriter::end(NameId op, Picoseconds duration) {
   const auto next = static_cast<std::uint32_t>(whole_.origins.size());
-  const auto [known, fresh] = known_.try_emplace(std::move(open_), next);
+  const auto [known, fresh] = known_.try_emplace({std::move(open_), duration}, next);
   open_.clear();
   if (!fresh) return known->second;
   program::Origin origin;
-  for (const Piece& piece : known->first) add_shares(piece, origin);
+  for (const Piece& piece : known->first.first) add_shares(piece, origin);
   double busy = 0;
   for (const Share& share : origin) busy += share.weight;
   // Rounding each piece to a picosecond does not count as launch time.

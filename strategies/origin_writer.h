@@ -51,7 +51,7 @@ class OriginWriter {
   program::Program& whole_;
   std::unordered_map<workload::Op, OpTime, workload::OpHash> times_;
   std::vector<Piece> open_;
-  std::map<std::vector<Piece>, std::uint32_t> known_;
+  std::map<std::pair<std::vector<Piece>, Picoseconds>, std::uint32_t> known_;  // with the duration
   std::map<std::pair<GroupKind, CollectiveKind>, std::uint32_t> collectives_;
   std::optional<std::uint32_t> copies_, fixed_;
 };

@@ -95,6 +95,7 @@ class Writer {
 
   void price_layers() {
     const Price price([this](const Op& op) { return origins_.timed(op); });
+    const HostTimes host = host_times(options_, stage_.degrees, layout_.stages.size());
     chunks_.resize(stage_.chunks.size());
     for (std::size_t c = 0; c < chunks_.size(); ++c) {
       const std::vector<Layer>& layers = stage_.chunks[c].layers;
@@ -103,7 +104,7 @@ class Writer {
         for (const Pass pass :
              {Pass::kForward, Pass::kBackward, Pass::kBackwardWeights, Pass::kRecompute})
           runs_[c][kPasses * l + static_cast<std::size_t>(pass)] =
-              layer_run(layers[l], pass, split_, price, options_.host_per_kernel);
+              layer_run(layers[l], pass, split_, price, host);
         chunks_[c].steps.push_back(layer_step(layers[l], price, options_.host_per_kernel));
       }
       const auto add = [&](std::size_t l, Pass pass, std::string_view what) {
@@ -166,6 +167,28 @@ class Writer {
   }
 
   void block(const Block& block, const Block* next) {
+    // Computing that takes longer than its launches hides them.
+    const bool launched = block.run->host > block.run->computing();
+    if (launched) flush();
+    const Ops began = ready_;
+    pass_through(block, next);
+    if (launched) launch(block, began);
+  }
+
+  /// The host launches the pass of a block while it runs; the next op waits for both.
+  void launch(const Block& block, const Ops& began) {
+    flush();
+    for (const LayerPiece& piece : block.run->pieces)
+      if (!piece.communication) origins_.add(block.chunk, block.layer, piece.ops);
+    ProgramOp launches{.name = names_.intern(fmt::format("{} launches", names_[block.name])),
+                       .task = Task::kHost};
+    launches.duration = block.run->host;
+    launches.origin = origins_.end(block.name, block.run->host);
+    add_to(ready_, add(launches, began));
+    after_deferred_.clear();
+  }
+
+  void pass_through(const Block& block, const Block* next) {
     // Communication that the previous block issued for this one; the first block of a step has no
     // previous one.
     if (block.run->prefetches && first_) {

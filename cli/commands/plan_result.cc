@@ -116,11 +116,11 @@ std::string preference_text(const std::vector<FoundPlan>& plans) {
   });
   if (faster == plans.end()) return "";
   const step::Step& step = *faster->step;
-  return fmt::format("rank 1 over rank {}, which is {:.1f} % faster, within the noise of {:.0f} %, "
-                     "and {} ({})",
-                     faster - plans.begin() + 1,
-                     (1 - step.time.value / plans.front().step->time.value) * 100, kNoise * 100,
-                     step.regime.known() ? "may stall" : "of an unknown regime", step.regime.name);
+  return fmt::format(
+      "rank 1 over rank {}, which is {:.1f} % faster, within the noise of {:.0f} %, "
+      "and {} ({})",
+      faster - plans.begin() + 1, (1 - step.time.value / plans.front().step->time.value) * 100,
+      kNoise * 100, step.regime.known() ? "may stall" : "of an unknown regime", step.regime.name);
 }
 
 /// The slowdown by contention between kinds of communication, as a share of the step; nothing if
@@ -202,8 +202,9 @@ Document plans_document(const Planned& planned) {
   d.answer = sentence_of(
       fmt::format("{} on {}, {}", planned.file.name, devices_words(best.step),
                   plan_words(best.file.spec.training, best.file.spec.plan)),
-      {range_words(best.step.time, " per step"), regime_words(best.step), memory_words(memory::fullest(best.step.memory)),
-       largest_part(breakdown_fields(best.step)),
+      {range_words(best.step.time, " per step"), regime_words(best.step),
+       memory_words(memory::fullest(best.step.memory)), largest_part(breakdown_fields(best.step)),
+       host_words(best.step),
        fmt::format("best of {} plans by {}", grouped(found.candidates_seen),
                    strategies::kFigureNames[static_cast<std::size_t>(planned.request.objective)])});
   d.line(fmt::format("{} plans seen, {} evaluated, {} run ({})", grouped(found.candidates_seen),

@@ -142,6 +142,12 @@ std::string devices_words(const step::Step& step) {
   return text;
 }
 
+std::string host_words(const step::Step& step) {
+  if (step.host_share < 0.5) return "";
+  return fmt::format("host-bound: launches take {} a layer, kernels {}",
+                     to_string(step.block.launches), to_string(step.block.kernels));
+}
+
 std::string regime_words(const step::Step& step) {
   if (!step.regime.known()) return fmt::format("unknown regime: {}", step.regime.name);
   if (step.stall == Seconds::s(0)) return "";
@@ -205,9 +211,10 @@ Document step_document(const PredictedJob& job) {
   const Estimate<double> samples = step.samples_per_s();
   const auto part = [&](Seconds time) { return part_of(step.time, time); };
   Document d{.command = "simulate", .rows = "stages", .rows_title = "Stages"};
-  d.answer = sentence_of(fmt::format("{} on {}", job.file.name, devices_words(step)),
-                         {range_words(step.time, " per step"), regime_words(step), target_words(job),
-                          memory_words(most), largest_part(breakdown_fields(step))});
+  d.answer =
+      sentence_of(fmt::format("{} on {}", job.file.name, devices_words(step)),
+                  {range_words(step.time, " per step"), regime_words(step), target_words(job),
+                   memory_words(most), largest_part(breakdown_fields(step)), host_words(step)});
   d.line(fmt::format("{}, {} × {:g} samples per step", degrees_text(job),
                      grouped(layout.microbatches), job.file.spec.training.microbatch));
   Value devices = Value::array();
@@ -256,6 +263,9 @@ Document step_document(const PredictedJob& job) {
   d.show("", "based on",
          provenance_text(job.path.shares_by_provenance()) + "; " + conditions_text(job.file.spec));
   d.show("breakdown", "Breakdown of the step, mean over ranks", breakdown_fields(step), {}, kBars);
+  d["host"] = {{"share", share(step.host_share)},
+               {"launches_per_layer", step.block.launches},
+               {"kernels_per_layer", step.block.kernels}};
   d["compute_parts"] = {{"forward_backward", part(step.breakdown.compute)},
                         {"recompute", part(step.breakdown.recompute)},
                         {"optimizer", part(step.breakdown.optimizer)}};

@@ -31,15 +31,14 @@ constexpr std::array<MemoryPart, 9> kMemoryParts = {{{"weights", &Parts::weights
 
 /// By slot of the stage's order, and once more: computing before it.
 std::vector<double> computing_before(const workload::Stage& stage, const strategies::Price& price,
-                                     Seconds host_per_kernel) {
+                                     const strategies::HostTimes& host) {
   const strategies::Split split = strategies::split_of(stage);
   std::vector<std::array<double, strategies::kPasses>> of_chunk(stage.chunks.size());
   for (std::size_t c = 0; c < stage.chunks.size(); ++c)
     for (std::size_t p = 0; p < strategies::kPasses; ++p)
       for (const workload::Layer& layer : stage.chunks[c].layers)
         for (const strategies::LayerPiece& piece :
-             strategies::layer_run(layer, static_cast<workload::Pass>(p), split, price,
-                                   host_per_kernel)
+             strategies::layer_run(layer, static_cast<workload::Pass>(p), split, price, host)
                  .pieces)
           of_chunk[c][p] += layer.count * piece.time.seconds().s();
   std::vector<double> before = {0};
@@ -103,9 +102,9 @@ Json curve_json(const step::Step& step, std::size_t s, const step::DeviceKind& k
   const workload::Stage& stage = step.layout.stages[s];
   const memory::Device& device = step.memory[s].device;
   const std::vector<Moment> moments = memory::memory_curve(step.layout, stage, device);
-  const std::vector<double> before = computing_before(
-      stage, [&](const workload::Op& op) { return kind.price(op); },
-      kind.conditions.host_per_kernel);
+  const std::vector<double> before =
+      computing_before(stage, [&](const workload::Op& op) { return kind.price(op); },
+                       {.per_kernel = kind.conditions.host_per_kernel});
   const Progress progress(step, stage);
   const double end = step.timeline.makespan().seconds().s();
   Json curve = {

@@ -58,12 +58,23 @@ struct Edited {
   std::string change;
   Training training;
   Plan plan;
+  host::Implementation host;
 };
 
-std::vector<Edited> edits_of(const Training& training, const Plan& plan) {
+host::Implementation scaled(host::Implementation host, double factor) {
+  for (Seconds* time : {&host.layer, &host.layer_tensor, &host.layer_pipeline})
+    *time = *time * factor;
+  return host;
+}
+
+/// `waits`: passes of blocks wait for their launches.
+std::vector<Edited> edits_of(const step::Spec& spec, bool waits) {
+  const Training& training = spec.training;
+  const Plan& plan = spec.plan;
+  const host::Implementation& host = spec.conditions.host;
   std::vector<Edited> edits;
   const auto add = [&](std::string change, const auto& edit) {
-    Edited edited{std::move(change), training, plan};
+    Edited edited{std::move(change), training, plan, host};
     edit(edited);
     edits.push_back(std::move(edited));
   };
@@ -72,6 +83,14 @@ std::vector<Edited> edits_of(const Training& training, const Plan& plan) {
   if (training.microbatch >= 2)
     add(fmt::format("microbatch {:g}", training.microbatch / 2),
         [](Edited& e) { e.training.microbatch /= 2; });
+  const host::Implementation &compiled = host::implementation_named("compiled"),
+                             &graphs = host::implementation_named("cuda_graphs");
+  if (waits && host.name != compiled.name && host.name != graphs.name)
+    add("compiled layers (fewer launches alone)", [&](Edited& e) {
+      e.host = scaled(host, compiled.layer / host::implementation_named("eager").layer);
+    });
+  if (waits && host.name != graphs.name)
+    add("CUDA graphs (fewer launches alone)", [&](Edited& e) { e.host = graphs; });
   if (training.recompute == Recompute::kFull)
     add("selective recomputation", [](Edited& e) { e.training.recompute = Recompute::kSelective; });
   if (training.recompute != Recompute::kNone)
@@ -119,7 +138,7 @@ Result<std::vector<SingleChange>> single_changes(const step::Spec& spec,
                                                  const Progress& progress) {
   constexpr double kLeastGain = 0.002;
   const auto types = static_cast<std::uint32_t>(cluster.link_types().size());
-  const std::vector<Edited> edits = edits_of(spec.training, spec.plan);
+  const std::vector<Edited> edits = edits_of(spec, step.host_share > 0);
   const double all = static_cast<double>(types + edits.size());
   const std::optional<input::Feed> feed = input ? std::optional<input::Feed>(*input) : std::nullopt;
   std::vector<SingleChange> changes;
@@ -147,6 +166,7 @@ Result<std::vector<SingleChange>> single_changes(const step::Spec& spec,
     step::Spec edited = spec;
     edited.training = edits[e].training;
     edited.plan = edits[e].plan;
+    edited.conditions.host = edits[e].host;
     consider(edits[e].change, edited, cluster);
   }
   std::stable_sort(changes.begin(), changes.end(),

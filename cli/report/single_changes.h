@@ -1,4 +1,4 @@
-// Single changes of a job's plan, training or links, each predicted separately.
+// Single changes of a job's plan, training, launches or links, each predicted separately.
 #pragma once
 
 #include <string>

@@ -69,6 +69,9 @@ struct Layer {
   std::vector<Weights> weights = {};
   std::vector<SavedActivation> saved = {};
   Bytes output = Bytes::b(0);  ///< data passed on, per microbatch
+  /// What the host does to launch it, relative to a dense Llama block. 0: its kernels are all that
+  /// is known.
+  double host_work = 0;
   /// Layers whose outputs it takes; empty: the one before it.
   std::vector<std::uint32_t> inputs = {};
 

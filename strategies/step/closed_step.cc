@@ -78,13 +78,15 @@ class Evaluation {
   Status price(const ChunkPlace& place) {
     const Stage& stage = layout_.stages[place.stage];
     const Split split = split_of_[place.stage];
+    const strategies::HostTimes host =
+        strategies::host_times(options_.job, stage.degrees, layout_.stages.size());
     std::vector<PricedLayer>& layers = layers_.emplace_back();
     for (const Layer& layer : stage.chunks[place.chunk].layers) {
       PricedLayer priced{.count = layer.count, .passes = {}, .deferred = {}, .rest = {}};
       for (std::size_t pass = 0; pass < strategies::kPasses; ++pass) {
         const LayerRun run =
-            strategies::layer_run(layer, static_cast<Pass>(pass), split, price_of(stage).op,
-                                  options_.job.host_per_kernel);
+            strategies::layer_run(layer, static_cast<Pass>(pass), split, price_of(stage).op, host);
+        priced.host[pass] = run.host;
         if (Status ok = price(run, stage, priced.passes[pass]); !ok) return forward(ok);
         if (is_in_order(static_cast<Pass>(pass), split))
           add_to(in_passes_[place.stage], run, stage, layer.count * layout_.microbatches);
@@ -125,7 +127,8 @@ class Evaluation {
                       Each each) {
     const auto run = [&](const PricedLayer& layer) {
       for (std::uint32_t i = 0; i < layer.count; ++i) {
-        clock.layer(layer.passes[static_cast<std::size_t>(pass)]);
+        clock.layer(layer.passes[static_cast<std::size_t>(pass)],
+                    layer.host[static_cast<std::size_t>(pass)]);
         each(layer);
       }
     };

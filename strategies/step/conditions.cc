@@ -1,5 +1,7 @@
 #include "strategies/step/conditions.h"
 
+#include <vector>
+
 #include <fmt/core.h>
 
 namespace rehearse::step {
@@ -21,6 +23,10 @@ constexpr Row kRows[] = {{"ampere_ga100", 1.16},
 /// The share of the peak memory rate: kernels fused by hand or by a compiler (Megatron-LM on A100),
 /// and unfused PyTorch kernels (MPT on A100 and H100).
 constexpr double kFusedShare = 0.76, kEagerShare = 0.52;
+
+/// With blocking launches (CUDA_LAUNCH_BLOCKING) the device idles for a launch and a wake-up with
+/// each kernel: 10 to 15 us.
+constexpr Seconds kBlockedLaunch = Seconds::us(12.5);
 
 /// Reads the value at a key, if it is in range, into each of the conditions.
 class Reader {
@@ -46,19 +52,48 @@ class Reader {
   std::span<Conditions> all_;
 };
 
+/// The host's times: an implementation of the catalog, or the time of each block.
+void read_host(const YamlMap& map, std::span<Conditions> all) {
+  std::vector<std::string_view> names;
+  for (const host::Implementation& each : host::implementations()) names.emplace_back(each.name);
+  if (const std::optional<std::size_t> i = map.choice("implementation", names))
+    for (Conditions& conditions : all) conditions.host = host::implementations()[*i];
+  if (const std::optional<Seconds> block = map.optional<Seconds>("host_per_layer")) {
+    if (*block < Seconds::s(0)) map.report("host_per_layer", "a time is not negative");
+    for (Conditions& conditions : all)
+      conditions.host = {.name = "given",
+                         .layer = *block,
+                         .layer_tensor = *block,
+                         .layer_pipeline = *block,
+                         .source = "given in the job"};
+  }
+  if (map.optional<bool>("launch_blocking").value_or(false))
+    for (Conditions& conditions : all) conditions.idle_per_kernel += kBlockedLaunch;
+}
+
 }  // namespace
 
 Conditions conditions_for(const cluster::Gpu& device, workload::Elementwise elementwise) {
   const double memory = elementwise == workload::Elementwise::kUnfused ? kEagerShare : kFusedShare;
+  const bool compiled = elementwise == workload::Elementwise::kCompiled;
+  const host::Implementation& host = host::implementation_named(compiled ? "compiled" : "eager");
   for (const Row& row : kRows)
     if (device.architecture.starts_with(row.architecture))
       return {.sustained = {.gemm = row.gemm, .memory = memory},
+              .host = host,
               .source = fmt::format("sustained as in published jobs on {}", row.architecture)};
   return {.sustained = {.gemm = kOthers, .memory = memory},
+          .host = host,
           .fastest = 0.8,
           .slowest = 1.5,
           .provenance = Provenance::kDatasheet,
           .source = "sustained as in published jobs on other architectures"};
+}
+
+strategies::JobOptions job_options(const Conditions& conditions) {
+  return {.host_per_kernel = conditions.host_per_kernel,
+          .host = conditions.host,
+          .fixed = conditions.fixed};
 }
 
 void read_conditions(const YamlMap& map, std::span<Conditions> all) {
@@ -77,6 +112,7 @@ void read_conditions(const YamlMap& map, std::span<Conditions> all) {
   read.factor(
       "beside", 0, 1, [](C & c) -> auto& { return c.overlap_penalty; });
   read.time("host_per_kernel", &C::host_per_kernel);
+  read_host(map, all);
   read.time("fixed", &C::fixed);
   if (map.has("fixed"))
     for (Conditions& conditions : all) conditions.most_fixed = conditions.fixed;

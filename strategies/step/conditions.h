@@ -10,11 +10,13 @@
 #include <string_view>
 
 #include "models/compute/op_cost.h"
+#include "models/host/host.h"
 #include "models/workload/transformer.h"
 #include "sim/base/estimate.h"
 #include "sim/base/result.h"
 #include "sim/base/yaml.h"
 #include "sim/cluster/catalog.h"
+#include "strategies/job_of_layout.h"
 #include "strategies/step/regimes.h"
 
 namespace rehearse::step {
@@ -28,6 +30,7 @@ struct Conditions {
   /// conversions. Transformer Engine on H100 takes 0.70. 0.4 to 1.
   double fp8 = 0.70;
   Seconds host_per_kernel = Seconds::us(5);
+  host::Implementation host = {};
   Seconds fixed = Seconds::ms(20);  ///< once per step
   /// The fixed time at the slow end of the interval: jobs of published tables took from 20 ms (MPT)
   /// to 70 ms (Megatron-LM on 64 and more GPUs) in addition to computing; frameworks that gather
@@ -47,8 +50,11 @@ struct Conditions {
 };
 
 /// The shipped conditions: those of the device's architecture, else the general ones, with a wider
-/// interval. Those of elementwise kernels depend on how the kernels are written.
+/// interval. Those of elementwise kernels, and the host's, depend on how the kernels are written.
 Conditions conditions_for(const cluster::Gpu& device, workload::Elementwise elementwise);
+
+/// The host's times, and the fixed time.
+strategies::JobOptions job_options(const Conditions& conditions);
 
 /// The default `scale` of models with mixtures of experts, without measurements: multiprocessors
 /// taken by exchanges, waiting for the host's token counts, kernels too small for the laws. Fitted

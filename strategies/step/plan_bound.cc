@@ -131,7 +131,8 @@ class PlanBound::Plans {
     order_ = &b_.orders_.of(plan_.schedule, {.stages = p, .microbatches = m_, .chunks = v}, s,
                             recomputes);
     const auto times = b_.times_of(
-        *rank_, stage_, {.weights = order_->splits_weights, .recompute = order_->splits_recompute});
+        *rank_, stage_, {.weights = order_->splits_weights, .recompute = order_->splits_recompute},
+        p > 1);
     if (!times) return forward(times);
     const auto sums = b_.sums_of(*rank_, stage_, moves_, plan_);
     if (!sums) return forward(sums);
@@ -155,10 +156,11 @@ class PlanBound::Plans {
             if (by_pass && pass == index(Pass::kBackward)) one = own.sum[k];
             overlap_penalty = std::max(overlap_penalty, one);
           }
-          // As closed_step treats communication alongside a layer.
-          place.passes[pass] += part.count * (std::max(t.all[pass], overlap_penalty) +
-                                              b_.spec_.conditions.overlap_penalty *
-                                                  std::min(t.all[pass], overlap_penalty));
+          // As closed_step treats communication alongside a layer, and its host.
+          const double device =
+              std::max(t.all[pass], overlap_penalty) +
+              b_.spec_.conditions.overlap_penalty * std::min(t.all[pass], overlap_penalty);
+          place.passes[pass] += part.count * std::max(device, t.host[pass]);
           busy_ += part.count * t.computing[pass];
         }
         for (std::size_t k = 0; k < 2; ++k) {
@@ -298,8 +300,8 @@ PlanBound::Rank PlanBound::facts_of(workload::Workload workload) {
 
 Result<const std::vector<PlanBound::LayerTimes>*> PlanBound::times_of(Rank& rank,
                                                                       const Stage& stage,
-                                                                      Split split) {
-  const unsigned splits = split.weights * 2U + split.recompute;
+                                                                      Split split, bool pipelined) {
+  const unsigned splits = pipelined * 4U + split.weights * 2U + split.recompute;
   const std::uint32_t kind = prices_.kind_of(stage.first_rank);
   const auto place = std::tuple(stage.first_rank, stage.together, stage.degrees.data, splits);
   if (const auto at = rank.at.find(place); at != rank.at.end()) return at->second;
@@ -315,7 +317,7 @@ Result<const std::vector<PlanBound::LayerTimes>*> PlanBound::times_of(Rank& rank
   }
   auto known = rank.times.find(likeness);
   if (known == rank.times.end()) {
-    Result<std::vector<LayerTimes>> times = priced(rank, stage, split);
+    Result<std::vector<LayerTimes>> times = priced(rank, stage, split, pipelined);
     if (!times) return forward(times);
     known = rank.times.emplace(std::move(likeness), std::move(*times)).first;
   }
@@ -358,7 +360,9 @@ Result<const std::vector<PlanBound::LayerSums>*> PlanBound::sums_of(Rank& rank, 
 }
 
 Result<std::vector<PlanBound::LayerTimes>> PlanBound::priced(const Rank& rank, const Stage& stage,
-                                                             Split split) {
+                                                             Split split, bool pipelined) {
+  const strategies::HostTimes host =
+      strategies::host_times(job_options(spec_.conditions), stage.degrees, pipelined ? 2 : 1);
   const strategies::Price& price = prices_.of_kind(prices_.kind_of(stage.first_rank)).op;
   std::vector<LayerTimes> all;
   for (const Layer& layer : rank.workload.layers) {
@@ -366,8 +370,9 @@ Result<std::vector<PlanBound::LayerTimes>> PlanBound::priced(const Rank& rank, c
     for (std::size_t pass = 0; pass < strategies::kPasses; ++pass) {
       if (pass == index(Pass::kBackwardWeights) && !split.weights) continue;
       if (pass == index(Pass::kRecompute) && !split.recompute) continue;
-      const strategies::LayerRun run = strategies::layer_run(
-          layer, static_cast<Pass>(pass), split, price, spec_.conditions.host_per_kernel);
+      const strategies::LayerRun run =
+          strategies::layer_run(layer, static_cast<Pass>(pass), split, price, host);
+      times.host[pass] = run.host.seconds().s();
       for (const strategies::LayerPiece& piece : run.pieces) {
         if (piece.communication == nullptr) {
           times.computing[pass] += piece.time.seconds().s();

@@ -39,9 +39,10 @@ class PlanBound {
   Result<PlanCost> of(const strategies::Training& training, const strategies::Plan& plan);
 
  private:
-  /// Passes of a layer, in seconds: total time of its rank, and the computing part.
+  /// Passes of a layer, in seconds: time of its rank's device, and the computing part of it.
   struct LayerTimes {
     std::array<double, strategies::kPasses> all = {}, computing = {};
+    std::array<double, strategies::kPasses> host = {};  ///< the least of the host
   };
   /// Collectives of a layer among those that hold the same parameters: dense ones, and experts,
   /// which have a stream of their own.
@@ -84,13 +85,13 @@ class PlanBound {
   static Rank facts_of(workload::Workload workload);
   Result<Rank*> rank_of(const strategies::RankSetting& setting);
   Result<const std::vector<LayerTimes>*> times_of(Rank& rank, const workload::Stage& stage,
-                                                  strategies::Split split);
+                                                  strategies::Split split, bool pipelined);
   /// All zero if the pieces in which gradients are summed are unknown.
   Result<const std::vector<LayerSums>*> sums_of(Rank& rank, const workload::Stage& stage,
                                                 const strategies::ParameterTraffic& moves,
                                                 const strategies::Plan& plan);
   Result<std::vector<LayerTimes>> priced(const Rank& rank, const workload::Stage& stage,
-                                         strategies::Split split);
+                                         strategies::Split split, bool pipelined);
   const std::vector<std::vector<strategies::LayerPart>>& chunks_of(const strategies::Plan& plan);
 
   const Spec& spec_;

@@ -92,9 +92,7 @@ class PlanCosts::State {
   }
 
   StepOptions options() const {
-    return {.job = {.host_per_kernel = spec_.conditions.host_per_kernel,
-                    .fixed = spec_.conditions.fixed},
-            .overlap_loss = spec_.conditions.overlap_penalty};
+    return {.job = job_options(spec_.conditions), .overlap_loss = spec_.conditions.overlap_penalty};
   }
 
   template <class T>

@@ -6,6 +6,8 @@
 #include <fmt/core.h>
 
 #include "models/job/interval.h"
+#include "models/job/program_ops.h"
+#include "sim/graph/critical_path.h"
 #include "strategies/job_of_layout.h"
 #include "strategies/lay_out.h"
 #include "strategies/step/devices.h"
@@ -86,9 +88,7 @@ class Runner {
       : spec_(spec), cluster_(cluster), prices_(devices.prices()), options_(options) {}
 
   Result<program::Program> job(const workload::Layout& layout) const {
-    return strategies::job_of(
-        layout, prices_,
-        {.host_per_kernel = spec_.conditions.host_per_kernel, .fixed = spec_.conditions.fixed});
+    return strategies::job_of(layout, prices_, job_options(spec_.conditions));
   }
   Result<ProgramRun> run(const program::Program& job) const {
     return run_program(job, cluster_, rules(options_.fidelity),
@@ -121,6 +121,18 @@ class Runner {
   const strategies::Prices prices_;
   const PredictOptions& options_;
 };
+
+/// The share of the critical path in launches of blocks.
+double host_share(const Step& step) {
+  if (step.block.launches == Seconds::s(0) || !(step.time.value > Seconds::s(0))) return 0;
+  const job::ProgramOps ops(step.job, step.lowered, step.timeline);
+  Picoseconds sum(0);
+  for (const graph::PathStep& each : graph::critical_path(step.timeline))
+    if (each.end > each.begin && step.lowered.graph.category(each.op) == graph::Category::kHost &&
+        ops.shares(each.op).back().kind == program::PartKind::kLaunch)
+      sum += each.end - each.begin;
+  return sum.seconds() / step.time.value;
+}
 
 /// The effect of each kind of communication: the step without it.
 Status compare(Step& step, const Runner& runner) {
@@ -196,7 +208,7 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   if (!whole) return forward(whole);
 
   const Seconds all = whole->step();
-  const Work work = work_of(*layout, *devices);
+  const Work work = work_of(*layout, *devices, spec.conditions);
   const double replicas = ranks;
   Step step{.layout = std::move(*layout),
             .job = std::move(*job),
@@ -204,6 +216,7 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
             .timeline = std::move(whole->timeline),
             .time = {all, all, all, Provenance::kExtrapolated},
             .breakdown = {},
+            .block = work.block,
             .counterfactuals = {},
             .memory = {},
             .devices = {},
@@ -223,6 +236,7 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   parts.exposed_communication = all - least;
   const Seconds busy = work.compute + work.recompute + work.optimizer + work.launch + parts.fixed;
   parts.bubble = std::max(Seconds::s(0), least - busy);
+  step.host_share = host_share(step);
   if (options.counterfactuals)
     if (Status ok = compare(step, runner); !ok) return forward(ok);
   const bool calibrated = !step.lowered.pricings.empty() &&
@@ -247,7 +261,7 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
       interval(step, calibrated, network, spec.conditions, std::max(work.provenance, conditions));
   if (!spec.conditions.measured) {
     step.regime = regime_of(situation_of(step.layout, cluster, spec.training.microbatch,
-                                         spec.plan.zero > 0, parts.launch / all));
+                                         spec.plan.zero > 0, step.host_share));
     step.time = widened(step.time, step.regime);
     step.stall = stall_of(step.regime, step.layout);
     step.time.high += step.stall;

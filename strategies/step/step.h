@@ -51,8 +51,14 @@ struct Breakdown {
   Seconds bubble = Seconds::s(0);
   Seconds input = Seconds::s(0);   ///< waiting for samples; only a caller who knows what feeds it
                                    ///< sets it, and with it `Step::time`
-  Seconds launch = Seconds::s(0);  ///< the device waits for the host
+  Seconds launch = Seconds::s(0);  ///< the device waits for the host's launches
   Seconds fixed = Seconds::s(0);
+};
+
+/// A pass of a transformer block takes the longer of both.
+struct BlockWork {
+  Seconds launches = Seconds::s(0);  ///< of the host
+  Seconds kernels = Seconds::s(0);   ///< of the device, without communication
 };
 
 /// One change and its effect.
@@ -81,6 +87,10 @@ struct Step {
   /// The parts of `time`'s interval: exposed communication, and everything else.
   program::Interval computing = {}, links = {};
   Breakdown breakdown;
+  /// The share of the step in passes of blocks that last as long as their launches: on the critical
+  /// path.
+  double host_share = 0;
+  BlockWork block = {};  ///< of a block and microbatch: forward, backward and recomputation
   std::vector<Counterfactual> counterfactuals;     ///< the most effective first
   std::vector<memory::StageMemory> memory;         ///< by stage, on its fullest kind of device
   std::vector<DeviceUse> devices;                  ///< in the order of their first rank

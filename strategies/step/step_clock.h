@@ -29,6 +29,8 @@ using PricedRun = std::vector<Priced>;
 struct PricedLayer {
   std::uint32_t count;
   std::array<PricedRun, strategies::kPasses> passes;
+  std::array<Picoseconds, strategies::kPasses> host = {Picoseconds(0), Picoseconds(0),
+                                                       Picoseconds(0), Picoseconds(0)};
   PricedRun deferred, rest;
 };
 
@@ -40,8 +42,9 @@ class StepClock {
     free_.fill(begin);
   }
 
-  /// Runs the pieces of a layer's pass. Background communication counts when the layer ends.
-  void layer(const PricedRun& run) {
+  /// Runs the pieces of a layer's pass, which its host launches. Background communication counts
+  /// when the layer ends.
+  void layer(const PricedRun& run, Picoseconds host) {
     const Picoseconds begin = ready_;
     behind_.fill(Picoseconds(0));
     for (const Priced& piece : run) pass_piece(piece);
@@ -49,6 +52,7 @@ class StepClock {
                       behind = *std::max_element(behind_.begin(), behind_.end());
     if (behind > Picoseconds(0))
       ready_ = begin + std::max(front, behind) + std::min(front, behind) * loss_;
+    ready_ = std::max(ready_, begin + host);
   }
   /// Runs the pieces of the optimizer step, or sums alongside the last backward. Deferred pieces
   /// stay on their stream until they end.

@@ -40,13 +40,14 @@ Phase phase_of(const std::vector<Op>& ops, const OpPrice& price) {
 
 }  // namespace
 
-Work work_of(const workload::Layout& layout, const Devices& devices) {
+Work work_of(const workload::Layout& layout, const Devices& devices, const Conditions& conditions) {
   Work work;
   work.busy.assign(devices.kinds().size(), Seconds::s(0));
   Seconds total = Seconds::s(0), low = Seconds::s(0), high = Seconds::s(0);
   std::array<Seconds, 4> by_provenance = {Seconds::s(0), Seconds::s(0), Seconds::s(0),
                                           Seconds::s(0)};
   const double ranks = layout.ranks();
+  double blocks = 0;  // microbatches through a block
   for (const workload::Stage& stage : layout.stages) {
     std::vector<double> passes(stage.chunks.size(), 0);
     for (const workload::Slot& slot : stage.order)
@@ -56,6 +57,7 @@ Work work_of(const workload::Layout& layout, const Devices& devices) {
       const double share = on.ranks / ranks;
       for (std::size_t c = 0; c < stage.chunks.size(); ++c) {
         for (const Layer& layer : stage.chunks[c].layers) {
+          // Returns the time on the device, including the waits for launches of single kernels.
           const auto add = [&](const std::vector<Op>& ops, double times, Seconds& part,
                                Flops& flops) {
             const Phase phase = phase_of(ops, kind.price);
@@ -69,17 +71,32 @@ Work work_of(const workload::Layout& layout, const Devices& devices) {
             for (std::size_t p = 0; p < by_provenance.size(); ++p)
               by_provenance[p] += phase.by_provenance[p] * times;
             const Seconds host = kind.conditions.host_per_kernel * phase.kernels;
-            work.launch += std::max(phase.idle, host - phase.device) * times;
+            const Seconds gaps = std::max(phase.idle, host - phase.device);
+            work.launch += gaps * times;
+            return phase.time + gaps;
           };
           Flops none = Flops::flop(0);
-          add(layer.forward, passes[c], work.compute, work.model);
-          add(layer.backward, passes[c], work.compute, work.model);
-          add(layer.recompute, passes[c], work.recompute, work.recomputed);
+          const Seconds forward = add(layer.forward, passes[c], work.compute, work.model);
+          const Seconds backward = add(layer.backward, passes[c], work.compute, work.model) +
+                                   add(layer.recompute, passes[c], work.recompute, work.recomputed);
           add(layer.step, 1, work.optimizer, none);
+          if (layer.host_work == 0) continue;
+          const strategies::LaunchTimes host = strategies::launch_times(
+              layer, host::block_times(conditions.host, stage.degrees.tensor > 1,
+                                       layout.stages.size() > 1));
+          const Seconds again = host.backward + host.recompute;
+          const double times = passes[c] * layer.count * share;
+          work.launch += (std::max(Seconds::s(0), host.forward - forward) +
+                          std::max(Seconds::s(0), again - backward)) *
+                         times;
+          work.block.launches += (host.forward + again) * times;
+          work.block.kernels += (forward + backward) * times;
+          blocks += times;
         }
       }
     }
   }
+  if (blocks > 0) work.block = {work.block.launches / blocks, work.block.kernels / blocks};
   if (total > Seconds::s(0)) {
     work.fastest = low / total;
     work.slowest = high / total;

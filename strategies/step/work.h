@@ -7,6 +7,7 @@
 
 #include "models/workload/layout.h"
 #include "strategies/step/devices.h"
+#include "strategies/step/step.h"
 
 namespace rehearse::step {
 
@@ -16,7 +17,10 @@ struct Work {
   Seconds recompute = Seconds::s(0);  ///< repeated forward work
   Seconds optimizer = Seconds::s(0);
   Seconds launch = Seconds::s(0);  ///< additional time of launching kernels beyond running them
-  Flops model = Flops::flop(0);    ///< of matrix operations
+  /// Of a transformer block and microbatch, as a mean: forward, backward and recomputation. Zero
+  /// without such blocks.
+  BlockWork block = {};
+  Flops model = Flops::flop(0);  ///< of matrix operations
   Flops recomputed = Flops::flop(0);
   /// The interval of compute, recompute and optimizer together, as factors.
   double fastest = 1, slowest = 1;
@@ -27,6 +31,7 @@ struct Work {
   std::vector<Seconds> busy = {};
 };
 
-Work work_of(const workload::Layout& layout, const Devices& devices);
+/// The host's times are those of `conditions`.
+Work work_of(const workload::Layout& layout, const Devices& devices, const Conditions& conditions);
 
 }  // namespace rehearse::step

@@ -16,15 +16,16 @@ BEGIN {
   may["sim/work"] = "sim/base sim/sqlite"
   may["models/comm"] = "sim/base sim/graph sim/cluster"
   may["cost"] = "sim/base sim/cluster"
+  may["models/host"] = "sim/base"
   may["models/job"] = "sim/base sim/graph sim/program sim/cluster models/comm"
   may["models/workload"] = "sim/base profiler/trace profiler/replay"
   may["models/compute"] = "sim/base sim/cluster models/workload"
   may["models/memory"] = "sim/base sim/cluster models/workload"
-  may["strategies"] = "sim/base sim/graph sim/program models/workload"
+  may["strategies"] = "sim/base sim/graph sim/program models/host models/workload"
   may["models/sharing"] = "sim/base sim/graph sim/program sim/cluster sim/engine sim/fleet"
   may["models/store"] = "sim/base sim/graph sim/program"
   may["models/input"] = "sim/base sim/graph sim/program sim/cluster sim/engine models/store"
-  may["strategies/step"] = "sim/base sim/graph sim/program sim/cluster sim/engine models/comm models/job models/workload" \
+  may["strategies/step"] = "sim/base sim/graph sim/program sim/cluster sim/engine models/comm models/host models/job models/workload" \
                        " models/compute models/memory strategies"
   may["profiler/trace"] = "sim/base sim/sqlite"
   may["profiler/ingest"] = "sim/base sim/graph sim/program sim/sqlite profiler/trace profiler/capture"
@@ -34,7 +35,7 @@ BEGIN {
   may["profiler/launch"] = "sim/base profiler/capture"
   may["profiler/bench"] = "sim/base profiler/trace"
   may["profiler/loading"] = "sim/base"
-  may["cli"] = "sim/base sim/graph sim/program sim/cluster sim/engine models/comm models/job" \
+  may["cli"] = "sim/base sim/graph sim/program sim/cluster sim/engine models/comm models/host models/job" \
                " models/workload models/compute models/memory models/sharing strategies/step strategies cost profiler/trace" \
                " profiler/ingest profiler/replay profiler/capture profiler/launch profiler/bench profiler/loading sim/fleet sim/sqlite sim/work" \
                " profiler/compare models/input models/store"

@@ -106,8 +106,7 @@ TEST_CASE("What plans share changes none of their costs") {
       step::CollectivePrices collectives(job.cluster, rules);
       const auto step =
           step::closed_step(*layout, collectives.step_prices(devices->prices()),
-                            {.job = {.host_per_kernel = job.spec.conditions.host_per_kernel,
-                                     .fixed = job.spec.conditions.fixed},
+                            {.job = step::job_options(job.spec.conditions),
                              .overlap_loss = job.spec.conditions.overlap_penalty});
       REQUIRE(step);
       CHECK(step->step == cost->step);

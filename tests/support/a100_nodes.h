@@ -22,8 +22,12 @@ inline cluster::Cluster a100_nodes(int nodes) {
   return std::move(*cluster);
 }
 
+/// With a host that launches nothing later than the device needs it.
 inline step::Conditions a100_conditions() {
-  return step::conditions_for(**cluster::find_gpu("a100_sxm4_80"), workload::Elementwise::kEager);
+  step::Conditions conditions =
+      step::conditions_for(**cluster::find_gpu("a100_sxm4_80"), workload::Elementwise::kEager);
+  conditions.host = {};
+  return conditions;
 }
 
 inline step::Spec zoo_spec(std::string_view model, const strategies::Training& training,

@@ -56,6 +56,10 @@ PlanSpace random_plan_space(std::mt19937& random) {
                      .dtype = pick(random, {workload::Dtype::kBf16, workload::Dtype::kFp16})},
         .plan = {.overlap_gradients = random() % 4 != 0, .asynchronous_tensor = random() % 4 == 0},
         .conditions = {}};
+    if (random() % 2 == 0)
+      spec.conditions.host = {.layer = Seconds::us(500),
+                              .layer_tensor = Seconds::ms(1),
+                              .layer_pipeline = Seconds::ms(1.5)};
     strategies::Axes axes{
         .schedule = some(
             random, std::vector{strategies::Schedule::kGpipe, strategies::Schedule::k1f1b,

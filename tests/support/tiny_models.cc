@@ -56,7 +56,7 @@ void close(Layer& layer, const std::vector<std::vector<Op>>& backward) {
 
 Layer block(const TinyGpt& g) {
   const double s = g.sequence, h = g.hidden, u = 2 * s * h;
-  Layer layer{.name = "block", .count = g.layers, .output = Bytes::b(u)};
+  Layer layer{.name = "block", .count = g.layers, .output = Bytes::b(u), .host_work = 1};
   layer.saved = {{.name = "input", .bytes = Bytes::b(u), .input = true},
                  {.name = "attention", .bytes = Bytes::b(4 * u), .tensor = true},
                  {.name = "rest", .bytes = Bytes::b(3 * u)}};

@@ -38,6 +38,7 @@ Conditions bare(const char* device) {
   Conditions conditions =
       conditions_for(**cluster::find_gpu(device), workload::Elementwise::kEager);
   conditions.host_per_kernel = conditions.fixed = Seconds::s(0);
+  conditions.host = {};
   conditions.overlap_penalty = 0;
   return conditions;
 }

@@ -153,6 +153,46 @@ TEST_CASE("parts add up to the step, at either fidelity, and stay within it") {
     }
 }
 
+TEST_CASE("the host's launches determine small passes, and the step says so") {
+  const cluster::Cluster cluster = test::a100_nodes(1);
+  for (const std::uint32_t tensor : {1U, 4U})
+    for (const Fidelity fidelity : {Fidelity::kClosed, Fidelity::kMessage}) {
+      INFO("tensor " << tensor << ", fidelity " << static_cast<int>(fidelity));
+      Spec spec =
+          test::zoo_spec("gpt2_medium", {.global_batch = 8, .microbatch = 1}, {.tensor = tensor});
+      const Step alone = test::predicted(spec, cluster, fidelity);
+      CHECK(alone.host_share == 0);
+      spec.conditions.host = host::implementation_named("eager");
+      const Step step = test::predicted(spec, cluster, fidelity);
+      // 24 blocks of 0.6 of a Llama block, 8 microbatches; embedding, head and update take the rest.
+      const Seconds block = Seconds::ms(0.6 * (tensor > 1 ? 4.17 : 3.4));
+      CHECK(step.block.launches.s() == Approx(block.s()));
+      CHECK(step.block.kernels < block);
+      CHECK(step.time.value > block * (24 * 8));
+      CHECK(step.time.value < block * (24 * 8) * 1.2);
+      CHECK(step.host_share == Approx(block * (24 * 8) / step.time.value).epsilon(1e-3));
+      const Breakdown& b = step.breakdown;
+      CHECK(sum(b).s() == Approx(step.time.value.s()).epsilon(1e-6));
+      CHECK(b.compute == alone.breakdown.compute);
+      CHECK(b.launch > (block - step.block.kernels) * (24 * 8 * 0.999));
+      // A slower host makes the step longer.
+      for (Seconds host::Implementation::*time :
+           {&host::Implementation::layer, &host::Implementation::layer_tensor})
+        spec.conditions.host.*time = spec.conditions.host.*time * 1.5;
+      CHECK(test::predicted(spec, cluster, fidelity).time.value > step.time.value * 1.4);
+    }
+}
+
+TEST_CASE("a block that takes longer than its launches hides them") {
+  const cluster::Cluster cluster = test::a100_nodes(1);
+  Spec spec = test::zoo_spec("gpt3_6.7b", {.global_batch = 8, .microbatch = 4}, {.data = 2});
+  const Step alone = test::predicted(spec, cluster);
+  spec.conditions.host = host::implementation_named("eager");
+  const Step step = test::predicted(spec, cluster);
+  CHECK(step.time.value == alone.time.value);
+  CHECK(step.host_share == 0);
+}
+
 TEST_CASE("no step without one thing is slower than the step") {
   const cluster::Cluster cluster = test::a100_nodes(2);
   std::size_t found = 0;
@@ -238,6 +278,30 @@ TEST_CASE("conditions are read over those of the device, what is out of range is
         "c.yaml:1:8: scale: 4 is out of range; a number from 0.5 to 3\n"
         "c.yaml:2:8: fixed: a time is not negative\n"
         "c.yaml:3:1: slowes: unknown key; did you mean 'slowest'?");
+}
+
+TEST_CASE("the host is an implementation of the catalog, or its time for a block") {
+  const cluster::Gpu& gpu = **cluster::find_gpu("a100_sxm4_80");
+  CHECK(conditions_for(gpu, workload::Elementwise::kEager).host.name == "eager");
+  CHECK(conditions_for(gpu, workload::Elementwise::kUnfused).host.name == "eager");
+  Conditions conditions = conditions_for(gpu, workload::Elementwise::kCompiled);
+  CHECK(conditions.host.name == "compiled");
+  const auto read = [&](const std::string& text) {
+    const Result<YamlFile> file = YamlFile::parse(text, "c.yaml");
+    REQUIRE(file);
+    read_conditions(file->root(), std::span(&conditions, 1));
+    return file->status() ? "" : to_string(file->status().error());
+  };
+  CHECK(read("implementation: nanotron\n").empty());
+  CHECK(conditions.host.layer_tensor == Seconds::ms(4.17));
+  CHECK(read("host_per_layer: 3 ms\nlaunch_blocking: true\n").empty());
+  for (const Seconds time : {conditions.host.layer, conditions.host.layer_tensor,
+                             conditions.host.layer_pipeline, Seconds::ms(3)})
+    CHECK(time == Seconds::ms(3));
+  CHECK(conditions.idle_per_kernel == Seconds::us(12.5));
+  CHECK(read("implementation: nanotorn\nhost_per_layer: -1 ms\n") ==
+        "c.yaml:1:17: implementation: unknown value 'nanotorn'; did you mean 'nanotron'?\n"
+        "c.yaml:2:17: host_per_layer: a time is not negative");
 }
 
 TEST_CASE("plans that the cluster cannot hold are refused") {

@@ -121,7 +121,8 @@ class Jobs(unittest.TestCase):
                 "case": "nanotron/pipeline over nodes", "plan.split": "flops",
                 "plan.sequence_parallel": "true", "workload.tied_embedding": "false",
                 "training.gradients": "fp32", "cluster.inter_node.links": "8",
-                "cluster.inter_node.rate": "400 Gbit/s"}.items():
+                "cluster.inter_node.rate": "400 Gbit/s",
+                "cluster.inter_node.network": "efa"}.items():
             self.assertEqual(row[column], value, column)
         # 256 sequences of 4096 tokens on 32 GPUs at 10000 tokens/s each.
         self.assertAlmostEqual(float(row["step_s"]), 256 * 4096 / (32 * 10000))
@@ -155,8 +156,9 @@ class Jobs(unittest.TestCase):
                           "134.02", "224"))
         self.assertEqual((second["group"].split(" a100")[0], second["training.dtype"],
                           second["training.gradients"], second["plan.split"],
-                          second["cluster.inter_node.links"], second["workload.positions"]),
-                         ("February 28", "bf16", "fp32", "layers", "4", "none"))
+                          second["cluster.inter_node.links"],
+                          second["cluster.inter_node.network"], second["workload.positions"]),
+                         ("February 28", "bf16", "fp32", "layers", "4", "omni_path", "none"))
         self.assertEqual([line.split(": ")[1] for line in found["studies/jobs_left_out.txt"]],
                          ["oom", "the row of line 1 again"])
 

@@ -49,7 +49,7 @@ class Job:
         self.training = {"dtype": "bf16", "microbatch": 1}
         self.plan, self.sustained, self.measured = {}, {}, {}
         self.devices_per_node, self.nodes, self.node_gbit = 8, 1, 0
-        self.network_latency = "5 us"
+        self.network, self.network_latency = None, "5 us"  # the kind, where the source states it
         self.regime = None  # rows of one table that different things limit
         self.period = None  # date, release or framework, within which steps compare
         self.choices = None  # (microbatch, interleave) that the table leaves open
@@ -91,6 +91,8 @@ class Job:
             cluster |= {"inter_node.links": nics,
                         "inter_node.rate": f"{number(self.node_gbit / nics)} Gbit/s",
                         "inter_node.latency": self.network_latency}
+            if self.network:
+                cluster["inter_node.network"] = self.network
         return cluster
 
     def rows(self, common, measured):
@@ -554,7 +556,7 @@ def nanotron(row):
     job.peak = {"stage": "first"}
     job.sustained = {"attention": FLASH_2_ON_HOPPER}
     job.on(8 * nodes, 8)
-    job.node_gbit, job.network_latency = 3200, "15 us"
+    job.node_gbit, job.network, job.network_latency = 3200, "efa", "15 us"
     job.regime = where_it_communicates(job)
     job.tokens_rate(float(row["tokens_per_s_per_gpu"]))
     return job
@@ -592,7 +594,7 @@ def bigscience(row):
         job.measured["peak_gib"] = row["mem_gb"]
         job.peak = {"counted": "device"}
     job.on(count(row["gpus"]), 8)
-    job.node_gbit = 400
+    job.node_gbit, job.network = 400, "omni_path"
     job.measured["step_s"] = row["seconds"]
     return job
 

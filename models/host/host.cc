@@ -1,0 +1,62 @@
+#include "models/host/host.h"
+
+#include <vector>
+
+#include "models/host/catalog_files.h"
+#include "sim/base/check.h"
+#include "sim/base/yaml.h"
+
+namespace rehearse::host {
+namespace {
+
+constexpr double kBackwardOverForward = 1.3;
+
+Result<std::vector<Implementation>> parse(std::string_view text) {
+  Result<YamlFile> file = YamlFile::parse(std::string(text), "shipped host implementations");
+  if (!file) return forward(file);
+  const YamlMap root = file->root();
+  std::vector<Implementation> all;
+  for (const YamlMap& map : root.maps("implementations")) {
+    const auto time = [&](std::string_view key) {
+      return map.required<Seconds>(key).value_or(Seconds::s(0));
+    };
+    all.push_back({.name = map.required<std::string>("name").value_or(""),
+                   .layer = time("layer"),
+                   .layer_tensor = time("layer_tensor"),
+                   .layer_pipeline = time("layer_pipeline"),
+                   .fastest = map.required<double>("fastest").value_or(1),
+                   .slowest = map.required<double>("slowest").value_or(1),
+                   .source = map.required<std::string>("source").value_or("")});
+    map.no_other_keys();
+  }
+  root.no_other_keys();
+  if (Status ok = file->status(); !ok) return forward(ok);
+  return all;
+}
+
+}  // namespace
+
+std::span<const Implementation> implementations() {
+  static const std::vector<Implementation> kAll = [] {
+    Result<std::vector<Implementation>> read = parse(catalog_files::implementations_yaml);
+    REHEARSE_CHECK(read.has_value(), "{}", to_string(read.error()));
+    return std::move(*read);
+  }();
+  return kAll;
+}
+
+const Implementation& implementation_named(std::string_view name) {
+  for (const Implementation& each : implementations())
+    if (each.name == name) return each;
+  REHEARSE_CHECK(false, "no implementation {}", name);
+}
+
+BlockTimes block_times(const Implementation& implementation, bool tensor, bool pipeline) {
+  const Seconds both = !tensor    ? implementation.layer
+                       : pipeline ? implementation.layer_pipeline
+                                  : implementation.layer_tensor;
+  const Seconds forward = both * (1 / (1 + kBackwardOverForward));
+  return {.forward = forward, .backward = both - forward};
+}
+
+}  // namespace rehearse::host

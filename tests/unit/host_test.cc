@@ -1,0 +1,45 @@
+// The host's times of a transformer block, by implementation.
+#include "models/host/host.h"
+
+#include <catch2/catch.hpp>
+
+namespace rehearse::host {
+namespace {
+
+double ms(Seconds time) { return time.s() * 1e3; }
+
+TEST_CASE("host: an eager block with tensor parallelism is divided 1 : 1.3") {
+  const BlockTimes times = block_times(implementation_named("eager"), true, false);
+  CHECK(ms(times.forward) == Approx(4.17 / 2.3));
+  CHECK(ms(times.backward) == Approx(4.17 - 4.17 / 2.3));
+}
+
+TEST_CASE("host: the degrees of a plan that change a block's time") {
+  const auto both = [](std::string_view name, bool tensor, bool pipeline) {
+    const BlockTimes times = block_times(implementation_named(name), tensor, pipeline);
+    return ms(times.forward + times.backward);
+  };
+  CHECK(both("eager", false, false) == Approx(3.4));
+  CHECK(both("eager", false, true) == Approx(3.4));
+  CHECK(both("eager", true, true) == Approx(4.9));
+  CHECK(both("compiled", true, false) == Approx(1.04));
+}
+
+TEST_CASE("host: every implementation has an interval around its value and a source") {
+  CHECK(implementations().size() >= 3);
+  for (const Implementation& each : implementations()) {
+    CAPTURE(each.name);
+    CHECK(each.layer > Seconds::s(0));
+    CHECK(each.layer_tensor >= each.layer);
+    CHECK(each.layer_pipeline >= each.layer_tensor);
+    CHECK(each.fastest < 1);
+    CHECK(each.slowest > 1);
+    CHECK_FALSE(each.source.empty());
+  }
+  // A host that is not known may be as fast as recordings alone say.
+  const Implementation& eager = implementation_named("eager");
+  CHECK(ms(eager.layer_tensor) * eager.fastest < 3.4);
+}
+
+}  // namespace
+}  // namespace rehearse::host
