@@ -287,7 +287,7 @@ TEST_CASE("memory: 16-bit gradients stay apart from their FP32 sums where the fr
 }
 
 TEST_CASE("memory: an interval reaches down to what may not be saved") {
-  // Two gathered inputs of 2 u a layer, u = s b h = 1 Mi: whole 4 MiB, a quarter 1 MiB. The head
+  // Two gathered inputs of 2 u a layer, u = s b h = 1 Mi: whole 2 MiB, a quarter 0.5 MiB. The head
   // has a third.
   Plan plan;
   plan.tensor = 4;

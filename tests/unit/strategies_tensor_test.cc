@@ -192,20 +192,6 @@ TEST_CASE("sequence parallelism divides the rest too and moves as much") {
   CHECK(flops_over_ranks(layout) == w.model_flops());
 }
 
-TEST_CASE("inputs that forward saved whole are not gathered again") {
-  workload::Workload w = tiny_gpt({});
-  const Plan plan{.tensor = 4, .sequence_parallel = true};
-  const double gathered =
-      collective_bytes(laid_out(w, {}, plan), Axis::kTensor, CollectiveKind::kAllGather);
-  for (Layer& layer : w.layers)
-    for (workload::SavedActivation& saved : layer.saved)
-      if (!saved.tensor) saved.gathered = workload::GatheredInputs::kSaved;
-  const Layout layout = laid_out(w, {}, plan);
-  // Of qkv, up and the logits.
-  CHECK(collective_bytes(layout, Axis::kTensor, CollectiveKind::kAllGather) ==
-        gathered - (8 * 2 + 1) * kTinyActivation);
-}
-
 TEST_CASE("asynchronous tensor collectives run beside their products") {
   const Layout layout = laid_out(
       tiny_gpt({}), {}, {.tensor = 4, .sequence_parallel = true, .asynchronous_tensor = true});
