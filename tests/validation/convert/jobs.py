@@ -613,7 +613,7 @@ TABLES = [
     (("mbs", "gbs", "tokens_per_s_per_gpu"), "nemo", nemo, 2),
     (("late_step_time_s",), "mlperf-gpt3", mlperf, 0),
     (("micro_batch_x_dp", "accum_steps"), "dlperf-gpt", (dlperf, "megatron", "oneflow"), 0),
-    (("accumulation", "mfu_percent", "memory_gb"), "nanotron", nanotron, 0),
+    (("accumulation", "mfu_percent", "memory_gb"), "nanotron", nanotron, 1),
     (("heads_from", "launch_blocking", "seconds"), "bigscience", bigscience, 0)]
 
 
