@@ -99,7 +99,7 @@ std::optional<Shape> with_filter(const Product& p, double filter, double image) 
 /// determine the size of its filter.
 std::optional<Shape> convolution_of(const Op& op, double samples) {
   const Product p = Product::of(op, samples);
-  // Of image and result, and mostly of the filter.
+  // The elements of image and result, and in most cases of the filter.
   const double all = op.bytes.b() / bytes_of(op.dtype) - p.groups * p.filters * p.positions;
   for (const double image : {all - p.groups * p.filters * p.summed, all})
     for (const double filter : {1., 2., 3., 4., 5., 7., 9., 11.})

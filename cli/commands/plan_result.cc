@@ -80,7 +80,7 @@ std::string fixed_text(const JobFile& file) {
   return fmt::format("{}", fmt::join(fixed, ", "));
 }
 
-/// The certainty of which plan is the fastest.
+/// How certain it is that the shown plan is the fastest.
 std::string robust_text(const Planned& planned) {
   const auto likely =
       std::max_element(planned.chance.begin(), planned.chance.end()) - planned.chance.begin();
@@ -94,6 +94,33 @@ std::string robust_text(const Planned& planned) {
                     "100 % shared it is {:.0f} %, with none {:.0f} %",
                     grouped(kDraws), kCommonError * 100, planned.chance_if_common.front() * 100,
                     planned.chance_if_own.front() * 100);
+}
+
+/// The plans of which a few measured steps would tell the best.
+std::string measure_text(const Planned& planned, const std::vector<std::size_t>& deciding) {
+  std::vector<std::string> ranks;
+  double together = 0;
+  for (const std::size_t i : deciding) {
+    ranks.push_back(std::to_string(i + 1));
+    together += planned.chance[i];
+  }
+  return fmt::format("a few steps of ranks {}: one of them is the best with {:.0f} % probability",
+                     fmt::join(ranks, ", "), together * 100);
+}
+
+/// Why the first plan is not the one with the shortest time.
+std::string preference_text(const std::vector<FoundPlan>& plans) {
+  const auto faster = std::find_if(plans.begin() + 1, plans.end(), [&](const FoundPlan& plan) {
+    return caution_of(*plan.step) > caution_of(*plans.front().step) &&
+           plan.step->time.value < plans.front().step->time.value;
+  });
+  if (faster == plans.end()) return "";
+  const step::Step& step = *faster->step;
+  return fmt::format("rank 1 over rank {}, which is {:.1f} % faster, within the noise of {:.0f} %, "
+                     "and {} ({})",
+                     faster - plans.begin() + 1,
+                     (1 - step.time.value / plans.front().step->time.value) * 100, kNoise * 100,
+                     step.regime.known() ? "may stall" : "of an unknown regime", step.regime.name);
 }
 
 /// The slowdown by contention between kinds of communication, as a share of the step; nothing if
@@ -127,9 +154,10 @@ std::vector<std::string> model_notes(const Planned& planned) {
   if (planned.file.input) notes.emplace_back("these times exclude input stalls");
   notes.push_back(
       planned.found.all_ranks > 0
-          ? fmt::format("{} plans were run with all ranks, so that concurrent collectives contend "
-                        "for links: step times equal those of simulate {}",
-                        grouped(planned.found.all_ranks),
+          ? fmt::format("{} ran with all ranks, so that concurrent collectives contend for links: "
+                        "{}step times equal those of simulate {}",
+                        counted(planned.found.all_ranks, "plan"),
+                        planned.found.all_ranks < planned.found.best.size() ? "their " : "",
                         *planned.request.confirm == step::Fidelity::kSimgrid ? "--fidelity simgrid"
                                                                              : "--unfold")
           : "too many messages to run all ranks: collectives of different kinds do not contend for "
@@ -174,7 +202,7 @@ Document plans_document(const Planned& planned) {
   d.answer = sentence_of(
       fmt::format("{} on {}, {}", planned.file.name, devices_words(best.step),
                   plan_words(best.file.spec.training, best.file.spec.plan)),
-      {range_words(best.step.time, " per step"), memory_words(memory::fullest(best.step.memory)),
+      {range_words(best.step.time, " per step"), regime_words(best.step), memory_words(memory::fullest(best.step.memory)),
        largest_part(breakdown_fields(best.step)),
        fmt::format("best of {} plans by {}", grouped(found.candidates_seen),
                    strategies::kFigureNames[static_cast<std::size_t>(planned.request.objective)])});
@@ -198,6 +226,13 @@ Document plans_document(const Planned& planned) {
              figure_of(found.best.front(), figure));
   d.show("", "kept as given", fixed_text(planned.file));
   if (found.best.size() > 1) d.show("", "confidence", robust_text(planned));
+  const std::vector<std::size_t> deciding = worth_measuring(found.best, planned.chance);
+  d["measure"] = Value::array();
+  for (const std::size_t i : deciding)
+    d["measure"].push_back({{"rank", i + 1}, {"chance", planned.chance[i]}});
+  if (!deciding.empty()) d.show("", "to decide, measure", measure_text(planned, deciding));
+  if (const std::string why = preference_text(found.best); !why.empty())
+    d.show("", "preferred", why);
   d["simgrid"] = nullptr;
   if (planned.confirmed)
     d["simgrid"] = {

@@ -263,7 +263,7 @@ void add_profile(CLI::App& app, Action& action) {
   command->footer("Example: rehearse profile --torch-ops -o recording -- python3 train.py");
   command->callback([options, overhead, &action] {
     options->measure_overhead = overhead->count() > 0;
-    options->pairs = std::max<std::size_t>(1, options->pairs);  // 0 where no N stands there
+    options->pairs = std::max<std::size_t>(1, options->pairs);  // 0 if no N is given
     action = [options](const Globals& globals) { return run(*options, globals); };
   });
 }

@@ -79,7 +79,7 @@ Document document_of(const ReplayJob& job, const Findings& findings) {
   }
   if (findings.without_profiler)
     d.show("step_time_without_profiler", "without profiler", *findings.without_profiler);
-  // Of the replay as recorded, even if a slice is requested.
+  // The findings are about the replay as recorded, even if a slice is requested.
   add_findings(job, run, step, d);
   d["matched_collectives"] = job.recorded.graph.program.collectives.matched.size();
   d["unmatched_collectives"] = job.recorded.graph.program.collectives.unmatched;

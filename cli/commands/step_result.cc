@@ -142,6 +142,13 @@ std::string devices_words(const step::Step& step) {
   return text;
 }
 
+std::string regime_words(const step::Step& step) {
+  if (!step.regime.known()) return fmt::format("unknown regime: {}", step.regime.name);
+  if (step.stall == Seconds::s(0)) return "";
+  return fmt::format("up to {} if it does not stall, as {:.0f} % of such runs did",
+                     to_string(step.time.high - step.stall), step.regime.stalled * 100);
+}
+
 std::string memory_words(const memory::StageMemory& most) {
   if (most.fit == memory::Fit::kFits)
     return fmt::format("fits with {} to spare", to_string(most.device.usable - most.peak.value));
@@ -199,7 +206,7 @@ Document step_document(const PredictedJob& job) {
   const auto part = [&](Seconds time) { return part_of(step.time, time); };
   Document d{.command = "simulate", .rows = "stages", .rows_title = "Stages"};
   d.answer = sentence_of(fmt::format("{} on {}", job.file.name, devices_words(step)),
-                         {range_words(step.time, " per step"), target_words(job),
+                         {range_words(step.time, " per step"), regime_words(step), target_words(job),
                           memory_words(most), largest_part(breakdown_fields(step))});
   d.line(fmt::format("{}, {} × {:g} samples per step", degrees_text(job),
                      grouped(layout.microbatches), job.file.spec.training.microbatch));
@@ -215,6 +222,11 @@ Document step_document(const PredictedJob& job) {
   d["fidelity"] = name_of(job.fidelity);
   d["folded"] = step.lowered.folded;
   d.show("step_time", "step time", step.time);
+  d["regime"] = {{"name", step.regime.name},
+                 {"known", step.regime.known()},
+                 {"stalled_share", step.regime.stalled},
+                 {"stall", step.stall},
+                 {"source", step.regime.source}};
   d.show("throughput", "throughput", Quantity(samples, unit::kSamples));
   if (layout.tokens_per_sample > 0) {
     const Quantity tokens(scaled(samples, layout.tokens_per_sample), unit::kTokens);

@@ -27,6 +27,8 @@ Document step_document(const PredictedJob& job);
 Json memory_json(const memory::StageMemory& most);
 /// The memory as part of a sentence: "fits with 11.0 GiB to spare".
 std::string memory_words(const memory::StageMemory& most);
+/// What the regime of a step says of its interval, as part of a sentence; empty if nothing.
+std::string regime_words(const step::Step& step);
 /// "16 × a100_sxm4_40 + 8 × h100_sxm5_80"
 std::string devices_words(const step::Step& step);
 /// The breakdown of a step, in parts that add up to it.

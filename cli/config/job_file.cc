@@ -24,10 +24,10 @@ namespace {
 
 using workload::Implementation;
 
-/// What is usual where the file says nothing: fused attention and no dropout, where the device
-/// computes in half precision on matrix units; logits instead of their gradients under tensor
-/// parallelism, and gradients accumulated by the products, as Megatron does, else with the copies
-/// that PyTorch makes.
+/// The implementation if the file says nothing. Where the device computes in half precision on
+/// matrix units: fused attention and no dropout. Under tensor parallelism: logits that are replaced
+/// by their gradients, and gradients accumulated by the products, as in Megatron. Otherwise: the
+/// copies that PyTorch makes.
 Implementation usual(const strategies::Training& training, const strategies::Plan& plan,
                      const std::vector<const cluster::Gpu*>& gpus) {
   const bool half = training.dtype == workload::Dtype::kFp16 ||
@@ -69,7 +69,7 @@ std::vector<std::string> assumed_of(const YamlMap& map, const Implementation& ho
   return {text};
 }
 
-/// What a recording says of the training, as far as the file does not.
+/// Describes the settings of the training that come from the recording and not from the file.
 std::vector<std::string> recorded_as(const YamlMap& map, const RecordedWorkload& recorded,
                                      const strategies::Training& training) {
   std::vector<std::string> lines;
@@ -129,8 +129,8 @@ std::optional<Target> read_target(const YamlMap& map, std::optional<double>& epo
   return target;
 }
 
-/// Over what ships with the program. A calibration file lies beside the job, unless its path says
-/// otherwise.
+/// A calibration file takes precedence over the calibrations of the program. Its path is relative
+/// to the folder of the job.
 Status read_calibration(const std::filesystem::path& path, ConditionsOf& conditions) {
   Result<YamlFile> file = YamlFile::load(path);
   if (!file) return forward(file);
@@ -163,8 +163,8 @@ std::vector<const cluster::Gpu*> gpus_of(const std::optional<cluster::Cluster>& 
   return gpus;
 }
 
-/// What was measured of operations by themselves: beside the recording, and in the file that the
-/// job names.
+/// Times of single operations, from the folder of the recording and from the file that the job
+/// names.
 Result<MeasuredByDevice> read_measured_ops(const YamlMap& root, const std::filesystem::path& folder,
                                            const std::optional<RecordedWorkload>& recorded,
                                            std::vector<std::string>& notes) {
@@ -209,8 +209,8 @@ void keep_as_recorded(strategies::Axes& axes, const strategies::Training& traini
   if (axes.microbatch.empty()) axes.microbatch = {training.microbatch};
 }
 
-/// Of the price of the cluster, what one slice of one of its devices takes away from others: the
-/// larger of its shares of compute and memory slices.
+/// The share of the price of the cluster that one slice of one device takes away from others: the
+/// larger of its shares of compute slices and memory slices.
 Status price_of_slice(const cluster::Cluster& whole, std::string_view slice, cost::Place& place,
                       std::vector<std::string>& notes) {
   const Result<const cluster::Gpu*> gpu = cluster::find_gpu(whole.devices().front().model);

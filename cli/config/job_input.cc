@@ -45,7 +45,7 @@ Loads loads_of(const workload::Layout& layout, const cluster::Cluster& cluster) 
   return loads;
 }
 
-/// Of a step.
+/// Samples that one data rank loads in a step.
 double samples_of_load(const workload::Layout& layout) {
   return layout.samples_per_step / layout.stages.front().degrees.data;
 }

@@ -9,7 +9,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What may be a value: between blanks and the marks of YAML, and what stands in quotes as a whole.
+/// The possible values in a text: words between blanks and the marks of YAML, and quoted texts as a
+/// whole.
 std::set<std::string> values_in(std::string_view text) {
   std::set<std::string> words;
   const auto add_parts = [&words](std::string_view from, std::string_view marks) {

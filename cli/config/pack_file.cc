@@ -89,7 +89,7 @@ SliceBasis read_slice_law(const YamlMap& map, const Device& device,
   return SliceBasis::kShare;
 }
 
-/// What `predict` says; nothing without it, and where it is wrong.
+/// Reads `predict`. Returns nothing if it is absent or wrong.
 std::optional<JobOutline> read_prediction(const YamlMap& map, const std::filesystem::path& folder) {
   const auto file = map.optional<std::string>("predict");
   const auto steps = map.optional<double>("steps");
@@ -122,7 +122,7 @@ PackJob read_job(const YamlMap& map, const sharing::Site& site, const Device& de
       job.work = predicted->step * map.optional<double>("steps").value_or(0);
     if (!gpus) gpus = predicted->ranks;
     if (!job.memory) job.memory = predicted->memory;
-    // What the file measured of a step goes before all that is predicted of it.
+    // A measured step in the file takes precedence over a predicted one.
     if (!step && !map.has("exposed")) {
       step = predicted->step;
       job.exposed = predicted->exposed;

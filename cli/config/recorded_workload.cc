@@ -28,8 +28,9 @@ std::optional<workload::Dtype> commonest_dtype(const workload::Workload& workloa
   return static_cast<workload::Dtype>(most - flops.begin());
 }
 
-/// What the step took besides its layers and its communication, spread over the kernels of the
-/// layers: a plan that launches as many idles as long. Communication is what the plan decides.
+/// The time of the step without its layers and its communication, divided by the kernels of the
+/// layers: a plan that launches as many kernels is idle for as long. Communication depends on the
+/// plan.
 Seconds idle_of(const Lifted& lifted) {
   double kernels = 0;
   for (const Layer& layer : lifted.workload.layers) {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kInstallDriver = "install the driver of your NVIDIA GPU";
 
-/// What cuInit answers, as the documentation of the driver's interface (CUresult) numbers it.
+/// An error of cuInit, by its number in the documentation of the driver's interface (CUresult).
 struct DriverError {
   int code;
   const char* says;

@@ -29,7 +29,7 @@ std::string in_path(std::string_view program) {
   return "";
 }
 
-/// What a command prints, its errors left out; empty where it fails.
+/// The output of a command without its errors; empty if the command fails.
 std::string output_of(const std::string& command) {
   std::string text;
   std::FILE* pipe = ::popen((command + " 2>/dev/null").c_str(), "r");

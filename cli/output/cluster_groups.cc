@@ -29,7 +29,8 @@ std::vector<std::string> labels(const Cluster& c) {
   return result;
 }
 
-/// Of the vertices to keep; of clusters of 100 000 devices those of one node are few.
+/// The links of each vertex to keep, counted by neighbor and type. A cluster may have 100,000
+/// devices, and a picture of one node needs few of them.
 template <class Keep>
 std::vector<LinkCounts> link_counts(const Cluster& c, Keep keep) {
   std::vector<LinkCounts> counts(c.vertices().size());

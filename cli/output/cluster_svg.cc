@@ -181,7 +181,7 @@ class Drawing {
             kMargin + width_ * (static_cast<double>(i) + 0.5) / static_cast<double>(row.size()), y};
   }
 
-  /// A line, or below what stands between two ends in one row an arc.
+  /// A line; or an arc below the boxes between two ends in one row.
   static std::string way_to(Place a, Place b) {
     const double apart = std::abs(a.x - b.x);
     if (a.y != b.y || apart < 1.5 * (kCellWidth + kGap))

@@ -40,8 +40,8 @@ std::string bars_table(const Entry& bars) {
   return table.empty() ? "" : "\n" + table.markdown();
 }
 
-/// What has a heading on the screen, but for the list that is folded, and lines of text; text of
-/// several lines is a drawing of the screen.
+/// The fields with a heading, except for the list that is folded, and the lines of text. A text of
+/// several lines is a drawing for the screen and is left out.
 std::string sections(const Value& fields, std::string_view folded) {
   std::string text;
   for (const Entry& field : fields.fields()) {

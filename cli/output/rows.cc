@@ -46,7 +46,7 @@ void add_rows(const Value& at, std::string_view path, For whom, Cells outer,
                std::move(outer), rows);
 }
 
-/// What is shown of the fields of one label.
+/// The fields of one label that are shown.
 struct Series {
   const Entry* first;
   bool interval = false, number = false;

@@ -68,7 +68,7 @@ Status check_keys(Framework framework, const Launch& launch) {
   if (std::floor(spec.training.microbatch) != spec.training.microbatch)
     return no_key_for(framework, "a microbatch that is not a whole number of samples");
   strategies::Candidate candidate{spec.training, spec.plan}, usual;
-  // What is given as it would be anyway needs no key.
+  // A value that equals the default needs no key.
   std::optional<workload::Dtype>& gradients = candidate.training.gradients;
   const std::optional<workload::Dtype> given = std::exchange(gradients, std::nullopt);
   if (given && *given != strategies::gradient_dtype(candidate.training, candidate.plan))

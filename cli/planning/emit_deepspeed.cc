@@ -1,5 +1,5 @@
 // DeepSpeed: its JSON configuration (www.deepspeed.ai/docs/config-json, and the fields of
-// deepspeed/runtime/zero/config.py; docs/concepts/planning.md says of which commits).
+// deepspeed/runtime/zero/config.py; docs/concepts/planning.md names the commits).
 #include <fmt/format.h>
 
 #include "cli/output/json.h"

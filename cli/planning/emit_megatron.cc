@@ -1,6 +1,6 @@
-// Megatron-LM: a shell script that launches pretrain_gpt.py. Flags, their types and what they
-// demand of each other as megatron/training/arguments.py has them (docs/concepts/planning.md says
-// of which commit).
+// Megatron-LM: a shell script that launches pretrain_gpt.py. The flags, their types and the rules
+// between them are those of megatron/training/arguments.py (docs/concepts/planning.md names the
+// commit).
 #include <cmath>
 
 #include <fmt/format.h>
@@ -91,7 +91,7 @@ Result<std::string> nccl_algorithms(const Plan& plan) {
   return text;
 }
 
-/// What validate_args, and the distributed optimizer, refuse.
+/// Fails where validate_args or the distributed optimizer would.
 Status check_arguments(const step::Spec& spec, const workload::Transformer& model) {
   const Plan& plan = spec.plan;
   const bool sequence_parallel = plan.sequence_parallel && plan.tensor > 1;

@@ -1,6 +1,6 @@
 // torchtitan: its TOML configuration, as releases up to 0.2 read it (torchtitan/config/
-// job_config.py; docs/concepts/planning.md says of which commits). Later ones are configured in
-// Python.
+// job_config.py; docs/concepts/planning.md names the commits). Later releases are configured
+// in Python.
 #include <fmt/format.h>
 
 #include "cli/planning/emit.h"
@@ -70,7 +70,7 @@ std::uint32_t layers_per_chunk(const step::Spec& spec) {
   return (shared + chunks - 1) / chunks;
 }
 
-/// What its ParallelDims and pipeline_llm refuse.
+/// Fails where its ParallelDims or pipeline_llm would.
 Status check_degrees(const step::Spec& spec, const std::optional<workload::Transformer>& model) {
   const Plan& plan = spec.plan;
   if (const std::uint32_t divisor = plan.tensor * plan.context * 2;

@@ -32,15 +32,17 @@ namespace {
 
 /// Within 5 % of what is usable, memory models cannot say whether a plan fits.
 constexpr double kFits = 0.95;
-/// Of the plans, which are run message by message; how many are in any case, and for how much
-/// processor time further ones.
+/// At most this share of all plans is run message by message: the best of them, 100 in any case, and
+/// as many more as this processor time allows.
 constexpr double kRunAgain = 0.05;
 constexpr std::size_t kRunAnyway = 100;
 constexpr double kSecondsOfRuns = 4;
-/// The same of the best of them, with all ranks (step::RunSize).
+/// The processor time of the best of them, run with all ranks (step::RunSize).
 constexpr Seconds kTimeOfAllRanks = Seconds::s(4);
-/// What a run takes, in seconds: for a microbatch through a layer, and for a rank, whose groups are
-/// looked up (docs/performance.md).
+/// The same where these are too many, for the answer and those that take its place.
+constexpr Seconds kTimeOfAnswer = Seconds::s(2);
+/// The time of a run in seconds: for each pass of a microbatch through a layer, and for each rank,
+/// whose groups are looked up (docs/performance.md).
 constexpr double kPerLayerPass = 10e-6, kPerRank = 30e-6;
 /// The pipeline is run so often at most, to feed the best.
 constexpr std::size_t kMostFed = 24;
@@ -183,7 +185,10 @@ class Finder {
       if (Status ok = engine::check_simgrid(); !ok) return ok;
       plans.confirmed = plans.best.size();
     }
+    if (first == step::Fidelity::kMessage && !unfold && request_.input == nullptr)
+      if (Status ok = look_again(plans, question); !ok) return ok;
     if (Status ok = run_all(plans.best, last, unfold, question); !ok) return ok;
+    prefer_known(plans.best);
     if (first == step::Fidelity::kMessage) {
       const Bytes most = Bytes::b(of(question.at_most, Figure::kMemory));
       for (FoundPlan& plan : plans.best)
@@ -204,12 +209,41 @@ class Finder {
     return true;
   }
 
+  /// Runs the first plan with all ranks; where that makes another the first, that one too. Plans
+  /// that are not run keep the time without contention, which is a lower bound.
+  Status look_again(FoundPlans& plans, const Question& question) const {
+    Seconds sum = Seconds::s(0);
+    while (!plans.best.front().times.all_ranks &&
+           (sum += plans.best.front().of_all_ranks) <= kTimeOfAnswer) {
+      FoundPlan& first = plans.best.front();
+      const Result<step::Step> step = predict(first, step::Fidelity::kMessage, true);
+      if (!step) return forward(step);
+      first.times.all_ranks = step->time.value;
+      first.figures = figures_of(*step);
+      ++plans.all_ranks;
+      if (Status ok = rank(plans.best, question); !ok) return ok;
+    }
+    return {};
+  }
+
+  /// Among the plans within the noise of the first, those in known regimes come first.
+  void prefer_known(std::vector<FoundPlan>& plans) const {
+    const double most = order_of(plans.front()) * (1 + kNoise);
+    const auto end = std::find_if(plans.begin(), plans.end(), [&](const FoundPlan& plan) {
+      return order_of(plan) > most;
+    });
+    std::stable_sort(plans.begin(), end, [](const FoundPlan& a, const FoundPlan& b) {
+      return caution_of(*a.step) < caution_of(*b.step);
+    });
+  }
+
   Status run_all(std::vector<FoundPlan>& plans, step::Fidelity fidelity, bool unfold,
                  const Question& question) const {
     // Runs on SimGrid are one after another in a process (sim/engine/simgrid.h).
     const unsigned threads = fidelity == step::Fidelity::kSimgrid ? 1 : request_.threads;
     const auto run_one = [&](std::size_t i) -> Result<std::string> {
-      Result<step::Step> step = predict(plans[i], fidelity, unfold);
+      Result<step::Step> step =
+          predict(plans[i], fidelity, unfold || plans[i].times.all_ranks.has_value());
       if (!step) return forward(step);
       if (fidelity == step::Fidelity::kClosed) plans[i].times.closed = step->time.value;
       if (Status ok = feed(plans[i], *step, fidelity); !ok) return forward(ok);
@@ -407,6 +441,11 @@ std::size_t runs_of(const step::Spec& spec, const Space& space) {
   const double best = std::ceil(kRunAgain * static_cast<double>(space.size()));
   return static_cast<std::size_t>(
       std::min(best, std::max(static_cast<double>(kRunAnyway), std::floor(affordable))));
+}
+
+int caution_of(const step::Step& step) {
+  if (!step.regime.known()) return 2;
+  return step.stall > Seconds::s(0) ? 1 : 0;
 }
 
 step::Spec spec_of(const step::Spec& spec, const FoundPlan& found) {

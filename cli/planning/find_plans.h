@@ -70,11 +70,21 @@ struct FoundPlans {
   double candidates_per_s = 0;             ///< candidates searched, over all threads
   double evaluated_per_s = 0;
   std::uint64_t confirmed = 0;  ///< plans run at the requested fidelity
-  std::uint64_t all_ranks = 0;  ///< of these, run with all ranks; 0 if ten are too many to run
+  /// Of these, run with all ranks: as many as are shown; else those that were first at some time,
+  /// if they can be run in seconds.
+  std::uint64_t all_ranks = 0;
   std::array<bool, strategies::kFigures> known = {};
   std::vector<FoundPlan> best;   ///< the best first; at least one
   std::vector<FoundPlan> front;  ///< of step time and memory, by step time; by closed forms
 };
+
+/// Plans whose objectives differ by less than this may be in either order: of a sweep of layouts,
+/// plans that were left out by row are 3 % off in the median.
+inline constexpr double kNoise = 0.03;
+
+/// Within the noise, plans with less of this come first: 0 in a known regime without stalls, 1 if
+/// some runs stall, 2 in a regime of which no step was measured.
+int caution_of(const step::Step& step);
 
 /// The number of plans of a space that may be run message by message: the best 5 %, but at most as
 /// many as can be run in some seconds, and at least 100. It is computed from the run sizes of

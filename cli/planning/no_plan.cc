@@ -34,7 +34,8 @@ class Reason {
     fits_[static_cast<std::size_t>(Figure::kMemory)] = most();
   }
 
-  /// Nothing fits on the devices: what the nearest lacks, and the change that would help most.
+  /// The error if no plan fits on the devices: the memory that the nearest plan lacks, and the
+  /// change that would help most.
   tl::unexpected<Error> nothing_fits() const {
     const Result<Found> least = again_(failed_.space, Figure::kMemory, strategies::kNoLimits);
     if (!least) return forward(least);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numbers>
+#include <numeric>
 #include <random>
 #include <tuple>
 
@@ -32,7 +33,7 @@ class Normal {
   std::mt19937_64 random_;
 };
 
-/// A factor with this interval, for a number of standard deviations.
+/// The factor at `z` standard deviations of this interval.
 double factor(const program::Interval& interval, double z) {
   const double width = z > 0 ? interval.high - 1 : 1 - interval.low;
   return std::max(0.05, 1 + z / kNinety * width);
@@ -51,7 +52,7 @@ ErrorKey groups_of(const FoundPlan& p) {
           p.plan.expert, p.plan.pipeline, static_cast<int>(p.plan.placement)};
 }
 
-/// By plan, which of the distinct keys it has; how many there are.
+/// The number of the key of each plan among the distinct keys, and the number of distinct keys.
 std::pair<std::vector<std::size_t>, std::size_t> numbered(const std::vector<FoundPlan>& plans,
                                                           ErrorKey (*key)(const FoundPlan&)) {
   std::map<ErrorKey, std::size_t> known;
@@ -91,8 +92,8 @@ std::vector<double> chances(const std::vector<FoundPlan>& plans, Figure objectiv
                        ? factor(memory_factors(step), of_kernels[kernels[i]])
                        : (1 - exposed) * factor(step.computing, of_kernels[kernels[i]]) +
                              exposed * factor(step.links, of_groups[groups[i]]);
-      // What waits for samples goes at the pipeline's pace, whatever it computes meanwhile; of
-      // those that do, the one that needs less of it is the better.
+      // A plan that waits for samples runs at the pace of the input pipeline. Among such plans, the
+      // one that needs less time for itself is the better.
       if (step.breakdown.input > Seconds::s(0) && objective != Figure::kMemory)
         off = std::max(alone * off / step.time.value, 1.0) +
               kOwnTime * (alone * off / step.time.value);
@@ -106,6 +107,26 @@ std::vector<double> chances(const std::vector<FoundPlan>& plans, Figure objectiv
   }
   for (std::size_t i = 0; i < wins.size(); ++i) share[i] = static_cast<double>(wins[i]) / kDraws;
   return share;
+}
+
+std::vector<std::size_t> worth_measuring(const std::vector<FoundPlan>& plans,
+                                         const std::vector<double>& chance) {
+  constexpr std::size_t kMost = 3;
+  constexpr double kLeast = 0.05;
+  std::vector<std::size_t> order(plans.size()), chosen;
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return chance[a] > chance[b]; });
+  for (const std::size_t i : order) {
+    if (chosen.size() == kMost || chance[i] < kLeast) break;
+    const auto alike = [&](std::size_t other) {
+      return kernels_of(plans[i]) == kernels_of(plans[other]) &&
+             groups_of(plans[i]) == groups_of(plans[other]);
+    };
+    if (std::none_of(chosen.begin(), chosen.end(), alike)) chosen.push_back(i);
+  }
+  if (chosen.size() < 2) chosen.clear();
+  return chosen;
 }
 
 }  // namespace rehearse::cli

@@ -23,6 +23,12 @@ namespace rehearse::cli {
 inline constexpr double kCommonError = 0.8;
 inline constexpr int kDraws = 4000;
 
+/// The plans that are worth measuring before one is chosen: by their chance of being the best, at
+/// most three, none below 5 %. Of plans whose errors are the same, one. Empty if fewer than two are
+/// left, since a measurement would decide nothing. REQUIRES: as many chances as plans.
+std::vector<std::size_t> worth_measuring(const std::vector<FoundPlan>& plans,
+                                         const std::vector<double>& chance);
+
 /// Returns for each plan the share of draws in which it is the best by the objective.
 /// Figure::kMemory uses the error of memory, which is drawn likewise. All other figures are taken
 /// to have the relative error of the step time, though energy and carbon have a part that depends

@@ -20,17 +20,17 @@
 namespace rehearse::cli {
 namespace {
 
-/// Algorithms for convolutions do with fewer operations than the model has: Winograd's of 4 × 4
-/// outputs with 2.25 (3 × 3 kernels, 2 × 2 outputs) to 4 times fewer.
+/// Algorithms for convolutions need fewer operations than the model has. Winograd's (3 × 3 kernels)
+/// needs 2.25 times fewer for 2 × 2 outputs, and 4 times fewer for 4 × 4 outputs.
 constexpr double kConvolutionSaving = 4;
-/// A rank holds no less of a parameter than its weight in 16 bits, divided over all devices.
+/// All devices together hold at least one weight of 16 bits for each parameter.
 constexpr double kLeastBytesPerParameter = 2;
-/// Of a checkpoint: weights in fp32, and the optimizer's states.
+/// A checkpoint has the weights in fp32, and the optimizer's states.
 constexpr double kWeightBytes = 4;
 
-/// Hundreds of offers are compared: of a plan's axes those that decide most, but for what the file
-/// fixes. Interleaving, other schedules, context parallelism and weights or activations in host
-/// memory are for `plan`, on the instance that was chosen.
+/// Hundreds of offers are compared, so only the axes that matter most are searched, in addition to
+/// those that the file gives. Interleaving, other schedules, context parallelism, and weights or
+/// activations in host memory are left to `plan`, on the instance that was chosen.
 strategies::Axes axes_of(strategies::Axes axes) {
   const auto otherwise = [](auto& axis, auto values) {
     if (axis.empty()) axis = values;
@@ -72,7 +72,8 @@ Result<cluster::Cluster> cluster_of(const cost::Offer& offer) {
   return cluster_of(offer.instance->name, offer.count);
 }
 
-/// What decides which plan is best there, and its step: not what the instance is called.
+/// The properties of an offer that determine its best plan and its step, without the name of the
+/// instance.
 Result<std::string> key_of(const cost::Offer& offer) {
   const Result<cluster::InstanceShape> shape = cluster::shape_of_instance(offer.instance->name);
   if (!shape) return forward(shape);

@@ -127,7 +127,7 @@ Json curve_json(const step::Step& step, std::size_t s, const step::DeviceKind& k
   };
   for (const std::size_t i : shown_of(moments)) {
     const Moment& m = moments[i];
-    // What forward leaves is there at its end; backward begins with all.
+    // The activations of forward exist at its end; backward begins with all of them.
     const double time = !m.slot ? progress.when(before.back())
                                 : progress.when(before[*m.slot + (m.phase == "forward" ? 1 : 0)]);
     // Before the first of them what stays from step to step is there.

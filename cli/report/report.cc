@@ -26,7 +26,7 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
-/// What this process was started with, as the kernel has it.
+/// The command line of this process, from the kernel.
 std::string command_line() {
   const Result<std::string> words = read_file("/proc/self/cmdline");
   if (!words) return "";

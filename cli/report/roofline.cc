@@ -26,8 +26,8 @@ void add_phase(Sums& sums, const std::vector<Op>& ops, std::string_view phase, d
     const Estimate<Seconds> time = price.estimate(op);
     Sum& sum = sums[{op.name, op.kind, phase}];
     sum.time += time.value.s() * times;
-    // The device computes half of what published utilisations count for causal attention: with all
-    // of it an op that runs at 0.55 of the peak would lie above the roof.
+    // The device computes half of the operations that published utilisations count for causal
+    // attention. With all of them, an op that runs at 0.55 of the peak would be above the roof.
     sum.flops += flops_of(op).flop() * (op.causal ? 0.5 : 1) * times;
     sum.bytes += bytes_of(op).b() * times;
     sum.calls += times;

@@ -38,7 +38,7 @@ std::string base64(std::string_view bytes) {
   return text;
 }
 
-/// What is shown of a lane, and packed.
+/// The spans of a lane that are shown, and their packed form.
 struct Shown {
   std::vector<const TimelineSpan*> spans;  // in the order of start
 };

@@ -11,7 +11,7 @@
 namespace rehearse::cli {
 namespace {
 
-/// What rounding may add to an error that stands at the edge of its tolerance.
+/// The rounding that an error at the edge of its tolerance may have.
 constexpr double kRounding = 1e-12;
 
 /// Whether any point of the sweep has this value, of those that have it at all.
@@ -147,7 +147,7 @@ std::string text_of(const Setting& point) {
   return text.empty() ? "the only point" : text;
 }
 
-/// What an expectation is about, and a constant was fitted on: never both.
+/// Refuses an expectation about a point that a constant was fitted to.
 void refuse_fitted(const YamlMap& map, const Expectation& e, const SweptPoints& swept,
                    std::span<const Fit> fits) {
   const auto is_meant = [&](const Setting& point) {

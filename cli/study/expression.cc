@@ -112,7 +112,7 @@ class Parser {
     return unexpected("a number or a name");
   }
 
-  /// What stands in the parentheses of min and max.
+  /// The least or the greatest of the terms in the parentheses of min and max.
   Result<Term> outermost_of(bool least) {
     if (++depth_ > kMostDepth) return fail("parentheses are nested too deeply");
     take();

@@ -81,7 +81,7 @@ Result<store::Controlled> run_as_read(const store::CacheRun& read) {
                            std::vector<std::uint32_t>(read.stream.batches(), read.cache.readahead)};
 }
 
-/// Of the batches from `first` on.
+/// The mean readahead of the batches from `first` on.
 double mean_readahead(const store::Controlled& controlled, std::size_t first) {
   double sum = 0;
   for (std::size_t b = first; b < controlled.readahead.size(); ++b) sum += controlled.readahead[b];

@@ -53,7 +53,7 @@ Result<PredictedAt> predict_at(const Study& study, const JobTemplate& job,
                          .nearest = d.nearest});
 }
 
-/// What the job costs a step; fails with why it is not known.
+/// A quantity of the account of a step, such as its cost; fails with the reason if it is not known.
 Result<Estimate<double>> account_quantity(const JobFile& file, const step::Step& step,
                                           Observed quantity) {
   const cost::StepAccount account = account_of_step(file, step);
@@ -119,8 +119,8 @@ Result<Estimate<double>> quantity_of(const JobFile& file, const step::Step& step
   return mapped(memory::fullest(step.memory).peak, [](Bytes end) { return end.b(); });
 }
 
-/// What jobs gain that take turns on the devices; each communicates beside its backward pass for
-/// what its step hides, and behind it for what it does not.
+/// The gain of jobs that take turns on the devices. The hidden communication of each step overlaps
+/// with its backward pass, and the exposed communication follows it.
 Result<Estimate<double>> crossover_of(const Study& study, const Setting& parameters,
                                       const std::vector<step::Step>& steps,
                                       std::span<const std::size_t> jobs) {

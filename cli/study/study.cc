@@ -32,8 +32,8 @@ std::vector<std::string> names_in(const YamlMap& map) {
   return names;
 }
 
-/// One axis: a list of values of the parameter it is named for, or of mappings, each of which sets
-/// the same parameters.
+/// One axis: a list of values of the parameter of that name, or a list of mappings that all set the
+/// same parameters.
 std::vector<Setting> read_axis(const YamlMap& sweep, const std::string& name) {
   std::vector<Setting> settings;
   if (!sweep.is_list_of_maps(name)) {

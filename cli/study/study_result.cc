@@ -118,7 +118,7 @@ Json fit_json(const StudyResult& result, std::size_t f) {
   return json;
 }
 
-/// What was published of a measure at a point, from and to; the first expectation says.
+/// The published range of a measure at a point, from the first expectation that has one.
 std::optional<std::pair<double, double>> expected_at(const StudyResult& result,
                                                      const StudyPoint& point, std::size_t measure) {
   for (std::size_t i = 0; i < result.compared.size(); ++i) {
@@ -143,7 +143,7 @@ std::string source_kind_text(const Study& study, const Expectation& e) {
   return kind ? std::string(kSourceKindNames[static_cast<int>(*kind)]) : "not stated";
 }
 
-/// Of a curve, of its errors; else of all points, whatever an expectation is about.
+/// The range of the errors of a curve; without a curve, the range of all points.
 std::string whole_span_text(const Expectation& e, const Compared& compared) {
   if (!e.is_curve()) return span_text(compared.least_of_all, compared.most_of_all);
   const auto [least, most] = std::minmax_element(

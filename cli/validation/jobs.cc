@@ -1,19 +1,34 @@
 // Measured steps of training jobs, predicted as `rehearse simulate --fidelity closed` does.
+#include <fmt/core.h>
+
 #include "cli/validation/job_rows.h"
 #include "cli/validation/judge.h"
+#include "sim/base/text.h"
 #include "strategies/step/predict.h"
 
 namespace rehearse::cli {
 namespace {
 
+/// Alike in plans of one job on equal devices: what the row says of workload and cluster.
+std::string group_of(const CsvTable& table, std::size_t row) {
+  std::string group;
+  for (const std::string& column : table.columns())
+    if (column.starts_with("workload.") || column.starts_with("cluster."))
+      group += fmt::format("{},", trim(table.cell(row, column)));
+  return group;
+}
+
 PredictRow jobs_predictor(const CsvTable& table, std::vector<std::string>& unknown) {
-  return [rows = JobRows(table), &unknown](Cells& cells) mutable -> Result<Verdict> {
+  return [rows = JobRows(table), &table, &unknown](Cells& cells) mutable -> Result<Verdict> {
     const Result<JobFile> job = rows.job(cells.row(), unknown);
     if (!job) return forward(job);
     const Result<step::Step> step = step::predict(
         job->spec, job->cluster, {.fidelity = step::Fidelity::kClosed, .counterfactuals = false});
     if (!step) return forward(step);
-    return Verdict{cells.positive("step_s"), in_unit(step->time, &Seconds::s)};
+    return Verdict{.measured = cells.positive("step_s"),
+                   .predicted = in_unit(step->time, &Seconds::s),
+                   .group = group_of(table, cells.row()),
+                   .samples = step->layout.samples_per_step};
   };
 }
 

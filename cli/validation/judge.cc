@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Columns that every kind may have.
-constexpr std::string_view kCommon[] = {"case", "name", "use", "choice", "note"};
+constexpr std::string_view kCommon[] = {"case", "name", "use", "choice", "group", "note"};
 
 const std::vector<const MeasurementKind*>& kinds() {
   static const std::vector<const MeasurementKind*> all = {&kMeasuredJobs, &kMeasuredMemory,
@@ -51,7 +51,7 @@ struct Predicted {
   std::string choice;
 };
 
-/// Of rows of one name that are choices which the source leaves open, the quickest.
+/// Keeps the fastest of the rows with one name that differ in choices which the source leaves open.
 void keep_quickest(std::vector<Predicted>& rows, Predicted row) {
   if (!row.choice.empty())
     for (Predicted& other : rows)
@@ -146,13 +146,17 @@ class Judge {
         judgement_.skip("row", reason_of(ok ? verdict.error() : ok.error()), place);
         continue;
       }
-      std::string of = cells.text("case"), name = cells.text("name");
+      std::string of = cells.text("case"), name = cells.text("name"), group = cells.text("group");
       if (of.empty()) of = path.stem().string();
       if (name.empty()) name = place;
       keep_quickest(cases[of], {.judged = {.name = std::move(name),
                                            .measured = verdict->measured,
                                            .predicted = verdict->predicted,
-                                           .use = use},
+                                           .use = use,
+                                           .group = verdict->group.empty() || group.empty()
+                                                        ? verdict->group
+                                                        : group,
+                                           .samples = verdict->samples},
                                 .choice = cells.text("choice")});
     }
     for (auto& [of, found] : cases) {

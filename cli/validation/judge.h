@@ -50,6 +50,9 @@ class Cells {
 struct Verdict {
   double measured;
   Estimate<double> predicted;
+  /// Jobs: the default of the column `group`, and the samples of a step.
+  std::string group = {};
+  double samples = 0;
 };
 
 /// An estimate in a unit: in_unit(step.time, &Seconds::us).

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include <fmt/core.h>
 
@@ -11,21 +12,18 @@ namespace rehearse::cli {
 namespace {
 
 constexpr Scale kErrors{"%", 0.01, 2, true};
-constexpr std::string_view kUseWords[] = {"fitted", "withheld row", "withheld source"};
 
 std::string_view name_of(Use use) { return kUseNames[static_cast<std::size_t>(use)]; }
 
 SuiteSummary summary_of_rows(const std::string& name, const std::vector<const JudgedRow*>& rows) {
   std::vector<double> errors;
-  std::size_t intervals = 0, covered = 0;
+  Intervals intervals;
   for (const JudgedRow* row : rows) {
     errors.push_back(row->error());
-    intervals += row->has_interval();
-    covered += row->has_interval() && row->covered();
+    if (row->has_interval()) intervals.add(row->measured, row->predicted);
   }
   SuiteSummary summary = summary_of(name, std::move(errors));
-  if (intervals > 0)
-    summary.interval_coverage = static_cast<double>(covered) / static_cast<double>(intervals);
+  intervals.summarize(summary);
   return summary;
 }
 
@@ -70,6 +68,26 @@ std::vector<SuiteSummary> summarize(const Judgement& judgement) {
   return suites;
 }
 
+std::vector<PlanChoice> choices_of(const Judgement& judgement) {
+  std::vector<std::string> tables;
+  std::map<std::string, std::vector<MeasuredPlan>> plans;
+  for (const JudgedCase& each : judgement.cases)
+    for (const JudgedRow& row : each.rows) {
+      if (row.group.empty()) continue;
+      // "jobs/mpt/fp8": the table is "mpt".
+      const std::string_view table = split(each.name, '/').at(1);
+      const auto [found, is_new] = plans.try_emplace(std::string(table));
+      if (is_new) tables.emplace_back(table);
+      found->second.push_back(
+          {row.group, row.measured / row.samples, row.predicted.value / row.samples});
+    }
+  std::vector<PlanChoice> choices;
+  for (const std::string& table : tables)
+    if (std::optional<PlanChoice> choice = choice_of(table, plans[table]))
+      choices.push_back(std::move(*choice));
+  return choices;
+}
+
 namespace {
 
 /// Errors of each case, rows of each use apart.
@@ -90,6 +108,9 @@ Value use_rows(const Judgement& judgement) {
                        {"", "bias", change(s.bias), kErrors},
                        {"", "in the 90 % interval",
                         s.interval_coverage ? Value(share(*s.interval_coverage)) : Value("–"),
+                        in::kWholePercent},
+                       {"", "median width",
+                        s.interval_width ? Value(share(*s.interval_width)) : Value("–"),
                         in::kWholePercent}});
     }
   return table;
@@ -139,6 +160,10 @@ void add_judgement(const Judgement& judgement, Document& d) {
                        {"reason", "why", each.reason, {}, kProse},
                        {"first", "first", each.first}});
   d.show("", "Errors by use (fitted rows gave constants of the program)", use_rows(judgement));
+  if (Value choices = choice_rows(choices_of(judgement)); !choices.list().empty())
+    d.show("choices", "Choosing among measured plans of one job on equal devices (regret: time "
+                      "lost against the best plan)",
+           std::move(choices));
   d.show("", fmt::format("Largest errors of {}", counted(rows.list().size(), "row")),
          std::move(shown));
   d.show("rows", "Rows", std::move(rows), {}, kInTables);

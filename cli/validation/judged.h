@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/output/document.h"
+#include "cli/validation/plan_choice.h"
 #include "cli/validation/suite.h"
 #include "sim/base/estimate.h"
 
@@ -16,6 +17,8 @@ namespace rehearse::cli {
 enum class Use : std::uint8_t { kFitted, kRowLeftOut, kSourceLeftOut };
 /// The names in files of measurements and in JSON.
 inline constexpr std::string_view kUseNames[] = {"fitted", "row_left_out", "source_left_out"};
+/// For people.
+inline constexpr std::string_view kUseWords[] = {"fitted", "left out by row", "left out by source"};
 
 /// One measurement; all numbers in the unit of its case.
 struct JudgedRow {
@@ -23,10 +26,12 @@ struct JudgedRow {
   double measured;
   Estimate<double> predicted;  ///< low and high equal the value if the interval is unknown
   Use use = Use::kSourceLeftOut;
+  /// Jobs: the plans of which one would be chosen, and the samples of a step.
+  std::string group = {};
+  double samples = 0;
 
   double error() const { return predicted.value / measured - 1; }
   bool has_interval() const { return predicted.low < predicted.high; }
-  bool covered() const { return predicted.low <= measured && measured <= predicted.high; }
 };
 
 /// Rows that are summarized together.
@@ -56,6 +61,10 @@ struct Judgement {
 /// Returns one summary per case: of the rows that were left out of fits, or of all rows if there
 /// are none.
 std::vector<SuiteSummary> summarize(const Judgement& judgement);
+
+/// How well the predictions choose among measured plans: one element per table of jobs that has
+/// groups of plans. Tables are the first parts of the names of cases.
+std::vector<PlanChoice> choices_of(const Judgement& judgement);
 
 /// Adds errors by case and use, the rows with the largest errors, all rows, and the skipped ones.
 void add_judgement(const Judgement& judgement, Document& document);

@@ -21,10 +21,19 @@ SuiteSummary summary_of(std::string name, const std::vector<double>& errors) {
   return s;
 }
 
+void Intervals::summarize(SuiteSummary& suite) const {
+  if (widths_.empty()) return;
+  suite.interval_coverage = static_cast<double>(inside_) / static_cast<double>(widths_.size());
+  std::vector<double> sorted = widths_;
+  std::sort(sorted.begin(), sorted.end());
+  suite.interval_width = quantile(sorted, 0.5);
+}
+
 Json suite_json(const SuiteSummary& suite) {
   Json json = {{"rows", suite.rows}};
   for (const SuiteError& error : kSuiteErrors) json[error.key] = suite.*error.value;
   json["interval_coverage"] = suite.interval_coverage;
+  json["interval_width"] = suite.interval_width;
   json["fitted_rows"] = suite.fitted_rows;
   json["blind_rows"] = suite.blind_rows;
   return json;

@@ -6,25 +6,10 @@
 // middle half of these rows, so intervals are wide and provenance is extrapolated.
 #pragma once
 
-#include <span>
-#include <string>
-
 #include "models/comm/calibration.h"
 #include "models/comm/collective_cost.h"
-#include "models/comm/fit.h"
 
 namespace rehearse::comm {
-
-/// A call that was timed inside a framework.
-struct TimedCall {
-  MeasuredRow row;
-  Seconds price;  ///< as nccl-tests would time it
-  double weight;  ///< sources of many rows should not outvote the others
-};
-
-/// Quantiles of measured time minus price over calls below 32 MiB; above that size, errors of
-/// bandwidth drown the overhead. Fails on fewer than three such calls.
-Result<FrameworkTiming> fit_framework_timing(Fitted about, std::span<const TimedCall> calls);
 
 /// The timing that ships with the program; read once and kept for its life.
 const FrameworkTiming& framework_timing();

@@ -14,46 +14,6 @@ namespace {
 
 constexpr std::int64_t kVersion = 1;
 
-std::string number(double value) { return fmt::format("{:.6g}", value); }
-
-std::string text_of(const FittedTo& f, std::string_view indent) {
-  return fmt::format(
-      "{0}source: {1}\n{0}rows_used: {2}\n{0}date: {3}\n{0}rows: {4}\n"
-      "{0}residual: {5}\n",
-      indent, yaml_quoted(f.source), yaml_quoted(f.rows_used), yaml_quoted(f.date), f.rows,
-      number(f.residual));
-}
-
-std::string text_of(const MatrixCalibration& m) {
-  const MatrixConstants& c = m.constants;
-  std::string text = fmt::format("  - arithmetic: {}\n    factor: {}\n    batched: {}\n",
-                                 to_string(m.arithmetic), number(c.factor), number(c.batched));
-  if (c.reread.from > 0)
-    text += fmt::format("    reread_from: {}\n    reread_extra: {}\n", number(c.reread.from),
-                        number(c.reread.extra));
-  if (c.quantise > 0) text += fmt::format("    quantise: {}\n", number(c.quantise));
-  if (c.shape.count > 0) {
-    text += fmt::format(
-        "    cap: {}\n    memory: {}\n    launch: {} us\n    smooth: {}\n"
-        "    tiles:\n",
-        number(c.shape.cap), number(c.shape.memory), number(c.shape.launch * 1e6),
-        number(c.shape.smooth));
-    for (std::size_t t = 0; t < c.shape.count; ++t) {
-      const Tile& tile = c.shape.tiles[t];
-      text += fmt::format("      - {{rows: {}, columns: {}, share: {}, fixed: {} us}}\n",
-                          number(tile.rows), number(tile.columns), number(tile.share),
-                          number(tile.fixed * 1e6));
-    }
-  }
-  text += text_of(m.fitted, "    ");
-  if (c.to > 0)
-    text += fmt::format("    from_gflop: {}\n    to_gflop: {}\n", number(c.from * 1e-9),
-                        number(c.to * 1e-9));
-  return text;
-}
-
-// --- Reading ----------------------------------------------------------------------------------
-
 /// A number in a range; `fallback` where it is absent.
 double in_range(const YamlMap& map, std::string_view key, double fallback, double least,
                 double most) {
@@ -140,31 +100,6 @@ MemoryCalibration memory_of(const YamlMap& map) {
 }
 
 }  // namespace
-
-std::string to_yaml(const Calibration& calibration) {
-  std::string text =
-      fmt::format("operations: {}\ndevice: {}\n", kVersion, yaml_quoted(calibration.device));
-  if (!calibration.matrix.empty()) text += "matrix:\n";
-  for (const MatrixCalibration& m : calibration.matrix) text += text_of(m);
-  if (calibration.memory) {
-    const MemoryConstants& c = calibration.memory->constants;
-    text += fmt::format(
-        "memory:\n  elementwise: {}\n  norm: {}\n  softmax: {}\n  norm_cache: {}\n"
-        "  softmax_cache: {}\n  norm_sweep: {}\n  softmax_sweep: {}\n  call: {} us\n",
-        number(c.elementwise), number(c.norm), number(c.softmax), number(c.norm_cache),
-        number(c.softmax_cache), number(c.norm_sweep), number(c.softmax_sweep),
-        number(c.call * 1e6));
-    if (calibration.memory->elementwise_gddr > 0)
-      text += fmt::format("  elementwise_gddr: {}\n", number(calibration.memory->elementwise_gddr));
-    text += text_of(calibration.memory->fitted, "  ");
-  }
-  std::string widths;
-  for (std::size_t i = 0; i < kOpClasses; ++i)
-    if (const auto& w = calibration.widths[i])
-      widths +=
-          fmt::format("  {}: {{low: {:.3g}, high: {:.3g}}}\n", kOpClassNames[i], w->low, w->high);
-  return widths.empty() ? text : text + "widths:\n" + widths;
-}
 
 Result<Calibration> parse_calibration(const std::string& text, std::string name) {
   const Result<YamlFile> file = YamlFile::parse(text, std::move(name));

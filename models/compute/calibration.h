@@ -60,9 +60,6 @@ struct Calibration {
 /// Reads the file. Reports all that is wrong at once.
 Result<Calibration> parse_calibration(const std::string& text, std::string name);
 
-/// The file. parse_calibration(to_yaml(c)) is c to six digits.
-std::string to_yaml(const Calibration& calibration);
-
 /// The calibrations compiled into the program; the first is that of kTypical.
 const std::vector<Calibration>& shipped_calibrations();
 

@@ -118,12 +118,10 @@ class Curve {
       const Load* load = nullptr;
       double sum = -1;
     } most;
-    const double factor = assumptions_.activation_factor;
     each([&](std::string_view phase, std::optional<std::size_t> slot, double activations,
              const Load& load) {
-      const double sum =
-          (std::max(0.0, activations + load.activations) + load.loss + load.transient) * factor +
-          load.gathered;
+      const double sum = std::max(0.0, activations + load.activations) + load.loss +
+                         load.transient + load.gathered;
       if (sum > most.sum) most = {phase, slot, activations, &load, sum};
     });
     Moment update = optimizer();
@@ -162,11 +160,10 @@ class Curve {
 
   Moment moment(std::string_view phase, std::optional<std::size_t> slot, double activations,
                 const Load& load) const {
-    const double factor = assumptions_.activation_factor;
     Parts parts = running_;
-    parts.activations = Bytes::b(std::max(0.0, activations + load.activations) * factor);
-    parts.loss = Bytes::b(load.loss * factor);
-    parts.transient = Bytes::b(load.transient * factor);
+    parts.activations = Bytes::b(std::max(0.0, activations + load.activations));
+    parts.loss = Bytes::b(load.loss);
+    parts.transient = Bytes::b(load.transient);
     parts.gathered += Bytes::b(load.gathered);
     return with_reserve(phase, slot, parts);
   }
@@ -264,19 +261,6 @@ const StageMemory& fullest(const std::vector<StageMemory>& memory) {
   return *std::max_element(
       memory.begin(), memory.end(),
       [](const StageMemory& a, const StageMemory& b) { return a.share() < b.share(); });
-}
-
-std::optional<Assumptions> calibrate(const StageMemory& predicted, Bytes measured_reserved,
-                                     Assumptions assumptions) {
-  const Parts& parts = predicted.parts;
-  const bool optimizer = predicted.phase == "optimizer";
-  const Bytes scaled = parts.activations + parts.loss + (optimizer ? Bytes::b(0) : parts.transient);
-  const Bytes fixed = parts.allocated() - scaled;
-  const Bytes measured = measured_reserved / assumptions.reserve - fixed;
-  if (!(scaled > Bytes::b(0)) || !(measured > Bytes::b(0))) return std::nullopt;
-  assumptions.activation_factor *= measured / scaled;
-  assumptions.implementation = Knowledge::kMeasured;
-  return assumptions;
 }
 
 std::vector<std::string> remedies(const std::vector<StageMemory>& memory,

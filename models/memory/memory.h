@@ -53,14 +53,12 @@ Bytes backward_transient(const workload::Layer& layer);
 enum class Knowledge : std::uint8_t {
   kUnknown,   ///< ±30 % of activations and loss
   kKnown,     ///< the implementation that the workload was built for
-  kMeasured,  ///< `activation_factor` comes from a run (calibrate)
+  kMeasured,  ///< ±5 %: saved activations come from another run of the same implementation
 };
 
 /// Assumptions that are not part of a layout.
 struct Assumptions {
   Knowledge implementation = Knowledge::kKnown;
-  /// Factor on activations, loss and buffers of running layers, relative to the layout.
-  double activation_factor = 1;
   /// Reserved by a caching allocator ÷ allocated. Inferred from torchtitan's Llama 3, where it
   /// trades with the bytes per logit.
   double reserve = 1.05;
@@ -100,13 +98,6 @@ std::vector<StageMemory> memory_of(const workload::Layout& layout, const Device&
 
 /// The stage that needs the largest share of its device. REQUIRES: not empty.
 const StageMemory& fullest(const std::vector<StageMemory>& memory);
-
-/// Calibrates on the peak of one run, as the allocator reports it (reserved): the
-/// implementation-dependent part of `predicted` for that run is scaled so that both agree. The
-/// result is for runs of the same implementation with other numbers of layers, ranks and samples.
-/// Nothing if the states alone exceed the measurement.
-std::optional<Assumptions> calibrate(const StageMemory& predicted, Bytes measured_reserved,
-                                     Assumptions assumptions = {});
 
 /// A change that was tried.
 struct Trial {

@@ -13,36 +13,8 @@ namespace rehearse::sharing {
 namespace {
 
 constexpr std::int64_t kVersion = 1;
-constexpr double kSmallest = 0.003;
 /// A coefficient is the logarithm of a factor; no factor reaches a hundred.
 constexpr double kLargest = 4.6;
-
-/// The text in the form that YAML requires between quotes.
-std::string yaml_text(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-      continue;
-    }
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + '"';
-}
-
-/// The middle batch, rounded to six digits if that keeps it in the range.
-double middle_of(const FamilyBatches& batches) {
-  const double middle = std::exp2(batches.mean_log2);
-  const double unit = std::pow(10.0, std::floor(std::log10(middle)) - 5);
-  return std::clamp(std::round(middle / unit) * unit, batches.from, batches.to);
-}
-
-std::string names(const std::vector<std::string>& list) {
-  std::string text;
-  for (const std::string& name : list) text += (text.empty() ? "" : ", ") + yaml_text(name);
-  return text;
-}
 
 std::map<std::string, FamilyBatches> read_families(const YamlMap& root) {
   std::map<std::string, FamilyBatches> families;
@@ -90,25 +62,6 @@ std::map<std::string, double> read_terms(const YamlMap& root) {
 }
 
 }  // namespace
-
-std::string to_yaml(const ShippedPairs& pairs) {
-  std::string text = fmt::format(
-      "pairs: {}\ndevice: {}\nalso: [{}]\nfitted:\n  source: {}\n  rows_used: {}\n"
-      "  date: {}\n  rows: {}\n  residual: {:.3g}\n  left_out: {:.3g}\n"
-      "  step_from: {:.4g} ms\n  step_to: {:.4g} ms\n",
-      kVersion, yaml_text(pairs.device), names(pairs.also), yaml_text(pairs.source),
-      yaml_text(pairs.rows_used), yaml_text(pairs.date), pairs.rows, pairs.law->residual(),
-      pairs.left_out, pairs.step_from.ms(), pairs.step_to.ms());
-  std::string families, terms;
-  for (const auto& [name, batches] : pairs.law->families())
-    families += fmt::format("  {}: {{middle: {}, from: {}, to: {}}}\n", yaml_text(name),
-                            middle_of(batches), batches.from, batches.to);
-  for (const auto& [name, value] : pairs.law->coefficients())
-    if (std::abs(value) >= kSmallest)
-      terms += fmt::format("  {}: {:.3g}\n", yaml_text(name), value);
-  return text + (families.empty() ? "families: {}\n" : "families:\n" + families) +
-         (terms.empty() ? "terms: {}\n" : "terms:\n" + terms);
-}
 
 Result<ShippedPairs> parse_shipped_pairs(const std::string& text, std::string name) {
   const Result<YamlFile> file = YamlFile::parse(text, std::move(name));

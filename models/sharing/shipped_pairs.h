@@ -29,9 +29,6 @@ const std::vector<ShippedPairs>& shipped_pairs();
 /// The shipped law of this GPU; null if there is none.
 const ShippedPairs* find_shipped_pairs(std::string_view device);
 
-/// As a file holds it: coefficients to three digits, those that change a share by less than 0.3 %
-/// left out.
-std::string to_yaml(const ShippedPairs& pairs);
 /// Fails with every error of the text, one line each; `name` is the file name.
 Result<ShippedPairs> parse_shipped_pairs(const std::string& text, std::string name);
 

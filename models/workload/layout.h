@@ -109,8 +109,6 @@ struct Stage {
     const std::uint32_t block = degrees.context * degrees.tensor;
     return first_rank + number / block * block * together + number % block;
   }
-  /// Microbatches whose activations of a chunk are held at once, at the worst moment of `order`.
-  std::vector<std::uint32_t> most_in_flight() const;
   double parameters() const;  ///< on one rank, before data-parallel shards
 };
 

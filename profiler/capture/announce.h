@@ -23,8 +23,8 @@ class Announcements {
   /// Removes an announcement of this process that is no longer needed.
   void remove(std::uint64_t number, std::uint32_t round);
 
-  /// Calls visit(number, round) for each announcement. One pass over the folder's entries, of which
-  /// it reads at most 256 KiB (about 6000).
+  /// Calls visit(number, round) for each announcement, in one pass over the folder's entries. It
+  /// reads at most 256 KiB of them (about 6000).
   template <class Visit>
   void each(Visit visit) {
     const int folder = open_folder();

@@ -132,7 +132,7 @@ struct StepCounts {
   std::uint64_t seen = 0;
   std::uint64_t kept = 0;     ///< whole; for a ring, those that a trigger named, here or elsewhere
   std::uint64_t in_part = 0;  ///< steps that were partly in the ring
-  std::uint64_t gone = 0;     ///< steps of which nothing was left in the ring
+  std::uint64_t gone = 0;     ///< steps that had left the ring entirely
   std::uint64_t rows = 0;     ///< rows and records that went into the ring, kept or not
 };
 

@@ -84,8 +84,8 @@ void read_payload(ThreadState& thread, const EventAttributes& event, Row& row) {
   row.payload_kind = static_cast<PayloadKind>(event.payload_type);
 }
 
-// What a row says, from each of the ways in which NVTX says it. `row` holds its kind and its
-// domain.
+// Fills a row from any of the forms that NVTX has for its content. `row` already has its kind and
+// its domain.
 void fill(ThreadState& thread, Row& row, const EventAttributes* event) {
   if (!event || event->size < sizeof(EventAttributes)) return;
   row.text = number_of(thread, event->message_type, event->message);
@@ -191,8 +191,7 @@ StringHandle register_string(std::string_view content) {
   return reinterpret_cast<StringHandle>(intern(content, true));
 }
 
-// What NVTX calls. Its function types are C's; none of these lets an exception out, for none
-// throws.
+// The functions that NVTX calls. Their types are C's, and none of them throws.
 
 void mark_ex(const EventAttributes* event) { mark(nullptr, event); }
 void mark_a(const char* message) { mark(nullptr, message); }

@@ -73,7 +73,7 @@ struct Label {
   Field Layout::*field;
 };
 
-// What NCCL calls its entries.
+// NCCL's names of its entries.
 constexpr Label kLabels[] = {
     {"NCCL communicator ID", &Layout::group},
     {"Message size [bytes]", &Layout::bytes},
@@ -124,8 +124,8 @@ const Layout* find_layout(std::uint32_t domain, std::uint64_t id) {
   return nullptr;
 }
 
-/// NCCL's layouts by the number of the call behind kStaticSchemas, for a schema that was registered
-/// before this library was there. Older releases, whose payloads are shorter, carry no
+/// NCCL's layouts by the number of the call, counted from kStaticSchemas, for a schema that was
+/// registered before this library was there. Older releases, whose payloads are shorter, carry no
 /// communicator.
 const Layout* known_layout(std::uint64_t id, std::size_t size) {
   static constexpr Field kGroup{0, 8}, kBytes{8, 8}, kInt{16, 4}, kInt2{20, 4};

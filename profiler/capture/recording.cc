@@ -166,7 +166,7 @@ bool start() {
   return true;
 }
 
-/// At the end of the process, behind the exit handlers of the program.
+/// Runs at the end of the process, after the exit handlers of the program.
 [[gnu::destructor]] void finish() {
   Recording* recording = current.load(std::memory_order_acquire);
   if (phase.load(std::memory_order_acquire) != Phase::kLive || recording->owner != ::getpid())

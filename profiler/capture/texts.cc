@@ -15,7 +15,8 @@ constexpr std::size_t kPassingBytes = 24u << 20;
 
 // Open addressing; slots fill and never empty.
 std::atomic<Text*> slots[kSlots];
-// Counts before a text can be seen in its slot, so that whoever sees a text sees it counted.
+// A text is counted before it is visible in its slot, so that every reader of a text sees it
+// counted.
 std::atomic<std::uint32_t> begun;
 std::atomic<std::uint32_t> abandoned;
 std::atomic<std::uint32_t> last_number;

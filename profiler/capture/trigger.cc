@@ -20,7 +20,7 @@ class Reader {
     return true;
   }
 
-  /// A decimal number with at most three digits behind the point, in thousandths.
+  /// A decimal number with at most three digits after the point, in thousandths.
   bool thousandths(std::uint64_t& into) {
     std::uint64_t value = 0;
     if (!digits(value, 15)) return false;

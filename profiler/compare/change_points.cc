@@ -21,7 +21,7 @@ constexpr double kLevelSpread = 0.2;
 constexpr double kSlopeSpread = 0.005;
 constexpr double kNoiseShape = 2;  ///< of the inverse gamma: its mean is known to a factor or so
 
-/// What is known of the series before any value is weighed.
+/// The knowledge of a series before any of its values is weighed.
 struct Prior {
   double level;  ///< logarithm
   double noise;  ///< relative
@@ -65,7 +65,7 @@ class Line {
   std::size_t count() const { return count_; }
   bool drifts() const { return drifts_; }
 
-  /// What it expects its value number `at` to be (or, without noise, its level there to be).
+  /// The expected value at position `at`; without noise, the expected level there.
   Student at(double at, bool with_noise) const {
     const auto [level, slope, c00, c01, c11] = solved();
     const double x = drifts_ ? at : 0;
@@ -159,11 +159,11 @@ class Filter {
     for (const Hypothesis& h : hypotheses_) most = std::max(most, h.weight);
     for (const Hypothesis& h : hypotheses_) sum += std::exp(h.weight - most);
     for (Hypothesis& h : hypotheses_) h.weight -= most + std::log(sum);
-    // What is not believed any more costs time and nothing else.
+    // An improbable hypothesis changes nothing and costs time.
     std::erase_if(hypotheses_, [](const Hypothesis& h) { return h.weight < std::log(1e-9); });
   }
 
-  /// That the newest value is the first of its segment.
+  /// The probability that the newest value is the first of its segment.
   double began() const {
     double sum = 0;
     for (const Hypothesis& h : hypotheses_)

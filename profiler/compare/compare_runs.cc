@@ -84,8 +84,7 @@ struct Group {
   std::vector<double> before, after;
 };
 
-/// Every pair stands under the name that the baseline has for it; what has no counterpart, under
-/// its own.
+/// A pair is listed under its name in the baseline; an op without a counterpart, under its own.
 std::vector<Group> group_ops(const Run& b, const Run& c, const Matches& matches) {
   std::map<std::pair<OpKind, std::string>, Group> groups;
   const auto group = [&](const OpSlot& slot) -> Group& {
@@ -133,7 +132,7 @@ std::vector<OpChange> compare_ops(const Run& b, const Run& c, const Matches& mat
   std::vector<double> p_values;
   std::vector<std::size_t> tested;
   for (Group& g : group_ops(b, c, matches)) {
-    // What is too little to matter is no test of its own, and costs no resampling.
+    // A group that is too small to matter is not tested, which saves its resampling.
     const double before = level_of(g.before), after = level_of(g.after);
     if (before == 0 && after == 0) continue;  // in few steps only
     const bool matters = std::max(before, after) >= kLeastShare * step;

@@ -97,10 +97,12 @@ double variance_of_level(const Sample& sample, std::size_t steps, Random& random
   return std::max(drawn, least * least / n);
 }
 
-/// How well the variance of a level is known, in degrees of freedom. Of few steps: of those kept,
-/// of which so many count as one. Of more: the spread and the resemblance r are both measured, with
-/// relative variances of (1 + r^2) / (1 - r^2) and 2 / (1 - r^2) in parts of 1 / steps (of an
-/// autoregressive series); never more than Yuen's kept steps less one.
+/// How well the variance of a level is known, in degrees of freedom. A few steps count by those
+/// that trimming keeps, divided by the number of steps per independent fact. Where there are more
+/// steps, the spread and the autocorrelation r of an autoregressive series are both measured. Their
+/// relative variances, in units of 1 / steps, are
+///   (1 + r^2) / (1 - r^2)  and  2 / (1 - r^2).
+/// The result is at most Yuen's: the kept steps less one.
 double freedom_of(std::size_t steps, double per_fact) {
   const auto kept = static_cast<double>(steps - 2 * trimmed(steps));
   if (steps < kFewSteps) return (kept - 1) / per_fact;
@@ -114,8 +116,8 @@ struct Part {
   double variance, freedom;
 };
 
-/// Degrees of freedom of a sum of variances (Welch and Satterthwaite): a run of two steps is as
-/// uncertain beside a thousand others as alone.
+/// Degrees of freedom of a sum of variances (Welch and Satterthwaite): a thousand other steps do
+/// not make a run of two steps less uncertain.
 double freedom_of(std::initializer_list<Part> parts) {
   double sum = 0, squares = 0;
   for (const Part& part : parts) {
@@ -125,7 +127,8 @@ double freedom_of(std::initializer_list<Part> parts) {
   return squares > 0 ? sum * sum / squares : 1;
 }
 
-/// Of one run: few steps cannot tell what another run's steps say of their resemblance.
+/// The number of steps per independent fact in one run. A few steps cannot tell it themselves, so
+/// they have at least the usual number.
 double steps_per_fact_of(std::size_t steps, double per_fact) {
   return steps < kFewSteps ? std::max(per_fact, kTakenForGranted) : per_fact;
 }
@@ -195,7 +198,7 @@ Effect measure_effect(std::span<const double> baseline, std::span<const double> 
   effect.error = std::sqrt(of_before.variance + of_after.variance + runs_before.variance +
                            runs_after.variance) /
                  effect.scale;
-  // What runs differ by is one number, known once.
+  // The variance between runs is one number, shared by both sides.
   effect.freedom = freedom_of(
       {of_before, of_after, {runs_before.variance + runs_after.variance, options.between_freedom}});
   const double steps =

@@ -9,8 +9,8 @@ namespace {
 
 using Series = std::vector<double>;
 
-/// The series of several runs, each moved to the mean of their levels, one behind the other. A run
-/// without one (null) takes the last run's steps over and over, as many as it has.
+/// The series of several runs, one after another, each moved to the mean of their levels. A run
+/// without a series (null) repeats the steps of the last run, as many as it has.
 Series joined(const std::vector<const Series*>& parts, const std::vector<std::size_t>& steps) {
   double mean = 0, count = 0;
   for (const Series* part : parts)

@@ -121,7 +121,7 @@ class RankOps {
                        s.block[1], s.block[2]);
   }
 
-  /// What asked for a device op: the innermost operator around its call, and the range around that.
+  /// The origin of a device op: the innermost operator around its call, and the range around that.
   void name_origin(HostIndex call, Key& key) const {
     for (std::optional<HostIndex> at = r_.parent(call); at; at = r_.parent(*at)) {
       const trace::HostOp& op = r_.host(*at);
@@ -219,7 +219,7 @@ std::vector<std::string> devices_of(const std::vector<Recording>& recordings) {
   return {names.begin(), names.end()};
 }
 
-/// Of each rank, the whole steps by their longer period.
+/// The times of the whole steps by rank. A step lasts as long as the longer of its two periods.
 std::vector<std::vector<double>> step_times(const replay::Comparison& comparison,
                                             std::size_t ranks) {
   struct Periods {

@@ -69,7 +69,7 @@ class GzipFile final : public ByteSource {
     }
     between_members_ = false;
     const int code = inflate(&stream_, Z_NO_FLUSH);
-    if (code == Z_STREAM_END) {  // gzip files may be several, one behind the other
+    if (code == Z_STREAM_END) {  // a gzip file may have several members
       between_members_ = true;
       inflateReset(&stream_);
     } else if (code != Z_OK) {
@@ -133,17 +133,6 @@ Result<std::unique_ptr<ByteSource>> open_bytes(const std::filesystem::path& path
   auto plain = std::make_unique<PlainFile>(std::move(file), ignored ? 0 : size);
   if (!is_gzip({magic, n})) return plain;
   return std::make_unique<GzipFile>(std::move(plain));
-}
-
-Result<std::string> read_inflated(const std::filesystem::path& path) {
-  Result<std::unique_ptr<ByteSource>> source = open_bytes(path);
-  if (!source) return forward(source);
-  std::string text;
-  std::vector<char> block(1 << 16);
-  while (const std::size_t n = (*source)->read(block)) text.append(block.data(), n);
-  if (const std::string damage = (*source)->damage(); !damage.empty())
-    return fail(Diagnostic{.file = path.string(), .problem = damage});
-  return text;
 }
 
 std::unique_ptr<ByteSource> bytes_in_memory(std::string_view bytes) {

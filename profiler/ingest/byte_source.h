@@ -28,9 +28,6 @@ class ByteSource {
 /// Fails on a missing or unreadable file and on a folder. Detects gzip by the first bytes.
 Result<std::unique_ptr<ByteSource>> open_bytes(const std::filesystem::path& path);
 
-/// The complete contents of such a file; a truncated file is an error.
-Result<std::string> read_inflated(const std::filesystem::path& path);
-
 /// Bytes in memory, for tests and fuzzers. REQUIRES: `bytes` outlive the source.
 std::unique_ptr<ByteSource> bytes_in_memory(std::string_view bytes);
 

@@ -171,7 +171,7 @@ class CaptureReader {
   void read_process(const capture::ProcessFacts& facts) {
     RankInfo& info = recorder_.info();
     info.host = texts_.sound(facts.host);
-    // What was forked off is not itself at that position, though it inherited the variables.
+    // A forked process inherits the variables, but it is not the rank that they name.
     if (facts.forked_from == 0) {
       info.rank = facts.rank;
       info.world_size = facts.world_size;

@@ -12,8 +12,8 @@ namespace {
 // Later instants are damage; sums and differences of earlier ones cannot overflow.
 constexpr std::uint64_t kLatest = INT64_MAX / 4;
 
-// Reading two clocks one behind the other takes less, but for a thread that loses its core between
-// them; that one pair then lies off both its neighbours, which a median of three undoes.
+// Reading two clocks in turn takes less than this, unless the thread loses its core between them.
+// Such a pair is off from both its neighbours, and a median of three removes it.
 constexpr double kNoise = 100e3;      // ns
 constexpr double kEdgeNoise = 5e6;    // ns, of the first and the last, which have one neighbour
 constexpr double kUsualDrift = 1e-4;  // of the rate between two pairs from that of the file
@@ -30,7 +30,7 @@ double usual_rate(const std::vector<Sample>& samples) {
   for (std::size_t i = 1; i < samples.size(); ++i)
     rates.push_back((samples[i].ahead - samples[i - 1].ahead) /
                     (samples[i].at - samples[i - 1].at));
-  // Of two or three pairs one interval with a step would be the usual.
+  // With two or three pairs, an interval that contains a step would look usual.
   const double rate = rates.size() < 3 ? 0 : upper_median(rates);
   return std::abs(rate) < 1e-3 ? rate : 0;
 }

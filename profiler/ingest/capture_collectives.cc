@@ -15,7 +15,8 @@ using capture::CommunicatorRecord;
 using capture::RecordsBlock;
 using capture::TableId;
 
-// Before NCCL 2.28 it is not told when a kernel was launched, but what is in it comes right behind.
+// Before 2.28, NCCL does not tell when a kernel was launched, but the collectives of a kernel start
+// within this time after its launch.
 constexpr Nanoseconds kRightBehind{20'000'000};
 
 }  // namespace
@@ -166,7 +167,7 @@ void CaptureCollectives::tie(std::vector<Held>& kernels, std::vector<const Asked
   }
 }
 
-/// What a kernel does, from the collectives in it.
+/// Describes a kernel by the collectives in it.
 void CaptureCollectives::describe(Held& held) {
   const auto bytes_of = [&](CollectiveKind kind) {
     std::uint64_t bytes = 0;

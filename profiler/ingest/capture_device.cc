@@ -170,7 +170,7 @@ void CaptureDevice::read(const SetRecord& record) {
                .bytes = record.bytes});
 }
 
-/// One row stands for all that the graph did.
+/// One row covers everything that the graph did.
 void CaptureDevice::read(const GraphLaunchRecord& record) {
   add(record, {.name = recorder_.name(fmt::format("CUDA graph {}", record.graph)),
                .kind = GpuKind::kKernel,
@@ -345,7 +345,7 @@ void CaptureDevice::read(const FactRecord& record) {
   fact(word, said);
 }
 
-/// What is said again, as a count that grew, replaces what was.
+/// A repeated key, such as a count that grew, replaces the earlier value.
 void CaptureDevice::fact(std::string key, std::string value) {
   std::vector<Fact>& facts = recorder_.info().facts;
   const auto at = key == "trouble" ? facts.end()

@@ -12,7 +12,8 @@
 namespace rehearse::ingest {
 namespace {
 
-/// As the compiler mangled it, or as it stands: kernels may be of C, or of no compiler of C++.
+/// The demangled name; a name that is not mangled is returned as it is. Kernels may be written in
+/// C, or come from something other than a C++ compiler.
 std::string demangled(const std::string& name) {
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> text(

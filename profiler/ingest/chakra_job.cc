@@ -191,7 +191,7 @@ class JobBuilder {
   std::optional<std::uint32_t> last_;
 };
 
-/// The file under that name or with .gz behind it.
+/// The file of that name, or of that name with .gz appended.
 std::optional<std::filesystem::path> existing(std::filesystem::path path) {
   std::error_code ignored;
   if (std::filesystem::is_regular_file(path, ignored)) return path;

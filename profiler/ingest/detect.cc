@@ -27,7 +27,7 @@ constexpr std::string_view kAccepted =
 
 // --- what an input is
 
-/// The keys at the top of a JSON document of which the begin is known.
+/// The keys at the top of a JSON document, from its first bytes.
 class TopKeys final : public JsonHandler {
  public:
   bool has(std::string_view key) const { return keys_.contains(key); }

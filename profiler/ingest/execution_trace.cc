@@ -61,7 +61,7 @@ Field find(std::span<const NamedField> fields, std::string_view name) {
   return nullptr;
 }
 
-/// The text within the quotes that open next at or behind `at`; moves `at` behind them.
+/// The text within the next quotes at or after `at`; moves `at` past them.
 std::optional<std::string_view> take_quoted(std::string_view text, std::size_t& at) {
   const std::size_t open = text.find('"', at);
   if (open == std::string_view::npos) return std::nullopt;
@@ -74,7 +74,7 @@ std::optional<std::string_view> take_quoted(std::string_view text, std::size_t& 
 /// Whether the schema is one that this reader knows: "1.0.1", "1.1.0-chakra.0.0.4".
 bool is_known_schema(std::string_view schema) { return schema == "1" || schema.starts_with("1."); }
 
-/// Of a schema's text what may stand in a message.
+/// The part of a schema's text that is safe to print.
 std::string_view printable(std::string_view schema) {
   constexpr std::string_view kAllowed = "0123456789.-_abcdefghijklmnopqrstuvwxyz";
   return schema.substr(0, std::min<std::size_t>(schema.find_first_not_of(kAllowed), 32));
@@ -84,7 +84,7 @@ class ExecutionTraceHandler final : public JsonHandler {
  public:
   explicit ExecutionTraceHandler(Recorder& recorder) : recorder_(recorder) {}
 
-  /// Nothing before it is read.
+  /// Empty until it is read.
   const std::optional<std::string>& schema() const { return schema_; }
 
   bool streams(std::string_view key) const override { return key == "nodes"; }

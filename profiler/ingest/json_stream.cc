@@ -192,7 +192,7 @@ class JsonStream::Window {
       } else if (c == '{' || c == '[') {
         ++depth;
       } else if (c == '}' || c == ']') {
-        if (depth == 0) return i;  // the bracket of what the value stands in
+        if (depth == 0) return i;  // the bracket that closes the container
         if (--depth == 0) return i + 1;
       } else if (depth == 0 && (c == ',' || is_space(c))) {
         return i;
@@ -220,8 +220,8 @@ class JsonStream::Window {
     char* const behind = buffer_.data() + at_ + size;
     std::memcpy(kept_, behind, tail.size() + 1);
     std::memcpy(behind, tail.data(), tail.size());
-    // In a document that is cut off, simdjson may look at the character behind its end: none that
-    // could continue an object must stand there.
+    // In a truncated document, simdjson may read the character after its end. That character must
+    // not be able to continue an object.
     behind[tail.size()] = '\0';
     bracketed_ = buffer_[at_ - 1];
     buffer_[at_ - 1] = '[';
@@ -275,8 +275,8 @@ class JsonStream::Window {
 
   enum class Batch { kGoesOn, kArrayEnds, kNothing };
 
-  /// Parses up to `limit` bytes at at_ and hands out the whole elements among them; at_ moves
-  /// behind the last of them. `kNothing` when there was none.
+  /// Parses up to `limit` bytes at at_, hands out the whole elements among them, and moves at_ past
+  /// the last. Returns `kNothing` if there was none.
   Batch batch(std::size_t limit) {
     const std::size_t size = whole_characters(limit);
     if (size == 0) return Batch::kNothing;
@@ -337,11 +337,11 @@ class JsonStream::Window {
       at_ += handed_out;
       return handed_out > 0 ? Batch::kGoesOn : Batch::kNothing;
     }
-    if (own_bracket) {  // every element was whole, and the array goes on behind the batch
+    if (own_bracket) {  // every element was whole, and the array goes on after the batch
       at_ += size;
       return Batch::kGoesOn;
     }
-    // `after` is the token behind the array's bracket.
+    // `after` is the token after the array's bracket.
     at_ += static_cast<std::size_t>(after - begin);
     while (buffer_[at_ - 1] != ']') --at_;
     return Batch::kArrayEnds;

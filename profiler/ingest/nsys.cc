@@ -54,7 +54,7 @@ class NsysReader {
   std::uint64_t records_ = 0;
   bool stopped_ = false;
 
-  // Of the process in hand.
+  // The process that is being read.
   Recorder* recorder_ = nullptr;
   std::int64_t process_ = 0;
   std::string_view table_;
@@ -169,7 +169,7 @@ void NsysReader::read_session(ProcessRows& rows) {
 void NsysReader::read_devices(ProcessRows& rows) {
   constexpr std::string_view kGpus = "TARGET_INFO_GPU";
   constexpr std::string_view kNumbers = "TARGET_INFO_CUDA_DEVICE";
-  // What CUDA calls device 0 is any GPU of the server; the process says which.
+  // Device 0 of CUDA can be any GPU of the server; the process says which.
   std::map<std::int64_t, std::uint32_t> ordinals;
   if (tables_.has(kNumbers, "gpuId") && tables_.has(kNumbers, "cudaId") &&
       tables_.has(kNumbers, "pid")) {

@@ -228,7 +228,7 @@ void ProcessRows::read_set(const Query& row) {
                       .bytes = unsigned_number<std::uint64_t>(row, kBytes)});
 }
 
-/// A CUDA graph recorded as a whole: one row stands for all its kernels.
+/// A CUDA graph recorded as a whole: one row covers all its kernels.
 void ProcessRows::read_graph(const Query& row) {
   const auto graph = number(row, kOwnColumns);
   add_device_op(row, {.name = recorder_.name(graph ? fmt::format("CUDA graph {}", *graph)
@@ -311,7 +311,7 @@ void ProcessRows::read_overhead(const Query& row) {
                  .duration = when->duration});
 }
 
-/// What NCCL's own ranges tell; ranges of users may bear any name.
+/// The collective of a range that NCCL itself made; a range of the user may have any name.
 std::optional<CollectiveId> ProcessRows::collective_of(std::string_view range,
                                                        std::optional<std::int64_t> domain) {
   const bool of_nccl = range.starts_with("nccl") || (domain && nccl_domains_.contains(*domain));

@@ -31,7 +31,7 @@ bool closed(std::string_view array) {
          std::count(array.begin(), array.end(), '[') == std::count(array.begin(), array.end(), ']');
 }
 
-/// The fields behind a name, in their order; false when it is anything else.
+/// Reads the fields after a name, which have a fixed order; false if the text is anything else.
 bool parse_fields(std::string_view rest, TorchRange& range) {
   std::size_t key = 0;
   while (true) {

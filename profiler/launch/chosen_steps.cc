@@ -6,7 +6,7 @@ namespace rehearse::capture {
 
 void ChosenStepsReader::read(const Block& block) {
   if (block.type == BlockType::kSteps) steps_.counts = decode_steps(block.payload);
-  // The text of a reason stands right before its record.
+  // The text of a reason comes directly before its record.
   if (block.type == BlockType::kTexts) {
     texts_.clear();
     if (const auto numbered = decode_texts(block.payload))

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What a range costs, which only our library can tell.
+/// The cost of recording a range, which only our library can measure.
 Result<Seconds> cost_per_range(const fs::path& library) {
   const auto wrong = [&](std::string problem) {
     return fail(Diagnostic{.file = library.string(),
@@ -60,7 +60,8 @@ Status make_folder(const fs::path& folder) {
 std::atomic<pid_t> running{0};
 std::atomic<int> waiting{0};  // a signal that came to another thread before the program was known
 
-/// Whoever takes the waiting signal passes it on: the handler, or whoever tells the program.
+/// Passes the waiting signal on, once. The signal handler calls it, and so does the thread that
+/// learns the process id of the program.
 void pass_waiting(pid_t process) {
   if (process <= 0) return;
   if (const int signal = waiting.exchange(0)) ::kill(process, signal);
@@ -118,7 +119,7 @@ class PassSignals {
   struct sigaction before_[2];
 };
 
-/// What the program finds in its environment: ours first, in place of what stood there.
+/// The environment of the program: our values, then the inherited ones that they do not replace.
 std::vector<std::string> environment_of(const LaunchOptions& options) {
   std::vector<std::string> variables = options.variables;
   if (options.inject) {

@@ -88,7 +88,7 @@ class Counter {
         return;
       case TableId::kKeptStep:
         return;
-      case TableId::kPower:  // of the boards, whatever the process does
+      case TableId::kPower:  // belongs to the boards, not to the process
         return;
       default:
         break;

@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uintmax_t kLargest = std::uintmax_t{1} << 30;
-/// Of runs whose speeds are compared: how long one takes at least, and how many there are of each.
+/// The shortest duration of a run whose speed is compared, and the number of runs of each kind.
 constexpr Seconds kLeastRun = Seconds::s(0.1);
 constexpr int kRuns = 3;
 /// How often each file is loaded from memory.
@@ -142,7 +142,7 @@ Seconds core_time_of(const std::vector<fs::path>& files, unsigned threads, std::
 
 /// How fast threads are together; runs of few and of many take turns, so that what else the machine
 /// does slows both.
-/// Nothing where `progress` asks to stop.
+/// Returns nothing if `progress` asks to stop.
 std::optional<double> slowdown_of(const std::vector<fs::path>& files, unsigned few, unsigned many,
                                   const Progress& progress) {
   if (many <= few) return 1;

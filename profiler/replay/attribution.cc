@@ -58,7 +58,7 @@ ReplayOps::ReplayOps(const ReplayGraph& replay, const Timeline& timeline)
 }
 
 std::optional<OpId> ReplayOps::cause(OpId op) const {
-  // What the pipeline did while a rank waited for it is no work of the step.
+  // While a rank waits for the input pipeline, the work of the pipeline is no work of the step.
   const auto ask = ask_of_.find(op.index());
   return ask != ask_of_.end() ? ask->second : LoweredOps::cause(op);
 }

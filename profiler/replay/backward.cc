@@ -38,8 +38,9 @@ std::vector<BackwardLink> find_backward_links(const Recording& r,
       if (!event.is_start || !is_backward(r.host(event.op))) continue;
       const auto found = ends.find(*r.host(event.op).sequence);
       if (found == ends.end()) continue;
-      // Of nested operators that share a number, and of earlier passes: the last that ended before.
-      // Strictly before, so that no two links at one instant can wait for each other.
+      // Nested operators, and those of earlier passes, may share a number. The cause is the one
+      // that ended last before this event. Two links at one instant must not wait for each other,
+      // so "before" is strict.
       const End* last = nullptr;
       bool one_thread = true;
       for (const End& end : found->second) {

@@ -18,7 +18,7 @@ using trace::GpuOp;
 constexpr Nanoseconds kEndsTogether{100000};
 constexpr std::ptrdiff_t kMaxShift = 16;
 
-/// What two records of one collective know together.
+/// Completes one record of a collective with the facts of another.
 void complete(Collective& known, const Collective& more) {
   if (!known.bytes_in) known.bytes_in = more.bytes_in;
   if (!known.bytes_out) known.bytes_out = more.bytes_out;

@@ -30,7 +30,7 @@ struct StepComparison {
 struct Comparison {
   std::vector<StepComparison> steps;
   /// The step time: per rank, the mean over whole steps of the longer of the two periods (in
-  /// steady state the device cannot fall behind for ever); then the mean over ranks.
+  /// steady state the device cannot lag further and further); then the mean over ranks.
   Pair step_time = {Seconds::s(0), Seconds::s(0)};
   double median_error = 0;  ///< |error| over whole steps, host and device periods
   double worst_error = 0;   ///< the error with the largest magnitude, with its sign

@@ -23,7 +23,8 @@ constexpr Nanoseconds kDefaultCopyCost{8000};
 
 constexpr std::size_t kEnough = 5;  // samples for a median of its own
 
-/// When each stream was told to wait for an event: an op behind may start late for that reason.
+/// The times at which each stream was told to wait for an event. A later op may start late because
+/// of it.
 std::map<std::uint32_t, std::vector<Nanoseconds>> told_to_wait(const Recording& r) {
   std::map<std::uint32_t, std::vector<Nanoseconds>> times;
   for (const trace::Sync& sync : r.rank().syncs)

@@ -153,7 +153,7 @@ Result<InputPipeline> parse_input_pipeline(std::string_view text) {
 
 std::vector<RankOp> select(const std::vector<Recording>& recordings, const RecordedProgram& program,
                            const Selector& selector) {
-  // What a communication op is called: the kernel's name alone hides an all-to-all.
+  // The kinds of communication ops, because the kernel's name alone hides an all-to-all.
   std::vector<std::vector<std::string_view>> kinds(recordings.size());
   if (selector.target == Target::kCollective)
     for (std::size_t rank = 0; rank < recordings.size(); ++rank) {
@@ -249,7 +249,7 @@ Result<RecordedProgram> insert(const std::vector<Recording>& recordings, Recorde
                                const Insert& edit) {
   const auto ops = select_some(recordings, program, edit.behind);
   if (!ops) return forward(ops);
-  // What runs after an op, on the same resource and before all that waits for it, is more of it.
+  // Time that is added after an op, on its resource and before its successors, lengthens the op.
   for (const RankOp& at : *ops)
     if (program.programs[at.rank].recorded[at.op].kind != Kind::kUnexplained)
       time_of(program, at) += Picoseconds::from(edit.length);

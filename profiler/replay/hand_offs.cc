@@ -65,7 +65,7 @@ std::vector<HandOff> find_hand_offs(const Recording& r, const std::vector<EventS
     std::optional<HandOff> current;
     bool backward = false;
     std::set<std::pair<std::size_t, std::size_t>> known;  // owners and their gaps
-    std::size_t from = 0, next = 0;  // the blocks of `current`: the first, and that behind the last
+    std::size_t from = 0, next = 0;  // blocks of `current`: the first, the one after the last
     const auto close = [&] {
       if (!current) return;
       HandOff h = *current;
@@ -75,8 +75,8 @@ std::vector<HandOff> find_hand_offs(const Recording& r, const std::vector<EventS
       // A thread that happens to act while another is silent was not waited for: the owner must
       // have been silent for little else, unless the work is a backward pass.
       if ((backward || busy * 2 > end - begin) && known.emplace(h.owner, h.gap).second) {
-        // All that the worker does within the silence belongs to it: what remains before and
-        // behind is waiting, and neither work of the worker nor a call that blocks it.
+        // Everything that the worker does within the silence belongs to it. The time before and
+        // after that is waiting: neither work of the worker nor a call that blocks it.
         while (from > 0 && work[blocks[from - 1].first].time > begin) --from;
         while (next < blocks.size() && work[blocks[next].last].time < end) ++next;
         h.first = blocks[from].first;

@@ -24,7 +24,7 @@ Estimate<Seconds> estimate_step(const Comparison& recorded) {
 Estimate<Seconds> estimate_step(const Comparison& recorded, Seconds edited, double further_error) {
   const Seconds before = recorded.step_time.simulated;
   if (!(before > Seconds::s(0))) return around(edited, 1, Provenance::kExtrapolated);
-  // Nothing is left: as little as the recording's own error can tell from nothing.
+  // Nothing is left. The interval reaches up to the time that the recording's own error allows.
   if (!(edited > Seconds::s(0)))
     return {edited, edited, before * own_error(recorded), Provenance::kExtrapolated};
   const double change = std::abs(std::log(edited / before));

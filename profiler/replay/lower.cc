@@ -79,7 +79,7 @@ class Lowering {
   std::vector<RankState> states_;
   /// Returns of waiting calls, to be tied to the device when its ops exist: by rank and call.
   std::vector<std::unordered_map<HostIndex, OpIndex>> returns_;
-  /// Of matched collectives: by rank and device op, the collective and the index of the member.
+  /// The collective and the index of the member, for each matched device op of each rank.
   using Matched = std::pair<std::uint32_t, std::uint32_t>;
   std::vector<std::unordered_map<GpuIndex, Matched>> matched_;
   RecordedGroups groups_{result_};
@@ -150,7 +150,7 @@ void Lowering::add_thread(std::size_t rank, std::size_t t) {
   const Constants& constants = result_.replays[rank].constants;
   const ProfilerCost cost = profiler_cost(r.rank().info);
 
-  std::vector<char> silent(sequence.events.size(), 0);  // the stretch behind this event is no work
+  std::vector<char> silent(sequence.events.size(), 0);  // the time after this event is no work
   std::vector<char> joins(sequence.events.size(), 0);   // another thread decides this event
   for (const HandOff& h : state.hand_offs) {
     if (h.owner == t) silent[h.gap] = joins[h.gap + 1] = 1;
@@ -198,7 +198,7 @@ void Lowering::add_thread(std::size_t rank, std::size_t t) {
       }
     } else if (length > Nanoseconds(0) && !silent[k]) {
       const auto innermost = sequence.innermost[k];
-      // Half of what recording an op cost fell behind its start, half behind its end.
+      // Half of the cost of recording an op comes after its start, half after its end.
       const Nanoseconds recording = std::min(length, cost.of(r.host(event.op).kind) * 0.5);
       if (length > recording)
         follow(add(Kind::kHost, rank, innermost,
@@ -261,8 +261,8 @@ void Lowering::add_device_op(std::size_t rank, GpuIndex i) {
   if (task == Task::kCollective) communicate(rank, i);
 }
 
-/// Of one rank alone it takes the time that was recorded. Where others were recorded too, its time
-/// is counted from the arrival of the last.
+/// A collective of one recorded rank takes its recorded time. If several ranks were recorded, its
+/// time is counted from the arrival of the last rank.
 void Lowering::communicate(std::size_t rank, GpuIndex i) {
   RankReplay& out = result_.replays[rank];
   const CommunicationOp& what = out.communication[*states_[rank].communication[i]];

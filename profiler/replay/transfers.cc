@@ -3,7 +3,7 @@
 namespace rehearse::replay {
 namespace {
 
-/// What the cost of a collective depends on: see docs/concepts/collectives.md.
+/// The bytes that determine the cost of a collective: see docs/concepts/collectives.md.
 std::optional<std::uint64_t> bytes_of(const trace::Collective& c, std::uint32_t ranks) {
   switch (c.kind) {
     case CollectiveKind::kAllGather:

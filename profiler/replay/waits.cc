@@ -145,7 +145,7 @@ class WaitFinder {
     add(i, std::move(ops));
   }
 
-  /// Of all device work the op that ended last while the call lasted.
+  /// The ops of the device that ended last while the call lasted.
   std::vector<GpuIndex> last_ended_in(HostIndex i) const {
     const HostOp& call = r_.host(i);
     std::optional<GpuIndex> best;

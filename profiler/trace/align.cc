@@ -47,7 +47,7 @@ void align(Trace& trace) {
   for (const Timed& t : timed)
     shift(*t.rank, t.rank->info.clock_base - (one_moment ? origin : t.first));
   if (!one_moment || !align_hosts(trace)) return;
-  // What was moved may now begin before time zero, or everything behind it.
+  // After the move, a rank may begin before time zero, or all ranks may begin after it.
   std::optional<Nanoseconds> first;
   for (const Timed& t : timed)
     if (const auto row = first_row(*t.rank)) first = first ? std::min(*first, *row) : row;

@@ -19,7 +19,8 @@ constexpr double kFinest = 1e3;           // ns; ends agree no better than this
 
 // --- where collectives end
 
-/// What a collective has in common on all its ranks. Bytes of the input: what a rank gives.
+/// The properties that a collective has in common on all its ranks. Its bytes are those of the
+/// input of one rank.
 using Key = std::tuple<std::string, std::string, CollectiveKind, std::uint64_t, std::uint64_t>;
 /// Ends of the collectives of one rank by key, in order of time; ns.
 using Ends = std::map<Key, std::vector<double>>;

@@ -366,7 +366,7 @@ bool StoreReader::read_timings() {
 }  // namespace
 
 bool is_store(const std::filesystem::path& path) {
-  // The application id stands at byte 68 of the header of an SQLite file, most significant first.
+  // The application id is at byte 68 of the header of an SQLite file, most significant first.
   std::array<unsigned char, 72> header = {};
   std::FILE* file = std::fopen(path.c_str(), "rb");
   if (!file) return false;

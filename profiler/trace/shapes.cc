@@ -18,7 +18,7 @@ std::optional<std::int64_t> parse_extent(std::string_view text) {
   return value;
 }
 
-/// The part of an array, "[[2, 3], [], [[4], [5]]]", that is its next element at or behind `at`.
+/// The part of an array, "[[2, 3], [], [[4], [5]]]", that is its next element at or after `at`.
 std::optional<std::string_view> take_element(std::string_view array, std::size_t& at) {
   const std::size_t open = array.find('[', at);
   if (open == std::string_view::npos) return std::nullopt;
@@ -33,7 +33,7 @@ std::optional<std::string_view> take_element(std::string_view array, std::size_t
   return std::nullopt;
 }
 
-/// The next innermost list of a shape, "[4]" of "[[4], [5]]", at or behind `at`.
+/// The next innermost list of a shape, "[4]" of "[[4], [5]]", at or after `at`.
 std::optional<std::string_view> take_innermost(std::string_view shape, std::size_t& at) {
   const std::size_t close = shape.find(']', at);
   const std::size_t open = close == std::string_view::npos ? close : shape.rfind('[', close);

@@ -79,7 +79,7 @@ struct StoreWriter::Database final : RowSink {
     return sqlite3_exec(db.get(), sql, nullptr, nullptr, nullptr) == SQLITE_OK;
   }
 
-  /// Inserts one row of texts and numbers; a null pointer stands for NULL.
+  /// Inserts one row of texts and numbers; a null pointer is NULL.
   class Row {
    public:
     Row(sqlite3* db, const std::string& sql, bool& ok) : ok_(ok) {

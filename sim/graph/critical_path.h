@@ -1,4 +1,4 @@
-// The critical path of a run, and the slack of the other ops.
+// The critical path of a run.
 #pragma once
 
 #include <vector>
@@ -22,9 +22,5 @@ std::vector<PathStep> critical_path(const Timeline& timeline, OpId last);
 
 /// The chain that leads to the op that ends last (the first such op). Empty for an empty graph.
 std::vector<PathStep> critical_path(const Timeline& timeline);
-
-/// Per op, the delay that does not move the end of the run, with the order on every
-/// server and the rate of every op unchanged.
-std::vector<Picoseconds> slack(const Graph& graph, const Timeline& timeline);
 
 }  // namespace rehearse::graph

@@ -17,11 +17,6 @@ Op Graph::op(OpId id) const {
           .work = work(id)};
 }
 
-std::size_t Graph::bytes_at_rest() const {
-  const auto bytes = [](const auto& column) { return column.size() * sizeof(column[0]); };
-  return bytes(rows_) + bytes(category_) + bytes(work_) + bytes(successor_);
-}
-
 namespace {
 
 /// A hash of the members in which demands usually differ.

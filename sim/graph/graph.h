@@ -170,9 +170,6 @@ class Graph {
   std::span<const Capacity> capacities() const { return capacities_; }
   std::span<const Demand> demands() const { return demands_; }
 
-  /// Bytes held by ops and edges (not names and resources).
-  std::size_t bytes_at_rest() const;
-
  private:
   friend class GraphBuilder;
 

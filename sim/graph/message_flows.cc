@@ -68,11 +68,4 @@ double MessageFlows::share_sent(std::uint32_t member) const {
   return sum;
 }
 
-double MessageFlows::share_received(std::uint32_t member) const {
-  double sum = 0;
-  for (const MessageFlow& flow : flows_)
-    if (flow.to == member) sum += flow.share * flow.count;
-  return sum;
-}
-
 }  // namespace rehearse::graph

@@ -59,9 +59,8 @@ class MessageFlows {
   }
 
   std::uint64_t messages() const;
-  /// The share of the collective's size that a member sends or receives.
+  /// The share of the collective's size that a member sends.
   double share_sent(std::uint32_t member) const;
-  double share_received(std::uint32_t member) const;
 
  private:
   std::uint32_t members_;

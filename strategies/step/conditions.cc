@@ -84,6 +84,8 @@ void read_conditions(const YamlMap& map, std::span<Conditions> all) {
       "fastest", 0.3, 1, [](C & c) -> auto& { return c.fastest; });
   read.factor(
       "slowest", 1, 5, [](C & c) -> auto& { return c.slowest; });
+  if (map.has("fastest") || map.has("slowest"))
+    for (Conditions& conditions : all) conditions.measured = true;
   const std::string source = map.optional<std::string>("source").value_or("given in the job");
   for (Conditions& conditions : all) conditions.source = source;
   map.no_other_keys();

@@ -15,6 +15,7 @@
 #include "sim/base/result.h"
 #include "sim/base/yaml.h"
 #include "sim/cluster/catalog.h"
+#include "strategies/step/regimes.h"
 
 namespace rehearse::step {
 
@@ -38,7 +39,9 @@ struct Conditions {
   /// Overlap costs max(a, b) + penalty · min(a, b).
   double overlap_penalty = 0.1;
   /// The 90 % interval of compute time, as factors of it. Real runs only get slower.
-  double fastest = 0.92, slowest = 1.25;
+  double fastest = kKernelBound.low, slowest = kKernelBound.high;
+  /// The interval comes from measured steps of the job, whatever its regime (regimes.h).
+  bool measured = false;
   Provenance provenance = Provenance::kExtrapolated;
   std::string source;  ///< for people
 };

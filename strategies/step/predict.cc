@@ -50,16 +50,10 @@ struct Spread {
   double fastest = 1, slowest = 1;
 };
 
-/// FP8 recipes differ in the ops that they cast and scale. Mixtures of experts differ with their
-/// software: one published job took from 0.6 to 1.8 times as long with another release of it.
+/// Mixtures of experts differ with their software: one published job took from 0.6 to 1.8 times as
+/// long with another release of it. Recipes of FP8 are among the sources of the range of kernels.
 Spread spread_of(const Spec& spec) {
-  Spread spread;
-  if (spec.training.dtype == workload::Dtype::kFp8) spread = {0.9, 1.1};
-  if (spec.workload.experts_per_token > 0) {
-    spread.fastest *= 0.8;
-    spread.slowest *= 1.25;
-  }
-  return spread;
+  return spec.workload.experts_per_token > 0 ? Spread{0.8, 1.25} : Spread{};
 }
 
 /// Errors of compute, of communication and of the fixed time per step are taken as independent. The
@@ -157,6 +151,22 @@ Status compare(Step& step, const Runner& runner) {
   return {};
 }
 
+void warn_of_regime(Step& step) {
+  const Regime& regime = step.regime;
+  if (!regime.known())
+    step.warnings.push_back(
+        {fmt::format("no measured job is like this one ({}): the interval is that of the widest "
+                     "known regime",
+                     regime.name),
+         "measure a few steps of the job, and fit the prediction to them: rehearse calibrate job"});
+  else if (step.stall > Seconds::s(0))
+    step.warnings.push_back(
+        {fmt::format("{:.0f} % of the measured runs like this one ({}) stalled, for up to {} per "
+                     "microbatch and further stage",
+                     regime.stalled * 100, regime.name, to_string(regime.stall)),
+         "measure a few steps of this plan and of one outside this regime"});
+}
+
 }  // namespace
 
 Estimate<double> Step::samples_per_s() const {
@@ -235,6 +245,14 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   }
   step.time =
       interval(step, calibrated, network, spec.conditions, std::max(work.provenance, conditions));
+  if (!spec.conditions.measured) {
+    step.regime = regime_of(situation_of(step.layout, cluster, spec.training.microbatch,
+                                         spec.plan.zero > 0, parts.launch / all));
+    step.time = widened(step.time, step.regime);
+    step.stall = stall_of(step.regime, step.layout);
+    step.time.high += step.stall;
+    warn_of_regime(step);
+  }
   if (spec.workload.experts_per_token > 0)
     step.warnings.push_back(
         {"mixture of experts: its speed depends on the software release; published jobs took from "

@@ -74,6 +74,10 @@ struct Step {
   job::LoweredJob lowered;
   graph::Timeline timeline;
   Estimate<Seconds> time;
+  /// What limits the step, which widens the interval of `time`, stalls included. `stall` is how much
+  /// of the upper end is for runs that stall.
+  Regime regime = regimes().front();
+  Seconds stall = Seconds::s(0);
   /// The parts of `time`'s interval: exposed communication, and everything else.
   program::Interval computing = {}, links = {};
   Breakdown breakdown;

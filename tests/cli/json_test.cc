@@ -107,7 +107,7 @@ TEST_CASE("validate: keys") {
       test::write_scratch("a.json", test::text_of(test::source_file(kExample)));
   const Json json = result_of({"validate", recording.string()});
   for (const char* key : {"name", "rows", "median_error", "p90_error", "worst_error", "bias",
-                          "interval_coverage", "fitted_rows", "blind_rows"})
+                          "interval_coverage", "interval_width", "fitted_rows", "blind_rows"})
     test::check_has(json, std::string("suites[].") + key);
   CHECK(json["suites"][0]["name"] == "replay");
   CHECK(json["suites"][0]["rows"] == 6);  // three steps, by host and by device

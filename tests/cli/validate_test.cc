@@ -60,6 +60,36 @@ TEST_CASE("validate: of choices that a source leaves open the quickest counts") 
   CHECK(open["suites"][0]["fitted_rows"] == 1);
 }
 
+// Two plans of one job on eight devices, and one on four: only the two are a choice. Tensor
+// parallelism is predicted to be slower; where it was measured faster, the choice costs 25 %.
+TEST_CASE("validate: plans of one job on equal devices are a choice") {
+  const std::string head =
+      "case,name,group,workload.model,training.global_batch,plan.data,plan.tensor,cluster.device,"
+      "cluster.devices_per_node,cluster.nodes,cluster.intra_node,step_s\n";
+  const auto row = [](const std::string& data, const std::string& tensor, const std::string& group,
+                      const std::string& per_node, const std::string& measured) {
+    return "mine/" + data + ",dp" + data + "," + group + ",gpt2,64," + data + "," + tensor +
+           ",h100_sxm5_80," + per_node + ",1,nvswitch," + measured + "\n";
+  };
+  const Json json = judged("mine.csv", head + row("8", "1", "", "8", "0.5") +
+                                           row("2", "4", "", "8", "0.4") +
+                                           row("4", "1", "", "4", "1"));
+  REQUIRE(json["choices"].size() == 1);
+  const Json& choice = json["choices"][0];
+  CHECK(choice["name"] == "mine");
+  CHECK(choice["groups"] == 1);
+  CHECK(choice["plans"] == 2);
+  CHECK(choice["tau"] == -1.0);
+  CHECK(choice["regret"]["value"].get<double>() == Approx(0.25));
+  CHECK(choice["regret_of_three"]["value"] == 0.0);
+  CHECK(choice["best_in_five"]["value"] == 1.0);
+  // A group that is given joins rows of other clusters.
+  const Json joined = judged("mine.csv", head + row("8", "1", "a", "8", "0.5") +
+                                             row("4", "1", "a", "4", "1"));
+  CHECK(joined["choices"][0]["tau"] == 1.0);
+  CHECK(joined["choices"][0]["plans"] == 2);
+}
+
 TEST_CASE("validate: what is unknown is skipped and counted, and never ends the run") {
   const Json json = judged(
       "mixed.csv",

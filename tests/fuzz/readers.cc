@@ -368,9 +368,6 @@ void pack_file(std::string_view bytes) {
 void pair_law(std::string_view bytes) {
   const auto read = sharing::parse_shipped_pairs(std::string(bytes), kName);
   if (!read) return check_error(read.error());
-  const std::string text = sharing::to_yaml(*read);
-  const auto again = sharing::parse_shipped_pairs(text, kName);
-  REHEARSE_CHECK(again.has_value(), "{}", to_string(again.error()));
   for (const auto& [family, batches] : read->law->families()) {
     const sharing::Resident job{family, batches.from, Seconds::ms(10)};
     const double share = read->law->share(job, job);

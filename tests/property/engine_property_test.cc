@@ -214,26 +214,6 @@ TEST_CASE("the critical path covers the run without gaps") {
   });
 }
 
-TEST_CASE("an op may end later by its slack, and no more, without moving the end") {
-  for_seeds(300, [](std::uint64_t seed) {
-    // Where the order on servers is fixed and nothing is shared, slack is exact.
-    const Graph graph = random_graph(
-        seed, {.max_ops = 20, .capacities = false, .fixed_servers = true, .first_m = false});
-    const Timeline t = run(graph);
-    const std::vector<Picoseconds> spare = slack(graph, t);
-    for (std::size_t i = 0; i < graph.size(); ++i) {
-      const auto makespan_with = [&](Picoseconds more) {
-        GraphBuilder builder(graph);
-        builder.set_duration(OpId(i), graph.duration(OpId(i)) + more);
-        return run(*std::move(builder).build()).makespan();
-      };
-      INFO("op " << i << " slack " << spare[i].count());
-      REQUIRE(makespan_with(spare[i]) == t.makespan());
-      REQUIRE(makespan_with(spare[i] + Picoseconds(1)) > t.makespan());
-    }
-  });
-}
-
 TEST_CASE("the text form is lossless on random graphs") {
   for_seeds(300, [](std::uint64_t seed) {
     const Graph graph = random_graph(seed, {.slot_demands = seed % 2 == 0});

@@ -110,6 +110,45 @@ TEST_CASE("Searching alone runs nothing, and does not depend on threads") {
   }
 }
 
+// Chances 0.5, 0.3, 0.1, 0.08 and 0.02. The second runs the first's kernels in its groups, so its
+// error is the same; the last is unlikely.
+TEST_CASE("A measurement is worth it for likely plans whose errors differ") {
+  const auto plan = [](std::uint32_t tensor, std::uint32_t zero) {
+    FoundPlan p{.training = {}, .plan = {}, .figures = {}};
+    p.plan.tensor = tensor;
+    p.plan.zero = zero;
+    return p;
+  };
+  const std::vector<FoundPlan> plans = {plan(1, 0), plan(1, 1), plan(2, 0), plan(4, 0), plan(8, 0)};
+  CHECK(worth_measuring(plans, {0.5, 0.3, 0.1, 0.08, 0.02}) == std::vector<std::size_t>{0, 2, 3});
+  // By chance, not by rank; and one alone decides nothing.
+  CHECK(worth_measuring(plans, {0.1, 0, 0.1, 0, 0.8}) == std::vector<std::size_t>{4, 0, 2});
+  CHECK(worth_measuring(plans, {0.97, 0, 0.03, 0, 0}).empty());
+}
+
+// EFA between two nodes, and no ZeRO: a pipeline over nodes stalls in a share of the runs. Of plans
+// within 3 % of the first the cautious ones come first, and no later plan passes them.
+TEST_CASE("Within the noise plans of known regimes without stalls come first") {
+  const Result<cluster::Cluster> cluster = cluster::parse_cluster(
+      "cluster: {device: a100_sxm4_40, devices_per_node: 4, nodes: 2, intra_node: nvlink, "
+      "inter_node: {links: 4, rate: 400 Gbit/s, latency: 15 us}}",
+      "cluster");
+  REQUIRE(cluster);
+  const FoundPlans plans =
+      found(job(), *cluster,
+            {.axes = {.context = {1}, .zero = {0}, .offload = {Offload::kNone}},
+             .confirm = step::Fidelity::kClosed});
+  double least = of(plans.best.front().figures, Figure::kStepTime);
+  for (const FoundPlan& plan : plans.best)
+    least = std::min(least, of(plan.figures, Figure::kStepTime));
+  int caution = 0;
+  for (const FoundPlan& plan : plans.best) {
+    if (of(plan.figures, Figure::kStepTime) > least * (1 + kNoise)) break;
+    CHECK(caution_of(*plan.step) >= caution);
+    caution = caution_of(*plan.step);
+  }
+}
+
 TEST_CASE("Limits hold, and another objective finds another plan") {
   const cluster::Cluster cluster = eight_a100();
   PlanRequest request{.axes = {.context = {1}}, .keep = 1};

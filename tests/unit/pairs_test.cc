@@ -7,10 +7,10 @@
 
 #include <catch2/catch.hpp>
 
-#include "tests/validation/studies/pair_accuracy.h"
 #include "models/sharing/pair_choice.h"
 #include "models/sharing/shipped_pairs.h"
 #include "tests/support/data.h"
+#include "tests/validation/studies/pair_accuracy.h"
 
 namespace rehearse {
 namespace {
@@ -141,7 +141,7 @@ TEST_CASE("which pairs to measure: those that are unlike what is known") {
         std::vector<std::size_t>(all.begin(), all.begin() + 2));
 }
 
-TEST_CASE("shipped laws: of K80 and V100, written and read again") {
+TEST_CASE("shipped laws: of K80 and V100") {
   CHECK(sharing::find_shipped_pairs("a100_sxm4_80") == nullptr);
   for (const char* device : {"k80", "v100_sxm2_16", "v100_pcie_32"}) {
     const sharing::ShippedPairs* shipped = sharing::find_shipped_pairs(device);
@@ -149,13 +149,9 @@ TEST_CASE("shipped laws: of K80 and V100, written and read again") {
     CHECK(shipped->rows > 500);
     CHECK(shipped->left_out > shipped->law->residual());
     CHECK(shipped->law->knows("ResNet-50"));
-    const std::string text = sharing::to_yaml(*shipped);
-    const auto again = sharing::parse_shipped_pairs(text, "again");
-    REQUIRE(again);
-    CHECK(sharing::to_yaml(*again) == text);
   }
-  // V100 shares space, K80 takes turns: beside ResNet-50 everything slows, ResNet-18 next to
-  // nothing.
+  // V100 runs kernels of both jobs at once: ResNet-50 slows down every job that shares its GPU,
+  // ResNet-18 almost none.
   const auto& v100 = *sharing::find_shipped_pairs("v100_sxm2_16")->law;
   const Resident resnet18 = resident("ResNet-18", 64, 0.042),
                  resnet50 = resident("ResNet-50", 64, 0.228), lm = resident("LM", 40, 0.022);

@@ -97,6 +97,58 @@ class Jobs(unittest.TestCase):
                  (1 + 2048 / (6 * 20480) + 51200 / (16 * 105 * 20480)))
         self.assertAlmostEqual(float(rows[0]["step_s"]), flops / (2520 * 163e12))
 
+    def nanotron(self, *rows):
+        found = converted(jobs, {"sweep.csv": (
+            "nodes,microbatch,accumulation,global_batch,data,pipeline,tensor,zero,mfu_percent,"
+            "tokens_per_s_per_gpu,memory_gb\n" + "\n".join(rows) + "\n")})
+        return found["jobs/nanotron.csv"]
+
+    def test_a_row_of_nanotron_is_a_plan(self):
+        (row,) = self.nanotron("4,2,16,256,8,2,2,1,30.5,10000.0,40.1")
+        for column, value in {
+                "name": "n4 dp8 pp2 tp2 mb2 z1", "group": "h100_sxm5_80 x32, 3072 28 32 4096",
+                "case": "nanotron/pipeline over nodes", "plan.split": "flops",
+                "plan.sequence_parallel": "true", "workload.tied_embedding": "false",
+                "training.gradients": "fp32", "cluster.inter_node.links": "8",
+                "cluster.inter_node.rate": "400 Gbit/s"}.items():
+            self.assertEqual(row[column], value, column)
+        # 256 sequences of 4096 tokens on 32 GPUs at 10000 tokens/s each.
+        self.assertAlmostEqual(float(row["step_s"]), 256 * 4096 / (32 * 10000))
+
+    def test_rows_of_nanotron_are_apart_by_what_limits_them(self):
+        rows = self.nanotron("1,1,64,256,1,2,4,1,9,1,9", "1,2,64,256,2,1,4,0,9,1,9",
+                             "2,1,64,256,1,1,16,1,9,1,9", "2,1,64,256,4,4,1,1,9,1,9",
+                             "4,1,64,256,1,2,16,1,9,1,9", "64,1,64,256,64,1,8,0,9,1,9")
+        self.assertEqual([row["case"].removeprefix("nanotron/") for row in rows],
+                         ["host-bound", "kernel-bound", "tensor over nodes",
+                          "pipeline over nodes", "tensor and pipeline over nodes",
+                          "above 32 nodes"])
+        # Only a pipeline has a split, and unties the head.
+        self.assertEqual([row["workload.tied_embedding"] for row in rows],
+                         ["false", "true", "true", "false", "false", "true"])
+
+    def test_rows_of_bigscience_compare_within_a_period(self):
+        head = ("line,date,status,gpus,layers,hidden,heads,heads_from,seq,vocab,dp,tp,pp,mbs,gbs,"
+                "zero,dtype,grad_accumulation,partition,launch_blocking,seconds,duplicate_of\n")
+        found = converted(jobs, {"prequel.csv": head + "\n".join((
+            "1,02-24,ok,384,72,14336,64,l,2048,250880,4,8,12,2,2048,1,16-bit (not stated),16-bit,"
+            "transformer,,134.02,",
+            "2,02-28,ok,384,70,14336,112,l,2048,250880,8,4,12,2,2048,1,bf16,fp32,"
+            "transformer|embedding,,104.5,",
+            "3,02-24,oom,384,72,14336,64,l,2048,250880,4,8,12,8,2048,1,bf16,fp32,,,,",
+            "4,02-24,ok,384,72,14336,64,l,2048,250880,4,8,12,2,2048,1,bf16,fp32,,,134.02,1"))})
+        first, second = found["jobs/bigscience.csv"]
+        self.assertEqual((first["group"], first["training.dtype"], first["training.gradients"],
+                          first["plan.split"], first["step_s"], first["workload.head_size"]),
+                         ("February 21-24 a100_sxm4_80 x384, 14336 72 64 2048", "fp16", "fp16", "",
+                          "134.02", "224"))
+        self.assertEqual((second["group"].split(" a100")[0], second["training.dtype"],
+                          second["training.gradients"], second["plan.split"],
+                          second["cluster.inter_node.links"], second["workload.positions"]),
+                         ("February 28", "bf16", "fp32", "layers", "4", "none"))
+        self.assertEqual([line.split(": ")[1] for line in found["studies/jobs_left_out.txt"]],
+                         ["oom", "the row of line 1 again"])
+
     def test_names_of_models_in_any_spelling(self):
         self.assertEqual(shapes.named("LLAMA3.1_405B")["layers"], 126)
         self.assertEqual(shapes.named("llama3.1-405B")["layers"], 126)

@@ -29,6 +29,8 @@ TORCHTITAN = {"attention": "flash", "loss": "eager", "fused_accumulation": "fals
 TORCHTITAN_COMPILED = TORCHTITAN | {"loss": "compiled", "elementwise": "compiled"}
 LLM_FOUNDRY = {"attention": "flash", "loss": "mpt", "fused_accumulation": "false",
                "elementwise": "eager"}
+NANOTRON = {"attention": "flash", "loss": "eager", "fused_accumulation": "false",
+            "elementwise": "eager"}
 
 
 class LeftOut(Exception):
@@ -47,6 +49,9 @@ class Job:
         self.training = {"dtype": "bf16", "microbatch": 1}
         self.plan, self.sustained, self.measured = {}, {}, {}
         self.devices_per_node, self.nodes, self.node_gbit = 8, 1, 0
+        self.network_latency = "5 us"
+        self.regime = None  # rows of one table that different things limit
+        self.period = None  # date, release or framework, within which steps compare
         self.choices = None  # (microbatch, interleave) that the table leaves open
 
     def on(self, devices, per_node):
@@ -69,6 +74,12 @@ class Job:
         self.plan["interleave"] = chunks
         self.plan["schedule"] = "interleaved" if chunks > 1 else "1f1b"
 
+    def group(self):
+        """Plans of one model on equal devices, of which a user would choose one."""
+        model = " ".join(str(self.model[key]) for key in ("hidden", "layers", "heads", "sequence"))
+        text = f"{self.period or ''} {self.device} x{self.devices}, {model}"
+        return (text + (", fp8" if self.training["dtype"] == "fp8" else "")).strip()
+
     def cluster(self):
         cluster = {"device": self.device, "devices_per_node": self.devices_per_node,
                    "nodes": self.nodes, "intra_node": "nvlink"}
@@ -77,7 +88,7 @@ class Job:
             nics = min(max(math.floor(self.node_gbit / 99), 1), self.devices_per_node)
             cluster |= {"inter_node.links": nics,
                         "inter_node.rate": f"{number(self.node_gbit / nics)} Gbit/s",
-                        "inter_node.latency": "5 us"}
+                        "inter_node.latency": self.network_latency}
         return cluster
 
     def rows(self, common, measured):
@@ -89,7 +100,7 @@ class Job:
                                                     self.plan.get("interleave", 1))]:
             self.training["microbatch"] = microbatch
             self.interleave(chunks)
-            row = common | {"name": self.name}
+            row = common | {"name": self.name, "group": self.group()}
             if self.choices:
                 row["choice"] = f"microbatch {number(microbatch)}, {chunks} chunks"
             row["workload.kind"] = "transformer"
@@ -403,6 +414,7 @@ def nemo(row):
         raise LeftOut(f"{name}: the degrees do not divide the GPUs")
     job.plan["data"] = data
     follow_recipe(job, release, model, system)
+    job.period = release.split(" ")[0]
     # More experts' ranks than data ranks: then tensor ranks hold whole ones.
     if data % expert != 0 and tensor > 1:
         job.plan["expert_tensor"] = 1
@@ -448,6 +460,7 @@ def dlperf(row, framework):
               shapes.gpt(count(row["hidden"]), count(row["layers"]), count(row["heads"]), 2048),
               MEGATRON_2021, "v100_sxm2_16")
     job.devices_per_node, job.nodes = count(row["gpus_per_node"]), count(row["nodes"])
+    job.period = framework
     job.node_gbit = 100
     # Assumed: full recomputation, without which the larger rows do not fit 16 GB.
     job.training = {"global_batch": float(row["global_batch"]),
@@ -456,6 +469,81 @@ def dlperf(row, framework):
     job.plan = {"data": count(row["dp"]), "tensor": count(row["tp"]),
                 "pipeline": count(row["pp"]), "overlap_gradients": "false"}
     job.measured["step_s"] = repr(job.training["global_batch"] / float(rate))
+    return job
+
+
+# --- Searches of a layout. nanotron's sweep on H100; names and shapes as its benchmark script has
+# them. Assumed: nodes with EFA of 3200 Gbit/s (p5.48xlarge), FlashAttention-2, stages of equal
+# FLOPs, embedding and head tied without a pipeline.
+
+def where_it_communicates(job):
+    """What differs in difficulty: by the plan alone, without a look at the step."""
+    tensor, pipeline = job.plan["tensor"], job.plan["pipeline"]
+    over_nodes = [word for word, crosses in (("tensor", tensor > job.devices_per_node),
+                                             ("pipeline", pipeline > 1 and job.nodes > 1))
+                  if crosses]
+    if job.nodes > 32:
+        return "above 32 nodes"
+    if over_nodes:
+        return " and ".join(over_nodes) + " over nodes"
+    # Kernels of a microbatch of one sequence, divided by four and more ranks, are shorter than
+    # what launches them.
+    return "host-bound" if job.training["microbatch"] == 1 and tensor >= 4 else "kernel-bound"
+
+
+def nanotron(row):
+    nodes, tensor, pipeline = count(row["nodes"]), count(row["tensor"]), count(row["pipeline"])
+    job = Job(f"n{nodes} dp{row['data']} pp{pipeline} tp{tensor} mb{row['microbatch']} "
+              f"z{row['zero']}",
+              {"hidden": 3072, "layers": 28, "heads": 32, "kv_heads": 32, "head_size": 96,
+               "feed_forward": 8192, "vocabulary": 131072, "gated": "true", "activation": "silu",
+               "norm": "rms", "positions": "rotary", "sequence": 4096,
+               "tied_embedding": "true" if pipeline == 1 else "false", "bias": "false"},
+              NANOTRON, "h100_sxm5_80")
+    job.training |= {"global_batch": count(row["global_batch"]),
+                     "microbatch": count(row["microbatch"]), "gradients": "fp32",
+                     "recompute": "none"}
+    job.plan = {"data": count(row["data"]), "tensor": tensor, "pipeline": pipeline,
+                "zero": count(row["zero"]), "sequence_parallel": "true" if tensor > 1 else "false"}
+    if pipeline > 1:
+        job.plan["split"] = "flops"
+    job.sustained = {"attention": FLASH_2_ON_HOPPER}
+    job.on(8 * nodes, 8)
+    job.node_gbit, job.network_latency = 3200, "15 us"
+    job.regime = where_it_communicates(job)
+    job.tokens_rate(float(row["tokens_per_s_per_gpu"]))
+    return job
+
+
+# BigScience's on A100: Megatron-DeepSpeed of February 2022. Steps compare within four periods,
+# between which the machine was improved. Assumed: Omni-Path of 100 Gbit/s a link.
+BIGSCIENCE_PERIODS = (("02-28", "28"), ("02-25", "25-27"), ("02-21", "21-24"), ("02-17", "17-20"))
+
+
+def bigscience(row):
+    tensor, pipeline, data = count(row["tp"]), count(row["pp"]), count(row["dp"])
+    name = (f"{row['date']} l{row['layers']} a{row['heads']} tp{tensor} dp{data} pp{pipeline} "
+            f"mb{row['mbs']} gb{row['gbs']}")
+    if row["status"] != "ok" or not row["seconds"]:
+        raise LeftOut(f"{name}: {row['status'] if row['status'] != 'ok' else 'no step time'}")
+    if row["duplicate_of"]:
+        raise LeftOut(f"{name}: the row of line {row['duplicate_of']} again")
+    job = Job(name, shapes.gpt(count(row["hidden"]), count(row["layers"]), count(row["heads"]),
+                               count(row["seq"]), count(row["vocab"])) | {"positions": "none"},
+              MEGATRON_2021, "a100_sxm4_80")
+    job.period = "February " + next(period for first, period in BIGSCIENCE_PERIODS
+                                    if row["date"] >= first)
+    # "16-bit (not stated)" is taken for half precision.
+    job.training |= {"global_batch": count(row["gbs"]), "microbatch": count(row["mbs"]),
+                     "dtype": "bf16" if row["dtype"] == "bf16" else "fp16", "recompute": "full",
+                     "gradients": "fp32" if row["grad_accumulation"] == "fp32" else "fp16"}
+    job.plan = {"data": data, "tensor": tensor, "pipeline": pipeline, "zero": count(row["zero"]),
+                "overlap_gradients": "false"}
+    if "embedding" in row["partition"]:
+        job.plan["split"] = "layers"
+    job.on(count(row["gpus"]), 8)
+    job.node_gbit = 400
+    job.measured["step_s"] = row["seconds"]
     return job
 
 
@@ -472,12 +560,16 @@ TABLES = [
     (("local_batch", "parallelism", "activation_ckpt"), "torchtitan", torchtitan, 0),
     (("mbs", "gbs", "tokens_per_s_per_gpu"), "nemo", nemo, 2),
     (("late_step_time_s",), "mlperf-gpt3", mlperf, 0),
-    (("micro_batch_x_dp", "accum_steps"), "dlperf-gpt", (dlperf, "megatron", "oneflow"), 0)]
+    (("micro_batch_x_dp", "accum_steps"), "dlperf-gpt", (dlperf, "megatron", "oneflow"), 0),
+    (("accumulation", "mfu_percent", "memory_gb"), "nanotron", nanotron, 0),
+    (("heads_from", "launch_blocking", "seconds"), "bigscience", bigscience, 0)]
 
 
 def case_of(table, job):
-    """Rows of a table that have the same difficulty: one precision, dense or not."""
+    """Rows of a table that have the same difficulty: one precision, dense or not, one regime."""
     case = table
+    if job.regime:
+        case += f"/{job.regime}"
     if job.training["dtype"] == "fp8":
         case += "/fp8"
     if "experts" in job.model:

@@ -95,13 +95,13 @@ std::vector<SuiteSummary> summarize(const CollectiveAccuracy& accuracy) {
   std::vector<SuiteSummary> suites;
   for (const CollectiveCase& c : accuracy.cases) {
     std::vector<double> errors;
-    std::size_t covered = 0;
+    Intervals intervals;
     for (const PricedRow& r : c.rows) {
       errors.push_back(r.error());
-      covered += r.covered();
+      intervals.add(r.row.time, Estimate<Seconds>{r.price, r.low, r.high, Provenance::kRecorded});
     }
     SuiteSummary s = summary_of("collectives/" + c.name, std::move(errors));
-    s.interval_coverage = static_cast<double>(covered) / static_cast<double>(s.rows);
+    intervals.summarize(s);
     (c.blind ? s.blind_rows : s.fitted_rows) = s.rows;
     suites.push_back(std::move(s));
   }

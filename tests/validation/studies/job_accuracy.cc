@@ -10,34 +10,6 @@
 namespace rehearse::cli {
 namespace {
 
-/// Share of pairs in the measured order less the share in the other; of rows of one model on
-/// equally many devices.
-std::optional<double> ordering_of(const std::vector<JobPrediction>& rows) {
-  std::map<std::string, std::vector<const JobPrediction*>> groups;
-  for (const JobPrediction& p : rows) groups[p.family].push_back(&p);
-  double agree = 0, pairs = 0;
-  for (const auto& [key, members] : groups)
-    for (std::size_t i = 0; i < members.size(); ++i)
-      for (std::size_t j = i + 1; j < members.size(); ++j) {
-        // Per sample, as batches differ.
-        const JobPrediction &a = *members[i], &b = *members[j];
-        const double measured = a.measured.s() / a.samples - b.measured.s() / b.samples;
-        const double predicted = a.step.value.s() / a.samples - b.step.value.s() / b.samples;
-        if (measured == 0 || predicted == 0) continue;
-        agree += (measured > 0) == (predicted > 0) ? 1 : -1;
-        pairs += 1;
-      }
-  if (pairs == 0) return std::nullopt;
-  return agree / pairs;
-}
-
-std::string family_of(const MeasuredJob& row) {
-  std::string family = row.job().cluster.devices().front().model;
-  for (const char* key : {"workload.hidden", "workload.layers", "workload.sequence"})
-    family += fmt::format(" {}", row.number(key).value_or(0));
-  return family + fmt::format(" {}", row.job().cluster.devices().size());
-}
-
 /// `conditions`: absent, those of the job.
 Result<JobPrediction> predict(const MeasuredJob& row, const step::Conditions* conditions,
                               std::span<const compute::Calibration> calibrations) {
@@ -57,12 +29,12 @@ Result<JobPrediction> predict(const MeasuredJob& row, const step::Conditions* co
     if (!best || step->time.value < best->step.value)
       best = JobPrediction{.table = row.table,
                            .name = row.name,
-                           .family = family_of(row),
+                           .group = row.group,
                            .samples = spec.training.global_batch,
                            .measured = Seconds::s(row.number("step_s").value_or(0)),
                            .step = step->time,
                            .parts = step->breakdown,
-                           .fitted = row.fitted};
+                           .use = row.use};
   }
   if (!best) return forward(*refusal);
   return std::move(*best);
@@ -93,10 +65,20 @@ JobAccuracy measure_job_accuracy(const std::vector<MeasuredJob>& jobs) {
     if (is_new) order.push_back(row.of);
     found->second.rows.push_back(std::move(*prediction));
   }
+  std::vector<std::string> tables;
+  std::map<std::string, std::vector<MeasuredPlan>> plans;
   for (const std::string& name : order) {
-    cases[name].ordering = ordering_of(cases[name].rows);
+    for (const JobPrediction& p : cases[name].rows) {
+      if (p.group.empty()) continue;
+      const auto [found, is_new] = plans.try_emplace(p.table);
+      if (is_new) tables.push_back(p.table);
+      found->second.push_back({p.group, p.measured.s() / p.samples, p.step.value.s() / p.samples});
+    }
     accuracy.cases.push_back(std::move(cases[name]));
   }
+  for (const std::string& table : tables)
+    if (std::optional<PlanChoice> choice = choice_of(table, plans[table]))
+      accuracy.choices.push_back(std::move(*choice));
   return accuracy;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/validation/plan_choice.h"
 #include "models/compute/calibration.h"
 #include "models/workload/transformer.h"
 #include "sim/base/result.h"
@@ -16,26 +17,24 @@ namespace rehearse::cli {
 
 struct JobPrediction {
   std::string table, name;
-  std::string family;  ///< alike in rows of one model on equally many devices of one kind
+  std::string group;   ///< alike in plans of one model on equal devices; may be empty
   double samples = 0;  ///< of a step
   Seconds measured = Seconds::s(0);
   Estimate<Seconds> step;
   step::Breakdown parts;
-  bool fitted = false;  ///< constants of the shipped conditions come from this row
+  Use use = Use::kSourceLeftOut;  ///< of the constants of the shipped conditions
   double error() const { return step.value / measured - 1; }
-  bool inside() const { return step.low <= measured && measured <= step.high; }
 };
 
 /// Rows of a table that have the same difficulty: all in one precision, dense or not.
 struct JobCase {
   std::string name;  ///< "vtrain-multi", "mpt/fp8", "nemo/fp8/experts"
   std::vector<JobPrediction> rows = {};
-  /// Kendall's tau of plans of one model on equally many devices; absent without such pairs.
-  std::optional<double> ordering = {};
 };
 
 struct JobAccuracy {
   std::vector<JobCase> cases;
+  std::vector<PlanChoice> choices;    ///< by table
   std::vector<std::string> left_out;  ///< rows that are not predicted, and why
 };
 

@@ -1,11 +1,13 @@
 #include "tests/validation/studies/make_shipped.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/core.h>
 
 #include "sim/base/file.h"
 #include "sim/base/text.h"
+#include "sim/base/yaml.h"
 #include "tests/validation/studies/framework_calls.h"
 #include "tests/validation/studies/operation_fits.h"
 #include "tests/validation/studies/pair_accuracy.h"
@@ -22,6 +24,110 @@ Status save(const std::filesystem::path& path, const std::string& text) {
   if (!file) return forward(file);
   if (Status ok = file->write(text); !ok) return ok;
   return file->commit();
+}
+
+// The versions of the files that the readers accept.
+constexpr int kOperationsVersion = 1, kPairsVersion = 1;
+
+std::string number(double value) { return fmt::format("{:.6g}", value); }
+
+std::string text_of(const compute::FittedTo& f, std::string_view indent) {
+  return fmt::format(
+      "{0}source: {1}\n{0}rows_used: {2}\n{0}date: {3}\n{0}rows: {4}\n"
+      "{0}residual: {5}\n",
+      indent, yaml_quoted(f.source), yaml_quoted(f.rows_used), yaml_quoted(f.date), f.rows,
+      number(f.residual));
+}
+
+std::string text_of(const compute::MatrixCalibration& m) {
+  const compute::MatrixConstants& c = m.constants;
+  std::string text =
+      fmt::format("  - arithmetic: {}\n    factor: {}\n    batched: {}\n",
+                  compute::to_string(m.arithmetic), number(c.factor), number(c.batched));
+  if (c.reread.from > 0)
+    text += fmt::format("    reread_from: {}\n    reread_extra: {}\n", number(c.reread.from),
+                        number(c.reread.extra));
+  if (c.quantise > 0) text += fmt::format("    quantise: {}\n", number(c.quantise));
+  if (c.shape.count > 0) {
+    text += fmt::format(
+        "    cap: {}\n    memory: {}\n    launch: {} us\n    smooth: {}\n"
+        "    tiles:\n",
+        number(c.shape.cap), number(c.shape.memory), number(c.shape.launch * 1e6),
+        number(c.shape.smooth));
+    for (std::size_t t = 0; t < c.shape.count; ++t) {
+      const compute::Tile& tile = c.shape.tiles[t];
+      text += fmt::format("      - {{rows: {}, columns: {}, share: {}, fixed: {} us}}\n",
+                          number(tile.rows), number(tile.columns), number(tile.share),
+                          number(tile.fixed * 1e6));
+    }
+  }
+  text += text_of(m.fitted, "    ");
+  if (c.to > 0)
+    text += fmt::format("    from_gflop: {}\n    to_gflop: {}\n", number(c.from * 1e-9),
+                        number(c.to * 1e-9));
+  return text;
+}
+
+/// To six digits.
+std::string text_of(const compute::Calibration& calibration) {
+  std::string text = fmt::format("operations: {}\ndevice: {}\n", kOperationsVersion,
+                                 yaml_quoted(calibration.device));
+  if (!calibration.matrix.empty()) text += "matrix:\n";
+  for (const compute::MatrixCalibration& m : calibration.matrix) text += text_of(m);
+  if (calibration.memory) {
+    const compute::MemoryConstants& c = calibration.memory->constants;
+    text += fmt::format(
+        "memory:\n  elementwise: {}\n  norm: {}\n  softmax: {}\n  norm_cache: {}\n"
+        "  softmax_cache: {}\n  norm_sweep: {}\n  softmax_sweep: {}\n  call: {} us\n",
+        number(c.elementwise), number(c.norm), number(c.softmax), number(c.norm_cache),
+        number(c.softmax_cache), number(c.norm_sweep), number(c.softmax_sweep),
+        number(c.call * 1e6));
+    if (calibration.memory->elementwise_gddr > 0)
+      text += fmt::format("  elementwise_gddr: {}\n", number(calibration.memory->elementwise_gddr));
+    text += text_of(calibration.memory->fitted, "  ");
+  }
+  std::string widths;
+  for (std::size_t i = 0; i < compute::kOpClasses; ++i)
+    if (const auto& w = calibration.widths[i])
+      widths += fmt::format("  {}: {{low: {:.3g}, high: {:.3g}}}\n", compute::kOpClassNames[i],
+                            w->low, w->high);
+  return widths.empty() ? text : text + "widths:\n" + widths;
+}
+
+constexpr double kSmallest = 0.003;
+
+/// The middle batch, rounded to six digits if that keeps it in the range.
+double middle_of(const sharing::FamilyBatches& batches) {
+  const double middle = std::exp2(batches.mean_log2);
+  const double unit = std::pow(10.0, std::floor(std::log10(middle)) - 5);
+  return std::clamp(std::round(middle / unit) * unit, batches.from, batches.to);
+}
+
+std::string names(const std::vector<std::string>& list) {
+  std::string text;
+  for (const std::string& name : list) text += (text.empty() ? "" : ", ") + yaml_quoted(name);
+  return text;
+}
+
+/// As a file holds it: coefficients to three digits, those that change a share by less than 0.3 %
+/// left out.
+std::string text_of(const sharing::ShippedPairs& pairs) {
+  std::string text = fmt::format(
+      "pairs: {}\ndevice: {}\nalso: [{}]\nfitted:\n  source: {}\n  rows_used: {}\n"
+      "  date: {}\n  rows: {}\n  residual: {:.3g}\n  left_out: {:.3g}\n"
+      "  step_from: {:.4g} ms\n  step_to: {:.4g} ms\n",
+      kPairsVersion, yaml_quoted(pairs.device), names(pairs.also), yaml_quoted(pairs.source),
+      yaml_quoted(pairs.rows_used), yaml_quoted(pairs.date), pairs.rows, pairs.law->residual(),
+      pairs.left_out, pairs.step_from.ms(), pairs.step_to.ms());
+  std::string families, terms;
+  for (const auto& [name, batches] : pairs.law->families())
+    families += fmt::format("  {}: {{middle: {}, from: {}, to: {}}}\n", yaml_quoted(name),
+                            middle_of(batches), batches.from, batches.to);
+  for (const auto& [name, value] : pairs.law->coefficients())
+    if (std::abs(value) >= kSmallest)
+      terms += fmt::format("  {}: {:.3g}\n", yaml_quoted(name), value);
+  return text + (families.empty() ? "families: {}\n" : "families:\n" + families) +
+         (terms.empty() ? "terms: {}\n" : "terms:\n" + terms);
 }
 
 }  // namespace
@@ -58,8 +164,7 @@ Result<Table> make_pairs(const fs::path& data, const fs::path& into) {
   if (!fitted) return forward(fitted);
   Table table({{"device", Align::kLeft}, {"rows"}, {"residual (%)"}, {"left out (%)"}});
   for (const sharing::ShippedPairs& pairs : *fitted) {
-    if (Status ok = save(into / (pairs.device + ".yaml"), sharing::to_yaml(pairs)); !ok)
-      return forward(ok);
+    if (Status ok = save(into / (pairs.device + ".yaml"), text_of(pairs)); !ok) return forward(ok);
     table.add({pairs.device, grouped(pairs.rows),
                fmt::format("{:.1f}", pairs.law->residual() * 100),
                fmt::format("{:.1f}", pairs.left_out * 100)});
@@ -75,7 +180,7 @@ Result<Table> make_operations(const fs::path& data, const fs::path& into) {
   if (Status ok = set_widths(*fits, *dealt); !ok) return forward(ok);
   Table table({{"device", Align::kLeft}, {"what", Align::kLeft}, {"rows"}, {"residual (%)"}});
   for (const compute::Calibration& c : fits->calibrations) {
-    if (Status ok = save(into / (c.device + ".yaml"), compute::to_yaml(c)); !ok) return forward(ok);
+    if (Status ok = save(into / (c.device + ".yaml"), text_of(c)); !ok) return forward(ok);
     const auto add = [&](std::string_view what, const compute::FittedTo& f) {
       table.add(
           {c.device, std::string(what), grouped(f.rows), fmt::format("{:.1f}", f.residual * 100)});

@@ -37,6 +37,12 @@ std::map<std::string, double, std::less<>> numbers_of(const CsvTable& table, std
   return numbers;
 }
 
+Use use_of(const CsvTable& table, std::size_t row) {
+  if (!table.has("use")) return Use::kSourceLeftOut;
+  const auto found = std::find(std::begin(kUseNames), std::end(kUseNames), table.cell(row, "use"));
+  return static_cast<Use>(found - std::begin(kUseNames));
+}
+
 }  // namespace
 
 std::optional<double> MeasuredJob::number(std::string_view column) const {
@@ -82,7 +88,8 @@ Result<std::vector<MeasuredJob>> read_measured_jobs(const fs::path& file) {
     MeasuredJob measured{.table = of.substr(0, of.find('/')),
                          .name = name,
                          .of = of,
-                         .fitted = table->has("use") && table->cell(r, "use") == "fitted",
+                         .group = std::string(table->has("group") ? table->cell(r, "group") : ""),
+                         .use = use_of(*table, r),
                          .numbers = numbers_of(*table, r)};
     measured.choices.push_back(std::move(*job));
     jobs.push_back(std::move(measured));

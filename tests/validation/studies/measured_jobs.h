@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/config/job_file.h"
+#include "cli/validation/judged.h"
 #include "sim/base/result.h"
 
 namespace rehearse::cli {
@@ -17,7 +18,8 @@ struct MeasuredJob {
   std::string table;  ///< "mpt"
   std::string name;   ///< unique within the table
   std::string of;     ///< rows of one difficulty: "mpt/fp8"
-  bool fitted = false;
+  std::string group = {};  ///< plans of one job on equal devices share it
+  Use use = Use::kSourceLeftOut;
   /// One, or several where the source leaves something open.
   std::vector<JobFile> choices = {};
   /// The cells with numbers, measurements among them: "step_s", "workload.hidden".

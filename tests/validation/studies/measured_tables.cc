@@ -6,10 +6,10 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "profiler/ingest/byte_source.h"
 #include "sim/base/csv.h"
 #include "sim/base/file.h"
 #include "sim/base/statistics.h"
+#include "tests/validation/studies/inflate.h"
 
 namespace rehearse::cli {
 namespace {
@@ -131,7 +131,7 @@ Result<MeasuredTable> read_lookup_tables(const fs::path& folder, const std::stri
 
 Result<MeasuredTable> read_worker_csv(const fs::path& path, CollectiveKind kind,
                                       const std::string& device, std::uint32_t nodes) {
-  Result<std::string> text = ingest::read_inflated(path);
+  Result<std::string> text = read_inflated(path);
   if (!text) return forward(text);
   if (text->starts_with(',')) text->insert(0, "row");
   const Result<CsvTable> table = CsvTable::parse(*text, path.string());
@@ -187,7 +187,7 @@ Result<MeasuredTable> read_size_json(const fs::path& path, const std::string& de
 }
 
 Result<MeasuredTable> read_call_log(const fs::path& path, const std::string& device) {
-  const Result<std::string> text = ingest::read_inflated(path);
+  const Result<std::string> text = read_inflated(path);
   if (!text) return forward(text);
   const Result<CsvTable> table = CsvTable::parse(*text, path.string());
   if (!table) return forward(table);

@@ -12,13 +12,13 @@ namespace {
 
 SuiteSummary summarize_case(const MemoryCase& c) {
   std::vector<double> errors;
-  std::size_t covered = 0;
+  Intervals intervals;
   for (const MemoryRow& r : c.rows) {
     errors.push_back(r.error());
-    covered += r.covered();
+    intervals.add(r.measured, r.predicted);
   }
   SuiteSummary s = summary_of("memory/" + c.name, std::move(errors));
-  if (c.intervals) s.interval_coverage = static_cast<double>(covered) / static_cast<double>(s.rows);
+  if (c.intervals) intervals.summarize(s);
   (c.blind ? s.blind_rows : s.fitted_rows) = s.rows;
   return s;
 }

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "profiler/ingest/byte_source.h"
 #include "sim/base/csv.h"
+#include "tests/validation/studies/inflate.h"
 
 namespace rehearse::cli {
 namespace {
@@ -228,7 +228,7 @@ class Kernels {
 
 Result<ModelGraph> read_model_graph(const std::filesystem::path& path,
                                     const ModelGraphRequest& request) {
-  const Result<std::string> text = ingest::read_inflated(path);
+  const Result<std::string> text = read_inflated(path);
   if (!text) return forward(text);
   const Result<CsvTable> table = CsvTable::parse(*text, path.string());
   if (!table) return forward(table);

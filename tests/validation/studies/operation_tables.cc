@@ -11,8 +11,8 @@
 #include <fmt/core.h>
 
 #include "cli/calibrate/device_names.h"
-#include "profiler/ingest/byte_source.h"
 #include "sim/base/csv.h"
+#include "tests/validation/studies/inflate.h"
 
 namespace rehearse::cli {
 namespace {
@@ -71,7 +71,7 @@ Result<std::array<double, N>> numbers(const CsvTable& table, std::size_t row,
 }
 
 Result<CsvTable> load(const fs::path& path) {
-  Result<std::string> text = ingest::read_inflated(path);
+  Result<std::string> text = read_inflated(path);
   if (!text) return forward(text);
   return CsvTable::parse(*text, path.string());
 }
@@ -272,7 +272,7 @@ Result<std::vector<OperationTable>> read_deepbench_csv(const fs::path& path) {
   const auto named = named_in(path);
   if (!named) return std::vector<OperationTable>{};
   const auto& [device, dtype] = *named;
-  const Result<std::string> text = ingest::read_inflated(path);
+  const Result<std::string> text = read_inflated(path);
   if (!text) return forward(text);
   Tables tables(path.filename().string());
   Heading heading;

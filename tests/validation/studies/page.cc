@@ -28,6 +28,7 @@ Table suite_table(const std::vector<SuiteSummary>& suites) {
                {"worst error"},
                {"bias"},
                {"in the interval"},
+               {"median width"},
                {"fitted rows"},
                {"blind rows"}});
   for (const SuiteSummary& s : suites)
@@ -35,6 +36,7 @@ Table suite_table(const std::vector<SuiteSummary>& suites) {
                percent_of(s.median_error, 2), percent_of(s.p90_error, 2),
                signed_percent(s.worst_error), signed_percent(s.bias),
                s.interval_coverage ? percent_of(*s.interval_coverage, 0) : "–",
+               s.interval_width ? percent_of(*s.interval_width, 0) : "–",
                fmt::format("{}", s.fitted_rows), fmt::format("{}", s.blind_rows)});
   return table;
 }

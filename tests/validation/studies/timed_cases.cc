@@ -46,16 +46,15 @@ std::vector<SuiteSummary> summarize(std::string_view suite, const TimedAccuracy&
   std::vector<SuiteSummary> suites;
   for (const TimedCase& each : accuracy.cases) {
     std::vector<double> errors;
-    double inside = 0;
+    Intervals intervals;
     for (const TimedRow& row : each.rows) {
       if (row.fitted) continue;
       errors.push_back(row.error());
-      inside += row.inside();
+      intervals.add(row.measured, row.predicted);
     }
     if (errors.empty()) continue;
-    const auto blind = static_cast<double>(errors.size());
     SuiteSummary summary = summary_of(fmt::format("{}/{}", suite, each.name), std::move(errors));
-    summary.interval_coverage = inside / blind;
+    intervals.summarize(summary);
     summary.blind_rows = summary.rows;
     summary.fitted_rows = each.rows.size() - summary.rows;
     suites.push_back(std::move(summary));

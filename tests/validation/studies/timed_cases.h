@@ -19,7 +19,6 @@ struct TimedRow {
   Estimate<Seconds> predicted;
   bool fitted = false;  ///< constants of the prediction come from this row
   double error() const { return predicted.value / measured - 1; }
-  bool inside() const { return predicted.low <= measured && measured <= predicted.high; }
 };
 
 /// Rows of the same difficulty.

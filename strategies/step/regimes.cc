@@ -1,0 +1,116 @@
+#include "strategies/step/regimes.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "models/comm/scope_of_cluster.h"
+
+namespace rehearse::step {
+namespace {
+
+enum Which : std::uint8_t {
+  kKernels,
+  kHost,
+  kTensor,
+  kTensorEfa,
+  kLongTensorEfa,
+  kPipelineEfa,
+  kStallingPipelineEfa,
+  kBothEfa,
+  kManyNodesEfa,
+  kUnknown,
+  kRegimes
+};
+
+constexpr std::string_view kSweep = "584 steps of a 3 B model on EFA, left out by tensor degree";
+
+// Ranges: quantiles of measured ÷ predicted over rows that gave no constant, sources weighted
+// equally (docs/decisions/0055-intervals-by-regime.md). The last is the widest of the others.
+constexpr std::array<Regime, kRegimes> kAll = {{
+    {"kernels", {1, 1}, 0, Seconds::s(0), "eight sources, each predicted from the others"},
+    {"host-bound", {0.75, 1.45}, 0, Seconds::s(0), kSweep},
+    {"tensor parallelism over nodes", {0.86, 1.6}, 0, Seconds::s(0), "8 steps of two sources"},
+    {"tensor parallelism over nodes, EFA", {0.8, 1.6}, 0, Seconds::s(0), kSweep},
+    {"tensor parallelism over nodes with long messages, EFA",
+     {0.8, 1.6},
+     0.5,
+     Seconds::s(1.5),
+     kSweep},
+    {"pipeline over nodes, EFA", {0.75, 1.6}, 0.1, Seconds::s(1.1), kSweep},
+    {"pipeline over 16 or more nodes, or without ZeRO, EFA",
+     {0.75, 1.6},
+     0.4,
+     Seconds::s(1.1),
+     kSweep},
+    {"tensor parallelism and pipeline over nodes, EFA", {0.8, 1.6}, 0.19, Seconds::s(1.1), kSweep},
+    {"above 32 nodes, EFA", {0.95, 1.9}, 0.8, Seconds::s(1.5), kSweep},
+    {"tensor parallelism or pipeline over nodes of another network",
+     {0.75, 1.9},
+     0,
+     Seconds::s(0),
+     ""},
+}};
+
+/// The limits of the sweep's stalls.
+constexpr std::uint32_t kManyNodes = 32, kNodesThatStall = 16;
+constexpr double kLongMessages = 128;  // sequences of 4,096 × ranks of a tensor group
+constexpr double kMostStalls = 0.1;    // share of runs that a 90 % interval may leave out
+
+Which which(const Situation& s) {
+  const bool over_nodes = s.tensor_over_nodes || s.pipeline_over_nodes;
+  if (s.network == comm::NetworkKind::kEfa && s.nodes > kManyNodes) return kManyNodesEfa;
+  if (over_nodes && (!s.network || *s.network == comm::NetworkKind::kTcp)) return kUnknown;
+  if (over_nodes && s.network == comm::NetworkKind::kEfa) {
+    if (s.tensor_over_nodes && s.pipeline_over_nodes) return kBothEfa;
+    if (s.tensor_over_nodes)
+      return s.samples_in_tensor_group >= kLongMessages ? kLongTensorEfa : kTensorEfa;
+    return s.whole_gradients || s.nodes >= kNodesThatStall ? kStallingPipelineEfa : kPipelineEfa;
+  }
+  if (s.tensor_over_nodes) return kTensor;
+  return s.host_share > 0.5 ? kHost : kKernels;
+}
+
+}  // namespace
+
+std::span<const Regime> regimes() { return kAll; }
+
+const Regime& regime_of(const Situation& situation) { return kAll[which(situation)]; }
+
+Situation situation_of(const workload::Layout& layout, const cluster::Cluster& cluster,
+                       double microbatch, bool sharded_gradients, double host_share) {
+  const auto node_of = [&](std::uint32_t rank) { return cluster.devices()[rank].node; };
+  const workload::Stage& first = layout.stages.front();
+  Situation s{.host_share = host_share,
+              .whole_gradients = !sharded_gradients && first.degrees.data > 1,
+              .samples_in_tensor_group = microbatch * first.degrees.tensor};
+  std::set<NodeId> nodes;
+  std::optional<std::uint32_t> other;  // a rank on another node than the first
+  for (std::uint32_t rank = 0; rank < layout.ranks(); ++rank) {
+    nodes.insert(node_of(rank));
+    if (!other && node_of(rank) != node_of(0)) other = rank;
+  }
+  s.nodes = static_cast<std::uint32_t>(nodes.size());
+  if (!other) return s;
+  for (const workload::Stage& stage : layout.stages) {
+    for (std::uint32_t t = 1; t < stage.degrees.tensor; ++t)
+      s.tensor_over_nodes |= node_of(stage.rank(t)) != node_of(stage.rank(0));
+    s.pipeline_over_nodes |= node_of(stage.first_rank) != node_of(first.first_rank);
+  }
+  const std::array<DeviceId, 2> ends = {DeviceId(0), DeviceId(*other)};
+  const Result<comm::ClusterScope> scope = comm::scope_of(cluster, ends);
+  if (scope && scope->network) s.network = scope->network->kind;
+  return s;
+}
+
+Estimate<Seconds> widened(const Estimate<Seconds>& step, const Regime& regime) {
+  return {step.value, std::min(step.low, step.value * regime.factors.low),
+          std::max(step.high, step.value * regime.factors.high), step.provenance};
+}
+
+Seconds stall_of(const Regime& regime, const workload::Layout& layout) {
+  if (regime.stalled <= kMostStalls) return Seconds::s(0);
+  return regime.stall * static_cast<double>(layout.microbatches + layout.stages.size() - 1);
+}
+
+}  // namespace rehearse::step

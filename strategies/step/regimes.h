@@ -1,0 +1,64 @@
+// Regimes: what limits a step, as far as it decides how well the step is known.
+//
+// The width of an interval is what rows left out by source say, in the regime of the step. Real
+// runs mostly get slower, so intervals are asymmetric. In some regimes a share of runs stalls, which
+// no column of a published table explains; those runs have a time of their own, in addition.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "models/comm/collective_cost.h"
+#include "models/workload/layout.h"
+#include "sim/base/estimate.h"
+#include "sim/cluster/cluster.h"
+#include "sim/program/origin.h"
+
+namespace rehearse::step {
+
+/// The 90 % interval of computing on an architecture with published jobs: factors of the time.
+inline constexpr program::Interval kKernelBound{0.86, 1.45};
+
+struct Regime {
+  std::string_view name;
+  /// The least 90 % interval of steps that do not stall, as factors of the predicted step. Where
+  /// kernels decide, none beyond that of computing and of communication.
+  program::Interval factors;
+  double stalled = 0;  ///< share of the runs that stall
+  /// 95 % of the stalled runs take at most so much longer, for each microbatch and each further
+  /// stage.
+  Seconds stall = Seconds::s(0);
+  std::string_view source;  ///< the rows; empty: no row was measured in this regime
+
+  bool known() const { return !source.empty(); }
+};
+
+/// All regimes.
+std::span<const Regime> regimes();
+
+/// What tells a regime.
+struct Situation {
+  double host_share = 0;  ///< of the step: launches on the critical path
+  std::uint32_t nodes = 1;
+  std::optional<comm::NetworkKind> network = {};  ///< between the nodes; absent: of no known kind
+  bool tensor_over_nodes = false, pipeline_over_nodes = false;
+  /// Every data-parallel rank holds all gradients (no ZeRO), and there are several.
+  bool whole_gradients = false;
+  double samples_in_tensor_group = 1;  ///< microbatch × tensor degree
+};
+
+/// `microbatch`: samples of a rank at a time.
+Situation situation_of(const workload::Layout& layout, const cluster::Cluster& cluster,
+                       double microbatch, bool sharded_gradients, double host_share);
+
+const Regime& regime_of(const Situation& situation);
+
+/// The step with at least the regime's interval, without stalls.
+Estimate<Seconds> widened(const Estimate<Seconds>& step, const Regime& regime);
+
+/// The longest of 95 % of the stalls of a step; zero where a tenth of the runs stall, or fewer.
+Seconds stall_of(const Regime& regime, const workload::Layout& layout);
+
+}  // namespace rehearse::step

@@ -1,0 +1,76 @@
+// Regimes of steps: which one a situation is in, and what it does to an interval.
+#include <catch2/catch.hpp>
+
+#include "strategies/step/regimes.h"
+#include "strategies/step/conditions.h"
+
+namespace rehearse::step {
+namespace {
+
+using comm::NetworkKind;
+
+const Regime& of(std::optional<NetworkKind> network, std::uint32_t nodes, bool tensor,
+                 bool pipeline, Situation s = {}) {
+  s.nodes = nodes;
+  s.network = network;
+  s.tensor_over_nodes = tensor;
+  s.pipeline_over_nodes = pipeline;
+  return regime_of(s);
+}
+
+TEST_CASE("regimes: the network between nodes and what crosses it decide") {
+  CHECK(of({}, 1, false, false).name == "kernels");
+  CHECK(of({}, 1, false, false, {.host_share = 0.6}).name == "host-bound");
+  CHECK(of(NetworkKind::kEfa, 4, false, false).name == "kernels");
+  CHECK(of(NetworkKind::kEfa, 4, true, false).name == "tensor parallelism over nodes, EFA");
+  CHECK(of(NetworkKind::kEfa, 4, true, false, {.samples_in_tensor_group = 128}).stalled == 0.5);
+  CHECK(of(NetworkKind::kEfa, 4, false, true).name == "pipeline over nodes, EFA");
+  CHECK(of(NetworkKind::kEfa, 4, false, true, {.whole_gradients = true}).stalled == 0.4);
+  CHECK(of(NetworkKind::kEfa, 16, false, true).stalled == 0.4);
+  CHECK(of(NetworkKind::kEfa, 33, false, false).name == "above 32 nodes, EFA");
+  CHECK(of(NetworkKind::kInfiniband, 64, false, true).name == "kernels");
+  CHECK(of(NetworkKind::kInfiniband, 4, true, false).name == "tensor parallelism over nodes");
+  // No published job has these.
+  CHECK_FALSE(of(NetworkKind::kTcp, 2, true, false).known());
+  CHECK_FALSE(of(NetworkKind::kTcp, 2, false, true).known());
+  CHECK_FALSE(of({}, 2, true, false).known());
+  CHECK(of(NetworkKind::kTcp, 2, false, false).known());
+}
+
+// A step of 2 s, 1.8 to 2.4 s: a range of factors from 0.8 to 1.6 makes it 1.6 to 3.2 s.
+TEST_CASE("regimes: an interval is never narrower for a regime, and never moves its value") {
+  const Estimate<Seconds> step{Seconds::s(2), Seconds::s(1.8), Seconds::s(2.4),
+                               Provenance::kExtrapolated};
+  const Estimate<Seconds> wide =
+      widened(step, of(NetworkKind::kEfa, 4, true, false));
+  CHECK(wide.low.s() == Approx(1.6));
+  CHECK(wide.high.s() == Approx(3.2));
+  for (const Regime& regime : regimes()) {
+    INFO(regime.name);
+    const Estimate<Seconds> in = widened(step, regime);
+    CHECK(in.value == step.value);
+    CHECK(in.low <= step.low);
+    CHECK(in.high >= step.high);
+    CHECK((regime.stalled >= 0 && regime.stalled < 1));
+    CHECK((regime.stalled == 0) == (regime.stall == Seconds::s(0)));
+  }
+  CHECK(widened(step, of({}, 1, false, false)).high == step.high);
+}
+
+// 8 microbatches through 4 stages take 11 slots; 1.1 s each. a tenth of the runs may be left out.
+TEST_CASE("regimes: a stall is for each microbatch and each further stage") {
+  workload::Layout layout{.microbatches = 8, .samples_per_step = 8, .tokens_per_sample = 1,
+                          .model_flops = Flops::flop(1)};
+  layout.stages.resize(4);
+  CHECK(stall_of(of(NetworkKind::kEfa, 16, false, true), layout).s() == Approx(12.1));
+  CHECK(stall_of(of(NetworkKind::kEfa, 4, false, true), layout) == Seconds::s(0));
+  CHECK(stall_of(of({}, 1, false, false), layout) == Seconds::s(0));
+}
+
+TEST_CASE("regimes: the range of kernels is that of conditions") {
+  CHECK(Conditions().fastest == kKernelBound.low);
+  CHECK(Conditions().slowest == kKernelBound.high);
+}
+
+}  // namespace
+}  // namespace rehearse::step
