@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <initializer_list>
 
 #include <fmt/core.h>
 
@@ -10,22 +11,22 @@
 namespace rehearse::compute {
 namespace {
 
-/// J per FP32 FLOP, by process: 4 nm, 7 to 8 nm, older.
-double energy_of(const DeviceFacts& facts) {
-  const auto is = [&](std::string_view prefix) { return facts.architecture.starts_with(prefix); };
-  if (is("ada") || is("hopper") || is("blackwell") || is("cdna3")) return 5.5e-12;
-  if (is("ampere") || is("cdna")) return 9e-12;
-  return 18e-12;
+bool is(const DeviceFacts& facts, std::initializer_list<std::string_view> generations) {
+  return std::ranges::any_of(
+      generations, [&](std::string_view g) { return facts.architecture.starts_with(g); });
 }
 
-/// An operation in half precision takes this share of that energy in matrix units: A100, 400 W,
-/// sustains 0.93 of 312 TFLOP/s; T4, 70 W, about 0.4 of 65.
-constexpr double kHalfEnergy = 1.0 / 7, kTf32Energy = 2.0 / 7, kFp8Energy = 1.0 / 14;
-
-/// The share of matrix peaks that AMD's libraries reach, relative to NVIDIA's: 0.51 ÷ 0.87 for
-/// MI300X in half precision (max-matmul-flops), 0.55 to 0.74 of the FP32 matrix peak for MI100 and
-/// MI250.
-constexpr double kAmdShare = 0.72;
+/// J per FLOP, by process: 4 nm, 7 to 8 nm, older.
+struct Energy {
+  double fp32, half;
+};
+Energy energy_of(const DeviceFacts& facts) {
+  if (is(facts, {"ada", "hopper", "blackwell", "cdna3"})) return {5.5e-12, 0.79e-12};
+  if (is(facts, {"ampere_ga100"})) return {15.2e-12, 1.29e-12};
+  // Twice the lanes of GA100 per multiprocessor, or FP32 in matrix units: a bound.
+  if (is(facts, {"ampere", "cdna"})) return {9e-12, 1.29e-12};
+  return {17.3e-12, 2.57e-12};
+}
 
 /// The calibration of the device itself.
 const Calibration* own_of(const DeviceFacts& facts, std::span<const Calibration> calibrations,
@@ -51,6 +52,23 @@ const Calibration* chip_of(const DeviceFacts& facts, std::span<const Calibration
   return found;
 }
 
+/// "pascal" of "pascal_gp104".
+std::string_view generation_of(std::string_view architecture) {
+  return architecture.substr(0, architecture.find('_'));
+}
+
+/// The calibration of a device of the same generation, but another chip.
+const Calibration* near_of(const DeviceFacts& facts, std::span<const Calibration> calibrations,
+                           const std::function<bool(const Calibration&)>& has) {
+  const std::string_view generation = generation_of(facts.architecture);
+  for (const Calibration& c : calibrations) {
+    if (c.device == kTypical || c.device == facts.name || !has(c)) continue;
+    const Result<const cluster::Gpu*> gpu = cluster::find_gpu(c.device);
+    if (gpu && !generation.empty() && generation_of((*gpu)->architecture) == generation) return &c;
+  }
+  return nullptr;
+}
+
 /// Fused attention, forward and backward, share of the half-precision peak, by the generation of
 /// kernels that an architecture commonly runs. A100: FlashAttention-2 reports 0.73 forward, 0.63
 /// backward at best; H100 runs its kernels at 0.35 and third-generation ones at 0.5 to 0.75.
@@ -70,21 +88,33 @@ bool fast_memory(const DeviceFacts& facts) {
 double power_share(const DeviceFacts& facts, Arithmetic arithmetic) {
   const auto& peak = facts.peaks[static_cast<std::size_t>(arithmetic)];
   if (!facts.power_limit || !peak) return 1;
-  double energy = energy_of(facts);
+  const auto [fp32, half] = energy_of(facts);
+  double energy = fp32;
   switch (arithmetic) {
     case Arithmetic::kFp32:
       break;
     case Arithmetic::kTf32:
-      energy *= kTf32Energy;
+      energy = 2 * half;
       break;
     case Arithmetic::kHalf:
-      energy *= facts.half_in_matrix_units ? kHalfEnergy : 0.5;
+      energy = facts.half_in_matrix_units ? half : 0.5 * fp32;
       break;
     case Arithmetic::kFp8:
-      energy *= kFp8Energy;
+      energy = 0.5 * half;
       break;
   }
   return std::min(1.0, facts.power_limit->w() / (peak->flop_per_s() * energy));
+}
+
+double issue_share(const DeviceFacts& facts, Arithmetic arithmetic) {
+  const bool matrix_units =
+      arithmetic != Arithmetic::kFp32 &&
+      (arithmetic != Arithmetic::kHalf || facts.half_in_matrix_units);
+  // AMD's libraries: 0.51 of the peak on MI300X in half precision (max-matmul-flops), where
+  // NVIDIA's reach 0.87; 0.55 to 0.74 of the FP32 matrix peak on MI100 and MI250.
+  if (facts.vendor == "amd") return matrix_units ? 0.72 : 0.6;
+  if (matrix_units || is(facts, {"volta", "turing", "ampere_ga100"})) return 1;
+  return 0.8;
 }
 
 Transferred constants_for(const DeviceFacts& facts, std::span<const Calibration> calibrations) {
@@ -107,37 +137,51 @@ Transferred constants_for(const DeviceFacts& facts, std::span<const Calibration>
                                     ? Arithmetic::kFp32
                                     : arithmetic;
     const auto has = [&](const Calibration& c) { return c.find(arithmetic) != nullptr; };
+    const auto has_shape = [&](const Calibration& c) {
+      return has(c) && c.find(arithmetic)->constants.shape.count > 0;
+    };
     const MatrixCalibration* common = typical.find(shape_of);
     REHEARSE_CHECK(common, "no typical {}", to_string(shape_of));
     MatrixConstants& matrix = constants.matrix[i];
     matrix = common->constants;
     matrix.provenance = Provenance::kDatasheet;
+    // Where a device has a factor alone, the shape is that of its generation.
+    const auto take = [&](const MatrixConstants& from) {
+      const Calibration* near = near_of(facts, calibrations, has_shape);
+      const bool whole = from.shape.count > 0;
+      if (whole || near) matrix = whole ? from : near->find(arithmetic)->constants;
+      matrix.factor = from.factor;
+      matrix.from = from.from;
+      matrix.to = from.to;
+    };
+    const auto adopt = [&](const Calibration& other, double share) {
+      const MatrixCalibration& m = *other.find(arithmetic);
+      const DeviceFacts its = facts_of(**cluster::find_gpu(other.device));
+      const double theirs = std::min(issue_share(its, arithmetic), power_share(its, arithmetic));
+      take(m.constants);
+      matrix.factor = std::min(1.0, matrix.factor * share / theirs);
+      matrix.provenance = Provenance::kExtrapolated;
+      note(fmt::format("{} products", to_string(arithmetic)), other, m.fitted);
+    };
     if (const Calibration* own = own_of(facts, calibrations, has)) {
       const MatrixCalibration& m = *own->find(arithmetic);
-      matrix = m.constants;
-      if (m.constants.shape.count == 0) {
-        matrix.shape = common->constants.shape;
-        matrix.quantise = common->constants.quantise;
-      }
+      take(m.constants);
       matrix.provenance = Provenance::kInterpolated;
       note(fmt::format("{} products", to_string(arithmetic)), *own, m.fitted);
       continue;
     }
-    const double power = power_share(facts, arithmetic);
-    const auto has_shape = [&](const Calibration& c) {
-      return c.find(arithmetic)->constants.shape.count > 0;
-    };
+    const double share = std::min(issue_share(facts, arithmetic), power_share(facts, arithmetic));
     if (const Calibration* chip = chip_of(facts, calibrations, has, has_shape)) {
-      const MatrixCalibration& m = *chip->find(arithmetic);
-      const double theirs = power_share(facts_of(**cluster::find_gpu(chip->device)), arithmetic);
-      if (m.constants.shape.count > 0) matrix = m.constants;
-      matrix.factor = std::min(1.0, m.constants.factor * power / theirs);
-      matrix.provenance = Provenance::kExtrapolated;
-      note(fmt::format("{} products", to_string(arithmetic)), *chip, m.fitted);
+      adopt(*chip, share);
       continue;
     }
-    matrix.factor = facts.vendor == "amd" ? matrix.factor * kAmdShare : matrix.factor;
-    matrix.factor = std::min(matrix.factor, power);
+    if (const Calibration* near = near_of(facts, calibrations, has_shape)) {
+      adopt(*near, share);
+      matrix.provenance = Provenance::kDatasheet;
+      continue;
+    }
+    matrix.factor = std::min(matrix.factor * issue_share(facts, arithmetic),
+                             power_share(facts, arithmetic));
     note(fmt::format("{} products", to_string(arithmetic)), typical, common->fitted);
   }
   const auto has = [](const Calibration& c) { return c.memory.has_value(); };

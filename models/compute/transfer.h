@@ -1,5 +1,6 @@
 // The constants of a device: those of its own calibration, else those of a device of the same
-// chip, else the shared ones, with its sustained rate by the power limit.
+// chip, else those of the same generation, else the shared ones, with its sustained rate by the
+// power limit.
 #pragma once
 
 #include <optional>
@@ -23,9 +24,15 @@ Transferred constants_for(const DeviceFacts& facts, std::span<const Calibration>
 bool fast_memory(const DeviceFacts& facts);
 
 /// The power rule: the share of its peak that a device sustains in matrix products if power is the
-/// only limit: power limit ÷ (peak · energy of an operation), at most 1. The energy of a
-/// process was derived from T4 (18 pJ per FP32 FLOP at 12 nm) and bounded by devices without the
-/// limit (A100 at 7 nm, H100 at 4 nm); in matrix units it is a seventh. 1 without a power limit.
+/// only limit: power limit ÷ (peak · energy of an operation), at most 1. The energies of FP32 come
+/// from the two devices that power limits, T4 (17.3 pJ at 12 nm) and A100 PCIe (15.2 pJ at 7 nm);
+/// V100 and H100, which it does not limit, bound them. 1 without a power limit.
 double power_share(const DeviceFacts& facts, Arithmetic arithmetic);
+
+/// The share of its peak that a device sustains in matrix products if power is no limit, relative to
+/// a device whose schedulers have spare slots. Volta, Turing and GA100 issue a multiplication every
+/// second clock, and load operands in between. Where every slot has to multiply, loads cost rate:
+/// 0.8 in FP32 (P100 PCIe 0.78, P100 SXM2 0.84, H100 0.77).
+double issue_share(const DeviceFacts& facts, Arithmetic arithmetic);
 
 }  // namespace rehearse::compute

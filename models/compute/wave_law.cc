@@ -9,6 +9,8 @@ namespace {
 constexpr double kCuts[] = {1, 2, 3, 4, 8};
 /// A shorter part of k takes as long as this.
 constexpr double kShortestCut = 64;
+/// Rows of results from which most of the cost of long operand rows is paid.
+constexpr double kRereadRows = 760;
 
 /// The least whole number not below x, for 0 <= x < 2^62: std::ceil is a call without SSE 4.1.
 double ceiling(double x) {
@@ -28,7 +30,9 @@ double wave_time(const WaveShape& shape, const WaveDevice& device, const MatrixP
   const double batch = std::max(product.batch, 1.0);
   const double m = std::max(product.m, 1.0), n = std::max(product.n, 1.0),
                k = std::max(product.k, 1.0);
-  const double x = device.reread.from > 0 ? k / device.reread.from : 0;
+  const double rows = m * n / (m + n);
+  const double x =
+      device.reread.from > 0 ? k / device.reread.from * rows / (rows + kRereadRows) : 0;
   const double x4 = x * x * x * x;
   const double slower = 1 + device.reread.extra * x4 / (1 + x4);
   const double per_processor = slower * device.multiprocessors / device.rate;

@@ -182,12 +182,36 @@ TEST_CASE("a cost from given calibrations is that of those alone") {
         Provenance::kInterpolated);
 }
 
-TEST_CASE("the power rule limits a card of 70 W and none of 250") {
-  // 70 W / (8.1 TFLOP/s · 18 pJ) = 0.48.
-  CHECK(power_share(facts_of(**cluster::find_gpu("t4")), Arithmetic::kFp32) ==
-        Approx(0.48).epsilon(0.01));
-  for (const char* device : {"v100_pcie_32", "a100_pcie_40", "h100_sxm5_80", "p100_pcie_16"})
-    CHECK(power_share(facts_of(**cluster::find_gpu(device)), Arithmetic::kFp32) > 0.95);
+TEST_CASE("the power rule limits cards of little power, by the energy of their process") {
+  const auto share = [](const char* device) {
+    return power_share(facts_of(**cluster::find_gpu(device)), Arithmetic::kFp32);
+  };
+  // 70 W / (8.1 TFLOP/s · 17.3 pJ), and 250 W / (19.5 TFLOP/s · 15.2 pJ).
+  CHECK(share("t4") == Approx(0.4995).epsilon(0.001));
+  CHECK(share("a100_pcie_40") == Approx(0.8435).epsilon(0.001));
+  for (const char* device : {"v100_pcie_32", "a100_pcie_80", "h100_sxm5_80", "p100_pcie_16"})
+    CHECK(share(device) > 0.95);
+}
+
+TEST_CASE("a card with more power sustains more of the same chip, up to its peak") {
+  const auto seconds = [](const char* device) {
+    return on(device).predicted(gemm(8192, 8192, 8192, Dtype::kFp32)).value.s();
+  };
+  // 300 W where its rows are of a card with 250 W: the share rises from 0.8435 to 1.
+  CHECK(seconds("a100_pcie_40") / seconds("a100_pcie_80") == Approx(1 / 0.8435).epsilon(0.02));
+}
+
+TEST_CASE("a chip without rows has the shape of its generation") {
+  // P4 has no table, nor has another GP104: long rows cost it what they cost P100.
+  const auto seconds = [](const OpCost& cost, double k) {
+    return cost.predicted(gemm(8192, 8192, k, Dtype::kFp32)).value.s();
+  };
+  const OpCost p4 = on("p4"), p100 = on("p100_pcie_16");
+  CHECK(p4.sources().front().find("p100_pcie_16") != std::string::npos);
+  CHECK(seconds(p4, 32768) / seconds(p4, 4096) ==
+        Approx(seconds(p100, 32768) / seconds(p100, 4096)).epsilon(0.05));
+  CHECK(seconds(p4, 32768) > 1.5 * 8 * seconds(p4, 4096));
+  CHECK(p4.predicted(gemm(8192, 8192, 4096, Dtype::kFp32)).provenance == Provenance::kDatasheet);
 }
 
 }  // namespace

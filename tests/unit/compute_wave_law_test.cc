@@ -57,5 +57,17 @@ TEST_CASE("the cap holds where tiles would be faster") {
   CHECK(wave_time(shape, kDevice, one) == Approx(2.0 * 1280 * 640 * 32 / 0.25e12 + 3e-6));
 }
 
+TEST_CASE("long rows slow a product that has many of them") {
+  WaveDevice pascal = kDevice;
+  pascal.reread = {.from = 4096, .extra = 2};
+  // 12800 × 12800 has 6400 rows by m n / (m + n): x = 8192 / 4096 · 6400 / 7160, x⁴ = 10.2138.
+  const MatrixProduct many{.batch = 1, .m = 12800, .n = 12800, .k = 8192, .bytes = 0};
+  CHECK((wave_time(kOneTile, pascal, many) - 3e-6) / (wave_time(kOneTile, kDevice, many) - 3e-6) ==
+        Approx(1 + 2 * 10.2138 / 11.2138).epsilon(0.001));
+  // 16 rows and more hardly notice.
+  const MatrixProduct few{.batch = 1, .m = 12800, .n = 16, .k = 8192, .bytes = 0};
+  CHECK(wave_time(kOneTile, pascal, few) < 1.001 * wave_time(kOneTile, kDevice, few));
+}
+
 }  // namespace
 }  // namespace rehearse::compute

@@ -34,17 +34,23 @@ struct Layout {
   std::vector<Unknown> unknowns() const {
     std::vector<Unknown> all;
     const WaveShape& s = start.shape;
+    const auto of_shape = [&](double value, double least, double most) {
+      if (freedom.shape)
+        all.push_back({std::clamp(value, least, most), least, most});
+      else
+        all.push_back({value, value, value});
+    };
     for (std::size_t t = 0; t < s.count; ++t) {
-      all.push_back({std::clamp(s.tiles[t].share, 0.2, 1.2), 0.2, 1.2});
-      all.push_back({s.tiles[t].fixed, 0.3e-6, 15e-6});
+      of_shape(s.tiles[t].share, 0.2, 1.2);
+      of_shape(s.tiles[t].fixed, 0.3e-6, 15e-6);
     }
-    all.push_back({std::clamp(s.cap, 0.5, 1.0), 0.5, 1});
-    all.push_back({s.memory, 0.25, 0.95});
-    all.push_back({std::min(s.launch, 3e-6), 0.5e-6, 3e-6});
-    all.push_back({s.smooth, 1.2, 12});
+    of_shape(s.cap, 0.5, 1);
+    of_shape(s.memory, 0.25, 0.95);
+    of_shape(s.launch, 0.5e-6, 3e-6);
+    of_shape(s.smooth, 1.2, 12);
     all.push_back({freedom.overhead ? 10e-6 : 1e-9, 1e-9, freedom.overhead ? 80e-6 : 1e-9});
     const bool fp8 = arithmetic == Arithmetic::kFp8;
-    all.push_back({fp8 ? 20.0 : 1e-9, fp8 ? 1.0 : 1e-9, fp8 ? 60 : 1e-9});
+    all.push_back({fp8 ? 35.0 : 1e-9, fp8 ? 1.0 : 1e-9, fp8 ? 60 : 1e-9});
     for (std::size_t d = 0; d < devices; ++d) {
       all.push_back({std::clamp(start.factor, 0.1, 1.02), 0.1, 1.02});
       all.push_back({1, 0.6, 1.4});

@@ -22,8 +22,9 @@ struct DeviceRows {
   std::vector<MeasuredOp> rows;
 };
 
-/// Adjustable constants besides shape, factor and batched factor.
+/// Adjustable constants besides factor and batched factor.
 struct MatrixFreedom {
+  bool shape = true;      ///< else it stays as in the start
   bool overhead = false;  ///< the rows were timed call by call
   bool reread = false;
 };

@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <future>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -100,6 +102,7 @@ class Fitter {
     tf32.fitted.rows_used = "those of half precision: none were measured in TF32";
     fits_.calibrations.front().matrix.push_back(tf32);
     memory();
+    for (const Arithmetic a : {Arithmetic::kFp32, Arithmetic::kHalf, Arithmetic::kFp8}) few(a);
     return std::move(fits_);
   }
 
@@ -157,10 +160,12 @@ class Fitter {
     constexpr std::size_t kShared = 500, kOwn = 1500;
     const auto tables = tables_of(a, false);
     const bool fp32 = a == Arithmetic::kFp32;
-    const compute::MatrixFreedom freedom{.overhead = fp32, .reread = fp32};
+    // Kernels of FP8 have the tiles of half precision, at another share of their peak.
+    const bool as_half = a == Arithmetic::kFp8;
+    const compute::MatrixFreedom freedom{.shape = !as_half, .overhead = fp32, .reread = fp32};
     Calibration& typical = fits_.calibrations.front();
     MatrixConstants common = start_of(a);
-    if (const auto* half = typical.find(Arithmetic::kHalf); half && a == Arithmetic::kFp8)
+    if (const auto* half = typical.find(Arithmetic::kHalf); half && as_half)
       common = half->constants;
     if (tables.empty()) {  // the device that is left out is the only one with rows
       const MatrixCalibration* half = typical.find(Arithmetic::kHalf);
@@ -170,7 +175,7 @@ class Fitter {
                     "tables of products in FP32 and in half precision");
       MatrixCalibration m = *half;
       m.arithmetic = a;
-      m.constants.quantise = 20;
+      m.constants.quantise = 35;
       typical.matrix.push_back(std::move(m));
       return {};
     }
@@ -180,10 +185,9 @@ class Fitter {
     std::size_t rows = 0;
     for (std::size_t d = 0; d < shared.size(); ++d) {
       rows += shared[d].rows.size();
-      if (compute::power_share(shared[d].facts, a) > 0.95) {
-        factors.push_back(together.devices[d].factor);
-        batched.push_back(together.devices[d].batched);
-      }
+      batched.push_back(together.devices[d].batched);
+      if (compute::power_share(shared[d].facts, a) > 0.95)
+        factors.push_back(together.devices[d].factor / compute::issue_share(shared[d].facts, a));
     }
     common = together.devices.front();
     common.reread = {};
@@ -196,6 +200,8 @@ class Fitter {
 
     for (const DeviceRows& device : by_device(tables, kOwn)) {
       MatrixConstants start = common;
+      const auto* half = calibration_of(device.facts.name).find(Arithmetic::kHalf);
+      if (as_half && half) start.shape = half->constants.shape;
       start.factor = std::clamp(start.factor, 0.1, 1.0);
       const compute::MatrixFit own = compute::fit_matrix(a, std::span(&device, 1), start, freedom);
       calibration_of(device.facts.name)
@@ -206,17 +212,19 @@ class Fitter {
         if (t->measured.facts.name == device.facts.name)
           fits_.timings.set(device.facts.name, t->kind, own.timing);
     }
-    few(a, common);
     return {};
   }
 
-  /// Devices with a handful of rows, or rows of one benchmark alone: their factor.
-  void few(Arithmetic a, const MatrixConstants& common) {
+  /// Devices with a handful of rows, or rows of one benchmark alone: their factor, with the shape
+  /// that a device without rows would have.
+  void few(Arithmetic a) {
     const auto tables = tables_of(a, true);
+    const std::vector<Calibration> shapes = fits_.calibrations;
     for (const DeviceRows& device : by_device(tables, 1000)) {
       Calibration& calibration = calibration_of(device.facts.name);
       if (calibration.find(a)) continue;
-      MatrixConstants start = common;
+      MatrixConstants start =
+          compute::constants_for(device.facts, shapes).constants.matrix[static_cast<std::size_t>(a)];
       start.quantise = 0;  // these multiply what is quantised already
       MatrixConstants own = compute::fit_factor(a, device, start, {.quantises = false});
       compute::Constants constants;
@@ -379,14 +387,17 @@ Status set_widths(OperationFits& fits, const std::vector<DealtOperations>& dealt
       if (d.device() == c.device) note_ratios(ratios, fits, d, d.blind);
     set_from(c, ratios, 0.03);
   }
-  std::set<std::string> chips;
+  std::map<std::string, std::future<Result<OperationFits>>> without;  // by chip, side by side
+  for (const DealtOperations& d : dealt)
+    if (std::future<Result<OperationFits>>& fit = without[d.table.measured.facts.architecture];
+        !fit.valid())
+      fit = std::async(std::launch::async, [&] { return fit_operations(dealt, d.device()); });
   Ratios left_out;
-  for (const DealtOperations& d : dealt) {
-    if (!chips.insert(d.table.measured.facts.architecture).second) continue;
-    const Result<OperationFits> others = fit_operations(dealt, d.device());
+  for (auto& [chip, fit] : without) {
+    const Result<OperationFits> others = fit.get();
     if (!others) return forward(others);
     for (const DealtOperations& other : dealt)
-      if (other.table.measured.facts.architecture == d.table.measured.facts.architecture)
+      if (other.table.measured.facts.architecture == chip)
         note_ratios(left_out, *others, other, thinned(other.blind, 400));
   }
   set_from(fits.calibrations.front(), left_out, 0.2);

@@ -309,7 +309,12 @@ Result<std::vector<OperationTable>> read_deepbench_csv(const fs::path& path) {
            forward_at + 1},
           {"convolution, gradient of weights", c->op(dtype, c->filters, summed, positions),
            forward_at + 2}};
-      for (const auto& [kind, op, place] : ways) add(kind, op, number_in(cells, place));
+      for (const auto& [kind, extents, place] : ways) {
+        Op op = extents;
+        op.name = kind;
+        op.weight_gradient = kind.ends_with("weights");
+        add(kind, op, number_in(cells, place));
+      }
     }
   }
   return tables.take();

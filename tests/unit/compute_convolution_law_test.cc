@@ -1,0 +1,75 @@
+// The convolution law against convolutions worked out by hand.
+#include <catch2/catch.hpp>
+
+#include "models/compute/convolution_law.h"
+
+namespace rehearse::compute {
+namespace {
+
+using workload::Dtype;
+using workload::Op;
+
+// As in the tests of the wave law: tiles of 128 × 64 at 5 GFLOP/s, and memory without a limit.
+constexpr WaveShape kOneTile = {.tiles = {{{128, 64, 0.5, 2e-6}}},
+                                .count = 1,
+                                .cap = 1,
+                                .memory = 0.5,
+                                .launch = 3e-6,
+                                .smooth = 5};
+constexpr WaveDevice kDevice = {.multiprocessors = 100, .rate = 1e12, .memory_rate = 1e16};
+
+constexpr double kPositions = 12800, kIn = 32, kOut = 64;
+
+/// 12,800 positions, 32 channels in, 64 out; `input` positions are read.
+Op convolution(double window, double input = kPositions, Dtype dtype = Dtype::kFp32) {
+  const double elements = input * kIn + kPositions * kOut + kIn * kOut * window;
+  return {.name = "convolution",
+          .kind = workload::OpKind::kConvolution,
+          .dtype = dtype,
+          .m = kPositions,
+          .n = kOut,
+          .k = kIn * window,
+          .bytes = Bytes::b(elements * workload::bytes_of(dtype))};
+}
+
+double microseconds(const Op& op, Arithmetic arithmetic = Arithmetic::kFp32) {
+  return convolution_time(kOneTile, kDevice, arithmetic, op) * 1e6;
+}
+
+TEST_CASE("a convolution of single positions is a product at nine tenths of the rate") {
+  // One wave of 100 tiles, 2 · 128 · 64 · 32 FLOPs each at 4.5 GFLOP/s.
+  CHECK(microseconds(convolution(1)) == Approx(524288 / 4500. + 2 + 3));
+  // With a stride of two, four positions are read for one: 0.84.
+  CHECK(microseconds(convolution(1, 4 * kPositions)) == Approx(524288 / 4200. + 2 + 3));
+}
+
+TEST_CASE("windows of 3 x 3 multiply four ninths in FP32, and all in half precision") {
+  // Winograd, fused: one wave of sums over 32 · 9 · 4/9 = 128 at 0.83.
+  CHECK(microseconds(convolution(9)) == Approx(2 * 128 * 64 * 128 / 4150. + 2 + 3));
+  // 288 summed at 0.86.
+  const Op half = convolution(9, kPositions, Dtype::kFp16);
+  CHECK(microseconds(half, Arithmetic::kHalf) == Approx(2 * 128 * 64 * 288 / 4300. + 2 + 3));
+  // With a stride of two the window is 9 / 4 of what is read: the implicit product at 1.2.
+  CHECK(microseconds(convolution(9, 4 * kPositions)) ==
+        Approx(2 * 128 * 64 * 288 / 6000. + 2 + 3));
+}
+
+TEST_CASE("a gradient of inputs takes the same time however its product is described") {
+  Op folded = convolution(9);  // 64 channels of results from 32 of inputs, as a convolution back
+  folded.name = "convolution dgrad";
+  Op unfolded = folded;
+  unfolded.n = kOut * 9;
+  unfolded.k = kIn;
+  CHECK(microseconds(folded) == Approx(microseconds(unfolded)));
+}
+
+TEST_CASE("groups are not cut into transformed tiles") {
+  Op depthwise = convolution(9);
+  depthwise.batch = 4;
+  depthwise.bytes = 4. * depthwise.bytes;
+  // Four waves of the implicit product at 1.2.
+  CHECK(microseconds(depthwise) == Approx(4 * (2 * 128 * 64 * 288 / 6000. + 2) + 3));
+}
+
+}  // namespace
+}  // namespace rehearse::compute
