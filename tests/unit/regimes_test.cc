@@ -57,10 +57,15 @@ TEST_CASE("regimes: an interval is never narrower for a regime, and never moves 
   CHECK(widened(step, of({}, 1, false, false)).high == step.high);
 }
 
-// 8 microbatches through 4 stages take 11 slots; 1.1 s each. a tenth of the runs may be left out.
+// 8 microbatches through 4 stages take 11 slots of 1.1 s each.
 TEST_CASE("regimes: a stall is for each microbatch and each further stage") {
-  workload::Layout layout{.microbatches = 8, .samples_per_step = 8, .tokens_per_sample = 1,
-                          .model_flops = Flops::flop(1)};
+  workload::Layout layout{.names = {},
+                          .stages = {},
+                          .microbatches = 8,
+                          .samples_per_step = 8,
+                          .tokens_per_sample = 1,
+                          .model_flops = Flops::flop(1),
+                          .applied = {}};
   layout.stages.resize(4);
   CHECK(stall_of(of(NetworkKind::kEfa, 16, false, true), layout).s() == Approx(12.1));
   CHECK(stall_of(of(NetworkKind::kEfa, 4, false, true), layout) == Seconds::s(0));
