@@ -80,9 +80,9 @@ TEST_CASE("validate: plans of one job on equal devices are a choice") {
   CHECK(choice["groups"] == 1);
   CHECK(choice["plans"] == 2);
   CHECK(choice["tau"] == -1.0);
-  CHECK(choice["regret"]["value"].get<double>() == Approx(0.25));
-  CHECK(choice["regret_of_three"]["value"] == 0.0);
-  CHECK(choice["best_in_five"]["value"] == 1.0);
+  CHECK(choice["regret"].get<double>() == Approx(0.25));
+  CHECK(choice["regret_of_three"] == 0.0);
+  CHECK(choice["best_in_five"] == 1.0);
   // A group that is given joins rows of other clusters.
   const Json joined = judged("mine.csv", head + row("8", "1", "a", "8", "0.5") +
                                              row("4", "1", "a", "4", "1"));

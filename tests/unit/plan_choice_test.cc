@@ -24,7 +24,7 @@ TEST_CASE("tau and regret of one group") {
 
 // Group b: six plans in the opposite order of their predictions, 1 s to 6 s: regret 5, of the first
 // three (6, 5, 4) 3, and the best is the sixth. All 15 pairs disagree, the 1 of group a agrees.
-TEST_CASE("groups count equally in regrets, pairs in tau; a plan alone is no choice") {
+TEST_CASE("groups count equally in regrets and pairs in tau") {
   std::vector<MeasuredPlan> plans = {{"a", 1, 1}, {"a", 2, 2}, {"c", 1, 9}};
   for (int i = 1; i <= 6; ++i) plans.push_back({"b", double(i), 7.0 - i});
   const auto choice = choice_of("t", plans);
