@@ -1,5 +1,7 @@
 #include "cli/commands/calibrate_job.h"
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "cli/commands/options.h"
@@ -24,7 +26,26 @@ struct Calibrated {
   std::vector<step::MeasuredStep> rows;
   std::vector<std::uint32_t> ranks;
   step::ScaleFit fit;
+  std::vector<double> host_shares;  ///< of the rows: launches, in the step that the fit predicts
 };
+
+/// Launches determine the step before or after the fit. Then the scale makes up for the host's error.
+std::vector<Warning> warnings_of(const Calibrated& c) {
+  std::vector<Warning> warnings;
+  for (std::size_t i = 0; i < c.rows.size(); ++i) {
+    const double before = c.rows[i].host_share, after = c.host_shares[i];
+    if (std::max(before, after) <= step::kHostBoundShare) continue;
+    warnings.push_back(
+        {fmt::format("{}: host-bound: launches determine {:.0f} % of the step before the fit and "
+                     "{:.0f} % after it. The host's time is not fitted, so that the scale makes up "
+                     "for its error, and other microbatches and plans may be predicted wrongly",
+                     c.rows[i].name, before * 100, after * 100),
+         "measure a step with a larger microbatch, or give the host's measured time per Llama "
+         "block "
+         "as `sustained: {host_per_layer: TIME}`"});
+  }
+  return warnings;
+}
 
 /// "1.94s" of the job of the command line, or "JOB.yaml=1.94s" of another.
 Result<std::pair<std::string, Seconds>> measurement_of(const CalibrateJobOptions& options,
@@ -48,7 +69,7 @@ Result<std::pair<std::string, Seconds>> measurement_of(const CalibrateJobOptions
 
 Result<Calibrated> calibrate(const CalibrateJobOptions& options) {
   std::vector<JobFile> jobs;
-  Calibrated calibrated{.rows = {}, .ranks = {}, .fit = {}};
+  Calibrated calibrated{.rows = {}, .ranks = {}, .fit = {}, .host_shares = {}};
   const step::PredictOptions quick{.counterfactuals = false};
   for (const std::string& text : options.measured) {
     const auto measurement = measurement_of(options, text);
@@ -65,12 +86,12 @@ Result<Calibrated> calibrate(const CalibrateJobOptions& options) {
     if (!step) return wrong_in(measurement->first, step.error());
     calibrated.rows.push_back({.name = measurement->first,
                                .measured = measurement->second,
-                               .at_peak = step->hardware_flops / step->peak});
+                               .at_peak = step->hardware_flops / step->peak,
+                               .host_share = step->host_share});
     calibrated.ranks.push_back(step->layout.ranks());
     jobs.push_back(std::move(*file));
   }
-  const auto step_at = [&](std::size_t row, double scale,
-                           std::optional<Seconds> fixed) -> Result<Seconds> {
+  const auto predicted = [&](std::size_t row, double scale, std::optional<Seconds> fixed) {
     step::Spec spec = jobs[row].spec;
     spec.conditions.scale = scale;
     spec.conditions.fixed = fixed.value_or(spec.conditions.fixed);
@@ -78,13 +99,22 @@ Result<Calibrated> calibrate(const CalibrateJobOptions& options) {
       conditions.scale = scale;
       conditions.fixed = spec.conditions.fixed;
     }
-    const Result<step::Step> step = step::predict(spec, jobs[row].cluster, quick);
+    return step::predict(spec, jobs[row].cluster, quick);
+  };
+  const auto step_at = [&](std::size_t row, double scale,
+                           std::optional<Seconds> fixed) -> Result<Seconds> {
+    const Result<step::Step> step = predicted(row, scale, fixed);
     if (!step) return forward(step);
     return step->time.value;
   };
   Result<step::ScaleFit> fit = step::fit_scale(calibrated.rows, step_at);
   if (!fit) return forward(fit);
   calibrated.fit = std::move(*fit);
+  for (std::size_t row = 0; row < jobs.size(); ++row) {
+    const Result<step::Step> step = predicted(row, calibrated.fit.scale, calibrated.fit.fixed);
+    if (!step) return forward(step);
+    calibrated.host_shares.push_back(step->host_share);
+  }
   return calibrated;
 }
 
@@ -109,6 +139,7 @@ Document document_of(const Calibrated& c, const Globals& globals) {
                      c.fit.scale, c.fit.scale * c.fit.fastest, c.fit.scale * c.fit.slowest,
                      c.fit.fixed ? fmt::format(", {} per step", to_string(*c.fit.fixed)) : "",
                      c.fit.residual * 100));
+  d.line("The host's times are as in the jobs, not fitted.");
   d["rows"] = c.rows.size();
   d["residual"] = c.fit.residual;
   d["scale"] = c.fit.scale;
@@ -122,7 +153,9 @@ Document document_of(const Calibrated& c, const Globals& globals) {
                          {"ranks", "ranks", c.ranks[i]},
                          {"measured", "measured", c.rows[i].measured, in::kSeconds},
                          {"predicted_s", "predicted", bare(c.fit.predicted[i]), in::kSeconds},
-                         {"", "error", change(c.fit.predicted[i] / c.rows[i].measured - 1)}});
+                         {"", "error", change(c.fit.predicted[i] / c.rows[i].measured - 1)},
+                         {"host_share", "launches", share(c.host_shares[i])}});
+  d.add_warnings(warnings_of(c));
   d.line(globals.output.empty()
              ? to_yaml(c)
              : fmt::format("written to {}; a job takes it by `calibration: {}`",
@@ -140,6 +173,7 @@ Result<Exit> run(const CalibrateJobOptions& options, const Globals& globals) {
   }
   const Result<Calibrated> calibrated = calibrate(options);
   if (!calibrated) return forward(calibrated);
+  for (const Warning& warning : warnings_of(*calibrated)) globals.warn(to_string(warning));
   if (pending) {
     if (Status ok = pending->write(to_yaml(*calibrated)); !ok) return forward(ok);
     if (Status ok = pending->commit(); !ok) return forward(ok);

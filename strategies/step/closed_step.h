@@ -10,7 +10,8 @@
 //
 // Compared with the engine at closed fidelity, the result is equal if only sums of gradients after
 // backward are prefetched or deferred. Otherwise both are between the step in which these
-// communications take no time and the step in which they are inline (docs/concepts/job.md).
+// communications take no time and the step in which they are inline and not hidden by launches
+// (docs/concepts/job.md).
 #pragma once
 
 #include <functional>
@@ -50,7 +51,8 @@ struct StepPrices {
   LinksOfStages shared_links = {};  ///< absent: no two stages share a link
 };
 
-/// The treatment of prefetched and deferred communications.
+/// The treatment of prefetched and deferred communications. Inline ones add to the launches of their
+/// layer too.
 enum class Background : std::uint8_t { kOverlapped, kFree, kInline };
 
 struct StepOptions {

@@ -27,6 +27,20 @@ Status impossible(const MeasuredStep& row, const std::string& why) {
       .expected = "the batch, plan and devices of the job that was measured"});
 }
 
+/// No scale within the bounds gives the measured step.
+Status out_of_reach(const MeasuredStep& row, const std::string& bound) {
+  if (row.host_share <= kHostBoundShare) return impossible(row, bound);
+  return fail(Diagnostic{
+      .file = row.name,
+      .problem = fmt::format(
+          "measured {} is not a matter of computing: {}, because launches of the host determine "
+          "{:.0f} % of the predicted step",
+          to_string(row.measured), bound, row.host_share * 100),
+      .expected =
+          "the host's measured time per Llama block as `sustained: {host_per_layer: TIME}`, "
+          "or a step with a larger microbatch"});
+}
+
 /// The least of a function with one minimum, by golden section.
 template <class Function>  // Result<double>(double)
 Result<double> place_of_least(double low, double high, double tolerance, Function&& function) {
@@ -91,10 +105,10 @@ class Fit {
         return impossible(row, fmt::format("its FLOPs take {} at the peak of its devices",
                                            to_string(row.at_peak)));
       if (row.measured < *least)
-        return impossible(
+        return out_of_reach(
             row, fmt::format("scale {:g}, the least, gives {}", kLeastScale, to_string(*least)));
       if (!fits_fixed_ && row.measured > *most)
-        return impossible(
+        return out_of_reach(
             row, fmt::format("scale {:g}, the most, gives {}", kMostScale, to_string(*most)));
     }
     return {};

@@ -6,7 +6,9 @@
 // batch, show a part that does not grow with computing: input, host, per-step work of a framework.
 // With three or more steps that part is fitted too, if their computing differs by half and the
 // residual variance is halved; otherwise it is unchanged.
-// residual variance is halved; otherwise it is unchanged.
+//
+// The host's time per block (docs/concepts/host.md) is held. A step that launches determine says
+// little about computing: its fit puts the error of the host's time into the scale.
 #pragma once
 
 #include <functional>
@@ -23,10 +25,14 @@ namespace rehearse::step {
 /// Bounds of Conditions::scale.
 inline constexpr double kLeastScale = 0.5, kMostScale = 3;
 
+/// The host-bound regime: launches determine more than this share of the step.
+inline constexpr double kHostBoundShare = 0.5;
+
 struct MeasuredStep {
   std::string name;  ///< label of the job
   Seconds measured;
-  Seconds at_peak;  ///< time of the step's FLOPs at the peak of its devices: a lower bound
+  Seconds at_peak;        ///< time of the step's FLOPs at the peak of its devices: a lower bound
+  double host_share = 0;  ///< of the predicted step: launches on the critical path
 };
 
 /// The step of a row at a scale, which increases with the scale; with a given fixed time, or the
@@ -46,7 +52,7 @@ struct ScaleFit {
 };
 
 /// Fails, naming the row, if a step is faster than the peak of its devices, or if no scale within
-/// the bounds gives it. A longer step is allowed if the part that does not scale is fitted.
+/// the bounds gives it; if launches determine the predicted step, the error says so. A longer step is allowed if the part that does not scale is fitted.
 /// REQUIRES: at least one row; times above zero.
 Result<ScaleFit> fit_scale(std::span<const MeasuredStep> rows, const StepAtScale& step_at);
 

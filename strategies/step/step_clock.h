@@ -43,16 +43,21 @@ class StepClock {
   }
 
   /// Runs the pieces of a layer's pass, which its host launches. Background communication counts
-  /// when the layer ends.
+  /// when the layer ends. If it is inline, launches do not hide it either: its stream may run it
+  /// during another layer, which launches do not determine and whose communication waits for it.
   void layer(const PricedRun& run, Picoseconds host) {
     const Picoseconds begin = ready_;
+    Picoseconds launched = begin + host;
+    if (background_ == Background::kInline)
+      for (const Priced& piece : run)
+        if (is_background(piece)) launched += piece.time;
     behind_.fill(Picoseconds(0));
     for (const Priced& piece : run) pass_piece(piece);
     const Picoseconds front = ready_ - begin,
                       behind = *std::max_element(behind_.begin(), behind_.end());
     if (behind > Picoseconds(0))
       ready_ = begin + std::max(front, behind) + std::min(front, behind) * loss_;
-    ready_ = std::max(ready_, begin + host);
+    ready_ = std::max(ready_, launched);
   }
   /// Runs the pieces of the optimizer step, or sums alongside the last backward. Deferred pieces
   /// stay on their stream until they end.
@@ -89,9 +94,11 @@ class StepClock {
   void wait_until(Picoseconds when) { ready_ = std::max(ready_, when); }
 
  private:
+  static bool is_background(const Priced& piece) {
+    return piece.issue == workload::Issue::kPrefetched || piece.issue == workload::Issue::kDeferred;
+  }
   void pass_piece(const Priced& piece) {
-    const bool background =
-        piece.issue == workload::Issue::kPrefetched || piece.issue == workload::Issue::kDeferred;
+    const bool background = is_background(piece);
     if (background && background_ == Background::kFree) return;
     if (background && background_ == Background::kOverlapped)
       behind_[piece.stream] += piece.time;

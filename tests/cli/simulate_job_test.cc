@@ -389,10 +389,16 @@ Ran calibrate(std::vector<std::string> arguments) {
   return test::rehearse(std::move(arguments));
 }
 
+/// With a microbatch whose kernels take longer than its launches, so that its step shows how fast
+/// computing is.
+std::string kernel_bound(const std::string& plan = "data: 8") {
+  return replaced(job("", plan), "microbatch: 2", "microbatch: 8");
+}
+
 TEST_CASE("a measured step becomes a scale, and simulate then predicts it") {
-  const double before = value(step_json(job())["step_time"]);
+  const double before = value(step_json(kernel_bound())["step_time"]);
   const double measured = before * 1.2;
-  const std::string path = job_file(job());
+  const std::string path = job_file(kernel_bound());
   const auto file = std::filesystem::path(path).parent_path() / "mine.yaml";
   const Json json = test::document(calibrate({path, "--measured", fmt::format("{:.6f}s", measured),
                                               "-o", file.string(), "--format", "json"}));
@@ -402,6 +408,7 @@ TEST_CASE("a measured step becomes a scale, and simulate then predicts it") {
   CHECK(json["residual"] < 1e-3);
   CHECK(json["scale"] > 1.15);
   CHECK(json["scale"] < 1.4);
+  CHECK(json["warnings"].empty());
 
   std::ofstream(path, std::ios::app) << "calibration: mine.yaml\n";
   const Json after = test::json_of({"simulate", path});
@@ -413,9 +420,10 @@ TEST_CASE("a measured step becomes a scale, and simulate then predicts it") {
 }
 
 TEST_CASE("measured steps of several jobs, and steps that cannot be") {
-  const std::string one = job_file(job()), other = job_file(job("", "data: 4, tensor: 2"));
-  const double first = value(step_json(job())["step_time"]),
-               second = value(step_json(job("", "data: 4, tensor: 2"))["step_time"]);
+  const std::string split = kernel_bound("data: 4, tensor: 2");
+  const std::string one = job_file(kernel_bound()), other = job_file(split);
+  const double first = value(step_json(kernel_bound())["step_time"]),
+               second = value(step_json(split)["step_time"]);
   const Json json = test::document(
       calibrate({one, "--measured", fmt::format("{:.6f}s", first * 1.1), "--measured",
                  fmt::format("{}={:.6f}s", other, second * 1.2), "--format", "json"}));
@@ -437,6 +445,26 @@ TEST_CASE("measured steps of several jobs, and steps that cannot be") {
   const Ran usage = calibrate({"--measured", "2 s"});
   CHECK(usage.code == 2);
   CHECK(usage.errors.find("JOB, which is missing") != std::string::npos);
+}
+
+TEST_CASE("a measured step that launches determine says little about computing") {
+  const std::string path = job_file(job());
+  const Json step = step_json(job());
+  const double before = value(step["step_time"]), launches = step["host"]["share"];
+  REQUIRE(launches > 0.5);
+  // Computing must take all of the difference, until it takes longer than the launches.
+  const Ran ran =
+      calibrate({path, "--measured", fmt::format("{:.6f}s", before * 1.2), "--format", "json"});
+  const Json json = test::document(ran);
+  CHECK(json["scale"] > 1.4);
+  CHECK(json["jobs"][0]["host_share"] < launches);
+  REQUIRE(json["warnings"].size() == 1);
+  const auto warning = json["warnings"][0].get<std::string>();
+  CHECK(warning.find("host-bound: launches determine ") != std::string::npos);
+  CHECK(ran.errors.find(warning) != std::string::npos);
+  // A faster host would explain it, and no speed of computing.
+  test::check_failed(calibrate({path, "--measured", fmt::format("{:.6f}s", before * 0.8)}), 1,
+                     "is not a matter of computing: scale 0.5, the least, gives ");
 }
 
 TEST_CASE("steps at three batches show what a step takes besides computing") {

@@ -298,6 +298,38 @@ std::optional<double> check_between(const Layout& layout, StepOptions options) {
   return overlap_penalty / *engine;
 }
 
+TEST_CASE("steps: launches of a layer do not hide what another layer waits for") {
+  const auto gather = [](Bytes bytes, Issue issue) {
+    return test::collective_op(CollectiveKind::kAllGather, Axis::kTensor, bytes, issue);
+  };
+  const auto layout = [](std::uint32_t layers, const Layer& layer) {
+    return test::layout_of({.degrees = {.tensor = 2}, .layers = layers, .microbatches = 1}, layer);
+  };
+  const auto alone = [&](Bytes bytes) {
+    const Layout one =
+        layout(1, {.name = "a", .forward = {gather(bytes, Issue::kInline)}, .backward = {}});
+    return by_sums(one, cluster_for(one), {.fidelity = job::Fidelity::kClosed}, {});
+  };
+  const Bytes large = Bytes::mb(200), small = Bytes::mb(1);
+  const Seconds p = alone(large), x = alone(small);
+  // The weights of the second layer are gathered during the first, whose own collective waits for
+  // them. The second then takes as long as its launches: p + p + x + 1.5 p, and backward.
+  Layer layer{.name = "a",
+              .forward = {gather(large, Issue::kPrefetched), test::seconds_op(p.s() * 0.1),
+                          gather(small, Issue::kInline)},
+              .backward = {}};
+  layer.host_work = 1;
+  const Seconds forward = p * 1.5, backward = forward * 1.3;
+  StepOptions options{.overlap_loss = 0};
+  options.job.host = {.layer = forward + backward, .layer_tensor = forward + backward};
+  const Layout two = layout(2, layer);
+  const auto engine =
+      by_engine(two, cluster_for(two), {.fidelity = job::Fidelity::kClosed}, options);
+  REQUIRE(engine);
+  CHECK(engine->s() == Approx((p * 3.5 + x + backward * 2).s()).epsilon(1e-8));
+  CHECK(check_between(two, options));
+}
+
 TEST_CASE("steps: with overlap, between all of it hidden and none of it") {
   std::vector<double> ratios;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
