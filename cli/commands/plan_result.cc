@@ -96,7 +96,7 @@ std::string robust_text(const Planned& planned) {
                     planned.chance_if_own.front() * 100);
 }
 
-/// The plans of which a few measured steps would tell the best.
+/// The plans that a few measured steps would decide between.
 std::string measure_text(const Planned& planned, const std::vector<std::size_t>& deciding) {
   std::vector<std::string> ranks;
   double together = 0;

@@ -83,7 +83,7 @@ struct FoundPlans {
 inline constexpr double kNoise = 0.03;
 
 /// Within the noise, plans with less of this come first: 0 in a known regime without stalls, 1 if
-/// some runs stall, 2 in a regime of which no step was measured.
+/// some runs stall, 2 in a regime without measured steps.
 int caution_of(const step::Step& step);
 
 /// The number of plans of a space that may be run message by message: the best 5 %, but at most as

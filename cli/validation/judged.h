@@ -26,7 +26,7 @@ struct JudgedRow {
   double measured;
   Estimate<double> predicted;  ///< low and high equal the value if the interval is unknown
   Use use = Use::kSourceLeftOut;
-  /// Jobs: the plans of which one would be chosen, and the samples of a step.
+  /// Jobs: the group of plans to choose from, and the samples of a step.
   std::string group = {};
   double samples = 0;
 

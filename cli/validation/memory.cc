@@ -10,7 +10,7 @@
 namespace rehearse::cli {
 namespace {
 
-/// What a measurement counts, and of which stage's rank.
+/// The bytes that a measurement counts, and the stage whose rank was measured.
 enum class Counted : std::uint8_t { kReserved, kAllocated, kDevice };
 constexpr std::string_view kCountedNames[] = {"reserved", "allocated", "device"};
 enum class Of : std::uint8_t { kFullest, kFirst, kLast };
