@@ -175,12 +175,15 @@ enum class Overlap : std::uint8_t { kNothing, kSome };
 std::vector<Op> random_ops(Random& random, Axis axis, std::initializer_list<Issue> issues) {
   std::vector<Op> ops;
   for (std::uint32_t i = between(random, 1, 6); i > 0; --i) {
-    if (between(random, 0, 2) > 0)
+    if (between(random, 0, 2) > 0) {
       ops.push_back(test::seconds_op(between(random, 0, 200) * 1e-6));
-    else
-      ops.push_back(test::collective_op(
-          CollectiveKind::kAllGather, axis, Bytes::b(between(random, 1, 4'000'000)),
-          issues.begin()[between(random, 0, static_cast<std::uint32_t>(issues.size() - 1))]));
+      continue;
+    }
+    // As arguments of one call, compilers would draw them in different orders.
+    const Issue issue =
+        issues.begin()[between(random, 0, static_cast<std::uint32_t>(issues.size() - 1))];
+    const Bytes bytes = Bytes::b(between(random, 1, 4'000'000));
+    ops.push_back(test::collective_op(CollectiveKind::kAllGather, axis, bytes, issue));
   }
   return ops;
 }
@@ -349,7 +352,7 @@ TEST_CASE("steps: with overlap, between all of it hidden and none of it") {
   CHECK(ratios.front() >= 0.85);
   CHECK(ratios[ratios.size() / 10] >= 0.99);
   CHECK(ratios[ratios.size() * 9 / 10] <= 1.001);
-  CHECK(ratios.back() <= 1.03);
+  CHECK(ratios.back() <= 1.03);  // 1.045 was seen with 300 other layouts
 }
 
 strategies::Plan random_plan(Random& random) {
