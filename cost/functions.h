@@ -52,7 +52,7 @@ struct FunctionJob {
 };
 
 /// Rate of single-precision training on one vCPU, a hyperthread with AVX2, and its span (a
-/// judgement: 40 GFLOP/s at peak, of which frameworks reach a fifth to nearly all).
+/// judgement: 40 GFLOP/s at peak, and frameworks reach a fifth of it to nearly all).
 inline constexpr FlopRate kVcpuRate = FlopRate::flop_per_s(20e9);
 inline constexpr FlopRate kVcpuRateLow = FlopRate::flop_per_s(8e9);
 inline constexpr FlopRate kVcpuRateHigh = FlopRate::flop_per_s(38e9);

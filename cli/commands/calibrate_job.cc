@@ -34,7 +34,7 @@ std::vector<Warning> warnings_of(const Calibrated& c) {
   std::vector<Warning> warnings;
   for (std::size_t i = 0; i < c.rows.size(); ++i) {
     const double before = c.rows[i].host_share, after = c.host_shares[i];
-    if (std::max(before, after) <= step::kHostBoundShare) continue;
+    if (!step::is_host_bound(std::max(before, after))) continue;
     warnings.push_back(
         {fmt::format("{}: host-bound: launches determine {:.0f} % of the step before the fit and "
                      "{:.0f} % after it. The host's time is not fitted, so that the scale makes up "

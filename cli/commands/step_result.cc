@@ -143,7 +143,7 @@ std::string devices_words(const step::Step& step) {
 }
 
 std::string host_words(const step::Step& step) {
-  if (step.host_share < 0.5) return "";
+  if (!step::is_host_bound(step.host_share)) return "";
   return fmt::format("host-bound: launches take {} a layer, kernels {}",
                      to_string(step.block.launches), to_string(step.block.kernels));
 }

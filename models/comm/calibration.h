@@ -105,7 +105,7 @@ constexpr std::size_t band_of(double bytes) {
 /// By band: the true time is within a factor 1 + width of the price, up or down, in 90 % of cases.
 using Widths = std::array<double, kBands>;
 
-/// The measured range behind the constants.
+/// The measured range that the constants come from.
 struct Envelope {
   Bytes from = Bytes::b(0), to = Bytes::b(0);
   std::vector<std::uint32_t> ranks = {};

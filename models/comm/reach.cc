@@ -32,7 +32,7 @@ ByteRate message_rate(const Network& network) {
 
 ByteRate ring_rate(const Network& network) {
   const Reach reach = reach_of(network);
-  return network.node_rate * (network.part < 1 ? reach.beside_others : reach.share);
+  return network.node_rate * (network.part < 1 ? reach.part_share : reach.share);
 }
 
 Seconds message_step(const Network& network, std::size_t protocol) {

@@ -15,7 +15,7 @@ struct Reach {
   double width;  ///< by what factor single reports differ from it
   /// The share of rings and trees of groups that have a part of each node. The groups of its other
   /// devices use the NICs and their proxies at the same time.
-  double beside_others;
+  double part_share;
   /// What a step over this network takes in addition to NCCL's constant and the latency. Messages of
   /// the protocol LL do not take it.
   Seconds step = Seconds::s(0);

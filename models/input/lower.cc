@@ -85,7 +85,7 @@ class Network {
     const Counts counts = counts_of(pipeline);
     samples_of_unit_ = counts.samples;
     samples_of_take_ = counts.samples / counts.takes.front();
-    if (round_ > 0) return;  // nothing else is under way beside a round
+    if (round_ > 0) return;  // nothing else is under way during a round
     if (loop && !accelerator_ && asked_.empty() && !in_turn(stages_, last_) &&
         takes_in_flight(pipeline) <= kMostPlaces)
       used_.emplace();
@@ -323,8 +323,8 @@ class Network {
     if (unit < space) return true;
     const std::uint64_t used = unit - space;
     // Units that nothing takes from the last stage are used up as soon as they are ready. With
-    // takes that differ in a cycle, fast ones would otherwise use the places of slow ones and leave
-    // them behind.
+    // takes that differ in a cycle, fast ones would otherwise use the places of slow ones and
+    // overtake them.
     const std::size_t user_stage = last ? i : i + 1;
     const bool stepped = last && accelerator_;
     const std::vector<OpId>& users = stepped               ? steps_
@@ -357,9 +357,9 @@ class Network {
   // The ops with which take k of stage i has ended, and with which it and all earlier takes have.
   std::vector<std::vector<OpId>> ended_, in_order_;
   std::vector<OpId> steps_;
-  std::vector<char> always_room_;                // behind each stage, for all that is in flight
+  std::vector<char> always_room_;                // after each stage, for all that is in flight
   std::vector<char> uneven_;                     // takes differ in a cycle, there or before
-  std::vector<std::optional<InHand>> places_;    // behind each stage
+  std::vector<std::optional<InHand>> places_;    // after each stage
   std::vector<std::optional<Ends>> first_come_;  // of the stage before
   std::optional<Ends> used_;                     // of the last stage
   std::vector<Round> rounds_;

@@ -16,7 +16,7 @@ constexpr double kLongerWins = 0.15;
 
 /// The strength of the regularization of terms to 0, in rows of an error of 10 %.
 constexpr double kFamilyPair = 0.3, kSlope = 1.0, kTenant = 1.0, kOverall = 0.01;
-/// The same for terms of which an earlier law has measured pairs.
+/// The same for terms with measured pairs in an earlier law.
 constexpr double kKnown = 3;
 constexpr const char* kOverallName = "*";
 constexpr double kWhole = 0.999;

@@ -56,7 +56,7 @@ class Reader {
   std::string_view left_;
 };
 
-/// Behind "step_time >".
+/// The text after "step_time >".
 bool read_limit(Reader& in, Trigger& into) {
   std::uint64_t number = 0;
   if (in.word("p")) {

@@ -8,6 +8,7 @@
 
 #include "sim/base/check.h"
 #include "sim/base/statistics.h"
+#include "strategies/step/regimes.h"
 
 namespace rehearse::step {
 namespace {
@@ -29,7 +30,7 @@ Status impossible(const MeasuredStep& row, const std::string& why) {
 
 /// No scale within the bounds gives the measured step.
 Status out_of_reach(const MeasuredStep& row, const std::string& bound) {
-  if (row.host_share <= kHostBoundShare) return impossible(row, bound);
+  if (!is_host_bound(row.host_share)) return impossible(row, bound);
   return fail(Diagnostic{
       .file = row.name,
       .problem = fmt::format(

@@ -25,9 +25,6 @@ namespace rehearse::step {
 /// Bounds of Conditions::scale.
 inline constexpr double kLeastScale = 0.5, kMostScale = 3;
 
-/// The host-bound regime: launches determine more than this share of the step.
-inline constexpr double kHostBoundShare = 0.5;
-
 struct MeasuredStep {
   std::string name;  ///< label of the job
   Seconds measured;

@@ -68,7 +68,7 @@ Which which(const Situation& s) {
     return s.whole_gradients || s.nodes >= kNodesThatStall ? kStallingPipelineEfa : kPipelineEfa;
   }
   if (s.tensor_over_nodes) return kTensor;
-  return s.host_share > 0.5 ? kHost : kKernels;
+  return is_host_bound(s.host_share) ? kHost : kKernels;
 }
 
 }  // namespace
@@ -106,6 +106,13 @@ Situation situation_of(const workload::Layout& layout, const cluster::Cluster& c
 Estimate<Seconds> widened(const Estimate<Seconds>& step, const Regime& regime) {
   return {step.value, std::min(step.low, step.value * regime.factors.low),
           std::max(step.high, step.value * regime.factors.high), step.provenance};
+}
+
+Estimate<Seconds> with_host(const Estimate<Seconds>& step, double host_share,
+                            const host::Implementation& host) {
+  const auto at = [&](double factor) { return step.value * (1 + host_share * (factor - 1)); };
+  return {step.value, std::min(step.low, at(host.fastest)), std::max(step.high, at(host.slowest)),
+          step.provenance};
 }
 
 Seconds stall_of(const Regime& regime, const workload::Layout& layout) {

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "models/comm/collective_cost.h"
+#include "models/host/host.h"
 #include "models/workload/layout.h"
 #include "sim/base/estimate.h"
 #include "sim/cluster/cluster.h"
@@ -20,6 +21,9 @@ namespace rehearse::step {
 
 /// The 90 % interval of computing on an architecture with published jobs: factors of the time.
 inline constexpr program::Interval kKernelBound{0.86, 1.45};
+
+/// Whether launches of the host determine most of a step.
+constexpr bool is_host_bound(double host_share) { return host_share > 0.5; }
 
 struct Regime {
   std::string_view name;
@@ -57,6 +61,10 @@ const Regime& regime_of(const Situation& situation);
 
 /// The step with at least the regime's interval, without stalls.
 Estimate<Seconds> widened(const Estimate<Seconds>& step, const Regime& regime);
+
+/// The step with at least the interval that the host's own gives to its share of the step.
+Estimate<Seconds> with_host(const Estimate<Seconds>& step, double host_share,
+                            const host::Implementation& host);
 
 /// The longest of 95 % of the stalls of a step; zero where a tenth of the runs stall, or fewer.
 Seconds stall_of(const Regime& regime, const workload::Layout& layout);

@@ -57,6 +57,21 @@ TEST_CASE("regimes: an interval is never narrower for a regime, and never moves 
   CHECK(widened(step, of({}, 1, false, false)).high == step.high);
 }
 
+// Three quarters of a step of 4 s are launches of a host that takes 0.65 to 1.6 times as long:
+// 4 · (1 - 0.75 · 0.35) = 2.95 s to 4 · (1 + 0.75 · 0.6) = 5.8 s.
+TEST_CASE("regimes: a host that was not measured widens the interval by its share of the step") {
+  const Estimate<Seconds> step{Seconds::s(4), Seconds::s(3.6), Seconds::s(4.4),
+                               Provenance::kExtrapolated};
+  const host::Implementation& eager = host::implementation_named("eager");
+  const Estimate<Seconds> in = with_host(step, 0.75, eager);
+  CHECK(in.value == step.value);
+  CHECK(in.low.s() == Approx(2.95));
+  CHECK(in.high.s() == Approx(5.8));
+  CHECK(with_host(step, 0, eager).low == step.low);
+  CHECK(with_host(step, 0.1, eager).high == step.high);  // 4.24 s
+  CHECK(with_host(step, 1, {}).low == step.low);         // a host that is given
+}
+
 // 8 microbatches through 4 stages take 11 slots of 1.1 s each.
 TEST_CASE("regimes: a stall is for each microbatch and each further stage") {
   workload::Layout layout{.names = {},

@@ -675,7 +675,8 @@ def convert(data, into):
                 open_ = getattr(job, "open", False)
                 case = table + (", recomputation not stated" if open_ else
                                 ", pipeline" if job.plan["pipeline"] > 1 else "")
-                fitted = table == "torchtitan" and not open_
+                # Constants and forms of memory were chosen with these in sight.
+                fitted = table in ("torchtitan", "nanotron", "bigscience") and not open_
                 peaks += job.rows_of_peak({"case": case,
                                            "use": "fitted" if fitted else "source_left_out"})
         if steps:

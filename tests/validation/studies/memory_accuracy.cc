@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <span>
 
 #include <fmt/core.h>
 
+#include "cli/validation/judge.h"
+#include "sim/base/text.h"
 #include "sim/cluster/catalog.h"
 #include "strategies/lay_out.h"
 #include "tests/validation/studies/galvatron.h"
@@ -18,6 +21,26 @@ namespace fs = std::filesystem;
 using memory::Assumptions;
 using memory::Device;
 using memory::StageMemory;
+
+/// What the peaks of a case are, and what the constants come from.
+std::string about_peaks(std::string_view name) {
+  if (name == "torchtitan")
+    return "peak reserved of Llama 3.1 8B and 70B with recomputation as stated; bytes per logit and "
+           "the reserve of 5 % were chosen on them";
+  if (name == "torchtitan, pipeline")
+    return "Llama 3.1 405B; that sharded stages keep weights and gradients whole was inferred from "
+           "them";
+  if (name == "torchtitan, recomputation not stated") return "\"config default\", taken for selective";
+  if (name.starts_with("megatron-golden"))
+    return "bytes allocated on the last rank in functional tests of Megatron-LM; workspaces were "
+           "fitted to them";
+  if (name.starts_with("nanotron"))
+    return "peak reserved in a sweep of layouts; the upper side of the reserve was chosen with them "
+           "in sight";
+  if (name.starts_with("bigscience"))
+    return "memory of the device in a search of layouts; buffers of NCCL follow its text";
+  return "measured peaks";
+}
 
 Estimate<Bytes> exact(Bytes value) { return {value, value, value, Provenance::kExtrapolated}; }
 
@@ -34,14 +57,9 @@ class Measurer {
       if (!read) return forward(read);
       *jobs = std::move(*read);
     }
-    // The other tables of peaks are judged by the program alone.
-    if (const fs::path peaks = *folder / "memory" / "torchtitan.csv"; fs::exists(peaks)) {
-      Result<std::vector<MeasuredJob>> read = read_measured_jobs(peaks);
-      if (!read) return forward(read);
-      peaks_ = std::move(*read);
-    }
+    peaks_ = *folder / "memory";
     for (const auto step :
-         {&Measurer::megatron, &Measurer::galvatron, &Measurer::torchtitan, &Measurer::jobs})
+         {&Measurer::megatron, &Measurer::galvatron, &Measurer::peaks, &Measurer::jobs})
       if (Status ok = (this->*step)(); !ok) return ok;
     return {};
   }
@@ -252,36 +270,26 @@ class Measurer {
   }
 
   /// Peak reserved: without the context.
-  Status torchtitan() {
-    MemoryCase small{.name = "torchtitan",
-                     .about =
-                         "peak reserved of Llama 3.1 8B and 70B with recomputation as "
-                         "stated; bytes per logit and the reserve of 5 % were chosen on them",
-                     .blind = false,
-                     .intervals = true};
-    MemoryCase pipeline{.name = "torchtitan, pipeline",
-                        .about =
-                            "Llama 3.1 405B; that sharded stages keep weights and gradients "
-                            "whole was inferred from them",
-                        .blind = false,
-                        .intervals = true};
-    MemoryCase open{.name = "torchtitan, recomputation not stated",
-                    .about = "\"config default\", taken for selective",
-                    .intervals = true};
-    for (const MeasuredJob& row : peaks_) {
-      const Result<StageMemory> found = fullest_of(row);
-      if (!found) {
-        refuse(row.name, found.error());
-        continue;
+  /// Tables of measured peaks, as `rehearse validate` judges them.
+  Status peaks() {
+    if (!fs::exists(peaks_)) return {};
+    const Result<Judgement> judged = judge(std::span(&peaks_, 1), [](double) { return true; });
+    if (!judged) return forward(judged);
+    const auto in_gib = [](double value) { return Bytes::gib(value); };
+    for (const JudgedCase& each : judged->cases) {
+      const std::string name = each.name.substr(each.name.find('/') + 1);
+      MemoryCase peaks{.name = name, .about = about_peaks(name), .intervals = true};
+      for (const JudgedRow& row : each.rows) {
+        peaks.blind = peaks.blind && row.use == Use::kSourceLeftOut;
+        peaks.rows.push_back(
+            {row.name, mapped(row.predicted, in_gib), Bytes::gib(row.measured)});
       }
-      Estimate<Bytes> peak = found->peak;
-      for (Bytes* b : {&peak.value, &peak.low, &peak.high}) *b = *b - found->parts.context;
-      MemoryCase& into = row.of == open.name ? open : row.of == pipeline.name ? pipeline : small;
-      into.rows.push_back({row.name, peak, Bytes::gib(row.number("peak_gib").value_or(0))});
+      add(std::move(peaks));
     }
-    add(std::move(small));
-    add(std::move(pipeline));
-    add(std::move(open));
+    for (const Skipped& each : judged->skipped)
+      if (each.what == "row")
+        accuracy_.refused.push_back(
+            fmt::format("{}, {}: {}", each.first, counted(each.count, "row"), each.reason));
     return {};
   }
 
@@ -331,7 +339,8 @@ class Measurer {
   }
 
   fs::path data_;
-  std::vector<MeasuredJob> jobs_ = {}, peaks_ = {}, parts_ = {};
+  std::vector<MeasuredJob> jobs_ = {}, parts_ = {};
+  fs::path peaks_;
   MemoryAccuracy& accuracy_;
 };
 
