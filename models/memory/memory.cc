@@ -77,8 +77,7 @@ double kept_by(const Layer& layer, bool everything) {
 ChunkLoads loads_of(const workload::Chunk& chunk, const workload::Gathering& gathering,
                     bool everything) {
   ChunkLoads loads;
-  for (const Layer& layer : chunk.layers)
-    loads.saved += layer.count * kept_by(layer, everything);
+  for (const Layer& layer : chunk.layers) loads.saved += layer.count * kept_by(layer, everything);
   double gone = 0;  // kept by layers whose backward has ended
   for (std::size_t i = chunk.layers.size(); i-- > 0;) {
     const Layer& layer = chunk.layers[i];
@@ -251,8 +250,10 @@ struct Cases {
   Estimate<Bytes> interval(Bytes (*counted)(const Parts&), double nccl, double reserve) const {
     const auto width = [&](const Parts& parts, double implementation, double reserved) {
       const double errors[] = {
-          0.02 * parts.states().b(), implementation * (parts.activations + parts.loss).b(),
-          0.50 * (parts.gathered + parts.transient).b(), Bytes::mib(kSmallMib).b(),
+          0.02 * parts.states().b(),
+          implementation * (parts.activations + parts.loss).b(),
+          0.50 * (parts.gathered + parts.transient).b(),
+          Bytes::mib(kSmallMib).b(),
           reserve * reserved * parts.allocated().b(),
           nccl * kNcclUncertainty * kNcclGib * communicators * Bytes::gib(1).b()};
       double sum = 0;
@@ -327,9 +328,8 @@ std::vector<Moment> memory_curve(const workload::Layout& layout, const Stage& st
 StageMemory memory_of(const workload::Layout& layout, const Stage& stage, const Device& device,
                       const Assumptions& assumptions) {
   const Moment most = Curve(layout, stage, device, assumptions, true).peak();
-  const Moment least = has_unsure(stage)
-                           ? Curve(layout, stage, device, assumptions, false).peak()
-                           : most;
+  const Moment least =
+      has_unsure(stage) ? Curve(layout, stage, device, assumptions, false).peak() : most;
   const Cases cases = {least.parts, most.parts, assumptions, communicators(layout, stage),
                        stage.degrees.expert > 1};
   return {.peak = cases.interval([](const Parts& p) { return p.total(); }, 1, 1),
