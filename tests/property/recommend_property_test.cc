@@ -24,7 +24,7 @@ struct Made {
                            std::uniform_real_distribution(0.5, 2.0)(random);
       bounds.push_back(least);
       times.push_back(least * std::uniform_real_distribution(1.0, 3.0)(random));
-      slowest.push_back(std::uniform_real_distribution(1.0, 3.0)(random));
+      slowest.push_back(1.2 + 0.4 * static_cast<double>(slowest.size() % 5));
       possible.push_back(std::bernoulli_distribution(0.9)(random));
     }
   }
