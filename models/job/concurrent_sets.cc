@@ -73,7 +73,7 @@ ConcurrentSets::Shape ConcurrentSets::shape_of(const Set& concurrent_groups) {
 
 namespace {
 
-/// The same with flows of at most `count` messages; nothing where they are not all alike.
+/// The same with flows of at most `count` messages; nothing if they are not all alike.
 std::shared_ptr<const graph::MessageFlows> shortened(const graph::MessageFlows& flows,
                                                      std::uint32_t count) {
   std::vector<MessageFlow> shorter(flows.flows().begin(), flows.flows().end());

@@ -89,7 +89,7 @@ class Schedules {
   Schedules(const cluster::Cluster& cluster, const Rules& rules)
       : cluster_(cluster), rules_(rules), calibrated_(cluster), paths_(cluster, Seconds::s(0)) {}
 
-  /// Priced by `cost` where there is one, else as the rules say. REQUIRES: at least two devices.
+  /// Priced by `cost` if given, else by the rules. REQUIRES: at least two devices.
   Result<GroupSchedule> of(CollectiveKind kind, std::span<const DeviceId> devices,
                            std::shared_ptr<const CalibratedCost> cost = {});
   /// The messages of such a group for a size.

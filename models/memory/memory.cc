@@ -49,7 +49,7 @@ struct Load {
 /// A chunk for one microbatch: everything that it keeps, and its moments at their worst.
 struct ChunkLoads {
   double saved = 0;
-  double unsure = 0;          // of `saved`, what may not be saved
+  double unsure = 0;          // the part of `saved` that may not be saved
   Load forward;               // at the end
   std::optional<Load> head;   // backward of the layer that made the logits, which are gone
   std::optional<Load> layer;  // backward of any other
