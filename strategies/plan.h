@@ -101,7 +101,7 @@ struct StagePlan {
   std::uint32_t layers = 0;  ///< number of the next layers; 0: all remaining ones
   std::uint32_t data = 1;
   std::uint32_t tensor = 1;
-  std::optional<Recompute> recompute = {};  ///< absent: that of the training
+  std::optional<Recompute> recompute = {};  ///< absent: as the training says
 };
 
 struct Plan {
