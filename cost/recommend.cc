@@ -256,17 +256,17 @@ void add_functions(const Wish& wish, std::vector<Option>& options) {
 
 void order(const Wish& wish, Recommendation& found) {
   const Aim aim = aim_of(wish);
-  std::stable_sort(
-      found.options.begin(), found.options.end(), [&](const Option& a, const Option& b) {
-        const auto key = [&](const Option& o) {
-          const Counted values = counted(wish, o);
-          const double time = values.time.s();
-          const double cost = values.money ? values.money->usd() : kInfinite;
-          return aim == Aim::kFastest ? std::tuple(!o.meets, time, cost)
-                                      : std::tuple(!o.meets, cost, time);
-        };
-        return key(a) < key(b);
-      });
+  std::stable_sort(found.options.begin(), found.options.end(),
+                   [&](const Option& a, const Option& b) {
+                     const auto key = [&](const Option& o) {
+                       const Counted values = counted(wish, o);
+                       const double time = values.time.s();
+                       const double cost = values.money ? values.money->usd() : kInfinite;
+                       return aim == Aim::kFastest ? std::tuple(!o.meets, time, cost)
+                                                   : std::tuple(!o.meets, cost, time);
+                     };
+                     return key(a) < key(b);
+                   });
   for (std::size_t i = 0; i < found.options.size(); ++i) {
     const Option& option = found.options[i];
     const Counted values = counted(wish, option);

@@ -230,9 +230,8 @@ class Finder {
   /// Among the plans within the noise of the first, those in known regimes come first.
   void prefer_known(std::vector<FoundPlan>& plans) const {
     const double most = order_of(plans.front()) * (1 + kNoise);
-    const auto end = std::find_if(plans.begin(), plans.end(), [&](const FoundPlan& plan) {
-      return order_of(plan) > most;
-    });
+    const auto end = std::find_if(plans.begin(), plans.end(),
+                                  [&](const FoundPlan& plan) { return order_of(plan) > most; });
     std::stable_sort(plans.begin(), end, [](const FoundPlan& a, const FoundPlan& b) {
       return caution_of(*a.step) < caution_of(*b.step);
     });

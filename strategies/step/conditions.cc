@@ -102,8 +102,7 @@ strategies::JobOptions job_options(const Conditions& conditions) {
 strategies::JobOptions job_options(const Conditions& conditions, const Situation& situation,
                                    const workload::Layout& layout) {
   strategies::JobOptions options = job_options(conditions);
-  options.over_efa =
-      situation.pipeline_over_nodes && situation.network == comm::NetworkKind::kEfa;
+  options.over_efa = situation.pipeline_over_nodes && situation.network == comm::NetworkKind::kEfa;
   if (!conditions.measured)
     options.fixed += median_stall(regime_of(situation), layout, conditions.host);
   if (situation.divided_update) options.fixed_of_block = conditions.host.divided_update;

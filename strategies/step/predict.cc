@@ -267,8 +267,7 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
     situation.host_share = step.host_share;
     step.regime = regime_of(situation);
     step.stall = stall_of(step.regime, step.layout);
-    step.time =
-        with_host(widened(step.time, step.regime), step.host_share, spec.conditions.host);
+    step.time = with_host(widened(step.time, step.regime), step.host_share, spec.conditions.host);
     const Seconds median = median_stall(step.regime, step.layout, spec.conditions.host);
     // A run that does not stall, and one that stalls for longer than the median.
     step.time.low = std::min(step.time.low, (all - median) * step.regime.factors.low);

@@ -1,7 +1,8 @@
 // Regimes of steps: which one a situation is in, and what it does to an interval.
+#include "strategies/step/regimes.h"
+
 #include <catch2/catch.hpp>
 
-#include "strategies/step/regimes.h"
 #include "strategies/step/conditions.h"
 
 namespace rehearse::step {
@@ -46,8 +47,7 @@ TEST_CASE("regimes: the network between nodes and what crosses it decide") {
 TEST_CASE("regimes: an interval is never narrower for a regime, and never moves its value") {
   const Estimate<Seconds> step{Seconds::s(2), Seconds::s(1.8), Seconds::s(2.4),
                                Provenance::kExtrapolated};
-  const Estimate<Seconds> wide =
-      widened(step, of(NetworkKind::kEfa, 4, true, false));
+  const Estimate<Seconds> wide = widened(step, of(NetworkKind::kEfa, 4, true, false));
   CHECK(wide.low.s() == Approx(1.6));
   CHECK(wide.high.s() == Approx(3.2));
   for (const Regime& regime : regimes()) {
