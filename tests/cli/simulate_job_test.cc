@@ -117,7 +117,7 @@ TEST_CASE("simulate a job file on instances: money and carbon") {
   CHECK(json["carbon_per_step"]["unit"] == "gCO2e");
 }
 
-TEST_CASE("the job of the command-line contract runs without a change") {
+TEST_CASE("the documented example job runs unchanged") {
   const Json json = step_json(R"(workload:
   model: gpt
   hidden: 12288
@@ -175,7 +175,7 @@ TEST_CASE("simulate a job file: mixtures take longer than their kernels") {
   CHECK(compute(mixtral + ", fused_experts: true", "") == Approx(1.15 * kernels));
 }
 
-TEST_CASE("simulate a job file: what its target takes") {
+TEST_CASE("simulate a job file: time and cost to its target") {
   const Ran steps = simulate(job() + "target: {steps: 1000}\n");
   CHECK(steps.out.find("steps to target   1,000\n") != std::string::npos);
   const Json json = step_json(
@@ -195,7 +195,7 @@ TEST_CASE("simulate a job file: a timeline for Perfetto") {
   CHECK(json["traceEvents"].size() > 100);
 }
 
-TEST_CASE("simulate a job file that fits nowhere: a warning, and what would help") {
+TEST_CASE("simulate a job file that does not fit: a warning, and changes that would help") {
   const std::string text = job("", "data: 8", "model: gpt3_13b");
   const Ran ran = simulate(text);
   CHECK(ran.code == 0);
@@ -363,12 +363,12 @@ TEST_CASE("a recording carried over to a GPU of another vendor") {
   CHECK(value(json["breakdown"]["launch"]) == Approx(300e-6).epsilon(1e-6));
 }
 
-TEST_CASE("recordings that are none, or not of training") {
+TEST_CASE("inputs that are not recordings, or not of training") {
   refused(recorded("global_batch: 8", "data: 1", "", "nowhere.json"), "nowhere.json");
   refused(recorded("global_batch: 8", "data: 1", ", layers: 3"), "workload.layers: unknown key");
 }
 
-TEST_CASE("ResNet-50, recorded on a V100, takes what was recorded within a few percent") {
+TEST_CASE("ResNet-50, recorded on a V100, takes the recorded time within a few percent") {
   const auto path = test::shared_data(
       "kineto-resnet50-v100/resnet50_num_workers_4__worker0.1623212756351.pt.trace.json.gz");
   SKIP_WITHOUT_DATA(path);
@@ -419,7 +419,7 @@ TEST_CASE("a measured step becomes a scale, and simulate then predicts it") {
   CHECK(step["high"].get<double>() < 1.1 * measured);
 }
 
-TEST_CASE("measured steps of several jobs, and steps that cannot be") {
+TEST_CASE("measured steps of several jobs, and impossible steps") {
   const std::string split = kernel_bound("data: 4, tensor: 2");
   const std::string one = job_file(kernel_bound()), other = job_file(split);
   const double first = value(step_json(kernel_bound())["step_time"]),
@@ -467,7 +467,7 @@ TEST_CASE("a measured step that launches determine says little about computing")
                      "is not a matter of computing: scale 0.5, the least, gives ");
 }
 
-TEST_CASE("steps at three batches show what a step takes besides computing") {
+TEST_CASE("steps at three batches show the time of a step besides computing") {
   const auto at = [](int batch, const std::string& sustained) {
     return fmt::format(
         "workload: {{model: gpt2_medium}}\ntraining: {{global_batch: {}, microbatch: {}}}\n"

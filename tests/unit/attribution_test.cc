@@ -65,7 +65,7 @@ class HandMade : public RunOps, public Explanations {
   std::vector<bool> computes_;
 };
 
-TEST_CASE("what occupies a rank and what decides the length are two answers") {
+TEST_CASE("occupancy and critical path are two answers") {
   // Rank 0: prepare 0-10, gemm 10-30, then all_reduce 30-45 with relu 30-40, load 45-52,
   // norm 52-57. The path leaves relu out, the occupancy hides all but 5 us of the all_reduce.
   HandMade ops;
@@ -119,7 +119,7 @@ TEST_CASE("a device that idles for another rank waits for communication, whateve
   CHECK(bubble.us() == Approx(50));
 }
 
-TEST_CASE("a window ends with the last op of its rank, and after that the rank is idle") {
+TEST_CASE("a rank is idle after the last op of its window") {
   HandMade ops;
   const OpId gemm = ops.add("gemm", Category::kCompute, 20, 0, {});
   const OpId log = ops.add("log", Category::kHost, 10, 0, {gemm});

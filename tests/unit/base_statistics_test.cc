@@ -29,7 +29,7 @@ TEST_CASE("quantiles are linear between samples") {
 }
 
 // Tables of chi-squared: 5 % above 18.307 at 10 degrees of freedom, 95 % above 3.940.
-TEST_CASE("chi-squared exceeds its limits with the probability that was asked for") {
+TEST_CASE("chi-squared exceeds its limits with the requested probability") {
   CHECK(chi_squared_limit(0.05, 10) == Approx(18.307).epsilon(1e-4));
   CHECK(chi_squared_limit(0.95, 10) == Approx(3.940).epsilon(1e-4));
 }

@@ -51,7 +51,7 @@ TEST_CASE("how devices of a node are joined") {
   CHECK(one.network->kind == NetworkKind::kTcp);
 }
 
-TEST_CASE("a network whose rate and latency are given: its kind is told from the latency") {
+TEST_CASE("a network with given rate and latency: its kind follows from the latency") {
   const ClusterScope s = scope(
       "{device: a100_sxm4_80, devices_per_node: 8, nodes: 2, inter_node: {links: 8, rate: 200 "
       "Gbit/s, latency: 5 us}}",
@@ -61,7 +61,7 @@ TEST_CASE("a network whose rate and latency are given: its kind is told from the
   CHECK(s.notes.size() == 1);
 }
 
-TEST_CASE("an unnamed network beyond what the kernel's TCP carries is a cloud's own") {
+TEST_CASE("an unnamed network faster than TCP is assumed to be EFA") {
   const auto kind = [](const char* rate) {
     return scope(fmt::format("{{device: t4, nodes: 2, inter_node: {{rate: {}, latency: 20 us}}}}",
                              rate),
@@ -102,7 +102,7 @@ TEST_CASE("the kind of a network follows from all NICs of a node, however they a
   CHECK(on("links: 8, rate: 10 Gbit/s").network->kind == NetworkKind::kTcp);
 }
 
-TEST_CASE("the kind of a network that is stated is not assumed") {
+TEST_CASE("a stated kind of network is not replaced by an assumption") {
   const auto on = [](const char* node, const char* inter_node, std::uint32_t ranks = 16) {
     return scope(fmt::format("{{{}, inter_node: {{{}}}}}", node, inter_node), ranks);
   };
@@ -124,7 +124,7 @@ TEST_CASE("the kind of a network that is stated is not assumed") {
   CHECK(cabled.notes.empty());
 }
 
-TEST_CASE("a group has the share of its node's devices") {
+TEST_CASE("a group has its share of the node's NICs") {
   const cluster::Cluster cluster = read("{instance: p5.48xlarge, count: 4}");
   const Result<ClusterScope> column =
       scope_of(cluster, std::vector<DeviceId>{DeviceId(0), DeviceId(1), DeviceId(8), DeviceId(9)});
@@ -133,7 +133,7 @@ TEST_CASE("a group has the share of its node's devices") {
   CHECK(column->network->node_rate.gb_per_s() == Approx(100));
 }
 
-TEST_CASE("what a calibration does not apply to is said") {
+TEST_CASE("cases outside a calibration are reported") {
   const auto message = [](const Status& status) { return to_string(status.error()); };
   const Calibration h100 = calibration_for("h100_sxm5_80")->calibration;
   const ClusterScope pcie =

@@ -49,7 +49,7 @@ double mean_error(const DealtOperations& d) {
   return rows > 0 ? sum / rows : 0;
 }
 
-TEST_CASE("large operations on known devices, shapes that no fit saw") {
+TEST_CASE("large operations on known devices, shapes outside the fit") {
   const auto data = test::shared_data("neusight-models");
   SKIP_WITHOUT_DATA(data);
   const Result<std::vector<DealtOperations>> dealt = deal_operations(data->parent_path());

@@ -121,7 +121,7 @@ struct Setup {
   }
 };
 
-TEST_CASE("a kernel has what NCCL launched it for") {
+TEST_CASE("a kernel has the collective that NCCL launched it for") {
   Setup s;
   s.add(s.collective(kAllReduce, 4096, 120, 100, 110));
   s.call(1, 50);
@@ -207,7 +207,7 @@ TEST_CASE("without launch times from NCCL, a kernel has the collectives that fol
   CHECK(left == std::vector<std::uint64_t>{16, 8, 4});
 }
 
-TEST_CASE("what cannot be told apart is not guessed") {
+TEST_CASE("ambiguous records are not guessed") {
   Setup s;
   // Two threads launch at one moment.
   s.call(1, 104);
@@ -248,7 +248,7 @@ TEST_CASE("damaged records of collectives are counted") {
   CHECK(s.rank.info.world_size == 8u);
 }
 
-TEST_CASE("a process that drives several devices has no rank of its own") {
+TEST_CASE("a process with several devices has no single rank") {
   Setup s;
   s.communicator(kWorld, 8, 4);
   s.collectives.finish();

@@ -35,7 +35,7 @@ std::array<std::string, 2> alike() {
   return {text(first[0], second), text(first[1], other)};
 }
 
-TEST_CASE("two ops of one hash have prices of their own") {
+TEST_CASE("two ops with one hash have separate prices") {
   const std::array<std::string, 2> names = alike();
   REQUIRE(names[0] != names[1]);
   if (std::hash<std::string_view>{}(names[0]) != std::hash<std::string_view>{}(names[1])) {

@@ -66,7 +66,7 @@ TEST_CASE("memory: states and activations of a rank add up") {
   CHECK(reserved[0].peak.value.mib() == Approx(1.05 * 15.35 * 1024 + kContextMib));
 }
 
-TEST_CASE("memory: one recomputed layer stands with its gradients") {
+TEST_CASE("memory: one recomputed layer is counted with its gradients") {
   Layer block = layer(4, 1, 0.25);
   block.recomputed = Bytes::gib(2);
   const auto memory = memory_of(layout_of({block}), kDevice, bare());
@@ -91,7 +91,7 @@ TEST_CASE("memory: logits count once, at the end of forward") {
   CHECK_FALSE(curve[3].slot);
 }
 
-TEST_CASE("memory: gathered layers stand beside the states") {
+TEST_CASE("memory: gathered layers are added to the states") {
   // Blocks of 2^28 parameters, an embedding of 2^29: 2 bytes a parameter of the layer and of the
   // next, 6 of the gradients. A block: (2 + 2 + 6) x 0.25 = 2.5 GiB, the embedding, in front of
   // which nothing stands: 8 x 0.5 = 4.
@@ -117,7 +117,7 @@ TEST_CASE("memory: gradients that do not stay") {
   CHECK(curve.back().parts.gradients.gib() == Approx(2));
 }
 
-TEST_CASE("memory: fits within five percent of what is usable") {
+TEST_CASE("memory: within five percent of the usable memory the answer is borderline") {
   const Layout layout = layout_of({layer(1, 0, 10)});
   const auto fit = [&](double gib) {
     return memory_of(layout, {Bytes::gib(gib), 0}, bare())[0].fit;
@@ -129,7 +129,7 @@ TEST_CASE("memory: fits within five percent of what is usable") {
   CHECK(fit(14.5 / 1.05 - 0.01) == Fit::kDoesNotFit);
 }
 
-TEST_CASE("memory: what is usable of a GPU") {
+TEST_CASE("memory: the usable memory of a GPU") {
   const auto usable = [](const char* name) {
     return device_of(**cluster::find_gpu(name)).usable.gib();
   };
@@ -264,7 +264,7 @@ TEST_CASE("memory: a functional test of Megatron-LM, term by term") {
   CHECK(parts.context.gib() == Approx(132 * 4.27 / 1024 + 2 * 0.25));
 }
 
-TEST_CASE("memory: 16-bit gradients stay apart from their FP32 sums where the framework has both") {
+TEST_CASE("memory: 16-bit gradients are kept in addition to FP32 sums if the framework has both") {
   // Per parameter with d = 4: weights 2, sums 4, the optimizer 12 / 4; apart, 2 more. The update
   // copies the quarter of the gradients that a rank updates.
   Plan plan;
@@ -319,7 +319,7 @@ TEST_CASE("memory: an interval holds the errors of what it counts") {
         memory.allocated.value - memory.allocated.low);
 }
 
-TEST_CASE("memory: an interval reaches down to what may not be saved") {
+TEST_CASE("memory: an interval reaches down to the case without saved inputs") {
   // Two gathered inputs of 2 u a layer, u = s b h = 1 Mi: whole 2 MiB, a quarter 0.5 MiB. The head
   // has a third.
   Plan plan;

@@ -44,7 +44,7 @@ TEST_CASE("regimes: the network between nodes and what crosses it decide") {
 }
 
 // A step of 2 s, 1.8 to 2.4 s: a range of factors from 0.8 to 1.6 makes it 1.6 to 3.2 s.
-TEST_CASE("regimes: an interval is never narrower for a regime, and never moves its value") {
+TEST_CASE("regimes: a regime never narrows an interval, and never changes the value") {
   const Estimate<Seconds> step{Seconds::s(2), Seconds::s(1.8), Seconds::s(2.4),
                                Provenance::kExtrapolated};
   const Estimate<Seconds> wide = widened(step, of(NetworkKind::kEfa, 4, true, false));
@@ -64,7 +64,7 @@ TEST_CASE("regimes: an interval is never narrower for a regime, and never moves 
 
 // Three quarters of a step of 4 s are launches of a host that takes 0.65 to 1.6 times as long:
 // 4 · (1 - 0.75 · 0.35) = 2.95 s to 4 · (1 + 0.75 · 0.6) = 5.8 s.
-TEST_CASE("regimes: a host that was not measured widens the interval by its share of the step") {
+TEST_CASE("regimes: an unmeasured host widens the interval by its share of the step") {
   const Estimate<Seconds> step{Seconds::s(4), Seconds::s(3.6), Seconds::s(4.4),
                                Provenance::kExtrapolated};
   const host::Implementation& eager = host::implementation_named("eager");

@@ -17,7 +17,8 @@ MeasuredStep measured(double seconds) {
   return {.name = "job.yaml", .measured = Seconds::s(seconds), .at_peak = Seconds::s(0.3)};
 }
 
-TEST_CASE("one measured step is met, with 5 % to either side and more to the slow one") {
+TEST_CASE(
+    "one measured step is reproduced, with an interval of 5 % that is wider to the slow side") {
   for (const double seconds : {1.01, 1.5, 1.94, 3.4}) {
     const std::vector<MeasuredStep> rows = {measured(seconds)};
     const Result<ScaleFit> fit = fit_scale(rows, half_as_much_again);
@@ -30,7 +31,7 @@ TEST_CASE("one measured step is met, with 5 % to either side and more to the slo
   }
 }
 
-TEST_CASE("several measured steps: the least squares of logarithms, and their spread") {
+TEST_CASE("several measured steps: least squares of logarithms, and their spread") {
   // A step in proportion to the scale: 0.8 and 1.25 are as far below 1 as above it.
   const auto in_proportion = [](std::size_t, double scale,
                                 std::optional<Seconds> fixed) -> Result<Seconds> {
@@ -59,7 +60,7 @@ MeasuredStep measured_at(double seconds) {
   return {.name = "job.yaml", .measured = Seconds::s(seconds), .at_peak = Seconds::s(0.01)};
 }
 
-TEST_CASE("steps that differ show what does not grow with computing") {
+TEST_CASE("steps that differ show the time that does not grow with computing") {
   for (const double scale : {0.6, 1.4})
     for (const double fixed : {0.0, 0.3}) {
       INFO(scale << " " << fixed);
@@ -81,7 +82,7 @@ TEST_CASE("steps that differ show what does not grow with computing") {
   CHECK(slow->fixed->s() == Approx(1).epsilon(1e-3));
 }
 
-TEST_CASE("what does not grow is left as it is where steps do not show it") {
+TEST_CASE("the fixed time is unchanged if steps do not show it") {
   // As usual; and 10 % of scatter about it, that no time once per step explains.
   for (const double scatter : {0.0, 0.1}) {
     const Result<ScaleFit> fit =
@@ -107,7 +108,7 @@ TEST_CASE("what does not grow is left as it is where steps do not show it") {
   CHECK(to_string(refused.error()).find("scale 3, the most, gives 3.02 s") != std::string::npos);
 }
 
-TEST_CASE("steps that no scale gives are refused, each with why") {
+TEST_CASE("steps that no scale reproduces are refused with the reason") {
   const auto refused = [](std::vector<MeasuredStep> rows) {
     const Result<ScaleFit> fit = fit_scale(rows, half_as_much_again);
     REQUIRE_FALSE(fit);

@@ -126,7 +126,7 @@ TEST_CASE("a table of collectives without the rows of a device is one line") {
   CHECK_THAT(to_string(found.error()), Contains("nccl_measured.csv: has no rows of b300"));
 }
 
-TEST_CASE("the shipped calibrations are what is fitted to the tables") {
+TEST_CASE("the shipped calibrations are those fitted to the tables") {
   const auto data = test::shared_data("aiconfigurator-kernels");
   SKIP_WITHOUT_DATA(data);
   const fs::path folder = test::scratch_folder();
