@@ -377,7 +377,7 @@ class Flusher {
   /// The reason for keeping a step, for people.
   std::string_view reason_of(const KnownStep& step, char (&into)[kReasonBytes]) const {
     if (step.cause == KeepCause::kAnnounced) return "another rank keeps it";
-    if (step.cause == KeepCause::kNeighbor) return "the step beside it is kept";
+    if (step.cause == KeepCause::kNeighbor) return "a neighbouring step is kept";
     const Trigger& trigger = keeper_->trigger();
     const double value = static_cast<double>(trigger.value);
     const double took = static_cast<double>(step.step.end - step.step.begin) * 1e-6;

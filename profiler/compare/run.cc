@@ -36,7 +36,7 @@ using Key = std::array<std::string, 6>;  ///< kind, name, from, layer, shapes, g
 
 using Windows = std::vector<replay::StepSpan>;
 
-/// The first so many whole steps of a rank.
+/// The first `steps` whole steps of a rank.
 Windows windows_of(const replay::RankReplay& graph, std::size_t steps) {
   Windows windows;
   for (const replay::StepOps& step : graph.steps)
@@ -168,7 +168,7 @@ class RankOps {
     }
   }
 
-  /// Time in each op itself. What a call waits is the device's time, and no work of the host.
+  /// Time in each op itself. The waiting of a call is time of the device, not work of the host.
   void add_host_ops(const replay::HostThread& thread) {
     const replay::EventSequence sequence = replay::host_events(r_, thread);
     for (std::size_t k = 0; k + 1 < sequence.events.size(); ++k) {
@@ -196,7 +196,7 @@ class RankOps {
   std::map<Key, OpSlot>& slots_;
 };
 
-/// The most that any rank held on a device, as its recorder says ("memory.0.peak", "123 B").
+/// The peak memory over ranks, as recorded ("memory.0.peak", "123 B").
 std::optional<Bytes> peak_memory(const std::vector<Recording>& recordings) {
   std::optional<Bytes> peak;
   for (const Recording& r : recordings)

@@ -89,7 +89,7 @@ bool JsonValue::visit_elements(void* context, void (*visit)(void*, JsonValue&)) 
   return !broken_;
 }
 
-/// The part of the file in memory, [at_, end_) of buffer_, and what is done with it.
+/// The part of the file in memory, [at_, end_) of buffer_, and its operations.
 class JsonStream::Window {
  public:
   Window(ByteSource& source, std::string file, JsonHandler& handler)

@@ -88,7 +88,7 @@ class PlanBound::Plans {
           behind[last] - order.weights_behind * places_[last].passes[index(Pass::kBackwardWeights)];
       // Sums begin with the last pass of their chunk; the optimizer waits for all of them.
       double ready = end;
-      if (sums_behind_) {
+      if (sums_after_) {
         const double all = std::max(sums[0], sums[1]);
         const LayerSums& own = places_[order.last_through.chunk * p + s].sums;
         ready = std::max({end, end - work_of(order.first_through, s) + all,
@@ -139,7 +139,7 @@ class PlanBound::Plans {
     const bool gathers_behind = moves_.when != ParameterTraffic::When::kLayerByLayer;
     const bool by_layer = !gathers_behind && !order_->splits_recompute;
     const bool by_pass = moves_.when == ParameterTraffic::When::kEachBackward;
-    sums_behind_ = moves_.when == ParameterTraffic::When::kAfterPasses;
+    sums_after_ = moves_.when == ParameterTraffic::When::kAfterPasses;
     busy_ = 0;
     for (std::uint32_t c = 0; c < v; ++c) {
       Place& place = places_[c * p + s];
@@ -251,7 +251,7 @@ class PlanBound::Plans {
   std::vector<const std::vector<LayerPart>*> own_ = {};
   const OrderProfile* order_ = nullptr;
   double busy_ = 0;           // computing, of one microbatch through all chunks
-  bool sums_behind_ = false;  // gradients are summed behind the last backward
+  bool sums_after_ = false;  // gradients are summed after the last backward
 };
 
 Bytes PlanBound::least_usable() const {

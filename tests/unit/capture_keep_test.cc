@@ -1,4 +1,4 @@
-// Recordings of chosen steps: a window of them, and a ring of which a trigger keeps some.
+// Recordings of chosen steps: a window of them, and those that a trigger keeps from a ring.
 #include <algorithm>
 #include <csignal>
 #include <fstream>
@@ -45,7 +45,7 @@ LaunchReport launched(const LaunchOptions& options) {
   return *report;
 }
 
-/// The numbers of the steps of which the trace has `ranges` ranges inside.
+/// The numbers of the steps with `ranges` ranges in the trace.
 std::set<long> whole_steps(const Trace& trace, const Rank& rank, std::size_t ranges, long last) {
   std::set<long> steps;
   for (long step = 0; step <= last; ++step)
@@ -177,7 +177,7 @@ TEST_CASE("steps that are slow on one rank are kept on all of them") {
   CHECK(why->find(": step_time 3") != std::string::npos);
   CHECK(why->find("ms > 250 ms\n") != std::string::npos);
 
-  // Each file is a capture like any other, of those steps and the ones beside them.
+  // Each file is a capture like any other, of those steps and their neighbours.
   const Trace trace = test::read_captures(options.folder);
   REQUIRE(trace.ranks.size() == 4);
   for (const Rank& rank : trace.ranks) {
