@@ -144,9 +144,8 @@ Schedule in_parts(const Schedule& schedule, std::uint32_t parts) {
 std::shared_ptr<const MessageFlows> concurrent_group(std::uint32_t members) {
   std::vector<MessageFlow> flows;
   std::vector<Wait> waits;
-  const auto add = [&](const MessageFlow& flow, std::uint32_t behind) {
-    if (behind < flows.size())
-      waits.push_back({static_cast<std::uint32_t>(flows.size()), behind, 1});
+  const auto add = [&](const MessageFlow& flow, std::uint32_t after) {
+    if (after < flows.size()) waits.push_back({static_cast<std::uint32_t>(flows.size()), after, 1});
     flows.push_back(flow);
   };
   for (std::uint32_t m = members - 1; m > 0; --m)

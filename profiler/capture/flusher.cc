@@ -90,7 +90,7 @@ class Flusher {
     Item items[kChunkSlots];
     std::size_t n = 0;
     std::uint64_t step = kAlways;  // the earliest of them
-    for (std::uint32_t i = chunk.encoded; i < end; i += 1 + slots_behind(chunk.slots[i])) {
+    for (std::uint32_t i = chunk.encoded; i < end; i += 1 + following_slots(chunk.slots[i])) {
       items[n] = {&chunk.slots[i], step_of(chunk.slots[i])};
       step = std::min(step, items[n++].step);
     }

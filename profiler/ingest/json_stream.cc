@@ -217,12 +217,12 @@ class JsonStream::Window {
   /// The text must be put right again with `restore` when it has been used.
   simdjson::error_code parse(std::size_t size, std::string_view tail,
                              ondemand::document& document) {
-    char* const behind = buffer_.data() + at_ + size;
-    std::memcpy(kept_, behind, tail.size() + 1);
-    std::memcpy(behind, tail.data(), tail.size());
+    char* const rest = buffer_.data() + at_ + size;
+    std::memcpy(kept_, rest, tail.size() + 1);
+    std::memcpy(rest, tail.data(), tail.size());
     // In a truncated document, simdjson may read the character after its end. That character must
     // not be able to continue an object.
-    behind[tail.size()] = '\0';
+    rest[tail.size()] = '\0';
     bracketed_ = buffer_[at_ - 1];
     buffer_[at_ - 1] = '[';
     return parser_

@@ -44,11 +44,11 @@ class Ranges {
     if (call == calls_.end()) return nullptr;
     const auto& ranges = by_thread_[call->second->thread.index()];
     const Nanoseconds at = call->second->start;
-    auto behind =
+    auto next =
         std::upper_bound(ranges.begin(), ranges.end(), at,
                          [](Nanoseconds time, const HostOp* range) { return time < range->start; });
-    for (int looked = 0; behind != ranges.begin() && looked < 8; ++looked)
-      if (const HostOp* range = *--behind; range->end() >= at)
+    for (int looked = 0; next != ranges.begin() && looked < 8; ++looked)
+      if (const HostOp* range = *--next; range->end() >= at)
         return &rank_.collectives[range->collective->index()];
     return nullptr;
   }

@@ -192,7 +192,7 @@ TEST_CASE("the rate of a job follows who is beside it") {
                     .gpus_per_node = 1,
                     .positions = 2,
                     .slices = {{"seat", Bytes::gib(8), 1, {0, 1}}}};
-  const Options options{.rate = [](const Tenancy& t) { return t.beside.empty() ? 1.0 : 0.6; }};
+  const Options options{.rate = [](const Tenancy& t) { return t.neighbours.empty() ? 1.0 : 0.6; }};
   // A does 4 s of work alone, then 6 s of time at 0.6 for 3.6; B has done 3.6 of 6 s when A, of 10
   // s, has 2.4 left: both need 4 s more. So both end at 14 s.
   CHECK(ends(run(fleet, {small(0, 10, 4), small(4, 6, 4)}, options)) == Times{14, 14});
