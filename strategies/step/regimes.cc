@@ -46,7 +46,7 @@ constexpr std::array<Regime, kRegimes> kAll = {{
      kSweep},
     {"pipeline over 4 or more nodes without ZeRO, 16 or more microbatches, EFA",
      {0.75, 1.6},
-     0.8,
+     0.9,
      Seconds::s(1.1),
      kSweep},
     {"tensor parallelism and pipeline over nodes, EFA", {0.8, 1.6}, 0.19, Seconds::s(1.1), kSweep},

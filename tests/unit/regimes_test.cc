@@ -29,8 +29,8 @@ TEST_CASE("regimes: the network between nodes and what crosses it decide") {
   CHECK(of(NetworkKind::kEfa, 4, false, true, {.whole_gradients = true}).stalled == 0.25);
   CHECK(of(NetworkKind::kEfa, 16, false, true).stalled == 0.25);
   const Situation many{.whole_gradients = true, .microbatches = 16};
-  CHECK(of(NetworkKind::kEfa, 4, false, true, many).stalled == 0.8);
-  CHECK(of(NetworkKind::kEfa, 4, true, true, many).stalled == 0.8);
+  CHECK(of(NetworkKind::kEfa, 4, false, true, many).stalled == 0.9);
+  CHECK(of(NetworkKind::kEfa, 4, true, true, many).stalled == 0.9);
   CHECK(of(NetworkKind::kEfa, 2, false, true, many).stalled == 0.25);
   CHECK(of(NetworkKind::kEfa, 4, false, false, many).name == "kernels");
   CHECK(of(NetworkKind::kEfa, 33, false, false).name == "above 32 nodes, EFA");
