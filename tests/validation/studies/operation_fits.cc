@@ -127,8 +127,8 @@ class Fitter {
     }
     return found;
   }
-  /// Tables of one device beside each other. What devices share is fitted without rows of one that
-  /// repeats find in a cache faster than memory: no job does.
+  /// Tables of one device together. What devices share is fitted without rows of one that repeats
+  /// find in a cache faster than memory: no job does.
   static std::vector<DeviceRows> by_device(const std::vector<const OperationTable*>& tables,
                                            std::size_t most, bool shared = false) {
     std::vector<DeviceRows> devices;
