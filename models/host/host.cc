@@ -51,6 +51,13 @@ const Implementation& implementation_named(std::string_view name) {
   REHEARSE_CHECK(false, "no implementation {}", name);
 }
 
+Implementation scaled(Implementation implementation, double factor) {
+  for (Seconds* time :
+       {&implementation.layer, &implementation.layer_tensor, &implementation.layer_pipeline})
+    *time = *time * factor;
+  return implementation;
+}
+
 BlockTimes block_times(const Implementation& implementation, bool tensor, bool pipeline) {
   const Seconds both = !tensor    ? implementation.layer
                        : pipeline ? implementation.layer_pipeline

@@ -190,6 +190,14 @@ double Step::model_utilization() const { return model_flops / (peak * time.value
 
 double Step::hardware_utilization() const { return hardware_flops / (peak * time.value); }
 
+ByFactor<double> shares_of(const Step& step, bool over_nodes) {
+  const Seconds all = step.time.value;
+  const double exposed = step.breakdown.exposed_communication / all,
+               fixed = step.breakdown.fixed / all;
+  return {std::max(0.0, 1 - step.host_share - exposed - fixed), step.host_share,
+          over_nodes ? exposed : 0, fixed};
+}
+
 Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
                      const PredictOptions& options) {
   Result<workload::Layout> layout = strategies::lay_out(spec.workload, spec.training, spec.plan);
@@ -259,14 +267,27 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   }
   step.time =
       interval(step, calibrated, network, spec.conditions, std::max(work.provenance, conditions));
+  const Situation situation = situation_of(step.layout, cluster, spec.training.microbatch,
+                                           spec.plan.zero > 0, step.host_share);
+  const std::optional<Known>& known = spec.conditions.known;
   if (!spec.conditions.measured) {
-    step.regime = regime_of(situation_of(step.layout, cluster, spec.training.microbatch,
-                                         spec.plan.zero > 0, step.host_share));
-    step.time =
-        with_host(widened(step.time, step.regime), step.host_share, spec.conditions.host);
+    step.regime = regime_of(situation);
+    const bool seen = known && std::find(known->regimes.begin(), known->regimes.end(),
+                                         step.regime.name) != known->regimes.end();
+    const Estimate<Seconds> unmeasured = with_host(widened(step.time, step.regime.factors),
+                                                   step.host_share, spec.conditions.host);
+    step.time = unmeasured;
+    if (known) {
+      step.computing = known->factors[0];
+      step.time = interval_of(step.time, shares_of(step, situation.nodes > 1), *known);
+      if (!seen) step.time = widened(step.time, beyond_factors(step.regime));
+      // Measured steps do not make any step less certain.
+      step.time.low = std::max(step.time.low, unmeasured.low);
+      step.time.high = std::min(step.time.high, unmeasured.high);
+    }
     step.stall = stall_of(step.regime, step.layout);
     step.time.high += step.stall;
-    warn_of_regime(step);
+    if (!seen || step.stall > Seconds::s(0)) warn_of_regime(step);
   }
   if (spec.workload.experts_per_token > 0)
     step.warnings.push_back(

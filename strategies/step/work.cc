@@ -82,7 +82,7 @@ Work work_of(const workload::Layout& layout, const Devices& devices, const Condi
           add(layer.step, 1, work.optimizer, none);
           if (layer.host_work == 0) continue;
           const strategies::LaunchTimes host = strategies::launch_times(
-              layer, host::block_times(conditions.host, stage.degrees.tensor > 1,
+              layer, host::block_times(host_of(conditions), stage.degrees.tensor > 1,
                                        layout.stages.size() > 1));
           const Seconds again = host.backward + host.recompute;
           const double times = passes[c] * layer.count * share;
