@@ -91,7 +91,9 @@ void judge(const std::string& table, const std::map<std::string, std::vector<Row
   Intervals intervals;
   std::vector<MeasuredPlan> plans;
   Random random = random_stream(kSeed, given);
-  for (const auto& [name, rows] : groups) {
+  for (const auto& group : groups) {
+    const std::string& name = group.first;
+    const std::vector<Row>& rows = group.second;
     if (rows.size() < given + 2) continue;
     for (std::size_t draw = 0; draw < (given == 0 ? 1 : kDraws); ++draw) {
       const std::vector<std::size_t> known = drawn(rows.size(), given, random);
