@@ -493,8 +493,8 @@ class Writer {
 
   std::optional<ProgramOp> pending_;  // a run of computing
   program::DeviceWork pending_work_;  // of it
-  Ops ready_;                         // what the next op waits for
-  Ops late_;                          // what the one after that waits for, too
+  Ops ready_;                         // the next op waits for these
+  Ops late_;                          // the op after that also waits for these
   Ops fetched_;                       // of the next block
   Ops deferred_;                      // so far
   Ops after_deferred_;                // the op before, where it is deferred

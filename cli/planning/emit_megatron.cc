@@ -190,7 +190,7 @@ void add_training(Flags& flags, const Training& training) {
     flags.add("--sgd-momentum", training.optimizer == strategies::Optimizer::kMomentum ? 0.9 : 0.0);
 }
 
-/// Which layers are mixtures, as Python's list of 0 and 1 by layer; empty: all.
+/// The mixture layers, as a Python list of 0 and 1 by layer; empty: all.
 std::string layers_of_mixtures(const workload::Transformer& m) {
   const workload::Mixture& mixture = *m.mixture;
   if (mixture.first_dense == 0 && mixture.every == 1) return "";

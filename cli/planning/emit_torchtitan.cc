@@ -135,7 +135,7 @@ Result<Emitted> emit_torchtitan(const Launch& launch) {
   add(text, "data", plan.data);
   add(text, "tensor", plan.tensor);
   add(text, "context", plan.context);
-  // Keys and values go around; its other way gathers all of them at once.
+  // Keys and values go around a ring; its alternative gathers all of them at once.
   if (plan.context > 1) text += "context_parallel_rotate_method = \"alltoall\"\n";
   add(text, "pipeline", plan.pipeline);
   if (plan.pipeline > 1) {
@@ -144,7 +144,7 @@ Result<Emitted> emit_torchtitan(const Launch& launch) {
     add(text, "schedule", fmt::format("\"{}\"", schedule_of(plan)));
     text += fmt::format("pipeline_parallel_microbatch_size = {:.0f}\n", training.microbatch);
     add(text, "interleave", layers_per_chunk(spec));
-    // Layers that embedding and head stand for.
+    // Layers that embedding and head replace.
     add(text, "split", layers ? 1 : 0);
     text += fmt::format("pipeline_parallel_last_stage_less_layers = {}\n", layers ? 1 : 0);
   }
@@ -158,7 +158,7 @@ Result<Emitted> emit_torchtitan(const Launch& launch) {
       fmt::format("\"{}\"", strategies::kRecomputeNames[static_cast<int>(training.recompute)]));
   if (training.recompute == strategies::Recompute::kSelective)
     text += "selective_ac_option = \"op\"\n";
-  // Tensor parallelism in pieces is the compiler's work.
+  // Asynchronous tensor parallelism is done by the compiler.
   if (plan.asynchronous_tensor) text += "\n[compile]\nenable = true\n";
   return emitted;
 }

@@ -47,7 +47,7 @@ PathShare ProgramOps::message(OpId op) const {
 
 PathShare ProgramOps::slowed(OpId op) const {
   PathShare share = message(op);
-  share.part = "computing slowed by communication beside it";
+  share.part = "computing slowed by concurrent communication";
   return share;
 }
 

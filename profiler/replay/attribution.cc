@@ -44,7 +44,7 @@ std::vector<WholeSteps> whole_steps(const ReplayGraph& replay, std::size_t numbe
 
 /// Without a device the host is what computes.
 program::Occupancy by_device(const RankReplay& rank, program::Occupancy part) {
-  if (rank.device_first.empty()) std::swap(part.compute, part.host);
+  if (!rank.has_device) std::swap(part.compute, part.host);
   return part;
 }
 

@@ -167,7 +167,7 @@ void Lowering::add_thread(std::size_t rank, std::size_t t) {
 
   std::vector<OpIndex>& ends_at = state.ends_at.emplace_back();
   ends_at.reserve(sequence.events.size());
-  // A worker whose first work was handed to it starts when the owner says so.
+  // A worker whose first work was handed to it starts when its owner hands it over.
   const Nanoseconds first = handed_first ? Nanoseconds(0) : sequence.events.front().time;
   OpIndex last =
       add(Kind::kInitial, rank, std::nullopt, "before the first event", Task::kDelay, first);
@@ -219,6 +219,10 @@ void Lowering::add_streams(std::size_t rank) {
   const Recording& r = recordings_[rank];
   RankState& state = states_[rank];
   RankReplay& out = result_.replays[rank];
+  // A recording that ends before its first kernel has calls without device ops.
+  out.has_device = !r.rank().gpu_ops.empty() ||
+                   std::any_of(r.rank().host_ops.begin(), r.rank().host_ops.end(),
+                               [](const HostOp& op) { return op.correlation.has_value(); });
   out.device_first.assign(r.rank().gpu_ops.size(), 0);
   out.device_last.assign(r.rank().gpu_ops.size(), 0);
   state.first_stream = static_cast<std::uint32_t>(r.threads().size());

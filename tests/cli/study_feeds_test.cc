@@ -79,7 +79,7 @@ TEST_CASE("study: what is measured of pipelines and caches") {
   const Json study = test::document(run_feeds(feeds_text(), {"--format", "json"}))["studies"][0];
   CHECK(study["verdict"] == "matched");
   REQUIRE(study["points"].size() == 2);
-  // 20 ms, by one worker or by four, whose pace is then that of the stage behind them.
+  // 20 ms, by one worker or by four, whose rate is then that of the next stage.
   CHECK(measured(study["points"][0], "rhythm") == Approx(0.020).epsilon(0.01));
   CHECK(measured(study["points"][1], "rhythm") == Approx(0.005).epsilon(0.01));
   for (const Json& point : study["points"]) {
@@ -93,7 +93,7 @@ TEST_CASE("study: what is measured of pipelines and caches") {
     CHECK(measured(point, "bound") == Approx(4).epsilon(0.01));
     // The worked example of docs/concepts/controller.md: readaheads 1 4 4 4 1 1, 270 ms.
     CHECK(measured(point, "reading") == Approx(15.0 / 6));
-    // 12 units in all batches but the fourth, whose 12 misses read four each; 10 ms of work behind.
+    // 12 units in all batches but the fourth, whose 12 misses read four each; then 10 ms of work.
     CHECK(measured(point, "in_turn") == Approx((10 + (5 * 12 + 48) / 6.0) / 270));
   }
 }
@@ -311,10 +311,28 @@ TEST_CASE("study: the stream of what other workers hold") {
 }
 
 TEST_CASE("study: settings are solved for on threads, without output of the solver") {
-  const Ran ran = test::rehearse({"study", "studies/plumber.yaml", "--format", "json"});
+  const Ran ran = test::rehearse(
+      {"study",
+       test::write_scratch("tuned.yaml",
+                           "name: tuned\n"
+                           "source: by hand\n"
+                           "sweep: {cores: [2, 3, 4, 5, 6, 7]}\n"
+                           "pipelines:\n"
+                           "  plain:\n"
+                           "    host: {cores: $cores}\n"
+                           "    samples: 100\n"
+                           "    stages:\n"
+                           "      - {name: decode, time: 20 ms, ordered: false}\n"
+                           "      - {name: augment, time: 1 ms, ordered: false}\n"
+                           "measure: {at_optimum: tuned_rate(plain) / tuned_bound(plain)}\n"
+                           "expect: {measure: at_optimum, value: 1, tolerance: 0.02}\n")
+           .string(),
+       "--format", "json"});
   INFO(ran.errors);
   REQUIRE(ran.code == 0);
-  CHECK(Json::parse(ran.out)["studies"][0]["verdict"] == "matched");
+  const Json study = Json::parse(ran.out)["studies"][0];
+  CHECK(study["verdict"] == "matched");
+  CHECK(study["points"].size() == 6);
 }
 
 }  // namespace

@@ -528,14 +528,26 @@ def stages_of_nanotron(layers, hidden, feed_forward, vocabulary, pipeline):
     return stages
 
 
+# Layers, hidden size, heads and feed-forward size by the billions in a file's name, as the script
+# names its models; its largest has 80 billion parameters without grouped keys.
+NANOTRON_MODELS = {1: (16, 2048, 32, 8192), 3: (28, 3072, 32, 8192), 8: (32, 4096, 32, 14336),
+                   70: (80, 8192, 64, 28672), 80: (80, 8192, 64, 28672)}
+
+
 def nanotron(row):
     nodes, tensor, pipeline = count(row["nodes"]), count(row["tensor"]), count(row["pipeline"])
+    named = re.search(r"(\d+)b(_|$)", row["file"])
+    if not named or int(named[1]) not in NANOTRON_MODELS:
+        raise LeftOut(f"{row['file']}: a model of unknown shape")
+    layers, hidden, heads, feed_forward = NANOTRON_MODELS[int(named[1])]
     job = Job(f"n{nodes} dp{row['data']} pp{pipeline} tp{tensor} mb{row['microbatch']} "
               f"z{row['zero']}",
-              {"hidden": 3072, "layers": 28, "heads": 32, "kv_heads": 32, "head_size": 96,
-               "feed_forward": 8192, "vocabulary": 131072, "gated": "true", "activation": "silu",
-               "norm": "rms", "positions": "rotary", "sequence": 4096,
-               "tied_embedding": "true" if pipeline == 1 else "false", "bias": "false"},
+              {"hidden": hidden, "layers": layers, "heads": heads, "kv_heads": heads,
+               "head_size": hidden // heads, "feed_forward": feed_forward, "vocabulary": 131072,
+               "gated": "true", "activation": "silu", "norm": "rms", "positions": "rotary",
+               "sequence": 4096, "bias": "false",
+               # Small models are tied, but not over stages.
+               "tied_embedding": "true" if pipeline == 1 and feed_forward < 10000 else "false"},
               NANOTRON, "h100_sxm5_80")
     job.training |= {"global_batch": count(row["global_batch"]),
                      "microbatch": count(row["microbatch"]), "gradients": "fp32",
@@ -564,6 +576,7 @@ def nanotron(row):
 
 # BigScience's on A100: Megatron-DeepSpeed of February 2022. Steps compare within four periods,
 # between which the machine was improved. Assumed: Omni-Path of 100 Gbit/s a link.
+DEEPSPEED_BUCKET = "1 GB"  # the default: 500 million gradients of 16 bits
 BIGSCIENCE_PERIODS = (("02-28", "28"), ("02-25", "25-27"), ("02-21", "21-24"), ("02-17", "17-20"))
 
 
@@ -576,8 +589,8 @@ def bigscience(row):
     if row["duplicate_of"]:
         raise LeftOut(f"{name}: the row of line {row['duplicate_of']} again")
     job = Job(name, shapes.gpt(count(row["hidden"]), count(row["layers"]), count(row["heads"]),
-                               count(row["seq"]), count(row["vocab"])) | {"positions": "none"},
-              MEGATRON_2021, "a100_sxm4_80")
+                               count(row["seq"]), count(row["vocab"])) |
+              {"positions": "none", "embedding_norm": "true"}, MEGATRON_2021, "a100_sxm4_80")
     job.period = "February " + next(period for first, period in BIGSCIENCE_PERIODS
                                     if row["date"] >= first)
     # "16-bit (not stated)" is taken for half precision.
@@ -585,13 +598,14 @@ def bigscience(row):
                      "dtype": "bf16" if row["dtype"] == "bf16" else "fp16", "recompute": "full",
                      "gradients": "fp32" if row["grad_accumulation"] == "fp32" else "fp16"}
     job.plan = {"data": data, "tensor": tensor, "pipeline": pipeline, "zero": count(row["zero"]),
-                "overlap_gradients": "false"}
+                "overlap_gradients": "false", "bucket": DEEPSPEED_BUCKET}
     if "embedding" in row["partition"]:
         job.plan["split"] = "layers"
     if row["dtype"] == "bf16":
         job.training["accumulation"] = "apart"
     if row.get("mem_gb"):
-        job.measured["peak_gib"] = row["mem_gb"]
+        # Thousands of the MiB that nvidia-smi shows: a reading of 80 exceeds the card's 79.3 GiB.
+        job.measured["peak_gib"] = number(float(row["mem_gb"]) * 1000 / 1024)
         job.peak = {"counted": "device"}
     job.on(count(row["gpus"]), 8)
     job.node_gbit, job.network = 400, "omni_path"
@@ -640,7 +654,7 @@ def read(path, reader, left_out):
     for row in rows_of(path):
         for column in columns or [()]:
             try:
-                job = reader(row, *([column] if column else []))
+                job = reader(row | {"file": path.stem}, *([column] if column else []))
             except LeftOut as why:
                 left_out.append(str(why))
                 continue
