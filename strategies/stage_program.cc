@@ -452,9 +452,9 @@ class Writer {
       block(blocks[b], b + 1 < blocks.size() ? &blocks[b + 1] : nullptr);
     }
     finish();
-    if (options_.fixed > Seconds::s(0)) {
+    if (const Seconds idle = fixed_of(options_, stage_); idle > Seconds::s(0)) {
       ProgramOp fixed{.name = names_.intern("fixed"), .task = Task::kHost};
-      fixed.duration = Picoseconds::from(options_.fixed);
+      fixed.duration = Picoseconds::from(idle);
       fixed.origin = origins_.of_fixed();
       add(fixed, ready_);
     }

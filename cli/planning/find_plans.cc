@@ -12,6 +12,7 @@
 #include "cli/planning/plan_feed.h"
 #include "cli/planning/plan_words.h"
 #include "cli/planning/step_bill.h"
+#include "sim/base/statistics.h"
 #include "sim/engine/simgrid.h"
 #include "sim/work/bytes.h"
 #include "sim/work/queue.h"
@@ -219,7 +220,7 @@ class Finder {
       const Result<step::Step> step = predict(first, step::Fidelity::kMessage, true);
       if (!step) return forward(step);
       first.times.all_ranks = step->time.value;
-      first.figures = figures_of(*step);
+      take(*step, first);
       ++plans.all_ranks;
       if (Status ok = rank(plans.best, question); !ok) return ok;
     }
@@ -229,9 +230,8 @@ class Finder {
   /// Among the plans within the noise of the first, those in known regimes come first.
   void prefer_known(std::vector<FoundPlan>& plans) const {
     const double most = order_of(plans.front()) * (1 + kNoise);
-    const auto end = std::find_if(plans.begin(), plans.end(), [&](const FoundPlan& plan) {
-      return order_of(plan) > most;
-    });
+    const auto end = std::find_if(plans.begin(), plans.end(),
+                                  [&](const FoundPlan& plan) { return order_of(plan) > most; });
     std::stable_sort(plans.begin(), end, [](const FoundPlan& a, const FoundPlan& b) {
       return caution_of(*a.step) < caution_of(*b.step);
     });
@@ -247,7 +247,7 @@ class Finder {
       if (!step) return forward(step);
       if (fidelity == step::Fidelity::kClosed) plans[i].times.closed = step->time.value;
       if (Status ok = feed(plans[i], *step, fidelity); !ok) return forward(ok);
-      plans[i].figures = figures_of(*step);
+      take(*step, plans[i]);
       plans[i].step = std::move(*step);
       return std::string();
     };
@@ -263,6 +263,8 @@ class Finder {
     const auto run_one = [&](std::size_t i) -> Result<std::string> {
       const Result<step::Step> step = predict(plans[i], fidelity, unfold);
       if (!step) return forward(step);
+      FoundPlan found = plans[i];
+      take(*step, found);
       Seconds of_all_ranks = Seconds::s(0);
       if (fidelity == step::Fidelity::kMessage && !unfold) {
         const Result<step::RunSize> size = step::run_size(*step, cluster_);
@@ -272,7 +274,9 @@ class Finder {
       work::Packer packer;
       packer.put(step->time.value.s());
       packer.put(of_all_ranks.s());
-      for (const double figure : figures_of(*step)) packer.put(figure);
+      packer.put(found.slower);
+      packer.put(found.fuller);
+      for (const double figure : found.figures) packer.put(figure);
       return packer.take();
     };
     const Result<std::vector<std::string>> ran =
@@ -288,6 +292,8 @@ class Finder {
       work::Unpacker from((*ran)[i]);
       const Seconds alone = Seconds::s(from.number());
       plan.of_all_ranks = Seconds::s(from.number());
+      plan.slower = from.number();
+      plan.fuller = from.number();
       for (double& figure : plan.figures) figure = from.number();
       (fidelity == step::Fidelity::kClosed ? plan.times.closed
        : unfold                            ? plan.times.all_ranks
@@ -388,7 +394,7 @@ class Finder {
   /// The objective. Plans that all wait for the input pipeline have equal times except for
   /// rounding. Those that would be faster with samples always ready come first.
   double order_of(const FoundPlan& plan) const {
-    const double value = of(plan.figures, request_.objective);
+    const double value = at_risk(plan, request_.objective);
     if (!plan.times.fed) return value;
     const Seconds alone = plan.times.last();
     return value + kOwnTime * of(bill_.with_waiting(plan.figures, alone - *plan.times.fed),
@@ -398,9 +404,21 @@ class Finder {
   /// Memory is the same in every model.
   static bool keeps(const FoundPlan& plan, const Question& question) {
     for (std::size_t f = 0; f < strategies::kFigures; ++f)
-      if (f != static_cast<std::size_t>(Figure::kMemory) && plan.figures[f] > question.at_most[f])
+      if (const auto figure = static_cast<Figure>(f);
+          figure != Figure::kMemory && at_risk(plan, figure) > question.at_most[f])
         return false;
     return true;
+  }
+
+  static double at_risk(const FoundPlan& plan, Figure figure) {
+    return of(plan.figures, figure) * (figure == Figure::kMemory ? plan.fuller : plan.slower);
+  }
+
+  void take(const step::Step& step, FoundPlan& plan) const {
+    const Estimate<Bytes>& peak = memory::fullest(step.memory).peak;
+    plan.figures = figures_of(step);
+    plan.slower = value_at(step.time, request_.risk) / step.time.value;
+    plan.fuller = value_at(peak, request_.risk) / peak.value;
   }
 
   Figures figures_of(const step::Step& step) const {

@@ -84,11 +84,11 @@ Estimate<Seconds> interval(const Step& step, bool calibrated, const PriceReach& 
 class Runner {
  public:
   Runner(const Spec& spec, const cluster::Cluster& cluster, const Devices& devices,
-         const PredictOptions& options)
-      : spec_(spec), cluster_(cluster), prices_(devices.prices()), options_(options) {}
+         const strategies::JobOptions& job, const PredictOptions& options)
+      : spec_(spec), cluster_(cluster), prices_(devices.prices()), job_(job), options_(options) {}
 
   Result<program::Program> job(const workload::Layout& layout) const {
-    return strategies::job_of(layout, prices_, job_options(spec_.conditions));
+    return strategies::job_of(layout, prices_, job_);
   }
   Result<ProgramRun> run(const program::Program& job) const {
     return run_program(job, cluster_, rules(options_.fidelity),
@@ -119,6 +119,7 @@ class Runner {
   const Spec& spec_;
   const cluster::Cluster& cluster_;
   const strategies::Prices prices_;
+  const strategies::JobOptions& job_;
   const PredictOptions& options_;
 };
 
@@ -209,14 +210,17 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   // model.
   PredictOptions carried = options;
   carried.unfold |= layout->servers.has_value();
-  const Runner runner(spec, cluster, *devices, carried);
+  Situation situation =
+      situation_of(*layout, cluster, spec.training.microbatch, spec.plan.zero > 0);
+  const strategies::JobOptions job_options = step::job_options(spec.conditions, situation, *layout);
+  const Runner runner(spec, cluster, *devices, job_options, carried);
   Result<program::Program> job = runner.job(*layout);
   if (!job) return forward(job);
   Result<ProgramRun> whole = runner.run(*job);
   if (!whole) return forward(whole);
 
   const Seconds all = whole->step();
-  const Work work = work_of(*layout, *devices, spec.conditions);
+  const Work work = work_of(*layout, *devices, job_options);
   const double replicas = ranks;
   Step step{.layout = std::move(*layout),
             .job = std::move(*job),
@@ -239,7 +243,7 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
            .recompute = work.recompute,
            .optimizer = work.optimizer,
            .launch = work.launch,
-           .fixed = spec.conditions.fixed};
+           .fixed = work.fixed};
   const Seconds least = std::min(*free, all);
   parts.exposed_communication = all - least;
   const Seconds busy = work.compute + work.recompute + work.optimizer + work.launch + parts.fixed;
@@ -267,15 +271,15 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   }
   step.time =
       interval(step, calibrated, network, spec.conditions, std::max(work.provenance, conditions));
-  const Situation situation = situation_of(step.layout, cluster, spec.training.microbatch,
-                                           spec.plan.zero > 0, step.host_share);
   const std::optional<Known>& known = spec.conditions.known;
   if (!spec.conditions.measured) {
+    situation.host_share = step.host_share;
     step.regime = regime_of(situation);
-    const bool seen = known && std::find(known->regimes.begin(), known->regimes.end(),
-                                         step.regime.name) != known->regimes.end();
+    step.stall = stall_of(step.regime, step.layout);
     const Estimate<Seconds> unmeasured = with_host(widened(step.time, step.regime.factors),
                                                    step.host_share, spec.conditions.host);
+    const bool seen = known && std::find(known->regimes.begin(), known->regimes.end(),
+                                         step.regime.name) != known->regimes.end();
     step.time = unmeasured;
     if (known) {
       step.computing = known->factors[0];
@@ -285,8 +289,11 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
       step.time.low = std::max(step.time.low, unmeasured.low);
       step.time.high = std::min(step.time.high, unmeasured.high);
     }
-    step.stall = stall_of(step.regime, step.layout);
-    step.time.high += step.stall;
+    const Seconds median = median_stall(step.regime, step.layout, spec.conditions.host);
+    // A run that does not stall, and one that stalls for longer than the median.
+    if (!known || median > Seconds::s(0))
+      step.time.low = std::min(step.time.low, (all - median) * step.regime.factors.low);
+    step.time.high += std::max(Seconds::s(0), step.stall - median);
     if (!seen || step.stall > Seconds::s(0)) warn_of_regime(step);
   }
   if (spec.workload.experts_per_token > 0)

@@ -566,7 +566,7 @@ def nanotron(row):
     job.how |= {"logit_bytes": 6, "gathered_inputs": "unknown"}
     job.measured["peak_gib"] = row["memory_gb"]
     job.peak = {"stage": "first"}
-    job.sustained = {"attention": FLASH_2_ON_HOPPER}
+    job.sustained = {"attention": FLASH_2_ON_HOPPER, "implementation": "nanotron"}
     job.on(8 * nodes, 8)
     job.node_gbit, job.network, job.network_latency = 3200, "efa", "15 us"
     job.regime = where_it_communicates(job)

@@ -40,7 +40,7 @@ std::optional<Row> predicted(const MeasuredJob& job) {
     if (!step || (best && best->step.value <= step->time.value)) continue;
     const step::Situation situation =
         step::situation_of(step->layout, choice.cluster, choice.spec.training.microbatch,
-                           choice.spec.plan.zero > 0, step->host_share);
+                           choice.spec.plan.zero > 0);
     const host::Implementation& host = choice.spec.conditions.host;
     best = Row{.measured = job.number("step_s").value_or(0),
                .samples = choice.spec.training.global_batch,
