@@ -69,16 +69,6 @@ const Calibration* near_of(const DeviceFacts& facts, std::span<const Calibration
   return nullptr;
 }
 
-/// Fused attention, forward and backward, share of the half-precision peak, by the generation of
-/// kernels that an architecture commonly runs. A100: FlashAttention-2 reports 0.73 forward, 0.63
-/// backward at best; H100 runs its kernels at 0.35 and third-generation ones at 0.5 to 0.75.
-double attention_of(const DeviceFacts& facts) {
-  if (facts.vendor == "amd") return 0.3;
-  if (facts.architecture.starts_with("hopper") || facts.architecture.starts_with("blackwell"))
-    return 0.45;
-  return facts.half_in_matrix_units ? 0.55 : 0.4;
-}
-
 }  // namespace
 
 bool fast_memory(const DeviceFacts& facts) {
@@ -154,12 +144,17 @@ Transferred constants_for(const DeviceFacts& facts, std::span<const Calibration>
       matrix.from = from.from;
       matrix.to = from.to;
     };
+    // Power limits a batch of products like one.
+    const auto limit_batched = [&](MatrixConstants& m) {
+      m.batched = std::min(m.batched, std::max(1.0, power_share(facts, arithmetic) / m.factor));
+    };
     const auto adopt = [&](const Calibration& other, double share) {
       const MatrixCalibration& m = *other.find(arithmetic);
       const DeviceFacts its = facts_of(**cluster::find_gpu(other.device));
       const double theirs = std::min(issue_share(its, arithmetic), power_share(its, arithmetic));
       take(m.constants);
       matrix.factor = std::min(1.0, matrix.factor * share / theirs);
+      limit_batched(matrix);
       matrix.provenance = Provenance::kExtrapolated;
       note(fmt::format("{} products", to_string(arithmetic)), other, m.fitted);
     };
@@ -182,6 +177,7 @@ Transferred constants_for(const DeviceFacts& facts, std::span<const Calibration>
     }
     matrix.factor = std::min(matrix.factor * issue_share(facts, arithmetic),
                              power_share(facts, arithmetic));
+    limit_batched(matrix);
     note(fmt::format("{} products", to_string(arithmetic)), typical, common->fitted);
   }
   const auto has = [](const Calibration& c) { return c.memory.has_value(); };
@@ -200,7 +196,6 @@ Transferred constants_for(const DeviceFacts& facts, std::span<const Calibration>
   if (memory == &typical && !fast_memory(facts) && memory->memory->elementwise_gddr > 0)
     constants.memory.elementwise = memory->memory->elementwise_gddr;
   note("memory", *memory, memory->memory->fitted);
-  constants.attention = attention_of(facts);
   constexpr Width kUnknown = {0.5, 2};
   const Calibration* own = nullptr;
   for (const Calibration& c : calibrations)
