@@ -191,6 +191,14 @@ double Step::model_utilization() const { return model_flops / (peak * time.value
 
 double Step::hardware_utilization() const { return hardware_flops / (peak * time.value); }
 
+ByFactor<double> shares_of(const Step& step, bool over_nodes) {
+  const Seconds all = step.time.value;
+  const double exposed = step.breakdown.exposed_communication / all,
+               fixed = step.breakdown.fixed / all;
+  return {std::max(0.0, 1 - step.host_share - exposed - fixed), step.host_share,
+          over_nodes ? exposed : 0, fixed};
+}
+
 Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
                      const PredictOptions& options) {
   Result<workload::Layout> layout = strategies::lay_out(spec.workload, spec.training, spec.plan);
@@ -263,16 +271,30 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   }
   step.time =
       interval(step, calibrated, network, spec.conditions, std::max(work.provenance, conditions));
+  const std::optional<Known>& known = spec.conditions.known;
   if (!spec.conditions.measured) {
     situation.host_share = step.host_share;
     step.regime = regime_of(situation);
     step.stall = stall_of(step.regime, step.layout);
-    step.time = with_host(widened(step.time, step.regime), step.host_share, spec.conditions.host);
+    const Estimate<Seconds> unmeasured = with_host(widened(step.time, step.regime.factors),
+                                                   step.host_share, spec.conditions.host);
+    const bool seen = known && std::find(known->regimes.begin(), known->regimes.end(),
+                                         step.regime.name) != known->regimes.end();
+    step.time = unmeasured;
+    if (known) {
+      step.computing = known->factors[0];
+      step.time = interval_of(step.time, shares_of(step, situation.nodes > 1), *known);
+      if (!seen) step.time = widened(step.time, beyond_factors(step.regime));
+      // Measured steps do not make any step less certain.
+      step.time.low = std::max(step.time.low, unmeasured.low);
+      step.time.high = std::min(step.time.high, unmeasured.high);
+    }
     const Seconds median = median_stall(step.regime, step.layout, spec.conditions.host);
     // A run that does not stall, and one that stalls for longer than the median.
-    step.time.low = std::min(step.time.low, (all - median) * step.regime.factors.low);
+    if (!known || median > Seconds::s(0))
+      step.time.low = std::min(step.time.low, (all - median) * step.regime.factors.low);
     step.time.high += std::max(Seconds::s(0), step.stall - median);
-    warn_of_regime(step);
+    if (!seen || step.stall > Seconds::s(0)) warn_of_regime(step);
   }
   if (spec.workload.experts_per_token > 0)
     step.warnings.push_back(

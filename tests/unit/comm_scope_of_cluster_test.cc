@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "models/comm/scope_of_cluster.h"
+#include "models/comm/slower_network.h"
 #include "models/comm/transfer.h"
 #include "sim/cluster/read_cluster.h"
 
@@ -49,6 +50,35 @@ TEST_CASE("how devices of a node are joined") {
   const ClusterScope one = scope("{device: t4, nodes: 4, inter_node: ethernet}", 4);
   CHECK_FALSE(one.fabric);
   CHECK(one.network->kind == NetworkKind::kTcp);
+}
+
+// 200 Gbit/s and 8 us from NIC to NIC, three times as slow, are 66.7 Gbit/s and more than 10 us:
+// the kind would be assumed to be another, if the cluster did not keep it.
+TEST_CASE("a slower network has the same kind, and nodes stay as they are") {
+  for (const char* section :
+       {"{device: a100_sxm4_80, devices_per_node: 8, nodes: 2, inter_node: {links: 8, rate: 200 "
+        "Gbit/s, latency: 5 us}}",
+        "{device: h100_sxm5_80, devices_per_node: 8, nodes: 4}",
+        "{device: h100_sxm5_80, devices_per_node: 8, nodes: 2, inter_node: {links: 8, rate: 400 "
+        "Gbit/s, latency: 15 us, network: efa}}"}) {
+    INFO(section);
+    const cluster::Cluster usual = read(section), slower = with_slower_network(usual, 3);
+    const Result<ClusterScope> before = scope_of(usual, first(16)),
+                               after = scope_of(slower, first(16));
+    REQUIRE(after);
+    CHECK(after->network->kind == before->network->kind);
+    CHECK(after->network->node_rate / before->network->node_rate == Approx(1 / 3.));
+    CHECK(after->network->latency > before->network->latency);
+    CHECK(after->network->step_scale == Approx(3));
+    CHECK(after->fabric == before->fabric);
+    CHECK_FALSE(after->link_of_their_own);
+    const auto within = [](const cluster::Cluster& c) { return c.route(DeviceId(0), DeviceId(1)); };
+    CHECK(within(slower).path.rate == within(usual).path.rate);
+    CHECK(within(slower).hops == within(usual).hops);
+    const cluster::Cluster back = with_slower_network(slower, 1 / 3.);
+    CHECK(back.route(DeviceId(0), DeviceId(9)).path.rate.gb_per_s() ==
+          Approx(usual.route(DeviceId(0), DeviceId(9)).path.rate.gb_per_s()));
+  }
 }
 
 TEST_CASE("a network with given rate and latency: its kind follows from the latency") {
