@@ -329,11 +329,11 @@ TEST_CASE("memory: an interval reaches down to the case without saved inputs") {
   plan.tensor = 4;
   plan.sequence_parallel = true;
   const Training training = {.global_batch = 1, .dtype = workload::Dtype::kBf16};
-  const auto memory = [&](workload::GatheredInputs gathered, const Training& training) {
+  const auto memory = [&](workload::GatheredInputs gathered, const Training& with) {
     const workload::Implementation how = {.loss = workload::Loss::kFused,
                                           .gathered_inputs = gathered};
     const workload::Transformer model = gpt(512, 8, 32);
-    return memory_of(laid_out(model, how, training, plan), kDevice, bare()).front();
+    return memory_of(laid_out(model, how, with, plan), kDevice, bare()).front();
   };
   using workload::GatheredInputs;
   const StageMemory again = memory(GatheredInputs::kAgain, training),
