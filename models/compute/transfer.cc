@@ -196,8 +196,6 @@ Transferred constants_for(const DeviceFacts& facts, std::span<const Calibration>
   if (memory == &typical && !fast_memory(facts) && memory->memory->elementwise_gddr > 0)
     constants.memory.elementwise = memory->memory->elementwise_gddr;
   note("memory", *memory, memory->memory->fitted);
-  // The law of attention has rows of NVIDIA's devices alone.
-  if (facts.vendor == "amd") constants.attention = 0.3;
   constexpr Width kUnknown = {0.5, 2};
   const Calibration* own = nullptr;
   for (const Calibration& c : calibrations)

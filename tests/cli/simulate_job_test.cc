@@ -461,9 +461,9 @@ TEST_CASE("a step that launches determine corrects the host, and other plans kee
     CHECK((part(1) > 1) == (times > 1));
     CHECK(std::abs(std::log(part(1))) > 2 * std::abs(std::log(part(0))));
     CHECK(json["residual"] < 0.06);
-    // What to measure next says more about computing.
-    REQUIRE(!json["next"].empty());
-    CHECK(json["next"][0]["decides"] == "computing");
+    // One of the plans to measure next says more about computing.
+    CHECK(std::any_of(json["next"].begin(), json["next"].end(),
+                      [](const Json& next) { return next["decides"] == "computing"; }));
   }
   // A plan of kernels is known no better, and one of launches is.
   const auto width = [](const Json& of) {

@@ -37,7 +37,7 @@ TEST_CASE("rows that do not begin at multiples of 16 bytes slow matrix units dow
   CHECK(share("h100_sxm5_80", product(9477, 1152, 588)) == Approx(0.58 * 0.54));
 }
 
-TEST_CASE("samples are rows, whatever their number; a batch has three extents") {
+TEST_CASE("samples are rows, whatever their number, and a batch has three extents") {
   CHECK(share("a100_sxm4_80", product(4097, 4096, 4096)) == 1);
   CHECK(share("a100_sxm4_80", product(4096, 4096, 4097, Extent::kK)) == 1);
   Op batch = product(2047, 2048, 128, Extent::kBatch);

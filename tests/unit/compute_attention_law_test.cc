@@ -45,7 +45,7 @@ TEST_CASE("a query meets its keys, and the beginning and the end of its block") 
 }
 
 TEST_CASE(
-    "few blocks take as long as one on every multiprocessor; single queries split their keys") {
+    "few blocks take as long as one on every multiprocessor, and single queries split their keys") {
   Op few = attention(128);
   few.batch = 1;
   // 16 blocks of 128 on 100 multiprocessors: as 6.25 heads.
