@@ -94,9 +94,8 @@ Result<Calibrated> calibrate(const CalibrateJobOptions& options) {
         step::predict(file->spec, file->cluster, {.counterfactuals = false});
     if (!step) return wrong_in(measurement->first, step.error());
     const host::Implementation& host = file->spec.conditions.host;
-    const step::Situation situation =
-        step::situation_of(step->layout, file->cluster, file->spec.training.microbatch,
-                           file->spec.plan.zero > 0);
+    const step::Situation situation = step::situation_of(
+        step->layout, file->cluster, file->spec.training.microbatch, file->spec.plan.zero > 0);
     widen(before[0], step->computing);
     widen(before[1], {host.fastest, host.slowest});
     widen(before[2], {1 / (1 + situation.network_width), 1 + situation.network_width});

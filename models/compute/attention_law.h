@@ -1,7 +1,7 @@
 // Fused attention: scores never reach memory.
 //
 // A block of queries multiplies with all of its keys. The rate per multiprocessor and clock decides
-// what else counts: exponentials, which run at 16 per clock beside multiplications, and the time to
+// what else counts: exponentials, which run at 16 per clock while products run, and the time to
 // begin and to end a block. With F FLOPs of the peak per multiprocessor and clock,
 //   time = FLOPs / (0.63 · sustained) · (1 + (F / 64) / size) / (1 + (F / 64) / 128)
 //                                     · (1 + (F / 8) / keys)

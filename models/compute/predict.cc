@@ -35,9 +35,9 @@ Predicted matrix(const DeviceFacts& facts, const Constants& constants, const Op&
                  const Timing& timing) {
   const Arithmetic arithmetic = arithmetic_of(facts, op.dtype);
   const MatrixConstants& c = constants.matrix[static_cast<std::size_t>(arithmetic)];
-  const double sustained =
-      c.factor * (op.batch > 1 ? c.batched : 1) * facts.peak(arithmetic).flop_per_s() *
-      (op.kind == OpKind::kGemm ? aligned_share(facts, arithmetic, op) : 1);
+  const double sustained = c.factor * (op.batch > 1 ? c.batched : 1) *
+                           facts.peak(arithmetic).flop_per_s() *
+                           (op.kind == OpKind::kGemm ? aligned_share(facts, arithmetic, op) : 1);
   const WaveDevice device{.multiprocessors = facts.multiprocessors,
                           .rate = sustained,
                           .memory_rate = facts.memory_rate.bytes_per_s(),
@@ -70,8 +70,8 @@ Predicted attention(const DeviceFacts& facts, const Constants& constants, const 
                                : attention_time(facts, arithmetic, factor * peak, op);
   const double bytes =
       workload::bytes_of(op).b() / (constants.memory.elementwise * facts.memory_rate.bytes_per_s());
-  return {std::max(computing, bytes) + kernels_of(op) * constants.memory.call,
-          OpClass::kAttention, Provenance::kDatasheet};
+  return {std::max(computing, bytes) + kernels_of(op) * constants.memory.call, OpClass::kAttention,
+          Provenance::kDatasheet};
 }
 
 /// Rows are read in the format of the op; FP8 rows are read as half precision.

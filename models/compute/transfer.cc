@@ -12,8 +12,8 @@ namespace rehearse::compute {
 namespace {
 
 bool is(const DeviceFacts& facts, std::initializer_list<std::string_view> generations) {
-  return std::ranges::any_of(
-      generations, [&](std::string_view g) { return facts.architecture.starts_with(g); });
+  return std::ranges::any_of(generations,
+                             [&](std::string_view g) { return facts.architecture.starts_with(g); });
 }
 
 /// J per FLOP, by process: 4 nm, 7 to 8 nm, older.
@@ -97,9 +97,8 @@ double power_share(const DeviceFacts& facts, Arithmetic arithmetic) {
 }
 
 double issue_share(const DeviceFacts& facts, Arithmetic arithmetic) {
-  const bool matrix_units =
-      arithmetic != Arithmetic::kFp32 &&
-      (arithmetic != Arithmetic::kHalf || facts.half_in_matrix_units);
+  const bool matrix_units = arithmetic != Arithmetic::kFp32 &&
+                            (arithmetic != Arithmetic::kHalf || facts.half_in_matrix_units);
   // AMD's libraries: 0.51 of the peak on MI300X in half precision (max-matmul-flops), where
   // NVIDIA's reach 0.87; 0.55 to 0.74 of the FP32 matrix peak on MI100 and MI250.
   if (facts.vendor == "amd") return matrix_units ? 0.72 : 0.6;
@@ -175,8 +174,8 @@ Transferred constants_for(const DeviceFacts& facts, std::span<const Calibration>
       matrix.provenance = Provenance::kDatasheet;
       continue;
     }
-    matrix.factor = std::min(matrix.factor * issue_share(facts, arithmetic),
-                             power_share(facts, arithmetic));
+    matrix.factor =
+        std::min(matrix.factor * issue_share(facts, arithmetic), power_share(facts, arithmetic));
     limit_batched(matrix);
     note(fmt::format("{} products", to_string(arithmetic)), typical, common->fitted);
   }

@@ -276,8 +276,8 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
     situation.host_share = step.host_share;
     step.regime = regime_of(situation);
     step.stall = stall_of(step.regime, step.layout);
-    const Estimate<Seconds> unmeasured = with_host(widened(step.time, step.regime.factors),
-                                                   step.host_share, spec.conditions.host);
+    const Estimate<Seconds> unmeasured =
+        with_host(widened(step.time, step.regime.factors), step.host_share, spec.conditions.host);
     const bool seen = known && std::find(known->regimes.begin(), known->regimes.end(),
                                          step.regime.name) != known->regimes.end();
     step.time = unmeasured;

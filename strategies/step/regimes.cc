@@ -65,7 +65,7 @@ constexpr std::uint32_t kNodesThatStallWhole = 4, kMicrobatchesThatStall = 16;  
 constexpr double kLongMessages = 128;  // sequences of 4,096 × ranks of a tensor group
 /// Single reports differ by less; collectives between nodes in a job do not (0.8 to 1.25).
 constexpr double kLeastNetworkWidth = 0.25;
-constexpr double kMostStalls = 0.1;    // share of runs that a 90 % interval may leave out
+constexpr double kMostStalls = 0.1;  // share of runs that a 90 % interval may leave out
 
 Which which(const Situation& s) {
   const bool over_nodes = s.tensor_over_nodes || s.pipeline_over_nodes;

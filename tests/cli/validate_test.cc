@@ -71,9 +71,9 @@ TEST_CASE("validate: plans of one job on equal devices are a choice") {
     return "mine/" + data + ",dp" + data + "," + group + ",gpt2,64," + data + "," + tensor +
            ",h100_sxm5_80," + per_node + ",1,nvswitch," + measured + "\n";
   };
-  const Json json = judged("mine.csv", head + row("8", "1", "", "8", "0.5") +
-                                           row("2", "4", "", "8", "0.4") +
-                                           row("4", "1", "", "4", "1"));
+  const Json json =
+      judged("mine.csv", head + row("8", "1", "", "8", "0.5") + row("2", "4", "", "8", "0.4") +
+                             row("4", "1", "", "4", "1"));
   REQUIRE(json["choices"].size() == 1);
   const Json& choice = json["choices"][0];
   CHECK(choice["name"] == "mine");
@@ -84,8 +84,8 @@ TEST_CASE("validate: plans of one job on equal devices are a choice") {
   CHECK(choice["regret_of_three"] == 0.0);
   CHECK(choice["best_in_five"] == 1.0);
   // A group that is given joins rows of other clusters.
-  const Json joined = judged("mine.csv", head + row("8", "1", "a", "8", "0.5") +
-                                             row("4", "1", "a", "4", "1"));
+  const Json joined =
+      judged("mine.csv", head + row("8", "1", "a", "8", "0.5") + row("4", "1", "a", "4", "1"));
   CHECK(joined["choices"][0]["tau"] == 1.0);
   CHECK(joined["choices"][0]["plans"] == 2);
 }

@@ -34,7 +34,7 @@ TEST_CASE("chi-squared exceeds its limits with the requested probability") {
   CHECK(chi_squared_limit(0.95, 10) == Approx(3.940).epsilon(1e-4));
 }
 
-// 90 % stay below 1.2816 standard deviations, of which the upper end is 1.6449 away.
+// 90 % stay below 1.2816 standard deviations, and the upper end of the interval is 1.6449 away.
 TEST_CASE("what an estimate stays below with a probability") {
   const Estimate<Seconds> step{Seconds::s(2), Seconds::s(1.9), Seconds::s(3),
                                Provenance::kExtrapolated};

@@ -5,9 +5,9 @@
 #include <catch2/catch.hpp>
 
 #include "cli/calibrate/device_names.h"
-#include "tests/validation/studies/operation_fits.h"
 #include "models/compute/transfer.h"
 #include "tests/support/data.h"
+#include "tests/validation/studies/operation_fits.h"
 
 namespace rehearse::cli {
 namespace {

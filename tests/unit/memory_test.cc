@@ -271,9 +271,7 @@ TEST_CASE("memory: 16-bit gradients are kept in addition to FP32 sums if the fra
   plan.data = 4;
   plan.zero = 1;
   Training training = {.global_batch = 4, .dtype = workload::Dtype::kBf16};
-  const auto states = [&] {
-    return laid_out(gpt(512, 2, 8), {}, training, plan).stages[0].states;
-  };
+  const auto states = [&] { return laid_out(gpt(512, 2, 8), {}, training, plan).stages[0].states; };
   CHECK(states().gradient == 4);
   CHECK(states().update == 1);
   training.accumulation = strategies::Accumulation::kApart;

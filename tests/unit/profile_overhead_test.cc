@@ -15,8 +15,8 @@ MeasuredSteps steps(std::vector<double> ms, double ranges, double calls) {
 constexpr Seconds kPerRange = Seconds::ns(100);
 
 TEST_CASE("the cost of a range excludes steps without recording, and the part explained by calls") {
-  // Without: 10.001 ms; 10 ranges took 1 us of it. With: 12 ms, of which 1000 ranges took 100
-  // us.
+  // Without: 10.001 ms; 10 ranges took 1 us of it. With: 12 ms, and 1000 ranges took
+  // 100 us.
   const RunPair pair{.wall_recorded = Seconds::s(1.5),
                      .wall_plain = Seconds::s(1),
                      .recorded = steps({11.5, 12, 12, 12, 13}, 1000, 400),

@@ -215,7 +215,8 @@ TEST_CASE("invalid pipelines are errors with the nearest valid ones") {
         "interleave 2 with schedule gpipe; schedule interleaved; nearest: interleave 1");
   CHECK(error_of(tiny_mlp(4, 8), {.global_batch = 6},
                  {.stages = {{.name = "a", .layers = 2, .data = 3}, {.name = "b", .data = 2}}}) ==
-        "stage 'b' with data 2 receives 3 samples at a time; a multiple of its ranks; nearest: data 1 "
+        "stage 'b' with data 2 receives 3 samples at a time; a multiple of its ranks; nearest: "
+        "data 1 "
         "or 3");
   CHECK(error_of(tiny_mlp(4, 8), {}, {.stages = {{.name = "a", .layers = 2}, {.layers = 1}}}) ==
         "stage '' has 1 layers, but 2 remain; nearest: layers 2");

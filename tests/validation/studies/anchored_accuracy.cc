@@ -38,9 +38,8 @@ std::optional<Row> predicted(const MeasuredJob& job) {
         step::predict(choice.spec, choice.cluster,
                       {.fidelity = step::Fidelity::kClosed, .counterfactuals = false});
     if (!step || (best && best->step.value <= step->time.value)) continue;
-    const step::Situation situation =
-        step::situation_of(step->layout, choice.cluster, choice.spec.training.microbatch,
-                           choice.spec.plan.zero > 0);
+    const step::Situation situation = step::situation_of(
+        step->layout, choice.cluster, choice.spec.training.microbatch, choice.spec.plan.zero > 0);
     const host::Implementation& host = choice.spec.conditions.host;
     best = Row{.measured = job.number("step_s").value_or(0),
                .samples = choice.spec.training.global_batch,

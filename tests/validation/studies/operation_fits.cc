@@ -233,11 +233,10 @@ class Fitter {
       const auto [at, fresh] = known_.own.try_emplace({a, device.facts.name});
       if (fresh) at->second = compute::fit_matrix(a, std::span(&device, 1), start, freedom);
       const compute::MatrixFit& own = at->second;
-      result.own.emplace_back(
-          device.facts.name,
-          MatrixCalibration{
-              a, own.devices.front(),
-              fitted_to(tables, device.facts.name, device.rows.size(), own.residual)});
+      result.own.emplace_back(device.facts.name,
+                              MatrixCalibration{a, own.devices.front(),
+                                                fitted_to(tables, device.facts.name,
+                                                          device.rows.size(), own.residual)});
       for (const OperationTable* t : tables)
         if (t->measured.facts.name == device.facts.name)
           result.timings.set(device.facts.name, t->kind, own.timing);
@@ -253,8 +252,8 @@ class Fitter {
     for (const DeviceRows& device : by_device(tables, 1000)) {
       Calibration& calibration = calibration_of(device.facts.name);
       if (calibration.find(a)) continue;
-      MatrixConstants start =
-          compute::constants_for(device.facts, shapes).constants.matrix[static_cast<std::size_t>(a)];
+      MatrixConstants start = compute::constants_for(device.facts, shapes)
+                                  .constants.matrix[static_cast<std::size_t>(a)];
       start.quantise = 0;  // these multiply what is quantised already
       MatrixConstants own = compute::fit_factor(a, device, start, {.quantises = false});
       compute::Constants constants;

@@ -212,8 +212,7 @@ std::string device_of(const fs::path& path) {
 Result<std::vector<OperationTable>> read_gemm_csv(const fs::path& path) {
   const Result<CsvTable> table = load(path);
   if (!table) return forward(table);
-  if (Status ok = table->require({"gemm_dtype", "m", "n", "k", "latency"}); !ok)
-    return forward(ok);
+  if (Status ok = table->require({"gemm_dtype", "m", "n", "k", "latency"}); !ok) return forward(ok);
   const bool named = table->has("device");
   std::map<std::tuple<std::string, std::string, double, double, double>, std::vector<double>> rows;
   for (std::size_t r = 0; r < table->rows(); ++r) {
