@@ -24,6 +24,7 @@ constexpr std::size_t kDraws = 20;  // for each group and number of given rows
 
 struct Row {
   double measured, samples;
+  bool fitted;  ///< gave constants of the program
   Estimate<Seconds> step;
   Seconds stall;
   ByFactor<double> shares;
@@ -43,6 +44,7 @@ std::optional<Row> predicted(const MeasuredJob& job) {
     const host::Implementation& host = choice.spec.conditions.host;
     best = Row{.measured = job.number("step_s").value_or(0),
                .samples = choice.spec.training.global_batch,
+               .fitted = job.use == Use::kFitted,
                .step = step->time,
                .stall = step->stall,
                .shares = step::shares_of(*step, situation.nodes > 1),
@@ -87,6 +89,7 @@ Estimate<Seconds> after(const Row& row, const step::FactorFit& fit,
 void judge(const std::string& table, const std::map<std::string, std::vector<Row>>& groups,
            std::size_t given, AnchoredAccuracy& into) {
   std::vector<double> errors;
+  std::size_t fitted_rows = 0;
   Intervals intervals;
   std::vector<MeasuredPlan> plans;
   Random random = random_stream(kSeed, given);
@@ -121,6 +124,7 @@ void judge(const std::string& table, const std::map<std::string, std::vector<Row
         if (std::find(known.begin(), known.end(), i) != known.end()) continue;
         const Estimate<Seconds> step = fit ? after(rows[i], *fit, regimes) : rows[i].step;
         errors.push_back(step.value.s() / rows[i].measured - 1);
+        fitted_rows += rows[i].fitted;
         intervals.add(Seconds::s(rows[i].measured), step);
         plans.push_back({fmt::format("{} {}", name, draw), rows[i].measured / rows[i].samples,
                          step.value.s() / rows[i].samples});
@@ -131,7 +135,8 @@ void judge(const std::string& table, const std::map<std::string, std::vector<Row
   const std::string name = fmt::format("anchored/{}, {} given", table, given);
   SuiteSummary suite = summary_of(name, errors);
   intervals.summarize(suite);
-  suite.blind_rows = errors.size();
+  suite.fitted_rows = fitted_rows;
+  suite.blind_rows = errors.size() - fitted_rows;
   into.suites.push_back(std::move(suite));
   if (std::optional<PlanChoice> choice = choice_of(name, plans))
     into.choices.push_back(std::move(*choice));
