@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <Eigen/LU>
 #include <fmt/core.h>
 
 #include "sim/base/check.h"
@@ -41,24 +42,11 @@ Vector exp_of(const Vector& logs) {
   return factors;
 }
 
-/// The inverse of a symmetric positive definite matrix (Gauss and Jordan).
-Matrix inverse(Matrix m) {
-  Matrix out = {};
-  for (std::size_t k = 0; k < kFactors; ++k) out[k][k] = 1;
-  for (std::size_t k = 0; k < kFactors; ++k) {
-    const double pivot = m[k][k];
-    for (std::size_t j = 0; j < kFactors; ++j) {
-      m[k][j] /= pivot;
-      out[k][j] /= pivot;
-    }
-    for (std::size_t i = 0; i < kFactors; ++i) {
-      const double times = m[i][k];
-      for (std::size_t j = 0; j < kFactors && i != k; ++j) {
-        m[i][j] -= times * m[k][j];
-        out[i][j] -= times * out[k][j];
-      }
-    }
-  }
+/// REQUIRES: symmetric and positive definite.
+Matrix inverse(const Matrix& m) {
+  using Square = Eigen::Matrix<double, kFactors, kFactors>;
+  Matrix out;
+  Eigen::Map<Square>(out[0].data()) = Eigen::Map<const Square>(m[0].data()).inverse();
   return out;
 }
 

@@ -210,7 +210,7 @@ std::string mocks_without(const std::set<std::string>& names) {
 TEST_CASE("a missing library skips its operations, and the message says how to install it") {
   const fs::path file = test::write_scratch(
       "shapes.csv", "op,rows,width,bytes,elements\nnorm,64,64,,\nset,,,4096,\n");
-  // Of the same soname as NVIDIA's own, which may be installed here: an empty file stands before
+  // Of the same soname as NVIDIA's own, which may be installed here: an empty file precedes
   // it.
   const std::string folder = mocks_without({"libnvrtc.so.13"});
   for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"})

@@ -295,7 +295,7 @@ TEST_CASE("check: a truncated recording is judged by its whole steps, or not at 
   CHECK(test::rehearse({"check", "--history", store, "--candidate", cut, "--accept"})
             .out.find("not accepted: it lacks records") != std::string::npos);
 
-  // A second stream whose records stand at the end, behind the cut: no step has them any more, and
+  // A second stream whose records are at the end, after the cut: no step has them any more, and
   // each seems to do less.
   const auto two_streams = [&](bool is_cut) {
     std::string events = text.substr(0, text.size() - 2);  // without "]}"

@@ -1,4 +1,4 @@
-// doctor: what it says of a machine, of which the driver is a mock that fails in each way.
+// doctor: what it reports about a machine whose driver is a mock that fails in each way.
 #include <catch2/catch.hpp>
 
 #include "tests/support/capture_run.h"

@@ -1,4 +1,4 @@
-// --beside and --share: what each of two jobs loses to the other, and what is wrong with asking.
+// --beside and --share: what each of two jobs loses to the other, and wrong requests.
 #include <cmath>
 
 #include <catch2/catch.hpp>

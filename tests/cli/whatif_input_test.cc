@@ -37,7 +37,7 @@ TEST_CASE("whatif: steps of a recording wait for the pipeline in front of it") {
   CHECK(value(slow["input_pipeline"]["replaced"]) == Approx(280e-6));
   CHECK(slow["input_pipeline"]["bottleneck"] == "threads of load");
   CHECK(value(slow["input_pipeline"]["allowed"]) == Approx(1 / 900e-6));
-  // Behind other edits: twice as fast a GPU saves 300 us of kernels, and the pipeline still bounds.
+  // After other edits: twice as fast a GPU saves 300 us of kernels, and the pipeline still bounds.
   const Json both = with_input(
       {"--input-pipeline", pipeline(kSlowLoading), "--batch", "1", "--scale", "kernel:0.5"});
   CHECK(value(both["step_time"]) == Approx(900e-6));

@@ -6,7 +6,7 @@
 //                                          line, an op with its start and end: "2: 10 ps – 15 ps";
 //                                          on the page of SimGrid it finds the same ends
 //   ```console … ```                       "$ command" and the lines it prints, run in the source
-//                                          tree; "…" stands for anything within a line, and, alone,
+//                                          tree; "…" matches anything within a line, and, alone,
 //                                          for any lines; $MOCK_GPU is the folder of the mock GPU
 //   ```mpirun … ```                        the same, where Open MPI is installed
 #include <cstdio>

@@ -66,7 +66,7 @@ TEST_CASE("the pipeline on the page can be read") {
 
 // --- json.md
 
-/// Checks that every key below `json` stands on the page as `key`, or as the end of `a.b.key`.
+/// Checks that every key below `json` is on the page as `key`, or as the end of `a.b.key`.
 void check_keys(const nlohmann::json& json, const std::string& page) {
   for (const auto& [key, value] : json.items()) {
     if (json.is_object()) {

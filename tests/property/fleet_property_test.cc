@@ -79,7 +79,7 @@ TEST_CASE("the fleet agrees with the naive one on preemption") {
            .checkpoint = Nanoseconds(static_cast<std::int64_t>(seed % 4) * 3000)});
 }
 
-/// All ways to run_fleet a list, the ones of which the naive simulator knows nothing too.
+/// All ways to run_fleet a list, including those that the naive simulator does not know.
 template <class Check>
 void for_all(int seeds, Check check) {
   for (std::uint64_t seed = 1; seed <= static_cast<std::uint64_t>(seeds); ++seed)
@@ -229,7 +229,7 @@ TEST_CASE("a later job never delays the job that is first in line") {
         const Job& job = r.jobs[order[rank]];
         const Nanoseconds since = std::max(first_at, job.submit);
         first_at = std::max(first_at, outcome.jobs[order[rank]]->start);
-        // Who ran when it became the first: whoever started before, and the earlier ones.
+        // Who ran when it became the first: those that started before, and the earlier ones.
         Gpus gpus(r.fleet.gpus(), 0);
         std::vector<const Stay*> running;
         for (const Stay& s : outcome.stays) {

@@ -97,7 +97,7 @@ TEST_CASE("input: takes that read unequally keep to the mean of their reads wher
     const Result<Flow> flow = simulate(p);
     REQUIRE(flow);
     REQUIRE(flow->units_per_s.value == Approx(limits_of(p).front().units_per_s).epsilon(0.01));
-    // Behind it a step that takes longer than any read waits for none of them, however they lie.
+    // After it, a step that takes longer than any read waits for none of them, however they lie.
     double longest = 0;
     for (const Bytes read : s.reads)
       longest = std::max(longest, requests_of(p.sources[0], s, read) * 1e-3 +

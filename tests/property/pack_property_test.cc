@@ -126,7 +126,7 @@ TEST_CASE("pack: work is conserved, and no job is faster than alone") {
         REQUIRE(took.s() >= set.jobs[j].work.s() * (1 - 1e-9));
         REQUIRE(p.started[j] == x.start);
         REQUIRE(p.finish[j].s() <= x.end.s() * (1 + 1e-9));
-        // Whoever ends first has had its rate all along; so has a job on a slice.
+        // The job that ends first has had its rate all along; so has a job on a slice.
         const bool first = std::all_of(x.jobs.begin(), x.jobs.end(), [&](std::size_t other) {
           return p.finish[other] >= p.finish[j];
         });

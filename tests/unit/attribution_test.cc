@@ -107,7 +107,7 @@ TEST_CASE("a device that idles for another rank waits for communication, whateve
   CHECK(rank.exposed_communication.us() == Approx(40));
   // Rank 1 has nothing more to do.
   CHECK(occupancies.of_run(1).idle.us() == Approx(15));
-  // On the path rank 1 computes for 50 us, of which rank 0 does nothing that counts as computing:
+  // On the path rank 1 computes for 50 us, while rank 0 does nothing that counts as computing:
   // a bubble. The message and the last op are no bubble.
   const PathParts path = path_parts(graph::critical_path(ops.timeline()), ops.timeline(), ops, ops);
   CHECK(path.total() == ops.timeline().makespan());

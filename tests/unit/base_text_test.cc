@@ -35,7 +35,7 @@ TEST_CASE("without a near name all are listed") {
   CHECK(suggest("bandwidth", kNames) == "one of latency, rate, hidden");
 }
 
-TEST_CASE("a star stands for any run of characters") {
+TEST_CASE("a star matches any run of characters") {
   CHECK(matches_wildcard("*gemm*", "ampere_gemm_128x128"));
   CHECK(matches_wildcard("gemm", "gemm"));
   CHECK(matches_wildcard("a*b*c", "a_b_bc"));

@@ -166,8 +166,7 @@ TEST_CASE("a value that is not a mapping is refused with its place") {
         "no_such_file.yaml: cannot be read: No such file or directory");
 }
 
-TEST_CASE(
-    "a mapping over another: keys of both, inner mappings too, what is wrong where it stands") {
+TEST_CASE("a mapping over another: keys of both, inner mappings too, errors at their place") {
   const YamlFile file = parsed(
       "base:\n"
       "  plan: {data: 2, tensor: four}\n"

@@ -123,7 +123,7 @@ TEST_CASE("an NVSwitch node: one link up and one down per device") {
   CHECK(c.links().size() == 8 + 8 + 4 + 1);
   CHECK(way(c, 0, 7) == "node0/gpu0 node0/nvswitch node0/gpu7");
   check_path(c, 0, 7, 2, 100);
-  // Messages into device 7 share its one link down, whoever sends.
+  // Messages into device 7 share its one link down from every sender.
   CHECK(c.route(DeviceId(0), DeviceId(7)).hops.back() ==
         c.route(DeviceId(3), DeviceId(7)).hops.back());
 }

@@ -46,7 +46,7 @@ TEST_CASE("two equal jobs gain (C + N) / C, as long as N <= C") {
 }
 
 TEST_CASE("if synchronisations do not overlap, shared links give the result of separate links") {
-  // Beside the other's turn there is room for what is hidden and what is not: N + H <= C.
+  // During the other's turn there is room for hidden and exposed work: N + H <= C.
   for (const Links links : kAllLinks)
     for (const double hidden : {0.0, 30.0, 60.0})
       for (const double n : {0.0, 10.0, 40.0}) {

@@ -162,8 +162,8 @@ TEST_CASE("Chakra sends and receives are point to point, whatever their comm_typ
 TEST_CASE("Chakra dependencies point both ways in the file, dangling ones are counted") {
   std::string file = metadata();
   chakra::Op first = op(0, "first", chakra::COMPUTE, 1);
-  first.add_data_dependencies(2);   // stands further on
-  first.add_data_dependencies(99);  // stands nowhere
+  first.add_data_dependencies(2);   // comes later
+  first.add_data_dependencies(99);  // does not exist
   append(file, first);
   chakra::Op second = op(1, "second", chakra::COMPUTE, 1);
   set_flag(second, "is_cpu_op", true);

@@ -164,7 +164,7 @@ TEST_CASE("collectives of one kernel are added up") {
   CHECK(s.kernel("ncclDevKernel_SendRecv", 2, 240));
   s.add(s.collective(kSend, 1000, 220, 200, 210, kPair));
   s.add(s.collective(kRecv, 500, 222, 200, 210, kPair));
-  // Two kinds in a kernel whose name tells none: the larger stands for both.
+  // Two kinds in a kernel whose name tells none: the larger counts for both.
   s.call(3, 305);
   CHECK(s.kernel("ncclDevKernel_Generic_4", 3, 340));
   s.add(s.collective(kAllReduce, 10, 320, 300, 310));

@@ -150,7 +150,7 @@ TEST_CASE("parts and overhead: every part pays all latencies") {
 }
 
 TEST_CASE("a send goes at once, a receive waits, streams of compute are one op at a time") {
-  // Rank 0: 10 us, sends 5 MB: 2 + 50 us, at 62 us. Rank 1: receives it and computes 8 us beside an
+  // Rank 0: 10 us, sends 5 MB: 2 + 50 us, at 62 us. Rank 1: receives it and computes 8 us during an
   // op of 65 us that holds its compute until 65: 73 us.
   const Program job = job_of({{compute(0, 10), send(1, 1, 5'000'000, {0})},
                               {compute(0, 65), receive(1, 0, 5'000'000), compute(2, 8, {1})}});
@@ -207,7 +207,7 @@ TEST_CASE("ops without a duration take the roofline of the device") {
 }
 
 TEST_CASE("computing that overlaps a collective takes longer, in every form") {
-  // 4 MB among two ranks take 44 us from the beginning. Kernels of 30 and 60 us beside it at
+  // 4 MB among two ranks take 44 us from the beginning. Kernels of 30 and 60 us during it at
   // 1 / 1.25 of their speed: the first ends at 37.5 us; 5.2 us of the second are done at 44 us, the
   // other 54.8 us by 98.8 us.
   const std::vector<ChakraOp> ops = {collective(0, 0, 4'000'000), compute(1, 30),

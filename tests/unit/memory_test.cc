@@ -93,8 +93,8 @@ TEST_CASE("memory: logits count once, at the end of forward") {
 
 TEST_CASE("memory: gathered layers are added to the states") {
   // Blocks of 2^28 parameters, an embedding of 2^29: 2 bytes a parameter of the layer and of the
-  // next, 6 of the gradients. A block: (2 + 2 + 6) x 0.25 = 2.5 GiB, the embedding, in front of
-  // which nothing stands: 8 x 0.5 = 4.
+  // next, 6 of the gradients. A block: (2 + 2 + 6) x 0.25 = 2.5 GiB. The embedding is the first
+  // layer: 8 x 0.5 = 4.
   Layout layout = layout_of({layer(1, 536870912, 0), layer(3, 268435456, 0)});
   layout.stages[0].states = {0, 0, 0};
   layout.stages[0].gathering = {.weights = 2, .gradient = 6, .ahead = 1};

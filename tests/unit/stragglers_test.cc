@@ -66,7 +66,7 @@ TEST_CASE("ranks synchronise at each gradient that a thread sums itself") {
   const auto blocking = lateness(steps, timeline, 2, false);
   CHECK(blocking[0].us() == Approx(5));
   CHECK(blocking[1].us() == Approx(0).margin(1e-9));
-  // Beside the backward pass nothing brings them together before the step's end.
+  // During the backward pass, nothing brings them together before the step's end.
   const auto overlapped = lateness(steps, timeline, 2, true);
   CHECK(overlapped[0].us() == Approx(5));
   CHECK(overlapped[1].us() == Approx(5));

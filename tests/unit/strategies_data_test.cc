@@ -174,7 +174,7 @@ TEST_CASE("FSDP moves three times the parameters per microbatch") {
   const Layout pipeline = laid_out(w, {.global_batch = 16}, {.data = 4, .pipeline = 2, .zero = 3});
   CHECK(pipeline.microbatches == 4);
   CHECK(collective_bytes(pipeline, Axis::kData) == Approx((2 + 4) * parameters));
-  // Beside weights and gradients the gradients of four messages, and two that were sent.
+  // In addition to weights and gradients, the gradients of four messages, and two that were sent.
   CHECK(pipeline.stages[0].gathered.b() == Approx(6 * parameters / 2 + (4 + 2) * 32 * 64 * 2));
 }
 

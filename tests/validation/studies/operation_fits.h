@@ -25,7 +25,7 @@ struct DealtOperations {
 /// one is wrong.
 Result<std::vector<DealtOperations>> deal_operations(const std::filesystem::path& data);
 
-/// How the tables were timed, by device and kind of rows; "" stands for devices that are not there.
+/// How the tables were timed, by device and kind of rows; "" means devices that are not there.
 class Timings {
  public:
   void set(const std::string& device, const std::string& kind, compute::Timing timing) {

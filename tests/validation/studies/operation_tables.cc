@@ -287,7 +287,7 @@ Result<std::vector<OperationTable>> read_deepbench_csv(const fs::path& path) {
     const std::size_t end = rest.find('\n');
     const auto cells = cells_of(rest.substr(0, end));
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
-    // A line whose third cell is no number begins a section or stands between two.
+    // A line whose third cell is no number begins a section or separates two.
     if (!number_in(cells, 2)) {
       const Heading next = heading_of(cells);
       if (next.section != Heading::Section::kNone || !cells[0].empty()) heading = next;
