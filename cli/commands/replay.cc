@@ -62,13 +62,14 @@ Document document_of(const ReplayJob& job, const Findings& findings) {
   const replay::Comparison& c = job.recorded.comparison;
   const Estimate<Seconds> step = step_of(job, findings);
   const ReplayRun& run = shown(job, findings);
+  const Attribution attribution = attribution_of(job, run, step);
   Document d{.command = "replay", .rows = "ranks.steps", .rows_title = "Steps"};
   d.answer = sentence_of(
       ranks_and_steps(job),
       {"step time " + range_words(c.step_time.measured) + " measured",
        range_words(step, findings.sliced ? " simulated on " + findings.sliced->name : " simulated"),
        fmt::format("median error {:.2f} %", c.median_error * 100),
-       largest_part(breakdown_fields(replay::occupancy(run.graph, run.timeline)))});
+       largest_part(occupancy_fields(attribution.occupancy))});
   d.line(describe_input(job));
   d["step_time"] = {{"measured", "step time, measured", c.step_time.measured},
                     {"simulated", "step time, simulated", step}};
@@ -80,7 +81,8 @@ Document document_of(const ReplayJob& job, const Findings& findings) {
   if (findings.without_profiler)
     d.show("step_time_without_profiler", "without profiler", *findings.without_profiler);
   // The findings are about the replay as recorded, even if a slice is requested.
-  add_findings(job, run, step, d);
+  add_errors(job, d);
+  add_attribution(attribution, step, d);
   d["matched_collectives"] = job.recorded.graph.program.collectives.matched.size();
   d["unmatched_collectives"] = job.recorded.graph.program.collectives.unmatched;
   Value advice = Value::array();

@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "cli/globals.h"
-#include "cli/output/critical_path.h"
-#include "cli/output/document.h"
+#include "cli/output/attribution.h"
 #include "profiler/replay/advice.h"
 #include "profiler/replay/attribution.h"
 #include "profiler/replay/compare.h"
@@ -80,13 +79,12 @@ using StepColumns = std::function<void(std::size_t step, Value& row)>;
 
 /// The key "ranks" of the JSON contract: a row per step and rank, measured and simulated.
 Value rank_rows(const ReplayJob& job, const ReplayRun& run, const StepColumns& add = {});
-/// The measured breakdown of a recorded step.
-Value breakdown_fields(const program::Occupancy& breakdown);
-/// The fields of a simulated step's occupancy. Each part has the relative interval of the step.
-Value breakdown_fields(const program::Occupancy& breakdown, const Estimate<Seconds>& step);
-/// Adds how well the replay explains the recording, and the critical path of a step of `run`.
-void add_findings(const ReplayJob& job, const ReplayRun& run, const Estimate<Seconds>& step,
-                  Document& document);
+/// Where the time of an average whole step of `run` goes. Edited parts count as extrapolated, parts
+/// that the replay fitted as interpolated, and the rest as recorded.
+Attribution attribution_of(const ReplayJob& job, const ReplayRun& run,
+                           const Estimate<Seconds>& step);
+/// Adds how well the replay explains the recording.
+void add_errors(const ReplayJob& job, Document& document);
 /// "2 ranks, 3 whole steps".
 std::string ranks_and_steps(const ReplayJob& job);
 

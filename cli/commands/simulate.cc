@@ -90,7 +90,8 @@ Result<Estimate<Seconds>> between_bounds(const Simulation& s, const cluster::Clu
   return estimate;
 }
 
-std::size_t rank_that_ends_last(const Simulation& s) {
+/// The occupancy of the rank that ends last.
+const program::Occupancy& last_occupancy(const Simulation& s) {
   std::size_t last = 0;
   Picoseconds end(0);
   for (std::size_t r = 0; r + 1 < s.lowered.first_op.size(); ++r)
@@ -99,7 +100,11 @@ std::size_t rank_that_ends_last(const Simulation& s) {
         end = s.timeline[OpId(i)].end;
         last = r;
       }
-  return last;
+  const auto range = std::find_if(
+      s.occupancy.begin(), s.occupancy.end(), [&](const job::RankRange& of) {
+        return s.lowered.ranks[last].index() < std::size_t{of.first} + of.count;
+      });
+  return range->occupancy;
 }
 
 Result<Simulation> read_job(const SimulateOptions& options, const ChakraNetwork& network,
@@ -178,10 +183,9 @@ Result<Simulation> simulate(const SimulateOptions& options, const Globals& globa
   s.timeline = std::move(run->timeline);
   s.occupancy = job::occupancy(s.job, s.lowered, s.timeline);
   s.by_roofline = *by_roofline;
-  const program::Occupancy& last = s.occupancy[rank_that_ends_last(s)];
   const Result<Estimate<Seconds>> network = between_bounds(s, *cluster, options.unfold);
   if (!network) return forward(network);
-  s.step = job::with_slow_kernels(*network, last, *by_roofline);
+  s.step = job::with_slow_kernels(*network, last_occupancy(s), *by_roofline);
   return read;
 }
 
@@ -190,7 +194,7 @@ ReportDetails details_of(const SimulateOptions& options, const Simulation& s) {
   show_job(s.job, s.lowered, s.timeline, sheet);
   return {.inputs = {options.astra_network.empty() ? options.cluster : options.astra_network},
           .suites = {"collectives/several nodes", "collectives/one node"},
-          .timeline = sheet.json(s.timeline, graph::critical_path(s.timeline))};
+          .timeline = sheet.json(s.timeline, job::critical_path(s.job, s.lowered, s.timeline))};
 }
 
 Result<Exit> run(const SimulateOptions& options, const Globals& globals) {

@@ -4,6 +4,7 @@
 #include "cli/report/memory_curves.h"
 #include "cli/report/roofline.h"
 #include "cli/report/timeline_sheet.h"
+#include "models/job/program_ops.h"
 
 namespace rehearse::cli {
 
@@ -24,7 +25,8 @@ ReportDetails step_details(const PredictedJob& job, const std::filesystem::path&
   for (const step::DeviceUse& use : step.devices) suites.push_back("withheld/" + use.name);
   return ReportDetails{.inputs = {job_file},
                        .suites = std::move(suites),
-                       .timeline = sheet.json(step.timeline, graph::critical_path(step.timeline)),
+                       .timeline = sheet.json(step.timeline, job::critical_path(step.job, step.lowered,
+                                                                             step.timeline)),
                        .memory = memory_curves(job.file.spec, job.file.cluster, step),
                        .roofline = roofline_of(job.file.spec, job.file.cluster, step),
                        .gains = changes_json(job.changes, step.time.value)};

@@ -8,7 +8,6 @@
 #include "cli/commands/recorded_input.h"
 #include "cli/commands/recorded_slice.h"
 #include "cli/commands/replay_job.h"
-#include "cli/commands/replay_path.h"
 #include "cli/commands/share_options.h"
 #include "models/input/read_pipeline.h"
 #include "profiler/replay/edit.h"
@@ -111,25 +110,28 @@ Document document_of(const WhatifOptions& options, const ReplayJob& job, const E
   const replay::Comparison& c = recorded.comparison;
   const Estimate<Seconds> before = replay::estimate_step(c), after = estimate(options, job, with);
   const double changed = change_of(c.step_time.simulated, edited.comparison.step_time.simulated);
+  const Attribution attribution = attribution_of(job, edited, after),
+                    unedited = attribution_of(job, recorded, before);
   Document d{.command = "whatif", .rows = "ranks.steps", .rows_title = "Steps"};
   d.answer = sentence_of(
       fmt::format("Step time {}", signed_percent(changed)),
       {range_words(before) + " before the edit", range_words(after, " after it"),
-       largest_part(breakdown_fields(replay::occupancy(edited.graph, edited.timeline)))});
+       largest_part(occupancy_fields(attribution.occupancy))});
   d.line(describe_input(job));
   if (with.fed) d.line(fed_text(*with.fed));
   d["baseline"] = {{"measured", "recorded, measured", c.step_time.measured},
                    {"simulated", "recorded, simulated", before},
                    {"error", {{"median", c.median_error}, {"worst", c.worst_error}}},
                    {"breakdown",
-                    "Rank occupancy in an average step, as recorded",
-                    breakdown_fields(replay::occupancy(recorded.graph, recorded.timeline), before),
+                    std::string(kOccupancyTitle) + ", as recorded",
+                    occupancy_fields(unedited.occupancy, before),
                     {},
                     kBars},
-                   {"path_parts", json_path_parts(path_parts(job, recorded, before))}};
+                   {"path_parts", json_path_parts(unedited.path)}};
   d.show("step_time", "with the edit", after);
   d.show("change", "change", change(changed));
-  add_findings(job, edited, after, d);
+  add_errors(job, d);
+  add_attribution(attribution, after, d);
   if (with.fed) d["input_pipeline"] = fed_json(*with.fed);
   d.show("ranks", "Steps",
          rank_rows(job, edited,
@@ -144,7 +146,8 @@ Document document_of(const WhatifOptions& options, const ReplayJob& job, const E
 /// Runs a program with the recording fed by the pipeline of a file, and sets `fed`.
 RunProgram feeding(const WhatifOptions& options, const input::Pipeline& pipeline,
                    std::optional<FedBy>& fed) {
-  return [&](const ReplayJob& job, const replay::RecordedProgram& program) -> Result<ReplayRun> {
+  return [&](const ReplayJob& job, replay::RecordedProgram program) -> Result<ReplayRun> {
+    replay::mark_edited(job.recorded.graph.program, program);
     Result<FedGraph> in_front =
         feed_recording(job.recordings, program, pipeline,
                        options.batch > 0 ? std::optional(options.batch) : std::nullopt);

@@ -18,7 +18,8 @@ namespace rehearse::replay {
 class ReplayOps : public program::LoweredOps {
  public:
   /// REQUIRES: the arguments outlive this object.
-  ReplayOps(const ReplayGraph& replay, const graph::Timeline& timeline);
+  ReplayOps(const ReplayGraph& replay, const graph::Timeline& timeline,
+            program::Interval interval = {});
 
   std::optional<OpId> cause(OpId op) const override;
 

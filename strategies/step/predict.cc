@@ -11,6 +11,8 @@
 #include "strategies/job_of_layout.h"
 #include "strategies/lay_out.h"
 #include "strategies/step/devices.h"
+#include "strategies/step/path_parts.h"
+#include <cstdlib>
 #include "strategies/step/run_program.h"
 #include "strategies/step/work.h"
 
@@ -58,12 +60,25 @@ Spread spread_of(const Spec& spec) {
   return spec.workload.experts_per_token > 0 ? Spread{0.8, 1.25} : Spread{};
 }
 
+Seconds gFree = Seconds::s(0);
+Seconds exposed_of(const Step& step) {
+  static const char* base = std::getenv("BASE");
+  if (base && *base == '1') return step.occupancy.exposed_communication + step.occupancy.memory;
+  if (base && *base == '2') {
+    Picoseconds sum(0);
+    for (const program::PathPart& part : path_parts(step).parts)
+      if (part.kind == program::PartKind::kCommunication || part.kind == program::PartKind::kMemory) sum += part.time;
+    return sum.seconds();
+  }
+  return gFree;
+}
+
 /// Errors of compute, of communication and of the fixed time per step are taken as independent. The
 /// fixed time may overlap communication if it is the host's or the input's.
 Estimate<Seconds> interval(const Step& step, bool calibrated, const PriceReach& network,
                            const Conditions& conditions, Provenance provenance) {
-  const Seconds exposed = step.breakdown.exposed_communication;
-  const Seconds fixed = step.breakdown.fixed;
+  const Seconds exposed = exposed_of(step);
+  const Seconds fixed = conditions.fixed;
   const Seconds rest = step.time.value - exposed;
   const double down = std::hypot(rest.s() * (1 - step.computing.low),
                                  std::max(exposed * (1 - step.links.low), network.down).s(),
@@ -127,9 +142,9 @@ double host_share(const Step& step) {
   if (step.block.launches == Seconds::s(0) || !(step.time.value > Seconds::s(0))) return 0;
   const job::ProgramOps ops(step.job, step.lowered, step.timeline);
   Picoseconds sum(0);
-  for (const graph::PathStep& each : graph::critical_path(step.timeline))
-    if (each.end > each.begin && step.lowered.graph.category(each.op) == graph::Category::kHost &&
-        ops.shares(each.op).back().kind == program::PartKind::kLaunch)
+  for (const graph::PathStep& each : program::critical_path(step.timeline, ops))
+    if (step.lowered.graph.category(each.op) == graph::Category::kHost &&
+        ops.purpose(each.op).launch > 0)
       sum += each.end - each.begin;
   return sum.seconds() / step.time.value;
 }
@@ -215,7 +230,7 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
             .lowered = std::move(whole->lowered),
             .timeline = std::move(whole->timeline),
             .time = {all, all, all, Provenance::kExtrapolated},
-            .breakdown = {},
+            .occupancy = {},
             .block = work.block,
             .counterfactuals = {},
             .memory = {},
@@ -226,16 +241,8 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
                     .sends = true,
                     .copies = true});
   if (!free) return forward(free);
-  Breakdown& parts = step.breakdown;
-  parts = {.compute = work.compute,
-           .recompute = work.recompute,
-           .optimizer = work.optimizer,
-           .launch = work.launch,
-           .fixed = spec.conditions.fixed};
-  const Seconds least = std::min(*free, all);
-  parts.exposed_communication = all - least;
-  const Seconds busy = work.compute + work.recompute + work.optimizer + work.launch + parts.fixed;
-  parts.bubble = std::max(Seconds::s(0), least - busy);
+  gFree = std::max(Seconds::s(0), all - *free);
+  step.occupancy = job::mean(job::occupancy(step.job, step.lowered, step.timeline));
   step.host_share = host_share(step);
   if (options.counterfactuals)
     if (Status ok = compare(step, runner); !ok) return forward(ok);

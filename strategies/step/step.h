@@ -3,9 +3,8 @@
 //   Result<Step> step = predict(spec, cluster, {});
 //
 // A workload is laid out (strategies), its ops priced (models/compute), the job lowered and run at
-// the requested fidelity (models/job, sim/engine), its memory added up (models/memory). Parts of
-// the step are found by runs that differ in one respect: with free messages, compute and bubble
-// remain; the difference is exposed communication.
+// the requested fidelity (models/job, sim/engine), its memory added up (models/memory). The run is
+// explained by sim/program/attribution.h.
 #pragma once
 
 #include <array>
@@ -20,6 +19,7 @@
 #include "sim/base/warning.h"
 #include "sim/cluster/cluster.h"
 #include "sim/graph/timeline.h"
+#include "sim/program/occupancy.h"
 #include "sim/program/origin.h"
 #include "strategies/plan.h"
 #include "strategies/step/conditions.h"
@@ -39,20 +39,6 @@ struct Spec {
   /// Replaces `conditions` on devices of these names. host_per_kernel and fixed
   /// always come from `conditions`.
   std::map<std::string, Conditions, std::less<>> conditions_on = {};
-};
-
-/// A partition of the step, as a mean over ranks.
-struct Breakdown {
-  Seconds compute = Seconds::s(0);
-  Seconds recompute = Seconds::s(0);  ///< repeated forward work
-  Seconds optimizer = Seconds::s(0);
-  Seconds exposed_communication = Seconds::s(0);
-  /// Waiting with free messages: for other stages, and for slower devices of the same stage.
-  Seconds bubble = Seconds::s(0);
-  Seconds input = Seconds::s(0);   ///< waiting for samples; only a caller who knows what feeds it
-                                   ///< sets it, and with it `Step::time`
-  Seconds launch = Seconds::s(0);  ///< the device waits for the host's launches
-  Seconds fixed = Seconds::s(0);
 };
 
 /// A pass of a transformer block takes the longer of both.
@@ -86,7 +72,9 @@ struct Step {
   Seconds stall = Seconds::s(0);
   /// The parts of `time`'s interval: exposed communication, and everything else.
   program::Interval computing = {}, links = {};
-  Breakdown breakdown;
+  /// The mean over ranks. `input` is waiting for samples; only a caller who knows what feeds the
+  /// step adds it, here and to `time`.
+  program::Occupancy occupancy;
   /// The share of the step in passes of blocks that last as long as their launches: on the critical
   /// path.
   double host_share = 0;
