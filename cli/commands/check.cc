@@ -41,7 +41,7 @@ constexpr double kMaxSlowdown = 0.03;
 Result<Run> load_run(const Paths& inputs, const CheckOptions& options, const Globals& globals,
                      std::optional<StepPicture>* picture = nullptr) {
   const ReplayRequest request{
-      .inputs = inputs, .ranks = options.ranks, .lower = {}, .perfetto = {}, .report = {}};
+      .inputs = inputs, .ranks = options.ranks, .lower = {}, .files = {}};
   const Result<InputTrace> input = load_trace(request, globals);
   if (!input) return forward(input);
   // Reports name an existing file: the first, if there are several.

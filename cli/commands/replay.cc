@@ -5,7 +5,7 @@
 #include <fmt/core.h>
 
 #include "cli/commands/commands.h"
-#include "cli/commands/recorded_beside.h"
+#include "cli/commands/recorded_tenants.h"
 #include "cli/commands/recorded_slice.h"
 #include "cli/commands/replay_job.h"
 #include "cli/commands/share_options.h"
@@ -104,9 +104,7 @@ Result<Exit> run(const ReplayOptions& options, const Globals& globals) {
   if (!job) return forward(job);
   if (options.sharing.asked()) {
     const RecordedTenant own{*job, job->recorded, replay::estimate_step(job->recorded.comparison)};
-    if (Status ok = write_beside(own, options.request, options.sharing, "replay", globals); !ok)
-      return forward(ok);
-    return Exit::kSuccess;
+    return share_recorded(own, options.request, options.sharing, "replay", globals);
   }
   Findings findings;
   if (!options.slice.empty()) {
@@ -115,8 +113,7 @@ Result<Exit> run(const ReplayOptions& options, const Globals& globals) {
     findings.sliced = std::move(*sliced);
   }
   const ReplayRun& run = shown(*job, findings);
-  if (Status ok = draw(options.request, *job, run); !ok) return forward(ok);
-  if (globals.format != Format::kCsv || !options.request.report.empty()) {
+  if (globals.format != Format::kCsv || !options.request.files.report.empty()) {
     findings.advice = replay::find_advice(
         job->recordings, run.graph, run.timeline,
         [](const graph::Graph& graph) { return engine::run(graph); }, kChangesFound,
@@ -126,9 +123,7 @@ Result<Exit> run(const ReplayOptions& options, const Globals& globals) {
     findings.without_profiler = *without;
   }
   const Document document = document_of(*job, findings);
-  if (Status ok = report_on(options.request, *job, run, document); !ok) return forward(ok);
-  if (Status ok = write_document(globals, document); !ok) return forward(ok);
-  return Exit::kSuccess;
+  return answer_replay(globals, options.request, *job, run, document);
 }
 
 }  // namespace

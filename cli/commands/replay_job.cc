@@ -6,9 +6,7 @@
 #include <fmt/core.h>
 
 #include "cli/commands/kernel_parts.h"
-#include "cli/output/perfetto.h"
-#include "cli/report/report.h"
-#include "cli/report/timeline_sheet.h"
+#include "cli/output/run_events.h"
 #include "profiler/ingest/input.h"
 #include "profiler/replay/batch_requests.h"
 #include "profiler/replay/edit.h"
@@ -97,7 +95,7 @@ Result<InputTrace> load_trace(const ReplayRequest& request, const Globals& globa
 }
 
 Result<ReplayJob> load_job(const ReplayRequest& request, const Globals& globals) {
-  if (Status ok = check_writable({request.perfetto, request.report}); !ok) return forward(ok);
+  if (Status ok = check_writable({request.files.perfetto, request.files.report}); !ok) return forward(ok);
   Result<InputTrace> input = load_trace(request, globals);
   if (!input) return forward(input);
   ReplayJob job{std::move(*input), {}};
@@ -114,21 +112,15 @@ Result<ReplayJob> load_job(const ReplayRequest& request, const Globals& globals)
   return job;
 }
 
-Status draw(const ReplayRequest& request, const ReplayJob& job, const ReplayRun& run) {
-  if (request.perfetto.empty()) return {};
-  return write_perfetto(request.perfetto, job.recordings, run.graph, run.timeline);
-}
-
-Status report_on(const ReplayRequest& request, const ReplayJob& job, const ReplayRun& run,
-                 const Document& document) {
-  if (request.report.empty()) return {};
-  TimelineSheet sheet;
-  show_replay(job.recordings, run.graph, run.timeline, sheet);
-  const replay::CriticalSteps critical = replay::find_critical_steps(run.graph, run.timeline);
-  return write_report(request.report, document,
-                      {.inputs = request.inputs,
-                       .suites = {"replay"},
-                       .timeline = sheet.json(run.timeline, critical.path)});
+Result<Exit> answer_replay(const Globals& globals, const ReplayRequest& request,
+                           const ReplayJob& job, const ReplayRun& run, const Document& document) {
+  const auto show = [&](TimelineSink& sink) {
+    show_replay(job.recordings, run.graph, run.timeline, sink);
+  };
+  return answer_run(
+      globals, request.files, document,
+      {show, run.timeline, replay::find_critical_steps(run.graph, run.timeline).path},
+      [&] { return ReportDetails{.inputs = request.inputs, .suites = {"replay"}}; });
 }
 
 Result<ReplayRun> run_graph(const ReplayJob& job, replay::ReplayGraph graph) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/globals.h"
+#include "cli/commands/run_answer.h"
 #include "cli/output/attribution.h"
 #include "profiler/replay/advice.h"
 #include "profiler/replay/attribution.h"
@@ -25,8 +25,7 @@ struct ReplayRequest {
   std::vector<std::filesystem::path> inputs;
   std::vector<std::uint32_t> ranks;  ///< empty: all
   replay::LowerOptions lower;
-  std::filesystem::path perfetto;  ///< empty: none
-  std::filesystem::path report;    ///< empty: none
+  RunFiles files;
 };
 
 /// Adds INPUT and --ranks.
@@ -60,12 +59,9 @@ Result<InputTrace> load_trace(const ReplayRequest& request, const Globals& globa
 /// Reads, lowers and runs.
 Result<ReplayJob> load_job(const ReplayRequest& request, const Globals& globals);
 
-/// Writes the timeline that the request asks for, if any: as recorded, and as simulated in `run`.
-Status draw(const ReplayRequest& request, const ReplayJob& job, const ReplayRun& run);
-
-/// Writes the page that the request asks for, if any, with the simulated timeline.
-Status report_on(const ReplayRequest& request, const ReplayJob& job, const ReplayRun& run,
-                 const Document& document);
+/// Writes the requested files about `run`, then the document.
+Result<Exit> answer_replay(const Globals& globals, const ReplayRequest& request,
+                           const ReplayJob& job, const ReplayRun& run, const Document& document);
 
 /// Runs a graph of the job's recordings.
 Result<ReplayRun> run_graph(const ReplayJob& job, replay::ReplayGraph graph);

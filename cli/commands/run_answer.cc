@@ -12,16 +12,20 @@ RunView view_of(const program::Program& job, const job::LoweredJob& lowered,
           job::critical_path(job, lowered, timeline)};
 }
 
+Status write_run(const RunFiles& files, const Document& document, const RunView& view,
+                 const std::function<ReportDetails()>& details) {
+  if (Status ok = write_timeline(files.perfetto, view.show); !ok) return ok;
+  if (files.report.empty()) return {};
+  TimelineSheet sheet;
+  view.show(sheet);
+  ReportDetails all = details();
+  all.timeline = sheet.json(view.timeline, view.path);
+  return write_report(files.report, document, all);
+}
+
 Result<Exit> answer_run(const Globals& globals, const RunFiles& files, const Document& document,
                         const RunView& view, const std::function<ReportDetails()>& details) {
-  if (Status ok = write_timeline(files.perfetto, view.show); !ok) return forward(ok);
-  if (!files.report.empty()) {
-    TimelineSheet sheet;
-    view.show(sheet);
-    ReportDetails all = details();
-    all.timeline = sheet.json(view.timeline, view.path);
-    if (Status ok = write_report(files.report, document, all); !ok) return forward(ok);
-  }
+  if (Status ok = write_run(files, document, view, details); !ok) return forward(ok);
   return answer_with(globals, document);
 }
 

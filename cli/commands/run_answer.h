@@ -37,8 +37,11 @@ struct RunView {
 RunView view_of(const program::Program& job, const job::LoweredJob& lowered,
                 const graph::Timeline& timeline);
 
-/// Writes the requested files, then the document. `details` gives those of the page but the
-/// timeline; it is only called for a page.
+/// Writes the requested files. `details` gives those of the page but the timeline; it is only called
+/// for a page.
+Status write_run(const RunFiles& files, const Document& document, const RunView& view,
+                 const std::function<ReportDetails()>& details);
+/// The same, and then the document.
 Result<Exit> answer_run(const Globals& globals, const RunFiles& files, const Document& document,
                         const RunView& view, const std::function<ReportDetails()>& details);
 

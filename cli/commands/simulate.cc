@@ -9,9 +9,6 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/simulate_job_file.h"
 #include "cli/commands/simulate_result.h"
-#include "cli/output/job_events.h"
-#include "cli/report/report.h"
-#include "cli/report/timeline_sheet.h"
 #include "models/job/interval.h"
 #include "models/job/program_ops.h"
 #include "models/job/roofline.h"
@@ -189,31 +186,20 @@ Result<Simulation> simulate(const SimulateOptions& options, const Globals& globa
   return read;
 }
 
-ReportDetails details_of(const SimulateOptions& options, const Simulation& s) {
-  TimelineSheet sheet;
-  show_job(s.job, s.lowered, s.timeline, sheet);
-  return {.inputs = {options.astra_network.empty() ? options.cluster : options.astra_network},
-          .suites = {"collectives/several nodes", "collectives/one node"},
-          .timeline = sheet.json(s.timeline, job::critical_path(s.job, s.lowered, s.timeline))};
-}
-
 Result<Exit> run(const SimulateOptions& options, const Globals& globals) {
   if (!options.job_file.empty()) return simulate_job_file(options, globals);
-  if (Status ok = check_writable({options.perfetto, options.report}); !ok) return forward(ok);
-  const Result<Simulation> simulation = simulate(options, globals);
-  if (!simulation) return forward(simulation);
-  for (const Warning& warning : simulation->warnings) globals.warn(to_string(warning));
-  if (!options.perfetto.empty())
-    if (Status ok =
-            draw_job(options.perfetto, simulation->job, simulation->lowered, simulation->timeline);
-        !ok)
-      return forward(ok);
-  const Document document = simulation_document(*simulation);
-  if (!options.report.empty())
-    if (Status ok = write_report(options.report, document, details_of(options, *simulation)); !ok)
-      return forward(ok);
-  if (Status ok = write_document(globals, document); !ok) return forward(ok);
-  return Exit::kSuccess;
+  if (Status ok = check_writable({options.files.perfetto, options.files.report}); !ok)
+    return forward(ok);
+  const Result<Simulation> s = simulate(options, globals);
+  if (!s) return forward(s);
+  for (const Warning& warning : s->warnings) globals.warn(to_string(warning));
+  return answer_run(globals, options.files, simulation_document(*s),
+                    view_of(s->job, s->lowered, s->timeline), [&] {
+                      return ReportDetails{
+                          .inputs = {options.astra_network.empty() ? options.cluster
+                                                                   : options.astra_network},
+                          .suites = {"collectives/several nodes", "collectives/one node"}};
+                    });
 }
 
 }  // namespace

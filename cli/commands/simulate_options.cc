@@ -153,10 +153,7 @@ void add_simulate_options(CLI::App& command, SimulateOptions& options) {
   add_share_options(command, options.sharing, "job file", slice);
   command.add_flag("--unfold", options.unfold,
                    "simulate every rank, even if all are equivalent (closed)");
-  command.add_option("--perfetto", options.perfetto, "write the timeline for ui.perfetto.dev")
-      ->type_name("FILE");
-  command.add_option("--report", options.report, "write the result as one HTML page")
-      ->type_name("FILE");
+  add_run_files(command, options.files, "the timeline");
 }
 
 void check_simulate_options(const SimulateOptions& options) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/commands/run_answer.h"
 #include "cli/commands/share_policy.h"
 #include "models/job/lower.h"
 #include "sim/engine/engine.h"
@@ -35,8 +36,7 @@ struct SimulateOptions {
   std::optional<engine::OnFailure> on_failure;
   double slowdown = 1;
   bool unfold = false;
-  std::filesystem::path perfetto;
-  std::filesystem::path report;
+  RunFiles files;
 };
 
 void add_simulate_options(CLI::App& command, SimulateOptions& options);

@@ -4,7 +4,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/commands/networking.h"
-#include "cli/commands/recorded_beside.h"
+#include "cli/commands/recorded_tenants.h"
 #include "cli/commands/recorded_input.h"
 #include "cli/commands/recorded_slice.h"
 #include "cli/commands/replay_job.h"
@@ -205,16 +205,10 @@ Result<Exit> run(const WhatifOptions& options, const Globals& globals) {
   if (!edited) return forward(edited);
   if (options.sharing.asked()) {
     const RecordedTenant own{*job, edited->run(), estimate(options, *job, *edited)};
-    if (Status ok = write_beside(own, options.request, options.sharing, "whatif", globals); !ok)
-      return forward(ok);
-    return Exit::kSuccess;
+    return share_recorded(own, options.request, options.sharing, "whatif", globals);
   }
-  if (Status ok = draw(options.request, *job, edited->run()); !ok) return forward(ok);
   const Document document = document_of(options, *job, *edited);
-  if (Status ok = report_on(options.request, *job, edited->run(), document); !ok)
-    return forward(ok);
-  if (Status ok = write_document(globals, document); !ok) return forward(ok);
-  return Exit::kSuccess;
+  return answer_replay(globals, options.request, *job, edited->run(), document);
 }
 
 /// Fails if the text cannot be a link; a file's contents are checked later.
