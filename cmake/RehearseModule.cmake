@@ -7,6 +7,9 @@ target_compile_options(rehearse_flags INTERFACE -Wall -Wextra -Wshadow -Wconvers
                                                 -Wno-sign-conversion
                          # GCC 12 warns inside std::string and std::vector
                          "$<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-restrict;-Wno-stringop-overflow;-Wno-stringop-overread>")
+# GCC collects garbage from its first 128 MiB on, for a tenth of its time, though it ends at 1 GiB.
+target_compile_options(rehearse_flags INTERFACE
+                       $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=1048576>)
 if(REHEARSE_WERROR)
   target_compile_options(rehearse_flags INTERFACE -Werror)
 endif()

@@ -23,6 +23,9 @@ using compare::Verdict;
 using Errors = GuardedRecording::Errors;
 using Known = std::map<std::string, Errors>;
 
+/// As shares of the measured time. No replay is that far off.
+constexpr double kMostError = 1e6;
+
 /// Recordings with times; the captures of one folder are one recording.
 std::vector<fs::path> recordings_below(const fs::path& folder) {
   std::set<fs::path> found;
@@ -74,8 +77,13 @@ Result<Known> read_baseline(const fs::path& path) {
     if (!one.is_object() || !one.contains("name") || !one["name"].is_string())
       return wrong("has a prediction without a name");
     if (!number("step_error") || !number("start_error")) continue;  // it could not be read then
-    known[one["name"].get<std::string>()] = {one["step_error"].get<double>(),
-                                             one["start_error"].get<double>()};
+    const std::string name = one["name"].get<std::string>();
+    const Errors errors{one["step_error"].get<double>(), one["start_error"].get<double>()};
+    for (const double error : {errors.step, errors.start})
+      if (!(std::abs(error) <= kMostError))
+        return wrong(fmt::format("{} has an error of {}, and errors are at most {}", name, error,
+                                 kMostError));
+    known[name] = errors;
   }
   return known;
 }

@@ -106,18 +106,20 @@ Value option_fields(const Recommended& r, std::size_t index, Look place) {
   return json;
 }
 
-/// "2.1 times as long", "4.7 times cheaper": a ratio is never below one.
-std::string times(double ratio, const char* more, const char* less) {
-  return ratio >= 1 ? fmt::format("{} times {}", significant(ratio), more)
-                    : fmt::format("{} times {}", significant(1 / ratio), less);
+/// A ratio in one of two sentences, so that the number in it is never below one.
+std::string ratio_words(double ratio, fmt::format_string<std::string> above,
+                        fmt::format_string<std::string> below) {
+  return ratio >= 1 ? fmt::format(above, significant(ratio))
+                    : fmt::format(below, significant(1 / ratio));
 }
 
-/// "takes 2.1 times as long at 1.2 times the cost": of b against a.
+/// "takes 2.1 times as long at 1.2 times the cost": b compared with a.
 std::string against(const Option& a, const Option& b) {
-  std::string text =
-      "takes " + times(b.account.time.value / a.account.time.value, "as long", "less time");
+  std::string text = ratio_words(b.account.time.value / a.account.time.value,
+                                 "takes {} times as long", "is {} times faster");
   if (a.account.money && b.account.money)
-    text += ", " + times(b.account.money->value / a.account.money->value, "the cost", "cheaper");
+    text += ratio_words(b.account.money->value / a.account.money->value, " at {} times the cost",
+                        " and is {} times cheaper");
   return text;
 }
 
@@ -134,7 +136,7 @@ std::vector<std::string> why_of(const Recommended& r) {
   const auto add = [&](const std::string& text) {
     wishes += (wishes.empty() ? " that " : " and ") + text;
   };
-  if (r.wish.deadline) add("are done in " + to_string(*r.wish.deadline));
+  if (r.wish.deadline) add("finish within " + to_string(*r.wish.deadline));
   if (r.wish.budget) add("cost at most " + unit::money_words(r.wish.budget->usd()));
   if (r.wish.most_carbon) add("emit at most " + unit::carbon_words(*r.wish.most_carbon));
   lines.push_back(fmt::format("the {} of {}{}", fastest ? "fastest" : "cheapest",

@@ -70,7 +70,7 @@ std::vector<double> chances(const std::vector<FoundPlan>& plans, Figure objectiv
     for (std::size_t i = 0; i < plans.size(); ++i) {
       const step::Step& step = *plans[i].step;
       const Seconds alone = step.time.value - step.occupancy.input;
-      const double exposed = step.occupancy.exposed_communication / alone;
+      const double exposed = step.communication / alone;
       double off = objective == Figure::kMemory
                        ? factor(memory_factors(step), of_kernels[kernels[i]])
                        : (1 - exposed) * factor(step.computing, of_kernels[kernels[i]]) +

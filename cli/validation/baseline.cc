@@ -15,6 +15,8 @@ namespace {
 /// Less than what the tables show of an error.
 constexpr double kNothing = 5e-5;
 
+constexpr double kMostRows = 1e9, kMostError = 1e9;
+
 std::string percent(double ratio) { return fmt::format("{:.2f} %", ratio * 100); }
 
 Drift drift_between(const SuiteSummary& before, const SuiteSummary& after) {
@@ -64,16 +66,25 @@ Result<std::vector<SuiteSummary>> read_baseline(const std::filesystem::path& pat
   std::vector<SuiteSummary> suites;
   for (const nlohmann::json& suite : json["suites"]) {
     SuiteSummary s;
+    std::string beyond;  // the first number out of its range
     try {
+      const auto number = [&](const std::string& key, double least, double most) {
+        const double value = suite.at(key).get<double>();
+        if (!(value >= least && value <= most) && beyond.empty())
+          beyond = fmt::format("suites[{}].{} is {}, and not between {} and {}", suites.size(), key,
+                               value, least, most);
+        return value;
+      };
       s.name = suite.at("name").get<std::string>();
-      s.rows = suite.at("rows").get<std::size_t>();
+      s.rows = static_cast<std::size_t>(number("rows", 0, kMostRows));
       for (const SuiteError& error : kSuiteErrors)
-        s.*error.value = suite.at(error.key).get<double>();
+        s.*error.value = number(error.key, -kMostError, kMostError);
       if (!suite.at("interval_coverage").is_null())
-        s.interval_coverage = suite.at("interval_coverage").get<double>();
+        s.interval_coverage = number("interval_coverage", 0, 1);
     } catch (const nlohmann::json::exception&) {
       return refused(fmt::format("suites[{}] lacks a name, rows or an error", suites.size()));
     }
+    if (!beyond.empty()) return refused(beyond);
     suites.push_back(std::move(s));
   }
   return suites;

@@ -44,7 +44,7 @@ std::vector<WholeSteps> whole_steps(const ReplayGraph& replay, std::size_t numbe
 
 /// Without a device the host is what computes.
 program::Occupancy by_device(const RankReplay& rank, program::Occupancy part) {
-  if (rank.device_first.empty()) std::swap(part.compute, part.host);
+  if (!rank.has_device) std::swap(part.compute, part.host);
   return part;
 }
 
@@ -52,7 +52,7 @@ program::Occupancy by_device(const RankReplay& rank, program::Occupancy part) {
 
 ReplayOps::ReplayOps(const ReplayGraph& replay, const Timeline& timeline,
                      program::Interval interval)
-    : LoweredOps(replay.program, replay.lowered, timeline, interval, interval) {
+    : LoweredOps(replay.program, replay.lowered, timeline, interval, interval), replay_(replay) {
   for (const BatchRequest& request : replay.program.batch_requests)
     ask_of_.emplace(replay.lowered.op(request.rank, request.wait).index(),
                     replay.lowered.op(request.rank, request.ask));

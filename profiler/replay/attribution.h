@@ -23,7 +23,13 @@ class ReplayOps : public program::LoweredOps {
 
   std::optional<OpId> cause(OpId op) const override;
 
+ protected:
+  bool without_device(std::uint32_t run) const override {
+    return !replay_.program.replays[run].has_device;
+  }
+
  private:
+  const ReplayGraph& replay_;
   std::unordered_map<std::size_t, OpId> ask_of_;  // by the wait for a batch
 };
 

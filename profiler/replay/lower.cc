@@ -222,6 +222,10 @@ void Lowering::add_streams(std::size_t rank) {
   const Recording& r = recordings_[rank];
   RankState& state = states_[rank];
   RankReplay& out = result_.replays[rank];
+  // A recording that ends before its first kernel has calls without device ops.
+  out.has_device = !r.rank().gpu_ops.empty() ||
+                   std::any_of(r.rank().host_ops.begin(), r.rank().host_ops.end(),
+                               [](const HostOp& op) { return op.correlation.has_value(); });
   out.device_first.assign(r.rank().gpu_ops.size(), 0);
   out.device_last.assign(r.rank().gpu_ops.size(), 0);
   state.first_stream = static_cast<std::uint32_t>(r.threads().size());

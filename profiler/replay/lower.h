@@ -53,6 +53,7 @@ struct RankReplay {
   Constants constants;
   StepSource step_source = StepSource::kSpan;
   std::vector<StepOps> steps;
+  bool has_device = false;            ///< device ops were recorded, or calls that launch them
   std::vector<OpIndex> device_first;  ///< by GpuIndex: the op whose start is that of the device op
   std::vector<OpIndex> device_last;   ///< by GpuIndex: the op whose end is
   /// By HostIndex: the op whose end is that of the host op; nothing if its thread was not replayed.

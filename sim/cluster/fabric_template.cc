@@ -54,17 +54,13 @@ class FabricBuilder {
   }
 
  private:
-  VertexId add_switch(std::string name, bool spread = false) {
-    return builder_.add({.name = std::move(name),
-                         .kind = VertexKind::kSwitch,
-                         .node = std::nullopt,
-                         .forwards = true,
-                         .spread = spread});
+  VertexId add_switch(std::string name) {
+    return builder_.add({.name = std::move(name), .kind = VertexKind::kSwitch, .node = {}});
   }
-  std::vector<VertexId> add_switches(const char* name, std::size_t count, bool spread) {
+  std::vector<VertexId> add_switches(const char* name, std::size_t count) {
     std::vector<VertexId> added;
     for (std::size_t i = 0; i < count; ++i)
-      added.push_back(add_switch(fmt::format("{}{}", name, i), spread));
+      added.push_back(add_switch(fmt::format("{}{}", name, i)));
     return added;
   }
 
@@ -76,18 +72,15 @@ class FabricBuilder {
     builder_.connect(nic.vertex, to, ends_.nic_types[nic.node]);
   }
 
-  /// Joins two switches at the rate of this many links.
+  /// Joins two switches by one link with the rate of this many.
   void trunk(VertexId a, VertexId b, double links = 1) {
-    if (!trunk_type_) {
-      LinkType type = f_.link;
-      type.name += links == 1 ? "_between_switches" : "_trunk";
-      type.rate = type.rate * links;
-      type.latency = kSwitchHop;
-      type.message_cost = Seconds::s(0);  // switches have none
-      type.half_rate_size = Bytes::b(0);
-      trunk_type_ = builder_.add(std::move(type));
-    }
-    builder_.connect(a, b, *trunk_type_);
+    LinkType type = f_.link;
+    type.name += links == 1 ? "_between_switches" : fmt::format("_x{:g}", links);
+    type.rate = type.rate * links;
+    type.latency = kSwitchHop;
+    type.message_cost = Seconds::s(0);  // switches have none
+    type.half_rate_size = Bytes::b(0);
+    builder_.connect(a, b, builder_.add_once(std::move(type)));
   }
 
   std::vector<Nic> all_nics() const {
@@ -100,26 +93,30 @@ class FabricBuilder {
   void rails() {
     std::size_t most = 0;
     for (const auto& nics : ends_.nics) most = std::max(most, nics.size());
-    const std::vector<VertexId> rails = add_switches("rail", most, f_.spines > 0);
+    const std::vector<VertexId> rails = add_switches("rail", most);
     for (std::size_t node = 0; node < ends_.nics.size(); ++node)
       for (std::size_t i = 0; i < ends_.nics[node].size(); ++i)
         attach({ends_.nics[node][i], node}, rails[i]);
-    const double links = static_cast<double>(ends_.nics.size()) / f_.spines / f_.oversubscription;
-    for (const VertexId spine : add_switches("spine", f_.spines, false))
-      for (const VertexId rail : rails) trunk(rail, spine, links);
+    if (f_.spines == 0) return;
+    const VertexId spine = add_switch("spine");
+    for (const VertexId rail : rails)
+      trunk(rail, spine, static_cast<double>(ends_.nics.size()) / f_.oversubscription);
   }
 
   /// Blocks of switches with free ports up; each level joins blocks into larger ones. The level
-  /// that joins all blocks leaves no port up free, and few blocks share few switches.
+  /// that joins all blocks leaves no port up free.
   void fat_tree() {
-    using Block = std::vector<VertexId>;  // a switch per free port
+    struct Block {
+      VertexId top;     // all switches of its highest level
+      double links_up;  // their free ports
+    };
     const std::vector<Nic> nics = all_nics();
     const LeafPorts ports = leaf_ports(f_);
     std::vector<Block> blocks;
     for (std::size_t i = 0; i < nics.size(); ++i) {
       if (i % ports.down == 0)
-        blocks.emplace_back(ports.up, add_switch(fmt::format("leaf{}", blocks.size()), true));
-      attach(nics[i], blocks.back().front());
+        blocks.push_back({add_switch(fmt::format("leaf{}", blocks.size())), 1.0 * ports.up});
+      attach(nics[i], blocks.back().top);
     }
     std::size_t number = 0;
     for (std::uint32_t level = 2; level <= f_.levels && blocks.size() > 1; ++level) {
@@ -127,20 +124,11 @@ class FabricBuilder {
       const bool top = level == f_.levels || blocks.size() <= half;
       const std::size_t together = top ? blocks.size() : half;
       std::vector<Block> larger;
-      if (top) number = 0;
       for (std::size_t first = 0; first < blocks.size(); first += together) {
-        const std::size_t last = std::min(first + together, blocks.size());
-        const std::size_t slots = blocks[first].size();
-        const std::size_t count = top ? (slots * (last - first) + f_.radix - 1) / f_.radix : slots;
-        Block switches;
-        for (std::size_t i = 0; i < count; ++i)
-          switches.push_back(
-              add_switch(fmt::format("{}{}", top ? "spine" : "middle", number++), !top));
-        for (std::size_t b = first; b < last; ++b)
-          for (std::size_t slot = 0; slot < slots; ++slot)
-            trunk(blocks[b][slot], switches[slot % count]);
-        Block& block = larger.emplace_back();
-        for (const VertexId one : switches) block.insert(block.end(), half, one);
+        const VertexId above = add_switch(top ? "spine" : fmt::format("middle{}", number++));
+        for (std::size_t b = first; b < std::min(first + together, blocks.size()); ++b)
+          trunk(blocks[b].top, above, blocks[b].links_up);
+        larger.push_back({above, blocks[first].links_up * static_cast<double>(half)});
       }
       blocks = std::move(larger);
     }
@@ -149,7 +137,7 @@ class FabricBuilder {
   void dragonfly() {
     const std::vector<Nic> nics = all_nics();
     const std::uint32_t groups = f_.groups, per_group = f_.routers;
-    const std::vector<VertexId> routers = add_switches("router", groups * per_group, false);
+    const std::vector<VertexId> routers = add_switches("router", groups * per_group);
     const std::size_t share = (nics.size() + routers.size() - 1) / routers.size();
     for (std::size_t i = 0; i < nics.size(); ++i) attach(nics[i], routers[i / share]);
     for (std::uint32_t g = 0; g < groups; ++g)
@@ -176,7 +164,7 @@ class FabricBuilder {
       }
       join = [this, type](VertexId a, VertexId b) { builder_.connect(a, b, type); };
     } else {
-      places = add_switches("switch", ends_.nics.size(), false);
+      places = add_switches("switch", ends_.nics.size());
       for (std::size_t i = 0; i < places.size(); ++i)
         for (const VertexId nic : ends_.nics[i]) attach({nic, i}, places[i]);
       join = [this](VertexId a, VertexId b) { trunk(a, b); };
@@ -195,7 +183,7 @@ class FabricBuilder {
   }
 
   void wan() {
-    const std::vector<VertexId> regions = add_switches("region", f_.regions, false);
+    const std::vector<VertexId> regions = add_switches("region", f_.regions);
     for (std::size_t i = 0; i < ends_.nics.size(); ++i)
       for (const VertexId nic : ends_.nics[i])
         attach({nic, i}, regions[i * regions.size() / ends_.nics.size()]);
@@ -208,7 +196,6 @@ class FabricBuilder {
   ClusterBuilder& builder_;
   const FabricTemplate& f_;
   const Ends& ends_;
-  std::optional<std::uint32_t> trunk_type_;
 };
 
 tl::unexpected<Error> bad(const char* key, std::string problem, std::string expected) {

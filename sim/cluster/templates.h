@@ -5,7 +5,9 @@
 // half of it. A link between switches has kSwitchHop.
 //
 // A single switch, and each switch of rails or regions, has as many ports as it needs and never
-// blocks. Use a fat tree for a network that blocks.
+// blocks. Use a fat tree for a network that blocks. The links of a fat tree from a switch to the level
+// above, and of a rail to the spines, are one trunk of their total rate: adaptive routing spreads the
+// packets of every message over all of them.
 #pragma once
 
 #include <array>
@@ -57,7 +59,7 @@ struct FabricTemplate {
   FabricKind kind;
   LinkType link;            ///< between a NIC and a switch, and between switches
   std::uint32_t links = 1;  ///< NICs per node, unless its group states them
-  /// Rails: spine switches. Every rail has a trunk of nodes / spines links to each.
+  /// Rails: spine switches. If there are any, every rail has a link to them for each node.
   std::uint32_t spines = 0;
   /// Fat tree: levels of switches, and ports of each.
   std::uint32_t levels = 2;

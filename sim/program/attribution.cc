@@ -170,10 +170,10 @@ std::size_t Occupancies::waiting_for(OpId op, std::uint32_t number) const {
   const std::optional<std::uint32_t> rank = ops_.rank(op);
   const Category category = graph_.category(op);
   if (!rank || category == Category::kCommunication) return kCommunication;
-  if (*rank != number) return kBubble;
-  if (ops_.unexplained(op)) return kUnexplainedWait;
   const Purpose purpose = ops_.purpose(op);
   if (purpose.idle) return kIdle;
+  if (*rank != number) return kBubble;
+  if (ops_.unexplained(op)) return kUnexplainedWait;
   return purpose.launch > 0 ? kLaunch : waiting_part(category);
 }
 

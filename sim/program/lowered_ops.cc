@@ -25,14 +25,6 @@ Purpose purpose_of(const Origin& origin) {
   return purpose;
 }
 
-/// Whether a recording has no device: then the work of its host is what it computes.
-bool lacks_device(const RankProgram& program) {
-  return !program.streams.empty() &&
-         std::none_of(program.streams.begin(), program.streams.end(), [](const Stream& stream) {
-           return stream.kind == Stream::Kind::kDevice;
-         });
-}
-
 }  // namespace
 
 LoweredOps::LoweredOps(const Program& program, const Lowered& lowered,
@@ -43,7 +35,6 @@ LoweredOps::LoweredOps(const Program& program, const Lowered& lowered,
       computing_(computing),
       links_(links) {
   for (const Origin& origin : program.origins) purposes_.push_back(purpose_of(origin));
-  for (const RankProgram& of : program.programs) without_device_.push_back(lacks_device(of));
 }
 
 std::optional<LoweredOps::Made> LoweredOps::made(OpId op) const {
@@ -171,7 +162,7 @@ PathShare LoweredOps::plain(OpId op, const std::optional<Made>& made) const {
       is(PartKind::kMemory, "copies");
       break;
     case Category::kHost:
-      if (made && without_device_[made->program])
+      if (made && without_device(made->run))
         is(PartKind::kCompute, "host");
       else
         is(PartKind::kHost, "waiting for the host");

@@ -37,6 +37,8 @@ class LoweredOps : public RunOps, public Explanations {
   };
   /// The provenance of a share of an op: the worse of both.
   virtual Provenance provenance_of(const Made& made, Provenance share) const;
+  /// Whether the work of the rank's host is what it computes.
+  virtual bool without_device(std::uint32_t /*run*/) const { return false; }
 
  private:
   /// Nothing for messages and their receipt, and for ops that several ranks wait for.
@@ -47,8 +49,7 @@ class LoweredOps : public RunOps, public Explanations {
   const Lowered& lowered_;
   const graph::Timeline& timeline_;
   const Interval computing_, links_;
-  std::vector<Purpose> purposes_;    // by origin
-  std::vector<bool> without_device_;  // by program
+  std::vector<Purpose> purposes_;  // by origin
 };
 
 }  // namespace rehearse::program

@@ -11,8 +11,6 @@
 #include "strategies/job_of_layout.h"
 #include "strategies/lay_out.h"
 #include "strategies/step/devices.h"
-#include "strategies/step/path_parts.h"
-#include <cstdlib>
 #include "strategies/step/run_program.h"
 #include "strategies/step/work.h"
 
@@ -60,24 +58,11 @@ Spread spread_of(const Spec& spec) {
   return spec.workload.experts_per_token > 0 ? Spread{0.8, 1.25} : Spread{};
 }
 
-Seconds gFree = Seconds::s(0);
-Seconds exposed_of(const Step& step) {
-  static const char* base = std::getenv("BASE");
-  if (base && *base == '1') return step.occupancy.exposed_communication + step.occupancy.memory;
-  if (base && *base == '2') {
-    Picoseconds sum(0);
-    for (const program::PathPart& part : path_parts(step).parts)
-      if (part.kind == program::PartKind::kCommunication || part.kind == program::PartKind::kMemory) sum += part.time;
-    return sum.seconds();
-  }
-  return gFree;
-}
-
 /// Errors of compute, of communication and of the fixed time per step are taken as independent. The
 /// fixed time may overlap communication if it is the host's or the input's.
 Estimate<Seconds> interval(const Step& step, bool calibrated, const PriceReach& network,
                            const Conditions& conditions, Provenance provenance) {
-  const Seconds exposed = exposed_of(step);
+  const Seconds exposed = step.communication;
   const Seconds fixed = conditions.fixed;
   const Seconds rest = step.time.value - exposed;
   const double down = std::hypot(rest.s() * (1 - step.computing.low),
@@ -241,7 +226,7 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
                     .sends = true,
                     .copies = true});
   if (!free) return forward(free);
-  gFree = std::max(Seconds::s(0), all - *free);
+  step.communication = std::max(Seconds::s(0), all - *free);
   step.occupancy = job::mean(job::occupancy(step.job, step.lowered, step.timeline));
   step.host_share = host_share(step);
   if (options.counterfactuals)

@@ -3,8 +3,8 @@
 //   Result<Step> step = predict(spec, cluster, {});
 //
 // A workload is laid out (strategies), its ops priced (models/compute), the job lowered and run at
-// the requested fidelity (models/job, sim/engine), its memory added up (models/memory). The run is
-// explained by sim/program/attribution.h.
+// the requested fidelity (models/job, sim/engine), its memory added up (models/memory).
+// sim/program/attribution.h explains the run.
 #pragma once
 
 #include <array>
@@ -70,7 +70,9 @@ struct Step {
   /// of the upper end is for runs that stall.
   Regime regime = regimes().front();
   Seconds stall = Seconds::s(0);
-  /// The parts of `time`'s interval: exposed communication, and everything else.
+  /// The part of `time` that is saved if messages and copies take no time.
+  Seconds communication = Seconds::s(0);
+  /// The intervals of that part and of the rest.
   program::Interval computing = {}, links = {};
   /// The mean over ranks. `input` is waiting for samples; only a caller who knows what feeds the
   /// step adds it, here and to `time`.

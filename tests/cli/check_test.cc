@@ -298,6 +298,11 @@ TEST_CASE("check: --predictions fails where a recording is explained worse than 
   INFO(changed.out);
   CHECK(changed.code == 1);
   CHECK(changed.out.find("fail") != std::string::npos);
+  better["predictions"][0]["step_error"] = -1e300;
+  const Ran beyond = check({"--predictions", folder.string(), "--baseline",
+                            test::write_scratch("d.json", better.dump()).string()});
+  CHECK(beyond.code == 1);
+  CHECK(beyond.errors.find("a.json has an error of -1e+300") != std::string::npos);
 }
 
 TEST_CASE("check: slow steps that the level leaves out, and a slower machine, are warned of") {

@@ -311,10 +311,28 @@ TEST_CASE("study: the stream of what other workers hold") {
 }
 
 TEST_CASE("study: settings are solved for on threads, without output of the solver") {
-  const Ran ran = test::rehearse({"study", "studies/plumber.yaml", "--format", "json"});
+  const Ran ran = test::rehearse(
+      {"study",
+       test::write_scratch("tuned.yaml",
+                           "name: tuned\n"
+                           "source: by hand\n"
+                           "sweep: {cores: [2, 3, 4, 5, 6, 7]}\n"
+                           "pipelines:\n"
+                           "  plain:\n"
+                           "    host: {cores: $cores}\n"
+                           "    samples: 100\n"
+                           "    stages:\n"
+                           "      - {name: decode, time: 20 ms, ordered: false}\n"
+                           "      - {name: augment, time: 1 ms, ordered: false}\n"
+                           "measure: {at_optimum: tuned_rate(plain) / tuned_bound(plain)}\n"
+                           "expect: {measure: at_optimum, value: 1, tolerance: 0.02}\n")
+           .string(),
+       "--format", "json"});
   INFO(ran.errors);
   REQUIRE(ran.code == 0);
-  CHECK(Json::parse(ran.out)["studies"][0]["verdict"] == "matched");
+  const Json study = Json::parse(ran.out)["studies"][0];
+  CHECK(study["verdict"] == "matched");
+  CHECK(study["points"].size() == 6);
 }
 
 }  // namespace

@@ -211,64 +211,6 @@ TEST_CASE("in graphs of any shape routes cost what a naive search finds") {
   CHECK(refused > 200);
 }
 
-/// Every device sends to the one `shift` further on, all at the full rate of a NIC: the largest share
-/// of its rate that a link between nodes has to carry.
-double fullest_link(const Cluster& c, std::uint32_t shift) {
-  const auto devices = static_cast<std::uint32_t>(c.devices().size());
-  std::vector<double> load(c.hop_count(), 0);
-  for (std::uint32_t i = 0; i < devices; ++i) {
-    const Route route = c.route(DeviceId(i), DeviceId((i + shift) % devices));
-    for (const HopId hop : route.hops) load[hop.index()] += 20e9;
-  }
-  double fullest = 0;
-  for (std::size_t hop = 0; hop < load.size(); ++hop) {
-    const Link& link = c.links()[Cluster::link_of(HopId(hop)).index()];
-    if (c.vertices()[link.a.index()].node == c.vertices()[link.b.index()].node &&
-        c.vertices()[link.a.index()].node)
-      continue;
-    fullest = std::max(fullest, load[hop] / c.link_types()[link.type].rate.bytes_per_s());
-  }
-  return fullest;
-}
-
-TEST_CASE("without oversubscription shifts of ranks get the full rate of their NICs") {
-  // Switches have a port for each NIC; a fat tree has a link up for each link down at every switch,
-  // and by D-mod-k no two destinations of a shift take the same one.
-  const auto fabric = [](FabricKind kind) {
-    return FabricTemplate{.kind = kind, .link = test::link_type("net", 20, 1), .links = 8};
-  };
-  std::vector<std::pair<std::string, FabricTemplate>> fabrics;
-  fabrics.emplace_back("switch", fabric(FabricKind::kSwitch));
-  fabrics.emplace_back("rails", fabric(FabricKind::kRails));
-  fabrics.emplace_back("rails and spines", fabric(FabricKind::kRails)).second.spines = 4;
-  for (const std::uint32_t radix : {4, 8, 16, 64}) {
-    fabrics.emplace_back("fat tree of radix " + std::to_string(radix),
-                         fabric(FabricKind::kFatTree));
-    fabrics.back().second.levels = radix == 4 ? 4 : 3;
-    fabrics.back().second.radix = radix;
-  }
-  for (const auto& [name, shape] : fabrics)
-    for (const std::uint32_t nodes : {2U, 4U, 8U}) {
-      if (shape.levels == 4 && nodes > 4) continue;  // four levels of radix 4 have 32 ports
-      const Cluster c = test::built(
-          make_cluster({.groups = {{.node = {.kind = NodeKind::kNvswitch,
-                                             .device = "h100_sxm5_80",
-                                             .devices = 8,
-                                             .link = test::link_type("link", 400, 1),
-                                             .pcie = test::link_type("pcie", 50, 1),
-                                             .sockets = test::link_type("socket", 50, 0.5)},
-                                    .nodes = nodes}},
-                        .fabric = shape}));
-      // Rails are made for traffic between devices of one index. Other traffic changes to the rail of
-      // its destination where two devices share a PCIe switch, and meets that device's own there.
-      const bool same_rail = shape.kind == FabricKind::kRails;
-      for (std::uint32_t shift = 8; shift <= 8 * nodes - 8; shift += same_rail ? 8 : 1) {
-        INFO(name << ", " << nodes << " nodes, shift " << shift);
-        CHECK(fullest_link(c, shift) <= 1 + 1e-9);
-      }
-    }
-}
-
 FabricTemplate fabric_of(FabricKind kind) {
   return {.kind = kind, .link = test::link_type("net", 20, 1), .links = 8};
 }
@@ -357,21 +299,92 @@ TEST_CASE("the bisection of every built-in fabric is that of its formula") {
   check("wan", wan, 4, 3);
 }
 
-TEST_CASE("on one switch every permutation of ranks gets the full rate of its NICs") {
-  const Cluster c = nodes_on(fabric_of(FabricKind::kSwitch), 4);
-  std::vector<std::uint32_t> to(c.devices().size());
+using Permutation = std::vector<std::uint32_t>;
+
+Permutation shuffled(std::uint32_t count, Random& random) {
+  Permutation to(count);
   std::iota(to.begin(), to.end(), 0U);
-  std::mt19937_64 random(7);
-  for (int trial = 0; trial < 100; ++trial) {
-    std::shuffle(to.begin(), to.end(), random);
-    std::vector<double> load(c.hop_count(), 0);
-    for (std::uint32_t from = 0; from < to.size(); ++from) {
-      if (c.devices()[from].node == c.devices()[to[from]].node) continue;
-      for (const HopId hop : c.route(DeviceId(from), DeviceId(to[from])).hops)
-        load[hop.index()] += 20;  // GB/s of a NIC
+  std::shuffle(to.begin(), to.end(), random);
+  return to;
+}
+
+/// Every device sends to another at the full rate of a NIC: the largest share of its rate that a link
+/// has to carry.
+double fullest_link(const Cluster& c, const Permutation& to) {
+  std::vector<double> load(c.hop_count(), 0);
+  for (std::uint32_t from = 0; from < to.size(); ++from) {
+    if (c.devices()[from].node == c.devices()[to[from]].node) continue;
+    for (const HopId hop : c.route(DeviceId(from), DeviceId(to[from])).hops)
+      load[hop.index()] += 20;  // GB/s of a NIC
+  }
+  double fullest = 0;
+  for (std::size_t hop = 0; hop < load.size(); ++hop)
+    fullest = std::max(fullest, load[hop] / c.type(Cluster::link_of(HopId(hop))).rate.gb_per_s());
+  return fullest;
+}
+
+TEST_CASE("without oversubscription every permutation of ranks gets the full rate of its NICs") {
+  std::vector<std::pair<std::string, FabricTemplate>> fabrics;
+  fabrics.emplace_back("switch", fabric_of(FabricKind::kSwitch));
+  // The two NICs of a PCIe switch are on one leaf: otherwise both of its devices take the NIC on the
+  // leaf of their destination.
+  for (const std::uint32_t radix : {4, 8, 16, 40, 64}) {
+    fabrics.emplace_back("fat tree of radix " + std::to_string(radix),
+                         fabric_of(FabricKind::kFatTree));
+    fabrics.back().second.levels = radix == 4 ? 4 : 3;
+    fabrics.back().second.radix = radix;
+  }
+  Random random(7);
+  for (const auto& [name, shape] : fabrics)
+    for (const std::uint32_t nodes : {2U, 3U, 4U, 6U, 8U}) {
+      if (shape.radix < 8 && nodes > 4) continue;  // four levels of radix 4 have 32 ports
+      const Cluster c = nodes_on(shape, nodes);
+      for (int trial = 0; trial < 50; ++trial) {
+        INFO(name << ", " << nodes << " nodes, trial " << trial);
+        REQUIRE(fullest_link(c, shuffled(8 * nodes, random)) <= 1 + 1e-9);
+      }
+      // All traffic leaves its node.
+      for (std::uint32_t shift = 8; shift <= 8 * nodes - 8; ++shift) {
+        Permutation to(8 * nodes);
+        for (std::uint32_t i = 0; i < to.size(); ++i) to[i] = (i + shift) % (8 * nodes);
+        INFO(name << ", " << nodes << " nodes, shift " << shift);
+        REQUIRE(fullest_link(c, to) <= 1 + 1e-9);
+      }
     }
-    for (std::size_t hop = 0; hop < load.size(); ++hop)
-      REQUIRE(load[hop] <= c.type(Cluster::link_of(HopId(hop))).rate.gb_per_s() * (1 + 1e-9));
+}
+
+TEST_CASE("on rails every permutation of nodes on each rail gets the full rate of its NICs") {
+  // Other traffic changes to the rail of its destination within the node, and meets the traffic of the
+  // device of that rail there.
+  Random random(7);
+  for (const std::uint32_t spines : {0U, 4U})
+    for (const std::uint32_t nodes : {2U, 4U, 8U}) {
+      FabricTemplate rails = fabric_of(FabricKind::kRails);
+      rails.spines = spines;
+      const Cluster c = nodes_on(rails, nodes);
+      for (int trial = 0; trial < 50; ++trial) {
+        Permutation to(8 * nodes);
+        for (std::uint32_t rail = 0; rail < 8; ++rail) {
+          const Permutation node = shuffled(nodes, random);
+          for (std::uint32_t i = 0; i < nodes; ++i) to[8 * i + rail] = 8 * node[i] + rail;
+        }
+        INFO(spines << " spines, " << nodes << " nodes, trial " << trial);
+        REQUIRE(fullest_link(c, to) <= 1 + 1e-9);
+      }
+    }
+}
+
+TEST_CASE("an oversubscribed fat tree gives a permutation that leaves its leaves that much less") {
+  FabricTemplate tree = fabric_of(FabricKind::kFatTree);
+  tree.radix = 12;
+  tree.oversubscription = 2;  // leaves of 8 links down, one node each, and 4 up
+  const Cluster c = nodes_on(tree, 4);
+  Random random(7);
+  for (int trial = 0; trial < 50; ++trial) {
+    Permutation to(32);
+    const Permutation within = shuffled(8, random);
+    for (std::uint32_t i = 0; i < 32; ++i) to[i] = (i / 8 + 1) % 4 * 8 + within[i % 8];
+    REQUIRE(fullest_link(c, to) == Approx(2));
   }
 }
 

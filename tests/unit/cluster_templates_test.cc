@@ -9,6 +9,7 @@
 
 #include "sim/cluster/templates.h"
 #include "tests/support/cluster_ways.h"
+#include "tests/support/static_fat_tree.h"
 
 namespace rehearse::cluster {
 namespace {
@@ -173,16 +174,16 @@ TEST_CASE("rails without a spine: over the devices where they forward, else over
         "node1/pcie1 node1/gpu3");
 }
 
-TEST_CASE("rails with a spine: trunks of nodes / spines links") {
+TEST_CASE("rails with spines: each has the links of all of them") {
   FabricTemplate fabric = fabric_of(FabricKind::kRails, 4);
   fabric.spines = 2;
   fabric.oversubscription = 2;
   const Cluster c = cluster_of(node_of(NodeKind::kNvswitch, 4), 16, fabric);
-  CHECK(c.links().size() == 16 * (4 + 4 + 2 + 1 + 4 + 4) + 2 * 4);
-  // From rail 0 to rail 3 over a spine; 16 nodes / 2 spines / 2 = 4 links of 20 GB/s each.
+  CHECK(c.links().size() == 16 * (4 + 4 + 2 + 1 + 4 + 4) + 4);
+  // From rail 0 to rail 3 over the spines: 16 nodes / 2 = 8 links of 20 GB/s each.
   const Route route = c.route(DeviceId(0), DeviceId(7));
-  CHECK(way(c, 0, 7).find("node0/nic0 rail0 spine") != std::string::npos);
-  CHECK(c.type(Cluster::link_of(route.hops[3])).rate.gb_per_s() == Approx(80));
+  CHECK(way(c, 0, 7).find("node0/nic0 rail0 spine rail3") != std::string::npos);
+  CHECK(c.type(Cluster::link_of(route.hops[3])).rate.gb_per_s() == Approx(160));
 }
 
 /// Links between switches of the fabric.
@@ -202,39 +203,62 @@ std::size_t fabric_hops(const Cluster& c, std::uint32_t a, std::uint32_t b) {
   return count;
 }
 
+/// The links between switches, each as many links as its rate is that of a NIC's link.
+double trunk_links(const Cluster& c) {
+  double links = 0;
+  for (const Link& link : c.links())
+    if (!c.vertices()[link.a.index()].node && !c.vertices()[link.b.index()].node)
+      links += c.link_types()[link.type].rate.gb_per_s() / 20;
+  return links;
+}
+
 TEST_CASE("a fat tree of two levels: oversubscription is the loss of bisection") {
-  // Switches of 12 ports. 1:1: 6 down, 6 up; 48 NICs on 8 leaves, 48 links up on 4 spines.
-  // 2:1: 8 down, 4 up; 6 leaves, 24 links up on 2 spines.
+  // Switches of 12 ports. 1:1: 6 down, 6 up; 48 NICs on 8 leaves, 48 links up.
+  // 2:1: 8 down, 4 up; 6 leaves, 24 links up.
   FabricTemplate fabric = fabric_of(FabricKind::kFatTree, 4);
   fabric.radix = 12;
   const Cluster full = cluster_of(node_of(NodeKind::kNvswitch, 4), 12, fabric);
-  CHECK(trunks(full) == 48);
+  CHECK(trunks(full) == 8);
+  CHECK(trunk_links(full) == Approx(48));
   fabric.oversubscription = 2;
   const Cluster half = cluster_of(node_of(NodeKind::kNvswitch, 4), 12, fabric);
-  CHECK(trunks(half) == 24);
-  std::size_t spines = 0;
-  for (const Vertex& v : half.vertices()) spines += v.name.starts_with("spine");
-  CHECK(spines == 2);
+  CHECK(trunks(half) == 6);
+  CHECK(trunk_links(half) == Approx(24));
   CHECK(fabric_hops(half, 0, 1) == 0);
   CHECK(fabric_hops(half, 0, 4) == 0);  // nodes 0 and 1 are on one leaf of 8
   CHECK(fabric_hops(half, 0, 8) == 2);
+  CHECK(way(half, 0, 8) ==
+        "node0/gpu0 node0/pcie0 node0/nic0 leaf0 spine leaf1 node2/nic0 node2/pcie0 node2/gpu0");
 }
 
-TEST_CASE("a full fat tree has no shared link under a shift permutation") {
+TEST_CASE("a fat tree of three levels: blocks of leaves, then all blocks") {
+  // Switches of 4 ports: leaves of 2 links down and up, blocks of 2 leaves, 4 blocks.
+  FabricTemplate fabric = fabric_of(FabricKind::kFatTree, 1);
+  fabric.radix = 4;
+  fabric.levels = 3;
+  const Cluster c = cluster_of(node_of(NodeKind::kPcie, 1), 16, fabric);
+  CHECK(trunks(c) == 8 + 4);
+  CHECK(trunk_links(c) == Approx(8 * 2 + 4 * 4));
+  CHECK(way(c, 0, 15).find("leaf0 middle0 spine middle3 leaf7") != std::string::npos);
+  CHECK(fabric_hops(c, 0, 3) == 2);
+}
+
+TEST_CASE("a fat tree with static routing has no shared link under a shift permutation") {
   // D-mod-k routing is free of conflicts for shifts (Zahavi, 2010). Trees that are not full have
   // several links between a spine and the switch below it, up and down.
-  struct Tree {
-    std::uint32_t levels, radix, nodes;
-  };
-  for (const Tree& tree : {Tree{2, 8, 32}, Tree{2, 8, 16}, Tree{2, 8, 8}, Tree{2, 64, 64},
-                           Tree{3, 4, 16}, Tree{3, 8, 128}, Tree{3, 8, 64}, Tree{3, 8, 32}}) {
-    FabricTemplate fabric = fabric_of(FabricKind::kFatTree, 1);
-    fabric.radix = tree.radix;
-    fabric.levels = tree.levels;
-    const Cluster c = cluster_of(node_of(NodeKind::kPcie, 1), tree.nodes, fabric);
+  for (const test::StaticFatTree& tree :
+       {test::StaticFatTree{.nodes = 32, .levels = 2, .down = 4, .up = 4},
+        {16, 2, 4, 4},
+        {8, 2, 4, 4},
+        {64, 2, 32, 32},
+        {16, 3, 2, 2},
+        {128, 3, 4, 4},
+        {64, 3, 4, 4},
+        {32, 3, 4, 4}}) {
+    const Cluster c = tree.build();
     for (std::uint32_t shift = 1; shift < tree.nodes; ++shift) {
-      INFO(tree.nodes << " nodes, radix " << tree.radix << ", levels " << tree.levels << ", shift "
-                      << shift);
+      INFO(tree.nodes << " nodes, leaves of " << tree.down << ", levels " << tree.levels
+                      << ", shift " << shift);
       std::set<HopId> used;
       std::size_t hops = 0;
       for (std::uint32_t i = 0; i < tree.nodes; ++i)

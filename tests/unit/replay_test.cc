@@ -110,6 +110,23 @@ TEST_CASE("a synchronising call lasts as long as what it waits for") {
   }
 }
 
+TEST_CASE("host work is compute only where nothing was launched on a device") {
+  // The kernels were not recorded; therefore the last step counts as partial.
+  Trace cut;
+  RankBuilder launching(cut);
+  launching.step(1, 0, 600);
+  launching.call("cudaLaunchKernel", 10, 5, 1);
+  launching.step(2, 600, 600);
+  Replayed launches(std::move(cut));
+  CHECK(occupancy(launches.graph, launches.timeline).host.us() == Approx(600));
+  Trace trace;
+  RankBuilder rank(trace);
+  rank.step(1, 0, 600);
+  rank.host("aten::mm", 10, 500);
+  Replayed none(std::move(trace));
+  CHECK(occupancy(none.graph, none.timeline).compute.us() == Approx(600));
+}
+
 TEST_CASE("a synchronising call without a cause costs its own, and waits for the device") {
   // Nothing runs on a device while this call lasts 5 ms: the wait is recorded, its cause is not.
   Trace trace = host_bound(3);

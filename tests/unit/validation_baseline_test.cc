@@ -73,6 +73,10 @@ TEST_CASE("what is not a result of validate is refused as a baseline") {
   refused("[]", "is not a result of validate");
   refused("{\"command\": \"validate\", \"suites\": [{\"name\": 3}]}",
           "suites[0] lacks a name, rows or an error");
+  refused(R"({"command": "validate", "suites": [{"name": "a", "rows": -1, "mean_error": 0,
+              "median_error": 0, "p90_error": 0, "worst_error": 0, "bias": 0,
+              "interval_coverage": 1}]})",
+          "suites[0].rows is -1, and not between 0 and 1000000000");
 }
 
 }  // namespace

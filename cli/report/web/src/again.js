@@ -1,14 +1,14 @@
-// Again, please: what it takes to get this page once more.
+// Reproduce: the command and the inputs that give this page again.
 import { el, section } from "./dom.js";
 
 export function again({ reproduce: r, document: d }) {
   if (!r) return null;
   const rows = [["command", el("code", {}, r.command)], ["version", r.version], ["fidelity", d.fidelity],
-    ["conditions", d.conditions?.source], ["randomness", d.seed !== undefined ? `seed ${d.seed}` : d.candidates_per_s !== undefined ? "none; how fast the search was differs from run to run" : "none: the same command gives the same bytes"]].filter(([, value]) => value);
+    ["conditions", d.conditions?.source], ["randomness", d.seed !== undefined ? `seed ${d.seed}` : d.candidates_per_s !== undefined ? "none, except for the reported speed of the search" : "none: the same command gives the same bytes"]].filter(([, value]) => value);
   const texts = (r.inputs ?? []).filter((input) => input.text);
-  return section("again", "Again, please", null,
+  return section("again", "Reproduce", null,
     el("dl.reproduce", {}, rows.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]),
       (r.inputs ?? []).filter((input) => !input.text).map((input) => [el("dt", {}, "input"), el("dd", {}, el("code", {}, input.path))])),
     texts.map((input) => el("details", { open: input.text.length < 3000 }, el("summary", {}, el("code", {}, input.path)), el("pre", { tabindex: 0 }, input.text))),
-    el("details", {}, el("summary", {}, "All of the result, as JSON"), el("pre.json", { tabindex: 0 }, JSON.stringify(d, null, 1))));
+    el("details", {}, el("summary", {}, "The whole result as JSON"), el("pre.json", { tabindex: 0 }, JSON.stringify(d, null, 1))));
 }

@@ -1,5 +1,5 @@
-// Of a check: the limits and which of them hold, how the steps of both runs lie, and which ops
-// changed by more than noise.
+// A check: its limits and their verdicts, the step times of both runs, and the ops that changed by
+// more than noise.
 import { axisX, axisY, dot, gridX, gridY, line, ruleX } from "@observablehq/plot";
 import { chart } from "./chart.js";
 import { el, section, table } from "./dom.js";
@@ -8,7 +8,7 @@ import { axisUnit, count, quantity, signed, text, words } from "./format.js";
 const value = (q) => (typeof q === "number" ? q : q?.value);
 const show = (q) => (typeof q === "number" ? text(q, "s") : quantity(q));
 
-/// A table of what is compared: a bar to the right is dearer, one to the left cheaper.
+/// A table of comparisons: a bar to the right is an increase, one to the left a decrease.
 function compared(caption, name, rows) {
   const most = Math.max(0.01, ...rows.map((r) => Math.abs(value(r.change) ?? 0)));
   return table(caption, [
@@ -32,7 +32,7 @@ function steps(d) {
   const [factor, unit] = axisUnit(runs.flatMap((r) => r.times), "s");
   const points = runs.flatMap((r) => r.times.map((t) => ({ run: r.run, time: t / factor })));
   const means = runs.map((r) => ({ run: r.run, time: r.times.reduce((sum, t) => sum + t, 0) / r.times.length / factor }));
-  return [el("h3", {}, "How do the steps lie?"), chart(`Step times of ${runs.map((r) => `${r.times.length} steps of the ${r.run}`).join(" and ")}`, (width) => ({
+  return [el("h3", {}, "Step-time distribution"), chart(`Step times of ${runs.map((r) => `${r.times.length} steps of the ${r.run}`).join(" and ")}`, (width) => ({
     height: 130, marginLeft: 84, marginBottom: 46, marginTop: 8, x: { nice: true, inset: 8 }, y: { type: "point", domain: runs.map((r) => r.run), padding: 0.6 },
     marks: [gridX({ stroke: "var(--line)", strokeOpacity: 1, ticks: width / 120 }),
       dot(points, { x: "time", y: "run", r: 4, fill: (p) => (p.run === "baseline" ? "var(--idle)" : "var(--accent)"), fillOpacity: 0.6 }),
@@ -41,14 +41,14 @@ function steps(d) {
   }))];
 }
 
-/// A series of runs as points, its segments as lines with their bands' ends said in the table.
+/// A series of runs as points, with its segments as lines, and the ends of their bands in a table.
 function history(h) {
   if (!h?.runs?.length) return null;
   const [factor, unit] = axisUnit(h.runs.map((r) => r.step_time.value), "s");
   const points = h.runs.map((r, i) => ({ run: i + 1, time: r.step_time.value / factor, source: r.source }));
   const levels = h.segments.flatMap((s, i) => [{ segment: i, run: s.first + 1, time: s.begin.value / factor },
     { segment: i, run: s.first + s.runs, time: s.end.value / factor }]);
-  return [el("h3", {}, "When did it change?"),
+  return [el("h3", {}, "History"),
     chart(`Step times of ${count(h.runs.length)} runs in ${count(h.segments.length)} segments`, (width) => ({
       height: 220, marginBottom: 46, marginTop: 16, x: { inset: 12 }, y: { nice: true, inset: 8 },
       marks: [gridY({ stroke: "var(--line)", strokeOpacity: 1, ticks: 4 }),
@@ -62,8 +62,8 @@ function history(h) {
       { name: "jump", right: true, cell: (s) => (s.jump === undefined ? "–" : signed(s.jump)) }], h.segments)];
 }
 
-/// Why a prediction of a recording is judged as it is.
-const why = (f) => f.message ?? f.trouble ?? `step ${signed(f.step_error)} off${f.before ? `, before ${signed(f.before.step_error)}` : ""}`;
+/// The reason for the verdict on the prediction of a recording.
+const why = (f) => f.message ?? f.trouble ?? `step-time error ${signed(f.step_error)}${f.before ? `, before ${signed(f.before.step_error)}` : ""}`;
 
 export function changes({ document: d }) {
   const ops = d.ops?.[0]?.baseline === undefined ? [] : [...d.ops].sort((a, b) => Number(b.significant) - Number(a.significant)
@@ -73,10 +73,10 @@ export function changes({ document: d }) {
   const changed = ops.filter((op) => op.significant).length;
   const quantities = Object.entries({ step_time: d.step_time, ...d.quantities }).filter(([, q]) => q?.baseline).map(([name, q]) => ({ ...q, name: words(name) }));
   return section("changed", "What changed?", ops.length ? `${count(changed)} of ${count(ops.length)} ops changed by more than noise.` : null,
-    asked.length ? table("Verdicts", [{ name: d.predictions ? "recording" : "what was asked", cell: (f) => (d.predictions ? f.name : words(f.name)) },
+    asked.length ? table("Verdicts", [{ name: d.predictions ? "recording" : "limit", cell: (f) => (d.predictions ? f.name : words(f.name)) },
       { name: "verdict", cell: (f) => el(f.verdict === "fail" ? "b.bad" : "b", {}, f.verdict) }, { name: "why", cell: why }], asked) : null,
     history(d.history),
     steps(d),
-    quantities.length ? [el("h3", {}, "What of a step changed?"), compared("Quantities of a step, candidate against baseline", "quantity", quantities)] : null,
-    ops.length ? [el("h3", {}, "Which ops changed?"), compared("Ops, candidate against baseline", "op", ops.slice(0, 60))] : null);
+    quantities.length ? [el("h3", {}, "Quantities per step"), compared("Quantities of a step, candidate against baseline", "quantity", quantities)] : null,
+    ops.length ? [el("h3", {}, "Changed ops"), compared("Ops, candidate against baseline", "op", ops.slice(0, 60))] : null);
 }

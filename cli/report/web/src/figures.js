@@ -40,20 +40,20 @@ const costCard = (d) => d.to_target?.cost
   ? { name: "cost to the target", q: d.to_target.cost, note: d.to_target.time ? `in ${quantity(d.to_target.time)}` : "" }
   : d.cost_per_step ? { name: "cost of a step", q: d.cost_per_step }
   : d.to_target?.time ? { name: "time to the target", q: d.to_target.time }
-  : d.energy_per_step ? { name: "energy of a step", q: d.energy_per_step, note: "devices alone" } : null;
+  : d.energy_per_step ? { name: "energy per step", q: d.energy_per_step, note: "devices only" } : null;
 
 const of = {
   simulate: (d) => [{ name: "step time", q: d.step_time }, throughputCard(d), costCard(d), memoryCard(d.memory_per_device)],
   replay: (d) => [
     { name: "step, measured", q: d.step_time.measured },
     { name: "step, simulated", q: d.step_time.simulated },
-    { name: "error, median of steps", plain: small(d.error.median), note: `worst ${signed(d.error.worst)}` },
-    { name: "not explained by any rule", plain: small(d.residual_share), note: "of the recording" }],
+    { name: "median error over steps", plain: small(d.error.median), note: `worst ${signed(d.error.worst)}` },
+    { name: "unexplained delay", plain: small(d.residual_share), note: "of the recording" }],
   whatif: (d) => [
-    { name: "step with the edit", q: d.step_time },
-    { name: "step without it", q: d.baseline.simulated, note: `measured ${quantity(d.baseline.measured)}` },
+    { name: "step time with the edit", q: d.step_time },
+    { name: "step time without it", q: d.baseline.simulated, note: `measured ${quantity(d.baseline.measured)}` },
     { name: "change", plain: [signed(d.change).replace("\u00a0%", ""), "%"], note: d.change < 0 ? "faster" : "slower" },
-    { name: "error of the replay, median", plain: small(d.error.median), note: `worst ${signed(d.error.worst)}` }],
+    { name: "median error of the replay", plain: small(d.error.median), note: `worst ${signed(d.error.worst)}` }],
   plan: (d) => (d.best?.[0] ? of.simulate({ ...d.best[0], command: "simulate" }) : []),
   recommend: (d) => {
     const best = d.options?.[0];
@@ -66,7 +66,7 @@ const of = {
       .filter((c) => c.q).slice(0, 4 - shown.length)];
   },
   check: (d) => {
-    // The interval of a change is that of the candidate, with the baseline as it was.
+    // The interval of a change is that of the candidate, with the central value of the baseline.
     const ends = (c) => (c.change_low === undefined ? c.candidate : { ...c.candidate, low: c.baseline.value * (1 + c.change_low), high: c.baseline.value * (1 + c.change_high) });
     const pair = (name, c) => c?.baseline && c.candidate && { name, q: ends(c), was: c.baseline, note: noteOf(c) };
     const cost = d.cost && { baseline: d.cost.baseline_per_step, candidate: d.cost.candidate_per_step };
@@ -74,14 +74,14 @@ const of = {
     const s = d.step_time, q = d.quantities ?? {};
     if (!s?.baseline) return [{ name: "verdict", plain: [d.verdict, ""] }];
     return [pair("step time", s), pair("throughput", { baseline: rate(s.baseline), candidate: rate(ends(s)) }),
-      pair("cost of a step", cost) || pair("energy of a step", q.energy), pair("peak memory", q.memory)];
+      pair("cost per step", cost) || pair("energy per step", q.energy), pair("peak memory", q.memory)];
   },
 };
 const noteOf = (c) => typeof c.change !== "number" ? ""
   : `change ${signed(c.change)}${c.change_low !== undefined ? `: ${signed(c.change_low)} to ${signed(c.change_high)}` : ""}`;
 
 export function figures({ document: d }) {
-  // Of jobs beside each other their table says it; the document has no step of one job.
+  // Jobs that share devices have a table; the document has no step of a single job.
   const cards = (d.tenants ? [] : of[d.command]?.(d) ?? []).filter((c) => c && (c.plain || typeof c.q?.value === "number"));
   if (!cards.length) return null;
   return el("div.figures", { role: "list", "aria-label": "Key figures with 90 % intervals" }, cards.map(card));

@@ -1,4 +1,4 @@
-// Numbers as people read them: three digits, a unit that suits the size, intervals beside.
+// Numbers for people: three digits, a unit that suits the size, and intervals.
 
 const trim = (value, digits = 3) => {
   if (value === 0) return "0";

@@ -1,4 +1,4 @@
-// What would help most: single changes, each simulated again.
+// What would help most: single changes, each simulated separately.
 import { el, section } from "./dom.js";
 import { percent, text } from "./format.js";
 
@@ -11,7 +11,7 @@ function changesOf({ document: d, gains }) {
     rows.push({ what: a.meaning, gain: -a.change, step: a.step_time.value, cost: "", edit: a.edit });
   const step = d.step_time?.value;
   for (const c of d.what_would_help ?? [])
-    rows.push({ what: c.change, gain: 1 - c.step_time.value / step, step: c.step_time.value, ideal: true, cost: "the most that it can be worth" });
+    rows.push({ what: c.change, gain: 1 - c.step_time.value / step, step: c.step_time.value, ideal: true, cost: "upper limit of the gain" });
   return rows.filter((r) => r.gain >= 0.002).sort((a, b) => b.gain - a.gain).slice(0, 12);
 }
 
@@ -20,7 +20,7 @@ export function whatHelps(data) {
   if (!rows.length) return null;
   const most = Math.max(...rows.map((r) => r.gain));
   return section("help", "What would help most?",
-    "Each change alone, predicted by a simulation of its own. Hollow bars: something takes no time at all, the end of what can be gained there.",
+    "Each change is simulated alone. Hollow bars remove something completely: the upper limit of the gain there.",
     el("ul", { class: rows.some((r) => r.cost) ? "gains" : "gains plain" }, rows.map((r) => el("li", {},
       el("span.label", {}, r.what, r.edit ? el("code", {}, r.edit) : null),
       el("span.track", { "aria-hidden": "true" },

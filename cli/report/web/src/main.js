@@ -1,4 +1,4 @@
-// The report: sections in the order in which a reader asks; one without data is left out.
+// The report: sections in the order of a reader's questions. A section without data is omitted.
 import { again } from "./again.js";
 import { changes } from "./changes.js";
 import { el } from "./dom.js";
@@ -14,9 +14,9 @@ import { waterfall } from "./waterfall.js";
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const d = data.document;
-const short = { where: "where", help: "what helps", when: "timeline", fit: "memory", hardware: "hardware", options: "options", changed: "changes", tenants: "jobs", trust: "trust", again: "again" };
+const short = { where: "where", help: "what helps", when: "timeline", fit: "memory", hardware: "hardware", options: "options", changed: "changes", tenants: "jobs", trust: "trust", again: "reproduce" };
 
-// Of a search, what there is to see of a step is the best plan's.
+// The step shown for a search is that of the best plan.
 const best = d.command === "plan" ? d.best?.[0] : undefined;
 const step = best ? { ...data, document: { ...best, command: d.command } } : data;
 const joined = (key) => [...(best[key] ?? []), ...(d[key] ?? [])];

@@ -1,4 +1,4 @@
-// What colours mean, in every picture: what a stretch of time, or a piece of memory, is for.
+// The meaning of colours in every picture: the use of a time span or of memory.
 
 /// Kinds of time, by the names that documents and timelines use for them.
 const KIND = {
@@ -18,7 +18,7 @@ export const kindOf = (key) => KIND[key] ?? "idle";
 export const colorOf = (key) => `var(--${kindOf(key)})`;
 export const titleOf = (key) => TITLE[key] ?? key.replaceAll("_", " ");
 
-/// Memory: what stays (states), what computing leaves, what communication takes, what is nobody's.
+/// Memory: states, activations of computing, buffers of communication, and the rest.
 export const MEMORY = [
   ["weights", "memory"], ["gradients", "memory-2"], ["optimizer", "memory-3"],
   ["activations", "compute"], ["loss", "compute-2"], ["transient", "compute-3"],
@@ -29,8 +29,8 @@ export const MEMORY_TITLE = {
   loss: "logits and loss", transient: "transient", gathered: "gathered, buffers", context: "driver context", reserve: "allocator's reserve",
 };
 export const PROVENANCE = {
-  recorded: "measured on this very device", interpolated: "between measurements", extrapolated: "outside of what was measured",
-  datasheet: "from published figures alone",
+  recorded: "measured on this device", interpolated: "between measurements", extrapolated: "outside the measured range",
+  datasheet: "from published data alone",
 };
 export const swatch = (color) => {
   const mark = document.createElement("span");

@@ -1,4 +1,4 @@
-// Memory over the step, stacked by what takes it, against what the device has.
+// Memory over the step, stacked by part, relative to the capacity of the device.
 import { areaY, axisX, axisY, dot, gridY, ruleY, text as label } from "@observablehq/plot";
 import { chart } from "./chart.js";
 import { el, section, table } from "./dom.js";
@@ -12,7 +12,7 @@ function picture(curve) {
   const total = curve.time_s.map((_, i) => used.reduce((sum, [part]) => sum + curve.bytes[part][i], 0) / GIB);
   const [factor, unit] = axisUnit([curve.end_s], "s");
   const bands = [];
-  // Steps: what a moment holds stays until the next.
+  // Steps: the memory of a moment stays until the next one.
   const times = [...curve.time_s, curve.end_s];
   let below = total.map(() => 0);
   for (const [part, color] of used) {
@@ -55,12 +55,12 @@ export function memory({ memory: m, document: d }) {
   const show = (name) => {
     const curve = curves.find((c) => c.name === name);
     holder.replaceChildren(picture(curve));
-    list(`What takes the memory of ${name} at the peak`, (part) => curve.bytes[part][curve.peak]);
+    list(`Memory of ${name} at the peak`, (part) => curve.bytes[part][curve.peak]);
   };
   const choice = curves.length > 1 ? el("label", {}, "stage ", el("select", { onchange: (e) => show(e.target.value) },
     order.map((c, i) => el("option", { value: c.name }, c.name + (i === 0 ? " (fullest)" : ""))))) : null;
   if (order.length) show(order[0].name);
-  else list("What takes the memory at the peak", (part) => parts[part]?.value);
+  else list("Memory at the peak", (part) => parts[part]?.value);
   return section("fit", "Does it fit?",
     peak ? `${quantity(peak)} of ${quantity(peak.usable)} on the fullest device: ${peak.verdict}.` : null,
     choice ? el("div.tools", {}, choice, m.stages > curves.length ? el("span.quiet", {}, ` the ${curves.length} fullest of ${m.stages} stages`) : null) : null,

@@ -1,5 +1,5 @@
-// Which to take: one point per option, time against cost (or energy, or carbon), those that no other
-// beats joined; below it the same as a table. What is chosen in one is marked in the other.
+// Which to take: one point per option, time against cost (or energy, or carbon), with the Pareto front
+// joined, and the same as a table below. A selection in one is marked in the other.
 import { axisX, axisY, dot, gridX, gridY, line, ruleX, ruleY } from "@observablehq/plot";
 import { chart } from "./chart.js";
 import { el, section } from "./dom.js";
@@ -8,7 +8,7 @@ import { axisUnit, count, percent, quantity, text, words } from "./format.js";
 const SYMBOLS = ["circle", "square", "triangle", "diamond", "star", "cross", "wye"];
 const AXES = { cost: "USD", memory: "B", energy: "J", carbon: "gCO2e" };
 
-/// What a plan says, but for the keys that need not be said.
+/// A plan in words, without the keys that need no mention.
 function planText(plan, unsaid = new Set()) {
   if (typeof plan === "string") return plan;
   if (!plan || typeof plan !== "object") return "";
@@ -31,7 +31,7 @@ function planText(plan, unsaid = new Set()) {
   }
   return shown.join(", ") || (unsaid.size ? "–" : "one rank");
 }
-/// Keys on which all plans agree: they are said once.
+/// Keys on which all plans agree: they are shown once.
 function agreed(plans) {
   const objects = plans.filter((p) => p && typeof p === "object");
   if (objects.length < 2) return new Set();
@@ -84,10 +84,10 @@ export function options({ document: d }) {
   function paint() {
     if (!axis) return;
     const points = shown().filter((o) => o.time && o[axis]);
-    if (!points.length) return picture.replaceChildren(el("p.quiet", {}, "No option is like this."));
+    if (!points.length) return picture.replaceChildren(el("p.quiet", {}, "No option matches."));
     const units = Object.fromEntries([["time", "s"], [axis, AXES[axis]]].map(([a, unit]) => [a, axisUnit(points.map((o) => o[a].value), unit)]));
     const value = (a, end = "value") => (o) => (o[a][end] ?? o[a].value) / units[a][0];
-    // Of what is shown, what nothing beats in both.
+    // The Pareto front of the shown options.
     const front = [...points].sort((a, b) => a.time.value - b.time.value || a[axis].value - b[axis].value)
       .reduce((kept, o) => (kept.length && kept.at(-1)[axis].value <= o[axis].value ? kept : [...kept, o]), []);
     const most = Math.max(1, ...all.map((o) => Number(o.gpus) || 1));
@@ -105,7 +105,7 @@ export function options({ document: d }) {
         dot(points, { x: value("time"), y: value(axis), r, symbol: (o) => SYMBOLS[look(o)], fill: (o) => `var(--provider-${look(o)})`,
           fillOpacity: 0.75, stroke: (o) => (front.includes(o) ? "var(--ink)" : `var(--provider-${look(o)})`), strokeWidth: 1.25, className: "points" }),
         axisX({ label: `${perStep ? "step time" : "time to the target"} (${units.time[1]})`, ticks: Math.max(3, width / 130), labelOffset: 42 }),
-        axisY({ label: `${perStep && axis !== "memory" ? `${axis} of a step` : axis} (${units[axis][1]})`, ticks: 5 }),
+        axisY({ label: `${perStep && axis !== "memory" ? `${axis} per step` : axis} (${units[axis][1]})`, ticks: 5 }),
       ],
     }), (svg) => {
       svg.setAttribute("role", "group");
@@ -150,7 +150,7 @@ export function options({ document: d }) {
   }
 
   const columns = [
-    { key: "front", name: "", title: "nothing is better in both", cell: (o) => (o.front ? "●" : ""), of: (o) => (o.front ? 0 : 1) },
+    { key: "front", name: "", title: "on the Pareto front", cell: (o) => (o.front ? "●" : ""), of: (o) => (o.front ? 0 : 1) },
     { key: "provider", name: "provider", cell: (o) => el("span.whole", {}, el(`span.shape.shape-${look(o)}`, { style: { color: `var(--provider-${look(o)})` }, "aria-hidden": "true" }), o.place), of: (o) => o.place },
     { key: "instance", name: "instance", cell: (o) => o.instance, of: (o) => o.instance },
     { key: "count", name: "count", right: true, cell: (o) => (o.count === null ? "" : count(o.count)), of: (o) => o.count ?? 0 },
@@ -159,12 +159,12 @@ export function options({ document: d }) {
       key, name: title, right: true, of: (o) => o[key]?.value ?? Infinity,
       cell: (o) => (o[key] ? el("span", { title: o[key].low !== undefined ? `${text(o[key].low, o[key].unit)} – ${text(o[key].high, o[key].unit)}` : undefined }, quantity(o[key])) : "–") })),
     { key: "stalls", name: "waits for", cell: (o) => o.stalls, of: (o) => o.stalls },
-    { key: "note", name: "wishes", cell: (o) => el("b.bad", {}, o.note), of: (o) => o.note },
+    { key: "note", name: "limits", cell: (o) => el("b.bad", {}, o.note), of: (o) => o.note },
   ].filter((c) => (c.key === "front" ? all.some((o) => o.front) : all.some((o) => c.of(o) !== "" && c.of(o) !== Infinity && (c.key !== "count" || o.count !== null))));
   function rows() {
     const by = columns.find((c) => c.key === sort.by);
     const list = shown().sort((a, b) => {
-      // As they come, the best first, until a heading is chosen.
+      // In the given order, the best first, until a heading is selected.
       const x = by?.of(a), y = by?.of(b);
       return (x < y ? -1 : x > y ? 1 : a.id - b.id) * (sort.down ? -1 : 1);
     });
@@ -194,7 +194,7 @@ export function options({ document: d }) {
   };
   update();
   return section("options", "Which should I take?",
-    `${perStep ? "Step time" : "Time to the target"} against ${axis ?? "nothing else"}; the line joins what nothing beats in both${all.some((o) => Number(o.gpus) !== Number(all[0].gpus)) ? "; areas are numbers of devices" : ""}.${all[0].shared ? ` All: ${all[0].shared}.` : ""}`,
+    `${perStep ? "Step time" : "Time to the target"}${axis ? ` against ${axis}` : ""}. The line joins the Pareto front.${all.some((o) => Number(o.gpus) !== Number(all[0].gpus)) ? " Areas show the number of devices." : ""}${all[0].shared ? ` The same for all: ${all[0].shared}.` : ""}`,
     el("div.tools", {},
       axes.length > 1 ? el("fieldset", {}, el("legend.unseen", {}, "against"), "against ", axes.map((a) => el("label", {}, el("input", { type: "radio", name: "axis", value: a, checked: a === axis, onchange: () => {
         axis = a;
@@ -218,5 +218,5 @@ export function options({ document: d }) {
 
 function why(reason) {
   const lines = Array.isArray(reason) ? reason : typeof reason === "string" ? [reason] : Object.entries(reason).map(([k, v]) => `${k}: ${typeof v === "object" ? quantity(v) : v}`);
-  return el("div", {}, el("h3", {}, "Why the first?"), el("ul", {}, lines.map((l) => el("li", {}, typeof l === "string" ? l : Object.values(l).filter((v) => typeof v !== "object").join(": ")))));
+  return el("div", {}, el("h3", {}, "Why the first option"), el("ul", {}, lines.map((l) => el("li", {}, typeof l === "string" ? l : Object.values(l).filter((v) => typeof v !== "object").join(": ")))));
 }

@@ -1,4 +1,4 @@
-// How far from the hardware: what each kind of op achieves, under the roof of its device.
+// How far from the hardware: the rate of each kind of op, under the roof of its device.
 import { axisX, axisY, dot, gridX, gridY, line, text as label, tip, pointer } from "@observablehq/plot";
 import { chart } from "./chart.js";
 import { el, section, table } from "./dom.js";
@@ -39,7 +39,7 @@ function picture(device) {
       label([{ x: roof[0].x, y: roof[0].y }], { x: "x", y: "y", text: () => text(device.memory_rate, "B/s"), textAnchor: "start", dx: 10, dy: 4, fill: "var(--ink)" }),
       dot(points, { x: "x", y: "y", r: ofSize, fill: colorOf, fillOpacity: 0.55, stroke: colorOf, strokeWidth: 1, ariaLabel: (p) => title(p).replaceAll("\n", "; ") }),
       tip(points, pointer({ x: "x", y: "y", title, fill: "var(--raised)", stroke: "var(--line)" })),
-      axisX(round(from, to, [1, 2]), { label: "FLOP per byte that must move", labelOffset: 42, tickFormat: (x) => text(x, "") }),
+      axisX(round(from, to, [1, 2]), { label: "FLOP per byte moved", labelOffset: 42, tickFormat: (x) => text(x, "") }),
       axisY(round(least, device.peak * 1.6), { label: "achieved", tickFormat: (y) => text(y, "FLOP/s") }),
     ],
     r: { type: "identity" },
@@ -54,7 +54,7 @@ export function roofline({ roofline: r, document: d }) {
     const top = device.ops.filter((op) => op.time_s > 0).slice(0, 12);
     const roof = (op) => Math.max(op.flops / device.peak, op.bytes / device.memory_rate) / op.time_s;
     return el("div.beside", {}, el("div", {}, devices.length > 1 ? el("h3", {}, `${device.ranks} × ${device.name}`) : null, picture(device)),
-      table(`The ops of ${device.name} that take most`, [
+      table(`Largest ops on ${device.name}`, [
         { name: "op", cell: (op) => [swatch(colorOf(op)), `${op.name} `, el("span.quiet", {}, op.phase)] },
         { name: "time", right: true, cell: (op) => percent(op.time_s / total) },
         { name: "achieved", right: true, cell: (op) => (op.flops ? text(op.flops / op.time_s, "FLOP/s") : text(op.bytes / op.time_s, "B/s")) },
@@ -62,5 +62,5 @@ export function roofline({ roofline: r, document: d }) {
   });
   const use = [d.mfu && `MFU ${quantity(d.mfu)} (${interval(d.mfu)})`, d.hfu && `HFU ${quantity(d.hfu)} (${interval(d.hfu)})`].filter(Boolean).join(", ");
   return section("hardware", "How far from the hardware?",
-    `${use ? `${use}. ` : ""}${devices.length ? "Areas are shares of the compute time; the line is the most that the device could do at that intensity. Ops whose FLOPs are not counted stand in the table alone, by the bytes that they move." : ""}`, ...content);
+    `${use ? `${use}. ` : ""}${devices.length ? "Areas are shares of the compute time; the line is the limit of the device at that intensity. Ops without counted FLOPs are only in the table, with their bytes." : ""}`, ...content);
 }

@@ -1,5 +1,5 @@
-// Where a step goes: the parts of its critical path, each beginning where the one before ends. With a
-// baseline, both, and the difference. Below it what ranks do as a mean, and the largest ops.
+// Where a step goes: the parts of its critical path, each beginning at the end of the previous one. With
+// a baseline, both, and the difference. Below: the mean activities of the ranks, and the largest ops.
 import { el, section, table } from "./dom.js";
 import { count, interval, percent, quantity, signed, text } from "./format.js";
 import { colorOf, swatch, titleOf } from "./meaning.js";
@@ -8,7 +8,7 @@ import { colorOf, swatch, titleOf } from "./meaning.js";
 const fromText = (from) => Object.entries(from ?? {}).filter(([, share]) => share >= 0.0005)
   .map(([name, share]) => `${name} ${percent(share, share > 0.995 ? 0 : 1)}`).join(", ");
 
-/// What is known of a part: shown while it is pointed at, or has the focus.
+/// Details of a part, shown while it is pointed at or has the focus.
 function note(part) {
   return el("div.hover", { role: "note" },
     el("strong", {}, part.part), ` ${quantity(part.time)}`, interval(part.time) ? ` (${interval(part.time)})` : "",
@@ -30,13 +30,13 @@ function row(part, from, total, before) {
     note(part));
 }
 
-/// What ranks do, as a mean over them: a bar for each breakdown, in one scale.
+/// Activities of the ranks, as a mean: a bar for each breakdown, on one scale.
 function means(d) {
   const all = [["with the edit", d.breakdown], ["without", d.baseline?.breakdown]].filter(([, b]) => b)
     .map(([name, b]) => ({ name, parts: Object.entries(b).filter(([key, q]) => key !== "total" && q?.value > 0) }));
   if (!all.length || !all[0].parts.length) return null;
   const sum = (parts) => parts.reduce((s, [, q]) => s + q.value, 0), most = Math.max(...all.map((b) => sum(b.parts)));
-  return [el("h3", {}, "What do its ranks do, as a mean?"),
+  return [el("h3", {}, "Activities of the ranks, as a mean"),
     all.map(({ name, parts }) => [all.length > 1 ? el("div.quiet", {}, name) : null,
       el("div.stack", { role: "img", "aria-label": parts.map(([key, q]) => `${titleOf(key)} ${quantity(q)}`).join(", "), style: { width: `${sum(parts) / most * 100}%` } },
         parts.map(([key, q]) => el("i", { style: { width: `${q.value / sum(parts) * 100}%`, background: colorOf(key) } }))),
@@ -46,7 +46,7 @@ function means(d) {
 /// The largest ops of all parts.
 function largest(parts, total) {
   const ops = parts.flatMap((p) => (p.ops ?? []).map((op) => ({ ...op, kind: p.kind }))).sort((a, b) => b.time.value - a.time.value).slice(0, 8);
-  return ops.length ? el("div", {}, el("h3", {}, "Which ops take most of it?"), table("The largest on the critical path", [
+  return ops.length ? el("div", {}, el("h3", {}, "Largest ops"), table("Largest ops of the critical path", [
     { name: "on the path", cell: (op) => [swatch(colorOf(op.kind)), op.name] },
     { name: "time in a step", right: true, cell: (op) => quantity(op.time) },
     { name: "share", right: true, cell: (op) => percent(op.time.value / total) },
@@ -56,7 +56,7 @@ function largest(parts, total) {
 function which(d) {
   const p = d.path;
   if (!p) return "";
-  return `the chain of ops, each begun at the end of the one before it, that ends the step on rank ${count(p.ends_on)}${p.ranks > 1 ? `, through ${count(p.ranks)} ranks that were run` : ""}${p.steps > 1 ? `; a mean of ${count(p.steps)} steps` : ""}`;
+  return `the chain of ops that ends the step on rank ${count(p.ends_on)}${p.ranks > 1 ? `, through ${count(p.ranks)} simulated ranks` : ""}${p.steps > 1 ? `, as a mean of ${count(p.steps)} steps` : ""}. Each op begins at the end of the previous one`;
 }
 
 export function waterfall(data) {
@@ -66,7 +66,7 @@ export function waterfall(data) {
   if (!(total > 0)) return null;
   const baseline = d.baseline?.path_parts;
   const same = (a) => (b) => a.kind === b.kind && a.part === b.part;
-  // What only the baseline has is a row too.
+  // A part that only the baseline has is a row too.
   const rows = [...parts, ...(baseline ?? []).filter((b) => !parts.some(same(b))).map((b) => ({ kind: b.kind, part: b.part, time: { value: 0, unit: "s" } }))];
   const all = Math.max(total, (baseline ?? []).reduce((sum, b) => sum + b.time.value, 0));
   let from = 0, fromBefore = 0;
@@ -78,7 +78,7 @@ export function waterfall(data) {
     return made;
   });
   return section("where", "Where does a step go?",
-    `${baseline ? `${quantity(d.step_time)} with the edit, against ${quantity(d.baseline.simulated)} without (outlined): ${signed(d.change)}. ` : ""}${text(total, "s")} along the critical path: ${which(d)}. Shortening anything else gains nothing.${d.command === "plan" ? " Under the best plan." : ""}`,
+    `${baseline ? `${quantity(d.step_time)} with the edit, ${quantity(d.baseline.simulated)} without it (outlined): ${signed(d.change)}. ` : ""}${text(total, "s")} along the critical path: ${which(d)}. Shortening other ops gains nothing.${d.command === "plan" ? " The step is that of the best plan." : ""}`,
     el("ul", { class: baseline ? "waterfall both" : "waterfall" }, drawn),
     el("div.beside.means", {}, el("div", {}, means(d)), largest(parts, total)));
 }

@@ -13,7 +13,7 @@ const tests = {
   async "simulate has the sections of a step, no error and no request"() {
     const page = await open(simulated);
     assert.deepEqual(await titles(page), ["Where does a step go?", "What would help most?", "What happens when?", "Does it fit?",
-      "How far from the hardware?", "Why should I believe it?", "Again, please"]);
+      "How far from the hardware?", "Why should I believe it?", "Reproduce"]);
     assert.match(await page.textContent("h1"), /gpt2_xl on 4 × a100_sxm4_80.*per step.*fits with .* to spare/);
     assert.equal(await page.locator(".figure").count(), 4);
     assert.equal(await page.locator(".figure .range").count(), 4);
@@ -39,14 +39,14 @@ const tests = {
 
   async "replay shows the recording above its simulation, and leaves out what it does not know"() {
     const page = await open(replayed);
-    assert.deepEqual(await titles(page), ["Where does a step go?", "What would help most?", "What happens when?", "Why should I believe it?", "Again, please"]);
+    assert.deepEqual(await titles(page), ["Where does a step go?", "What would help most?", "What happens when?", "Why should I believe it?", "Reproduce"]);
     const processes = await page.evaluate(() => [...new Set(document.querySelector(".lanes canvas").rehearse.state.lanes.map((l) => l.process))]);
     assert.deepEqual(processes, ["rank 0 recorded", "rank 0 simulated"]);
     assert.match(await page.textContent("#help"), /load batches on 4 worker processes--input-pipeline workers=4/);
     await close(page);
   },
 
-  async "an edit stands beside what it changed: recorded above simulated, part beside part"() {
+  async "an edit is shown with the original: recorded above simulated, part by part"() {
     const page = await open(edited);
     const lanes = await page.evaluate(() => document.querySelector(".lanes canvas").rehearse.state.lanes.map((l) => [l.process, l.y]));
     assert.deepEqual([...new Set(lanes.map(([process]) => process))], ["rank 0 recorded", "rank 0 simulated"]);
@@ -83,9 +83,9 @@ const tests = {
     const page = await open(pageOf("mended", { ...fixtures.simulate(), warnings: ["one thing", "another"], warning_remedies: ["do this", ""],
       problems: [{ kind: "clock_skew", severity: "warning", count: 2, first: "a.json:3", remedy: "record anew" }] }));
     const told = await page.$$eval("#trust .warnings li", (all) => all.map((li) => li.textContent));
-    assert.ok(told.includes("one thingTo mend it: do this."), told.join("|"));
+    assert.ok(told.includes("one thingTo improve this: do this."), told.join("|"));
     assert.ok(told.includes("another"));
-    assert.ok(told.some((line) => /clock skew .*2 times.*a.json:3To mend it: record anew\./.test(line)), told.join("|"));
+    assert.ok(told.some((line) => /clock skew .*2 times.*a.json:3To improve this: record anew\./.test(line)), told.join("|"));
     await close(page);
   },
 
@@ -96,7 +96,7 @@ const tests = {
     assert.equal(await rent.locator(".figure .limit").count(), 1);
     await close(rent);
     const gate = await open(pageOf("figures-check", fixtures.check()));
-    assert.deepEqual(await names(gate), ["step time", "throughput", "energy of a step", "peak memory"]);
+    assert.deepEqual(await names(gate), ["step time", "throughput", "energy per step", "peak memory"]);
     assert.equal(await gate.locator(".figure .range").count(), 8, "baseline and candidate side by side");
     assert.match(await gate.textContent(".figure"), /baseline 412.*candidate 431.*change \+4\.6/);
     await close(gate);
@@ -210,33 +210,33 @@ const tests = {
 
   async "plan and check: what the contract says is shown"() {
     const plan = await open(pageOf("plans-found", fixtures.plan()));
-    assert.deepEqual(await titles(plan), ["Which should I take?", "Where does a step go?", "Does it fit?", "How far from the hardware?", "Why should I believe it?", "Again, please"]);
+    assert.deepEqual(await titles(plan), ["Which should I take?", "Where does a step go?", "Does it fit?", "How far from the hardware?", "Why should I believe it?", "Reproduce"]);
     assert.equal(await plan.locator(".options tbody tr").count(), 11);  // ten, and one of the front that is not among them
     await close(plan);
     const shared = await open(pageOf("shared", fixtures.tenants()));
-    assert.deepEqual(await titles(shared), ["What does each lose?", "Again, please"]);
+    assert.deepEqual(await titles(shared), ["What does each lose?", "Reproduce"]);
     const replayed = await open(pageOf("shared-replay", fixtures.tenants("replay")));
-    assert.deepEqual(await titles(replayed), ["What does each lose?", "Again, please"]);
+    assert.deepEqual(await titles(replayed), ["What does each lose?", "Reproduce"]);
     await close(replayed);
     assert.match(await shared.textContent("#tenants tbody"), /resnet\.yaml.*20\.0\sms.*50\.0\sms.*2\.50/s);
     await close(shared);
     const check = await open(pageOf("check", fixtures.check()));
-    assert.deepEqual(await titles(check), ["What changed?", "Again, please"]);
+    assert.deepEqual(await titles(check), ["What changed?", "Reproduce"]);
     assert.match(await check.textContent("[aria-label^=Ops] tbody tr"), /flash_fwd.*\+8\.0.*significant/);
     await close(check);
   },
 
-  async "pages that the program writes: plan, recommend, check, and jobs beside each other"() {
+  async "pages that the program writes: plan, recommend, check, and jobs on the same devices"() {
     const plan = await open(await written("plan", "plan", "examples/jobs/gpt2_xl_search.yaml"));
     assert.deepEqual((await titles(plan)).slice(0, 2), ["Which should I take?", "Where does a step go?"]);
     assert.match(await plan.textContent("h1"), /gpt2_xl on 8 × a100_sxm4_40.*data \d.*per step/);
     assert.ok(await plan.locator(".options tbody tr").count() >= 10);
     assert.ok(await plan.locator("svg [data-option]").count() >= 10);
-    assert.match(await plan.textContent("#again"), /how fast the search was differs/);
+    assert.match(await plan.textContent("#again"), /except for the reported speed of the search/);
     await close(plan);
 
     const rent = await open(await rented());
-    assert.deepEqual(await titles(rent), ["Which should I take?", "Why should I believe it?", "Again, please"]);
+    assert.deepEqual(await titles(rent), ["Which should I take?", "Why should I believe it?", "Reproduce"]);
     assert.match(await rent.textContent("h1"), /mpt_7b on \d+ × .*to the target; .* USD .*microbatch \d/);
     assert.match(await rent.textContent("#trust"), /price: .* USD\/h, (as )?of 20\d\d/);
     assert.ok(await rent.locator("svg [data-option]").count() >= 20);
@@ -335,7 +335,7 @@ const tests = {
     await close(narrow);
   },
 
-  async "text stands out from its ground, in light and in dark, on the page of each command"() {
+  async "text has enough contrast, in light and in dark, on the page of each command"() {
     const pages = [simulated, replayed, edited, pageOf("contrast-plan", fixtures.plan()), pageOf("contrast-rent", fixtures.recommend()),
       pageOf("contrast-check", fixtures.check()), pageOf("contrast-tenants", fixtures.tenants())];
     for (const [path, colorScheme] of pages.flatMap((p) => [[p, "light"], [p, "dark"]])) {

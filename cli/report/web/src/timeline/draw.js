@@ -7,7 +7,7 @@ import { firstAt } from "./spans.js";
 export const RULER = 22;
 const TITLE = 19, ROW = 17, NESTED = 11, GAP = 3;
 
-/// Where lanes stand, top down: {rows: [{title} | {lane}], height}.
+/// Positions of lanes, from the top down: {rows: [{title} | {lane}], height}.
 export function layOut(lanes) {
   let y = RULER, process;
   const titles = [];
@@ -31,14 +31,14 @@ function lightness(color) {
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
 
-/// Colours as the style sheet has them now: by category, and what else is drawn.
+/// The current colours of the style sheet, by category and for everything else that is drawn.
 export function colors(element, categories) {
   const style = getComputedStyle(element);
   const of = (name) => style.getPropertyValue(`--${name}`).trim();
   const category = categories.map((c) => of(kindOf(c)));
   return {
     category,
-    on: category.map((c) => (lightness(c) > 0.18 ? "#0c0f12" : "#ffffff")), // text on them: whichever stands out more
+    on: category.map((c) => (lightness(c) > 0.18 ? "#0c0f12" : "#ffffff")), // text on them: the colour with more contrast
     ink: of("ink"), quiet: of("quiet"), line: of("line"), paper: of("paper"), raised: of("raised"), accent: of("accent"),
   };
 }
@@ -109,7 +109,7 @@ export function draw(context, state) {
     context.strokeStyle = palette.ink;
     context.lineWidth = 2;
     context.strokeRect(x, lane.y + spans.depth[i] * lane.row, w, lane.row - 1);
-    // The chain of waits: from the end of each to the start of what it let go.
+    // The chain of waits: from the end of each span to the start of the span that waited for it.
     context.strokeStyle = palette.accent;
     context.lineWidth = 1.25;
     context.beginPath();
@@ -125,7 +125,7 @@ export function draw(context, state) {
     }
     context.stroke();
   }
-  // The ruler stands above whatever was scrolled to.
+  // The ruler stays at the top.
   context.fillStyle = palette.paper;
   context.fillRect(0, state.top, width, RULER - 2);
   context.fillStyle = palette.quiet;
@@ -136,7 +136,7 @@ export function draw(context, state) {
   }
 }
 
-/// What stands at a point, or -1.
+/// The span at a point, or -1.
 export function hit(state, x, y) {
   const { spans, lanes, from, to, width } = state;
   const time = from + (x / width) * (to - from), slack = 2 * (to - from) / width;

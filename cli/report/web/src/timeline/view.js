@@ -1,5 +1,5 @@
-// The timeline: a canvas with a window that wheel, keys, drags and the map above it move; a search;
-// and what is known of the span that was chosen.
+// The timeline: a canvas with a window that wheel, keys, drags and the map above it move, a search, and
+// the details of the selected span.
 import { el, section, whenResized } from "../dom.js";
 import { count, text } from "../format.js";
 import { colorOf, swatch, titleOf } from "../meaning.js";
@@ -65,7 +65,7 @@ export function timeline({ timeline: t, document: d }) {
     draw(context, state);
     paintMap();
   }
-  /// Names of the lanes that are seen, beside the canvas and scrolled with it.
+  /// Names of the visible lanes, next to the canvas and scrolled with it.
   function nameLanes(top) {
     const to = top + seenHeight();
     names.replaceChildren(...lanes.filter((lane) => lane.y + lane.height >= top && lane.y <= to).map((lane) =>
@@ -138,7 +138,7 @@ export function timeline({ timeline: t, document: d }) {
   function tell() {
     const i = state.chosen;
     if (i < 0) {
-      details.replaceChildren(el("p.quiet", {}, "Choose a span to see how long it took and what it waited for."));
+      details.replaceChildren(el("p.quiet", {}, "Select a span to see its duration and the spans that it waited for."));
       return;
     }
     const category = t.categories[spans.category[i]];
@@ -160,11 +160,11 @@ export function timeline({ timeline: t, document: d }) {
         spans.critical[i] ? el("b.accent", {}, " · on the critical path") : null,
         el("span.quiet", {}, ` · from ${text(spans.start[i] - state.origin, "s")} · ${place(i)}`)),
       state.links.length
-        ? el("ol.chain", { "aria-label": "What it waited for" }, lines.slice(0, CHAIN_LINES).map((line) =>
+        ? el("ol.chain", { "aria-label": "Spans that it waited for" }, lines.slice(0, CHAIN_LINES).map((line) =>
             el("li", {}, "waited for ", line.count > 1 ? `${count(line.count)} × ` : "", el("button", { type: "button", onclick: () => choose(line.first, true) }, t.names[spans.name[line.first]]),
-              el("span.quiet", {}, ` ${text(line.time, "s")}${line.moved ? ` · ${place(line.first)}` : ""}${line.gap > 5e-10 ? ` · let it go ${text(line.gap, "s")} before it began` : ""}`))))
+              el("span.quiet", {}, ` ${text(line.time, "s")}${line.moved ? ` · ${place(line.first)}` : ""}${line.gap > 5e-10 ? ` · ended ${text(line.gap, "s")} before it began` : ""}`))))
         : el("p.quiet", {}, d.command !== "replay" && d.command !== "whatif" || /simulated/.test(lanes[spans.lane[i]].process)
-            ? "It began of its own accord." : "What a recorded op waited for is not recorded: choose it in the simulation."));
+            ? "It waited for no other span." : "A recording does not show what an op waited for: select the op in the simulated row."));
   }
 
   // Search: names that hold the text; Enter goes from one span to the next.
@@ -294,13 +294,13 @@ export function timeline({ timeline: t, document: d }) {
   const both = lanes.some((l) => / recorded$/.test(l.process));
   const button = (label, title, act) => el("button", { type: "button", title, "aria-label": title, onclick: act }, label);
   return section("when", "What happens when?",
-    `${count(spans.count)} spans${t.left_out ? ` of ${count(t.left_out + spans.count)}: the ${count(t.left_out)} others, none of them longer than ${text(t.shortest_s, "s")}, are left out` : ""}${both ? "; of each rank what was recorded stands above what was simulated" : "; ranks that do the same are drawn once"}.`,
+    `${count(spans.count)} spans${t.left_out ? `. ${count(t.left_out)} further ones, up to ${text(t.shortest_s, "s")} long, are omitted` : ""}. ${both ? "For each rank, the recorded row is above the simulated one" : "Equal ranks are drawn once"}.`,
     el("div.tools", {},
       el("label", { for: "timeline-search" }, "find "), search, found,
       el("span.spring", {}),
       button("−", "zoom out", () => zoom(1 / 0.6)), button("+", "zoom in", () => zoom(0.6)), button("◂", "earlier", () => pan(-0.3)), button("▸", "later", () => pan(0.3)), button("all", "show all", () => show(whole.from, whole.to))),
     el("p.legend", {}, [...new Set(spans.category)].sort().map((c) => el("span", {}, swatch(colorOf(t.categories[c])), titleOf(t.categories[c])))),
     stage,
-    el("p.keys.quiet", { id: "timeline-keys" }, "Click into it, then: wheel or + − zoom, drag or ← → pan, ↑ ↓ other lane, n p next and previous span, b what it waited for, 0 all, / find, Esc nothing chosen."),
+    el("p.keys.quiet", { id: "timeline-keys" }, "Click into the timeline, then: wheel or + − zoom, drag or ← → pan, ↑ ↓ other lane, n p next and previous span, b the span that it waited for, 0 all, / find, Esc clear the selection."),
     details);
 }
