@@ -255,8 +255,7 @@ void add_inspect(CLI::App& app, Action& action) {
   command->callback([command, options, &action] {
     const bool recordings = !options->request.inputs.empty();
     if (options->cluster.empty()) {
-      if (!recordings)
-        throw CLI::RequiredError("INPUT or --cluster");
+      if (!recordings) throw CLI::RequiredError("INPUT or --cluster");
       if (!options->svg.empty()) wrong_usage("--svg needs --cluster FILE");
     } else {
       if (recordings) wrong_usage("INPUT and --cluster exclude each other");

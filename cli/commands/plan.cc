@@ -6,8 +6,8 @@
 #include "cli/commands/options.h"
 #include "cli/commands/plan_result.h"
 #include "cli/commands/predicted_job.h"
-#include "cli/commands/shared_work.h"
 #include "cli/commands/run_answer.h"
+#include "cli/commands/shared_work.h"
 #include "cli/commands/step_report.h"
 #include "cli/config/fidelity_names.h"
 #include "cli/config/job_input.h"
@@ -202,7 +202,8 @@ Status judge(Planned& planned, bool shown, const Globals& globals) {
 }
 
 Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork& shared) {
-  if (Status ok = check_writable({options.files.perfetto, options.files.report}); !ok) return forward(ok);
+  if (Status ok = check_writable({options.files.perfetto, options.files.report}); !ok)
+    return forward(ok);
   Result<JobFile> file = load_job(options.job_file, options.cluster, {}, JobUse::kSearch);
   if (!file) return forward(file);
   std::optional<input::Feed> feed;
@@ -268,7 +269,8 @@ void add_plan(CLI::App& app, Action& action) {
              "write the launch configuration of megatron, deepspeed or torchtitan");
   add_value(*command, "--perfetto", "FILE", options->files.perfetto,
             "write the timeline of the best plan as a trace for ui.perfetto.dev");
-  add_value(*command, "--report", "FILE", options->files.report, "write the result as one HTML page");
+  add_value(*command, "--report", "FILE", options->files.report,
+            "write the result as one HTML page");
   add_value(*command, "--journal", "FILE", options->journal, kJournalHelp);
   command->footer(
       "mpirun shares the work among ranks.\n"

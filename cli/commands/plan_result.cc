@@ -204,8 +204,8 @@ Document plans_document(const Planned& planned) {
       fmt::format("{} on {}, {}", planned.file.name, devices_words(best.step),
                   plan_words(best.file.spec.training, best.file.spec.plan)),
       {range_words(best.step.time, " per step"), regime_words(best.step),
-       memory_words(memory::fullest(best.step.memory)), largest_part(occupancy_fields(best.step.occupancy)),
-       host_words(best.step),
+       memory_words(memory::fullest(best.step.memory)),
+       largest_part(occupancy_fields(best.step.occupancy)), host_words(best.step),
        fmt::format("best of {} plans by {}", grouped(found.candidates_seen),
                    strategies::kFigureNames[static_cast<std::size_t>(planned.request.objective)])});
   d.line(fmt::format("{} plans seen, {} evaluated, {} run ({})", grouped(found.candidates_seen),

@@ -84,9 +84,8 @@ Status draw(const std::filesystem::path& path, const Recommended& found, const G
   }
   const Result<step::Step> step = found.job.run(first);
   if (!step) return forward(step);
-  return write_timeline(path, [&](TimelineSink& sink) {
-    show_job(step->job, step->lowered, step->timeline, sink);
-  });
+  return write_timeline(
+      path, [&](TimelineSink& sink) { show_job(step->job, step->lowered, step->timeline, sink); });
 }
 
 Result<Exit> run(const RecommendOptions& options, const Globals& globals) {

@@ -5,8 +5,8 @@
 #include <fmt/core.h>
 
 #include "cli/commands/commands.h"
-#include "cli/commands/recorded_tenants.h"
 #include "cli/commands/recorded_slice.h"
+#include "cli/commands/recorded_tenants.h"
 #include "cli/commands/replay_job.h"
 #include "cli/commands/share_options.h"
 #include "profiler/replay/edit.h"

@@ -95,7 +95,8 @@ Result<InputTrace> load_trace(const ReplayRequest& request, const Globals& globa
 }
 
 Result<ReplayJob> load_job(const ReplayRequest& request, const Globals& globals) {
-  if (Status ok = check_writable({request.files.perfetto, request.files.report}); !ok) return forward(ok);
+  if (Status ok = check_writable({request.files.perfetto, request.files.report}); !ok)
+    return forward(ok);
   Result<InputTrace> input = load_trace(request, globals);
   if (!input) return forward(input);
   ReplayJob job{std::move(*input), {}};
@@ -117,10 +118,9 @@ Result<Exit> answer_replay(const Globals& globals, const ReplayRequest& request,
   const auto show = [&](TimelineSink& sink) {
     show_replay(job.recordings, run.graph, run.timeline, sink);
   };
-  return answer_run(
-      globals, request.files, document,
-      {show, run.timeline, replay::find_critical_steps(run.graph, run.timeline).path},
-      [&] { return ReportDetails{.inputs = request.inputs, .suites = {"replay"}}; });
+  return answer_run(globals, request.files, document,
+                    {show, run.timeline, replay::find_critical_steps(run.graph, run.timeline).path},
+                    [&] { return ReportDetails{.inputs = request.inputs, .suites = {"replay"}}; });
 }
 
 Result<ReplayRun> run_graph(const ReplayJob& job, replay::ReplayGraph graph) {

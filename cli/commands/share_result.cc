@@ -151,12 +151,11 @@ Document document_of(std::string_view command, const SharedJobs& shared) {
 
 }  // namespace
 
-Result<Exit> answer_shared(
-    const Globals& globals, std::string_view command, const RunFiles& files,
-    std::vector<std::filesystem::path> inputs, SharedJobs jobs,
-    const std::vector<sharing::Tenant>& tenants,
-    const std::function<void(const graph::Timeline&, TimelineSink&)>& show,
-    const sharing::StepOf& step_of) {
+Result<Exit> answer_shared(const Globals& globals, std::string_view command, const RunFiles& files,
+                           std::vector<std::filesystem::path> inputs, SharedJobs jobs,
+                           const std::vector<sharing::Tenant>& tenants,
+                           const std::function<void(const graph::Timeline&, TimelineSink&)>& show,
+                           const sharing::StepOf& step_of) {
   Result<std::vector<sharing::TenantStep>> steps =
       step_of ? sharing::share_devices(tenants, jobs.sharing, step_of)
               : sharing::share_devices(tenants, jobs.sharing);

@@ -32,11 +32,10 @@ struct SharedJobs {
 
 /// Runs both tenants together, which sets the steps of `jobs`, and writes the requested files and
 /// the document. `show` draws the last period of the first job. `step_of`: as in share_devices().
-Result<Exit> answer_shared(
-    const Globals& globals, std::string_view command, const RunFiles& files,
-    std::vector<std::filesystem::path> inputs, SharedJobs jobs,
-    const std::vector<sharing::Tenant>& tenants,
-    const std::function<void(const graph::Timeline&, TimelineSink&)>& show,
-    const sharing::StepOf& step_of = {});
+Result<Exit> answer_shared(const Globals& globals, std::string_view command, const RunFiles& files,
+                           std::vector<std::filesystem::path> inputs, SharedJobs jobs,
+                           const std::vector<sharing::Tenant>& tenants,
+                           const std::function<void(const graph::Timeline&, TimelineSink&)>& show,
+                           const sharing::StepOf& step_of = {});
 
 }  // namespace rehearse::cli

@@ -97,8 +97,8 @@ const program::Occupancy& last_occupancy(const Simulation& s) {
         end = s.timeline[OpId(i)].end;
         last = r;
       }
-  const auto range = std::find_if(
-      s.occupancy.begin(), s.occupancy.end(), [&](const job::RankRange& of) {
+  const auto range =
+      std::find_if(s.occupancy.begin(), s.occupancy.end(), [&](const job::RankRange& of) {
         return s.lowered.ranks[last].index() < std::size_t{of.first} + of.count;
       });
   return range->occupancy;
@@ -193,13 +193,13 @@ Result<Exit> run(const SimulateOptions& options, const Globals& globals) {
   const Result<Simulation> s = simulate(options, globals);
   if (!s) return forward(s);
   for (const Warning& warning : s->warnings) globals.warn(to_string(warning));
-  return answer_run(globals, options.files, simulation_document(*s),
-                    view_of(s->job, s->lowered, s->timeline), [&] {
-                      return ReportDetails{
-                          .inputs = {options.astra_network.empty() ? options.cluster
-                                                                   : options.astra_network},
-                          .suites = {"collectives/several nodes", "collectives/one node"}};
-                    });
+  return answer_run(
+      globals, options.files, simulation_document(*s), view_of(s->job, s->lowered, s->timeline),
+      [&] {
+        return ReportDetails{
+            .inputs = {options.astra_network.empty() ? options.cluster : options.astra_network},
+            .suites = {"collectives/several nodes", "collectives/one node"}};
+      });
 }
 
 }  // namespace

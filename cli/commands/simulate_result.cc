@@ -134,11 +134,10 @@ Document simulation_document(const Simulation& s) {
       s.step.value > Seconds::s(0)
           ? program::Interval{s.step.low / s.step.value, s.step.high / s.step.value}
           : program::Interval{};
-  add_attribution({mean,
-                   program::path_times(s.lowered.graph,
-                                       job::critical_path(s.job, s.lowered, s.timeline)),
-                   job::path_parts(s.job, s.lowered, s.timeline, interval, interval)},
-                  s.step, d);
+  add_attribution(
+      {mean, program::path_times(s.lowered.graph, job::critical_path(s.job, s.lowered, s.timeline)),
+       job::path_parts(s.job, s.lowered, s.timeline, interval, interval)},
+      s.step, d);
   d.show("ranks", "Ranks", rank_rows(s), {}, first(20));
   d.show("collectives", "Slowest collectives", collective_rows(s), {}, first(5));
   Value costs = Value::array();

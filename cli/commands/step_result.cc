@@ -7,8 +7,8 @@
 
 #include "cli/config/fidelity_names.h"
 #include "cli/output/attribution.h"
-#include "models/job/program_ops.h"
 #include "cli/planning/plan_json.h"
+#include "models/job/program_ops.h"
 #include "sim/base/text.h"
 #include "strategies/layer_split.h"
 
@@ -201,10 +201,10 @@ Document step_document(const PredictedJob& job) {
   const Estimate<double> samples = step.samples_per_s();
   const auto part = [&](Seconds time) { return part_of(step.time, time); };
   Document d{.command = "simulate", .rows = "stages", .rows_title = "Stages"};
-  d.answer =
-      sentence_of(fmt::format("{} on {}", job.file.name, devices_words(step)),
-                  {range_words(step.time, " per step"), regime_words(step), target_words(job),
-                   memory_words(most), largest_part(occupancy_fields(step.occupancy)), host_words(step)});
+  d.answer = sentence_of(
+      fmt::format("{} on {}", job.file.name, devices_words(step)),
+      {range_words(step.time, " per step"), regime_words(step), target_words(job),
+       memory_words(most), largest_part(occupancy_fields(step.occupancy)), host_words(step)});
   d.line(fmt::format("{}, {} × {:g} samples per step", degrees_text(job),
                      grouped(layout.microbatches), job.file.spec.training.microbatch));
   Value devices = Value::array();
@@ -254,16 +254,17 @@ Document step_document(const PredictedJob& job) {
          provenance_text(job.path.shares_by_provenance()) + "; " + conditions_text(job.file.spec));
   const program::Occupancy& ranks = step.occupancy;
   add_attribution({ranks,
-                   program::path_times(step.lowered.graph, job::critical_path(step.job, step.lowered,
-                                                                              step.timeline)),
+                   program::path_times(step.lowered.graph,
+                                       job::critical_path(step.job, step.lowered, step.timeline)),
                    job.path},
                   step.time, d);
   d["host"] = {{"share", share(step.host_share)},
                {"launches_per_layer", step.block.launches},
                {"kernels_per_layer", step.block.kernels}};
-  d["compute_parts"] = {{"forward_backward", part(ranks.compute - ranks.recompute - ranks.optimizer)},
-                        {"recompute", part(ranks.recompute)},
-                        {"optimizer", part(ranks.optimizer)}};
+  d["compute_parts"] = {
+      {"forward_backward", part(ranks.compute - ranks.recompute - ranks.optimizer)},
+      {"recompute", part(ranks.recompute)},
+      {"optimizer", part(ranks.optimizer)}};
   d.show("single_changes", "What would help most (each change alone, simulated)",
          change_rows(job.changes, step.time), {}, first(4));
   d.show("what_would_help", "Upper bounds: the step without one of its costs", bound_rows(step), {},

@@ -4,9 +4,9 @@
 
 #include "cli/commands/commands.h"
 #include "cli/commands/networking.h"
-#include "cli/commands/recorded_tenants.h"
 #include "cli/commands/recorded_input.h"
 #include "cli/commands/recorded_slice.h"
+#include "cli/commands/recorded_tenants.h"
 #include "cli/commands/replay_job.h"
 #include "cli/commands/share_options.h"
 #include "models/input/read_pipeline.h"
@@ -113,10 +113,9 @@ Document document_of(const WhatifOptions& options, const ReplayJob& job, const E
   const Attribution attribution = attribution_of(job, edited, after),
                     unedited = attribution_of(job, recorded, before);
   Document d{.command = "whatif", .rows = "ranks.steps", .rows_title = "Steps"};
-  d.answer = sentence_of(
-      fmt::format("Step time {}", signed_percent(changed)),
-      {range_words(before) + " before the edit", range_words(after, " after it"),
-       largest_part(occupancy_fields(attribution.occupancy))});
+  d.answer = sentence_of(fmt::format("Step time {}", signed_percent(changed)),
+                         {range_words(before) + " before the edit", range_words(after, " after it"),
+                          largest_part(occupancy_fields(attribution.occupancy))});
   d.line(describe_input(job));
   if (with.fed) d.line(fed_text(*with.fed));
   d["baseline"] = {{"measured", "recorded, measured", c.step_time.measured},

@@ -12,9 +12,9 @@ namespace {
 
 /// Adds the ops of a rank that take time, each on the thread that `thread_of` names, if any.
 template <class ThreadOf>
-void show_ops(const program::RankProgram& program, const program::Lowered& lowered,
-              std::size_t run, const graph::Timeline& timeline, std::size_t process,
-              TimelineSink& sink, ThreadOf thread_of) {
+void show_ops(const program::RankProgram& program, const program::Lowered& lowered, std::size_t run,
+              const graph::Timeline& timeline, std::size_t process, TimelineSink& sink,
+              ThreadOf thread_of) {
   for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
     const OpId op = lowered.op(run, i);
     const graph::OpTimes& times = timeline[op];

@@ -7,9 +7,8 @@ namespace {
 
 /// The member that arrives last, the first of several.
 OpId last_of(const Collective& collective, const graph::Timeline& timeline) {
-  return *std::max_element(
-      collective.members.begin(), collective.members.end(),
-      [&](OpId a, OpId b) { return timeline[a].start < timeline[b].start; });
+  return *std::max_element(collective.members.begin(), collective.members.end(),
+                           [&](OpId a, OpId b) { return timeline[a].start < timeline[b].start; });
 }
 
 }  // namespace

@@ -12,13 +12,12 @@ namespace {
 
 using graph::Category;
 
-constexpr Seconds Occupancy::*kParts[] = {
-    &Occupancy::compute,  &Occupancy::exposed_communication,
-    &Occupancy::memory,   &Occupancy::bubble,
-    &Occupancy::input,    &Occupancy::launch,
-    &Occupancy::host,     &Occupancy::unexplained_wait,
-    &Occupancy::profiler, &Occupancy::idle,
-    &Occupancy::recompute, &Occupancy::optimizer};
+constexpr Seconds Occupancy::*kParts[] = {&Occupancy::compute,   &Occupancy::exposed_communication,
+                                          &Occupancy::memory,    &Occupancy::bubble,
+                                          &Occupancy::input,     &Occupancy::launch,
+                                          &Occupancy::host,      &Occupancy::unexplained_wait,
+                                          &Occupancy::profiler,  &Occupancy::idle,
+                                          &Occupancy::recompute, &Occupancy::optimizer};
 enum Part : std::size_t {
   kCompute,
   kCommunication,
@@ -196,7 +195,8 @@ void Occupancies::explain_idle(std::uint32_t number, Picoseconds from, Picosecon
   while (at && left > from) {
     const OpId last = ops_.last_arrival(*at);
     const std::optional<OpId> before = ops_.cause(last);
-    const Picoseconds begin = std::max(from, before ? timeline_[*before].end : timeline_[last].start);
+    const Picoseconds begin =
+        std::max(from, before ? timeline_[*before].end : timeline_[last].start);
     if (begin < left) {
       sum[waiting_for(*at, number)] += (left - begin).count();
       left = begin;

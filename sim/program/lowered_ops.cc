@@ -136,13 +136,13 @@ PathShare LoweredOps::plain(OpId op, const std::optional<Made>& made) const {
   const Category category = lowered_.graph.category(op);
   const bool links = category == Category::kCommunication;
   const Interval& interval = links ? links_ : computing_;
-  PathShare share{.kind = PartKind::kIdle,
-                  .part = "not explained by any rule",
-                  .op = std::string(lowered_.graph.name(op)),
-                  .low = interval.low,
-                  .high = interval.high,
-                  .provenance = made ? provenance_of(*made, Provenance::kRecorded)
-                                     : Provenance::kExtrapolated};
+  PathShare share{
+      .kind = PartKind::kIdle,
+      .part = "not explained by any rule",
+      .op = std::string(lowered_.graph.name(op)),
+      .low = interval.low,
+      .high = interval.high,
+      .provenance = made ? provenance_of(*made, Provenance::kRecorded) : Provenance::kExtrapolated};
   const auto is = [&](PartKind kind, std::string_view part) {
     share.kind = kind;
     share.part = part;

@@ -254,8 +254,7 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   if (!spec.conditions.measured) {
     step.regime = regime_of(situation_of(step.layout, cluster, spec.training.microbatch,
                                          spec.plan.zero > 0, step.host_share));
-    step.time =
-        with_host(widened(step.time, step.regime), step.host_share, spec.conditions.host);
+    step.time = with_host(widened(step.time, step.regime), step.host_share, spec.conditions.host);
     step.stall = stall_of(step.regime, step.layout);
     step.time.high += step.stall;
     warn_of_regime(step);

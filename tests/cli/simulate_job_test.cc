@@ -98,8 +98,8 @@ TEST_CASE("simulate a job file: in each format, and closed near message by messa
   const Ran table = simulate(job());
   CHECK(table.code == 0);
   for (const char* text :
-       {"step time    ", "throughput   ", "MFU          ", "peak memory  ", "Rank occupancy per step",
-        "What would help most", "data-parallel communication free"})
+       {"step time    ", "throughput   ", "MFU          ", "peak memory  ",
+        "Rank occupancy per step", "What would help most", "data-parallel communication free"})
     CHECK(table.out.find(text) != std::string::npos);
   const Ran csv = simulate(job("", "data: 2, pipeline: 4"), {"--format", "csv"});
   CHECK(

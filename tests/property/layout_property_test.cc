@@ -29,7 +29,7 @@ enum class Overlap : std::uint8_t { kNothing, kSome };
 
 std::vector<Op> random_ops(Random& random, Overlap overlap) {
   constexpr CollectiveKind kLayoutKinds[] = {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
-                                       CollectiveKind::kReduceScatter};
+                                             CollectiveKind::kReduceScatter};
   constexpr Axis kAxes[] = {Axis::kTensor, Axis::kData, Axis::kExpert};
   std::vector<Op> ops;
   for (std::uint32_t i = between(random, 1, 6); i > 0; --i) {

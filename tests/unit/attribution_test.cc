@@ -93,7 +93,8 @@ TEST_CASE("what occupies a rank and what decides the length are two answers") {
   CHECK(path.by_name.front().name == "gemm");
 }
 
-TEST_CASE("a device that idles for another rank waits for its messages, or in a bubble for its work") {
+TEST_CASE(
+    "a device that idles for another rank waits for its messages, or in a bubble for its work") {
   // Rank 1 computes 0-50 and its message comes at 60; rank 0 computes 0-20 and 60-65.
   HandMade ops;
   const OpId own = ops.add("first", Category::kCompute, 20, 0, {});

@@ -177,8 +177,7 @@ TEST_CASE("the peak is that of all devices together, and each computes for itsel
   CHECK(mixed.devices[0].ranks == 1);
   CHECK(mixed.devices[1].name == kV100);
   const program::Occupancy& b = mixed.occupancy;
-  CHECK((mixed.devices[0].busy + mixed.devices[1].busy).s() ==
-        Approx(2 * b.compute.s()));
+  CHECK((mixed.devices[0].busy + mixed.devices[1].busy).s() == Approx(2 * b.compute.s()));
 }
 
 TEST_CASE("each stage has to fit its own device") {

@@ -122,7 +122,8 @@ TEST_CASE("one device: its path is what it computes, by kinds of ops") {
   const auto [step, path] =
       predicted_path(test::zoo_spec("gpt2_medium", {.global_batch = 8, .microbatch = 8}, {}),
                      cluster, Fidelity::kClosed);
-  CHECK(of_kind(path, PartKind::kCompute).s() == Approx((step.occupancy.compute - step.occupancy.optimizer).s()).epsilon(1e-6));
+  CHECK(of_kind(path, PartKind::kCompute).s() ==
+        Approx((step.occupancy.compute - step.occupancy.optimizer).s()).epsilon(1e-6));
   CHECK(of_kind(path, PartKind::kOptimizer).s() ==
         Approx(step.occupancy.optimizer.s()).epsilon(1e-6));
   CHECK(of_kind(path, PartKind::kLaunch).s() ==
@@ -143,8 +144,7 @@ TEST_CASE("the bubble is what the rank on which the path ends waits for others, 
         cluster, Fidelity::kClosed);
     CHECK(path.ranks == 4);
     // Every stage is a rank of its own, and so a range.
-    const std::vector<job::RankRange> ranks =
-        job::occupancy(step.job, step.lowered, step.timeline);
+    const std::vector<job::RankRange> ranks = job::occupancy(step.job, step.lowered, step.timeline);
     const Seconds others = of_kind(path, PartKind::kBubble);
     CHECK(others.s() ==
           Approx(ranks.at(path.ends_on).occupancy.bubble.s()).margin(step.time.value.s() * 1e-3));

@@ -202,7 +202,8 @@ TEST_CASE("no step without one thing is slower than the step") {
     for (const Counterfactual& c : step.counterfactuals) {
       INFO(spec.workload.name << ": " << c.change);
       CHECK(c.step <= step.time.value);
-      CHECK(c.step >= step.time.value * 0.999 - step.occupancy.exposed_communication - step.occupancy.bubble);
+      CHECK(c.step >=
+            step.time.value * 0.999 - step.occupancy.exposed_communication - step.occupancy.bubble);
       CHECK(c.step >= last);  // the most effective first
       last = c.step;
       ++found;
