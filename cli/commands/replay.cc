@@ -1,10 +1,9 @@
 // rehearse replay: simulate a recording as recorded, and report how well that explains it.
 #include <algorithm>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
-#include "cli/commands/commands.h"
+#include "cli/commands/options.h"
 #include "cli/commands/recorded_slice.h"
 #include "cli/commands/recorded_tenants.h"
 #include "cli/commands/replay_job.h"
@@ -135,15 +134,11 @@ void add_replay(CLI::App& app, Action& action) {
       "Simulate a recording and compare it with the measurement; show changes that would help");
   add_replay_options(*command, options->request);
   CLI::Option* slice =
-      command
-          ->add_option("--slice", options->slice,
-                       "run each recorded rank on an instance of this MIG profile, such as 2g.20gb")
-          ->type_name("PROFILE");
+      add_value(*command, "--slice", "PROFILE", options->slice,
+                "run each recorded rank on an instance of this MIG profile, such as 2g.20gb");
   add_share_options(*command, options->sharing, "recording", slice);
   command->footer("Example: rehearse replay trace.json.gz --report replay.html");
-  command->callback([options, &action] {
-    action = [options](const Globals& globals) { return run(*options, globals); };
-  });
+  run_by(*command, action, options, run);
 }
 
 }  // namespace rehearse::cli

@@ -31,7 +31,7 @@ struct SimulateOptions {
   std::filesystem::path astra_network, astra_system;
   bool astra_sim = false;
   std::optional<std::uint32_t> splits;
-  std::string endpoint_delay;
+  std::optional<Seconds> endpoint_delay;
   std::optional<engine::Division> division;
   std::optional<engine::OnFailure> on_failure;
   double slowdown = 1;

@@ -1,9 +1,9 @@
 // rehearse whatif: replay an edited recording.
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "cli/commands/commands.h"
 #include "cli/commands/networking.h"
+#include "cli/commands/options.h"
 #include "cli/commands/recorded_input.h"
 #include "cli/commands/recorded_slice.h"
 #include "cli/commands/recorded_tenants.h"
@@ -224,15 +224,6 @@ Status check_pipeline(const std::string& text) {
   return {};
 }
 
-/// A check for the option parser: the error of the value's own parser, or nothing.
-template <class Parse>
-auto checked_by(Parse parse) {
-  return [parse](const std::string& text) {
-    const auto parsed = parse(text);
-    return parsed ? std::string() : to_string(parsed.error());
-  };
-}
-
 }  // namespace
 
 void add_whatif(CLI::App& app, Action& action) {
@@ -241,55 +232,36 @@ void add_whatif(CLI::App& app, Action& action) {
       "whatif",
       "Edit a recording and simulate it: faster kernels, another loader, no collectives, ...");
   add_replay_options(*command, options->request);
-  command
-      ->add_option("--scale", options->scale,
-                   "TARGET[=PATTERN]:FACTOR, multiply times by FACTOR; targets: gpu, kernel, copy, "
-                   "collective, host, launch, profiler; * in PATTERN matches any text")
-      ->type_name("EDIT")
-      ->allow_extra_args(false)
-      ->check(CLI::Validator(checked_by(replay::parse_scale), "", ""));
-  command
-      ->add_option("--remove", options->remove,
-                   "TARGET[=PATTERN], remove ops and the calls that launch them")
-      ->type_name("EDIT")
-      ->allow_extra_args(false)
-      ->check(CLI::Validator(checked_by(replay::parse_selector), "", ""));
-  command
-      ->add_option("--insert", options->insert,
-                   "TARGET[=PATTERN]:DURATION, add time after each op, such as 50 us")
-      ->type_name("EDIT")
-      ->allow_extra_args(false)
-      ->check(CLI::Validator(checked_by(replay::parse_insert), "", ""));
-  command
-      ->add_option("--input-pipeline", options->input_pipeline,
-                   "workers=N[,prefetch=2], load batches in worker processes; or an input pipeline "
-                   "file, which replaces the recorded loading on every host")
-      ->type_name("EDIT")
-      ->check(CLI::Validator(checked_by(check_pipeline), "", ""));
-  command
-      ->add_option("--batch", options->batch,
-                   "samples per batch from the file's pipeline (default: a unit of its last stage)")
-      ->type_name("N")
-      ->check(CLI::Range(1U, 1000000U).description(""));
+  const auto add_edit = [&](const char* name, auto& value, auto read, const char* what) {
+    return add_value(*command, name, "EDIT", value, what)->check(reads_as(read));
+  };
+  add_edit("--scale", options->scale, replay::parse_scale,
+           "TARGET[=PATTERN]:FACTOR, multiply times by FACTOR; targets: gpu, kernel, copy, "
+           "collective, host, launch, profiler; * in PATTERN matches any text")
+      ->allow_extra_args(false);
+  add_edit("--remove", options->remove, replay::parse_selector,
+           "TARGET[=PATTERN], remove ops and the calls that launch them")
+      ->allow_extra_args(false);
+  add_edit("--insert", options->insert, replay::parse_insert,
+           "TARGET[=PATTERN]:DURATION, add time after each op, such as 50 us")
+      ->allow_extra_args(false);
+  add_edit("--input-pipeline", options->input_pipeline, check_pipeline,
+           "workers=N[,prefetch=2], load batches in worker processes; or an input pipeline "
+           "file, which replaces the recorded loading on every host");
+  add_number(*command, "--batch", options->batch, 1U, 1000000U,
+             "samples per batch from the file's pipeline (default: a unit of its last stage)");
   CLI::Option* network =
-      command
-          ->add_option("--network", options->network,
-                       "network for the recorded collectives and those of --data-parallel: "
-                       "latency=5us,rate=100GB/s between ranks, a link file or a cluster file")
-          ->type_name("LINK")
-          ->check(CLI::Validator(checked_by(check_network), "", ""));
-  command
-      ->add_option("--data-parallel", options->data_parallel,
-                   "number of data-parallel ranks, each with the recorded work, that all-reduce "
-                   "their gradients")
-      ->type_name("N")
-      ->check(CLI::Range(1U, 1000000U).description(""))
+      add_value(*command, "--network", "LINK", options->network,
+                "network for the recorded collectives and those of --data-parallel: "
+                "latency=5us,rate=100GB/s between ranks, a link file or a cluster file")
+          ->check(reads_as(check_network));
+  add_number(*command, "--data-parallel", options->data_parallel, 1U, 1000000U,
+             "number of data-parallel ranks, each with the recorded work, that all-reduce "
+             "their gradients")
       ->needs(network);
-  CLI::Option* slice = command
-                           ->add_option("--slice", options->slice,
-                                        "run each recorded rank on an instance of this MIG "
-                                        "profile, such as 2g.20gb; applied last")
-                           ->type_name("PROFILE");
+  CLI::Option* slice = add_value(*command, "--slice", "PROFILE", options->slice,
+                                 "run each recorded rank on an instance of this MIG "
+                                 "profile, such as 2g.20gb; applied last");
   add_share_options(*command, options->sharing, "recording", slice);
   command->footer("Example: rehearse whatif trace.json.gz --scale 'kernel=*gemm*:0.5'");
   command->callback([options, &action] {
