@@ -73,8 +73,8 @@ constexpr Field<Candidate> kPlanFields[] = {
     {.name = "accumulation",
      .section = Section::kTraining,
      .at = in<&Training::accumulation>(kAccumulationNames),
-     .meaning = "FP32 sums of 16-bit gradients: with `apart`, data-parallel ranks also keep the "
-                "16-bit ones in buckets for the whole step (nanotron, DeepSpeed in BF16)"},
+     .meaning = "FP32 sums of 16-bit gradients: with `apart`, ranks also keep the "
+                "16-bit ones for the whole step (nanotron, DeepSpeed in BF16)"},
 
     {.name = "data",
      .section = Section::kPlan,
@@ -241,7 +241,7 @@ constexpr Field<Candidate> kPlanFields[] = {
      .range = {1, 0x1p40},
      .meaning = "size of a bucket of gradients",
      .launch = {"--ddp-bucket-size", "zero_optimization.reduce_bucket_size", ""},
-     .matters = [](const Candidate& c) { return c.plan.overlap_gradients; }},
+     .matters = [](const Candidate& c) { return c.plan.overlap_gradients || c.plan.zero > 0; }},
     {.name = "compression",
      .section = Section::kPlan,
      .at = in<&Plan::compression>(),

@@ -76,8 +76,8 @@ workload::StateBytes states_of(const Training& training, const Plan& plan, const
   workload::StateBytes states = state_bytes(training, plan);
   const double shard = shard_of(held, degrees), all = held.summed() + held.sparse;
   const double sharded = all > 0 ? (shard + held.sparse) / all : 1;
-  const bool apart = training.accumulation == Accumulation::kApart && degrees.sharers(false) > 1 &&
-                     is_mixed(training.dtype) && states.gradient == 4 && plan.zero < 2;
+  const bool apart = training.accumulation == Accumulation::kApart && is_mixed(training.dtype) &&
+                     states.gradient == 4 && plan.zero < 2;
   // The gradients that the rank updates, in one tensor; and converted, if they are not in FP32.
   if (plan.zero == 1 || plan.zero == 2)
     states.update = sharded * (states.gradient == 4 ? 4 : 4 + states.gradient);

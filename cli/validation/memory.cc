@@ -20,16 +20,10 @@ const memory::StageMemory& stage_of(const std::vector<memory::StageMemory>& memo
   return of == Of::kFirst ? memory.front() : of == Of::kLast ? memory.back() : fullest(memory);
 }
 
-Bytes not_counted(const memory::Parts& parts, Counted counted) {
-  switch (counted) {
-    case Counted::kDevice:
-      return Bytes::b(0);
-    case Counted::kReserved:
-      return parts.context;
-    case Counted::kAllocated:
-      return parts.context + parts.reserve;
-  }
-  return Bytes::b(0);
+const Estimate<Bytes>& peak_of(const memory::StageMemory& stage, Counted counted) {
+  return counted == Counted::kDevice     ? stage.peak
+         : counted == Counted::kReserved ? stage.reserved
+                                         : stage.allocated;
 }
 
 PredictRow memory_predictor(const CsvTable& table, std::vector<std::string>& unknown) {
@@ -43,11 +37,8 @@ PredictRow memory_predictor(const CsvTable& table, std::vector<std::string>& unk
     if (!layout) return forward(layout);
     const Result<std::vector<memory::StageMemory>> memory = step::memory_on(*layout, job->cluster);
     if (!memory) return forward(memory);
-    const memory::StageMemory& stage = stage_of(*memory, of);
-    Estimate<Bytes> peak = stage.peak;
-    for (Bytes* bytes : {&peak.value, &peak.low, &peak.high})
-      *bytes = *bytes - not_counted(stage.parts, counted);
-    return Verdict{cells.positive("peak_gib"), in_unit(peak, &Bytes::gib)};
+    return Verdict{cells.positive("peak_gib"),
+                   in_unit(peak_of(stage_of(*memory, of), counted), &Bytes::gib)};
   };
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -35,7 +36,14 @@ constexpr double kReserveBelow = 0.03, kReserveAbove = 0.12;
 /// show 96 MiB of them, and 29 on A100 with 9 of messages.
 constexpr double kWorkspacesMib = 2 * 8.125 + 4, kWorkspacesSinceHopperMib = 3 * 32;
 
+/// Masks, tokens, statistics of norms, and larger workspaces of deterministic runs.
+constexpr double kSmallMib = 64;
+
 constexpr double kHeadroom = 0.05;
+
+/// Where saved inputs would more than double the memory, most measured runs of nanotron's sweep
+/// gather them again; elsewhere most save them.
+constexpr double kMostForSavedInputs = 2;
 
 /// The memory of a moment beyond the states and the activations of the microbatches in flight.
 struct Load {
@@ -49,7 +57,6 @@ struct Load {
 /// A chunk for one microbatch: everything that it keeps, and its moments at their worst.
 struct ChunkLoads {
   double saved = 0;
-  double unsure = 0;          // of `saved`, what may not be saved
   Load forward;               // at the end
   std::optional<Load> head;   // backward of the layer that made the logits, which are gone
   std::optional<Load> layer;  // backward of any other
@@ -62,12 +69,15 @@ double loss_of(const Layer& layer) {
   return bytes;
 }
 
-ChunkLoads loads_of(const workload::Chunk& chunk, const workload::Gathering& gathering) {
+/// What a layer keeps: everything that it may save, or what it saves in any case.
+double kept_by(const Layer& layer, bool everything) {
+  return (everything ? layer.saved_bytes() : surely_saved(layer)).b();
+}
+
+ChunkLoads loads_of(const workload::Chunk& chunk, const workload::Gathering& gathering,
+                    bool everything) {
   ChunkLoads loads;
-  for (const Layer& layer : chunk.layers) {
-    loads.saved += layer.count * layer.saved_bytes().b();
-    for (const SavedActivation& k : layer.saved) loads.unsure += layer.count * k.unsure.b();
-  }
+  for (const Layer& layer : chunk.layers) loads.saved += layer.count * kept_by(layer, everything);
   double gone = 0;  // kept by layers whose backward has ended
   for (std::size_t i = chunk.layers.size(); i-- > 0;) {
     const Layer& layer = chunk.layers[i];
@@ -77,7 +87,7 @@ ChunkLoads loads_of(const workload::Chunk& chunk, const workload::Gathering& gat
                                          : 0;
     const double weights = gathering.weights * (parameters + gathering.ahead * ahead);
     const double gradient = gathering.gradient * parameters;
-    const double loss = loss_of(layer), saved = layer.saved_bytes().b();
+    const double loss = loss_of(layer), saved = kept_by(layer, everything);
     if (i + 1 == chunk.layers.size()) loads.forward.gathered = weights;
     loads.forward.loss += loss;
     const Load backward = {.activations = -gone,
@@ -100,6 +110,14 @@ std::uint32_t communicators(const workload::Layout& layout, const Stage& stage) 
   return static_cast<std::uint32_t>(std::count(std::begin(parts), std::end(parts), true));
 }
 
+bool has_unsure(const Stage& stage) {
+  for (const workload::Chunk& chunk : stage.chunks)
+    for (const Layer& layer : chunk.layers)
+      for (const SavedActivation& k : layer.saved)
+        if (k.unsure > Bytes::b(0)) return true;
+  return false;
+}
+
 bool splits_backward(const Stage& stage) {
   return std::any_of(stage.order.begin(), stage.order.end(),
                      [](const Slot& s) { return s.pass == Pass::kBackwardWeights; });
@@ -108,7 +126,7 @@ bool splits_backward(const Stage& stage) {
 class Curve {
  public:
   Curve(const workload::Layout& layout, const Stage& stage, const Device& device,
-        const Assumptions& assumptions)
+        const Assumptions& assumptions, bool everything)
       : stage_(stage), assumptions_(assumptions) {
     const double parameters = stage.parameters();
     base_.weights = Bytes::b(parameters * stage.states.weights);
@@ -120,7 +138,7 @@ class Curve {
     if (!assumptions.gradients_stay && layout.microbatches <= 1) running_.gradients = Bytes::b(0);
     running_.gathered += stage.gathered;
     for (const workload::Chunk& chunk : stage.chunks)
-      chunks_.push_back(loads_of(chunk, stage.gathering));
+      chunks_.push_back(loads_of(chunk, stage.gathering, everything));
   }
 
   std::vector<Moment> moments() {
@@ -150,19 +168,6 @@ class Curve {
     if (most.load == nullptr) return update;
     Moment running = moment(most.phase, most.slot, most.activations, *most.load);
     return running.parts.total() < update.parts.total() ? update : running;
-  }
-
-  /// Bytes of activations at the moment of a slot that may not be saved.
-  Bytes unsure_at(std::optional<std::size_t> slot) const {
-    if (!slot) return Bytes::b(0);
-    const Pass frees = splits_backward(stage_) ? Pass::kBackwardWeights : Pass::kBackward;
-    double held = 0;
-    for (std::size_t i = 0; i <= *slot; ++i) {
-      const double chunk = chunks_[stage_.order[i].chunk].unsure;
-      if (stage_.order[i].pass == Pass::kForward) held += chunk;
-      if (stage_.order[i].pass == frees && i < *slot) held -= chunk;
-    }
-    return Bytes::b(held);
   }
 
  private:
@@ -226,32 +231,50 @@ class Curve {
   std::vector<ChunkLoads> chunks_ = {};
 };
 
-/// The 90 % interval around the total. Errors of parts are independent, except that everything which
-/// may not be saved (`unsure`) is there or not.
-Estimate<Bytes> interval_of(const Parts& parts, Bytes unsure, const Assumptions& assumptions,
-                            std::uint32_t communicators) {
-  const double implementation = assumptions.implementation == Knowledge::kUnknown    ? 0.30
-                                : assumptions.implementation == Knowledge::kMeasured ? 0.05
-                                                                                     : 0.08;
-  const auto width = [&](double reserve) {
-    const double errors[] = {
-        0.02 * parts.states().b(), implementation * (parts.activations + parts.loss).b(),
-        0.50 * (parts.gathered + parts.transient).b(), reserve * parts.allocated().b(),
-        kNcclUncertainty * kNcclGib * communicators * Bytes::gib(1).b()};
-    double sum = 0;
-    for (const double e : errors) sum += e * e;
-    return Bytes::b(std::sqrt(sum));
-  };
-  const Bytes total = parts.total();
-  return {total, total - unsure - width(kReserveBelow), total + width(kReserveAbove),
-          assumptions.implementation == Knowledge::kMeasured ? Provenance::kInterpolated
-                                                             : Provenance::kExtrapolated};
-}
+/// A rank without and with everything that may not be saved, and what its interval depends on.
+struct Cases {
+  Parts least, most;
+  Assumptions assumptions;
+  std::uint32_t communicators;
+  bool routed;  ///< experts are on other ranks too
 
-Fit fit_of(Bytes peak, Bytes unsure, Bytes usable) {
-  if (peak <= usable * (1 - kHeadroom)) return Fit::kFits;
-  return peak - unsure <= usable * (1 + kHeadroom) ? Fit::kBorderline : Fit::kDoesNotFit;
-}
+  bool saved() const { return most.total() <= least.total() * kMostForSavedInputs; }
+  const Parts& likely() const { return saved() ? most : least; }
+
+  Fit fit(Bytes usable) const {
+    if (most.total() <= usable * (1 - kHeadroom)) return Fit::kFits;
+    return least.total() <= usable * (1 + kHeadroom) ? Fit::kBorderline : Fit::kDoesNotFit;
+  }
+
+  /// The 90 % interval around what is `counted` of the parts. Errors of parts are independent.
+  Estimate<Bytes> interval(Bytes (*counted)(const Parts&), double nccl, double reserve) const {
+    const auto width = [&](const Parts& parts, double implementation, double reserved) {
+      const double errors[] = {
+          0.02 * parts.states().b(),
+          implementation * (parts.activations + parts.loss).b(),
+          0.50 * (parts.gathered + parts.transient).b(),
+          Bytes::mib(kSmallMib).b(),
+          reserve * reserved * parts.allocated().b(),
+          nccl * kNcclUncertainty * kNcclGib * communicators * Bytes::gib(1).b()};
+      double sum = 0;
+      for (const double e : errors) sum += e * e;
+      return Bytes::b(std::sqrt(sum));
+    };
+    const auto [below, above] = implementation_error();
+    return {counted(likely()), counted(least) - width(least, below, kReserveBelow),
+            counted(most) + width(most, above, kReserveAbove),
+            assumptions.implementation == Knowledge::kMeasured ? Provenance::kInterpolated
+                                                               : Provenance::kExtrapolated};
+  }
+
+  /// Of activations and loss. What a model of a layer leaves out adds memory, and so does a rank
+  /// whose experts get more than their share of tokens.
+  std::pair<double, double> implementation_error() const {
+    if (assumptions.implementation == Knowledge::kUnknown) return {0.30, 0.30};
+    const double known = assumptions.implementation == Knowledge::kMeasured ? 0.05 : 0.08;
+    return {known, routed ? 0.25 : 1.5 * known};
+  }
+};
 
 }  // namespace
 
@@ -287,27 +310,35 @@ Bytes context_of(const Device& device, std::uint32_t communicators) {
          Bytes::gib(kNcclGib) * communicators;
 }
 
+Bytes surely_saved(const Layer& layer) {
+  Bytes sum = layer.saved_bytes();
+  for (const SavedActivation& k : layer.saved) sum = sum - k.unsure;
+  return sum;
+}
+
 Bytes backward_transient(const Layer& layer) {
   return layer.saved_bytes() * kBackwardTransient + layer.recomputed * kRecomputed;
 }
 
 std::vector<Moment> memory_curve(const workload::Layout& layout, const Stage& stage,
                                  const Device& device, const Assumptions& assumptions) {
-  return Curve(layout, stage, device, assumptions).moments();
+  return Curve(layout, stage, device, assumptions, true).moments();
 }
 
 StageMemory memory_of(const workload::Layout& layout, const Stage& stage, const Device& device,
                       const Assumptions& assumptions) {
-  Curve curve(layout, stage, device, assumptions);
-  const Moment peak = curve.peak();
-  const Bytes unsure = curve.unsure_at(peak.slot);
-  const Estimate<Bytes> total =
-      interval_of(peak.parts, unsure, assumptions, communicators(layout, stage));
-  return {.peak = total,
-          .parts = peak.parts,
-          .phase = peak.phase,
+  const Moment most = Curve(layout, stage, device, assumptions, true).peak();
+  const Moment least =
+      has_unsure(stage) ? Curve(layout, stage, device, assumptions, false).peak() : most;
+  const Cases cases = {least.parts, most.parts, assumptions, communicators(layout, stage),
+                       stage.degrees.expert > 1};
+  return {.peak = cases.interval([](const Parts& p) { return p.total(); }, 1, 1),
+          .reserved = cases.interval([](const Parts& p) { return p.total() - p.context; }, 0, 1),
+          .allocated = cases.interval([](const Parts& p) { return p.allocated(); }, 0, 0),
+          .parts = cases.likely(),
+          .phase = (cases.saved() ? most : least).phase,
           .device = device,
-          .fit = fit_of(total.value, unsure, device.usable)};
+          .fit = cases.fit(device.usable)};
 }
 
 std::vector<StageMemory> memory_of(const workload::Layout& layout, const Device& device,

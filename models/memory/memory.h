@@ -49,6 +49,8 @@ Device device_of(const cluster::Gpu& gpu);
 
 /// The memory outside the allocator: the driver's context, and NCCL's buffers of each communicator.
 Bytes context_of(const Device& device, std::uint32_t communicators);
+/// The activations that a layer saves in any case: without those that may be gathered again.
+Bytes surely_saved(const workload::Layer& layer);
 /// Additional memory of a layer's backward beyond saved activations.
 Bytes backward_transient(const workload::Layer& layer);
 
@@ -84,8 +86,10 @@ std::vector<Moment> memory_curve(const workload::Layout& layout, const workload:
                                  const Device& device, const Assumptions& assumptions = {});
 
 struct StageMemory {
-  Estimate<Bytes> peak;
-  Parts parts;             ///< at the peak
+  Estimate<Bytes> peak;       ///< of the device
+  Estimate<Bytes> reserved;   ///< by the allocator: without the context
+  Estimate<Bytes> allocated;  ///< without what the allocator reserves beyond
+  Parts parts;                ///< at the peak
   std::string_view phase;  ///< phase of the peak
   Device device;
   Fit fit;
@@ -93,6 +97,8 @@ struct StageMemory {
 };
 
 /// A rank of a stage on a device. Within 5 % of the usable memory the answer is "borderline".
+/// Inputs that may be saved (GatheredInputs::kUnknown) count as saved, unless they would more than
+/// double the memory; the interval holds both cases.
 StageMemory memory_of(const workload::Layout& layout, const workload::Stage& stage,
                       const Device& device, const Assumptions& assumptions = {});
 /// By stage, if all ranks are on one kind of device.

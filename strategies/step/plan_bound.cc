@@ -280,7 +280,7 @@ PlanBound::Rank PlanBound::facts_of(workload::Workload workload) {
   Rank rank{std::move(workload)};
   for (const Layer& layer : rank.workload.layers) {
     LayerFacts facts{.parameters = strategies::parameters_of(layer),
-                     .kept = layer.saved_bytes().b(),
+                     .kept = memory::surely_saved(layer).b(),
                      .updates = layer.step.empty(),
                      .recomputes = !layer.recompute.empty(),
                      .has_backward = !layer.backward.empty()};

@@ -282,8 +282,41 @@ TEST_CASE("memory: 16-bit gradients stay apart from their FP32 sums where the fr
   plan.zero = 0;
   CHECK(states().gradient == 6);
   CHECK(!states().update);
-  plan.data = 1;  // nothing is summed over ranks
-  CHECK(states().gradient == 4);
+  plan.data = 1;  // they are added to the sums after the whole backward
+  CHECK(states().gradient == 6);
+}
+
+TEST_CASE("memory: ZeRO-1 copies 16-bit gradients into a bucket") {
+  Plan plan;
+  plan.data = 2;
+  plan.zero = 1;
+  plan.bucket = Bytes::kib(64);
+  Training training = {.global_batch = 2, .dtype = workload::Dtype::kFp16};
+  const auto gathered = [&] {
+    const workload::Implementation how = {.dtype = training.dtype};
+    return laid_out(gpt(512, 2, 8), how, training, plan).stages[0].gathered;
+  };
+  CHECK(gathered() == plan.bucket);
+  plan.bucket = Bytes::gib(64);  // no larger than the gradients
+  CHECK(gathered() < Bytes::mib(100));
+  training.dtype = workload::Dtype::kBf16;  // FP32 sums are scattered where they are
+  CHECK(gathered() == Bytes::b(0));
+}
+
+TEST_CASE("memory: an interval holds the errors of what it counts") {
+  Plan plan;
+  plan.data = 2;
+  const auto memory =
+      memory_of(laid_out(gpt(512, 2, 8), {}, {.global_batch = 2}, plan), kDevice).front();
+  CHECK(memory.peak.value == memory.parts.total());
+  CHECK(memory.reserved.value == memory.parts.total() - memory.parts.context);
+  CHECK(memory.allocated.value == memory.parts.allocated());
+  const auto width = [](const Estimate<Bytes>& e) { return (e.high - e.low).b(); };
+  CHECK(width(memory.allocated) < width(memory.reserved));
+  CHECK(width(memory.reserved) < width(memory.peak));
+  // Real runs hold more rather than less.
+  CHECK(memory.allocated.high - memory.allocated.value >
+        memory.allocated.value - memory.allocated.low);
 }
 
 TEST_CASE("memory: an interval reaches down to what may not be saved") {
@@ -293,19 +326,35 @@ TEST_CASE("memory: an interval reaches down to what may not be saved") {
   plan.tensor = 4;
   plan.sequence_parallel = true;
   const Training training = {.global_batch = 1, .dtype = workload::Dtype::kBf16};
-  const auto memory = [&](workload::GatheredInputs gathered) {
+  const auto memory = [&](workload::GatheredInputs gathered, const Training& training) {
     const workload::Implementation how = {.loss = workload::Loss::kFused,
                                           .gathered_inputs = gathered};
-    const workload::Transformer model = gpt(512, 8, 8);
+    const workload::Transformer model = gpt(512, 8, 32);
     return memory_of(laid_out(model, how, training, plan), kDevice, bare()).front();
   };
-  const StageMemory again = memory(workload::GatheredInputs::kAgain),
-                    saved = memory(workload::GatheredInputs::kSaved),
-                    unknown = memory(workload::GatheredInputs::kUnknown);
+  using workload::GatheredInputs;
+  const StageMemory again = memory(GatheredInputs::kAgain, training),
+                    saved = memory(GatheredInputs::kSaved, training),
+                    unknown = memory(GatheredInputs::kUnknown, training);
   CHECK((saved.parts.activations - again.parts.activations).mib() == Approx((2 * 8 + 1) * 1.5));
   CHECK(unknown.peak.value == saved.peak.value);
   CHECK(unknown.peak.high == saved.peak.high);
-  CHECK((saved.peak.low - unknown.peak.low).mib() == Approx((2 * 8 + 1) * 1.5));
+  CHECK(unknown.peak.low == again.peak.low);
+
+  // With many microbatches in one and 32 ranks, what is saved whole is more than all else.
+  plan.tensor = 32;
+  const Training large = {
+      .global_batch = 4096, .microbatch = 4096, .dtype = workload::Dtype::kBf16};
+  const StageMemory small = memory(GatheredInputs::kAgain, large),
+                    whole = memory(GatheredInputs::kSaved, large),
+                    open = memory(GatheredInputs::kUnknown, large);
+  REQUIRE(whole.peak.value > 2 * small.peak.value);
+  CHECK(open.peak.value == small.peak.value);
+  CHECK(open.peak.low == small.peak.low);
+  CHECK(open.peak.high == whole.peak.high);
+  CHECK(small.fit == Fit::kFits);
+  CHECK(whole.fit == Fit::kDoesNotFit);
+  CHECK(open.fit == Fit::kBorderline);
 }
 
 TEST_CASE("memory: the worked example of docs/concepts/memory.md") {

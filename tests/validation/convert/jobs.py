@@ -564,6 +564,7 @@ def nanotron(row):
 
 # BigScience's on A100: Megatron-DeepSpeed of February 2022. Steps compare within four periods,
 # between which the machine was improved. Assumed: Omni-Path of 100 Gbit/s a link.
+DEEPSPEED_BUCKET = "1 GB"  # the default: 500 million gradients of 16 bits
 BIGSCIENCE_PERIODS = (("02-28", "28"), ("02-25", "25-27"), ("02-21", "21-24"), ("02-17", "17-20"))
 
 
@@ -576,8 +577,8 @@ def bigscience(row):
     if row["duplicate_of"]:
         raise LeftOut(f"{name}: the row of line {row['duplicate_of']} again")
     job = Job(name, shapes.gpt(count(row["hidden"]), count(row["layers"]), count(row["heads"]),
-                               count(row["seq"]), count(row["vocab"])) | {"positions": "none"},
-              MEGATRON_2021, "a100_sxm4_80")
+                               count(row["seq"]), count(row["vocab"])) |
+              {"positions": "none", "embedding_norm": "true"}, MEGATRON_2021, "a100_sxm4_80")
     job.period = "February " + next(period for first, period in BIGSCIENCE_PERIODS
                                     if row["date"] >= first)
     # "16-bit (not stated)" is taken for half precision.
@@ -585,13 +586,14 @@ def bigscience(row):
                      "dtype": "bf16" if row["dtype"] == "bf16" else "fp16", "recompute": "full",
                      "gradients": "fp32" if row["grad_accumulation"] == "fp32" else "fp16"}
     job.plan = {"data": data, "tensor": tensor, "pipeline": pipeline, "zero": count(row["zero"]),
-                "overlap_gradients": "false"}
+                "overlap_gradients": "false", "bucket": DEEPSPEED_BUCKET}
     if "embedding" in row["partition"]:
         job.plan["split"] = "layers"
     if row["dtype"] == "bf16":
         job.training["accumulation"] = "apart"
     if row.get("mem_gb"):
-        job.measured["peak_gib"] = row["mem_gb"]
+        # Thousands of the MiB that nvidia-smi shows: a reading of 80 exceeds the card's 79.3 GiB.
+        job.measured["peak_gib"] = number(float(row["mem_gb"]) * 1000 / 1024)
         job.peak = {"counted": "device"}
     job.on(count(row["gpus"]), 8)
     job.node_gbit, job.network = 400, "omni_path"
