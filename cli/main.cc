@@ -79,7 +79,7 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
                             : fmt::format("unknown command '{}'{}", words.front(),
                                           suggestion(app, words.front()));
   } else if ((missing || dynamic_cast<const CLI::ExtrasError*>(&error)) && !words.empty()) {
-    // A misspelt word is also a missing one; what it should have been says more.
+    // A misspelt word is also a missing one; the error with the suggestion is more useful.
     message = fmt::format("unexpected '{}'{}", words.front(), suggestion(app, words.front()));
   }
   fmt::print(stderr, "rehearse: {}\n", message);
@@ -107,7 +107,7 @@ void end_on_signals() {
   ::sigaction(SIGALRM, &end, nullptr);
 }
 
-/// A file may be wrong in every line of it: the first errors tell.
+/// A file may have an error in every line. The first ones are enough.
 void print_errors(const Error& error) {
   constexpr std::size_t kShown = 20;
   const std::size_t all = error.diagnostics.size();

@@ -32,18 +32,29 @@ set(rehearse_common_headers <algorithm> <filesystem> <functional> <map> <memory>
                             <string_view> <vector> <fmt/core.h> <tl/expected.hpp>)
 
 # With REHEARSE_UNITY, several sources of a target are one compilation: most of what a compiler does
-# for one of ours is reading headers and instantiating templates, again for each. Names local to
-# those in ALONE would collide with others of the target.
+# for one of ours is reading headers and instantiating templates, again for each. Those named here
+# share one compilation among themselves: names local to them would collide with others of the target.
 function(rehearse_batches target)
-  if(REHEARSE_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
-    set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  if(NOT REHEARSE_UNITY)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  if(ARGN)
+    foreach(source IN LISTS ARGN)
+      cmake_path(ABSOLUTE_PATH source)
+      string(APPEND includes "#include \"${source}\"\n")
+    endforeach()
+    set(apart ${CMAKE_CURRENT_BINARY_DIR}/${target}_apart.cc)
+    file(CONFIGURE OUTPUT ${apart} CONTENT "${includes}" @ONLY)
+    target_sources(${target} PRIVATE ${apart})
+    set_source_files_properties(${apart} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    set_source_files_properties(${ARGN} PROPERTIES HEADER_FILE_ONLY ON)
   endif()
 endfunction()
 
-# rehearse_module(name SOURCES a.cc... [ALONE b.cc...] [PUBLIC targets...] [PRIVATE targets...]
+# rehearse_module(name SOURCES a.cc... [APART b.cc...] [PUBLIC targets...] [PRIVATE targets...]
 #                 [COLD | HOT] [OWN_PCH])
-# ALONE: sources that share no compilation with others.
+# APART: sources that share no compilation with those of SOURCES.
 # PUBLIC: modules and libraries that its headers include. PRIVATE: those only its sources include.
 # COLD: reads inputs and shows results, which is no hot path: optimised little, for short builds.
 # HOT: most of the time of tests passes in its loops: optimised with sanitizers too, where the rest of
@@ -51,9 +62,9 @@ endfunction()
 # OWN_PCH: shares no precompiled headers. Those of cold modules are rehearse_base's, those of others
 # rehearse_graph's: flags must be the same.
 function(rehearse_module name)
-  cmake_parse_arguments(ARG "COLD;HOT;OWN_PCH" "" "SOURCES;ALONE;PUBLIC;PRIVATE" ${ARGN})
-  add_library(rehearse_${name} STATIC ${ARG_SOURCES} ${ARG_ALONE})
-  rehearse_batches(rehearse_${name} ${ARG_ALONE})
+  cmake_parse_arguments(ARG "COLD;HOT;OWN_PCH" "" "SOURCES;APART;PUBLIC;PRIVATE" ${ARGN})
+  add_library(rehearse_${name} STATIC ${ARG_SOURCES} ${ARG_APART})
+  rehearse_batches(rehearse_${name} ${ARG_APART})
   add_library(rehearse::${name} ALIAS rehearse_${name})
   target_link_libraries(rehearse_${name} PUBLIC rehearse_flags ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
   if(ARG_COLD)

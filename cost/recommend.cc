@@ -7,6 +7,7 @@
 
 #include "sim/base/check.h"
 #include "sim/base/on_threads.h"
+#include "sim/base/statistics.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cost {
@@ -35,14 +36,23 @@ double excess_of(const Wish& wish, Seconds time, std::optional<Usd> cost,
   return most;
 }
 
-std::optional<Usd> money_of(const Option& option) {
-  return option.account.money ? std::optional(option.account.money->value) : std::nullopt;
+/// What counts of an option: its values at the wish's risk.
+struct Counted {
+  Seconds time;
+  std::optional<Usd> money;
+  std::optional<double> carbon;
+};
+Counted counted(const Wish& wish, const Option& option) {
+  const JobAccount& account = option.account;
+  Counted values{value_at(account.time, wish.risk), {}, {}};
+  if (account.money) values.money = value_at(*account.money, wish.risk);
+  if (account.carbon) values.carbon = value_at(*account.carbon, wish.risk);
+  return values;
 }
 
 double excess_of(const Wish& wish, const Option& option) {
-  return excess_of(
-      wish, option.account.time.value, money_of(option),
-      option.account.carbon ? std::optional(option.account.carbon->value) : std::nullopt);
+  const Counted values = counted(wish, option);
+  return excess_of(wish, values.time, values.money, values.carbon);
 }
 
 /// The excess at its bounds; carbon has no bound.
@@ -87,10 +97,8 @@ Result<Option> option_of(const Wish& wish, const Offer& offer, const Evaluator& 
 }
 
 /// At least as soon and at least as cheap, and better in one of them.
-bool dominates(const Option& a, Seconds time, Usd cost) {
-  const Seconds own = a.account.time.value;
-  const std::optional<Usd> money = money_of(a);
-  return money && own <= time && *money <= cost && (own < time || *money < cost);
+bool dominates(const Counted& a, Seconds time, Usd cost) {
+  return a.money && a.time <= time && *a.money <= cost && (a.time < time || *a.money < cost);
 }
 
 std::vector<Candidate> candidates_of(const Wish& wish, const std::vector<Offer>& offers,
@@ -159,7 +167,7 @@ class Search {
   bool is_dominated(const Candidate& c) const {
     return c.least_cost &&
            std::any_of(found.options.begin(), found.options.end(), [&](const Option& o) {
-             return o.meets && dominates(o, c.least, *c.least_cost);
+             return o.meets && dominates(counted(wish_, o), c.least, *c.least_cost);
            });
   }
 
@@ -248,28 +256,29 @@ void add_functions(const Wish& wish, std::vector<Option>& options) {
 
 void order(const Wish& wish, Recommendation& found) {
   const Aim aim = aim_of(wish);
-  std::stable_sort(
-      found.options.begin(), found.options.end(), [&](const Option& a, const Option& b) {
-        const auto key = [&](const Option& o) {
-          const double time = o.account.time.value.s();
-          const double cost = o.account.money ? o.account.money->value.usd() : kInfinite;
-          return aim == Aim::kFastest ? std::tuple(!o.meets, time, cost)
-                                      : std::tuple(!o.meets, cost, time);
-        };
-        return key(a) < key(b);
-      });
+  std::stable_sort(found.options.begin(), found.options.end(),
+                   [&](const Option& a, const Option& b) {
+                     const auto key = [&](const Option& o) {
+                       const Counted values = counted(wish, o);
+                       const double time = values.time.s();
+                       const double cost = values.money ? values.money->usd() : kInfinite;
+                       return aim == Aim::kFastest ? std::tuple(!o.meets, time, cost)
+                                                   : std::tuple(!o.meets, cost, time);
+                     };
+                     return key(a) < key(b);
+                   });
   for (std::size_t i = 0; i < found.options.size(); ++i) {
     const Option& option = found.options[i];
-    if (!option.meets || !option.account.money) continue;
+    const Counted values = counted(wish, option);
+    if (!option.meets || !values.money) continue;
     const bool beaten =
         std::any_of(found.options.begin(), found.options.end(), [&](const Option& other) {
-          return other.meets &&
-                 dominates(other, option.account.time.value, option.account.money->value);
+          return other.meets && dominates(counted(wish, other), values.time, *values.money);
         });
     if (!beaten) found.pareto.push_back(i);
   }
   std::stable_sort(found.pareto.begin(), found.pareto.end(), [&](std::size_t a, std::size_t b) {
-    return found.options[a].account.time.value < found.options[b].account.time.value;
+    return counted(wish, found.options[a]).time < counted(wish, found.options[b]).time;
   });
 }
 
@@ -284,18 +293,16 @@ std::string missed_by(const Wish& wish, const Option& option) {
                                       : fmt::format("{} times", significant(ratio));
     tell(fmt::format("{}, {} {}", what, far, limit));
   };
-  const JobAccount& account = option.account;
+  const Counted values = counted(wish, option);
   if (wish.deadline)
-    add(account.time.value / *wish.deadline, "takes " + to_string(account.time.value),
-        "the deadline");
-  if (wish.budget && account.money)
-    add(account.money->value / *wish.budget, "costs " + to_string(account.money->value),
-        "the budget");
-  if (wish.most_carbon && account.carbon)
-    add(account.carbon->value / *wish.most_carbon,
-        fmt::format("emits {:.3g} kgCO2e", account.carbon->value / 1e3), "the limit");
-  if (wish.budget && !account.money) tell("has no price");
-  if (wish.most_carbon && !account.carbon) tell("has no known carbon intensity");
+    add(values.time / *wish.deadline, "takes " + to_string(values.time), "the deadline");
+  if (wish.budget && values.money)
+    add(*values.money / *wish.budget, "costs " + to_string(*values.money), "the budget");
+  if (wish.most_carbon && values.carbon)
+    add(*values.carbon / *wish.most_carbon,
+        fmt::format("emits {:.3g} kgCO2e", *values.carbon / 1e3), "the limit");
+  if (wish.budget && !values.money) tell("has no price");
+  if (wish.most_carbon && !values.carbon) tell("has no known carbon intensity");
   return text;
 }
 

@@ -64,7 +64,10 @@ struct Wish {
   Keeping keeping = {};
   std::optional<Usd> budget = {};
   std::optional<Seconds> deadline = {};
-  std::optional<double> most_carbon = {};     ///< grams
+  std::optional<double> most_carbon = {};  ///< grams
+  /// Time, cost and carbon count as what they stay below with this probability. 0.5: their central
+  /// values. 0.5 to 0.99, since bounds are below central values.
+  double risk = 0.5;
   std::optional<FunctionJob> functions = {};  ///< where the job would do for them
 };
 
@@ -75,7 +78,7 @@ struct Option {
   std::uint32_t count;
   std::optional<Evaluation> evaluation;  ///< absent: functions
   JobAccount account;
-  bool meets;  ///< every wish, by its central values
+  bool meets;  ///< every wish, at its risk
 };
 
 struct Recommendation {

@@ -77,8 +77,8 @@ std::vector<Op> by_ring(const std::vector<Op>& ops, double c, double kv_share, b
   return result;
 }
 
-/// `before` and `behind` are the bytes of one rank, counting everything that it sends.
-std::vector<Op> by_exchange(const std::vector<Op>& ops, double c, double before, double behind) {
+/// `before` and `after` are the bytes of one rank, counting everything that it sends.
+std::vector<Op> by_exchange(const std::vector<Op>& ops, double c, double before, double after) {
   std::vector<Op> result;
   std::size_t first = ops.size(), last = 0;
   for (std::size_t i = 0; i < ops.size(); ++i)
@@ -91,7 +91,7 @@ std::vector<Op> by_exchange(const std::vector<Op>& ops, double c, double before,
     Op op = ops[i];
     workload::divide(op, op.samples, c);
     result.push_back(op);
-    if (first < ops.size() && i == last) result.push_back(exchange("heads to tokens", behind));
+    if (first < ops.size() && i == last) result.push_back(exchange("heads to tokens", after));
   }
   return result;
 }

@@ -69,7 +69,18 @@ void add_servers(Program& job, const Layout& layout, const Prices& prices,
 }  // namespace
 
 HostTimes host_times(const JobOptions& options, const Degrees& degrees, std::size_t stages) {
-  return {options.host_per_kernel, host::block_times(options.host, degrees.tensor > 1, stages > 1)};
+  const host::Sends sends = stages < 2         ? host::Sends::kNone
+                            : options.over_efa ? host::Sends::kEfa
+                                               : host::Sends::kLinks;
+  return {options.host_per_kernel, host::block_times(options.host, degrees.tensor, sends)};
+}
+
+Seconds fixed_of(const JobOptions& options, const Stage& stage) {
+  std::uint32_t blocks = 0;
+  for (const workload::Chunk& chunk : stage.chunks)
+    for (const workload::Layer& layer : chunk.layers)
+      if (layer.host_work > 0) blocks += layer.count;
+  return options.fixed + options.fixed_of_block * blocks;
 }
 
 Result<Program> job_of(const Layout& layout, const Prices& prices, const JobOptions& options) {

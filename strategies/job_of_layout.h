@@ -32,8 +32,9 @@ struct JobOptions {
   /// A pass of a transformer block takes at least the time in which its host launches it. Without
   /// times: kernels alone determine it.
   host::Implementation host = {};
-  /// Once per step and rank: time without an op.
-  Seconds fixed = Seconds::s(0);
+  bool over_efa = false;  ///< stages send to each other over EFA
+  /// Once per step and rank, and once more for each of its transformer blocks: time without an op.
+  Seconds fixed = Seconds::s(0), fixed_of_block = Seconds::s(0);
   /// Number of consecutive steps: workers that do not wait for each other need
   /// several to settle.
   std::uint32_t steps = 1;
@@ -42,6 +43,7 @@ struct JobOptions {
 /// The host's times on a stage of these degrees, which is one of `stages`.
 HostTimes host_times(const JobOptions& options, const workload::Degrees& degrees,
                      std::size_t stages);
+Seconds fixed_of(const JobOptions& options, const workload::Stage& stage);
 
 /// Ops state the purpose of their time (Program::origins). Fails if degrees of neighbouring stages
 /// do not divide each other, if orders do not have every pass of every microbatch once, and on

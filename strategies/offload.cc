@@ -22,9 +22,9 @@ void update_on_host(Layer& layer, double held, double gradient, double weights, 
                                    [](const Op& op) { return op.name == kUpdateName; });
   if (update == layer.step.end()) return;
   update->host = true;
-  const auto behind =
+  const auto after =
       layer.step.insert(update, copy("gradients to host", held * gradient, issue)) + 2;
-  if (weights > 0) layer.step.insert(behind, copy("weights from host", held * weights, issue));
+  if (weights > 0) layer.step.insert(after, copy("weights from host", held * weights, issue));
 }
 
 void fetch_weights(Layer& layer, double bytes, Issue issue) {

@@ -452,9 +452,9 @@ class Writer {
       block(blocks[b], b + 1 < blocks.size() ? &blocks[b + 1] : nullptr);
     }
     finish();
-    if (options_.fixed > Seconds::s(0)) {
+    if (const Seconds idle = fixed_of(options_, stage_); idle > Seconds::s(0)) {
       ProgramOp fixed{.name = names_.intern("fixed"), .task = Task::kHost};
-      fixed.duration = Picoseconds::from(options_.fixed);
+      fixed.duration = Picoseconds::from(idle);
       fixed.origin = origins_.of_fixed();
       add(fixed, ready_);
     }
@@ -493,8 +493,8 @@ class Writer {
 
   std::optional<ProgramOp> pending_;  // a run of computing
   program::DeviceWork pending_work_;  // of it
-  Ops ready_;                         // what the next op waits for
-  Ops late_;                          // what the one after that waits for, too
+  Ops ready_;                         // the next op waits for these
+  Ops late_;                          // the op after that also waits for these
   Ops fetched_;                       // of the next block
   Ops deferred_;                      // so far
   Ops after_deferred_;                // the op before, where it is deferred

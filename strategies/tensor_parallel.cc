@@ -78,9 +78,9 @@ class Region {
 
   void contracted(std::span<const Op> ops, std::size_t i) {
     const Op& op = ops[i];
-    std::size_t behind = i + 1;
-    while (behind < ops.size() && ops[behind].communicates()) ++behind;
-    const bool gradients_follow = behind < ops.size() && ops[behind].weight_gradient;
+    std::size_t next = i + 1;
+    while (next < ops.size() && ops[next].communicates()) ++next;
+    const bool gradients_follow = next < ops.size() && ops[next].weight_gradient;
     const bool postponed = shares_sum(ops, i);
     // An input that was kept as a share is gathered alongside its gradient.
     if (sequence_ && gradients_follow && !summing_ && !saves_inputs_)
@@ -91,7 +91,7 @@ class Region {
     put(op);
     inside_ = postponed;
     if (postponed || ahead) return;
-    sum(output_of(op), gradients_follow && behind == i + 1 ? Issue::kOverlapNext : Issue::kInline);
+    sum(output_of(op), gradients_follow && next == i + 1 ? Issue::kOverlapNext : Issue::kInline);
   }
 
   void divided(const Op& op) {
@@ -136,7 +136,7 @@ bool saves_inputs(const Layer& layer) {
   });
 }
 
-/// What a rank of `t` keeps of a saved activation.
+/// Divides a saved activation among `t` ranks.
 void divide(SavedActivation& saved, double t, bool sequence_parallel) {
   if (!saved.tensor && !sequence_parallel) return;
   if (!saved.tensor && saved.gathered == GatheredInputs::kSaved) return;

@@ -16,7 +16,7 @@
 namespace rehearse::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 struct Test {
   std::string_view name;
@@ -174,18 +174,18 @@ std::uint32_t line_at(const std::string& text, std::size_t byte) {
 }
 
 /// The value at a path such as "/config/devices"; null if there is none.
-const Json* find(const Json& json, const std::string& path) {
-  const Json::json_pointer at(path);
+const OrderedJson* find(const OrderedJson& json, const std::string& path) {
+  const OrderedJson::json_pointer at(path);
   return json.contains(at) ? &json.at(at) : nullptr;
 }
 
-std::string text_at(const Json& json, const std::string& path) {
-  const Json* found = find(json, path);
+std::string text_at(const OrderedJson& json, const std::string& path) {
+  const OrderedJson* found = find(json, path);
   return found && found->is_string() ? found->get<std::string>() : "";
 }
 
-std::optional<double> number_at(const Json& json, const std::string& path) {
-  const Json* found = find(json, path);
+std::optional<double> number_at(const OrderedJson& json, const std::string& path) {
+  const OrderedJson* found = find(json, path);
   return found && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
 }
 
@@ -197,23 +197,23 @@ Result<std::vector<NcclRun>> parse_json(const std::string& text, const std::stri
                            .problem = std::move(problem),
                            .expected = std::move(expected)});
   };
-  Json json;
+  OrderedJson json;
   try {
-    json = Json::parse(text);
-  } catch (const Json::parse_error& e) {
+    json = OrderedJson::parse(text);
+  } catch (const OrderedJson::parse_error& e) {
     return fail(Diagnostic{.file = name,
                            .line = line_at(text, e.byte == 0 ? 0 : e.byte - 1),
                            .problem = "not valid JSON",
                            .expected = "the output of nccl-tests -J"});
-  } catch (const Json::out_of_range&) {
+  } catch (const OrderedJson::out_of_range&) {
     return fail(Diagnostic{.file = name,
                            .problem = "contains a number that is out of range",
                            .expected = "the output of nccl-tests -J"});
   }
-  const Json* results = find(json, "/results");
+  const OrderedJson* results = find(json, "/results");
   if (!results || !results->is_array())
     return wrong("results", "is missing", "the output of nccl-tests -J");
-  const Json* args = find(json, "/args");
+  const OrderedJson* args = find(json, "/args");
   std::optional<CollectiveKind> kind = args ? kind_in(args->dump()) : std::nullopt;
   if (!kind) kind = kind_in(file_of(name));
   if (!kind)
@@ -222,8 +222,8 @@ Result<std::vector<NcclRun>> parse_json(const std::string& text, const std::stri
                  "reduce or sendrecv");
   NcclRun run{.kind = *kind};
   std::set<std::string> hosts;
-  if (const Json* devices = find(json, "/config/devices"); devices && devices->is_array())
-    for (const Json& device : *devices) {
+  if (const OrderedJson* devices = find(json, "/config/devices"); devices && devices->is_array())
+    for (const OrderedJson& device : *devices) {
       if (!device.is_object()) continue;
       ++run.ranks;
       hosts.insert(text_at(device, "/hostname"));
@@ -232,7 +232,7 @@ Result<std::vector<NcclRun>> parse_json(const std::string& text, const std::stri
   // Without MPI, one entry represents all devices of the process.
   if (run.ranks == 1) {
     const auto whole = [&](const char* path) {
-      const Json* found = find(json, path);
+      const OrderedJson* found = find(json, path);
       return found && found->is_number_unsigned() ? found->get<std::uint64_t>() : 1;
     };
     run.ranks = static_cast<std::uint32_t>(
@@ -242,13 +242,13 @@ Result<std::vector<NcclRun>> parse_json(const std::string& text, const std::stri
     return wrong("config.devices", fmt::format("{} ranks", run.ranks), "at least 2");
   run.nodes = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(hosts.size()));
   run.nccl_version = text_at(json, "/nccl_version");
-  if (const Json* code = find(json, "/nccl_version"); code && code->is_number_unsigned())
+  if (const OrderedJson* code = find(json, "/nccl_version"); code && code->is_number_unsigned())
     run.nccl_version = version_of(code->get<std::uint64_t>());
   for (std::size_t i = 0; i < results->size(); ++i) {
-    const Json& result = (*results)[i];
+    const OrderedJson& result = (*results)[i];
     const std::optional<double> size = number_at(result, "/size");
     if (!size) return wrong(fmt::format("results[{}].size", i), "is missing", "bytes");
-    const Json* apart = find(result, "/out_of_place");
+    const OrderedJson* apart = find(result, "/out_of_place");
     const std::string place = apart && apart->is_object() ? "out_of_place" : "in_place";
     const std::string key = fmt::format("results[{}].{}", i, place);
     const std::optional<double> time = number_at(result, "/" + place + "/time");

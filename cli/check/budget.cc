@@ -13,24 +13,24 @@
 namespace rehearse::cli {
 namespace {
 
-enum class Kind { kTime, kEnergy, kMemory, kMoney };
+enum class AmountKind { kTime, kEnergy, kMemory, kMoney };
 
 /// A quantity that can be limited by name, and whether the limit is a rise.
 struct Subject {
   std::string_view name;
-  Kind kind;
+  AmountKind kind;
   Limit::Of of = Limit::Of::kQuantity;
 };
 constexpr std::array<Subject, 9> kSubjects = {{
-    {"step_time", Kind::kTime},
-    {"compute", Kind::kTime},
-    {"exposed_communication", Kind::kTime},
-    {"copies", Kind::kTime},
-    {"launch_gaps", Kind::kTime},
-    {"energy", Kind::kEnergy},
-    {"memory", Kind::kMemory},
-    {"cost_per_step", Kind::kMoney, Limit::Of::kCostPerStep},
-    {"cost_per_epoch", Kind::kMoney, Limit::Of::kCostPerEpoch},
+    {"step_time", AmountKind::kTime},
+    {"compute", AmountKind::kTime},
+    {"exposed_communication", AmountKind::kTime},
+    {"copies", AmountKind::kTime},
+    {"launch_gaps", AmountKind::kTime},
+    {"energy", AmountKind::kEnergy},
+    {"memory", AmountKind::kMemory},
+    {"cost_per_step", AmountKind::kMoney, Limit::Of::kCostPerStep},
+    {"cost_per_epoch", AmountKind::kMoney, Limit::Of::kCostPerEpoch},
 }};
 
 const Subject* subject_of(std::string_view name) {
@@ -39,25 +39,25 @@ const Subject* subject_of(std::string_view name) {
   return nullptr;
 }
 
-std::string_view example(Kind kind) {
+std::string_view example(AmountKind kind) {
   constexpr std::string_view kExamples[] = {"+2% or 450 ms", "+5% or 900 J", "+1% or 76 GiB",
                                             "an amount, such as 3 USD"};
   return kExamples[static_cast<int>(kind)];
 }
 
-Result<double> parse_amount(Kind kind, std::string_view text) {
+Result<double> parse_amount(AmountKind kind, std::string_view text) {
   const auto si = [](const auto& parsed) -> Result<double> {
     if (!parsed) return forward(parsed);
     return parsed->si();
   };
   switch (kind) {
-    case Kind::kTime:
+    case AmountKind::kTime:
       return si(parse_quantity<Seconds>(text));
-    case Kind::kEnergy:
+    case AmountKind::kEnergy:
       return si(parse_quantity<Joules>(text));
-    case Kind::kMemory:
+    case AmountKind::kMemory:
       return si(parse_quantity<Bytes>(text));
-    case Kind::kMoney:
+    case AmountKind::kMoney:
       return si(parse_quantity<Usd>(text));
   }
   return fail("unknown");
@@ -73,7 +73,7 @@ std::optional<Limit> read_limit(const YamlMap& map, const Subject& subject) {
     return std::nullopt;
   };
   if (text->ends_with('%')) {
-    if (subject.kind == Kind::kMoney) {
+    if (subject.kind == AmountKind::kMoney) {
       map.report(subject.name,
                  fmt::format("'{}' is relative: cost is proportional to the step time, which has a "
                              "limit of its own",
@@ -125,14 +125,14 @@ std::string describe(const Limit& limit) {
 
 std::string amount(const Limit& limit, double value) {
   const Subject* subject = subject_of(limit.name);
-  switch (subject && limit.of != Limit::Of::kOps ? subject->kind : Kind::kTime) {
-    case Kind::kEnergy:
+  switch (subject && limit.of != Limit::Of::kOps ? subject->kind : AmountKind::kTime) {
+    case AmountKind::kEnergy:
       return to_string(Joules::j(value));
-    case Kind::kMemory:
+    case AmountKind::kMemory:
       return to_string(Bytes::b(value));
-    case Kind::kMoney:
+    case AmountKind::kMoney:
       return to_string(Usd::usd(value));
-    case Kind::kTime:
+    case AmountKind::kTime:
       break;
   }
   return to_string(Seconds::s(value), 4);

@@ -33,7 +33,7 @@ const Judged* limit_on(const Gate& gate, std::string_view name) {
   return nullptr;
 }
 
-/// A quantity or an op, by what both runs have of it. Numbers of CSV are in `unit`.
+/// A quantity or an op in both runs. Numbers of CSV are in `unit`.
 Value effect_fields(std::string_view kind, std::string_view name, const Effect& e,
                     std::string_view si) {
   const Unit& unit = unit_of(si);

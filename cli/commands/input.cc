@@ -19,7 +19,7 @@ namespace {
 using input::Pipeline;
 
 struct InputOptions {
-  std::filesystem::path pipeline;  ///< empty: what is measured of `folder`
+  std::filesystem::path pipeline;  ///< empty: `folder` is measured
   std::filesystem::path folder;
   std::size_t samples = 256;
 };

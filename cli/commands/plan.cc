@@ -33,6 +33,7 @@ struct PlanOptions {
   std::string cluster;
   Figure objective = Figure::kStepTime;
   std::vector<std::string> within;
+  double risk = 0.5;
   step::Fidelity fidelity = step::Fidelity::kMessage;
   std::optional<Framework> emit;
   std::filesystem::path journal;
@@ -90,6 +91,7 @@ Result<PlanRequest> request_of(const PlanOptions& options, const JobFile& file,
                                const std::optional<input::Feed>& feed, const Globals& globals) {
   PlanRequest request;
   request.objective = options.objective;
+  request.risk = options.risk;
   for (const std::string& text : options.within)
     if (Status ok = read_limit(text, request.at_most); !ok) return forward(ok);
   request.axes = file.axes;
@@ -158,8 +160,8 @@ Result<work::Fingerprint> fingerprint_of(const PlanOptions& options) {
   if (Status ok = add_with_named_files(fingerprint, options.job_file); !ok) return forward(ok);
   if (!options.cluster.empty())
     if (Status ok = add_with_named_files(fingerprint, options.cluster); !ok) return forward(ok);
-  fingerprint.add(fmt::format("{} {} {}", static_cast<int>(options.objective),
-                              static_cast<int>(options.fidelity),
+  fingerprint.add(fmt::format("{} {} {} {}", static_cast<int>(options.objective),
+                              static_cast<int>(options.fidelity), options.risk,
                               options.emit ? static_cast<int>(*options.emit) : -1));
   for (const std::string& limit : options.within) fingerprint.add(limit);
   return fingerprint;
@@ -262,6 +264,9 @@ void add_plan(CLI::App& app, Action& action) {
         return read_limit(text, at_most);
       }))
       ->allow_extra_args(false);
+  add_risk(*command, options->risk,
+           "rank the best plans by what they stay below with this probability: 0.5 (default), the "
+           "expected value, to 0.99");
   add_choice(*command, "--fidelity", options->fidelity, kFidelityNames,
              "model for the final times of the best plans: closed; message (default), confirmed by "
              "SimGrid if that takes seconds; simgrid");

@@ -206,8 +206,11 @@ Document plans_document(const Planned& planned) {
       {range_words(best.step.time, " per step"), regime_words(best.step),
        memory_words(memory::fullest(best.step.memory)),
        largest_part(occupancy_fields(best.step.occupancy)), host_words(best.step),
-       fmt::format("best of {} plans by {}", grouped(found.candidates_seen),
-                   strategies::kFigureNames[static_cast<std::size_t>(planned.request.objective)])});
+       fmt::format("best of {} plans by {}{}", grouped(found.candidates_seen),
+                   strategies::kFigureNames[static_cast<std::size_t>(planned.request.objective)],
+                   planned.request.risk > 0.5
+                       ? fmt::format(" with a probability of {:g} %", planned.request.risk * 100)
+                       : "")});
   d.line(fmt::format("{} plans seen, {} evaluated, {} run ({})", grouped(found.candidates_seen),
                      grouped(found.candidates_evaluated), grouped(found.confirmed),
                      name_of(*planned.request.confirm)));

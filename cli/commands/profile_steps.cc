@@ -108,7 +108,7 @@ std::string steps_text(const capture::LaunchReport& report) {
   std::size_t named = 0;
   for (const capture::LaunchedProcess& process : report.processes)
     for (const capture::KeptStep& step : process.steps.kept) {
-      if (step.beside || ++named > kShown) continue;
+      if (step.neighbour || ++named > kShown) continue;
       text += fmt::format("  {} step {}: {} ({:.0f} % kept)\n", process.name, step.number,
                           step.reason, step.share * 100);
     }

@@ -42,8 +42,8 @@ Implementation usual(const strategies::Training& training, const strategies::Pla
           .fused_accumulation = plan.tensor > 1};
 }
 
-/// Whose elementwise kernels run: for the share of the memory rate that they get. Fully sharded
-/// jobs without tensor parallelism are taken for PyTorch as it is.
+/// The kind of elementwise kernels, which determines their share of the memory rate. Fully sharded
+/// jobs without tensor parallelism are assumed to run PyTorch's own kernels.
 workload::Elementwise kernels_of(const std::optional<YamlMap>& model, const Implementation& usual,
                                  const std::optional<strategies::Plan>& plan) {
   const std::optional<std::size_t> given =
@@ -53,7 +53,7 @@ workload::Elementwise kernels_of(const std::optional<YamlMap>& model, const Impl
   return pytorch ? workload::Elementwise::kUnfused : usual.elementwise;
 }
 
-/// How a model is computed, as far as the file does not say.
+/// The assumed implementation of a model: the keys that the file does not give.
 std::vector<std::string> assumed_of(const YamlMap& map, const Implementation& how, bool mixture) {
   std::string text;
   const auto add = [&](std::string_view key, std::string_view value) {
@@ -83,14 +83,14 @@ std::vector<std::string> recorded_as(const YamlMap& map, const RecordedWorkload&
   return lines;
 }
 
-/// The conditions on each kind of device of the cluster: what a file says holds for all of them.
+/// The conditions on each kind of device of the cluster. Values of a file apply to all of them.
 struct ConditionsOf {
   ConditionsOf(const std::vector<const cluster::Gpu*>& kinds, workload::Elementwise elementwise)
       : gpus(kinds), all(std::max<std::size_t>(1, kinds.size())) {
     for (std::size_t k = 0; k < gpus.size(); ++k)
       all[k] = step::conditions_for(*gpus[k], elementwise);
   }
-  std::map<std::string, step::Conditions, std::less<>> behind_first() const {
+  std::map<std::string, step::Conditions, std::less<>> of_further() const {
     std::map<std::string, step::Conditions, std::less<>> named;
     for (std::size_t k = 1; k < gpus.size(); ++k) named.emplace(gpus[k]->name, all[k]);
     return named;
@@ -99,7 +99,7 @@ struct ConditionsOf {
   std::vector<step::Conditions> all;  // by kind; one where there is none
 };
 
-/// `epoch` are the samples of one that the job's input says; the target's own take their place.
+/// `epoch`: the samples of an epoch of the job's input. The target's own value replaces it.
 std::optional<Target> read_target(const YamlMap& map, std::optional<double>& epoch) {
   Target target;
   int given = 0;
@@ -202,7 +202,7 @@ Result<cluster::Cluster> one_slice(const std::string& device, std::string_view p
       fmt::format("cluster: {{device: \"{}\", devices_per_node: 1, nodes: 1}}", name), name);
 }
 
-/// Without shapes nothing divides what was recorded.
+/// Without shapes, recorded work cannot be divided.
 void keep_as_recorded(strategies::Axes& axes, const strategies::Training& training) {
   if (axes.tensor.empty()) axes.tensor = {1};
   if (axes.context.empty()) axes.context = {1};
@@ -363,7 +363,7 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
                        .plan = *plan,
                        .conditions = conditions.all.front(),
                        .measured_ops = std::move(*measured_ops),
-                       .conditions_on = conditions.behind_first()},
+                       .conditions_on = conditions.of_further()},
               .has_plan = has_plan,
               .axes = std::move(axes),
               .cluster = std::move(*cluster),

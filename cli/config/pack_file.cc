@@ -25,7 +25,7 @@ std::optional<Seconds> time_in(const YamlMap& map, std::string_view key) {
   return std::nullopt;
 }
 
-/// All that is wrong with a file that `key` names.
+/// All errors of a file that `key` names.
 void report_file(const YamlMap& map, std::string_view key, const std::filesystem::path& file,
                  const Error& error) {
   for (Diagnostic d : error.diagnostics) {
@@ -34,13 +34,13 @@ void report_file(const YamlMap& map, std::string_view key, const std::filesystem
   }
 }
 
-/// The device of the file, and what it divides into.
+/// The device of the file, and its partitions.
 struct Device {
   std::string name = {};
   std::optional<GpuSlices> slices = {};
 };
 
-/// Rates on slices from what the file says of the job's steps: a sweep, or a step and its host.
+/// Rates on slices from the job's steps in the file: a sweep, or a step and its host time.
 SliceBasis read_slice_law(const YamlMap& map, const Device& device,
                           const std::filesystem::path& folder, std::optional<Seconds> step,
                           std::optional<double> batch, PackJob& job) {
@@ -286,7 +286,7 @@ Result<PackFile> read_pack(const YamlFile& file, const std::filesystem::path& fo
   root.no_other_keys();
   if (Status ok = file.status(); !ok) return forward(ok);
 
-  // Pairs of the file speak for themselves, and through the law for the pairs that it lacks.
+  // Pairs of the file apply as they are, and adjust the law for the pairs that the file lacks.
   pack.pairs = std::make_shared<PackPairs>(pack.jobs, std::move(pairs),
                                            sharing::find_shipped_pairs(pack.device));
   pack.site.pair = [pairs = pack.pairs](std::size_t a,

@@ -1,5 +1,5 @@
 // A document as a comment on a pull request: the answer, figures with their intervals, where the
-// time goes, other tables, what to mind, and its rows folded at the end.
+// time goes, other tables, warnings, and its rows folded at the end.
 #include <fmt/format.h>
 
 #include "cli/output/document.h"

@@ -90,7 +90,7 @@ class Screen {
     block(field.label, rows_of(value, "", For::kScreen).text(60, field.look.rows));
   }
 
-  /// Lines stand together; what follows a block does not stand with it.
+  /// Consecutive lines have no blank line between them. After a block there is one.
   void line(const std::string& words) {
     flush();
     if (after_block_ && !text_.empty()) text_ += "\n";

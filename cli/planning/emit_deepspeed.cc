@@ -77,7 +77,8 @@ Result<Emitted> emit_deepspeed(const Launch& launch) {
   json["optimizer"]["params"] = {{"lr", 1e-4}};
   if (spec.training.optimizer == strategies::Optimizer::kMomentum)
     json["optimizer"]["params"]["momentum"] = 0.9;
-  // ZeRO knows Adam alone; others run when they are asked for by name, not on the CPU's own Adam.
+  // ZeRO supports Adam. Other optimizers run only on explicit request, and not by its Adam on the
+  // CPU.
   if (plan.zero > 0 && spec.training.optimizer != strategies::Optimizer::kAdam) {
     json["zero_allow_untested_optimizer"] = true;
     if (plan.offload != Offload::kNone) json["zero_force_ds_cpu_optimizer"] = false;

@@ -21,7 +21,7 @@ using workload::Dtype;
 
 constexpr Framework kName = Framework::kMegatron;
 
-std::string_view key(std::string_view field) { return strategies::launch_key(kName, field); }
+std::string_view flag(std::string_view field) { return strategies::launch_key(kName, field); }
 
 class Flags {
  public:
@@ -82,7 +82,7 @@ Result<std::string> nccl_algorithms(const Plan& plan) {
         name = "collnetdirect";
         break;
       default:
-        return fail(fmt::format("{} has no name for {} {}", key(to_string(function.kind)),
+        return fail(fmt::format("{} has no name for {} {}", flag(to_string(function.kind)),
                                 to_string(function.kind), to_string(*algorithm)),
                     {}, fmt::format("nearest: {} ring", to_string(function.kind)));
     }
@@ -130,24 +130,24 @@ Status check(const step::Spec& spec) {
 
 void add_parallelism(Flags& flags, const step::Spec& spec) {
   const Plan& plan = spec.plan;
-  flags.add(key("tensor"), plan.tensor);
-  flags.add(key("pipeline"), plan.pipeline);
-  if (plan.interleave > 1) flags.add(key("interleave"), plan.interleave);
+  flags.add(flag("tensor"), plan.tensor);
+  flags.add(flag("pipeline"), plan.pipeline);
+  if (plan.interleave > 1) flags.add(flag("interleave"), plan.interleave);
   if (plan.pipeline > 1 &&
       strategies::split_for(spec.workload, plan) == strategies::LayerSplit::kLayers) {
-    flags.add(key("split"));
+    flags.add(flag("split"));
     flags.add("--account-for-loss-in-pipeline-split");
   }
   if (plan.context > 1) {
-    flags.add(key("context"), plan.context);
-    flags.add(key("context_exchange"),
+    flags.add(flag("context"), plan.context);
+    flags.add(flag("context_exchange"),
               plan.context_exchange == strategies::ContextExchange::kRing ? "p2p" : "a2a");
   }
-  if (plan.expert > 1) flags.add(key("expert"), plan.expert);
-  if (plan.expert_tensor) flags.add(key("expert_tensor"), *plan.expert_tensor);
-  flags.add_if(plan.sequence_parallel && plan.tensor > 1, key("sequence_parallel"));
-  flags.add_if(plan.asynchronous_tensor && plan.tensor > 1, key("asynchronous_tensor"));
-  flags.add_if(plan.placement == strategies::Placement::kTensorPipelineData, key("placement"));
+  if (plan.expert > 1) flags.add(flag("expert"), plan.expert);
+  if (plan.expert_tensor) flags.add(flag("expert_tensor"), *plan.expert_tensor);
+  flags.add_if(plan.sequence_parallel && plan.tensor > 1, flag("sequence_parallel"));
+  flags.add_if(plan.asynchronous_tensor && plan.tensor > 1, flag("asynchronous_tensor"));
+  flags.add_if(plan.placement == strategies::Placement::kTensorPipelineData, flag("placement"));
   if (plan.zero >= 2) {
     flags.add("--use-megatron-fsdp");
     flags.add("--data-parallel-sharding-strategy",
@@ -155,42 +155,42 @@ void add_parallelism(Flags& flags, const step::Spec& spec) {
     flags.add("--no-gradient-accumulation-fusion");
     flags.add("--ckpt-format fsdp_dtensor");
   }
-  flags.add_if(plan.zero >= 1, key("zero"));
-  flags.add_if(plan.overlap_gradients, key("overlap_gradients"));
+  flags.add_if(plan.zero >= 1, flag("zero"));
+  flags.add_if(plan.overlap_gradients, flag("overlap_gradients"));
   flags.add_if(plan.overlap_gradients && plan.zero >= 1, "--overlap-param-gather");
   if (is_unusual(strategies::plan_field("bucket"), {spec.training, plan}))  // counts parameters
-    flags.add(key("bucket"),
+    flags.add(flag("bucket"),
               std::llround(plan.bucket.b() / strategies::summed_bytes(spec.training, plan)));
   if (plan.capacity_factor != 1) {
-    flags.add(key("capacity_factor"), plan.capacity_factor);
+    flags.add(flag("capacity_factor"), plan.capacity_factor);
     flags.add("--moe-pad-expert-input-to-capacity");
   }
   if (plan.offload == Offload::kOptimizer) {
-    flags.add(key("offload"));
+    flags.add(flag("offload"));
     flags.add("--use-precision-aware-optimizer");
   }
 }
 
 void add_training(Flags& flags, const Training& training) {
-  flags.add(key("microbatch"), training.microbatch);
-  flags.add(key("global_batch"), training.global_batch);
+  flags.add(flag("microbatch"), training.microbatch);
+  flags.add(flag("global_batch"), training.global_batch);
   if (training.recompute == Recompute::kFull) {
-    flags.add(key("recompute"), "full");
+    flags.add(flag("recompute"), "full");
     flags.add("--recompute-method uniform");
     flags.add("--recompute-num-layers 1");
   } else if (training.recompute == Recompute::kSelective) {
-    flags.add(key("recompute"), "selective");
+    flags.add(flag("recompute"), "selective");
   }
   flags.add_if(training.dtype == Dtype::kBf16 || training.dtype == Dtype::kFp8, "--bf16");
   flags.add_if(training.dtype == Dtype::kFp16, "--fp16");
   flags.add_if(training.dtype == Dtype::kFp8, "--fp8-format hybrid");
   const bool adam = training.optimizer == strategies::Optimizer::kAdam;
-  flags.add(key("optimizer"), adam ? "adam" : "sgd");
+  flags.add(flag("optimizer"), adam ? "adam" : "sgd");
   if (!adam)
     flags.add("--sgd-momentum", training.optimizer == strategies::Optimizer::kMomentum ? 0.9 : 0.0);
 }
 
-/// Which layers are mixtures, as Python's list of 0 and 1 by layer; empty: all.
+/// The mixture layers, as a Python list of 0 and 1 by layer; empty: all.
 std::string layers_of_mixtures(const workload::Transformer& m) {
   const workload::Mixture& mixture = *m.mixture;
   if (mixture.first_dense == 0 && mixture.every == 1) return "";

@@ -13,12 +13,12 @@ using strategies::Plan;
 using strategies::Schedule;
 using workload::Dtype;
 
-constexpr Framework kName = Framework::kTorchtitan;
+constexpr Framework kTorchtitan = Framework::kTorchtitan;
 
 /// The line of the key that torchtitan has for a field, in the section that is open.
 template <class T>
 void add(std::string& text, std::string_view field, const T& value) {
-  const std::string_view path = strategies::launch_key(kName, field);
+  const std::string_view path = strategies::launch_key(kTorchtitan, field);
   text += fmt::format("{} = {}\n", path.substr(path.find('.') + 1), value);
 }
 
@@ -42,23 +42,24 @@ std::string_view schedule_of(const Plan& plan) {
   return plan.schedule == Schedule::kGpipe ? "GPipe" : "1F1B";
 }
 
-Status check(const step::Spec& spec) {
+Status check_torchtitan(const step::Spec& spec) {
   const Plan& plan = spec.plan;
   if (plan.zero != 3 && plan.data * plan.context > 1)
-    return no_key_for(kName, fmt::format("zero {} with data {}", plan.zero, plan.data),
+    return no_key_for(kTorchtitan, fmt::format("zero {} with data {}", plan.zero, plan.data),
                       "nearest: zero 3, implemented by FSDP");
   if (plan.pipeline > 1 &&
       (plan.schedule == Schedule::kZeroBubble || plan.schedule == Schedule::kShifted))
     return no_key_for(
-        kName,
+        kTorchtitan,
         fmt::format("schedule {}", strategies::kScheduleNames[static_cast<int>(plan.schedule)]),
         "nearest: 1f1b, interleaved or gpipe");
   if (plan.tensor > 1 && !plan.sequence_parallel)
-    return no_key_for(kName, "tensor parallelism without sequence parallelism",
+    return no_key_for(kTorchtitan, "tensor parallelism without sequence parallelism",
                       "nearest: sequence_parallel true");
-  if (spec.training.dtype == Dtype::kFp16) return no_key_for(kName, "dtype fp16", "nearest: bf16");
+  if (spec.training.dtype == Dtype::kFp16)
+    return no_key_for(kTorchtitan, "dtype fp16", "nearest: bf16");
   if (strategies::split_for(spec.workload, plan) == strategies::LayerSplit::kFlops)
-    return no_key_for(kName, "split flops");
+    return no_key_for(kTorchtitan, "split flops");
   return {};
 }
 
@@ -75,14 +76,14 @@ Status check_degrees(const step::Spec& spec, const std::optional<workload::Trans
   const Plan& plan = spec.plan;
   if (const std::uint32_t divisor = plan.tensor * plan.context * 2;
       plan.tensor * plan.context > 1 && model && model->sequence % divisor != 0)
-    return no_key_for(kName,
+    return no_key_for(kTorchtitan,
                       fmt::format("sequences of {} tokens on tensor {} x context {}",
                                   model->sequence, plan.tensor, plan.context),
                       fmt::format("a sequence that is a multiple of {}", divisor));
   const std::uint32_t borrowed =
       plan.context * (plan.expert_tensor.value_or(plan.tensor) == 1 ? plan.tensor : 1);
   if (plan.expert > 1 && plan.expert % borrowed != 0)
-    return no_key_for(kName,
+    return no_key_for(kTorchtitan,
                       fmt::format("expert {} with {} ranks of context and tensor in its groups",
                                   plan.expert, borrowed),
                       fmt::format("expert a multiple of {}", borrowed));
@@ -91,7 +92,7 @@ Status check_degrees(const step::Spec& spec, const std::optional<workload::Trans
     const std::uint32_t shared =
         strategies::shared_layers(spec.workload, strategies::split_for(spec.workload, plan));
     if ((shared + each - 1) / each != chunks)
-      return no_key_for(kName, fmt::format("{} layers on {} chunks", shared, chunks));
+      return no_key_for(kTorchtitan, fmt::format("{} layers on {} chunks", shared, chunks));
   }
   return {};
 }
@@ -102,8 +103,8 @@ Result<Emitted> emit_torchtitan(const Launch& launch) {
   const step::Spec& spec = launch.spec;
   const Plan& plan = spec.plan;
   const strategies::Training& training = spec.training;
-  if (Status ok = check_keys(kName, launch); !ok) return forward(ok);
-  if (Status ok = check(spec); !ok) return forward(ok);
+  if (Status ok = check_keys(kTorchtitan, launch); !ok) return forward(ok);
+  if (Status ok = check_torchtitan(spec); !ok) return forward(ok);
   if (Status ok = check_degrees(spec, launch.model); !ok) return forward(ok);
   Emitted emitted;
   std::string& text = emitted.text;
@@ -135,7 +136,7 @@ Result<Emitted> emit_torchtitan(const Launch& launch) {
   add(text, "data", plan.data);
   add(text, "tensor", plan.tensor);
   add(text, "context", plan.context);
-  // Keys and values go around; its other way gathers all of them at once.
+  // Keys and values go around a ring; its alternative gathers all of them at once.
   if (plan.context > 1) text += "context_parallel_rotate_method = \"alltoall\"\n";
   add(text, "pipeline", plan.pipeline);
   if (plan.pipeline > 1) {
@@ -144,7 +145,7 @@ Result<Emitted> emit_torchtitan(const Launch& launch) {
     add(text, "schedule", fmt::format("\"{}\"", schedule_of(plan)));
     text += fmt::format("pipeline_parallel_microbatch_size = {:.0f}\n", training.microbatch);
     add(text, "interleave", layers_per_chunk(spec));
-    // Layers that embedding and head stand for.
+    // Layers that embedding and head replace.
     add(text, "split", layers ? 1 : 0);
     text += fmt::format("pipeline_parallel_last_stage_less_layers = {}\n", layers ? 1 : 0);
   }
@@ -158,7 +159,7 @@ Result<Emitted> emit_torchtitan(const Launch& launch) {
       fmt::format("\"{}\"", strategies::kRecomputeNames[static_cast<int>(training.recompute)]));
   if (training.recompute == strategies::Recompute::kSelective)
     text += "selective_ac_option = \"op\"\n";
-  // Tensor parallelism in pieces is the compiler's work.
+  // Asynchronous tensor parallelism is done by the compiler.
   if (plan.asynchronous_tensor) text += "\n[compile]\nenable = true\n";
   return emitted;
 }

@@ -12,6 +12,7 @@
 #include "cli/planning/plan_feed.h"
 #include "cli/planning/plan_words.h"
 #include "cli/planning/step_bill.h"
+#include "sim/base/statistics.h"
 #include "sim/engine/simgrid.h"
 #include "sim/work/bytes.h"
 #include "sim/work/queue.h"
@@ -30,7 +31,7 @@ using strategies::Space;
 
 namespace {
 
-/// Within 5 % of what is usable, memory models cannot say whether a plan fits.
+/// Within 5 % of the usable memory, memory models cannot decide whether a plan fits.
 constexpr double kFits = 0.95;
 /// At most this share of all plans is run message by message: the best of them, 100 in any case, and
 /// as many more as this processor time allows.
@@ -39,12 +40,12 @@ constexpr std::size_t kRunAnyway = 100;
 constexpr double kSecondsOfRuns = 4;
 /// The processor time of the best of them, run with all ranks (step::RunSize).
 constexpr Seconds kTimeOfAllRanks = Seconds::s(4);
-/// The same where these are too many, for the answer and those that take its place.
+/// The same for the recommended plan and those that take its place, if the best are too many.
 constexpr Seconds kTimeOfAnswer = Seconds::s(2);
 /// The time of a run in seconds: for each pass of a microbatch through a layer, and for each rank,
 /// whose groups are looked up (docs/performance.md).
 constexpr double kPerLayerPass = 10e-6, kPerRank = 30e-6;
-/// The pipeline is run so often at most, to feed the best.
+/// The largest number of runs of the pipeline to feed the best plans.
 constexpr std::size_t kMostFed = 24;
 
 class Finder {
@@ -113,8 +114,8 @@ class Finder {
     return question;
   }
 
-  /// More plans are kept than are asked for, since what they are run by, or fed by, may rank them
-  /// otherwise than the search does.
+  /// More plans are kept than requested, because runs, or an input pipeline, may rank them
+  /// differently from the search.
   bool ranks_anew() const {
     return request_.confirm &&
            (*request_.confirm != step::Fidelity::kClosed || request_.input != nullptr);
@@ -163,8 +164,8 @@ class Finder {
         costs_, again);
   }
 
-  /// Runs the best as simulate does, and ranks them anew: all that were kept for their figures,
-  /// then those that are asked for, as far as they are shown.
+  /// Runs the best plans as simulate does, and ranks them again: first all kept plans for their
+  /// figures, then the requested ones in full.
   Status confirm(FoundPlans& plans, const Question& question) {
     if (!request_.confirm) return {};
     const step::Fidelity last = *request_.confirm;
@@ -198,8 +199,8 @@ class Finder {
     return {};
   }
 
-  /// Keeps as many of the first as may be run with all ranks; all where these are fewer than are
-  /// asked for, since times with contention and without it do not compare.
+  /// Keeps the first plans that may be run with all ranks. Keeps all if these are fewer than
+  /// requested, because times with and without contention are not comparable.
   bool keep_affordable(std::vector<FoundPlan>& plans) const {
     Seconds sum = Seconds::s(0);
     std::size_t count = 0;
@@ -209,8 +210,8 @@ class Finder {
     return true;
   }
 
-  /// Runs the first plan with all ranks; where that makes another the first, that one too. Plans
-  /// that are not run keep the time without contention, which is a lower bound.
+  /// Runs the first plan with all ranks, then the plan that becomes first as a result, and so on.
+  /// Other plans keep their time without contention, which is a lower bound.
   Status look_again(FoundPlans& plans, const Question& question) const {
     Seconds sum = Seconds::s(0);
     while (!plans.best.front().times.all_ranks &&
@@ -219,7 +220,7 @@ class Finder {
       const Result<step::Step> step = predict(first, step::Fidelity::kMessage, true);
       if (!step) return forward(step);
       first.times.all_ranks = step->time.value;
-      first.figures = figures_of(*step);
+      take(*step, first);
       ++plans.all_ranks;
       if (Status ok = rank(plans.best, question); !ok) return ok;
     }
@@ -229,9 +230,8 @@ class Finder {
   /// Among the plans within the noise of the first, those in known regimes come first.
   void prefer_known(std::vector<FoundPlan>& plans) const {
     const double most = order_of(plans.front()) * (1 + kNoise);
-    const auto end = std::find_if(plans.begin(), plans.end(), [&](const FoundPlan& plan) {
-      return order_of(plan) > most;
-    });
+    const auto end = std::find_if(plans.begin(), plans.end(),
+                                  [&](const FoundPlan& plan) { return order_of(plan) > most; });
     std::stable_sort(plans.begin(), end, [](const FoundPlan& a, const FoundPlan& b) {
       return caution_of(*a.step) < caution_of(*b.step);
     });
@@ -247,7 +247,7 @@ class Finder {
       if (!step) return forward(step);
       if (fidelity == step::Fidelity::kClosed) plans[i].times.closed = step->time.value;
       if (Status ok = feed(plans[i], *step, fidelity); !ok) return forward(ok);
-      plans[i].figures = figures_of(*step);
+      take(*step, plans[i]);
       plans[i].step = std::move(*step);
       return std::string();
     };
@@ -263,6 +263,8 @@ class Finder {
     const auto run_one = [&](std::size_t i) -> Result<std::string> {
       const Result<step::Step> step = predict(plans[i], fidelity, unfold);
       if (!step) return forward(step);
+      FoundPlan found = plans[i];
+      take(*step, found);
       Seconds of_all_ranks = Seconds::s(0);
       if (fidelity == step::Fidelity::kMessage && !unfold) {
         const Result<step::RunSize> size = step::run_size(*step, cluster_);
@@ -272,7 +274,9 @@ class Finder {
       work::Packer packer;
       packer.put(step->time.value.s());
       packer.put(of_all_ranks.s());
-      for (const double figure : figures_of(*step)) packer.put(figure);
+      packer.put(found.slower);
+      packer.put(found.fuller);
+      for (const double figure : found.figures) packer.put(figure);
       return packer.take();
     };
     const Result<std::vector<std::string>> ran =
@@ -288,6 +292,8 @@ class Finder {
       work::Unpacker from((*ran)[i]);
       const Seconds alone = Seconds::s(from.number());
       plan.of_all_ranks = Seconds::s(from.number());
+      plan.slower = from.number();
+      plan.fuller = from.number();
       for (double& figure : plan.figures) figure = from.number();
       (fidelity == step::Fidelity::kClosed ? plan.times.closed
        : unfold                            ? plan.times.all_ranks
@@ -304,7 +310,7 @@ class Finder {
                          {.fidelity = fidelity, .unfold = unfold, .counterfactuals = false});
   }
 
-  /// Sets what the step waits for its samples, which was found when plans were cut.
+  /// Sets the time that the step waits for its samples, found when plans were cut.
   Status feed(const FoundPlan& plan, step::Step& step, step::Fidelity fidelity) const {
     if (request_.input == nullptr) return {};
     if (fidelity == step::Fidelity::kSimgrid || !plan.times.fed)
@@ -313,9 +319,9 @@ class Finder {
     return {};
   }
 
-  /// Keeps those that are asked for, of plans in the order of what they take at least; a pipeline
-  /// may make them wait longer. Of plans that take as many units at a time as one that was fed, the
-  /// slower ones are no sooner fed than that.
+  /// Keeps the requested number of plans. They are in the order of their least time, and an input
+  /// pipeline may make them wait longer. If one of several plans with equal units at a time was
+  /// fed, the slower ones are not fed sooner.
   Status cut(std::vector<FoundPlan>& plans, const Question& question) const {
     if (request_.input == nullptr) {
       if (plans.size() > request_.keep) plans.resize(request_.keep);
@@ -364,7 +370,7 @@ class Finder {
     return rank(plans, question);
   }
 
-  /// By what they were run as; those that break the limits now are left out.
+  /// Ranks by the times of the runs, and removes plans that now exceed a limit.
   Status rank(std::vector<FoundPlan>& plans, const Question& question) const {
     std::stable_sort(plans.begin(), plans.end(), [this](const FoundPlan& a, const FoundPlan& b) {
       return order_of(a) < order_of(b);
@@ -385,10 +391,10 @@ class Finder {
                 "slightly wider limits", nearest);
   }
 
-  /// The objective; of fed plans those that would be faster if samples were there come first where
-  /// all wait for the pipeline, whose times agree but for rounding.
+  /// The objective. Plans that all wait for the input pipeline have equal times except for
+  /// rounding. Those that would be faster with samples always ready come first.
   double order_of(const FoundPlan& plan) const {
-    const double value = of(plan.figures, request_.objective);
+    const double value = at_risk(plan, request_.objective);
     if (!plan.times.fed) return value;
     const Seconds alone = plan.times.last();
     return value + kOwnTime * of(bill_.with_waiting(plan.figures, alone - *plan.times.fed),
@@ -398,9 +404,21 @@ class Finder {
   /// Memory is the same in every model.
   static bool keeps(const FoundPlan& plan, const Question& question) {
     for (std::size_t f = 0; f < strategies::kFigures; ++f)
-      if (f != static_cast<std::size_t>(Figure::kMemory) && plan.figures[f] > question.at_most[f])
+      if (const auto figure = static_cast<Figure>(f);
+          figure != Figure::kMemory && at_risk(plan, figure) > question.at_most[f])
         return false;
     return true;
+  }
+
+  static double at_risk(const FoundPlan& plan, Figure figure) {
+    return of(plan.figures, figure) * (figure == Figure::kMemory ? plan.fuller : plan.slower);
+  }
+
+  void take(const step::Step& step, FoundPlan& plan) const {
+    const Estimate<Bytes>& peak = memory::fullest(step.memory).peak;
+    plan.figures = figures_of(step);
+    plan.slower = value_at(step.time, request_.risk) / step.time.value;
+    plan.fuller = value_at(peak, request_.risk) / peak.value;
   }
 
   Figures figures_of(const step::Step& step) const {

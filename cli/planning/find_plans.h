@@ -23,6 +23,9 @@ struct PlanRequest {
   /// Limits in addition to memory: a plan must always fit in 95 % of the usable memory of each
   /// device.
   strategies::Figures at_most = strategies::kNoLimits;
+  /// Plans that are run are ranked, and held against limits, by what they stay below with this
+  /// probability: 0.5 is the value itself.
+  double risk = 0.5;
   strategies::Axes axes = {};
   std::size_t keep = 10;
   std::optional<std::uint32_t> ranks = {};  ///< absent: all devices of the cluster
@@ -59,6 +62,9 @@ struct FoundPlan {
   strategies::Plan plan;
   /// From the last model that ran the plan; 0 if unknown (FoundPlans::known).
   strategies::Figures figures;
+  /// Of the run step: what it stays below at the request's risk, and its peak, as factors of their
+  /// values.
+  double slower = 1, fuller = 1;
   std::optional<step::Step> step = {};
   PlanTimes times = {};
   Seconds of_all_ranks = Seconds::s(0);  ///< of running it with all ranks

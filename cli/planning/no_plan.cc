@@ -62,7 +62,7 @@ class Reason {
                 {}, what_would_fit(*needs, may));
   }
 
-  /// Each figure that has a limit, at its least.
+  /// The least value of each figure that has a limit.
   tl::unexpected<Error> out_of_reach() const {
     std::string together;
     for (const Figure figure : set_figures()) {
@@ -92,7 +92,7 @@ class Reason {
     return figures;
   }
 
-  /// With all limits but one, how near plans come to that one.
+  /// With all limits except one: the plan that is nearest to that one.
   std::string at_the_edges() const {
     std::string text;
     for (const Figure figure : set_figures()) {
@@ -119,7 +119,7 @@ class Reason {
     return memory::fullest(*memory);
   }
 
-  /// With nothing kept as given; else how many devices there would have to be.
+  /// The nearest plan without given fields; otherwise the number of devices that would be needed.
   std::string what_would_fit(const memory::StageMemory& needs, double may) const {
     const Result<strategies::Space> free = strategies::Space::of(
         failed_.spec.workload, failed_.spec.training, failed_.spec.plan, failed_.ranks, {});

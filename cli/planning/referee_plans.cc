@@ -11,7 +11,7 @@
 namespace rehearse::cli {
 namespace {
 
-/// How many of the first fit, and what the next one would be.
+/// The number of first plans that fit, and the size of the next one.
 Confirmed affordable(const std::vector<FoundPlan>& plans, const cluster::Cluster& cluster) {
   Confirmed confirmed;
   Seconds sum = Seconds::s(0);
@@ -49,7 +49,7 @@ Result<Confirmed> referee_plans(std::vector<FoundPlan>& plans, const cluster::Cl
   if (const Status ok = engine::check_simgrid(); !ok)
     return Confirmed{0, ok.error().diagnostics.front().problem};
   Confirmed confirmed = affordable(plans, cluster);
-  // Each run has a process of its own; what one cannot carry is no reason to drop the others.
+  // Each run has a separate process: a plan that one cannot carry does not affect the others.
   std::vector<std::string> refused(confirmed.plans);
   const auto run_one = [&](std::size_t i) -> Result<std::string> {
     const Result<step::Refereed> refereed = step::referee(*plans[i].step, cluster);

@@ -1,16 +1,15 @@
 // Robustness: the probability that each of several plans is the best, given the errors of
 // predictions.
 //
-// The interval of a step is made of two errors: of computing, and of the communication that nothing
-// hides. Both are drawn as factors (normal, the 90 % interval as given on either side). A share of
-// each error's variance is common to all plans: the model is off by the same on the same machine,
-// which changes the order of plans only as far as they compute and communicate in other shares. The
-// rest is drawn anew for plans that run other kernels (another tensor, context or expert degree,
-// microbatch or recomputation) or have other groups (another degree, or placement). Draws are
-// seeded.
+// The interval of a step has two errors: of computing, and of exposed communication. Both are drawn
+// as factors (normal, with the given 90 % interval on either side). A share of each error's
+// variance is common to all plans, because one model errs alike on one machine. It changes the
+// order only of plans with different shares of computing and communication. The rest is drawn
+// separately for plans with different kernels (tensor, context or expert degree, microbatch or
+// recomputation) or different groups (degrees, or placement). Draws are seeded.
 //
-// How large the common share is, nobody measured: four fifths are a judgement, and what none and
-// all of it would give is also reported.
+// The common share was not measured. Four fifths are a judgement, and the results with none and all
+// of it are also reported.
 #pragma once
 
 #include <vector>

@@ -39,7 +39,7 @@ class JobOnOffers {
   /// is not of functions.
   Result<step::Step> run(const cost::Option& option) const;
   /// The job on cloud functions; nothing if the model does not suit functions. Functions train in
-  /// single precision, and each holds what a rank with one sample holds.
+  /// single precision, and each holds the memory of a rank with one sample.
   std::optional<cost::FunctionJob> for_functions() const;
 
  private:

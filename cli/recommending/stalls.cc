@@ -13,7 +13,8 @@
 namespace rehearse::cli {
 namespace {
 
-/// Alone it needs no network: with that of its instance. Nothing where that is not known.
+/// A single node needs no network, so the network of its instance is used; nothing if that is
+/// unknown.
 Result<std::optional<cluster::Cluster>> on_its_network(std::span<const cost::Rented> rented) {
   if (rented.size() != 1 || rented.front().count != 1) return std::nullopt;
   const std::string& name = rented.front().instance;

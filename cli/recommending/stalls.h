@@ -2,17 +2,17 @@
 //
 //   interconnect   step − step with ideal links within nodes
 //   network        that − step with ideal links everywhere
-//   input          step fed by its pipeline − step with samples that are there
-//   fetch          of that, what goes away where reads take no time
+//   input          step fed by its pipeline − step with samples that are always ready
+//   fetch          part of input that vanishes if reads take no time
 //
-//   node sharing   step − step with each device on a node of its own
+//   node sharing   step − step with each device on a separate node
 //
-// The first two are of the step with samples that are there, so that the first three add up to what
-// links and input add to a step. Input stalls a step only where the job says how it is fed; else
-// input and fetch are absent, not zero.
+// The first two refer to the step with samples that are always ready, so that the first three add
+// up to the time that links and input add to a step. Without an input pipeline in the job, input
+// and fetch are absent, not zero.
 //
-// Node sharing is of that step, too, and is no part of the sum: above zero devices lose by what
-// they share on a node (its NICs, PCIe, sockets), below zero they gain by what joins them there.
+// Node sharing also refers to that step and is not part of the sum. Above zero, devices lose by
+// sharing a node (its NICs, PCIe, sockets). Below zero, they gain by the links of the node.
 #pragma once
 
 #include <span>

@@ -29,7 +29,7 @@ constexpr std::array<MemoryPart, 9> kMemoryParts = {{{"weights", &Parts::weights
                                                      {"context", &Parts::context},
                                                      {"reserve", &Parts::reserve}}};
 
-/// By slot of the stage's order, and once more: computing before it.
+/// By slot of the stage's order, and for its end: the computing before it.
 std::vector<double> computing_before(const workload::Stage& stage, const strategies::Price& price,
                                      const strategies::HostTimes& host) {
   const strategies::Split split = strategies::split_of(stage);
@@ -47,7 +47,7 @@ std::vector<double> computing_before(const workload::Stage& stage, const strateg
   return before;
 }
 
-/// When the rank of a stage had done so much computing, in the run.
+/// The time in the run at which the rank of a stage had done this much computing.
 class Progress {
  public:
   Progress(const step::Step& step, const workload::Stage& stage) {
@@ -85,7 +85,7 @@ class Progress {
   double done_ = 0;
 };
 
-/// Those shown: of neighbours that share a column the fullest.
+/// The shown points: the fullest of neighbours that share a column.
 std::vector<std::size_t> shown_of(const std::vector<Moment>& moments) {
   std::vector<std::size_t> shown;
   const std::size_t per = (moments.size() + kMostMoments - 1) / kMostMoments;
@@ -129,7 +129,7 @@ Json curve_json(const step::Step& step, std::size_t s, const step::DeviceKind& k
     // The activations of forward exist at its end; backward begins with all of them.
     const double time = !m.slot ? progress.when(before.back())
                                 : progress.when(before[*m.slot + (m.phase == "forward" ? 1 : 0)]);
-    // Before the first of them what stays from step to step is there.
+    // The first point is the memory that stays allocated from step to step.
     if (count == 0 && time > 0) {
       Parts stays = m.parts;
       stays.activations = stays.loss = stays.transient = Bytes::b(0);

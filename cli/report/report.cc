@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kDataMark = "@DATA@";
 
-/// As the shell would take it.
+/// Quoted for a shell.
 std::string quoted(const std::string& word) {
   const auto plain = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
@@ -57,8 +57,8 @@ Json inputs_json(const std::vector<std::filesystem::path>& inputs) {
   return list;
 }
 
-/// JSON as it may stand in a script element: nothing in it can end one. Without white space between
-/// its words.
+/// JSON for a script element: no text in it can end the element. Without white space between
+/// tokens.
 std::string for_script(const std::string& json) {
   std::string safe;
   safe.reserve(json.size());

@@ -15,12 +15,12 @@ using strategies::Recompute;
 using strategies::Schedule;
 using strategies::Training;
 
-/// The same with links of one type this much faster. Nothing where routes would be others: what
-/// routes were given is not known here.
+/// The same cluster with faster links of one type. Nothing if routes would change: which routes
+/// were given is not known here.
 std::optional<cluster::Cluster> with_faster(const cluster::Cluster& from, std::uint32_t faster,
                                             double factor) {
   cluster::ClusterBuilder builder;
-  // Vertices in their order, so that their ids stay.
+  // Vertices keep their order, and so their ids.
   std::vector<std::optional<DeviceId>> device_at(from.vertices().size());
   for (std::size_t d = 0; d < from.devices().size(); ++d)
     device_at[from.devices()[d].vertex.index()] = DeviceId(d);

@@ -66,7 +66,7 @@ class Packer {
       for (const TimelineSpan* span : lane.spans) {
         const std::int64_t start = ns(span->start);
         put(out, static_cast<std::uint64_t>(start - before));
-        // From rounded end to rounded start: neighbours do not come to overlap.
+        // From rounded end to rounded start, so that neighbours do not overlap.
         const std::int64_t end = ns(span->start + span->duration);
         put(out, static_cast<std::uint64_t>(std::max<std::int64_t>(0, end - start)));
         const bool critical = span->op && critical_[span->op->index()];
@@ -135,7 +135,7 @@ void TimelineSheet::span(const TimelineSpan& span) {
 
 Json TimelineSheet::json(const graph::Timeline& timeline, const std::vector<graph::PathStep>& path,
                          std::size_t most_spans) const {
-  // Lanes by their processes, in the order in which these came.
+  // Lanes by process, in order of first appearance.
   std::map<std::size_t, std::size_t> place;
   for (std::size_t p = 0; p < processes_.size(); ++p) place.emplace(processes_[p].number, p);
   std::vector<const Lane*> in_order;

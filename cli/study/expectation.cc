@@ -14,7 +14,7 @@ namespace {
 /// The rounding that an error at the edge of its tolerance may have.
 constexpr double kRounding = 1e-12;
 
-/// Whether any point of the sweep has this value, of those that have it at all.
+/// Whether any point of the sweep that has the parameter has this value.
 bool is_swept(const SweptPoints& swept, const std::string& parameter, const std::string& value) {
   return std::any_of(swept.points.begin(), swept.points.end(), [&](const Setting& point) {
     return is_selected({{parameter, {value}}}, point);
@@ -54,7 +54,7 @@ Selection read_selection(const YamlMap& map, const SweptPoints& swept) {
   return selection;
 }
 
-/// Whether each value of a selection is swept, be they not at one point.
+/// Whether each value of a selection is swept, at one point or at several.
 bool all_swept(const Selection& selection, const SweptPoints& swept) {
   return std::all_of(selection.begin(), selection.end(), [&](const auto& wanted) {
     return std::all_of(wanted.second.begin(), wanted.second.end(), [&](const std::string& value) {

@@ -48,7 +48,7 @@ Result<Term> quotient(const Term& a, const Term& b) {
                  b.unit.empty() ? a.unit : "");
 }
 
-/// The lesser of the two, or the greater: as far as the intervals allow.
+/// The minimum or the maximum of two, end by end of their intervals.
 Result<Term> outermost(const Term& a, const Term& b, bool least) {
   if (a.unit != b.unit)
     return fail(fmt::format("'{}' and '{}' cannot be compared", a.unit, b.unit),

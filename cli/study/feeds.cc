@@ -38,8 +38,8 @@ constexpr Function kFunctions[] = {{"rate", FeedKind::kPipeline, "1/s"},
                                    {"exchanged", FeedKind::kGraph, "B"},
                                    {"epoch_time", FeedKind::kGraph, "s"}};
 
-/// The feed that a function is of; nothing where there is no such function. Kinds may have one of
-/// the same name.
+/// The feed of a function; nothing if the function does not exist. Several kinds may have a
+/// function of one name.
 std::optional<Result<const FeedTemplate*>> find(const std::vector<FeedTemplate>& feeds,
                                                 std::string_view name, std::string_view feed,
                                                 const Function*& function) {
@@ -64,14 +64,14 @@ std::optional<Result<const FeedTemplate*>> find(const std::vector<FeedTemplate>&
                             : suggest(feed, known));
 }
 
-/// The first mistake of a mapping, which the points of a study do not all have.
+/// The first mistake of a mapping. Not all points of a study have it.
 tl::unexpected<Error> first_of(const FeedTemplate& feed, const Error& error) {
   Diagnostic d = error.diagnostics.front();
   d.problem = fmt::format("{}: {}{}{}", feed.name, d.key, d.key.empty() ? "" : ": ", d.problem);
   return fail(d.problem, d.expected, d.nearest);
 }
 
-/// Under its controller, or with the one readahead that it has.
+/// Under its controller, or with its constant readahead.
 Result<store::Controlled> run_as_read(const store::CacheRun& read) {
   if (read.control)
     return store::run_controlled(read.stream, read.cache, *read.drive, *read.control);

@@ -150,7 +150,7 @@ Result<Estimate<double>> crossover_of(const Study& study, const Setting& paramet
   }
   const Result<sharing::Turns> turns = sharing::take_turns(takers, *links, usable);
   if (!turns) return forward(turns);
-  // Steps that err alike gain the same; no interval says more.
+  // Steps with equal errors have the same gain, so an interval adds nothing.
   return Estimate<double>{turns->gain, turns->gain, turns->gain, provenance};
 }
 
@@ -239,7 +239,8 @@ StudyPoint unpacked(const std::string& bytes, const Study& study, Setting parame
   return point;
 }
 
-/// The least and the most of a measure, over the points of a selection; of all where it is empty.
+/// The minimum and the maximum of a measure over the points of a selection; over all if it is
+/// empty.
 std::pair<Term, Term> ends_of(const std::vector<StudyPoint>& points, std::size_t measure,
                               const Selection& selection) {
   const Term *least = nullptr, *most = nullptr;
@@ -347,8 +348,8 @@ Result<std::vector<StudyResult>> run_studies(std::vector<Study> studies,
                         .items = items.size(),
                         .evaluate = [&](std::size_t item) -> Result<std::string> {
                           const auto [s, p] = items[item];
-                          // A file that is read remembers what was asked for and what was wrong:
-                          // each has its own.
+                          // A file under reading collects requested keys and errors, so each point
+                          // has its own.
                           const Result<Study> study =
                               read_study(results[s].study.path, results[s].study.text);
                           if (!study) return forward(study);

@@ -11,7 +11,7 @@
 namespace rehearse::cli {
 namespace {
 
-/// Its own of one study: parameters, then measures, then the step times they come from.
+/// The columns of a study: parameters, then measures, then the step times that they come from.
 Value point_rows(const StudyResult& result) {
   Value rows = Value::array();
   for (const StudyPoint& point : result.points) {
@@ -64,7 +64,7 @@ Json curve_json(const std::vector<CurvePoint>& curve) {
   return list;
 }
 
-/// The ends of what was published.
+/// The ends of the published range.
 std::pair<double, double> ends_of(const Expectation& e) {
   if (!e.is_curve()) return {e.low, e.high};
   const auto by_number = [](const auto& a, const auto& b) { return a.second < b.second; };

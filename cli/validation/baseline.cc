@@ -12,7 +12,7 @@
 namespace rehearse::cli {
 namespace {
 
-/// Less than what the tables show of an error.
+/// Below the precision of errors in tables.
 constexpr double kNothing = 5e-5;
 
 constexpr double kMostRows = 1e9, kMostError = 1e9;

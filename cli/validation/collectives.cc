@@ -30,7 +30,7 @@ std::optional<comm::Network> network_of(Cells& cells) {
 }
 
 Result<PriceOfSize> price_of(Cells& cells) {
-  // Some devices have a calibration and no entry in the catalog; drivers have names of their own.
+  // Some devices have a calibration and no entry in the catalog. Drivers use other names.
   std::string device = cells.text("device");
   Result<comm::Calibrated> calibrated = comm::calibration_for(device);
   if (const Result<const cluster::Gpu*> gpu = device_named(device); !calibrated && gpu) {

@@ -17,8 +17,8 @@ struct Node {
   std::map<std::string, Node> children = {};
 };
 
-/// A cell as a value: lists and mappings as they are written, other text quoted where it holds what
-/// YAML would read.
+/// A cell as a YAML value: lists and mappings unchanged, other text quoted if YAML would interpret
+/// it.
 std::string scalar(std::string_view cell) {
   if (cell.starts_with('[') || cell.starts_with('{') ||
       cell.find_first_of(":#,[]{}&*!|>'\"%@`\\") == std::string_view::npos)

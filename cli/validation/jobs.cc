@@ -9,7 +9,7 @@
 namespace rehearse::cli {
 namespace {
 
-/// Alike in plans of one job on equal devices: what the row says of workload and cluster.
+/// The workload and the cluster of a row: equal for plans of one job on equal devices.
 std::string group_of(const CsvTable& table, std::size_t row) {
   std::string group;
   for (const std::string& column : table.columns())

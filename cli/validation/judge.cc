@@ -37,7 +37,7 @@ std::string place_of(const fs::path& path, std::uint32_t line) {
   return fmt::format("{}:{}", path.filename().string(), line);
 }
 
-/// Without the place, which may be in a text that nobody wrote.
+/// Without the place, which may be in a generated text.
 std::string reason_of(const Error& error) {
   Diagnostic first = error.diagnostics.front();
   first.file.clear();

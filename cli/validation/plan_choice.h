@@ -1,4 +1,4 @@
-// Plan choice: what the predictions are worth to a user who takes one of several measured plans.
+// Plan choice: the value of the predictions to a user who chooses one of several measured plans.
 //
 // A group is a set of plans of one job on equal devices. Plans are compared by their time per
 // sample, since batches may differ.

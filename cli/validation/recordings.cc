@@ -33,7 +33,7 @@ Status judge_recording(const std::filesystem::path& path, Judgement& into) {
                        .measured = period.measured.s(),
                        .predicted = {simulated, simulated * (1 - replay::kReplayError),
                                      simulated * (1 + replay::kReplayError), Provenance::kRecorded},
-                       // Its own medians are the constants of a replay.
+                       // The constants of a replay are medians of the recording itself.
                        .use = Use::kFitted});
   };
   for (const replay::StepComparison& step : replay::compare(recordings, *graph, *timeline).steps) {

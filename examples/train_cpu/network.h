@@ -33,7 +33,7 @@ class Network {
   void forward(std::size_t k, const Matrix& samples);
   /// The mean loss of the last layer's output; starts the backward pass.
   float loss(const std::vector<int>& labels);
-  /// Gradients of layer `k`; REQUIRES: those of the layer behind it are done.
+  /// Gradients of layer `k`; REQUIRES: those of the next layer are done.
   void backward(std::size_t k);
   void update(float learning_rate);
 

@@ -87,8 +87,8 @@ SwitchedConstants fit_switched(Calibration c, std::span<const MeasuredRow> rows)
         reduced.push_back(r);
     if (reduced.size() < 2) break;
     const double worth = kWorth * static_cast<double>(reduced.size());
-    // The rings, which are fitted to these rows too, are given half the worth before the others
-    // are fitted anew.
+    // The rings, which are also fitted to these rows, get half of their weight before the others
+    // are fitted again.
     if (fit_affine(reduced).loss > loss_of(ring_only, reduced) - worth / 2) continue;
     c.switched = best.constants;
     c.switched->nvls = Nvls{Bytes::b(from), most, Seconds::s(0), kUnlimited};

@@ -1,7 +1,7 @@
 // Fitting a calibration to measured rows.
 //
 // NCCL's choice determines in advance which piece of the model a row belongs to, so each piece is
-// fitted alone: a linear system in latencies and times per byte, none of which may be negative,
+// fitted alone: a linear system in non-negative latencies and times per byte,
 // with relative errors and a robust loss. Nonlinear constants (the exponent q, knees) are searched
 // on a fixed grid. There is no randomness: equal rows in any order give equal constants to
 // rounding.

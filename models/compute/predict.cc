@@ -17,7 +17,7 @@ double moved(const DeviceFacts& facts, const MemoryConstants& memory, double sha
          kernels_of(op) * memory.call;
 }
 
-/// Time to quantise so many elements, by several kernels that read each other's results. Where
+/// Time to quantise `elements`, by several kernels that read each other's results. Where
 /// memory is not stacked, the cache is faster: working sets of up to half of it take 0.43 of the
 /// time, from one and a half on all of it. Source: L40S; H100, whose memory is, shows no difference.
 double quantising(const DeviceFacts& facts, double bytes, double elements) {

@@ -1,5 +1,6 @@
 #include "models/host/host.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "models/host/catalog_files.h"
@@ -20,13 +21,20 @@ Result<std::vector<Implementation>> parse(std::string_view text) {
     const auto time = [&](std::string_view key) {
       return map.required<Seconds>(key).value_or(Seconds::s(0));
     };
+    const auto measured = [&](std::string_view key) {
+      return map.optional<Seconds>(key).value_or(Seconds::s(0));
+    };
     all.push_back({.name = map.required<std::string>("name").value_or(""),
                    .layer = time("layer"),
                    .layer_tensor = time("layer_tensor"),
                    .layer_pipeline = time("layer_pipeline"),
                    .fastest = map.required<double>("fastest").value_or(1),
                    .slowest = map.required<double>("slowest").value_or(1),
-                   .source = map.required<std::string>("source").value_or("")});
+                   .source = map.required<std::string>("source").value_or(""),
+                   .computing = map.optional<double>("computing").value_or(1),
+                   .rank_over_efa = measured("rank_over_efa"),
+                   .divided_update = measured("divided_update"),
+                   .stall = measured("stall")});
     map.no_other_keys();
   }
   root.no_other_keys();
@@ -51,10 +59,10 @@ const Implementation& implementation_named(std::string_view name) {
   REHEARSE_CHECK(false, "no implementation {}", name);
 }
 
-BlockTimes block_times(const Implementation& implementation, bool tensor, bool pipeline) {
-  const Seconds both = !tensor    ? implementation.layer
-                       : pipeline ? implementation.layer_pipeline
-                                  : implementation.layer_tensor;
+BlockTimes block_times(const Implementation& implementation, std::uint32_t tensor, Sends sends) {
+  const Seconds alone = tensor < 2 ? implementation.layer : implementation.layer_tensor;
+  Seconds both = tensor < 2 || sends == Sends::kNone ? alone : implementation.layer_pipeline;
+  if (sends == Sends::kEfa) both = std::max(both, alone + implementation.rank_over_efa * tensor);
   const Seconds forward = both * (1 / (1 + kBackwardOverForward));
   return {.forward = forward, .backward = both - forward};
 }

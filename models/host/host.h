@@ -6,6 +6,7 @@
 // one up to seven times as long. docs/concepts/host.md has the law and its evidence.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,7 +24,21 @@ struct Implementation {
   Seconds layer_pipeline = Seconds::s(0);  ///< with it, on a stage of a pipeline
   double fastest = 1, slowest = 1;         ///< the 90 % interval on an unknown host, as factors
   std::string source = {};
+  // Where they were measured; otherwise without effect (docs/decisions/0063).
+  double computing = 1;  ///< computing takes so many times as long as with other implementations
+  /// With a pipeline over nodes that EFA joins, a block takes so much longer for each rank of its
+  /// tensor group.
+  Seconds rank_over_efa = Seconds::s(0);
+  /// Once per step and block, if data ranks divide the update.
+  Seconds divided_update = Seconds::s(0);
+  /// Median length of a stalled exchange with a neighbouring stage over EFA.
+  Seconds stall = Seconds::s(0);
+
+  bool knows_efa() const { return rank_over_efa > Seconds::s(0) || stall > Seconds::s(0); }
 };
+
+/// What a stage sends to other stages over.
+enum class Sends : std::uint8_t { kNone, kLinks, kEfa };
 
 /// The catalog, in its order.
 std::span<const Implementation> implementations();
@@ -35,7 +50,7 @@ struct BlockTimes {
   Seconds forward = Seconds::s(0), backward = Seconds::s(0);
 };
 /// Backward takes 1.3 times as long as forward (measured on a CPU; 0.8 to 1.6 by judgement).
-/// `tensor`: tensor parallelism of at least two; `pipeline`: at least two stages.
-BlockTimes block_times(const Implementation& implementation, bool tensor, bool pipeline);
+/// `tensor`: tensor degree.
+BlockTimes block_times(const Implementation& implementation, std::uint32_t tensor, Sends sends);
 
 }  // namespace rehearse::host

@@ -124,7 +124,7 @@ class Network {
       // Units in flight have room, or are used up as soon as the last stage gives them.
       const double units = counts.takes[i] * stages_[i].split / counts.samples;
       const bool fits = static_cast<double>(pipeline_.loop->in_flight) * units <=
-                        static_cast<double>(room_behind(stages_, i));
+                        static_cast<double>(room_after(stages_, i));
       const bool used_up = last && !stages_[i].ordered && !accelerator_ && asked_.empty();
       always_room_[i] = used_up || fits ? 1 : 0;
     }
@@ -133,8 +133,8 @@ class Network {
     const bool any_order = last ? !stages_[i].ordered && !accelerator_ && asked_.empty()
                                 : stages_[i + 1].slots() > 1 && stages_[i + 1].batch == 1 &&
                                       stages_[i + 1].shuffle == 0;
-    if (any_order && stages_[i].split == 1 && room_behind(stages_, i) <= kMostPlaces)
-      places_[i].emplace(static_cast<std::uint32_t>(room_behind(stages_, i)));
+    if (any_order && stages_[i].split == 1 && room_after(stages_, i) <= kMostPlaces)
+      places_[i].emplace(static_cast<std::uint32_t>(room_after(stages_, i)));
   }
 
   /// A choice among the units that are ready first. It is made once all candidates exist.
@@ -319,7 +319,7 @@ class Network {
     const bool awaited = last && !asked_.empty();
     const std::uint64_t unit = (take + 1) * stages_[i].split - 1;
     // A requested unit has left the stage.
-    const std::uint64_t space = room_behind(stages_, i) - (awaited ? 1 : 0);
+    const std::uint64_t space = room_after(stages_, i) - (awaited ? 1 : 0);
     if (unit < space) return true;
     const std::uint64_t used = unit - space;
     // Units that nothing takes from the last stage are used up as soon as they are ready. With
@@ -368,7 +368,7 @@ class Network {
 
 }  // namespace
 
-std::uint64_t room_behind(const std::vector<Stage>& stages, std::size_t i) {
+std::uint64_t room_after(const std::vector<Stage>& stages, std::size_t i) {
   std::uint64_t taken = 1;
   if (i + 1 < stages.size())
     taken = std::uint64_t{stages[i + 1].slots()} * stages[i + 1].batch + stages[i + 1].shuffle;
@@ -378,7 +378,7 @@ std::uint64_t room_behind(const std::vector<Stage>& stages, std::size_t i) {
 double units_in_flight(const Pipeline& pipeline, const Counts& counts) {
   double units = 1;
   for (std::size_t i = 0; i < pipeline.stages.size(); ++i) {
-    const auto held = static_cast<double>(room_behind(pipeline.stages, i));
+    const auto held = static_cast<double>(room_after(pipeline.stages, i));
     units += held / (counts.takes[i] * pipeline.stages[i].split);
   }
   if (!pipeline.loop) return units;
@@ -402,7 +402,7 @@ double ops_of(const Pipeline& pipeline, double units) {
   double ops = pipeline.step ? 1 : 0;
   for (std::size_t i = 0; i < counts.takes.size(); ++i) {
     const Stage& stage = pipeline.stages[i];
-    const auto room = static_cast<double>(room_behind(pipeline.stages, i));
+    const auto room = static_cast<double>(room_after(pipeline.stages, i));
     double places = room > kMostPlaces ? 0 : 0.25 * kReach * room;
     if (comes_first(pipeline.stages, i))
       places += 0.25 * (kReach + 1) * pipeline.stages[i - 1].slots();

@@ -53,7 +53,7 @@ double units_in_flight(const Pipeline& pipeline, const Counts& counts);
 
 /// Units of stage i that can be in progress, waiting in its queue, and in progress in the next
 /// stage.
-std::uint64_t room_behind(const std::vector<Stage>& stages, std::size_t i);
+std::uint64_t room_after(const std::vector<Stage>& stages, std::size_t i);
 
 /// The number of ops per visit that choose among the last rounds of its worker's threads. With many
 /// threads, most of the work is theirs.

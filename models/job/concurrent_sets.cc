@@ -13,48 +13,104 @@ using graph::Category;
 using graph::FlowRoute;
 using graph::MessageFlow;
 
-std::vector<ConcurrentSets::Set> ConcurrentSets::apart(
-    std::span<const ConcurrentGroup> concurrent_set) {
-  std::vector<std::uint32_t> parent(concurrent_set.size());
-  std::iota(parent.begin(), parent.end(), 0U);
-  const auto root = [&](std::uint32_t m) {
-    while (parent[m] != m) m = parent[m] = parent[parent[m]];
+namespace {
+
+/// Joins items, each known by its number.
+class Joined {
+ public:
+  explicit Joined(std::size_t count) : parent_(count) {
+    std::iota(parent_.begin(), parent_.end(), 0U);
+  }
+  std::uint32_t root(std::uint32_t m) {
+    while (parent_[m] != m) m = parent_[m] = parent_[parent_[m]];
     return m;
-  };
-  std::unordered_map<std::uint32_t, std::uint32_t> user;  // of links: some concurrent group
-  for (std::uint32_t m = 0; m < concurrent_set.size(); ++m)
-    for (const MessageFlow& flow : concurrent_set[m].flows())
-      for (const std::uint32_t link :
-           paths_.path(concurrent_set[m].devices[flow.from], concurrent_set[m].devices[flow.to])
-               .links) {
-        const std::uint32_t a = root(user.emplace(link, m).first->second), b = root(m);
-        parent[std::max(a, b)] = std::min(a, b);
-      }
+  }
+  void join(std::uint32_t a, std::uint32_t b) {
+    a = root(a);
+    b = root(b);
+    parent_[std::max(a, b)] = std::min(a, b);
+  }
+
+ private:
+  std::vector<std::uint32_t> parent_;
+};
+
+using Set = std::vector<const ConcurrentGroup*>;
+
+/// The groups by root, in the order in which roots are first seen.
+template <class RootOf>
+std::vector<Set> sets_by(const Set& groups, RootOf root_of) {
   std::vector<Set> sets;
-  std::vector<std::uint32_t> set_of(concurrent_set.size(), UINT32_MAX);
-  for (std::uint32_t m = 0; m < concurrent_set.size(); ++m) {
-    std::uint32_t& set = set_of[root(m)];
-    if (set == UINT32_MAX) {
-      set = static_cast<std::uint32_t>(sets.size());
-      sets.emplace_back();
-    }
-    sets[set].push_back(&concurrent_set[m]);
+  std::unordered_map<std::uint32_t, std::size_t> set_of;
+  for (std::uint32_t m = 0; m < groups.size(); ++m) {
+    const auto [set, added] = set_of.try_emplace(root_of(m), sets.size());
+    if (added) sets.emplace_back();
+    sets[set->second].push_back(groups[m]);
   }
   return sets;
+}
+
+}  // namespace
+
+/// Groups that have no node in common, directly or through others. All together, where routes use
+/// links of other nodes.
+std::vector<ConcurrentSets::Set> ConcurrentSets::on_other_nodes(const Set& concurrent_set) const {
+  const bool own_links = !cluster_.node_kinds().empty();
+  Joined nodes(cluster_.nodes().size());
+  const auto node = [&](DeviceId device) {
+    return own_links ? cluster_.devices()[device.index()].node.index() : 0;
+  };
+  for (const ConcurrentGroup* group : concurrent_set)
+    for (const DeviceId device : group->devices)
+      nodes.join(node(group->devices.front()), node(device));
+  return sets_by(concurrent_set, [&](std::uint32_t m) {
+    return nodes.root(node(concurrent_set[m]->devices.front()));
+  });
+}
+
+std::vector<ConcurrentSets::Set> ConcurrentSets::apart(const Set& concurrent_set) {
+  Joined groups(concurrent_set.size());
+  std::unordered_map<std::uint32_t, std::uint32_t> user;  // of links: some concurrent group
+  for (std::uint32_t m = 0; m < concurrent_set.size(); ++m)
+    for (const MessageFlow& flow : concurrent_set[m]->flows())
+      for (const std::uint32_t link :
+           paths_.path(concurrent_set[m]->devices[flow.from], concurrent_set[m]->devices[flow.to])
+               .links)
+        groups.join(user.emplace(link, m).first->second, m);
+  return sets_by(concurrent_set, [&](std::uint32_t m) { return groups.root(m); });
+}
+
+namespace {
+
+/// What the messages of a group are, whatever their links.
+void append_messages(const ConcurrentGroup& group, std::vector<double>& shape) {
+  shape.push_back(
+      static_cast<double>(reinterpret_cast<std::uintptr_t>(group.messages.flows.get())));
+  shape.push_back(group.size.b());
+  shape.push_back(group.messages.most.bytes_per_s());
+  if (const auto& phases = group.messages.phases)
+    shape.insert(shape.end(), {phases->launch.s(), phases->levels[0].start.s(),
+                               phases->levels[0].cap.bytes_per_s(), phases->levels[1].start.s(),
+                               phases->levels[1].cap.bytes_per_s()});
+}
+
+}  // namespace
+
+ConcurrentSets::Pattern ConcurrentSets::pattern_of(const Set& concurrent_groups) {
+  Pattern pattern;
+  patterns_.clear();
+  for (const ConcurrentGroup* group : concurrent_groups) {
+    patterns_.append(group->devices, pattern.first);
+    append_messages(*group, pattern.second);
+  }
+  return pattern;
 }
 
 ConcurrentSets::Shape ConcurrentSets::shape_of(const Set& concurrent_groups) {
   Shape shape;
   std::unordered_map<std::uint32_t, std::uint32_t> number;
   for (const ConcurrentGroup* concurrent_group : concurrent_groups) {
-    shape.push_back(static_cast<double>(
-        reinterpret_cast<std::uintptr_t>(concurrent_group->messages.flows.get())));
-    shape.push_back(concurrent_group->size.b());
-    shape.push_back(concurrent_group->messages.most.bytes_per_s());
-    if (const auto& phases = concurrent_group->messages.phases)
-      shape.insert(shape.end(), {phases->launch.s(), phases->levels[0].start.s(),
-                                 phases->levels[0].cap.bytes_per_s(), phases->levels[1].start.s(),
-                                 phases->levels[1].cap.bytes_per_s()});
+    append_messages(*concurrent_group, shape);
     for (const MessageFlow& flow : concurrent_group->flows()) {
       const LinkPaths::Path& route =
           paths_.path(concurrent_group->devices[flow.from], concurrent_group->devices[flow.to]);
@@ -73,7 +129,7 @@ ConcurrentSets::Shape ConcurrentSets::shape_of(const Set& concurrent_groups) {
 
 namespace {
 
-/// The same with flows of at most `count` messages; nothing where they are not all alike.
+/// The same with flows of at most `count` messages; nothing if they are not all alike.
 std::shared_ptr<const graph::MessageFlows> shortened(const graph::MessageFlows& flows,
                                                      std::uint32_t count) {
   std::vector<MessageFlow> shorter(flows.flows().begin(), flows.flows().end());
@@ -168,11 +224,9 @@ Result<Picoseconds> ConcurrentSets::run_all(const Set& concurrent_groups) {
   return timeline->makespan();
 }
 
-Result<std::optional<Picoseconds>> ConcurrentSets::time(
-    std::span<const ConcurrentGroup> concurrent_set) {
-  REHEARSE_CHECK(!concurrent_set.empty());
-  std::optional<Picoseconds> least, most;
-  for (const Set& set : apart(concurrent_set)) {
+Result<std::optional<ConcurrentSets::Times>> ConcurrentSets::times(const Set& concurrent_groups) {
+  std::optional<Times> times;
+  for (const Set& set : apart(concurrent_groups)) {
     for (const ConcurrentGroup* concurrent_group : set)
       for (const MessageFlow& flow : concurrent_group->flows())
         if (!paths_.path(concurrent_group->devices[flow.from], concurrent_group->devices[flow.to])
@@ -185,15 +239,38 @@ Result<std::optional<Picoseconds>> ConcurrentSets::time(
       if (!time) return forward(time);
       known = known_.emplace(std::move(shape), *time).first;
     }
-    least = least ? std::min(*least, known->second) : known->second;
-    most = most ? std::max(*most, known->second) : known->second;
+    if (!times) times = Times{known->second, known->second};
+    times->least = std::min(times->least, known->second);
+    times->most = std::max(times->most, known->second);
+  }
+  return times;
+}
+
+Result<std::optional<Picoseconds>> ConcurrentSets::time(
+    std::span<const ConcurrentGroup> concurrent_set) {
+  REHEARSE_CHECK(!concurrent_set.empty());
+  Set groups;
+  for (const ConcurrentGroup& group : concurrent_set) groups.push_back(&group);
+  std::optional<Times> all;
+  for (const Set& set : on_other_nodes(groups)) {
+    Pattern pattern = pattern_of(set);
+    auto known = known_patterns_.find(pattern);
+    if (known == known_patterns_.end()) {
+      const Result<std::optional<Times>> times = this->times(set);
+      if (!times) return forward(times);
+      known = known_patterns_.emplace(std::move(pattern), *times).first;
+    }
+    if (!known->second) return std::nullopt;
+    if (!all) all = *known->second;
+    all->least = std::min(all->least, known->second->least);
+    all->most = std::max(all->most, known->second->most);
   }
   constexpr double kRounding = 1e-6;
   constexpr std::int64_t kFew = 1000;  // ps: every message rounds to one
-  if (static_cast<double>((*most - *least).count()) >
-      kFew + kRounding * static_cast<double>(most->count()))
+  if (static_cast<double>((all->most - all->least).count()) >
+      kFew + kRounding * static_cast<double>(all->most.count()))
     return std::nullopt;
-  return most;
+  return all->most;
 }
 
 }  // namespace rehearse::job

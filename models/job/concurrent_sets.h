@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "models/job/device_patterns.h"
 #include "models/job/link_paths.h"
 #include "models/job/lower.h"
 
@@ -17,7 +18,8 @@ inline constexpr std::uint64_t kMostMessages = 200'000;
 class ConcurrentSets {
  public:
   /// REQUIRES: all outlive this object.
-  ConcurrentSets(LinkPaths& paths, const Run& run) : paths_(paths), run_(run) {}
+  ConcurrentSets(const cluster::Cluster& cluster, LinkPaths& paths, const Run& run)
+      : cluster_(cluster), paths_(paths), run_(run), patterns_(cluster) {}
 
   /// The time of the concurrent groups when all begin together, until the last message has arrived.
   /// Concurrent groups that share no link, directly or through others, are run apart, and only one
@@ -33,14 +35,27 @@ class ConcurrentSets {
   /// The links as messages see them, numbered by their first use.
   using Shape = std::vector<double>;
 
-  std::vector<Set> apart(std::span<const ConcurrentGroup> concurrent_set);
+  /// The shortest and the longest time among groups; nothing if a link changes over time.
+  struct Times {
+    Picoseconds least, most;
+  };
+  /// A set of groups on nodes, without the numbers of these nodes.
+  using Pattern = std::pair<std::vector<std::uint32_t>, Shape>;
+
+  std::vector<Set> on_other_nodes(const Set& concurrent_set) const;
+  Pattern pattern_of(const Set& concurrent_groups);
+  Result<std::optional<Times>> times(const Set& concurrent_groups);
+  std::vector<Set> apart(const Set& concurrent_set);
   Shape shape_of(const Set& concurrent_groups);
   Result<Picoseconds> run(const Set& concurrent_groups);
   Result<Picoseconds> run_all(const Set& concurrent_groups);
 
+  const cluster::Cluster& cluster_;
   LinkPaths& paths_;
   const Run& run_;
+  DevicePatterns patterns_;
   std::map<Shape, Picoseconds> known_;
+  std::map<Pattern, std::optional<Times>> known_patterns_;
 };
 
 }  // namespace rehearse::job

@@ -69,13 +69,13 @@ class ClosedCosts {
 
   Result<bool> same_price(const std::vector<RankId>& ranks, std::uint32_t local,
                           CollectiveKind kind) {
-    std::optional<GroupSchedule> first;
+    const GroupSchedule* first = nullptr;
     for (const Program::Group* group : groups_of(job_, ranks, local)) {
       if (group->members.size() < 2) continue;
-      Result<GroupSchedule> schedule = schedules_.of(kind, devices_of(*group));
+      const Result<const GroupSchedule*> schedule = schedules_.alike(kind, devices_of(*group));
       if (!schedule) return forward(schedule);
-      if (first && !first->costs_as(*schedule)) return false;
-      if (!first) first = std::move(*schedule);
+      if (first && first != *schedule && !first->costs_as(**schedule)) return false;
+      first = *schedule;
     }
     return true;
   }
@@ -90,7 +90,10 @@ class MessageCosts {
  public:
   MessageCosts(const Program& job, const Cluster& cluster, const Rules& rules, const Run& run,
                LinkPaths& paths)
-      : job_(job), schedules_(cluster, rules), paths_(paths), concurrent_sets_(paths, run) {}
+      : job_(job),
+        schedules_(cluster, rules),
+        paths_(paths),
+        concurrent_sets_(cluster, paths, run) {}
 
   /// By op, for a program that was not requested before; nothing if its ranks differ.
   Result<std::optional<std::vector<Carried>>> of(const std::vector<RankId>& ranks) {

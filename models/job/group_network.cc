@@ -144,9 +144,8 @@ Schedule in_parts(const Schedule& schedule, std::uint32_t parts) {
 std::shared_ptr<const MessageFlows> concurrent_group(std::uint32_t members) {
   std::vector<MessageFlow> flows;
   std::vector<Wait> waits;
-  const auto add = [&](const MessageFlow& flow, std::uint32_t behind) {
-    if (behind < flows.size())
-      waits.push_back({static_cast<std::uint32_t>(flows.size()), behind, 1});
+  const auto add = [&](const MessageFlow& flow, std::uint32_t after) {
+    if (after < flows.size()) waits.push_back({static_cast<std::uint32_t>(flows.size()), after, 1});
     flows.push_back(flow);
   };
   for (std::uint32_t m = members - 1; m > 0; --m)
@@ -306,16 +305,25 @@ Status Schedules::put_on_links(GroupSchedule& group, CollectiveKind kind,
   return {};
 }
 
-Result<comm::Messages> Schedules::messages(CollectiveKind kind, std::span<const DeviceId> devices,
-                                           Bytes size) {
-  const std::pair key(kind, std::vector<DeviceId>(devices.begin(), devices.end()));
+Result<const GroupSchedule*> Schedules::alike(CollectiveKind kind,
+                                              std::span<const DeviceId> devices) {
+  std::pair<CollectiveKind, std::vector<std::uint32_t>> key(kind, {});
+  patterns_.clear();
+  patterns_.append(devices, key.second);
   auto known = groups_.find(key);
   if (known == groups_.end()) {
     Result<GroupSchedule> group = of(kind, devices);
     if (!group) return forward(group);
-    known = groups_.emplace(key, std::move(*group)).first;
+    known = groups_.emplace(std::move(key), std::move(*group)).first;
   }
-  return messages(known->second, devices, size);
+  return &known->second;
+}
+
+Result<comm::Messages> Schedules::messages(CollectiveKind kind, std::span<const DeviceId> devices,
+                                           Bytes size) {
+  const Result<const GroupSchedule*> group = alike(kind, devices);
+  if (!group) return forward(group);
+  return messages(**group, devices, size);
 }
 
 Result<comm::Messages> Schedules::messages(const GroupSchedule& group,

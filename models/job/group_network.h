@@ -11,6 +11,7 @@
 
 #include "models/comm/schedule.h"
 #include "models/job/calibrated.h"
+#include "models/job/device_patterns.h"
 #include "models/job/link_paths.h"
 #include "models/job/lower.h"
 #include "sim/cluster/cluster.h"
@@ -87,11 +88,17 @@ class Schedules {
  public:
   /// REQUIRES: both outlive this object.
   Schedules(const cluster::Cluster& cluster, const Rules& rules)
-      : cluster_(cluster), rules_(rules), calibrated_(cluster), paths_(cluster, Seconds::s(0)) {}
+      : cluster_(cluster),
+        rules_(rules),
+        calibrated_(cluster),
+        paths_(cluster, Seconds::s(0)),
+        patterns_(cluster) {}
 
-  /// Priced by `cost` where there is one, else as the rules say. REQUIRES: at least two devices.
+  /// Priced by `cost` if given, else by the rules. REQUIRES: at least two devices.
   Result<GroupSchedule> of(CollectiveKind kind, std::span<const DeviceId> devices,
                            std::shared_ptr<const CalibratedCost> cost = {});
+  /// The same, found once for groups of equal pattern (device_patterns.h).
+  Result<const GroupSchedule*> alike(CollectiveKind kind, std::span<const DeviceId> devices);
   /// The messages of such a group for a size.
   Result<comm::Messages> messages(CollectiveKind kind, std::span<const DeviceId> devices,
                                   Bytes size);
@@ -113,7 +120,8 @@ class Schedules {
   std::map<ScheduleKey, comm::Schedule> known_;
   CalibratedCosts calibrated_;
   LinkPaths paths_;
-  std::map<std::pair<CollectiveKind, std::vector<DeviceId>>, GroupSchedule> groups_;
+  DevicePatterns patterns_;
+  std::map<std::pair<CollectiveKind, std::vector<std::uint32_t>>, GroupSchedule> groups_;
 };
 
 /// A collective that represents one message. All members arrive; the last one ends the chain to

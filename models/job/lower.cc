@@ -273,7 +273,9 @@ class Lowering {
       if (!closed) return forward(closed);
       flow.before = *closed;
     } else {
-      if ((*schedule)->calibrated) take((*schedule)->price(collective.bytes));
+      if ((*schedule)->calibrated)  // for its provenance
+        if (const auto closed = closed_time(**schedule, collective.bytes); !closed)
+          return forward(closed);
       flow = flow_of(carried_of(collective.members.front()), collective.priority);
     }
     if (collective.members.size() > 1)

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <span>
 #include <unordered_map>
+#include <utility>
 
 #include "sim/base/check.h"
 
@@ -22,36 +24,52 @@ std::uint32_t SharedLinks::add(std::vector<Loaded> links, std::optional<std::uin
 
 /// The loaded links; equal ones only once.
 std::vector<SharedLinks::Row> SharedLinks::rows() const {
-  std::vector<Row> rows;
-  std::vector<std::uint32_t> row_of;  // by number of the link
-  for (std::uint32_t f = 0; f < concurrent_sets_.size(); ++f)
-    for (const Loaded& link : concurrent_sets_[f].links) {
-      if (link.link >= row_of.size()) row_of.resize(link.link + 1, UINT32_MAX);
-      std::uint32_t& row = row_of[link.link];
-      if (row == UINT32_MAX) {
-        row = static_cast<std::uint32_t>(rows.size());
-        rows.push_back({link.rate, {}});
-      }
-      rows[row].users.push_back({f, link.messages / link.rate.bytes_per_s()});
-    }
-  const auto hash = [](const Row& row) {
-    std::uint64_t mixed = 0;
-    for (const User& user : row.users) {
-      mixed = (mixed ^ user.concurrent_set) * 0x9e3779b97f4a7c15ULL;
-      mixed = (mixed ^ std::bit_cast<std::uint64_t>(user.share)) * 0x9e3779b97f4a7c15ULL;
-      mixed ^= mixed >> 32;
-    }
-    return mixed;
+  struct Used {
+    ByteRate rate;
+    std::uint64_t hash = 0;
+    std::size_t first = 0, count = 0;  // of all users
   };
+  std::vector<Used> used;                // by first use
+  std::vector<std::uint32_t> number_of;  // in `used`, by number of the link
+  const auto each = [&](auto visit) {
+    for (std::uint32_t f = 0; f < concurrent_sets_.size(); ++f)
+      for (const Loaded& link : concurrent_sets_[f].links)
+        visit(link, User{f, link.messages / link.rate.bytes_per_s()});
+  };
+  each([&](const Loaded& link, const User& user) {
+    if (link.link >= number_of.size()) number_of.resize(link.link + 1, UINT32_MAX);
+    std::uint32_t& number = number_of[link.link];
+    if (number == UINT32_MAX) {
+      number = static_cast<std::uint32_t>(used.size());
+      used.push_back({link.rate});
+    }
+    Used& row = used[number];
+    ++row.count;
+    row.hash = (row.hash ^ user.concurrent_set) * 0x9e3779b97f4a7c15ULL;
+    row.hash = (row.hash ^ std::bit_cast<std::uint64_t>(user.share)) * 0x9e3779b97f4a7c15ULL;
+    row.hash ^= row.hash >> 32;
+  });
+  std::size_t count = 0;
+  for (Used& row : used) {
+    row.first = count;
+    count += std::exchange(row.count, 0);
+  }
+  std::vector<User> users(count);
+  each([&](const Loaded& link, const User& user) {
+    Used& row = used[number_of[link.link]];
+    users[row.first + row.count++] = user;
+  });
   std::unordered_multimap<std::uint64_t, std::size_t> known;
   std::vector<Row> distinct;
-  for (Row& row : rows) {
-    const std::uint64_t key = hash(row);
-    const auto [first, last] = known.equal_range(key);
-    const auto same = [&](const auto& other) { return distinct[other.second].users == row.users; };
+  for (const Used& row : used) {
+    const std::span<const User> of_row = std::span(users).subspan(row.first, row.count);
+    const auto [first, last] = known.equal_range(row.hash);
+    const auto same = [&](const auto& other) {
+      return std::ranges::equal(distinct[other.second].users, of_row);
+    };
     if (std::any_of(first, last, same)) continue;
-    known.emplace(key, distinct.size());
-    distinct.push_back(std::move(row));
+    known.emplace(row.hash, distinct.size());
+    distinct.push_back({row.rate, {of_row.begin(), of_row.end()}});
   }
   return distinct;
 }

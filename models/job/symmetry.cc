@@ -15,7 +15,7 @@ using program::Task;
 
 constexpr std::uint32_t kNone = UINT32_MAX;
 
-/// The number of ranks of a program in a group, all of which give the group one number.
+/// The number of ranks of a program in a group. They all use one number for the group.
 struct Part {
   std::uint32_t program, local, count;
   friend auto operator<=>(const Part&, const Part&) = default;

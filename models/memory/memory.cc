@@ -261,7 +261,8 @@ struct Cases {
       return Bytes::b(std::sqrt(sum));
     };
     const auto [below, above] = implementation_error();
-    return {counted(likely()), counted(least) - width(least, below, kReserveBelow),
+    return {counted(likely()),
+            std::max(Bytes::b(0), counted(least) - width(least, below, kReserveBelow)),
             counted(most) + width(most, above, kReserveAbove),
             assumptions.implementation == Knowledge::kMeasured ? Provenance::kInterpolated
                                                                : Provenance::kExtrapolated};

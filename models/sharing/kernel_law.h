@@ -4,8 +4,9 @@
 //  - A kernel that computes takes as long as its most loaded multiprocessor: blocks ÷
 //    multiprocessors, rounded up, on the whole GPU and on the slice. A few blocks fit on a slice as
 //    well as on the whole GPU.
-//  - A kernel that moves data takes the bandwidth that its blocks ask for: on the whole GPU at most
-//    what the multiprocessors with a block draw; on the slice no more than its share, L2 included.
+//  - A memory-bound kernel takes the bandwidth that its blocks request: on the whole GPU at most
+//    the bandwidth of the multiprocessors with a block; on the slice at most its share, L2
+//    included.
 //
 // The low end of the slowdown assumes that waves of concurrent blocks are as many as necessary; the
 // high end, that the scarcest resource is the bound. A kernel with an unknown launch is treated as

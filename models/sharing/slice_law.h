@@ -5,12 +5,12 @@
 //   ρ        = [α · c + (1 − α) · m] / κ            c: multiprocessors, likewise
 //   T_g(b)   = (H^p + gpu_g(b)^p)^(1/p)
 //
-// H is the host's time, the same on every slice; A the GPU's work whatever the size of the batch
-// (tails of small kernels, the optimizer), of which β waits for memory; w its work per sample, of
-// which α waits for arithmetic. Host and GPU work side by side, so the longer of the two decides,
-// with a soft knee (p = 8). H, A and w are a job's own; α, β and κ come from other jobs or from a
-// slice that was measured. Source of the form and of the shipped constants: runs of 14 jobs on
-// slices of A100-40 and A100-80 (MIGProfiler and MISO, boringlee24/socc22-miso),
+// H is the host's time, the same on every slice. A is the GPU's work that does not depend on the
+// batch (tails of small kernels, the optimizer); the share β of it waits for memory. w is its work
+// per sample; the share α of it waits for arithmetic. Host and GPU work at the same time, so the
+// longer of the two decides, with a soft knee (p = 8). H, A and w belong to the job; α, β and κ
+// come from other jobs or from a measured slice. Source of the form and of the shipped constants:
+// runs of 14 jobs on slices of A100-40 and A100-80 (MIGProfiler and MISO, boringlee24/socc22-miso),
 // docs/concepts/sharing.md.
 #pragma once
 
@@ -47,9 +47,9 @@ inline constexpr std::array<std::string_view, kWorkKinds> kWorkKindNames = {
 
 /// The regime of a prediction, which determines its uncertainty.
 enum class Regime : std::uint8_t {
-  kFloor,    ///< the host decides there, as it did on the whole GPU
-  kCrossed,  ///< the host decided on the whole GPU, and no longer does
-  kBusy,     ///< the GPU decided already there
+  kFloor,    ///< the host decides on the slice, as on the whole GPU
+  kCrossed,  ///< the host decides on the whole GPU, and the GPU on the slice
+  kBusy,     ///< the GPU decides on both
 };
 inline constexpr std::size_t kRegimes = 3;
 

@@ -270,7 +270,7 @@ class Composer {
   GraphBuilder builder_;
   Together together_;
 
-  std::size_t tenant_ = 0;  // that is being written, and what is its here
+  std::size_t tenant_ = 0;  // the tenant that is being written, and its resources
   std::vector<NameId> name_of_;
   std::vector<ServerId> server_of_;
   std::vector<CapacityId> capacity_of_;

@@ -91,7 +91,7 @@ class Together {
  private:
   friend class Composer;
   std::vector<std::vector<OpId>> first_;   // by tenant and period: its first op
-  std::vector<std::vector<OpId>> closed_;  // and what ends with the period
+  std::vector<std::vector<OpId>> closed_;  // and the ops that end with the period
   std::vector<std::size_t> size_;          // ops of a period, by tenant
   std::vector<Picoseconds> begins_;        // of the first period, by tenant
 };
@@ -126,10 +126,10 @@ struct TenantStep {
 
 /// The 90 % interval of the slowdown, from the widest errors known for the policy.
 ///
-/// It comes from how far 90 % of the job pairs on one GPU were from the law of turns (pairs.h)
-/// where no pair was known (Gavel's tables, stanford-futuredata/gavel): 281 pairs on K80, which
-/// slices time, were 0.80 to 1.28 times as slow as it says; 305 pairs on V100, which share space,
-/// 0.50 to 2.6 times. A crossover is between turns that cost nothing and whole steps in turns.
+/// It contains 90 % of the measured job pairs on one GPU, relative to the law of turns without a
+/// known pair (pairs.h; Gavel's tables, stanford-futuredata/gavel): 0.80 to 1.28 times the
+/// predicted slowdown for 281 pairs on K80, which slices time, and 0.50 to 2.6 times for 305 pairs
+/// on V100, which share space. A crossover is between turns without cost and whole steps in turns.
 Estimate<double> slowdown_of(const TenantStep& step, Policy policy);
 /// The reason for the width in words, for people.
 std::string_view why_that_wide(Policy policy);

@@ -42,7 +42,7 @@ struct Shape {
 
 /// The seed of the n-th stream of one seed: `seed` for the first, and
 /// different ones for all others.
-constexpr std::uint64_t seed_behind(std::uint64_t seed, std::uint32_t before) {
+constexpr std::uint64_t nth_seed(std::uint64_t seed, std::uint32_t before) {
   return before == 0 ? seed : mixed(seed) ^ before;
 }
 

@@ -57,7 +57,7 @@ KeyStream read_stream(const YamlMap& map, const std::filesystem::path& folder,
               .batch = count_in(map, "batch", 1'000'000'000),
               .batches = count_in(map, "batches", 100'000'000)};
   const std::uint64_t seed = count_in(map, "seed", 0xffff'ffff, 1);
-  shape.seed = seed_behind(seed, before);
+  shape.seed = nth_seed(seed, before);
   std::vector<std::uint32_t> fan_out;
   std::uint32_t degree = 1;
   double of_batch = shape.batch;

@@ -128,7 +128,7 @@ KeyStream read_recorded_sampled(const YamlMap& map, const std::filesystem::path&
   const Shape shape{.keys = graph.keys(),
                     .batch = count_in(map, "batch", graph.keys()),
                     .batches = count_in(map, "batches", 100'000'000),
-                    .seed = seed_behind(1, before)};
+                    .seed = nth_seed(1, before)};
   const std::vector<std::uint32_t> fan_out = read_fan_out(map);
   // A batch holds each key once at most.
   if (double(shape.keys) * shape.batches > kMostSampled)

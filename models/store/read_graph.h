@@ -23,7 +23,7 @@ PartitionedGraph read_partitioned_graph(const YamlMap& map, const std::filesyste
 /// the keys read by its caller.
 KeyStream read_sampled(const YamlMap& map, GraphShape graph, const Shape& shape,
                        std::span<const std::uint32_t> fan_out);
-/// Reads all of such a stream that has a `file`; `before` as for seed_behind.
+/// Reads all of such a stream that has a `file`; `before` as for nth_seed.
 KeyStream read_recorded_sampled(const YamlMap& map, const std::filesystem::path& folder,
                                 std::uint32_t before);
 /// Neighbours sampled at each hop.

@@ -205,7 +205,7 @@ void read_shape(const YamlMap& map, Piece& p, std::uint32_t stride) {
   std::tie(p.padding_height, p.padding_width) = sides(map, "padding", 0);
 }
 
-void read_behind(const YamlMap& map, Piece& p) {
+void read_norm_and_bias(const YamlMap& map, Piece& p) {
   set_flag(map, "batch_norm", p.norm);
   p.bias = !p.norm;
   set_flag(map, "bias", p.bias);
@@ -218,11 +218,11 @@ std::optional<Piece> read_piece(const YamlMap& map) {
     p.channels = *channels;
     read_shape(map, p, 1);
     set_count(map, "groups", p.groups);
-    read_behind(map, p);
+    read_norm_and_bias(map, p);
   } else if (const std::optional<std::uint32_t> outputs = count_at(map, "linear")) {
     p.kind = PieceKind::kLinear;
     p.channels = *outputs;
-    read_behind(map, p);
+    read_norm_and_bias(map, p);
   } else if (const std::optional<std::size_t> pool = map.choice("pool", kPoolNames)) {
     constexpr PieceKind kPools[] = {PieceKind::kMaxPool, PieceKind::kAveragePool,
                                     PieceKind::kGlobalPool, PieceKind::kAdaptivePool};

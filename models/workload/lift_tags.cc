@@ -11,7 +11,7 @@ struct Part {
   Kind kind;
   std::size_t unit;
   double n = 0, k = 0;  ///< of a linear
-  double width = 0;     ///< of what it computes on
+  double width = 0;     ///< of its input
 };
 
 /// Of four extents the second; of three the first holds samples and heads.

@@ -213,11 +213,11 @@ class Finder {
     const auto backward = backward_.find(on_thread_of.thread.index());
     if (backward == backward_.end()) return std::nullopt;
     const std::vector<HostIndex>& nodes = backward->second.nodes;
-    const auto behind =
+    const auto next =
         std::upper_bound(nodes.begin(), nodes.end(), time,
                          [&](Nanoseconds t, HostIndex i) { return t < r_.host(i).start; });
-    if (behind == nodes.begin()) return std::nullopt;
-    return *std::prev(behind);
+    if (next == nodes.begin()) return std::nullopt;
+    return *std::prev(next);
   }
 
   void measure_overlap(const std::vector<GpuIndex>& device) {

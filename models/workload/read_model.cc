@@ -34,7 +34,7 @@ void report(const YamlMap& map, std::string_view key, const Error& error) {
 }
 
 struct Named {
-  std::string_view key;  // that says which model
+  std::string_view key;  // that selects the model
   Description description;
 };
 

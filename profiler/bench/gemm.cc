@@ -11,7 +11,7 @@
 namespace rehearse::bench {
 namespace {
 
-int data_type(std::string_view dtype) {
+int cublas_type(std::string_view dtype) {
   if (dtype == "bf16") return cublaslt::kReal16Bf;
   if (dtype == "fp16") return cublaslt::kReal16F;
   if (dtype == "fp8") return cublaslt::kReal8E4M3;
@@ -112,7 +112,7 @@ Result<Descriptor> Gemm::matrix(int type, std::uint64_t rows, std::uint64_t colu
 
 Status Gemm::describe(const Shape& s) {
   const std::uint64_t m = s["m"], n = s["n"], k = s["k"], batch = s["batch"];
-  const int type = data_type(s.dtype);
+  const int type = cublas_type(s.dtype);
   const int result = s.dtype == "fp8" ? cublaslt::kReal16Bf : type;
   void* raw = nullptr;
   const int compute = s.dtype == "tf32" ? cublaslt::kComputeTf32 : cublaslt::kCompute32F;

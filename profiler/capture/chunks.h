@@ -31,7 +31,7 @@ struct alignas(64) Slot {
 static_assert(sizeof(Slot) == 64);
 
 /// The number of following slots that hold its bytes.
-constexpr std::uint32_t slots_behind(const Slot& slot) {
+constexpr std::uint32_t following_slots(const Slot& slot) {
   const bool carries = slot.kind == SlotKind::kText || slot.kind == SlotKind::kRecord;
   return carries ? static_cast<std::uint32_t>((slot.row.span + sizeof(Slot) - 1) / sizeof(Slot))
                  : 0;

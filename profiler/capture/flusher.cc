@@ -90,7 +90,7 @@ class Flusher {
     Item items[kChunkSlots];
     std::size_t n = 0;
     std::uint64_t step = kAlways;  // the earliest of them
-    for (std::uint32_t i = chunk.encoded; i < end; i += 1 + slots_behind(chunk.slots[i])) {
+    for (std::uint32_t i = chunk.encoded; i < end; i += 1 + following_slots(chunk.slots[i])) {
       items[n] = {&chunk.slots[i], step_of(chunk.slots[i])};
       step = std::min(step, items[n++].step);
     }
@@ -377,7 +377,7 @@ class Flusher {
   /// The reason for keeping a step, for people.
   std::string_view reason_of(const KnownStep& step, char (&into)[kReasonBytes]) const {
     if (step.cause == KeepCause::kAnnounced) return "another rank keeps it";
-    if (step.cause == KeepCause::kNeighbor) return "the step beside it is kept";
+    if (step.cause == KeepCause::kNeighbor) return "a neighbouring step is kept";
     const Trigger& trigger = keeper_->trigger();
     const double value = static_cast<double>(trigger.value);
     const double took = static_cast<double>(step.step.end - step.step.begin) * 1e-6;

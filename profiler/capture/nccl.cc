@@ -394,7 +394,7 @@ void start_event(int version, void* context, void** handle, const void* event) {
   }
 }
 
-/// Records the data of an event and forgets the event. `stopped` says that it ended in order.
+/// Records the data of an event and forgets the event. `stopped`: it ended in order.
 void end_event(ThreadState& thread, void* handle, Event& event, bool stopped) {
   const std::uint64_t type = event.type, context = event.context;
   CollectiveRecord collective = event.collective;

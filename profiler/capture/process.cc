@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::size_t kMaxCommand = 4096;
 
-/// Where launchers tell a process its place in the job. The first pair that is there counts: a
+/// The variables in which launchers pass a process its place in the job. The first existing pair
+/// counts: a
 /// process that torchrun starts inside a SLURM step has both.
 struct Place {
   const char* rank;

@@ -312,13 +312,13 @@ std::uint32_t text_number(ThreadState& state, std::string_view content) {
   }
   state.step = StepText::of(content);
   const Slot head = {.row = {.span = content.size()}, .kind = SlotKind::kText};
-  const std::uint32_t behind = slots_behind(head);
-  Slot* slot = room(state, 1 + behind);
+  const std::uint32_t following = following_slots(head);
+  Slot* slot = room(state, 1 + following);
   if (!slot) return kLostText;
   *slot = head;
   slot->row.text = new_text_number();
   std::memcpy(static_cast<void*>(slot + 1), content.data(), content.size());
-  publish(state, 1 + behind);
+  publish(state, 1 + following);
   return slot->row.text;
 }
 

@@ -195,13 +195,13 @@ std::uint64_t time_of(const Record& record) {
 template <class Record>
 bool append(ThreadState& state, const Record& record) {
   static_assert(sizeof(Record) % sizeof(std::uint64_t) == 0 && kFieldsOf<Record> <= kMaxFields);
-  constexpr auto kBehind =
+  constexpr auto kFollowing =
       static_cast<std::uint32_t>((sizeof(Record) + sizeof(Slot) - 1) / sizeof(Slot));
   const auto* fields = reinterpret_cast<const std::uint64_t*>(&record);
   if (!wanted(record)) return false;
   bool whole = true;
   for (unsigned i = 0; i < Record::kTexts; ++i) whole = whole && fields[i] != kLostText;
-  Slot* slot = whole ? room(state, 1 + kBehind) : nullptr;
+  Slot* slot = whole ? room(state, 1 + kFollowing) : nullptr;
   if (!slot) {
     count_lost(state);
     return false;
@@ -213,7 +213,7 @@ bool append(ThreadState& state, const Record& record) {
                .reduction = kIsFact<Record>};
   slot->kind = SlotKind::kRecord;
   std::memcpy(static_cast<void*>(slot + 1), &record, sizeof record);
-  publish(state, 1 + kBehind);
+  publish(state, 1 + kFollowing);
   return true;
 }
 

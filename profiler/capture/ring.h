@@ -70,7 +70,7 @@ class Ring {
   /// Calls visit(RingBlock&, bytes) for each block, the oldest first, until it returns false.
   template <class Visit>
   void each(Visit visit) {
-    for (std::uint64_t place = tail_; place < head_; place = behind(place)) {
+    for (std::uint64_t place = tail_; place < head_; place = next(place)) {
       RingBlock& block = *reinterpret_cast<RingBlock*>(at(place));
       if (at_end(place) || block.filler) continue;
       if (!visit(block, at(place) + sizeof block)) return;
@@ -83,14 +83,14 @@ class Ring {
   bool at_end(std::uint64_t place) const {
     return capacity_ - place % capacity_ < sizeof(RingBlock);
   }
-  std::uint64_t behind(std::uint64_t place) const {
+  std::uint64_t next(std::uint64_t place) const {
     if (at_end(place)) return place + capacity_ - place % capacity_;
     const auto& block = *reinterpret_cast<const RingBlock*>(at(place));
     return place + room_of(block.bytes);
   }
   /// Drops the oldest blocks until `n` bytes after the newest are free.
   void make_room(std::uint64_t n) {
-    while (tail_ < head_ && head_ + n - tail_ > capacity_) tail_ = behind(tail_);
+    while (tail_ < head_ && head_ + n - tail_ > capacity_) tail_ = next(tail_);
     if (tail_ > head_) tail_ = head_;
   }
 

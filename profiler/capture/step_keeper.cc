@@ -58,8 +58,8 @@ void StepKeeper::keep(std::uint64_t ordinal, KeepCause cause) {
   to_write_ = true;
   const std::uint64_t first = ordinal > oldest() ? ordinal - 1 : ordinal;
   to_note_ = std::min(to_note_, first);
-  for (const std::uint64_t beside : {first, ordinal + 1})
-    if (KnownStep& other = known(beside); other.cause == KeepCause::kNone)
+  for (const std::uint64_t neighbour : {first, ordinal + 1})
+    if (KnownStep& other = known(neighbour); other.cause == KeepCause::kNone)
       other.cause = KeepCause::kNeighbor;
 }
 

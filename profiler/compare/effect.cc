@@ -62,8 +62,8 @@ class Resemblance {
   }
 
   /// How many steps count as one: (1 + r) / (1 - r) where steps resemble the one before with the
-  /// correlation r, made up for the bias of short samples, -(1 + 4 r) / n (Kendall 1954). Where
-  /// steps are few they cannot tell; a little is then taken for granted.
+  /// correlation r, made up for the bias of short samples, -(1 + 4 r) / n (Kendall 1954). Few
+  /// steps do not determine it; a small value is then assumed.
   double steps_per_fact() const {
     const double n = steps_ / runs_;
     if (n < kFewSteps) return kTakenForGranted;
@@ -77,8 +77,8 @@ class Resemblance {
   double product_ = 0, square_ = 0, steps_ = 0, runs_ = 0;
 };
 
-/// The variance of a level, were its steps independent: that of the mean of the moved values, drawn
-/// again and again, made up for what trimming takes out of the spread (Yuen, Biometrika 1974).
+/// The variance of a level, were its steps independent: that of the mean of the moved values, from
+/// repeated draws, corrected for the spread that trimming removes (Yuen, Biometrika 1974).
 double variance_of_level(const Sample& sample, std::size_t steps, Random& random,
                          std::size_t resamples) {
   const double draws = static_cast<double>(resamples), n = static_cast<double>(steps);
@@ -127,7 +127,7 @@ double freedom_of(std::initializer_list<Part> parts) {
   return squares > 0 ? sum * sum / squares : 1;
 }
 
-/// The number of steps per independent fact in one run. A few steps cannot tell it themselves, so
+/// The number of steps per independent fact in one run. A few steps do not determine it, so
 /// they have at least the usual number.
 double steps_per_fact_of(std::size_t steps, double per_fact) {
   return steps < kFewSteps ? std::max(per_fact, kTakenForGranted) : per_fact;

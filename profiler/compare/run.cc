@@ -36,7 +36,7 @@ using Key = std::array<std::string, 6>;  ///< kind, name, from, layer, shapes, g
 
 using Windows = std::vector<replay::StepSpan>;
 
-/// The first so many whole steps of a rank.
+/// The first `steps` whole steps of a rank.
 Windows windows_of(const replay::RankReplay& graph, std::size_t steps) {
   Windows windows;
   for (const replay::StepOps& step : graph.steps)
@@ -47,11 +47,11 @@ Windows windows_of(const replay::RankReplay& graph, std::size_t steps) {
 
 /// The step that an instant lies in.
 std::optional<std::size_t> step_at(const Windows& windows, Nanoseconds time) {
-  const auto behind = std::upper_bound(
+  const auto next = std::upper_bound(
       windows.begin(), windows.end(), time,
       [](Nanoseconds at, const replay::StepSpan& window) { return at < window.start; });
-  if (behind == windows.begin()) return std::nullopt;
-  const auto step = static_cast<std::size_t>(behind - windows.begin()) - 1;
+  if (next == windows.begin()) return std::nullopt;
+  const auto step = static_cast<std::size_t>(next - windows.begin()) - 1;
   if (time >= windows[step].end) return std::nullopt;
   return step;
 }
@@ -168,7 +168,7 @@ class RankOps {
     }
   }
 
-  /// Time in each op itself. What a call waits is the device's time, and no work of the host.
+  /// Time in each op itself. The waiting of a call is time of the device, not work of the host.
   void add_host_ops(const replay::HostThread& thread) {
     const replay::EventSequence sequence = replay::host_events(r_, thread);
     for (std::size_t k = 0; k + 1 < sequence.events.size(); ++k) {
@@ -196,7 +196,7 @@ class RankOps {
   std::map<Key, OpSlot>& slots_;
 };
 
-/// The most that any rank held on a device, as its recorder says ("memory.0.peak", "123 B").
+/// The peak memory over ranks, as recorded ("memory.0.peak", "123 B").
 std::optional<Bytes> peak_memory(const std::vector<Recording>& recordings) {
   std::optional<Bytes> peak;
   for (const Recording& r : recordings)
@@ -295,7 +295,8 @@ Result<Run> measure_run(const std::vector<Recording>& recordings, std::string so
   const std::size_t marked = steps;
   if (incomplete)
     for (std::size_t r = 0; r < recordings.size(); ++r)
-      steps = std::min(steps, steps_with_all(recordings[r], windows_of(graph->program.replays[r], marked)));
+      steps = std::min(
+          steps, steps_with_all(recordings[r], windows_of(graph->program.replays[r], marked)));
   const replay::StepSource from = graph->program.replays.front().step_source;
   if (steps < 2 && marked >= 2)
     return wrong(fmt::format("lacks records, and fewer than two of its {} are known to be complete",
@@ -312,7 +313,8 @@ Result<Run> measure_run(const std::vector<Recording>& recordings, std::string so
           .steps_from = replay::to_string(from),
           .step_time = std::vector<double>(steps),
           .incomplete = incomplete};
-  for (const replay::RankReplay& rank : graph->program.replays) run.windows.push_back(windows_of(rank, steps));
+  for (const replay::RankReplay& rank : graph->program.replays)
+    run.windows.push_back(windows_of(rank, steps));
   const double share = 1 / static_cast<double>(recordings.size());
   for (const auto& of_rank : times)
     for (std::size_t s = 0; s < steps; ++s) run.step_time[s] += share * of_rank[s];

@@ -17,7 +17,7 @@ using capture::TableId;
 
 // Before 2.28, NCCL does not tell when a kernel was launched, but the collectives of a kernel start
 // within this time after its launch.
-constexpr Nanoseconds kRightBehind{20'000'000};
+constexpr Nanoseconds kShortlyAfter{20'000'000};
 
 }  // namespace
 
@@ -154,10 +154,10 @@ void CaptureCollectives::tie(std::vector<Held>& kernels, std::vector<const Asked
            at != kernels.end() && at->called <= *asked.launch_end; ++at)
         if (fits(*at, asked)) candidates.push_back(&*at);
     } else if (asked.record.captured == 0) {
-      const auto behind = first_from(asked.start);
-      if (behind != kernels.begin() && fits(*std::prev(behind), asked) &&
-          asked.start - std::prev(behind)->called <= kRightBehind)
-        candidates.push_back(&*std::prev(behind));
+      const auto next = first_from(asked.start);
+      if (next != kernels.begin() && fits(*std::prev(next), asked) &&
+          asked.start - std::prev(next)->called <= kShortlyAfter)
+        candidates.push_back(&*std::prev(next));
     }
     // Threads that launch at one moment: which kernel is whose is not known.
     if (candidates.size() == 1)

@@ -63,8 +63,8 @@ Result<CaptureFile> look_at(const fs::path& path) {
   return file;
 }
 
-/// Whose number it is, of the processes that say they are one rank: launchers pass the number on by
-/// variables, which what the process starts inherits.
+/// Decides which of several processes with one rank number owns it: child processes inherit the
+/// launcher's variables.
 void settle_ranks(std::vector<CaptureFile>& files) {
   for (CaptureFile& file : files) file.lost_rank = file.facts && file.facts->rank;
   std::map<std::uint32_t, std::vector<capture::ProcessFacts*>> claims;

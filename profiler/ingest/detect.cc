@@ -25,7 +25,7 @@ constexpr std::string_view kAccepted =
     "a trace store (.rehearse), a capture folder, Kineto JSON, a PyTorch execution trace, Chakra "
     "(.et), or an Nsight Systems export (SQLite)";
 
-// --- what an input is
+// --- the kind of an input
 
 /// The keys at the top of a JSON document, from its first bytes.
 class TopKeys final : public JsonHandler {

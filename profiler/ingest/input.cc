@@ -55,7 +55,7 @@ void rename(Rank& rank, const std::vector<NameId>& names) {
 /// Collects the ranks of all inputs in the order of reading.
 class Ranks {
  public:
-  /// Makes what takes the rows of the rank with this index.
+  /// Makes the sink for the rows of the rank with this index.
   using MakeRows =
       std::function<std::unique_ptr<RowSink>(std::size_t index, Rank& rank, const NamePool& names)>;
   explicit Ranks(MakeRows make_rows) : make_rows_(std::move(make_rows)) {}
@@ -153,7 +153,7 @@ Status Ranks::read_one(const Input& input, const Progress& progress) {
   }
 }
 
-// --- what they are to each other
+// --- ranks among each other
 
 /// Gives the ranks that `wants` the lowest numbers that no rank has.
 template <class Wants>

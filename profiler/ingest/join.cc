@@ -140,7 +140,7 @@ class Alignment {
     std::size_t a;
     std::size_t b;
   };
-  static constexpr std::size_t kBegin = 32;      // names that tell where one begins in the other
+  static constexpr std::size_t kBegin = 32;      // names that locate the start of one in the other
   static constexpr std::size_t kLookAhead = 64;  // longest part that may be missing
   static constexpr std::size_t kRun = 3;         // names in a row that end a missing part
 
@@ -188,7 +188,7 @@ class Alignment {
     return best;
   }
 
-  /// Behind the shortest missing part: where a run of names agrees again.
+  /// The position after the shortest missing part, at which a run of names agrees again.
   Position resume(Position at) const {
     for (std::size_t skipped = 1; skipped <= 2 * kLookAhead; ++skipped)
       for (std::size_t a = skipped > kLookAhead ? skipped - kLookAhead : 0;
@@ -249,7 +249,7 @@ std::vector<Match> match_by_id(const Rank& untimed, const Rank& timed) {
   return found;
 }
 
-// --- what it is given
+// --- rows
 
 /// The index of a value in a table, where it is added on first use.
 template <class Value, class Id>

@@ -89,7 +89,7 @@ bool JsonValue::visit_elements(void* context, void (*visit)(void*, JsonValue&)) 
   return !broken_;
 }
 
-/// The part of the file in memory, [at_, end_) of buffer_, and what is done with it.
+/// The part of the file in memory, [at_, end_) of buffer_, and its operations.
 class JsonStream::Window {
  public:
   Window(ByteSource& source, std::string file, JsonHandler& handler)
@@ -217,12 +217,12 @@ class JsonStream::Window {
   /// The text must be put right again with `restore` when it has been used.
   simdjson::error_code parse(std::size_t size, std::string_view tail,
                              ondemand::document& document) {
-    char* const behind = buffer_.data() + at_ + size;
-    std::memcpy(kept_, behind, tail.size() + 1);
-    std::memcpy(behind, tail.data(), tail.size());
+    char* const rest = buffer_.data() + at_ + size;
+    std::memcpy(kept_, rest, tail.size() + 1);
+    std::memcpy(rest, tail.data(), tail.size());
     // In a truncated document, simdjson may read the character after its end. That character must
     // not be able to continue an object.
-    behind[tail.size()] = '\0';
+    rest[tail.size()] = '\0';
     bracketed_ = buffer_[at_ - 1];
     buffer_[at_ - 1] = '[';
     return parser_

@@ -26,7 +26,7 @@ void ChosenStepsReader::read(const Block& block) {
          .reason = text == texts_.end() ? "?" : text->second,
          .time = Seconds::ns(static_cast<double>(took)),
          .share = record.recorded == 0 ? 0 : static_cast<double>(record.kept) / recorded,
-         .beside = record.cause == 3});
+         .neighbour = record.cause == 3});
   }
 }
 

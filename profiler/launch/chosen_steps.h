@@ -17,8 +17,8 @@ struct KeptStep {
   std::uint64_t number;
   std::string reason;  ///< for people
   Seconds time;
-  double share;  ///< of its bytes, in the file
-  bool beside;   ///< kept as a neighbour of another step
+  double share;    ///< of its bytes, in the file
+  bool neighbour;  ///< kept as a neighbour of another step
 };
 
 struct ChosenSteps {

@@ -103,7 +103,7 @@ class PassSignals {
 
   /// The signals that we had blocked before; the program is to start with them.
   const sigset_t& mask() const { return mask_; }
-  /// From now on. What came meanwhile is passed on at once.
+  /// Passes signals to the process from now on. Signals that arrived earlier are passed on at once.
   void pass_to(pid_t process) {
     running = process;
     pass_waiting(process);
@@ -245,8 +245,8 @@ Result<LaunchReport> launch(const LaunchOptions& options) {
     report.counts += process.counts;
     add_counts(report.steps, process.steps.counts);
   }
-  // A mark is half a range: one reading of the clock, not two. What went into a ring was recorded
-  // whether or not it was kept; what it was is not known.
+  // A mark is half a range: one reading of the clock, not two. Rows in a ring were recorded even if
+  // they were not kept; their kinds are unknown.
   const double rows = report.steps ? static_cast<double>(report.steps->rows) : 0;
   report.recording = *cost * std::max(rows, static_cast<double>(report.counts.ranges) +
                                                 0.5 * static_cast<double>(report.counts.marks));

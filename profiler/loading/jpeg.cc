@@ -19,15 +19,14 @@ namespace {
 constexpr std::size_t kMostSamples = std::size_t{1} << 28;
 constexpr int kMostScans = 500;
 
-/// libjpeg leaves by longjmp what it cannot go on with: nothing that lies on its way may have a
-/// destructor.
+/// libjpeg reports fatal errors by longjmp: no object on the way may have a destructor.
 struct Decoder {
   jpeg_decompress_struct jpeg;
   jpeg_error_mgr errors;
   jpeg_progress_mgr progress;
   std::jmp_buf leave;
   char words[JMSG_LENGTH_MAX];
-  bool damaged;  // it went on, with what it made up
+  bool damaged;  // it continued with made-up data
 };
 
 Decoder& of(j_common_ptr jpeg) { return *static_cast<Decoder*>(jpeg->client_data); }

@@ -85,7 +85,7 @@ bool put_out_of_memory(const fs::path& path) {
   const Descriptor file(path);
   struct stat about {};
   if (file.get() < 0 || ::fstat(file.get(), &about) != 0 || about.st_size == 0) return false;
-  ::fdatasync(file.get());  // what is not written yet stays
+  ::fdatasync(file.get());  // unwritten pages cannot be evicted
   if (::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED) != 0) return false;
   const auto size = static_cast<std::size_t>(about.st_size);
   void* const mapped = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
@@ -134,15 +134,14 @@ Result<Folder> list_folder(const fs::path& path) {
   return folder;
 }
 
-/// Time on a core of a file, of so many threads at once: enough times over to be told.
+/// Core time per file with this number of concurrent threads, repeated often enough to measure it.
 Seconds core_time_of(const std::vector<fs::path>& files, unsigned threads, std::size_t times) {
   const Run run = run_threads(files, threads, times * threads);
   return run.on_cores / run.files;
 }
 
-/// How fast threads are together; runs of few and of many take turns, so that what else the machine
-/// does slows both.
-/// Returns nothing if `progress` asks to stop.
+/// The slowdown of concurrent threads. Runs of few and of many alternate, so that other load slows
+/// both. Returns nothing if `progress` asks to stop.
 std::optional<double> slowdown_of(const std::vector<fs::path>& files, unsigned few, unsigned many,
                                   const Progress& progress) {
   if (many <= few) return 1;
@@ -207,7 +206,7 @@ Cores cores_here() {
       return file >> value ? value : -1;
     };
     const int core = number("core_id");
-    // Where the kernel does not say, each is one.
+    // If the kernel does not give a core, each processor counts as one.
     cores.emplace(number("physical_package_id"), core < 0 ? -1 - cpu : core);
   }
   here.cores = std::clamp<unsigned>(static_cast<unsigned>(cores.size()), 1, here.threads);

@@ -36,7 +36,7 @@ std::map<std::uint32_t, std::vector<Nanoseconds>> told_to_wait(const Recording& 
 
 bool copies(CallKind kind) { return kind == CallKind::kCopy || kind == CallKind::kBlockingCopy; }
 
-/// When the last of what a call waits for ended.
+/// The end of the last op that a call waits for.
 Nanoseconds end_of(const Recording& r, const HostWait& wait) {
   Nanoseconds end(INT64_MIN);
   for (const GpuIndex op : wait.ops) end = std::max(end, r.gpu(op).end());

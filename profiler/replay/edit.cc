@@ -247,7 +247,7 @@ Result<RecordedProgram> remove(const std::vector<Recording>& recordings, Recorde
 
 Result<RecordedProgram> insert(const std::vector<Recording>& recordings, RecordedProgram program,
                                const Insert& edit) {
-  const auto ops = select_some(recordings, program, edit.behind);
+  const auto ops = select_some(recordings, program, edit.after);
   if (!ops) return forward(ops);
   // Time that is added after an op, on its resource and before its successors, lengthens the op.
   for (const RankOp& at : *ops)

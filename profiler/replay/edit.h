@@ -40,7 +40,7 @@ Result<Scale> parse_scale(std::string_view text);
 
 /// Adds time after each op: SELECTOR:DURATION.
 struct Insert {
-  Selector behind;
+  Selector after;
   Seconds length;
 };
 Result<Insert> parse_insert(std::string_view text);

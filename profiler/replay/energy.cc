@@ -38,13 +38,13 @@ class PowerCurve {
 
   /// Joules from the first reading on. REQUIRES: first() <= time <= last().
   double until(Nanoseconds time) const {
-    auto behind = std::upper_bound(points_.begin(), points_.end(), time,
-                                   [](Nanoseconds t, const Point& p) { return t < p.time; });
-    if (behind == points_.end()) --behind;
-    const Point& a = *std::prev(behind);
-    const double whole = (behind->time - a.time).seconds().s();
+    auto next = std::upper_bound(points_.begin(), points_.end(), time,
+                                 [](Nanoseconds t, const Point& p) { return t < p.time; });
+    if (next == points_.end()) --next;
+    const Point& a = *std::prev(next);
+    const double whole = (next->time - a.time).seconds().s();
     const double part = (time - a.time).seconds().s();
-    return a.joules + part * (a.watts + 0.5 * part / whole * (behind->watts - a.watts));
+    return a.joules + part * (a.watts + 0.5 * part / whole * (next->watts - a.watts));
   }
 
  private:

@@ -53,12 +53,12 @@ Result<std::vector<Found>> accumulated(const Recording& r, const RankReplay& ran
                                .problem = "has no recorded gradient sizes",
                                .expected = "a recording with record_shapes=True, or the execution "
                                            "trace of the same run in addition"});
-      const auto behind =
+      const auto next =
           std::upper_bound(launches.begin(), launches.end(), op.end(),
                            [](Nanoseconds time, const Launch& l) { return time < l.time; });
-      if (behind == launches.begin()) continue;  // computed before the recording began
+      if (next == launches.begin()) continue;  // computed before the recording began
       found.push_back(
-          {{rank.device_last[std::prev(behind)->op], Bytes::b(double(*bytes))}, op.end()});
+          {{rank.device_last[std::prev(next)->op], Bytes::b(double(*bytes))}, op.end()});
     }
   }
   return found;

@@ -170,7 +170,7 @@ void Lowering::add_thread(std::size_t rank, std::size_t t) {
 
   std::vector<OpIndex>& ends_at = state.ends_at.emplace_back();
   ends_at.reserve(sequence.events.size());
-  // A worker whose first work was handed to it starts when the owner says so.
+  // A worker whose first work was handed to it starts when its owner hands it over.
   const Nanoseconds first = handed_first ? Nanoseconds(0) : sequence.events.front().time;
   OpIndex last =
       add(Kind::kInitial, rank, std::nullopt, "before the first event", Task::kDelay, first);

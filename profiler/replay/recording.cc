@@ -93,10 +93,10 @@ void Recording::place_overhead(std::vector<std::vector<HostIndex>>& by_thread) c
   for (const HostIndex i : homeless) {
     std::vector<std::size_t> homes;
     for (std::size_t t = 0; t < calls.size(); ++t) {
-      const auto behind =
+      const auto next =
           std::upper_bound(calls[t].begin(), calls[t].end(), host(i).start,
                            [&](Nanoseconds time, HostIndex c) { return time < host(c).start; });
-      if (behind != calls[t].begin() && host(*std::prev(behind)).end() >= host(i).end())
+      if (next != calls[t].begin() && host(*std::prev(next)).end() >= host(i).end())
         homes.push_back(t);
     }
     if (homes.size() == 1) by_thread[homes.front()].push_back(i);

@@ -147,8 +147,8 @@ std::optional<Steps> from_repetition(const Recording& r, const std::vector<Launc
 }
 
 /// Without any range or operator: the order of the launches, which repeats from step to step as a
-/// whole. Where a program says what it does and no steps among it, what repeats is more likely the
-/// layers of one pass; of a program that says nothing this is all there is.
+/// whole. If a program names its work without naming steps, the repetition is more likely the
+/// layers of one pass. A program without names has no other information.
 std::optional<Steps> from_kernels(const Recording& r, const std::vector<Launch>& launches) {
   const auto& ops = r.rank().host_ops;
   if (std::any_of(ops.begin(), ops.end(), [](const HostOp& op) {

@@ -13,8 +13,8 @@ using trace::Sync;
 
 // An op that starts this much later than launch and stream explain waited for something.
 constexpr Nanoseconds kUnexplained{6000};
-// How far from its start the end of what it waited for may lie: a kernel may start while the other
-// still drains, and an event takes a few microseconds to reach the other stream.
+// The allowed distance of its start from the end of the awaited work: a kernel may start while the
+// other still drains, and an event takes a few microseconds to reach the other stream.
 constexpr Nanoseconds kDraining{3000};
 constexpr Nanoseconds kEventDelay{6000};
 
@@ -132,7 +132,8 @@ class StreamWaitFinder {
     return std::nullopt;
   }
 
-  /// Rule A: of the work launched before the wait on other streams, what ended last before `after`.
+  /// Rule A: of the work launched on other streams before the wait, the op that ended last before
+  /// `after`.
   void match_call(GpuIndex after, Nanoseconds waiting_since) {
     const GpuOp& a = r_.gpu(after);
     const auto stop =

@@ -180,7 +180,7 @@ class WaitFinder {
       return add(i, {copy}, true);
     }
     bool waits = blocking || (to_host && op.host_memory == HostMemory::kPageable);
-    // ROCm does not say where the host side lies: then the times decide.
+    // ROCm does not record the kind of host memory: the times decide.
     if (!waits && op.host_memory == HostMemory::kUnknown) waits = call.end() >= op.end();
     if (waits) add(i, ended_by(copy, call) ? std::vector{copy} : std::vector<GpuIndex>());
   }

@@ -44,11 +44,11 @@ class Ranges {
     if (call == calls_.end()) return nullptr;
     const auto& ranges = by_thread_[call->second->thread.index()];
     const Nanoseconds at = call->second->start;
-    auto behind =
+    auto next =
         std::upper_bound(ranges.begin(), ranges.end(), at,
                          [](Nanoseconds time, const HostOp* range) { return time < range->start; });
-    for (int looked = 0; behind != ranges.begin() && looked < 8; ++looked)
-      if (const HostOp* range = *--behind; range->end() >= at)
+    for (int looked = 0; next != ranges.begin() && looked < 8; ++looked)
+      if (const HostOp* range = *--next; range->end() >= at)
         return &rank_.collectives[range->collective->index()];
     return nullptr;
   }
@@ -65,7 +65,7 @@ Ends ends_of(const Trace& trace, const Rank& rank) {
   for (const GpuOp& op : rank.gpu_ops) {
     if (!op.collective) continue;
     Collective what = rank.collectives[op.collective->index()];
-    // A send ends when its receive does, but on another rank than its own; which, nobody says.
+    // A send ends with its receive on another rank, and no record states which rank that is.
     const Collective* around = ranges.around(op);
     if (around && what.kind == CollectiveKind::kSendRecv) what.kind = around->kind;
     if (what.kind == CollectiveKind::kSendRecv) continue;
@@ -101,7 +101,7 @@ struct Line {
   double operator()(double t) const { return t + offset + drift * (t - middle); }
 };
 
-/// Least squares on what lies near the line, from a line that a third of wrong samples cannot turn.
+/// Least squares on the samples near a first line, which a third of wrong samples cannot affect.
 std::optional<Line> fit(std::vector<Sample> samples) {
   if (samples.size() < kLeast) return std::nullopt;
   std::sort(samples.begin(), samples.end(),

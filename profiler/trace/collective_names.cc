@@ -59,7 +59,7 @@ std::optional<CollectiveKind> collective_from_kernel(std::string_view name) {
   if (name.find("node::dispatch") != std::string_view::npos ||
       name.find("node::combine") != std::string_view::npos)
     return CollectiveKind::kAllToAll;  // tokens to experts and back
-  // Behind "ncclKernel_", "ncclDevKernel_" or "nccl" and before the algorithm.
+  // After "ncclKernel_", "ncclDevKernel_" or "nccl" and before the algorithm.
   const std::string word = letters(name.substr(0, name.find('(')));
   for (const Word& w : kWords)
     if (const std::size_t at = word.find(w.text); at != std::string::npos) return w.kind;

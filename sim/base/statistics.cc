@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include <boost/math/distributions/chi_squared.hpp>
+#include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
 
 namespace rehearse {
@@ -48,6 +49,10 @@ double student_above(double t, double freedom) {
 
 double student_limit(double above, double freedom) {
   return boost::math::quantile(boost::math::complement(student(freedom), above));
+}
+
+double normal_limit(double share) {
+  return boost::math::quantile(boost::math::normal_distribution<double, Policy>(), share);
 }
 
 double chi_squared_limit(double above, double freedom) {

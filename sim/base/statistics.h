@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/base/check.h"
+#include "sim/base/estimate.h"
 
 namespace rehearse {
 
@@ -39,8 +40,20 @@ struct SampleSpread {
 };
 SampleSpread spread_of(std::vector<double> samples);
 
+/// The value, in standard deviations above the mean, that a normal distribution stays below with
+/// this probability. REQUIRES: 0 < share < 1.
+double normal_limit(double share);
+
 /// How many standard deviations the ends of a normal distribution's 90 % interval are from its mean.
 inline constexpr double kNormal90 = 1.6448536269514722;
+
+/// The value that a quantity stays below with this probability, by a normal distribution above its
+/// value: `value` at 0.5, `high` at 0.95. REQUIRES: 0.5 <= share < 1.
+template <class Q>
+Q value_at(const Estimate<Q>& estimate, double share) {
+  if (share <= 0.5) return estimate.value;
+  return estimate.value + (estimate.high - estimate.value) * (normal_limit(share) / kNormal90);
+}
 
 /// The probability that Student's t exceeds `t`. REQUIRES: degrees of freedom above zero, which need
 /// not be whole.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 
 #include <fmt/core.h>
@@ -63,6 +64,53 @@ Status check_changes(const Link& link, const std::string& name) {
   return {};
 }
 
+/// Cluster::node_kinds. Nodes of a kind have equal vertices, equal links in equal order, and links to
+/// the same switches.
+std::vector<std::uint32_t> kinds_of_nodes(const Cluster::State& s) {
+  if (!s.given.empty()) return {};
+  using Shape = std::vector<std::uint32_t>;
+  std::vector<Shape> shapes(s.nodes.size());
+  std::vector<std::uint32_t> place(s.vertices.size()), ways_out(s.vertices.size(), 0);
+  std::vector<std::uint32_t> count(s.nodes.size(), 0);
+  std::map<std::string_view, std::uint32_t> models;
+  for (std::size_t v = 0; v < s.vertices.size(); ++v) {
+    const Vertex& vertex = s.vertices[v];
+    if (!vertex.node) continue;
+    const std::size_t node = vertex.node->index();
+    place[v] = count[node]++;
+    shapes[node].insert(shapes[node].end(),
+                        {static_cast<std::uint32_t>(vertex.kind), vertex.forwards, vertex.spread});
+  }
+  for (std::size_t node = 0; node < shapes.size(); ++node) {
+    shapes[node].push_back(count[node]);
+    for (const DeviceId id : s.nodes[node].devices)
+      shapes[node].push_back(
+          models.try_emplace(s.devices[id.index()].model, static_cast<std::uint32_t>(models.size()))
+              .first->second);
+  }
+  for (std::uint32_t i = 0; i < s.links.size(); ++i) {
+    const Link& link = s.links[i];
+    const auto a = s.vertices[link.a.index()].node, b = s.vertices[link.b.index()].node;
+    // A vertex with two ways out may be passed by the routes of others.
+    if (!a && !b) return {};
+    if (a && b && a != b) return {};
+    for (const VertexId end : {link.a, link.b})
+      if (a != b && s.vertices[end.index()].node && ++ways_out[end.index()] > 1) return {};
+    const auto end = [&](VertexId v) {
+      return s.vertices[v.index()].node ? place[v.index()] : UINT32_MAX - v.index();
+    };
+    Shape& shape = shapes[(a ? a : b)->index()];
+    shape.insert(shape.end(),
+                 {end(link.a), end(link.b), link.type, link.changes.empty() ? 0 : 1 + i});
+  }
+  std::map<Shape, std::uint32_t> known;
+  std::vector<std::uint32_t> kinds;
+  for (Shape& shape : shapes)
+    kinds.push_back(known.try_emplace(std::move(shape), static_cast<std::uint32_t>(known.size()))
+                        .first->second);
+  return kinds;
+}
+
 }  // namespace
 
 std::span<const Node> Cluster::nodes() const { return state_->nodes; }
@@ -70,6 +118,8 @@ std::span<const Device> Cluster::devices() const { return state_->devices; }
 std::span<const Vertex> Cluster::vertices() const { return state_->vertices; }
 std::span<const Link> Cluster::links() const { return state_->links; }
 std::span<const LinkType> Cluster::link_types() const { return state_->types; }
+
+std::span<const std::uint32_t> Cluster::node_kinds() const { return state_->node_kinds; }
 
 Route Cluster::route(DeviceId from, DeviceId to) const {
   REHEARSE_CHECK(from.index() < devices().size() && to.index() < devices().size(), "{} {} of {}",
@@ -196,6 +246,7 @@ Result<Cluster> ClusterBuilder::build() && {
     if (link.a == link.b) return fail(name + " connects a vertex to itself");
     if (Status ok = check_changes(link, name); !ok) return forward(ok);
   }
+  s.node_kinds = kinds_of_nodes(s);
   std::vector<std::uint32_t> turns(s.vertices.size(), 0);
   for (const Node& node : s.nodes) {
     for (std::uint32_t i = 0; i < node.devices.size(); ++i)

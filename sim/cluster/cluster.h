@@ -128,6 +128,11 @@ class Cluster {
   std::size_t hop_count() const { return 2 * links().size(); }
   static LinkId link_of(HopId hop) { return LinkId(hop.index() / 2); }
 
+  /// By node, if every route uses only links of the nodes of its two ends; else empty. Nodes of equal
+  /// kind can be exchanged: the routes of one, with the devices of the other in their order, use
+  /// links of the same types in the same way.
+  std::span<const std::uint32_t> node_kinds() const;
+
   /// REQUIRES: ids of this cluster. From a device to itself: no hops, no latency, infinite rate.
   Route route(DeviceId from, DeviceId to) const;
   /// From a device to any vertex, such as storage or the host of its node; nothing if no route

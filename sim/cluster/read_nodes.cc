@@ -53,7 +53,7 @@ class Reader {
       else
         report(by_instance ? "instance" : "device", found.error());
     }
-    if (!usual) {  // nothing else can be told of these
+    if (!usual) {  // no other error of these can be found
       section_.is_map("intra_node");
       section_.is_map("inter_node");
       return std::nullopt;

@@ -13,9 +13,9 @@ namespace {
 constexpr std::array<std::string_view, kFabricKindNames.size() + 2> kInterNames = {
     "switch", "rails", "fat_tree", "dragonfly", "torus", "wan", "ethernet", "ring"};
 
-class Reader {
+class TemplateReader {
  public:
-  explicit Reader(const YamlMap& section) : section_(section) {}
+  explicit TemplateReader(const YamlMap& section) : section_(section) {}
 
   std::optional<ClusterBuilder> read() {
     several_ = section_.is_list_of_maps("nodes");
@@ -193,7 +193,7 @@ class Reader {
 }  // namespace
 
 std::optional<ClusterBuilder> read_template(const YamlMap& section) {
-  return Reader(section).read();
+  return TemplateReader(section).read();
 }
 
 }  // namespace rehearse::cluster

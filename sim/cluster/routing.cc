@@ -56,10 +56,12 @@ Router::Router(std::span<const Vertex> vertices, std::span<const Link> links,
   measure_heights();
   measure_nodes();
   to_core_ = std::make_unique<std::atomic<const Cost*>[]>(core_.size());
+  exits_ = std::make_unique<std::atomic<const Exits*>[]>(vertices.size());
 }
 
 Router::~Router() {
   for (std::size_t i = 0; i < core_.size(); ++i) delete[] to_core_[i].load();
+  for (std::size_t v = 0; v < forwards_.size(); ++v) delete exits_[v].load();
 }
 
 template <class Keep>
@@ -202,20 +204,33 @@ Router::Cost Router::cost_to(std::uint32_t v, const Portal& portal) const {
   return inside + (portal.up ? cost_[*portal.up] : 0);
 }
 
-std::vector<Router::Exit> Router::exits(std::uint32_t v) const {
-  std::vector<Exit> result;
+Router::Exits Router::find_exits(std::uint32_t v) const {
+  Exits result;
   const std::span<const Portal> portals = node_[v]
                                               ? std::span<const Portal>(zones_[*node_[v]].portals)
                                               : std::span<const Portal>(&*portal_[v], 1);
-  result.reserve(std::min<std::size_t>(portals.size(), 16));
-  for (std::size_t first = 0, last = 0; first < portals.size(); first = last) {
-    Cost least = kFar;
-    for (; last < portals.size() && portals[last].core == portals[first].core; ++last)
-      least = std::min(least, cost_to(v, portals[last]));
-    if (least < kFar)
-      result.push_back({portals[first].core, least, portals.subspan(first, last - first)});
+  for (const Portal& portal : portals) {
+    const Cost cost = cost_to(v, portal);
+    if (cost >= kFar) continue;
+    if (result.empty() || result.back().core != portal.core)
+      result.push_back({portal.core, cost, {}});
+    Exit& exit = result.back();
+    if (cost > exit.cost) continue;
+    if (cost < exit.cost) exit.portals.clear();
+    exit.cost = cost;
+    exit.portals.push_back(portal);
   }
   return result;
+}
+
+const Router::Exits& Router::exits(std::uint32_t v) const {
+  if (const Exits* known = exits_[v].load(std::memory_order_acquire)) return *known;
+  auto result = std::make_unique<Exits>(find_exits(v));
+  // As in to_core().
+  const Exits* expected = nullptr;
+  if (exits_[v].compare_exchange_strong(expected, result.get(), std::memory_order_acq_rel))
+    return *result.release();
+  return *expected;
 }
 
 /// The distances of all core vertices to this one.
@@ -244,9 +259,24 @@ const Router::Cost* Router::to_core(std::uint32_t core) const {
   return expected;
 }
 
+/// The turn of `end` among the portals of these exits.
+Router::Portal Router::pick(std::uint32_t end, std::span<const Exit* const> tied) const {
+  std::size_t count = 0;
+  for (const Exit* exit : tied) count += exit->portals.size();
+  std::size_t turn = turns_[end] % count;
+  for (; turn >= tied.front()->portals.size(); tied = tied.subspan(1))
+    turn -= tied.front()->portals.size();
+  return tied.front()->portals[turn];
+}
+
 std::optional<std::pair<Router::Portal, Router::Portal>> Router::choose_portals(
     std::uint32_t from, std::uint32_t to) const {
-  const std::vector<Exit> out = exits(from), in = exits(to);
+  const Exits &out = exits(from), &in = exits(to);
+  if (out.size() == 1 && in.size() == 1) {
+    if (out[0].cost + to_core(in[0].core)[out[0].core] + in[0].cost >= kFar) return std::nullopt;
+    const Exit *const first = out.data(), *const last = in.data();
+    return std::pair(pick(from, {&first, 1}), pick(to, {&last, 1}));
+  }
   // The pairs of least total cost, and among these the least cost at the end.
   std::pair<Cost, Cost> least(kFar, 0);
   std::vector<std::pair<const Exit*, const Exit*>> quickest;
@@ -262,25 +292,14 @@ std::optional<std::pair<Router::Portal, Router::Portal>> Router::choose_portals(
     }
   }
   if (quickest.empty()) return std::nullopt;
-  // The turn of `end` among the portals of some exits; those of one exit are consecutive.
-  const auto pick = [&](std::uint32_t end, auto exit_of, auto counts) {
-    std::vector<const Portal*> tied;
-    const Exit* before = nullptr;
-    for (const auto& pair : quickest) {
-      const Exit* const exit = exit_of(pair);
-      if (!counts(pair) || exit == before) continue;
-      before = exit;
-      for (const Portal& portal : exit->portals)
-        if (cost_to(end, portal) == exit->cost) tied.push_back(&portal);
-    }
-    return *tied[turns_[end] % tied.size()];
-  };
-  const Portal last = pick(
-      to, [](const auto& pair) { return pair.second; }, [](const auto&) { return true; });
-  const Portal first = pick(
-      from, [](const auto& pair) { return pair.first; },
-      [&](const auto& pair) { return pair.second->core == last.core; });
-  return std::pair(first, last);
+  std::vector<const Exit*> tied;
+  for (const auto& [a, b] : quickest)
+    if (tied.empty() || tied.back() != b) tied.push_back(b);
+  const Portal last = pick(to, tied);
+  tied.clear();
+  for (const auto& [a, b] : quickest)
+    if (b->core == last.core) tied.push_back(a);
+  return std::pair(pick(from, tied), last);
 }
 
 void Router::take(std::uint32_t link, std::uint32_t from, std::vector<HopId>& hops) const {
@@ -378,7 +397,7 @@ std::optional<std::vector<HopId>> Router::way(VertexId from_id, VertexId to_id) 
 std::vector<std::uint32_t> Router::islands_of(std::uint32_t v,
                                               const std::vector<std::uint32_t>& island) const {
   std::vector<std::uint32_t> reached;
-  for (const Exit& exit : exits(v)) {
+  for (const Exit& exit : find_exits(v)) {
     const std::uint32_t at = core_[exit.core];
     if (forwards_[at])
       reached.push_back(island[exit.core]);

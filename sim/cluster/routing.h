@@ -13,7 +13,7 @@
 // are enough.
 //
 // With c core vertices in use as destinations out of n, memory is 8 c n bytes, with one Dijkstra
-// each.
+// each. The exits of a vertex that is the end of a route are kept too.
 #pragma once
 
 #include <atomic>
@@ -77,8 +77,9 @@ class Router {
   struct Exit {
     std::uint32_t core;
     Cost cost;
-    std::span<const Portal> portals;  ///< including slower ones
+    std::vector<Portal> portals;
   };
+  using Exits = std::vector<Exit>;  ///< by core
 
   template <class Keep>
   Adjacency adjacency(std::span<const Link> links, Keep keep) const;
@@ -92,7 +93,9 @@ class Router {
   bool passable(std::uint32_t v, std::uint32_t end) const { return v == end || forwards_[v]; }
   Cost within(const Zone& zone, std::uint32_t a, std::uint32_t b) const;
   Cost cost_to(std::uint32_t v, const Portal& portal) const;
-  std::vector<Exit> exits(std::uint32_t v) const;
+  Exits find_exits(std::uint32_t v) const;
+  const Exits& exits(std::uint32_t v) const;  ///< kept: for ends of routes
+  Portal pick(std::uint32_t end, std::span<const Exit* const> tied) const;
   const Cost* to_core(std::uint32_t core) const;
   std::optional<std::pair<Portal, Portal>> choose_portals(std::uint32_t from,
                                                           std::uint32_t to) const;
@@ -120,7 +123,9 @@ class Router {
   std::vector<Zone> zones_;                         // by node
   std::vector<std::vector<Cost>> tables_;           // distances within nodes, n x n
   Adjacency inner_, fabric_;                        // links within nodes; between core vertices
-  std::unique_ptr<std::atomic<const Cost*>[]> to_core_;  // filled in on first use; owned
+  // Filled in on first use; owned.
+  std::unique_ptr<std::atomic<const Cost*>[]> to_core_;
+  std::unique_ptr<std::atomic<const Exits*>[]> exits_;  // by vertex
 };
 
 }  // namespace rehearse::cluster

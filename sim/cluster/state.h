@@ -19,6 +19,7 @@ struct Cluster::State {
   std::vector<LinkType> types;
   std::map<std::pair<VertexId, VertexId>, std::vector<HopId>> given;  ///< routes
   std::unique_ptr<const Router> router;
+  std::vector<std::uint32_t> node_kinds;
 };
 
 }  // namespace rehearse::cluster

@@ -83,7 +83,7 @@ struct Tenant {
 /// Where a job is.
 struct Tenancy {
   Tenant self;
-  std::span<const Tenant> beside;  ///< on the same GPU
+  std::span<const Tenant> neighbours;  ///< on the same GPU
   std::uint32_t nodes = 1, pods = 1;
 };
 

@@ -41,14 +41,14 @@ std::uint32_t Running::nodes_of(const Spot& spot) const {
 
 double Running::rate_on(Rank rank, const Spot& spot) const {
   if (!options_.rate) return spot.slice ? fleet_.slices[*spot.slice].rate : 1;
-  std::vector<Tenant> beside;
+  std::vector<Tenant> neighbours;
   if (spot.slice)
     for (const Rank other : tenants_[spot.gpus.front()])
-      if (other != rank) beside.push_back(tenant(other));
+      if (other != rank) neighbours.push_back(tenant(other));
   std::set<std::uint32_t> pods;
   for (const std::uint32_t gpu : spot.gpus) pods.insert(places_.pod_of_node(places_.node_of(gpu)));
   const double rate = options_.rate({.self = {order_[rank], spot.slice},
-                                     .beside = beside,
+                                     .neighbours = neighbours,
                                      .nodes = nodes_of(spot),
                                      .pods = static_cast<std::uint32_t>(pods.size())});
   REHEARSE_CHECK(std::isfinite(rate) && rate > 0, "a rate of {} is no rate", rate);

@@ -120,7 +120,7 @@ std::uint64_t LoweredOps::alike(OpId op) const {
 
 PathShare LoweredOps::slowed(OpId op) const {
   return {.kind = PartKind::kCommunication,
-          .part = "computing slowed by communication",
+          .part = "computing slowed by concurrent communication",
           .op = std::string(lowered_.graph.name(op)),
           .low = links_.low,
           .high = links_.high,

@@ -236,7 +236,8 @@ class Evaluation {
         for (const PricedLayer& layer : layers_[place])
           for (std::uint32_t i = 0; i < layer.count; ++i) clock.step(layer.rest);
       }
-      ends.push_back(std::max(clock.end().seconds() + options_.job.fixed, clock.all().seconds()));
+      const Seconds fixed = strategies::fixed_of(options_.job, layout_.stages[s]);
+      ends.push_back(std::max(clock.end().seconds() + fixed, clock.all().seconds()));
       ending_[s].end = clock.all();
     }
     if (Status ok = share_links(times, ends); !ok) return forward(ok);

@@ -57,7 +57,10 @@ void read_host(const YamlMap& map, std::span<Conditions> all) {
   std::vector<std::string_view> names;
   for (const host::Implementation& each : host::implementations()) names.emplace_back(each.name);
   if (const std::optional<std::size_t> i = map.choice("implementation", names))
-    for (Conditions& conditions : all) conditions.host = host::implementations()[*i];
+    for (Conditions& conditions : all) {
+      conditions.host = host::implementations()[*i];
+      if (!map.has("scale")) conditions.scale *= conditions.host.computing;
+    }
   if (const std::optional<Seconds> block = map.optional<Seconds>("host_per_layer")) {
     if (*block < Seconds::s(0)) map.report("host_per_layer", "a time is not negative");
     for (Conditions& conditions : all)
@@ -94,6 +97,16 @@ strategies::JobOptions job_options(const Conditions& conditions) {
   return {.host_per_kernel = conditions.host_per_kernel,
           .host = conditions.host,
           .fixed = conditions.fixed};
+}
+
+strategies::JobOptions job_options(const Conditions& conditions, const Situation& situation,
+                                   const workload::Layout& layout) {
+  strategies::JobOptions options = job_options(conditions);
+  options.over_efa = situation.pipeline_over_nodes && situation.network == comm::NetworkKind::kEfa;
+  if (!conditions.measured)
+    options.fixed += median_stall(regime_of(situation), layout, conditions.host);
+  if (situation.divided_update) options.fixed_of_block = conditions.host.divided_update;
+  return options;
 }
 
 void read_conditions(const YamlMap& map, std::span<Conditions> all) {

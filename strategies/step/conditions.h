@@ -55,6 +55,9 @@ Conditions conditions_for(const cluster::Gpu& device, workload::Elementwise elem
 
 /// The host's times, and the fixed time.
 strategies::JobOptions job_options(const Conditions& conditions);
+/// The same with what the implementation adds in this situation.
+strategies::JobOptions job_options(const Conditions& conditions, const Situation& situation,
+                                   const workload::Layout& layout);
 
 /// The default `scale` of models with mixtures of experts, without measurements: multiprocessors
 /// taken by exchanges, waiting for the host's token counts, kernels too small for the laws. Fitted

@@ -44,9 +44,9 @@ OrderProfile profile_of(const std::vector<Slot>& order, std::uint32_t chunks) {
     profile.splits_recompute |= slot.pass == Pass::kRecompute;
     if (slot.pass == Pass::kBackward) {
       profile.last_chunk = slot.chunk;
-      profile.weights_behind = 0;
+      profile.weights_after = 0;
     }
-    profile.weights_behind += slot.pass == Pass::kBackwardWeights;
+    profile.weights_after += slot.pass == Pass::kBackwardWeights;
   }
   std::vector<bool> seen(chunks, false);
   std::uint32_t first_through = order.back().chunk;

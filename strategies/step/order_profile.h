@@ -14,9 +14,9 @@
 namespace rehearse::step {
 
 struct OrderProfile {
-  std::uint32_t first_chunk = 0;     ///< chunk of the first slot, a forward
-  std::uint32_t last_chunk = 0;      ///< chunk of the last backward of inputs
-  std::uint32_t weights_behind = 0;  ///< number of backwards of weights after that
+  std::uint32_t first_chunk = 0;    ///< chunk of the first slot, a forward
+  std::uint32_t last_chunk = 0;     ///< chunk of the last backward of inputs
+  std::uint32_t weights_after = 0;  ///< number of backwards of weights after that
   bool splits_weights = false, splits_recompute = false;
   /// A moment whose held microbatches are maximal: no other moment holds more in all chunks at
   /// once.

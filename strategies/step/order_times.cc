@@ -18,7 +18,7 @@ constexpr std::int64_t kNotYet = -1;
 /// The part of an order in which each slot equals the one `period` slots before it, `later`
 /// microbatches on.
 struct Repeat {
-  std::size_t first = 0, end = 0;  ///< slots that have one such behind them
+  std::size_t first = 0, end = 0;  ///< slots that have an equal one a period later
   std::size_t period = 0;
   std::uint32_t later = 0;
 };

@@ -85,10 +85,10 @@ class PlanBound::Plans {
       }
       const std::uint32_t last = order.last_chunk * p + s;
       const double tail =
-          behind[last] - order.weights_behind * places_[last].passes[index(Pass::kBackwardWeights)];
+          behind[last] - order.weights_after * places_[last].passes[index(Pass::kBackwardWeights)];
       // Sums begin with the last pass of their chunk; the optimizer waits for all of them.
       double ready = end;
-      if (sums_behind_) {
+      if (sums_after_) {
         const double all = std::max(sums[0], sums[1]);
         const LayerSums& own = places_[order.last_through.chunk * p + s].sums;
         ready = std::max({end, end - work_of(order.first_through, s) + all,
@@ -136,10 +136,10 @@ class PlanBound::Plans {
     if (!times) return forward(times);
     const auto sums = b_.sums_of(*rank_, stage_, moves_, plan_);
     if (!sums) return forward(sums);
-    const bool gathers_behind = moves_.when != ParameterTraffic::When::kLayerByLayer;
-    const bool by_layer = !gathers_behind && !order_->splits_recompute;
+    const bool gathers_after = moves_.when != ParameterTraffic::When::kLayerByLayer;
+    const bool by_layer = !gathers_after && !order_->splits_recompute;
     const bool by_pass = moves_.when == ParameterTraffic::When::kEachBackward;
-    sums_behind_ = moves_.when == ParameterTraffic::When::kAfterPasses;
+    sums_after_ = moves_.when == ParameterTraffic::When::kAfterPasses;
     busy_ = 0;
     for (std::uint32_t c = 0; c < v; ++c) {
       Place& place = places_[c * p + s];
@@ -165,7 +165,7 @@ class PlanBound::Plans {
         }
         for (std::size_t k = 0; k < 2; ++k) {
           place.sums.sum[k] += part.count * own.sum[k];
-          if (gathers_behind) place.sums.gather[k] += part.count * own.gather[k];
+          if (gathers_after) place.sums.gather[k] += part.count * own.gather[k];
         }
       }
     }
@@ -250,8 +250,8 @@ class PlanBound::Plans {
   Rank* rank_ = nullptr;
   std::vector<const std::vector<LayerPart>*> own_ = {};
   const OrderProfile* order_ = nullptr;
-  double busy_ = 0;           // computing, of one microbatch through all chunks
-  bool sums_behind_ = false;  // gradients are summed behind the last backward
+  double busy_ = 0;          // computing, of one microbatch through all chunks
+  bool sums_after_ = false;  // gradients are summed after the last backward
 };
 
 Bytes PlanBound::least_usable() const {

@@ -41,7 +41,8 @@ class PlanCosts::State {
     PlanCost cost{Seconds::s(0), usable_ * memory::fullest(*memory).share(), {}};
     cost.busy.assign(kinds_.size(), Seconds::s(0));
     if (cost.memory > most) return cost;
-    const Result<StepTime> time = closed_step(*layout, *priced(plan).prices, options());
+    const Result<StepTime> time =
+        closed_step(*layout, *priced(plan).prices, options(*layout, training, plan));
     if (!time) return wrong(time);
     cost.step = time->step;
     for (std::size_t s = 0; s < layout->stages.size(); ++s) {
@@ -91,8 +92,15 @@ class PlanCosts::State {
     return *priced;
   }
 
-  StepOptions options() const {
-    return {.job = job_options(spec_.conditions), .overlap_loss = spec_.conditions.overlap_penalty};
+  StepOptions options(const Layout& layout, const Training& training, const Plan& plan) const {
+    // Looking at all ranks takes as long as a small plan's closed step.
+    const bool alike = !spec_.conditions.host.knows_efa();
+    return {.job = alike ? job_options(spec_.conditions)
+                         : job_options(
+                               spec_.conditions,
+                               situation_of(layout, cluster_, training.microbatch, plan.zero > 0),
+                               layout),
+            .overlap_loss = spec_.conditions.overlap_penalty};
   }
 
   template <class T>

@@ -61,9 +61,8 @@ Spread spread_of(const Spec& spec) {
 /// Errors of compute, of communication and of the fixed time per step are taken as independent. The
 /// fixed time may overlap communication if it is the host's or the input's.
 Estimate<Seconds> interval(const Step& step, bool calibrated, const PriceReach& network,
-                           const Conditions& conditions, Provenance provenance) {
+                           Seconds fixed, const Conditions& conditions, Provenance provenance) {
   const Seconds exposed = step.communication;
-  const Seconds fixed = conditions.fixed;
   const Seconds rest = step.time.value - exposed;
   const double down = std::hypot(rest.s() * (1 - step.computing.low),
                                  std::max(exposed * (1 - step.links.low), network.down).s(),
@@ -84,11 +83,11 @@ Estimate<Seconds> interval(const Step& step, bool calibrated, const PriceReach& 
 class Runner {
  public:
   Runner(const Spec& spec, const cluster::Cluster& cluster, const Devices& devices,
-         const PredictOptions& options)
-      : spec_(spec), cluster_(cluster), prices_(devices.prices()), options_(options) {}
+         const strategies::JobOptions& job, const PredictOptions& options)
+      : spec_(spec), cluster_(cluster), prices_(devices.prices()), job_(job), options_(options) {}
 
   Result<program::Program> job(const workload::Layout& layout) const {
-    return strategies::job_of(layout, prices_, job_options(spec_.conditions));
+    return strategies::job_of(layout, prices_, job_);
   }
   Result<ProgramRun> run(const program::Program& job) const {
     return run_program(job, cluster_, rules(options_.fidelity),
@@ -119,6 +118,7 @@ class Runner {
   const Spec& spec_;
   const cluster::Cluster& cluster_;
   const strategies::Prices prices_;
+  const strategies::JobOptions& job_;
   const PredictOptions& options_;
 };
 
@@ -201,14 +201,17 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   // model.
   PredictOptions carried = options;
   carried.unfold |= layout->servers.has_value();
-  const Runner runner(spec, cluster, *devices, carried);
+  Situation situation =
+      situation_of(*layout, cluster, spec.training.microbatch, spec.plan.zero > 0);
+  const strategies::JobOptions job_options = step::job_options(spec.conditions, situation, *layout);
+  const Runner runner(spec, cluster, *devices, job_options, carried);
   Result<program::Program> job = runner.job(*layout);
   if (!job) return forward(job);
   Result<ProgramRun> whole = runner.run(*job);
   if (!whole) return forward(whole);
 
   const Seconds all = whole->step();
-  const Work work = work_of(*layout, *devices, spec.conditions);
+  const Work work = work_of(*layout, *devices, job_options);
   const double replicas = ranks;
   Step step{.layout = std::move(*layout),
             .job = std::move(*job),
@@ -249,14 +252,17 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
     if (!reach) return forward(reach);
     network = *reach;
   }
-  step.time =
-      interval(step, calibrated, network, spec.conditions, std::max(work.provenance, conditions));
+  step.time = interval(step, calibrated, network, work.fixed, spec.conditions,
+                       std::max(work.provenance, conditions));
   if (!spec.conditions.measured) {
-    step.regime = regime_of(situation_of(step.layout, cluster, spec.training.microbatch,
-                                         spec.plan.zero > 0, step.host_share));
-    step.time = with_host(widened(step.time, step.regime), step.host_share, spec.conditions.host);
+    situation.host_share = step.host_share;
+    step.regime = regime_of(situation);
     step.stall = stall_of(step.regime, step.layout);
-    step.time.high += step.stall;
+    step.time = with_host(widened(step.time, step.regime), step.host_share, spec.conditions.host);
+    const Seconds median = median_stall(step.regime, step.layout, spec.conditions.host);
+    // A run that does not stall, and one that stalls for longer than the median.
+    step.time.low = std::min(step.time.low, (all - median) * step.regime.factors.low);
+    step.time.high += std::max(Seconds::s(0), step.stall - median);
     warn_of_regime(step);
   }
   if (spec.workload.experts_per_token > 0)

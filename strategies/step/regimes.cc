@@ -16,7 +16,8 @@ enum Which : std::uint8_t {
   kTensorEfa,
   kLongTensorEfa,
   kPipelineEfa,
-  kStallingPipelineEfa,
+  kManyNodesPipelineEfa,
+  kWholeGradientsEfa,
   kBothEfa,
   kManyNodesEfa,
   kUnknown,
@@ -40,7 +41,12 @@ constexpr std::array<Regime, kRegimes> kAll = {{
     {"pipeline over nodes, EFA", {0.75, 1.6}, 0.1, Seconds::s(1.1), kSweep},
     {"pipeline over 16 or more nodes, or without ZeRO, EFA",
      {0.75, 1.6},
-     0.4,
+     0.25,
+     Seconds::s(1.1),
+     kSweep},
+    {"pipeline over 4 or more nodes without ZeRO, 16 or more microbatches, EFA",
+     {0.75, 1.6},
+     0.9,
      Seconds::s(1.1),
      kSweep},
     {"tensor parallelism and pipeline over nodes, EFA", {0.8, 1.6}, 0.19, Seconds::s(1.1), kSweep},
@@ -54,6 +60,7 @@ constexpr std::array<Regime, kRegimes> kAll = {{
 
 /// The limits of the sweep's stalls.
 constexpr std::uint32_t kManyNodes = 32, kNodesThatStall = 16;
+constexpr std::uint32_t kNodesThatStallWhole = 4, kMicrobatchesThatStall = 16;  // without ZeRO
 constexpr double kLongMessages = 128;  // sequences of 4,096 × ranks of a tensor group
 constexpr double kMostStalls = 0.1;    // share of runs that a 90 % interval may leave out
 
@@ -62,13 +69,21 @@ Which which(const Situation& s) {
   if (s.network == comm::NetworkKind::kEfa && s.nodes > kManyNodes) return kManyNodesEfa;
   if (over_nodes && (!s.network || *s.network == comm::NetworkKind::kTcp)) return kUnknown;
   if (over_nodes && s.network == comm::NetworkKind::kEfa) {
+    if (s.pipeline_over_nodes && s.whole_gradients && s.nodes >= kNodesThatStallWhole &&
+        s.microbatches >= kMicrobatchesThatStall)
+      return kWholeGradientsEfa;
     if (s.tensor_over_nodes && s.pipeline_over_nodes) return kBothEfa;
     if (s.tensor_over_nodes)
       return s.samples_in_tensor_group >= kLongMessages ? kLongTensorEfa : kTensorEfa;
-    return s.whole_gradients || s.nodes >= kNodesThatStall ? kStallingPipelineEfa : kPipelineEfa;
+    return s.whole_gradients || s.nodes >= kNodesThatStall ? kManyNodesPipelineEfa : kPipelineEfa;
   }
   if (s.tensor_over_nodes) return kTensor;
   return is_host_bound(s.host_share) ? kHost : kKernels;
+}
+
+/// Microbatches and further stages.
+double slots_of(const workload::Layout& layout) {
+  return static_cast<double>(layout.microbatches + layout.stages.size() - 1);
 }
 
 }  // namespace
@@ -78,11 +93,13 @@ std::span<const Regime> regimes() { return kAll; }
 const Regime& regime_of(const Situation& situation) { return kAll[which(situation)]; }
 
 Situation situation_of(const workload::Layout& layout, const cluster::Cluster& cluster,
-                       double microbatch, bool sharded_gradients, double host_share) {
+                       double microbatch, bool zero) {
   const auto node_of = [&](std::uint32_t rank) { return cluster.devices()[rank].node; };
   const workload::Stage& first = layout.stages.front();
-  Situation s{.host_share = host_share,
-              .whole_gradients = !sharded_gradients && first.degrees.data > 1,
+  const bool several = first.degrees.data > 1;
+  Situation s{.whole_gradients = several && !zero,
+              .divided_update = several && zero,
+              .microbatches = layout.microbatches,
               .samples_in_tensor_group = microbatch * first.degrees.tensor};
   std::set<NodeId> nodes;
   std::optional<std::uint32_t> other;  // a rank on another node than the first
@@ -115,9 +132,16 @@ Estimate<Seconds> with_host(const Estimate<Seconds>& step, double host_share,
           step.provenance};
 }
 
+Seconds median_stall(const Regime& regime, const workload::Layout& layout,
+                     const host::Implementation& host) {
+  if (!regime.mostly_stalls()) return Seconds::s(0);
+  const double neighbours = layout.stages.size() == 2 ? 1 : 2;
+  return host.stall * (neighbours * slots_of(layout));
+}
+
 Seconds stall_of(const Regime& regime, const workload::Layout& layout) {
   if (regime.stalled <= kMostStalls) return Seconds::s(0);
-  return regime.stall * static_cast<double>(layout.microbatches + layout.stages.size() - 1);
+  return regime.stall * slots_of(layout);
 }
 
 }  // namespace rehearse::step

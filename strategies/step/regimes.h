@@ -37,6 +37,7 @@ struct Regime {
   std::string_view source;  ///< the rows; empty: no row was measured in this regime
 
   bool known() const { return !source.empty(); }
+  bool mostly_stalls() const { return stalled > 0.5; }  ///< the median run does
 };
 
 /// All regimes.
@@ -48,14 +49,16 @@ struct Situation {
   std::uint32_t nodes = 1;
   std::optional<comm::NetworkKind> network = {};  ///< between the nodes; absent: of no known kind
   bool tensor_over_nodes = false, pipeline_over_nodes = false;
-  /// Every data-parallel rank holds all gradients (no ZeRO), and there are several.
+  /// There are several data-parallel ranks, and every one holds all gradients (no ZeRO).
   bool whole_gradients = false;
+  bool divided_update = false;  ///< there are several, and they divide the update (ZeRO)
+  std::uint32_t microbatches = 1;
   double samples_in_tensor_group = 1;  ///< microbatch × tensor degree
 };
 
-/// `microbatch`: samples of a rank at a time.
+/// `microbatch`: samples of a rank at a time. Without the host's share.
 Situation situation_of(const workload::Layout& layout, const cluster::Cluster& cluster,
-                       double microbatch, bool sharded_gradients, double host_share);
+                       double microbatch, bool zero);
 
 const Regime& regime_of(const Situation& situation);
 
@@ -65,6 +68,12 @@ Estimate<Seconds> widened(const Estimate<Seconds>& step, const Regime& regime);
 /// The step with at least the interval that the host's own gives to its share of the step.
 Estimate<Seconds> with_host(const Estimate<Seconds>& step, double host_share,
                             const host::Implementation& host);
+
+/// The stall of the median run of an implementation whose stalls were measured; zero where most
+/// runs do not stall. A stage waits for each of its neighbours, once for each microbatch and each
+/// further stage.
+Seconds median_stall(const Regime& regime, const workload::Layout& layout,
+                     const host::Implementation& host);
 
 /// The longest of 95 % of the stalls of a step; zero where a tenth of the runs stall, or fewer.
 Seconds stall_of(const Regime& regime, const workload::Layout& layout);

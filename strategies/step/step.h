@@ -1,4 +1,4 @@
-// Step: one predicted training step of a job under a plan on a cluster: time, memory, breakdown.
+// Step: one predicted training step of a job under a plan on a cluster: time, memory, occupancy.
 //
 //   Result<Step> step = predict(spec, cluster, {});
 //

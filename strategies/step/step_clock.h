@@ -51,12 +51,13 @@ class StepClock {
     if (background_ == Background::kInline)
       for (const Priced& piece : run)
         if (is_background(piece)) launched += piece.time;
-    behind_.fill(Picoseconds(0));
+    background_times_.fill(Picoseconds(0));
     for (const Priced& piece : run) pass_piece(piece);
-    const Picoseconds front = ready_ - begin,
-                      behind = *std::max_element(behind_.begin(), behind_.end());
-    if (behind > Picoseconds(0))
-      ready_ = begin + std::max(front, behind) + std::min(front, behind) * loss_;
+    const Picoseconds foreground = ready_ - begin,
+                      background =
+                          *std::max_element(background_times_.begin(), background_times_.end());
+    if (background > Picoseconds(0))
+      ready_ = begin + std::max(foreground, background) + std::min(foreground, background) * loss_;
     ready_ = std::max(ready_, launched);
   }
   /// Runs the pieces of the optimizer step, or sums alongside the last backward. Deferred pieces
@@ -101,7 +102,7 @@ class StepClock {
     const bool background = is_background(piece);
     if (background && background_ == Background::kFree) return;
     if (background && background_ == Background::kOverlapped)
-      behind_[piece.stream] += piece.time;
+      background_times_[piece.stream] += piece.time;
     else
       in_front(piece);
   }
@@ -122,7 +123,7 @@ class StepClock {
   }
 
   Picoseconds ready_, late_{0}, after_{0};
-  std::array<Picoseconds, kStreams> free_ = make(), behind_ = make();
+  std::array<Picoseconds, kStreams> free_ = make(), background_times_ = make();
   double loss_;
   Background background_;
 

@@ -40,18 +40,24 @@ Phase phase_of(const std::vector<Op>& ops, const OpPrice& price) {
 
 }  // namespace
 
-Work work_of(const workload::Layout& layout, const Devices& devices, const Conditions& conditions) {
+Work work_of(const workload::Layout& layout, const Devices& devices,
+             const strategies::JobOptions& options) {
   Work work;
   work.busy.assign(devices.kinds().size(), Seconds::s(0));
   Seconds total = Seconds::s(0), low = Seconds::s(0), high = Seconds::s(0);
   std::array<Seconds, 4> by_provenance = {Seconds::s(0), Seconds::s(0), Seconds::s(0),
                                           Seconds::s(0)};
   const double ranks = layout.ranks();
+  double workers = 0;
+  for (const workload::Stage& stage : layout.stages) workers += stage.degrees.ranks();
   double blocks = 0;  // microbatches through a block
   for (const workload::Stage& stage : layout.stages) {
     std::vector<double> passes(stage.chunks.size(), 0);
     for (const workload::Slot& slot : stage.order)
       if (slot.pass == workload::Pass::kForward) passes[slot.chunk] += 1;
+    const host::BlockTimes launches =
+        strategies::host_times(options, stage.degrees, layout.stages.size()).block;
+    work.fixed += strategies::fixed_of(options, stage) * (stage.degrees.ranks() / workers);
     for (const Devices::Share& on : devices.under(stage)) {
       const DeviceKind& kind = devices.kinds()[on.kind];
       const double share = on.ranks / ranks;
@@ -81,9 +87,7 @@ Work work_of(const workload::Layout& layout, const Devices& devices, const Condi
                                    add(layer.recompute, passes[c], work.recompute, work.recomputed);
           add(layer.step, 1, work.optimizer, none);
           if (layer.host_work == 0) continue;
-          const strategies::LaunchTimes host = strategies::launch_times(
-              layer, host::block_times(conditions.host, stage.degrees.tensor > 1,
-                                       layout.stages.size() > 1));
+          const strategies::LaunchTimes host = strategies::launch_times(layer, launches);
           const Seconds again = host.backward + host.recompute;
           const double times = passes[c] * layer.count * share;
           work.launch += (std::max(Seconds::s(0), host.forward - forward) +

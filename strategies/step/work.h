@@ -17,6 +17,7 @@ struct Work {
   Seconds recompute = Seconds::s(0);  ///< repeated forward work
   Seconds optimizer = Seconds::s(0);
   Seconds launch = Seconds::s(0);  ///< additional time of launching kernels beyond running them
+  Seconds fixed = Seconds::s(0);   ///< once per step, on ranks of stages
   /// Of a transformer block and microbatch, as a mean: forward, backward and recomputation. Zero
   /// without such blocks.
   BlockWork block = {};
@@ -31,7 +32,7 @@ struct Work {
   std::vector<Seconds> busy = {};
 };
 
-/// The host's times are those of `conditions`.
-Work work_of(const workload::Layout& layout, const Devices& devices, const Conditions& conditions);
+Work work_of(const workload::Layout& layout, const Devices& devices,
+             const strategies::JobOptions& options);
 
 }  // namespace rehearse::step

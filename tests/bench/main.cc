@@ -26,56 +26,55 @@ class RatioReporter final : public benchmark::ConsoleReporter {
 
   void print_ratios() const {
     fmt::print("\n| what | against | ratio |\n|---|---|---|\n");
-    row("engine/64_streams/1000000", "reference/simgrid/64_streams/1000000", "times as fast");
-    row("engine/64_streams/100000", "reference/simgrid/64_streams/100000", "times as fast");
+    row("engine/64_streams/1000000", "reference/simgrid/64_streams/1000000");
+    row("engine/64_streams/100000", "reference/simgrid/64_streams/100000");
     for (const int ranks : {64, 256, 1024})
-      row(fmt::format("ring/native/ranks/{}", ranks), fmt::format("ring/simgrid/ranks/{}", ranks),
-          "times as fast");
+      row(fmt::format("ring/native/ranks/{}", ranks), fmt::format("ring/simgrid/ranks/{}", ranks));
     for (const char* policy : {"fifo", "backfill"})
-      row(fmt::format("fleet/{}/800/160", policy), fmt::format("fleet/plain_{}/800/160", policy),
-          "times as fast");
-    row("engine/64_streams/1000000", "reference/memory_copy_of_1M_ops", "of its speed");
-    row("engine/64_streams/1000000", "engine/64_streams/1000", "of the speed per op");
-    row("sharing/flows/classes/100000/10", "sharing/flows/classes/1000/10",
-        "of the speed per flow");
-    row("engine/1M_ops/streams/4096", "engine/1M_ops/streams/8", "of the speed per op");
-    row("engine/long_queues/ops/priority/1000000/1", "engine/long_queues/ops/priority/1000000/0",
-        "of the speed of first come");
-    row("sharing/flows/classes/10000/100", "sharing/flows/classes/10000/10",
-        "of the speed per flow");
+      row(fmt::format("fleet/{}/800/160", policy), fmt::format("fleet/plain_{}/800/160", policy));
+    row("engine/64_streams/1000000", "reference/memory_copy_of_1M_ops");
+    row("engine/64_streams/1000000", "engine/64_streams/1000", " per op");
+    row("sharing/flows/classes/100000/10", "sharing/flows/classes/1000/10", " per flow");
+    row("engine/1M_ops/streams/4096", "engine/1M_ops/streams/8", " per op");
+    row("engine/long_queues/ops/priority/1000000/1", "engine/long_queues/ops/priority/1000000/0");
+    row("sharing/flows/classes/10000/100", "sharing/flows/classes/10000/10", " per flow");
     for (const char* how : {"3072/closed", "3072/messages", "16384/closed", "16384/messages"})
-      row(fmt::format("gpt_175b/{}", how), "engine/64_streams/1000000", "of the speed per op");
-    row("import/json_to_store", "reference/python_json_load", "times as fast");
-    row("import/json_to_store", "reference/simdjson_tokens", "of its speed");
-    row("import/json_to_store", "import/json_to_memory", "of its speed");
-    row("import/store_rows", "reference/one_insert_per_row", "times as fast");
+      row(fmt::format("gpt_175b/{}", how), "engine/64_streams/1000000", " per op");
+    row("import/json_to_store", "reference/python_json_load");
+    row("import/json_to_store", "reference/simdjson_tokens");
+    row("import/json_to_store", "import/json_to_memory");
+    row("import/store_rows", "reference/one_insert_per_row");
     for (const char* where : {"ring", "file"})
-      row(fmt::format("capture/encode_to_{}", where), "reference/memory_copy_of_rows",
-          "of its speed");
-    row("capture/encode_to_ring", "capture/encode_to_file", "times as fast");
+      row(fmt::format("capture/encode_to_{}", where), "reference/memory_copy_of_rows");
+    row("capture/encode_to_ring", "capture/encode_to_file");
     for (const char* policy : {"fifo", "backfill", "shortest", "fair", "preempt", "slices"}) {
       const std::string name = fmt::format("fleet/{}/", policy);
-      row(name + "5000/1000", "fleet/sort_events/5000", "of the speed per job");
-      row(name + "40000/1000", name + "5000/1000", "of the speed per job");
-      row(name + "5000/8000", name + "5000/1000", "of the speed per job");
-      row(name + "40000/8000", name + "40000/1000", "of the speed per job");
+      row(name + "5000/1000", "fleet/sort_events/5000", " per job");
+      row(name + "40000/1000", name + "5000/1000", " per job");
+      row(name + "5000/8000", name + "5000/1000", " per job");
+      row(name + "40000/8000", name + "40000/1000", " per job");
     }
-    row("plans/evaluate", "plans/evaluate_alone", "times as fast");
-    row("plans/bound", "plans/evaluate", "times as fast");
-    row("plans/search/1024/1", "plans/evaluate", "times as fast per plan seen");
-    row("store/lru", "store/pass", "of the speed per access");
-    row("store/lru", "store/list and table", "times as fast");
-    row("store/belady", "store/pass", "of the speed per access");
-    row("store/belady", "store/list and table", "times as fast");
-    row("replay/lower/ranks/4", "replay/lower/ranks/1", "of the speed per op");
-    row("replay/run/ranks/4", "replay/run/ranks/1", "of the speed per op");
+    row("plans/evaluate", "plans/evaluate_alone");
+    row("plans/bound", "plans/evaluate");
+    row("plans/search/1024/1", "plans/evaluate", " per plan seen");
+    row("store/lru", "store/pass", " per access");
+    row("store/lru", "store/list and table");
+    row("store/belady", "store/pass", " per access");
+    row("store/belady", "store/list and table");
+    row("replay/lower/ranks/4", "replay/lower/ranks/1", " per op");
+    row("replay/run/ranks/4", "replay/run/ranks/1", " per op");
   }
 
  private:
-  void row(const std::string& what, const std::string& against, const char* meaning) const {
+  /// A ratio is never below one: "3 times as fast", or "takes 3 times as long".
+  void row(const std::string& what, const std::string& against, const char* per = "") const {
     const auto a = rate_.find(what), b = rate_.find(against);
     if (a == rate_.end() || b == rate_.end()) return;
-    fmt::print("| {} | {} | {:.3g} {} |\n", what, against, a->second / b->second, meaning);
+    const double ratio = a->second / b->second;
+    if (ratio >= 1)
+      fmt::print("| {} | {} | {:.3g} times as fast{} |\n", what, against, ratio, per);
+    else
+      fmt::print("| {} | {} | takes {:.3g} times as long{} |\n", what, against, 1 / ratio, per);
   }
 
   std::map<std::string, double> rate_;

@@ -59,7 +59,7 @@ void in_call(mock::Call call, Work work, bool runtime = true) {
   if (runtime) tracer->call(false, call, begin, now(), thread_id(), correlation);
 }
 
-/// Puts work of a duration behind what the stream holds; its start. REQUIRES: `device` is held.
+/// Appends work of a duration to the stream, and returns its start. REQUIRES: `device` is held.
 std::uint64_t place(std::uint32_t stream, std::uint64_t duration) {
   // A launch takes some microseconds to get to the device.
   const std::uint64_t start = std::max(stream_ends[stream % kStreams], now() + 2000);

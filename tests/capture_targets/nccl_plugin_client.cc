@@ -31,7 +31,7 @@ enum : std::uint64_t {
   UNKNOWN = std::uint64_t{1} << 40,
 };
 
-/// An event as bytes: fields stand where the ABI of the machine puts them, one behind the other.
+/// An event as bytes: fields are where the ABI of the machine puts them, one after another.
 class Event {
  public:
   Event(int version, std::uint64_t type, void* parent, int rank) {

@@ -71,7 +71,7 @@ TEST_CASE("check: the first run begins a store, later ones are held against its 
   CHECK(first.out.find(
             "0 accepted runs: the candidate is its first run, compared with itself\naccepted\n") !=
         std::string::npos);
-  // That run again: the store has none beside it.
+  // The same run again: the store has no other.
   const Ran twice = job.accept(job.record(10000, 0), "c0 again");
   CHECK(twice.code == 0);
   CHECK(twice.out.find(

@@ -220,7 +220,7 @@ TEST_CASE("check: a budget limits ops, parts, and money") {
     CHECK(kept["limits"][1]["verdict"] == "pass");
     CHECK(kept["limits"][1]["message"] == "none in either");
   }
-  // The step's limit stands where the budget has none.
+  // The default limit of the step applies if the budget has none.
   CHECK(with("cost_per_epoch: 3 USD\n", 1)["limits"][0]["name"] == "step_time");
 }
 

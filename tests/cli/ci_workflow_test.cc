@@ -40,7 +40,7 @@ Workflow read_workflow() {
   return workflow;
 }
 
-/// Exit codes of the steps, by name, in the source tree. A step behind one that failed runs as
+/// Exit codes of the steps, by name, in the source tree. A step after one that failed runs as
 /// well, as `if: always()` has it.
 std::map<std::string, int> run_workflow(const Workflow& workflow, const Variables& changed) {
   Variables variables = workflow.variables;

@@ -153,7 +153,7 @@ TEST_CASE("simulate, whatif and network quote one time for a collective on a clu
         json_of({"simulate", "--chakra", prefix, "--cluster", cluster, "--fidelity", fidelity});
     CHECK(step["step_time"]["value"].get<double>() == Approx(price).epsilon(1e-6));
   }
-  // The second of two gradients, of 30 MB, is summed behind all computing: on a link of 1000 GB/s
+  // The second of two gradients, of 30 MB, is summed after all computing: on a link of 1000 GB/s
   // it takes twice (n - 1) / n of 30 us, on the cluster what network says. The first begins 301 us
   // earlier, and delays it where it takes longer.
   const auto exposed = [&](const std::string& on) {

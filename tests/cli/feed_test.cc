@@ -24,7 +24,7 @@ constexpr const char* kFedJob =
 
 constexpr const char* kSlow = "stages: [{name: load, time: 50 ms, queue: 100}]\n";
 
-/// A job beside the pipeline that it names.
+/// A job in the folder of the pipeline that it names.
 std::string fed_job(const std::string& pipeline, const std::string& job = kFedJob) {
   const auto path = test::write_scratch("job.yaml", job + "input: p.yaml\n");
   test::write_file(path.parent_path() / "p.yaml", pipeline);

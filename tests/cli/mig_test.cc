@@ -216,7 +216,7 @@ TEST_CASE("whatif --slice: kernels take as long as the slice makes them") {
   CHECK(one["step_time"]["value"] <= one["step_time"]["high"]);
   test::check_failed(test::rehearse({"whatif", recording, "--slice", "1g.10g"}), 1,
                      "did you mean '1g.10gb'?");
-  // A replay on the slice is the same run, beside what was measured; its error is that of the
+  // A replay on the slice is the same run, next to the measurement; its error is that of the
   // replay.
   const Json replay = test::json_of({"replay", recording, "--slice", "1g.10gb"});
   test::check_values(replay);

@@ -70,7 +70,7 @@ TEST_CASE("pack: what was measured of a GPU is known without the user") {
            "  - {job: b, duration: 100 s, memory: 4 GiB, step: 22 ms, family: " +
            family + ", batch: 40}\n";
   };
-  // ResNet-18 keeps its speed beside a language model on V100, which K80 makes take turns.
+  // ResNet-18 keeps its speed with a language model on V100; on K80 they take turns.
   const Json v100 = packed(file("v100_sxm2_16", "LM"))["placements"][0];
   CHECK(v100["how"] == "together");
   CHECK(v100["rates"][0].get<double>() > 0.95);
@@ -101,7 +101,7 @@ TEST_CASE("pack: which pairs to measure") {
   const Ran ran = test::rehearse({"pack", path, "--measure", "9", "--format", "json"});
   INFO(ran.errors);
   const Json json = Json::parse(ran.out);
-  // Of the three that fit beside each other one was measured.
+  // One of the three pairs that fit together was measured.
   REQUIRE(json["measure"].size() == 2);
   for (const Json& pair : json["measure"]) CHECK(pair[1] == "c");
   CHECK_THAT(test::rehearse({"pack", path, "--measure", "1"}).out,

@@ -148,7 +148,7 @@ TEST_CASE("the best are shown by every model, and confirmed on SimGrid where it 
     CHECK(value(models["simgrid"]) == Approx(value(models["without_slowing"])).epsilon(1e-8));
     CHECK(std::abs(models["difference"].get<double>()) < 1e-8);
   }
-  CHECK(contention > 1e-4);  // sums of gradients beside those of tensor parallelism
+  CHECK(contention > 1e-4);  // sums of gradients concurrent with those of tensor parallelism
   const std::string text = plan(job).out;
   CHECK(text.find("Step time by each model\n") != std::string::npos);
   CHECK(text.find("ran with all ranks, so that concurrent collectives contend for links") !=

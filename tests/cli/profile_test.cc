@@ -29,7 +29,7 @@ TEST_CASE("profile records a program, and replay reads the recording") {
     test::check_has(json, key);
   CHECK(json["command"] == "profile");
   // Per step: load, forward, backward, optimizer, and per layer (4) two passes and two gradients.
-  // Thirteen steps, three of them named, behind one warm-up.
+  // Thirteen steps, three of them named, after one warm-up.
   CHECK(json["ranges"] == 13 * (4 + 4 * 4) + 3 + 1);
   CHECK(json["dropped"] == 0);
 
@@ -85,7 +85,7 @@ TEST_CASE("profile keeps the steps that it is asked for, and says which") {
   REQUIRE(json["kept_steps"].size() == 3);
   CHECK(json["kept_steps"][0]["step"] == 0);
   CHECK(json["kept_steps"][0]["reason"] == "every 2");
-  CHECK(json["kept_steps"][1]["reason"] == "the step beside it is kept");
+  CHECK(json["kept_steps"][1]["reason"] == "a neighbouring step is kept");
   CHECK(json["kept_steps"][2]["kept_share"] == 1);
 
   const Ran text = test::rehearse(

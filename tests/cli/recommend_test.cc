@@ -257,7 +257,7 @@ TEST_CASE("the job file says where and how, one or several") {
                          const std::vector<std::string>& more = {}) {
     test::check_failed(recommend(more, text), 1, says);
   };
-  // Told where it stands: in the file, or in the option.
+  // Reported at its place: in the file, or in the option.
   std::string wrong = job;
   wrong.replace(wrong.find("us-east-1"), 9, "us-esat-1");
   failed(wrong, "j.yaml:4:9: region: no region 'us-esat-1' of gcp or aws; ");

@@ -269,13 +269,13 @@ TEST_CASE("replay and whatif --beside: two recordings on one GPU") {
                                        "timeslice:100us,0s"});
   CHECK(value(edited["tenants"][0], "alone") < value(recorded["tenants"][0], "alone"));
   CHECK(value(edited["tenants"][1], "beside") < value(recorded["tenants"][1], "beside"));
-  // A timeline of the first beside the second.
+  // A timeline of the first job with the second.
   const auto drawn = test::scratch_folder() / "beside.json";
   CHECK(test::rehearse({"replay", a, "--beside", b, "--perfetto", drawn.string()}).code == 0);
   CHECK(std::filesystem::exists(drawn));
   CHECK_THAT(test::rehearse({"replay", a, "--beside", b}).out, Contains("waiting for its turn"));
 
-  // A folder is named with a slash behind it or without.
+  // A folder is named with a trailing slash or without.
   const auto run = test::scratch_folder() / "run_a";
   std::filesystem::create_directories(run);
   std::filesystem::copy_file(a, run / "a.json", std::filesystem::copy_options::overwrite_existing);

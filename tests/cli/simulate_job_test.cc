@@ -208,7 +208,7 @@ TEST_CASE("simulate a job file that fits nowhere: a warning, and what would help
   CHECK(json["memory_per_device"]["fits"] == false);
   CHECK(json["warnings"].size() == 1);
   CHECK(json["remedies"].size() >= 4);
-  // The most effective stands first.
+  // The most effective comes first.
   CHECK(json["remedies"][0].get<std::string>().find("; fits") != std::string::npos);
   CHECK(step_json(job())["remedies"].empty());
 }
@@ -244,7 +244,7 @@ TEST_CASE("simulate a job file: mistakes, one line each") {
 
 // --- Recordings ---------------------------------------------------------------------------------
 
-/// Two linears, recorded on one device: 8 samples in 1 ms, of which layers take 700 us.
+/// Two linears, recorded on one device: 8 samples in 1 ms; layers take 700 us of it.
 std::string recorded(
     const std::string& training, const std::string& plan = "data: 1", const std::string& more = "",
     const std::string& path = test::source_file("examples/recordings/two_linears.json").string()) {

@@ -212,7 +212,7 @@ TEST_CASE("simulate: formats and the timeline") {
   const Json events = Json::parse(test::text_of(timeline))["traceEvents"];
   std::size_t spans = 0;
   for (const Json& event : events) spans += event["ph"] == "X";
-  CHECK(spans == 92);  // ops of one rank that stands for all
+  CHECK(spans == 92);  // ops of one rank that represents all
 }
 
 TEST_CASE("simulate: ASTRA-sim's rules make small collectives dearer") {

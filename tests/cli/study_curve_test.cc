@@ -151,7 +151,7 @@ TEST_CASE("study: no expectation is compared with a point that a constant was fi
   std::string all = kFitted;
   all.replace(all.find("    measure: twice\n"), 19, "");
   check_failed(curve_text(rate, all), "23:13: expect.measure: is compared with n 1");
-  // Settings beside it are another point.
+  // Other settings are another point.
   std::string far = kFitted;
   far.replace(far.find("    over: n\n"), 12, "    at: {machine: far}\n    over: n\n");
   CHECK(study_of(

@@ -79,7 +79,7 @@ TEST_CASE("study: what is measured of pipelines and caches") {
   const Json study = test::document(run_feeds(feeds_text(), {"--format", "json"}))["studies"][0];
   CHECK(study["verdict"] == "matched");
   REQUIRE(study["points"].size() == 2);
-  // 20 ms, by one worker or by four, whose pace is then that of the stage behind them.
+  // 20 ms, by one worker or by four, whose rate is then that of the next stage.
   CHECK(measured(study["points"][0], "rhythm") == Approx(0.020).epsilon(0.01));
   CHECK(measured(study["points"][1], "rhythm") == Approx(0.005).epsilon(0.01));
   for (const Json& point : study["points"]) {
@@ -93,7 +93,7 @@ TEST_CASE("study: what is measured of pipelines and caches") {
     CHECK(measured(point, "bound") == Approx(4).epsilon(0.01));
     // The worked example of docs/concepts/controller.md: readaheads 1 4 4 4 1 1, 270 ms.
     CHECK(measured(point, "reading") == Approx(15.0 / 6));
-    // 12 units in all batches but the fourth, whose 12 misses read four each; 10 ms of work behind.
+    // 12 units in all batches but the fourth, whose 12 misses read four each; then 10 ms of work.
     CHECK(measured(point, "in_turn") == Approx((10 + (5 * 12 + 48) / 6.0) / 270));
   }
 }

@@ -46,7 +46,7 @@ TEST_CASE("study: a killed run is gone on with, with what it found and the same 
   REQUIRE(
       test::rehearse({"study", study.string(), "--format", "json", "-o", whole.string()}).code ==
       0);
-  // The default journal lies beside the result, and is gone when the result is there.
+  // The default journal is in the folder of the result, and is removed once the result exists.
   CHECK(test::names_in(folder) == std::vector<std::string>{"whole.json"});
 
   const fs::path journal = result.string() + ".journal", log = journal.string() + "-wal";

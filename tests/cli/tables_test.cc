@@ -16,7 +16,7 @@ using test::Ran;
 const std::string kName = "at::f<a, b>(\"x\" | 'y')";
 const std::string kNameInJson = "at::f<a, b>(\\\"x\\\" | 'y')";
 
-/// By RFC 4180; nothing where a quote stands in the wrong place.
+/// By RFC 4180; nothing if a quote is in the wrong place.
 std::optional<Rows> parse_csv(const std::string& text) {
   Rows rows;
   std::vector<std::string> row;
@@ -138,7 +138,7 @@ TEST_CASE("control characters in names reach neither a terminal nor a Markdown t
 TEST_CASE("validate gives a row per prediction") {
   const auto rows = parse_csv(test::rehearse({"validate", test::kExample, "--format", "csv"}).out);
   check_rectangular(rows);
-  CHECK(rows->size() == 7);  // three steps by host and by device, behind the heading
+  CHECK(rows->size() == 7);  // three steps by host and by device, after the heading
   CHECK(rows->at(1).front() == "replay");
 }
 

@@ -49,7 +49,7 @@ double normal() {
   return std::sqrt(-2 * std::log(1 - uniform())) * std::cos(6.283185307179586 * uniform());
 }
 
-// The flag that the stream waits for, and the launches behind it.
+// The flag that the stream waits for, and the launches after it.
 const volatile std::uint32_t* flag = nullptr;
 std::uint32_t flag_value = 0;
 long queued = 0;

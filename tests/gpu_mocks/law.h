@@ -38,7 +38,7 @@ inline double attention(double heads, double m, double n, double d, double eleme
 
 inline double copy(double bytes, double rate) { return kLaunch + bytes / rate; }
 
-/// A ring: so many steps of a share of the bytes.
+/// A ring: a number of steps, each with a share of the bytes.
 inline double ring(double bytes, double ranks, double steps) {
   return 10e-6 + steps * bytes / ranks / kPeerRate;
 }

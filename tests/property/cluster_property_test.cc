@@ -144,6 +144,62 @@ TEST_CASE("in clusters of random templates every pair has a sound route") {
   CHECK(made > 100);
 }
 
+/// The types of a route's links, and their ends within nodes.
+std::vector<std::uint32_t> steps_of(const Cluster& c, const Route& route, NodeId from, NodeId to) {
+  std::vector<std::uint32_t> steps;
+  for (const HopId hop : route.hops) {
+    const Link& link = c.links()[Cluster::link_of(hop).index()];
+    steps.push_back(link.type);
+    bool own = false;
+    for (const VertexId end : {link.a, link.b}) {
+      const auto node = c.vertices()[end.index()].node;
+      own |= node == from || node == to;
+      REQUIRE((!node || node == from || node == to));
+      const std::uint32_t place =
+          node ? end.index() -
+                     c.devices()[c.nodes()[node->index()].devices.front().index()].vertex.index()
+               : end.index();
+      steps.push_back(place);
+    }
+    REQUIRE(own);
+  }
+  return steps;
+}
+
+TEST_CASE("nodes of equal kind can be exchanged, and routes use links of their ends alone") {
+  int exchanged = 0, joined = 0;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    INFO("seed " << seed);
+    Random random(seed);
+    Result<ClusterBuilder> builder = random_template(random);
+    if (!builder) continue;
+    const Result<Cluster> c = std::move(*builder).build();
+    if (!c) continue;
+    const auto kinds = c->node_kinds();
+    joined += kinds.empty();
+    for (std::uint32_t a = 0; a < kinds.size(); ++a)
+      for (std::uint32_t b = 0; b < kinds.size(); ++b) {
+        const std::uint32_t other =
+            between(random, 0, static_cast<std::uint32_t>(kinds.size()) - 1);
+        if (a == b || other == b || kinds[a] != kinds[other]) continue;
+        const auto& from = c->nodes()[a].devices;
+        const auto& instead = c->nodes()[other].devices;
+        const auto& to = c->nodes()[b].devices;
+        REQUIRE(from.size() == instead.size());
+        for (std::size_t i = 0; i < from.size(); ++i)
+          for (const DeviceId there : to) {
+            REQUIRE(steps_of(*c, c->route(from[i], there), NodeId(a), NodeId(b)) ==
+                    steps_of(*c, c->route(instead[i], there), NodeId(other), NodeId(b)));
+            REQUIRE(steps_of(*c, c->route(there, from[i]), NodeId(b), NodeId(a)) ==
+                    steps_of(*c, c->route(there, instead[i]), NodeId(b), NodeId(other)));
+          }
+        exchanged += a != other;
+      }
+  }
+  CHECK(exchanged > 500);
+  CHECK(joined > 50);
+}
+
 /// The least cost by the rules of cluster.h, by relaxing every link until nothing changes.
 std::int64_t naive_cost(const Cluster& c, VertexId from, VertexId to) {
   constexpr std::int64_t kFar = INT64_MAX / 4;

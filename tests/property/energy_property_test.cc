@@ -1,4 +1,4 @@
-// Energy on random traces: it is neither made nor lost, whatever runs beside what.
+// Energy on random traces: it is neither created nor lost, whatever runs concurrently.
 #include <random>
 
 #include <catch2/catch.hpp>

@@ -79,8 +79,8 @@ Layout random_layout(Random& random, Overlap overlap, bool unequal_degrees) {
 
 enum class Net : std::uint8_t { kNicEach, kNicForAll, kPcie };
 
-/// Nodes of four devices behind NVSwitch, with a NIC for each or one for all, or of four or eight
-/// behind PCIe with one.
+/// Nodes of four devices on an NVSwitch, with a NIC for each or one for all, or of four or eight
+/// on PCIe with one.
 cluster::Cluster cluster_for(const Layout& layout, Net net, std::uint32_t per_node = 4) {
   const bool pcie = net == Net::kPcie;
   auto cluster = cluster::parse_cluster(
@@ -128,7 +128,7 @@ TEST_CASE(
     const auto one = engine::run((*folded)->graph), each = engine::run(all->graph);
     CHECK(occupancy(job, **folded, *one) == occupancy(job, *all, *each));
   }
-  // Stages that stand partly on one node and partly on another do not fold.
+  // Stages that are partly on one node and partly on another do not fold.
   CHECK(folds >= 100);
 }
 

@@ -74,7 +74,7 @@ Perceptron random_perceptron(std::mt19937& random) {
           b.op("aten::threshold_backward", fmt::format("[[{}, {}, {}]]", p.samples, p.rows, out),
                times[5 * i + 2], StepBuilder::kAutograd);
         });
-        // Elementwise work without a number is not told from that of the layer behind it.
+        // Elementwise work without a number cannot be distinguished from that of the next layer.
         (numbered ? p.backward_us[i] : p.backward_us[std::min(i + 1, layers - 1)]) +=
             times[5 * i + 2];
       }

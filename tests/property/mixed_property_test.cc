@@ -52,7 +52,7 @@ Prices by_stage(const Layout& layout, const std::vector<double>& factors) {
   return {std::move(kinds), std::move(kind_of)};
 }
 
-/// Half of the replicas of every stage on another kind, which a rank of each kind then stands for.
+/// Half of the replicas of every stage on another kind, which a rank of each kind then represents.
 Prices by_replica(const Layout& layout, double one, double other) {
   std::vector<std::uint32_t> kind_of(layout.ranks(), 0);
   for (const workload::Stage& stage : layout.stages)
@@ -179,7 +179,7 @@ TEST_CASE("mixed: replicas on two kinds meet, one rank of each kind for all") {
     const auto c = random_case(random);
     if (!c || c->layout.stages.front().degrees.data < 4) continue;
     const Prices prices = by_replica(c->layout, 1, 0.5 * between(random, 1, 6));
-    // All on one switch, where groups cost the same wherever they stand.
+    // All on one switch, where groups cost the same at any place.
     const auto flat = cluster::parse_cluster(
         fmt::format("cluster: {{device: h100_sxm5_80, devices_per_node: {}}}\n", c->layout.ranks()),
         "cluster");

@@ -24,6 +24,7 @@ struct Made {
                            std::uniform_real_distribution(0.5, 2.0)(random);
       bounds.push_back(least);
       times.push_back(least * std::uniform_real_distribution(1.0, 3.0)(random));
+      slowest.push_back(1.2 + 0.4 * static_cast<double>(slowest.size() % 5));
       possible.push_back(std::bernoulli_distribution(0.9)(random));
     }
   }
@@ -42,14 +43,14 @@ struct Made {
               if (!possible[i]) return fail("does not fit");
               const Seconds t = Seconds::s(times[i]);
               return Evaluation{
-                  .job = {{t, t * 0.9, t * 1.2, Provenance::kExtrapolated}, 1, Bytes::b(0)},
+                  .job = {{t, t * 0.9, t * slowest[i], Provenance::kExtrapolated}, 1, Bytes::b(0)},
                   .plan = "any",
                   .devices = {}};
             }};
   }
   std::mt19937_64 random;
   std::vector<Offer> offers;
-  std::vector<double> bounds, times;
+  std::vector<double> bounds, times, slowest;
   std::vector<bool> possible;
   std::atomic<int> evaluated = 0;
 };
@@ -67,6 +68,7 @@ TEST_CASE("bounds change neither the best option nor the Pareto front") {
     INFO(seed);
     Made made(seed);
     Wish wish;
+    wish.risk = seed % 2 ? 0.5 : 0.9;
     if (seed % 3 != 0)
       wish.deadline = Seconds::s(std::uniform_real_distribution(2e3, 4e5)(made.random));
     if (seed % 4 != 0)
@@ -91,6 +93,25 @@ TEST_CASE("bounds change neither the best option nor the Pareto front") {
   CHECK(fewer > 30);
   CHECK(met > 5);
   CHECK(unmet > 2);
+}
+
+// At a risk of 0.95 the upper ends of the intervals count.
+TEST_CASE("options are ordered by what they stay below with the probability that is asked for") {
+  Made made(5);
+  Wish wish;
+  wish.budget = Usd::usd(1e6);
+  const auto first = [&](double risk) {
+    wish.risk = risk;
+    return recommend(wish, made.offers, made.evaluator(true), 1, {}).value().options;
+  };
+  const auto ascends = [](const std::vector<Option>& options, Seconds Estimate<Seconds>::*end) {
+    return std::is_sorted(options.begin(), options.end(), [end](const Option& a, const Option& b) {
+      return a.meets && b.meets && a.account.time.*end < b.account.time.*end;
+    });
+  };
+  CHECK(ascends(first(0.5), &Estimate<Seconds>::value));
+  CHECK(ascends(first(0.95), &Estimate<Seconds>::high));
+  CHECK_FALSE(ascends(first(0.95), &Estimate<Seconds>::value));
 }
 
 TEST_CASE("what an evaluation throws on a thread is thrown to the caller") {

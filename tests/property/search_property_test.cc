@@ -95,7 +95,7 @@ TEST_CASE("What plans share changes none of their costs") {
       REQUIRE(cost.has_value() == alone.has_value());
       if (!cost) continue;
       CHECK(cost->step == alone->step);
-      // And these are closed_step and memory_on, of which no step is left out.
+      // And these are closed_step and memory_on, without omitted steps.
       const auto layout = strategies::lay_out(job.spec.workload, c.training, c.plan);
       REQUIRE(layout);
       const auto devices = step::Devices::of(*layout, job.cluster, job.spec);

@@ -81,8 +81,9 @@ struct Case {
   Graph graph;
 };
 
-/// Two collectives at once among all ranks of a network, every rank beginning when it likes, beside
-/// ops that move work along some of the paths. So long that a picosecond per message is below 1e-9.
+/// Two collectives at once among all ranks of a network, every rank beginning at a random time,
+/// with ops that move work along some of the paths. So long that a picosecond per message is below
+/// 1e-9.
 Case random_case(const test::Network& network, const comm::Schedule& schedule, std::string name,
                  std::uint64_t seed) {
   std::mt19937_64 rng(seed);

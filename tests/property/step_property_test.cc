@@ -118,7 +118,7 @@ TEST_CASE("steps: a pipeline by hand, and FSDP") {
   CHECK(pipeline->step.s() == Approx(33));
   CHECK(pipeline->compute.s() == Approx(24));
   CHECK(pipeline->bubble.s() == Approx(9));
-  // Three layers of 10 s backward beside a gather and a scatter of 4 s each: 10 + 0.1 · 8 s.
+  // Three layers of 10 s backward with a gather and a scatter of 4 s each: 10 + 0.1 · 8 s.
   const Layer sharded{.name = "a",
                       .forward = {},
                       .backward = {test::collective_op(CollectiveKind::kAllGather, Axis::kData,
@@ -222,7 +222,7 @@ Layout random_layout(Random& random, Overlap overlap) {
   return layout;
 }
 
-/// Nothing where ranks of a stage stand differently on the cluster.
+/// Nothing if ranks of a stage are placed differently on the cluster.
 std::optional<Seconds> by_engine(const Layout& layout, const cluster::Cluster& cluster,
                                  const job::Rules& rules, const StepOptions& options,
                                  const strategies::Prices& prices = test::seconds_price) {

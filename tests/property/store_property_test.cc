@@ -185,7 +185,7 @@ TEST_CASE("caches: more room never misses more where the order does not depend o
   }
 }
 
-/// Up to `most` keys, each of which reads up to five, some twice, some itself.
+/// Up to `most` keys. Each reads up to five, some twice, some itself.
 Neighbours random_graph(Random& random, std::uint32_t most) {
   const std::uint32_t keys = 1 + random.below(most);
   std::vector<std::uint32_t> ends;

@@ -20,7 +20,7 @@ struct RandomGraphOptions {
   bool flow_priorities = true;  ///< some flows go before others
   bool slot_demands = false;    ///< the slots of some servers have capacities of their own
   bool shared_device = false;   ///< ops with work take shares of the links, and turns at some
-  int transfers = 0;            ///< at most so many, whose messages share the links with ops; links
+  int transfers = 0;            ///< maximum number; their messages share the links with ops; links
                                 ///< then change over time and some flows are capped
 };
 

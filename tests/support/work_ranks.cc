@@ -4,8 +4,8 @@
 // work_ranks ITEMS MILLISECONDS JOURNAL LOG [--threads N] [--key KEY] [--fail ITEM]
 //            [--kill RANK AFTER] [--words BYTES]
 //
-// Each evaluation first adds its item to LOG; AFTER so many in rank RANK it kills itself. The first
-// rank prints the results. What an item that fails says is so many BYTES longer.
+// Each evaluation first adds its item to LOG; after AFTER items, rank RANK kills itself. The first
+// rank prints the results. The error of a failing item is BYTES longer.
 #include <atomic>
 #include <csignal>
 #include <cstdio>

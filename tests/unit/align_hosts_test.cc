@@ -69,7 +69,7 @@ Trace recorded(const Scene& scene, std::uint64_t seed) {
 }
 
 /// Largest distance of any true moment from where the clocks of the ranks now put it, us: ends of
-/// the same kernels, of which `noise` is left out by looking at their median.
+/// the same kernels, whose median excludes the `noise`.
 double worst_median_us(const Trace& trace) {
   double worst = 0;
   const Rank& first = trace.ranks.front();

@@ -66,7 +66,7 @@ class HandMade : public RunOps, public Explanations {
 };
 
 TEST_CASE("what occupies a rank and what decides the length are two answers") {
-  // Rank 0: prepare 0-10, gemm 10-30, then all_reduce 30-45 beside relu 30-40, load 45-52,
+  // Rank 0: prepare 0-10, gemm 10-30, then all_reduce 30-45 with relu 30-40, load 45-52,
   // norm 52-57. The path leaves relu out, the occupancy hides all but 5 us of the all_reduce.
   HandMade ops;
   const OpId prepare = ops.add("prepare", Category::kHost, 10, 0, {});

@@ -34,5 +34,14 @@ TEST_CASE("chi-squared exceeds its limits with the probability that was asked fo
   CHECK(chi_squared_limit(0.95, 10) == Approx(3.940).epsilon(1e-4));
 }
 
+// 90 % stay below 1.2816 standard deviations, of which the upper end is 1.6449 away.
+TEST_CASE("what an estimate stays below with a probability") {
+  const Estimate<Seconds> step{Seconds::s(2), Seconds::s(1.9), Seconds::s(3),
+                               Provenance::kExtrapolated};
+  CHECK(value_at(step, 0.5) == Seconds::s(2));
+  CHECK(value_at(step, 0.9).s() == Approx(2 + 1.2816 / 1.6449).epsilon(1e-4));
+  CHECK(value_at(step, 0.95).s() == Approx(3));
+}
+
 }  // namespace
 }  // namespace rehearse

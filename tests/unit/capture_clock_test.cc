@@ -112,7 +112,7 @@ TEST_CASE("processes of one machine have one clock, before a step and after it")
   std::filesystem::create_directories(folder);
   const Wall wall{[](double t) { return t < 10.5 * kSecond ? 0.0 : -3 * kSecond; }};
   const std::vector<ClockPair> pairs = wall.pairs(30);
-  // One process from the begin on; the other began behind the step.
+  // One process from the begin on; the other began after the step.
   for (const int first : {0, 15}) {
     test::CaptureBuilder builder;
     const auto begin = static_cast<std::size_t>(first);

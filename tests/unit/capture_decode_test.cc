@@ -122,7 +122,7 @@ TEST_CASE("what a wait or a device has not is told from number 0") {
 }
 
 #if REHEARSE_HAS_CUPTI && CUPTI_API_VERSION >= 130000
-/// Puts a record of NVIDIA's type behind those in the buffer.
+/// Appends a record of NVIDIA's type to the buffer.
 template <class Record>
 void put(std::vector<std::uint8_t>& buffer, const Record& record) {
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(&record);

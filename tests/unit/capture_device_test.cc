@@ -306,7 +306,7 @@ TEST_CASE("synchronisations name streams and the recording of the event") {
   };
   const std::vector<SyncRecord> syncs = {sync(1, 0, 2), sync(2, 8, 3), sync(3, 8, 0),
                                          sync(4, 0, 0), sync(9, 0, 0), sync(2, 8, 77)};
-  // The same event was recorded twice, on two streams; a flush may bring it behind its wait.
+  // The same event was recorded twice, on two streams; a flush may bring it after its wait.
   const auto file =
       read(begun()
                .records<SyncRecord>(1, syncs)

@@ -244,7 +244,7 @@ TEST_CASE("of chosen steps alone the work on the device is recorded") {
   CHECK(ranges(window.only()) == 2 * 4);
   CHECK(count<DeviceRecord>(window.only()) == 1);
 
-  // Steps 0, 4 and 8, and those beside them.
+  // Steps 0, 4 and 8, and their neighbours.
   const GpuRun ring =
       run_gpu({"init", "steps", "9"}, {{kOptionsVariable, "ring=1048576 trigger=every4"}});
   CHECK(ring.errors.empty());

@@ -1,4 +1,4 @@
-// Recordings of chosen steps: a window of them, and a ring of which a trigger keeps some.
+// Recordings of chosen steps: a window of them, and those that a trigger keeps from a ring.
 #include <algorithm>
 #include <csignal>
 #include <fstream>
@@ -45,7 +45,7 @@ LaunchReport launched(const LaunchOptions& options) {
   return *report;
 }
 
-/// The numbers of the steps of which the trace has `ranges` ranges inside.
+/// The numbers of the steps with `ranges` ranges in the trace.
 std::set<long> whole_steps(const Trace& trace, const Rank& rank, std::size_t ranges, long last) {
   std::set<long> steps;
   for (long step = 0; step <= last; ++step)
@@ -133,7 +133,7 @@ TEST_CASE("options that are not understood are said and have no effect") {
 std::set<std::uint64_t> kept_of(const LaunchedProcess& process) {
   std::set<std::uint64_t> steps;
   for (const KeptStep& step : process.steps.kept)
-    if (!step.beside) steps.insert(step.number);
+    if (!step.neighbour) steps.insert(step.number);
   return steps;
 }
 
@@ -177,7 +177,7 @@ TEST_CASE("steps that are slow on one rank are kept on all of them") {
   CHECK(why->find(": step_time 3") != std::string::npos);
   CHECK(why->find("ms > 250 ms\n") != std::string::npos);
 
-  // Each file is a capture like any other, of those steps and the ones beside them.
+  // Each file is a capture like any other, of those steps and their neighbours.
   const Trace trace = test::read_captures(options.folder);
   REQUIRE(trace.ranks.size() == 4);
   for (const Rank& rank : trace.ranks) {
@@ -188,8 +188,8 @@ TEST_CASE("steps that are slow on one rank are kept on all of them") {
     REQUIRE(process != report.processes.end());
     std::set<long> expected;
     for (const std::uint64_t step : kept_of(*process))
-      for (long beside = -1; beside <= 1; ++beside)
-        expected.insert(static_cast<long>(step) + beside);
+      for (long offset = -1; offset <= 1; ++offset)
+        expected.insert(static_cast<long>(step) + offset);
     CHECK(whole_steps(trace, rank, 20, 100) == expected);
     CHECK(insides(trace, rank) == expected.size() * 20);
     CHECK(named(trace, rank, "step 20").size() == 1);
@@ -237,7 +237,7 @@ TEST_CASE("numbers that begin anew are other steps") {
   const LaunchReport report = launched(options);
   std::size_t sevens = 0;
   for (const KeptStep& step : report.processes[0].steps.kept)
-    sevens += step.number == 7 && !step.beside;
+    sevens += step.number == 7 && !step.neighbour;
   CHECK(sevens == 2);
   CHECK(fs::exists(options.folder / "triggers/step-7.trigger"));
   CHECK(fs::exists(options.folder / "triggers/step-7-2.trigger"));

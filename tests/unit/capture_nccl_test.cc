@@ -150,7 +150,7 @@ TEST_CASE("events without number and communicators without end are refused nothi
   const test::CaptureRecords records = only(record({"exhaust", "5", "20000"}));
   const std::size_t kept = records.of<CollectiveRecord>().size();
   CHECK(kept > 8000);
-  CHECK(kept + records.lost() == 20001);  // one behind the end, of no communicator
+  CHECK(kept + records.lost() == 20001);  // one after the end, of no communicator
   CHECK(records.of<CommunicatorRecord>().size() == 3001);
 }
 

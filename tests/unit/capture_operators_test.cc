@@ -98,7 +98,7 @@ TEST_CASE("a backward operator has the thread of the latest forward one with its
       .text(1, "aten::mm, seq = 4")
       .text(2, "MmBackward0, seq = 4")
       .text(3, "MmBackward0, seq = 99");
-  // Threads are written one by one: backward may stand before forward. Number 4 comes on two
+  // Threads are written one by one: backward may precede forward. Number 4 comes on two
   // threads and, of one, in two passes.
   builder.rows(80, {row(100, 2), row(120, 3), row(300, 2)})
       .clock(kBase + 400'000'000, 400'000'500)

@@ -1,5 +1,5 @@
 // The shipped catalogs: every row reads, names are found, and the facts agree with each other.
-// Where they do not, the exception stands here with its reason.
+// Where they do not, the exception is listed here with its reason.
 #include "cost/catalog.h"
 
 #include <functional>

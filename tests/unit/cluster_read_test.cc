@@ -141,7 +141,7 @@ TEST_CASE("an instance is a row of the catalog") {
   CHECK(p5en.nodes().front().nics.size() == 8);
   CHECK(type_named(p5en, "efa_v3_3200_p5en_p6, 1 of 16, 2 together").rate.gb_per_s() ==
         Approx(46.25));
-  // Four of 200, beside which one stands that is not for the devices.
+  // Four of 200, and one that is not for the devices.
   const Cluster a3 = read("cluster: {instance: a3-highgpu-8g, count: 2}\n");
   CHECK(a3.nodes().front().nics.size() == 4);
   CHECK(type_named(a3, "gpudirect_tcpx_a3high, 1 of 4").rate.gb_per_s() == Approx(85. / 4));

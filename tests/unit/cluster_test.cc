@@ -140,6 +140,33 @@ TEST_CASE("a vertex that spreads chooses by the destination, any other the link 
   }
 }
 
+TEST_CASE("nodes of one kind differ in nothing, and no route of others uses their links") {
+  const auto cluster = [](const std::string& model, bool trunk, bool change, bool route) {
+    Small s;
+    for (int n = 0; n < 3; ++n) {
+      const std::string name = "d" + std::to_string(n);
+      const NodeId node = s.builder.add_node("n" + std::to_string(n));
+      s.at.emplace(name,
+                   s.builder.vertex_of(s.builder.add_device(node, name, n == 2 ? model : "gpu")));
+    }
+    s.other("l", VertexKind::kSwitch);
+    s.other("m", VertexKind::kSwitch);
+    for (const char* d : {"d0", "d1"}) s.join(d, "l");
+    s.join("d2", trunk ? "m" : "l");
+    if (trunk) s.join("l", "m");
+    if (change) s.builder.set_changes(LinkId(1), {{Seconds::s(1), 0.5}});
+    if (route) REQUIRE(s.builder.set_route(DeviceId(0), DeviceId(1), {LinkId(0), LinkId(1)}));
+    const Cluster c = s.build();
+    return std::vector<std::uint32_t>(c.node_kinds().begin(), c.node_kinds().end());
+  };
+  using Kinds = std::vector<std::uint32_t>;
+  CHECK(cluster("gpu", false, false, false) == Kinds{0, 0, 0});
+  CHECK(cluster("other", false, false, false) == Kinds{0, 0, 1});
+  CHECK(cluster("gpu", false, true, false) == Kinds{0, 1, 0});
+  CHECK(cluster("gpu", true, false, false).empty());
+  CHECK(cluster("gpu", false, false, true).empty());
+}
+
 TEST_CASE("NICs without a switch, and messages that a third node does not pass on") {
   Small s;
   for (const char* n : {"0", "1", "2"}) {

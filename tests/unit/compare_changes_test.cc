@@ -68,7 +68,7 @@ TEST_CASE("a jump is found where it is, with its size and the length since") {
   CHECK(found.belief.length.low >= 14);
   CHECK(found.belief.level.low < 1.06);
   CHECK(found.belief.level.high > 1.06);
-  // As it came in, the first value behind it told.
+  // The first value after it shows the change.
   CHECK(found.began[25] > 0.5);
 }
 

@@ -1,4 +1,4 @@
-// The shipped constants against measured rows that no fit saw, where those are beside the source
+// The shipped constants against measured rows that no fit saw, if these are next to the source
 // tree. Large rows only: what a benchmark adds to each call does not count there.
 #include <cmath>
 

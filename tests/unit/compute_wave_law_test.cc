@@ -45,7 +45,7 @@ TEST_CASE("few tiles with a long sum are cut along it") {
 }
 
 TEST_CASE("memory joins by a smooth maximum") {
-  // The one wave of 106.8576 us beside as long a transfer: times 2^(1/5).
+  // The one wave of 106.8576 us with an equally long transfer: times 2^(1/5).
   const MatrixProduct both{.batch = 1, .m = 1280, .n = 640, .k = 32, .bytes = 0.5e12 * 106.8576e-6};
   CHECK(wave_time(kOneTile, kDevice, both) == Approx((106.8576 * 1.148698354997035 + 3) * 1e-6));
 }

@@ -17,7 +17,7 @@ TEST_CASE("intervals between checkpoints by Young and by Daly") {
   CHECK(young_interval(s(60), s(10800)).s() == Approx(1138.42).epsilon(1e-5));
   const double daly = 1138.42 * (1 + std::sqrt(1 / 360.0) / 3 + 1 / 3240.0) - 60;
   CHECK(daly_interval(s(60), s(10800)).s() == Approx(daly).epsilon(1e-5));
-  CHECK(daly_interval(s(100), s(50)).s() == 50);  // C = 2 M: behind its range
+  CHECK(daly_interval(s(100), s(50)).s() == 50);  // C = 2 M: beyond its range
 }
 
 /// Work done in whole intervals, each with a checkpoint, under interruptions at random.

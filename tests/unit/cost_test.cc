@@ -153,7 +153,7 @@ TEST_CASE("prices are of a region or the lowest, of spot the median of the zones
   CHECK(usd("", Market::kOnDemand) == Approx(28));
   CHECK(usd("a", Market::kSpot) == Approx(7));
   CHECK(usd("", Market::kSpot) == Approx(7));
-  // The shipped prices of what the file names are gone, those of others stand.
+  // Shipped prices of instances in the file are replaced; the others remain.
   CHECK_FALSE(book.quote("p4d.24xlarge", "us-east-1", Market::kOnDemand));
   CHECK(book.quote("p5.48xlarge", "us-east-1", Market::kOnDemand)->rate.usd_per_h() ==
         Approx(55.04));

@@ -58,7 +58,7 @@ TEST_CASE("where synchronisations do not meet, links that are shared are as link
 }
 
 TEST_CASE("where links are full, they say what is gained") {
-  // 100 ms of computing, 60 ms of it beside communication, and 90 ms more: 150 ms of the links for
+  // 100 ms of computing, 60 ms of it during communication, and 90 ms more: 150 ms of the links for
   // 190 ms alone.
   for (const Links links : {Links::kFair, Links::kCoflow, Links::kEchelon, Links::kFirstCome}) {
     INFO("links " << sharing::kLinksNames[static_cast<int>(links)]);
@@ -96,7 +96,7 @@ TEST_CASE("no links carry more than they can, and nobody loses to links of other
 }
 
 TEST_CASE("the worked example: two jobs whose synchronisations meet") {
-  // 3 ms of forward, 7 ms of backward beside 7 ms of communication, 5 ms more of it: 12 ms of links
+  // 3 ms of forward, 7 ms of backward during 7 ms of communication, 5 ms more of it: 12 ms of links
   // for 15 ms alone. Links that are full: 15 / 12, where links apart give 15 / 10.
   const std::vector<TurnTaker> jobs = {job(10, 5, 7), job(10, 5, 7)};
   CHECK(turns(jobs, Links::kApart).gain == Approx(1.5));

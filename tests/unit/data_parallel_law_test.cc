@@ -16,7 +16,7 @@ TEST_CASE("a step alone is affine between the batches that were measured") {
 }
 
 TEST_CASE("beyond the measured batches a step stays possible") {
-  // The line through both would be below zero at 1, and falls behind 16.
+  // The line through both would be below zero at 1, and falls beyond 16.
   CHECK(StepAlone({{8, Seconds::ms(10)}, {16, Seconds::ms(40)}}).at(1).ms() == Approx(10.0 / 8));
   CHECK(StepAlone({{8, Seconds::ms(40)}, {16, Seconds::ms(30)}}).at(64).ms() == Approx(30));
 }
@@ -30,13 +30,13 @@ TEST_CASE("the last bucket is summed behind backward") {
 }
 
 TEST_CASE("a sum hides behind backward as far as it goes") {
-  const Seconds alone = Seconds::ms(90);  // of which backward 60
+  const Seconds alone = Seconds::ms(90);  // backward is 60 of it
   CHECK(step_with_sum(alone, Seconds::s(0), 0.2).ms() == Approx(90));
-  // 40 early beside 60, slowed by 4; 10 late.
+  // 40 early during 60, slowed by 4; 10 late.
   CHECK(step_with_sum(alone, Seconds::ms(50), 0.2).ms() == Approx(90 + 4 + 10));
-  // 30 forward, 160 early with 60 beside it, slowed by 6; 40 late.
+  // 30 forward, 160 early during 60, slowed by 6; 40 late.
   CHECK(step_with_sum(alone, Seconds::ms(200), 0.2).ms() == Approx(30 + 160 + 6 + 40));
-  // Nothing early: all is behind.
+  // Nothing early: all of it follows.
   CHECK(step_with_sum(alone, Seconds::ms(50), 1).ms() == Approx(140));
 }
 

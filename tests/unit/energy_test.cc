@@ -69,7 +69,7 @@ TEST_CASE("concurrent kernels share what the board draws by the multiprocessors 
   CHECK(energy->steps[0][0]->ops.j() == Approx(0.51));
   CHECK(energy->steps[0][0]->idle.j() == Approx(0.24));
   CHECK(energy->steps[0][0]->total().j() == Approx(0.75));
-  CHECK_FALSE(energy->steps[0][1]);  // no reading behind 10 ms
+  CHECK_FALSE(energy->steps[0][1]);  // no reading after 10 ms
 }
 
 TEST_CASE("kernels of more blocks than multiprocessors use all, copies use one") {

@@ -248,7 +248,7 @@ op 1 "b" compute 9000000000000000000ps after 0
 
 TEST_CASE("an empty graph ends at once") { CHECK(run_text("").makespan() == Picoseconds(0)); }
 
-/// Adds one op behind each op it sees, up to a number.
+/// Adds one op after each op that it sees, up to a number.
 class Chainer final : public Process {
  public:
   Chainer(OpId seed, graph::Op next, int count) : seed_{seed}, next_(next), left_(count) {}

@@ -19,7 +19,7 @@ Pipeline pipeline_of(const std::string& text) {
   return pipeline;
 }
 
-/// In milliseconds, of work that takes so many units and lasts so many milliseconds.
+/// In milliseconds, of work that takes a number of units and lasts a number of milliseconds.
 double rhythm(const std::string& text, double units, double lasts) {
   const Result<Seconds> fed = Feed(pipeline_of(text)).time_of({units, Seconds::ms(lasts)});
   INFO((fed ? "" : to_string(fed.error())));

@@ -96,6 +96,21 @@ TEST_CASE("The best plans come in order, fit, and are what a prediction says of 
   }
 }
 
+TEST_CASE("With a risk, plans are ranked and limited by what they stay below") {
+  const cluster::Cluster cluster = eight_a100();
+  PlanRequest request{.risk = 0.95, .keep = 6, .confirm = step::Fidelity::kClosed};
+  const FoundPlans plans = found(job(), cluster, request);
+  REQUIRE(plans.best.size() > 1);
+  for (std::size_t i = 1; i < plans.best.size(); ++i)
+    CHECK(plans.best[i - 1].step->time.high.s() <=
+          plans.best[i].step->time.high.s() * (1 + kNoise));
+  const Estimate<Seconds> first = plans.best.front().step->time;
+  CHECK(plans.best.front().slower == Approx(first.high / first.value));
+  // No plan's upper end is below the first's value.
+  request.at_most[static_cast<std::size_t>(Figure::kStepTime)] = first.value.s() * 1.001;
+  CHECK(has(refusal(job(), cluster, request), "none meets them when simulated"));
+}
+
 TEST_CASE("Searching alone runs nothing, and does not depend on threads") {
   const cluster::Cluster cluster = eight_a100();
   PlanRequest request{.axes = {.context = {1}}, .keep = 3};

@@ -79,17 +79,17 @@ TEST_CASE("backfill: a long job goes before where the first leaves GPUs over") {
 }
 
 TEST_CASE("shortest first") {
-  // At 10 s B (5 s), C (8 s) and D (20 s) wait: B, then C; D beside C.
+  // At 10 s B (5 s), C (8 s) and D (20 s) wait: B, then C; D with C.
   CHECK(starts(run(kFourGpus, kJobs, {.policy = Policy::kShortest})) == Times{0, 10, 15, 15});
   std::vector<Job> jobs = kJobs;
   jobs[1].work = seconds(9);
-  // C is shorter than B now and fits beside A; after A, 2 GPUs are free and C has them until 10 s.
+  // C is shorter than B now and fits with A; after A, 2 GPUs are free and C has them until 10 s.
   CHECK(starts(run(kFourGpus, jobs, {.policy = Policy::kShortest})) == Times{0, 10, 2, 19});
 }
 
 TEST_CASE("shortest first with preemption: who has longer to go makes room, and pays for it") {
   // B needs all 4 GPUs for 5 s; A has 9 s to go and leaves at 1 s. At 6 s it takes 2 s to restart
-  // and does its last 9 s; C has 8 s, less than those 11, and goes beside it; D after C.
+  // and does its last 9 s; C has 8 s, less than those 11, and runs with it; D after C.
   const Outcome outcome =
       run(kFourGpus, kJobs, {.policy = Policy::kShortest, .preempt = true, .restart = seconds(2)});
   CHECK(starts(outcome) == Times{0, 1, 6, 14});
@@ -175,8 +175,8 @@ TEST_CASE("a job that fits a slice takes the smallest, on the fullest GPU that h
   const std::vector<Job> jobs = {small(0, 3, 4), small(0, 3, 15), small(0, 6, 9), job(1, 10, 1),
                                  job(2, 10, 1)};
   const Outcome outcome = run(fleet, jobs, {});
-  // 1g on GPU 0 at position 6, which spoils no larger place; 3g beside it at 0; 1g.10gb at 4. GPU 1
-  // stays whole for the job of unknown memory.
+  // 1g on GPU 0 at position 6, which spoils no larger place; 3g on the same GPU at 0; 1g.10gb at 4.
+  // GPU 1 stays whole for the job of unknown memory.
   CHECK(outcome.jobs[0]->slice == 0);
   CHECK(outcome.jobs[1]->slice == 3);
   CHECK(outcome.jobs[2]->slice == 1);
@@ -187,12 +187,12 @@ TEST_CASE("a job that fits a slice takes the smallest, on the fullest GPU that h
 }
 
 TEST_CASE("the rate of a job follows who is beside it") {
-  // Two seats on a GPU; alone a job goes at full speed, beside another at 0.6.
+  // Two seats on a GPU; alone a job goes at full speed, with another at 0.6.
   const Fleet fleet{.nodes = 1,
                     .gpus_per_node = 1,
                     .positions = 2,
                     .slices = {{"seat", Bytes::gib(8), 1, {0, 1}}}};
-  const Options options{.rate = [](const Tenancy& t) { return t.beside.empty() ? 1.0 : 0.6; }};
+  const Options options{.rate = [](const Tenancy& t) { return t.neighbours.empty() ? 1.0 : 0.6; }};
   // A does 4 s of work alone, then 6 s of time at 0.6 for 3.6; B has done 3.6 of 6 s when A, of 10
   // s, has 2.4 left: both need 4 s more. So both end at 14 s.
   CHECK(ends(run(fleet, {small(0, 10, 4), small(4, 6, 4)}, options)) == Times{14, 14});

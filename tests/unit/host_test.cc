@@ -9,20 +9,25 @@ namespace {
 double ms(Seconds time) { return time.s() * 1e3; }
 
 TEST_CASE("host: an eager block with tensor parallelism is divided 1 : 1.3") {
-  const BlockTimes times = block_times(implementation_named("eager"), true, false);
+  const BlockTimes times = block_times(implementation_named("eager"), 2, Sends::kNone);
   CHECK(ms(times.forward) == Approx(4.17 / 2.3));
   CHECK(ms(times.backward) == Approx(4.17 - 4.17 / 2.3));
 }
 
 TEST_CASE("host: the degrees of a plan that change a block's time") {
-  const auto both = [](std::string_view name, bool tensor, bool pipeline) {
-    const BlockTimes times = block_times(implementation_named(name), tensor, pipeline);
+  const auto both = [](std::string_view name, std::uint32_t tensor, Sends sends) {
+    const BlockTimes times = block_times(implementation_named(name), tensor, sends);
     return ms(times.forward + times.backward);
   };
-  CHECK(both("eager", false, false) == Approx(3.4));
-  CHECK(both("eager", false, true) == Approx(3.4));
-  CHECK(both("eager", true, true) == Approx(4.9));
-  CHECK(both("compiled", true, false) == Approx(1.04));
+  CHECK(both("eager", 1, Sends::kNone) == Approx(3.4));
+  CHECK(both("eager", 1, Sends::kLinks) == Approx(3.4));
+  CHECK(both("eager", 8, Sends::kLinks) == Approx(4.9));
+  CHECK(both("compiled", 8, Sends::kNone) == Approx(1.04));
+  // Only an implementation that was measured so takes longer over EFA: 4.17 + 8 · 2.39 ms.
+  CHECK(both("eager", 8, Sends::kEfa) == Approx(4.9));
+  CHECK(both("nanotron", 8, Sends::kLinks) == Approx(4.9));
+  CHECK(both("nanotron", 8, Sends::kEfa) == Approx(23.29));
+  CHECK(both("nanotron", 1, Sends::kEfa) == Approx(5.79));
 }
 
 TEST_CASE("host: every implementation has an interval around its value and a source") {

@@ -1,4 +1,4 @@
-// What session.yaml beside captures says.
+// The content of session.yaml in a capture folder.
 #include <fstream>
 
 #include <catch2/catch.hpp>

@@ -32,14 +32,14 @@ TEST_CASE("loop: a batch of all, with a serial hand-off") {
   CHECK(rate_of("loop: {in_flight: 4}\n"
                 "stages: [{name: send, time: 1 ms}, {name: step, workers: 4, time: 10 ms, "
                 "ordered: false}, {name: take, batch: 4, time: 5 ms}]") == Approx(1 / 0.019));
-  // On two threads they step in two rounds: 1 + 10 + 10, of which the second begins at 11 and 12.
+  // On two threads they step in two rounds: 1 + 10 + 10; the second begins at 11 and 12.
   CHECK(rate_of("loop: {in_flight: 4}\n"
                 "stages: [{name: send, time: 1 ms}, {name: step, workers: 2, time: 10 ms, "
                 "ordered: false}, {name: take, batch: 4, time: 5 ms}]") == Approx(1 / 0.027));
 }
 
 TEST_CASE("loop: twice as many in flight keep all threads at work") {
-  // Times of 10 ms beside a hand-off of 0.5: with eight in flight a batch of four waits for no one.
+  // Times of 10 ms and a hand-off of 0.5: with eight in flight a batch of four waits for no one.
   const std::string rest =
       "}\nstages: [{name: send, time: 0.5 ms}, {name: step, workers: 4, time: 10 ms, ordered: "
       "false}, {name: take, batch: 4}]";
@@ -108,7 +108,7 @@ TEST_CASE("loop: threads that keep to their cores share some of them") {
   CHECK(with(", pinned: true", loop) == Approx(1 / 0.016).epsilon(0.001));
   // Half of the cores have a second thread: 1.125 of two.
   CHECK(with("", loop) == Approx(1 / (0.030 / 2.25)).epsilon(0.001));
-  // A thread that is alone on its core does more items of whoever is free.
+  // A thread that is alone on its core does more of the free items.
   CHECK(with(", pinned: true", "") * 3 == Approx(225).epsilon(0.01));
   CHECK(with(", numa: 2", loop) == Approx(1 / 0.016).epsilon(0.001));
 }

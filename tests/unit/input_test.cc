@@ -71,7 +71,7 @@ TEST_CASE("input: what a cache misses is read, take by take") {
   CHECK(rate_of(text("", "")) == Approx(50).epsilon(0.01));
   // Requests of 1 MB each, 5 ms before each: twice 10, 30 ms in the mean.
   CHECK(rate_of(text(", latency: 5 ms, request: 1 MB", "")) == Approx(1000.0 / 30).epsilon(0.01));
-  // Beside a step of 15 ms: with a place to wait behind it the mean of 20 ms decides. Of steps of
+  // With a step of 15 ms: with a queue of one the mean of 20 ms decides. Of steps of
   // 25 ms none is waited for with room enough.
   const std::string fed = text("", "queue: 3, ");
   CHECK(rate_of(fed + "\naccelerator: {step: 15 ms}") == Approx(50).epsilon(0.01));
@@ -116,7 +116,7 @@ TEST_CASE("input: mistakes in the cache of a read") {
 }
 
 TEST_CASE("input: a lock lets one thread of each worker on") {
-  // 0.101 s for an item, of which 10.6 ms hold the lock: 4 / 0.101 s with a thread in each of four
+  // 0.101 s for an item; 10.6 ms of it hold the lock: 4 / 0.101 s with a thread in each of four
   // workers; with 16, 4 / 10.6 ms, since 16 threads would do 633 a second.
   const std::string head =
       "stages: [{name: fetch, time: 90.4 ms, serial: 10.6 ms, workers: 4, threads: ";
@@ -204,7 +204,7 @@ TEST_CASE("input: what the requests of a unit cost") {
   const Pipeline p = pipeline_of(
       "sources: [{name: s3, latency: 1 ms, request: 4 MB, hits: 0.5, usd_per_1000_requests: 0.4}]\n"
       "stages: [{name: get, read: {from: s3, bytes: 10 MB}}, {name: batch, batch: 32}]");
-  // 32 items of 3 requests, half of which memory serves.
+  // 32 items of 3 requests; memory serves half of them.
   CHECK(request_price_of(p).usd() == Approx(32 * 3 * 0.5 * 0.0004));
   CHECK(counts_of(p).samples == 32);
 }

@@ -87,7 +87,7 @@ TEST_CASE("inline: what comes next waits") {
 }
 
 TEST_CASE("beside: one op runs meanwhile") {
-  // The sum from 30 to 74; 20 beside it, 5 behind both.
+  // The sum from 30 to 74; 20 during it, 5 after both.
   const Layer layer{.name = "a",
                     .forward = {work(30), all_reduce(Issue::kOverlapNext), work(20), work(5)},
                     .backward = {}};
@@ -96,7 +96,7 @@ TEST_CASE("beside: one op runs meanwhile") {
   const Layer ends{.name = "a",
                    .forward = {work(30), work(7), all_reduce(Issue::kOverlapNext)},
                    .backward = {work(5)}};
-  // 37; sum to 81 beside 30 to 67; 7 from 81 to 88; its sum to 132, and the pass is over.
+  // 37; sum to 81 during 30 to 67; 7 from 81 to 88; its sum to 132, and the pass is over.
   CHECK(us(two_ranks(ends)) == Approx(132 + 10));
 }
 
@@ -110,7 +110,7 @@ TEST_CASE("prefetched: beside the layer before") {
 }
 
 TEST_CASE("FSDP: a layer takes the longer of computing and communicating") {
-  // Backward of four layers, each: gather 22 before, computing, scatter 22 behind, on one stream.
+  // Backward of four layers, each: gather 22 before, computing, scatter 22 after it, on one stream.
   const auto layer = [](double us) {
     return Layer{.name = "a",
                  .forward = {},
@@ -239,7 +239,7 @@ TEST_CASE("what a stage passes on") {
   // A matrix that both ends hold: 2 MB each way in 22 us, once the first stage has its gradient.
   layout.tied_gradient = Bytes::mb(2);
   CHECK(us(layout) == Approx(144 + 22));
-  // The last stage has its own at 82 already, and sends it beside the 4 MB that go back: these take
+  // The last stage has its own at 82 already, and sends it while the 4 MB go back: these take
   // 20 us longer.
   CHECK(us(layout, {}, job::Fidelity::kMessage) == Approx(144 + 20 + 22));
 }

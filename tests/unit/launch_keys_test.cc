@@ -144,10 +144,10 @@ const Keys kTorchtitan = {
     {"training.steps", kWhole},
 };
 
-/// Key and value, as they stand in a file of the framework.
+/// Key and value, as in a file of the framework.
 using Found = std::map<std::string, std::string>;
 
-/// What stands in the arrays of the script.
+/// The contents of the arrays of the script.
 Found flags_of(const std::string& script) {
   Found found;
   std::istringstream lines(script);

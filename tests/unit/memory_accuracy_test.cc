@@ -1,4 +1,4 @@
-// What the memory model reaches on published tables; bounds stand a little above docs/accuracy.md.
+// Errors of the memory model on published tables. Bounds are slightly above docs/accuracy.md.
 #include "tests/validation/studies/memory_accuracy.h"
 
 #include <cmath>

@@ -317,6 +317,9 @@ TEST_CASE("memory: an interval holds the errors of what it counts") {
   // Real runs hold more rather than less.
   CHECK(memory.allocated.high - memory.allocated.value >
         memory.allocated.value - memory.allocated.low);
+
+  const auto tiny = memory_of(laid_out(gpt(64, 1, 2), {}, {.global_batch = 1}, {}), kDevice);
+  CHECK(tiny.front().allocated.low >= Bytes::b(0));
 }
 
 TEST_CASE("memory: an interval reaches down to what may not be saved") {

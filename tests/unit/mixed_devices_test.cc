@@ -1,4 +1,4 @@
-// Jobs whose ranks stand on several kinds of devices: worked examples.
+// Jobs whose ranks run on several kinds of devices: worked examples.
 #include <algorithm>
 
 #include <catch2/catch.hpp>

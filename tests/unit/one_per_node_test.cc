@@ -41,7 +41,7 @@ TEST_CASE("devices of a node share its NIC, on nodes of their own they do not") 
     CHECK(node.nics.size() == 1);
   }
   // The same devices in the same order, over the same kind of NIC: 10 GB take a second alone, and
-  // two of them beside each other a second each.
+  // two of them at the same time a second each.
   CHECK(apart.devices()[3].model == "a100_pcie_40");
   CHECK(shared(apart, 0, 2, 1, 3) == 0);
   CHECK(apart.route(DeviceId(0), DeviceId(2)).path.rate.gb_per_s() == Approx(10));

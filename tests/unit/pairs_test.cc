@@ -27,7 +27,7 @@ Resident resident(const std::string& family, double batch, double step_s) {
 TEST_CASE("time slicing: equal jobs halve 1.05, longer steps win") {
   const Resident a = resident("a", 8, 0.1), b = resident("b", 8, 0.1);
   CHECK(time_slice_share(a, b) == Approx(0.525));
-  // Steps of 1 s beside 0.1 s: q is 1 and 0.1^0.15 = 0.7079; 1.05 / 1.7079 = 0.6148.
+  // Steps of 1 s and 0.1 s: q is 1 and 0.1^0.15 = 0.7079; 1.05 / 1.7079 = 0.6148.
   const Resident longer = resident("c", 8, 1);
   CHECK(time_slice_share(longer, a) == Approx(0.6148).epsilon(1e-3));
   CHECK(time_slice_share(longer, a) + time_slice_share(a, longer) == Approx(1.05));
@@ -66,7 +66,7 @@ TEST_CASE("no share is above 1, and few pairs move few terms") {
     CHECK(law.share(p.a, p.b) <= 1);
     CHECK(law.share(p.a, p.b) > 0.9);
   }
-  // A stranger beside a stranger is time-sliced, but for what all pairs have in common.
+  // Two unknown jobs are time-sliced, except for the term that all pairs have in common.
   const PairLaw one(std::vector<MeasuredPair>{pairs.front()});
   const Resident x = resident("x", 4, 1), y = resident("y", 4, 1);
   CHECK(one.share(x, y) >= time_slice_share(x, y));
@@ -84,7 +84,7 @@ TEST_CASE("the same pairs in another order give the same law") {
 }
 
 TEST_CASE("what a table stops at is no error above it") {
-  // One job keeps all of its speed whatever is beside it; small batches would say more than all.
+  // One job keeps all of its speed with any other; small batches would say more than all.
   std::vector<MeasuredPair> pairs = made_up();
   for (MeasuredPair& p : pairs) p.share_a = std::min(1.0, 1.6 * std::pow(p.b.batch, -0.25));
   const PairLaw law(pairs);
@@ -125,7 +125,7 @@ TEST_CASE("which pairs to measure: those that are unlike what is known") {
   const Resident a1 = resident("a", 1, 0.1), a2 = resident("a", 2, 0.1), b = resident("b", 1, 0.1),
                  c = resident("c", 1, 0.1);
   const std::vector<sharing::JobPair> pairs = {{a1, a2}, {a1, b}, {a2, b}, {b, c}};
-  // a1 beside b was measured: a2 beside b is the last to ask for.
+  // a1 with b was measured: a2 with b is the last pair to measure.
   const std::vector<sharing::JobPair> known = {{a1, b}};
   const std::vector<sharing::JobPair> rest = {{a1, a2}, {a2, b}, {b, c}};
   const auto order = sharing::pairs_to_measure(rest, 3, known);

@@ -105,7 +105,7 @@ TEST_CASE("partition: what still fits, and what has slices but no place") {
   CHECK(waste.unused_memory == 6);
   CHECK(names(a100, waste.still_fit) == "1g.5gb 1g.5gb+me 1g.10gb 2g.10gb ");
   CHECK(names(a100, waste.kept_out) == "3g.20gb 4g.20gb ");
-  // 2g at 2 and 1g.10gb at 6 beside: with 1g at 1 and 5, 5 compute slices could still be used by
+  // 2g at 2 and 1g.10gb at 6: with 1g at 1 and 5, 5 compute slices could still be used by
   // 1g at 1, 2g at 2, and 1g at 5 and 6.
   CHECK(waste.wasted_compute == 0);
   const MigWaste empty = waste_of(a100, {});

@@ -95,7 +95,7 @@ TEST_CASE("The busiest node's samples bound a step: by hand") {
   const input::Pipeline pipeline = pipeline_of(10, 4);
   PlanFeed feed(pipeline, spec, cluster);
   CHECK(feed.at_least(spec.training, {.data = 8}).s() == Approx(0.08));
-  // A pipeline of two stages: the first stands on one node, which loads all 64.
+  // A pipeline of two stages: the first is on one node, which loads all 64.
   CHECK(feed.at_least(spec.training, {.data = 4, .pipeline = 2}).s() == Approx(0.16));
   // With its stages together each node has half of the data ranks of the first.
   CHECK(feed.at_least(

@@ -15,7 +15,7 @@ MeasuredSteps steps(std::vector<double> ms, double ranges, double calls) {
 constexpr Seconds kPerRange = Seconds::ns(100);
 
 TEST_CASE("the cost of a range is taken off steps without recording, and off what calls explain") {
-  // Without: 10.001 ms, of which 10 ranges took 1 us. With: 12 ms, of which 1000 ranges took 100
+  // Without: 10.001 ms; 10 ranges took 1 us of it. With: 12 ms, of which 1000 ranges took 100
   // us.
   const RunPair pair{.wall_recorded = Seconds::s(1.5),
                      .wall_plain = Seconds::s(1),

@@ -1,7 +1,8 @@
 // Regimes of steps: which one a situation is in, and what it does to an interval.
+#include "strategies/step/regimes.h"
+
 #include <catch2/catch.hpp>
 
-#include "strategies/step/regimes.h"
 #include "strategies/step/conditions.h"
 
 namespace rehearse::step {
@@ -25,8 +26,13 @@ TEST_CASE("regimes: the network between nodes and what crosses it decide") {
   CHECK(of(NetworkKind::kEfa, 4, true, false).name == "tensor parallelism over nodes, EFA");
   CHECK(of(NetworkKind::kEfa, 4, true, false, {.samples_in_tensor_group = 128}).stalled == 0.5);
   CHECK(of(NetworkKind::kEfa, 4, false, true).name == "pipeline over nodes, EFA");
-  CHECK(of(NetworkKind::kEfa, 4, false, true, {.whole_gradients = true}).stalled == 0.4);
-  CHECK(of(NetworkKind::kEfa, 16, false, true).stalled == 0.4);
+  CHECK(of(NetworkKind::kEfa, 4, false, true, {.whole_gradients = true}).stalled == 0.25);
+  CHECK(of(NetworkKind::kEfa, 16, false, true).stalled == 0.25);
+  const Situation many{.whole_gradients = true, .microbatches = 16};
+  CHECK(of(NetworkKind::kEfa, 4, false, true, many).stalled == 0.9);
+  CHECK(of(NetworkKind::kEfa, 4, true, true, many).stalled == 0.9);
+  CHECK(of(NetworkKind::kEfa, 2, false, true, many).stalled == 0.25);
+  CHECK(of(NetworkKind::kEfa, 4, false, false, many).name == "kernels");
   CHECK(of(NetworkKind::kEfa, 33, false, false).name == "above 32 nodes, EFA");
   CHECK(of(NetworkKind::kInfiniband, 64, false, true).name == "kernels");
   CHECK(of(NetworkKind::kInfiniband, 4, true, false).name == "tensor parallelism over nodes");
@@ -41,8 +47,7 @@ TEST_CASE("regimes: the network between nodes and what crosses it decide") {
 TEST_CASE("regimes: an interval is never narrower for a regime, and never moves its value") {
   const Estimate<Seconds> step{Seconds::s(2), Seconds::s(1.8), Seconds::s(2.4),
                                Provenance::kExtrapolated};
-  const Estimate<Seconds> wide =
-      widened(step, of(NetworkKind::kEfa, 4, true, false));
+  const Estimate<Seconds> wide = widened(step, of(NetworkKind::kEfa, 4, true, false));
   CHECK(wide.low.s() == Approx(1.6));
   CHECK(wide.high.s() == Approx(3.2));
   for (const Regime& regime : regimes()) {
@@ -85,6 +90,14 @@ TEST_CASE("regimes: a stall is for each microbatch and each further stage") {
   CHECK(stall_of(of(NetworkKind::kEfa, 16, false, true), layout).s() == Approx(12.1));
   CHECK(stall_of(of(NetworkKind::kEfa, 4, false, true), layout) == Seconds::s(0));
   CHECK(stall_of(of({}, 1, false, false), layout) == Seconds::s(0));
+  // The median run stalls above 32 nodes: 11 slots, in which a stage waits for two neighbours.
+  const Regime& many = of(NetworkKind::kEfa, 64, false, true);
+  const host::Implementation& measured = host::implementation_named("nanotron");
+  CHECK(median_stall(many, layout, measured).s() == Approx(11));
+  CHECK(median_stall(many, layout, host::implementation_named("eager")) == Seconds::s(0));
+  CHECK(median_stall(of(NetworkKind::kEfa, 16, false, true), layout, measured) == Seconds::s(0));
+  layout.stages.resize(2);
+  CHECK(median_stall(many, layout, measured).s() == Approx(4.5));
 }
 
 TEST_CASE("regimes: the range of kernels is that of conditions") {

@@ -50,7 +50,7 @@ TEST_CASE("a factor follows the last colon") {
 TEST_CASE("an inserted duration has a unit and at most a day") {
   const Result<Insert> insert = parse_insert("copy:50 us");
   REQUIRE(insert);
-  CHECK(insert->behind.target == Selector::Target::kCopy);
+  CHECK(insert->after.target == Selector::Target::kCopy);
   CHECK(insert->length.us() == Approx(50));
   CHECK(error_of(parse_insert("copy:50")) ==
         "'50' has no unit; one of ps, ns, us, ms, s, min, h, d");

@@ -53,7 +53,7 @@ TEST_CASE("what recording cost the host, where it was measured, can be left out"
       remove(r.recordings, r.program, *parse_selector("profiler"));
   REQUIRE(without);
   r.run(*without);
-  // Ten calls of 2 us each, and what fell behind the start of the one range; kernels keep theirs.
+  // Ten calls of 2 us each, and the part after the start of the one range; kernels keep theirs.
   CHECK(r.host_us(0) == Approx(2000 - 10 * 2 - 1.5));
   CHECK(r.end_us(3) - r.start_us(3) == Approx(100));
 }
@@ -103,7 +103,7 @@ TEST_CASE("a synchronising call lasts as long as what it waits for") {
     INFO(call);
     Replayed r(synchronised(call));
     CHECK(r.host_us(0) == Approx(700));
-    r.scale("gpu:2");  // the kernel ends at 1018, the call at 1024; 176 us of work behind it
+    r.scale("gpu:2");  // the kernel ends at 1018, the call at 1024; then 176 us of work
     CHECK(r.host_us(0) == Approx(1200));
     r.scale("gpu:0");  // nothing to wait for: the call costs its own 4 us
     CHECK(r.host_us(0) == Approx(700 - 494 + 4));
@@ -210,7 +210,7 @@ TEST_CASE("without the rule for waits a slower device goes unnoticed") {
   CHECK(r.host_us(0) == Approx(700));
 }
 
-/// A copy of 1000 us behind a kernel of 300 us, whose call returns at `returns`.
+/// A copy of 1000 us after a kernel of 300 us, whose call returns at `returns`.
 Trace copying(CopyDirection direction, HostMemory memory, std::uint64_t bytes, double returns) {
   Trace trace;
   RankBuilder rank(trace);
@@ -520,7 +520,7 @@ TEST_CASE("ops of one graph launch keep the distances they were recorded at") {
   rank.step(1, 0, 1000);
   rank.call("cudaGraphLaunch", 10, 20, 1);
   rank.kernel("a", 18, 100, 1);
-  rank.kernel("b", 130, 100, 1);  // 12 us behind a
+  rank.kernel("b", 130, 100, 1);  // 12 us after a
   rank.kernel("c", 232, 100, 1);
   Replayed r(std::move(trace));
   CHECK(r.start_us(1) == Approx(130));

@@ -1,5 +1,5 @@
 // The report: its rows of accuracy, its packed timeline, and that no text of the data
-// can leave the element that it stands in.
+// can leave its element.
 #include "cli/report/report.h"
 
 #include <catch2/catch.hpp>

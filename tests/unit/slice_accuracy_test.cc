@@ -1,4 +1,4 @@
-// Steps and memory on slices, where the tables are beside the source tree. The limits are the
+// Steps and memory on slices, if the tables are next to the source tree. The limits are the
 // goals, or what docs/accuracy.md shows where that is more.
 #include "tests/validation/studies/sharing/slice_accuracy.h"
 

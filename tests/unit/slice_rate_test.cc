@@ -44,7 +44,8 @@ TEST_CASE("a step and its host: by hand") {
   };
   // No host: all of the step is the GPU's, 0.5 x 7 + 0.5 x 8 = 7.5, over 1.02.
   CHECK(rate(10, 0).value == Approx(1.02 / 7.5));
-  // If it were all fixed, of which a fifth waits for memory: 0.8 + 0.2 x 8 = 2.4 times as long.
+  // If all of it were fixed, and a fifth of it waited for memory: 0.8 + 0.2 x 8 = 2.4 times as
+  // long.
   CHECK(rate(10, 0).high == Approx(1 / 2.4 * 1.08));
   // The host decides, and the GPU has nothing to do.
   CHECK(rate(10, 10).value == Approx(1));

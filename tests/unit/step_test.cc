@@ -204,114 +204,116 @@ TEST_CASE("no step without one thing is slower than the step") {
     for (const Counterfactual& c : step.counterfactuals) {
       INFO(spec.workload.name << ": " << c.change);
       CHECK(c.step <= step.time.value);
-      CHECK(c.step >=
-            step.time.value * 0.999 - step.occupancy.exposed_communication - step.occupancy.bubble);
       CHECK(c.step >= step.time.value - step.communication - Seconds::us(1));
+      CHECK(c.step >= last);  // the most effective first
+      last = c.step;
+      ++found;
     }
+  }
+  CHECK(found >= 5);
+}
 
-    TEST_CASE("the scale stretches compute, and nothing else") {
-      const cluster::Cluster cluster = test::a100_nodes(1);
-      Spec spec = jobs()[1];
-      const Step one = test::predicted(spec, cluster, Fidelity::kClosed);
-      spec.conditions.scale = 2;
-      const Step two = test::predicted(spec, cluster, Fidelity::kClosed);
-      CHECK(two.occupancy.compute.s() == Approx(2 * one.occupancy.compute.s()).epsilon(0.05));
-      CHECK(two.occupancy.optimizer.s() == Approx(2 * one.occupancy.optimizer.s()).epsilon(0.01));
-      CHECK(two.occupancy.idle.s() == Approx(one.occupancy.idle.s()));
-      CHECK(two.time.value > one.time.value * 1.8);
-      CHECK(two.time.value < one.time.value * 2);
-    }
+TEST_CASE("the scale stretches compute, and nothing else") {
+  const cluster::Cluster cluster = test::a100_nodes(1);
+  Spec spec = jobs()[1];
+  const Step one = test::predicted(spec, cluster, Fidelity::kClosed);
+  spec.conditions.scale = 2;
+  const Step two = test::predicted(spec, cluster, Fidelity::kClosed);
+  CHECK(two.occupancy.compute.s() == Approx(2 * one.occupancy.compute.s()).epsilon(0.05));
+  CHECK(two.occupancy.optimizer.s() == Approx(2 * one.occupancy.optimizer.s()).epsilon(0.01));
+  CHECK(two.occupancy.idle.s() == Approx(one.occupancy.idle.s()));
+  CHECK(two.time.value > one.time.value * 1.8);
+  CHECK(two.time.value < one.time.value * 2);
+}
 
-    TEST_CASE(
-        "the interval of a convolution is not narrower than the law's, that of a product the "
-        "job's") {
-      const Conditions conditions = test::a100_conditions();
-      const compute::OpCost cost = *compute::OpCost::on("a100_sxm4_80", conditions.sustained);
-      const OpPrice price(cost, conditions);
-      workload::Op op{.name = "op", .kind = workload::OpKind::kGemm};
-      op.m = op.n = op.k = 4096;
-      const Estimate<Seconds> product = price.estimate(op);
-      CHECK(product.low == product.value * conditions.fastest);
-      CHECK(product.high == product.value * conditions.slowest);
-      op.kind = workload::OpKind::kConvolution;
-      const Estimate<Seconds> law = cost.time(op), convolution = price.estimate(op);
-      CHECK(convolution.value == law.value);
-      CHECK(convolution.low == law.low);
-      CHECK(convolution.high == law.high);
-      CHECK(convolution.high > convolution.value * 2);
-    }
+TEST_CASE(
+    "the interval of a convolution is not narrower than the law's, that of a product the "
+    "job's") {
+  const Conditions conditions = test::a100_conditions();
+  const compute::OpCost cost = *compute::OpCost::on("a100_sxm4_80", conditions.sustained);
+  const OpPrice price(cost, conditions);
+  workload::Op op{.name = "op", .kind = workload::OpKind::kGemm};
+  op.m = op.n = op.k = 4096;
+  const Estimate<Seconds> product = price.estimate(op);
+  CHECK(product.low == product.value * conditions.fastest);
+  CHECK(product.high == product.value * conditions.slowest);
+  op.kind = workload::OpKind::kConvolution;
+  const Estimate<Seconds> law = cost.time(op), convolution = price.estimate(op);
+  CHECK(convolution.value == law.value);
+  CHECK(convolution.low == law.low);
+  CHECK(convolution.high == law.high);
+  CHECK(convolution.high > convolution.value * 2);
+}
 
-    TEST_CASE("what a recording idles with its kernels is launch, not compute") {
-      const cluster::Cluster cluster = test::a100_nodes(1);
-      Spec spec = jobs()[0];
-      spec.conditions.host_per_kernel = Seconds::s(0);
-      const Step busy = test::predicted(spec, cluster, Fidelity::kClosed);
-      CHECK(busy.occupancy.launch == Seconds::s(0));
-      spec.conditions.idle_per_kernel = Seconds::us(10);
-      const Step idle = test::predicted(spec, cluster, Fidelity::kClosed);
-      CHECK(idle.occupancy.compute.s() == Approx(busy.occupancy.compute.s()));
-      CHECK(idle.occupancy.launch > Seconds::s(0));
-      CHECK((idle.time.value - busy.time.value).s() ==
-            Approx(idle.occupancy.launch.s()).epsilon(1e-6));
-    }
+TEST_CASE("what a recording idles with its kernels is launch, not compute") {
+  const cluster::Cluster cluster = test::a100_nodes(1);
+  Spec spec = jobs()[0];
+  spec.conditions.host_per_kernel = Seconds::s(0);
+  const Step busy = test::predicted(spec, cluster, Fidelity::kClosed);
+  CHECK(busy.occupancy.launch == Seconds::s(0));
+  spec.conditions.idle_per_kernel = Seconds::us(10);
+  const Step idle = test::predicted(spec, cluster, Fidelity::kClosed);
+  CHECK(idle.occupancy.compute.s() == Approx(busy.occupancy.compute.s()));
+  CHECK(idle.occupancy.launch > Seconds::s(0));
+  CHECK((idle.time.value - busy.time.value).s() == Approx(idle.occupancy.launch.s()).epsilon(1e-6));
+}
 
-    TEST_CASE("conditions are read over those of the device, what is out of range is said") {
-      Conditions conditions = test::a100_conditions();
-      const double gemm = *conditions.sustained.gemm;
-      const Result<YamlFile> file = YamlFile::parse(
-          "scale: 1.2\nfixed: 3 ms\nhost_per_kernel: 4 us\nfastest: 0.96\n", "c.yaml");
-      REQUIRE(file);
-      read_conditions(file->root(), std::span(&conditions, 1));
-      REQUIRE(file->status());
-      CHECK(conditions.scale == 1.2);
-      CHECK(conditions.fixed == Seconds::ms(3));
-      CHECK(conditions.host_per_kernel == Seconds::us(4));
-      CHECK(conditions.fastest == 0.96);
-      CHECK(*conditions.sustained.gemm == gemm);
-      CHECK(conditions.source == "given in the job");
+TEST_CASE("conditions are read over those of the device, what is out of range is said") {
+  Conditions conditions = test::a100_conditions();
+  const double gemm = *conditions.sustained.gemm;
+  const Result<YamlFile> file =
+      YamlFile::parse("scale: 1.2\nfixed: 3 ms\nhost_per_kernel: 4 us\nfastest: 0.96\n", "c.yaml");
+  REQUIRE(file);
+  read_conditions(file->root(), std::span(&conditions, 1));
+  REQUIRE(file->status());
+  CHECK(conditions.scale == 1.2);
+  CHECK(conditions.fixed == Seconds::ms(3));
+  CHECK(conditions.host_per_kernel == Seconds::us(4));
+  CHECK(conditions.fastest == 0.96);
+  CHECK(*conditions.sustained.gemm == gemm);
+  CHECK(conditions.source == "given in the job");
 
-      const Result<YamlFile> wrong =
-          YamlFile::parse("scale: 4\nfixed: -1 s\nslowes: 2\n", "c.yaml");
-      REQUIRE(wrong);
-      read_conditions(wrong->root(), std::span(&conditions, 1));
-      REQUIRE_FALSE(wrong->status());
-      CHECK(to_string(wrong->status().error()) ==
-            "c.yaml:1:8: scale: 4 is out of range; a number from 0.5 to 3\n"
-            "c.yaml:2:8: fixed: a time is not negative\n"
-            "c.yaml:3:1: slowes: unknown key; did you mean 'slowest'?");
-    }
+  const Result<YamlFile> wrong = YamlFile::parse("scale: 4\nfixed: -1 s\nslowes: 2\n", "c.yaml");
+  REQUIRE(wrong);
+  read_conditions(wrong->root(), std::span(&conditions, 1));
+  REQUIRE_FALSE(wrong->status());
+  CHECK(to_string(wrong->status().error()) ==
+        "c.yaml:1:8: scale: 4 is out of range; a number from 0.5 to 3\n"
+        "c.yaml:2:8: fixed: a time is not negative\n"
+        "c.yaml:3:1: slowes: unknown key; did you mean 'slowest'?");
+}
 
-    TEST_CASE("the host is an implementation of the catalog, or its time for a block") {
-      const cluster::Gpu& gpu = **cluster::find_gpu("a100_sxm4_80");
-      CHECK(conditions_for(gpu, workload::Elementwise::kEager).host.name == "eager");
-      CHECK(conditions_for(gpu, workload::Elementwise::kUnfused).host.name == "eager");
-      Conditions conditions = conditions_for(gpu, workload::Elementwise::kCompiled);
-      CHECK(conditions.host.name == "compiled");
-      const auto read = [&](const std::string& text) {
-        const Result<YamlFile> file = YamlFile::parse(text, "c.yaml");
-        REQUIRE(file);
-        read_conditions(file->root(), std::span(&conditions, 1));
-        return file->status() ? "" : to_string(file->status().error());
-      };
-      CHECK(read("implementation: nanotron\n").empty());
-      CHECK(conditions.host.layer_tensor == Seconds::ms(4.17));
-      CHECK(read("host_per_layer: 3 ms\nlaunch_blocking: true\n").empty());
-      for (const Seconds time : {conditions.host.layer, conditions.host.layer_tensor,
-                                 conditions.host.layer_pipeline, Seconds::ms(3)})
-        CHECK(time == Seconds::ms(3));
-      CHECK(conditions.idle_per_kernel == Seconds::us(12.5));
-      CHECK(read("implementation: nanotorn\nhost_per_layer: -1 ms\n") ==
-            "c.yaml:1:17: implementation: unknown value 'nanotorn'; did you mean 'nanotron'?\n"
-            "c.yaml:2:17: host_per_layer: a time is not negative");
-    }
+TEST_CASE("the host is an implementation of the catalog, or its time for a block") {
+  const cluster::Gpu& gpu = **cluster::find_gpu("a100_sxm4_80");
+  CHECK(conditions_for(gpu, workload::Elementwise::kEager).host.name == "eager");
+  CHECK(conditions_for(gpu, workload::Elementwise::kUnfused).host.name == "eager");
+  Conditions conditions = conditions_for(gpu, workload::Elementwise::kCompiled);
+  CHECK(conditions.host.name == "compiled");
+  const auto read = [&](const std::string& text) {
+    const Result<YamlFile> file = YamlFile::parse(text, "c.yaml");
+    REQUIRE(file);
+    read_conditions(file->root(), std::span(&conditions, 1));
+    return file->status() ? "" : to_string(file->status().error());
+  };
+  CHECK(read("implementation: nanotron\n").empty());
+  CHECK(conditions.host.layer_tensor == Seconds::ms(4.17));
+  CHECK(read("host_per_layer: 3 ms\nlaunch_blocking: true\n").empty());
+  for (const Seconds time : {conditions.host.layer, conditions.host.layer_tensor,
+                             conditions.host.layer_pipeline, Seconds::ms(3)})
+    CHECK(time == Seconds::ms(3));
+  CHECK(conditions.idle_per_kernel == Seconds::us(12.5));
+  CHECK(read("implementation: nanotorn\nhost_per_layer: -1 ms\n") ==
+        "c.yaml:1:17: implementation: unknown value 'nanotorn'; did you mean 'nanotron'?\n"
+        "c.yaml:2:17: host_per_layer: a time is not negative");
+}
 
-    TEST_CASE("plans that the cluster cannot hold are refused") {
-      const Result<Step> step = predict(jobs()[3], test::a100_nodes(1), {});
-      REQUIRE_FALSE(step);
-      CHECK(to_string(step.error()) ==
-            "the plan needs 16 ranks, but the cluster has 8 devices; data × tensor × pipeline × "
-            "context of at most the devices");
-    }
+TEST_CASE("plans that the cluster cannot hold are refused") {
+  const Result<Step> step = predict(jobs()[3], test::a100_nodes(1), {});
+  REQUIRE_FALSE(step);
+  CHECK(to_string(step.error()) ==
+        "the plan needs 16 ranks, but the cluster has 8 devices; data × tensor × pipeline × "
+        "context of at most the devices");
+}
 
-  }  // namespace
+}  // namespace
 }  // namespace rehearse::step

@@ -164,7 +164,7 @@ TEST_CASE("store: epochs are put in the order in which they have most in common"
 TEST_CASE("store: reading around reads half in front") {
   const KeyStream backward = sequential({.keys = 960, .batch = 960, .batches = 1}, -1);
   const Result<Traffic> around = run(backward, {.capacity = 64, .readahead = 32, .around = true});
-  // Of 32 units 16 lie in front; those behind are there already.
+  // 16 of 32 units precede it; those after it are cached already.
   CHECK(around->misses() == Approx(960 / 17.0).margin(1));
   CHECK(around->reads() == 960);
 }

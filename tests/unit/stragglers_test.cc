@@ -40,7 +40,7 @@ TEST_CASE("the slowest of n ranks is as late as the largest of n draws") {
 TEST_CASE("what cannot be told is not guessed") {
   const Alternating job(41);
   CHECK(lateness(job.steps, job.timeline, 1, true).empty());
-  const Alternating few(kStepsToTellVariation);  // one step less behind another
+  const Alternating few(kStepsToTellVariation);  // one step fewer than needed
   CHECK(lateness(few.steps, few.timeline, 2, true).empty());
   Alternating cut(41);
   for (GradientStep& step : cut.steps) step.whole = false;

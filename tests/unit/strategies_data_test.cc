@@ -149,7 +149,8 @@ TEST_CASE("ZeRO-1 scatters gradients and gathers weights, ZeRO-2 scatters in eve
   CHECK(collective_bytes(two, Axis::kData, CollectiveKind::kAllGather) == Approx(2 * parameters));
 }
 
-// Three times the parameters: gathered before forward and backward in 16 bits, scattered behind.
+// Three times the parameters: gathered before forward and backward in 16 bits, scattered
+// afterwards.
 TEST_CASE("FSDP moves three times the parameters per microbatch") {
   const workload::Workload w = tiny_gpt({});
   const double parameters = w.parameters();

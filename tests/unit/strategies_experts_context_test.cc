@@ -43,7 +43,7 @@ TEST_CASE("experts on other ranks get the tokens of all") {
         2 * 8 * 4 * 2 * kTinyActivation);
   CHECK(test::flops_over_ranks(layout) == 8 * w.model_flops());
   CHECK(test::parameters_over_ranks(layout) == w.parameters());
-  // Experts stand on one rank each: nobody to sum their gradients with.
+  // Experts are on one rank each: no other rank sums their gradients.
   const double dense = w.parameters() - 8 * 8 * 8 * 64 * 64;
   CHECK(collective_bytes(layout, Axis::kData) == Approx(4 * dense));
 
@@ -206,7 +206,7 @@ TEST_CASE("degrees of experts and tokens that do not fit are told") {
         "context_exchange all_to_all");
 }
 
-// 16 ranks: 4 data x 4 tensor, of which 8 hold the 8 experts once.
+// 16 ranks: 4 data x 4 tensor; 8 of them hold the 8 experts once.
 TEST_CASE("experts that tensor parallelism leaves whole stand on tensor ranks too") {
   const workload::Workload w = tiny_gpt({.experts = 8});
   const Training training{.global_batch = 4};
@@ -247,7 +247,7 @@ TEST_CASE("experts that tensor parallelism leaves whole stand on tensor ranks to
   };
   CHECK(of_experts(layout, parameters) == Approx(of_experts(other, parameters)));
   CHECK(of_experts(layout, flops) == Approx(of_experts(other, flops)));
-  // A rank sends its share of the tokens; nothing is gathered for the experts or summed behind.
+  // A rank sends its share of the tokens; nothing is gathered for the experts or summed after them.
   const double tokens = collective_bytes(layout, Axis::kExpert, CollectiveKind::kAllToAll);
   CHECK(tokens == Approx(collective_bytes(other, Axis::kExpert, CollectiveKind::kAllToAll)));
   CHECK(collective_bytes(layout, Axis::kTensor) < collective_bytes(other, Axis::kTensor));

@@ -95,7 +95,7 @@ TEST_CASE("a column-parallel product keeps its inputs, a row-parallel one sums i
   CHECK(block.forward[2].batch == 4);
   CHECK(block.forward[3].k == 32);
   CHECK(block.forward[7].bytes == Bytes::b(8 * kTinyActivation / 2));
-  // In backward the sum runs beside the gradient of the weights behind it.
+  // In backward the sum overlaps the following gradient of the weights.
   std::size_t beside = 0;
   for (std::size_t i = 0; i < block.backward.size(); ++i)
     if (block.backward[i].issue == Issue::kOverlapNext) {
@@ -108,7 +108,7 @@ TEST_CASE("a column-parallel product keeps its inputs, a row-parallel one sums i
 
 TEST_CASE("gradients of one input that are added up share a sum") {
   workload::Workload w = tiny_gpt({});
-  // A gate beside `up`: its gradients stand before those of `up`.
+  // A gate parallel to `up`: its gradients precede those of `up`.
   std::vector<Op>& backward = w.layers[1].backward;
   const auto up = std::find_if(backward.begin(), backward.end(),
                                [](const Op& op) { return op.name == "dgrad" && op.k == 256; });
@@ -127,14 +127,14 @@ TEST_CASE("what works on gathered tokens keeps them all") {
   std::vector<Op>& forward = w.layers[1].forward;
   Op whole = forward[0];
   whole.name = "whole";
-  forward.insert(forward.begin() + 2, whole);  // behind qkv
+  forward.insert(forward.begin() + 2, whole);  // after qkv
   const Layout layout = laid_out(w, {}, {.tensor = 4, .sequence_parallel = true});
   REQUIRE(block_of(layout).forward[3].name == "whole");
   CHECK(block_of(layout).forward[3].bytes == whole.bytes);
 }
 
-// A cast stands with the activations it converts: of rows it is divided by features, of columns its
-// gradient is.
+// A cast belongs to the activations that it converts: of rows it is divided by features, of columns
+// its gradient is.
 TEST_CASE("conversions to 8 bits are divided like their operands") {
   const Result<workload::Workload> w =
       workload::find_model("llama3_8b", {.dtype = workload::Dtype::kFp8});

@@ -1,4 +1,4 @@
-// Whole jobs from a few measured steps, where the tables are beside the source tree. The limits are
+// Whole jobs from a few measured steps, if the tables are next to the source tree. The limits are
 // what docs/accuracy.md shows, and a little more.
 #include "tests/validation/studies/throughput/throughput_accuracy.h"
 

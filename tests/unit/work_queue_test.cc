@@ -1,4 +1,4 @@
-// Work shared by threads and ranks: the same results whoever does it, nothing done twice after a
+// Work shared by threads and ranks: the same results on any worker, nothing done twice after a
 // kill, and what a journal refuses.
 #include <csignal>
 #include <fstream>

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kRounding = 1e-12;
 
-// Sizes of which no two agree by chance.
+// Distinct sizes, so that none agree by chance.
 Transformer gpt() {
   return {.name = "gpt",
           .hidden = 768,

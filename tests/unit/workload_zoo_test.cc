@@ -177,7 +177,7 @@ TEST_CASE("totals of the fact table") {
       macs -= layers * length * (3 * wide + 6 * hidden);
     }
     if (type == "encoder_decoder") {
-      // It leaves out the norm behind the encoder and the biases of relative positions, 32 a head
+      // It omits the norm after the encoder and the biases of relative positions, 32 a head
       // for each stack; and the scores of cross-attention with their product.
       const double heads = **table->number(row, "heads");
       const double head = name == "t5_3b" || name == "t5_11b" ? 128 : 64;
@@ -196,7 +196,7 @@ TEST_CASE("totals of the fact table") {
           (27. * 27 - 27. * 26 / 2) * hidden;  // it counts each pair once, kernels compute twice
     }
     CHECK(fmt::format("{:.0f}", w.parameters()) == fmt::format("{:.0f}", parameters));
-    // Four digits behind the point of 1e9 are printed, five for DLRM.
+    // Four decimals of 1e9 are printed, five for DLRM.
     CHECK(forward_macs(w) == Approx(macs).margin(type == "dlrm" ? 0.6e4 : 0.6e6));
   }
   CHECK(compared.size() == 7);
@@ -208,7 +208,7 @@ TEST_CASE("convolutional networks meet the fact table layer by layer") {
   const Result<CsvTable> table = CsvTable::load(*path);
   REQUIRE(table);
   // The table has a row per operation; here batch norm belongs to its convolution, and branches and
-  // shortcuts may stand in another order. So: the multisets of operations.
+  // shortcuts may come in another order. So: the multisets of operations.
   std::map<std::string, std::multiset<std::pair<double, double>>> expected;  // MACs, outputs
   for (std::size_t row = 0; row < table->rows(); ++row) {
     const std::string kind(table->cell(row, "kind"));

@@ -97,11 +97,17 @@ class Jobs(unittest.TestCase):
                  (1 + 2048 / (6 * 20480) + 51200 / (16 * 105 * 20480)))
         self.assertAlmostEqual(float(rows[0]["step_s"]), flops / (2520 * 163e12))
 
-    def nanotron(self, *rows, kind="jobs"):
-        found = converted(jobs, {"sweep.csv": (
+    def nanotron(self, *rows, kind="jobs", file="llama_3b_h100.csv"):
+        found = converted(jobs, {file: (
             "nodes,microbatch,accumulation,global_batch,data,pipeline,tensor,zero,mfu_percent,"
             "tokens_per_s_per_gpu,memory_gb\n" + "\n".join(rows) + "\n")})
         return found[f"{kind}/nanotron.csv"]
+
+    def test_a_file_of_nanotron_names_its_model(self):
+        (row,) = self.nanotron("4,2,16,256,32,1,1,1,30.5,10000.0,40.1", file="llama_8b_h100.csv")
+        for column, value in {"hidden": "4096", "layers": "32", "heads": "32", "head_size": "128",
+                              "feed_forward": "14336", "tied_embedding": "false"}.items():
+            self.assertEqual(row["workload." + column], value, column)
 
     def test_a_peak_of_nanotron_is_of_the_first_of_its_own_stages(self):
         (peak,) = self.nanotron("4,2,16,256,8,4,1,1,30.5,10000.0,40.1", kind="memory")
@@ -150,6 +156,8 @@ class Jobs(unittest.TestCase):
             "3,02-24,oom,384,72,14336,64,l,2048,250880,4,8,12,8,2048,1,bf16,fp32,,,,",
             "4,02-24,ok,384,72,14336,64,l,2048,250880,4,8,12,2,2048,1,bf16,fp32,,,134.02,1"))})
         first, second = found["jobs/bigscience.csv"]
+        self.assertEqual((first["workload.embedding_norm"], first["plan.bucket"]),
+                         ("true", "1 GB"))
         self.assertEqual((first["group"], first["training.dtype"], first["training.gradients"],
                           first["plan.split"], first["step_s"], first["workload.head_size"]),
                          ("February 21-24 a100_sxm4_80 x384, 14336 72 64 2048", "fp16", "fp16", "",

@@ -245,8 +245,8 @@ bool equal_platforms(const Graph& a, const Graph& b) {
          std::equal(a.demands().begin(), a.demands().end(), b.demands().begin(), b.demands().end());
 }
 
-/// Runs in a process that does nothing else. An exception must not return to the program of which
-/// the process is a copy.
+/// Runs in a process that does nothing else. An exception must not return to the program that
+/// was forked.
 void load_and_run(const std::string& library, std::span<const Graph> graphs, unsigned workers,
                   const Answers& answers, const Noise& noise) noexcept {
   const auto fail_all = [&](const std::string& why) { answers.leave_error(0, graphs.size(), why); };

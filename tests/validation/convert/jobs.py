@@ -528,14 +528,26 @@ def stages_of_nanotron(layers, hidden, feed_forward, vocabulary, pipeline):
     return stages
 
 
+# Layers, hidden size, heads and feed-forward size by the billions in a file's name, as the script
+# names its models; its largest has 80 billion parameters without grouped keys.
+NANOTRON_MODELS = {1: (16, 2048, 32, 8192), 3: (28, 3072, 32, 8192), 8: (32, 4096, 32, 14336),
+                   70: (80, 8192, 64, 28672), 80: (80, 8192, 64, 28672)}
+
+
 def nanotron(row):
     nodes, tensor, pipeline = count(row["nodes"]), count(row["tensor"]), count(row["pipeline"])
+    named = re.search(r"(\d+)b(_|$)", row["file"])
+    if not named or int(named[1]) not in NANOTRON_MODELS:
+        raise LeftOut(f"{row['file']}: a model of unknown shape")
+    layers, hidden, heads, feed_forward = NANOTRON_MODELS[int(named[1])]
     job = Job(f"n{nodes} dp{row['data']} pp{pipeline} tp{tensor} mb{row['microbatch']} "
               f"z{row['zero']}",
-              {"hidden": 3072, "layers": 28, "heads": 32, "kv_heads": 32, "head_size": 96,
-               "feed_forward": 8192, "vocabulary": 131072, "gated": "true", "activation": "silu",
-               "norm": "rms", "positions": "rotary", "sequence": 4096,
-               "tied_embedding": "true" if pipeline == 1 else "false", "bias": "false"},
+              {"hidden": hidden, "layers": layers, "heads": heads, "kv_heads": heads,
+               "head_size": hidden // heads, "feed_forward": feed_forward, "vocabulary": 131072,
+               "gated": "true", "activation": "silu", "norm": "rms", "positions": "rotary",
+               "sequence": 4096, "bias": "false",
+               # Small models are tied, but not over stages.
+               "tied_embedding": "true" if pipeline == 1 and feed_forward < 10000 else "false"},
               NANOTRON, "h100_sxm5_80")
     job.training |= {"global_batch": count(row["global_batch"]),
                      "microbatch": count(row["microbatch"]), "gradients": "fp32",
@@ -554,7 +566,7 @@ def nanotron(row):
     job.how |= {"logit_bytes": 6, "gathered_inputs": "unknown"}
     job.measured["peak_gib"] = row["memory_gb"]
     job.peak = {"stage": "first"}
-    job.sustained = {"attention": FLASH_2_ON_HOPPER}
+    job.sustained = {"attention": FLASH_2_ON_HOPPER, "implementation": "nanotron"}
     job.on(8 * nodes, 8)
     job.node_gbit, job.network, job.network_latency = 3200, "efa", "15 us"
     job.regime = where_it_communicates(job)
@@ -642,7 +654,7 @@ def read(path, reader, left_out):
     for row in rows_of(path):
         for column in columns or [()]:
             try:
-                job = reader(row, *([column] if column else []))
+                job = reader(row | {"file": path.stem}, *([column] if column else []))
             except LeftOut as why:
                 left_out.append(str(why))
                 continue

@@ -48,7 +48,7 @@ ErrorSummary summarize_errors(const std::vector<PricedRow>& rows,
                               std::optional<std::size_t> band = {},
                               std::optional<CollectiveKind> kind = {});
 
-/// Fails where nccl_measured.csv or a table beside it is missing or wrong.
+/// Fails where nccl_measured.csv or another table of its folder is missing or wrong.
 Result<CollectiveAccuracy> measure_collective_accuracy(const std::filesystem::path& data);
 
 }  // namespace rehearse::cli

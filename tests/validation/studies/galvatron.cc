@@ -173,7 +173,7 @@ std::uint32_t config(const json& object, const char* key) {
   return found != object.end() && found->is_number_unsigned() ? found->get<std::uint32_t>() : 0;
 }
 
-/// Bytes: kept by forward, and the gradient that the loss makes beside them.
+/// Bytes: saved by forward, and the gradient that the loss adds.
 constexpr double kGradientPerLogit = 2;
 double kept_per_logit(const GalvatronFamily& family) { return family.unfused ? 4 : 2; }
 

@@ -22,13 +22,13 @@
 
 namespace rehearse::cli {
 
-/// How the families of Galvatron's models are built beside their dimensions.
+/// Properties of the families of Galvatron's models besides their dimensions.
 struct GalvatronFamily {
   std::string name;               ///< "gpt", "llama", "baichuan", "bert"
   bool unfused = false;           ///< norms, rotation and FP32 logits that no formula stands for
   double mask_bytes = 0;          ///< attention masks among the states, per s² and local sample
-  bool transformed_head = false;  ///< a layer and a norm stand before the logits
-  /// Batches are laid out anew before and behind the blocks where embedding and head have batches
+  bool transformed_head = false;  ///< a layer and a norm precede the logits
+  /// Batches are laid out anew before and after the blocks where embedding and head have batches
   /// of their own: copies of 2 bytes an element that stay, of the two.
   std::uint32_t copies = 0;
   std::uint32_t copies_sequence_parallel = 0;

@@ -345,7 +345,7 @@ std::string gate_section(const GateAccuracy& accuracy) {
       "noise of 1 %:\n\n{}\nOps whose times "
       "differ by 3 % from step to step:\n\n{}\nStores of accepted runs whose levels differ by 0.5 "
       "% "
-      "beside the noise of steps; of one run, two recordings alone:\n\n{}\n"
+      "in addition to the noise of steps; of one run, two recordings alone:\n\n{}\n"
       "Histories of runs whose levels differ by 1 %:\n\n{}",
       kSteps, gate_accuracy_table(accuracy).markdown(), few_table(accuracy).markdown(),
       ops_table(accuracy).markdown(), store_table(accuracy).markdown(),

@@ -31,8 +31,8 @@ struct HistoryCase {
 };
 
 /// Candidates held against a store of accepted runs, as `rehearse check --history FILE` does, where
-/// the levels of runs of one job differ by half a percent beside the noise of steps. A store of one
-/// run is a baseline alone.
+/// the levels of runs of one job differ by half a percent in addition to the noise of steps. A
+/// store of one run is a baseline alone.
 struct StoreCase {
   std::size_t runs;  ///< in the store
   double change;     ///< of the candidate, true

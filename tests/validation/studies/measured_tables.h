@@ -1,5 +1,5 @@
 // Published tables of measured collectives, as far as this program knows their forms. They are data
-// that stand beside the source tree, not part of it.
+// next to the source tree, not part of it.
 #pragma once
 
 #include <filesystem>
@@ -21,8 +21,8 @@ struct MeasuredTable {
   std::vector<comm::MeasuredRow> rows = {};
 };
 
-/// A file of the data: `name` below the data folder itself or in `facts` beside it; nothing where
-/// it is in neither.
+/// A file of the data: `name` below the data folder itself or in the folder `facts` next to it;
+/// nothing where it is in neither.
 std::optional<std::filesystem::path> find_data(const std::filesystem::path& data,
                                                const std::string& name);
 

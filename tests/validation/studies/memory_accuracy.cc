@@ -162,7 +162,7 @@ class Measurer {
            .about = about + "; 16 bytes a parameter, 18 MiB and masks",
            .blind = blind},
           {.name = "galvatron " + which + ", activations",
-           .about = about + "; formulas. Which masks, copies and vectors a family has beside "
+           .about = about + "; formulas. Which masks, copies and vectors a family has in addition "
                             "them was seen on its rows",
            .blind = blind},
           {.name = "galvatron " + which + ", peak",

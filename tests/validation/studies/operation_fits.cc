@@ -119,7 +119,7 @@ class Fitter {
     }
     return found;
   }
-  /// Tables of one device beside each other.
+  /// Tables of one device together.
   static std::vector<DeviceRows> by_device(const std::vector<const OperationTable*>& tables,
                                            std::size_t most) {
     std::vector<DeviceRows> devices;

@@ -50,7 +50,7 @@ class Tables {
   std::vector<OperationTable> tables_;
 };
 
-Result<double> number(const CsvTable& table, std::size_t row, std::string_view column) {
+Result<double> number_in(const CsvTable& table, std::size_t row, std::string_view column) {
   const Result<std::optional<double>> cell = table.number(row, column);
   if (!cell) return forward(cell);
   if (!*cell) return fail(table.problem(row, column, "is empty", "a number"));
@@ -63,7 +63,7 @@ Result<std::array<double, N>> numbers(const CsvTable& table, std::size_t row,
                                       const std::array<std::string_view, N>& columns) {
   std::array<double, N> values{};
   for (std::size_t i = 0; i < N; ++i) {
-    const Result<double> value = number(table, row, columns[i]);
+    const Result<double> value = number_in(table, row, columns[i]);
     if (!value) return forward(value);
     values[i] = *value;
   }
@@ -239,7 +239,7 @@ Result<std::vector<OperationTable>> read_kernel_csv(const fs::path& path) {
   Tables tables(path.filename().string());
   for (std::size_t r = 0; r < table->rows(); ++r) {
     const std::string_view name = table->cell(r, "OPName");
-    const Result<double> time = number(*table, r, "Latency");
+    const Result<double> time = number_in(*table, r, "Latency");
     if (!time) return forward(time);
     Op op{.name = "", .kind = OpKind::kElementwise, .dtype = Dtype::kFp32};
     std::string_view kind = "elementwise";
@@ -331,7 +331,7 @@ Result<std::vector<OperationTable>> read_matmul_csv(const fs::path& path) {
     if (!device_named(device)) continue;
     const std::optional<Dtype> dtype = dtype_of(table->cell(r, "dtype"));
     if (!dtype) return fail(table->problem(r, "dtype", "is no format", "such as BF16"));
-    const Result<double> rate = number(*table, r, "mamf_tflops");
+    const Result<double> rate = number_in(*table, r, "mamf_tflops");
     if (!rate) return forward(rate);
     double m = 0, n = 0, k = 0;
     const std::string shape(table->cell(r, "best_shape_mnk"));

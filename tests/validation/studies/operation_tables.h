@@ -1,5 +1,5 @@
 // Published tables of measured operations, as far as this program knows their forms: each row as an
-// op with its time, by device. They are data that stand beside the source tree, not part of it.
+// op with its time, by device. They are data next to the source tree, not part of it.
 // Rows of a device that the catalog does not have are passed over.
 #pragma once
 

@@ -39,7 +39,7 @@ std::string name_of(const Resident& r) {
 
 void add_rows(PairCase& c, const PairLaw& law, const MeasuredPair& p) {
   const auto add = [&](const Resident& job, const Resident& other, double measured) {
-    c.rows.push_back({fmt::format("{} beside {}", name_of(job), name_of(other)),
+    c.rows.push_back({fmt::format("{} with {}", name_of(job), name_of(other)),
                       law.share(job, other), measured});
   };
   add(p.a, p.b, p.share_a);
@@ -265,7 +265,7 @@ std::vector<SuiteSummary> summarize(const PairAccuracy& accuracy) {
 Table pair_table(const PairAccuracy& accuracy) {
   Table table({{"GPU", Align::kLeft},
                {"from", Align::kLeft},
-               {"pairs behind it"},
+               {"pairs used"},
                {"rows"},
                {"mean (%)"},
                {"median (%)"},
@@ -290,7 +290,8 @@ Table pair_table(const PairAccuracy& accuracy) {
 std::string pair_section(const PairAccuracy& accuracy) {
   std::string text =
       "\n## Two jobs on one GPU\n\n"
-      "What a job keeps of its speed beside another on the same GPU, without partitions: pairs of "
+      "The share of its speed that a job keeps with another on the same GPU, without partitions: "
+      "pairs of "
       "Gavel's jobs on K80 and V100, against each job alone. A pair counts once, whichever job is "
       "named first; both of its rows are left out together. *All other pairs*: ten parts, each "
       "predicted from the other nine. *Chosen*: those that take most doubt away, by the law and "

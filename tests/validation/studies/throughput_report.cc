@@ -131,7 +131,7 @@ std::string throughput_section(const ThroughputAccuracy& accuracy) {
       "adds (gradient statistics) are not known.\n"
       "- *The zoo and three steps*: what a step takes besides computing is taken for time in which "
       "nothing is summed, so that more devices come out too slow where it is the host's (rtx "
-      "imagenet); the fast end of the interval lets it run beside the sum.\n"
+      "imagenet); the fast end of the interval lets it overlap the sum.\n"
       "- rtx: single devices are measured unevenly (ncf 12 ms at batch 32, 20 ms at 91, 15 ms at "
       "2051); what is fitted on such rows errs as much. aws_t4 ncf on 16 nodes with 3 devices each "
       "takes twice as long as with 2 or 4.\n"

@@ -1,4 +1,4 @@
-// Predicted times beside measured ones, by case: what suites of single layers, of recordings
+// Predicted and measured times, by case: what suites of single layers, of recordings
 // carried over and of withheld devices have in common, and how they are shown.
 #pragma once
 

@@ -54,7 +54,7 @@ const tests = {
     const outlined = await page.$$eval(".waterfall .track", (all) => all.map((t) => [...t.querySelectorAll("i")].map((i) => i.getBoundingClientRect().width)));
     assert.ok(outlined.length >= 3 && outlined.every((bars) => bars.length === 2), "each part with what it was");
     assert.ok(outlined.some(([was, is]) => was > is * 1.5), "one became shorter");
-    assert.match(await page.textContent("#where"), /with the edit, against .* without/);
+    assert.match(await page.textContent("#where"), /with the edit, .* without/);
     await close(page);
   },
 

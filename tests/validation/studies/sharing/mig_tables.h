@@ -1,5 +1,5 @@
 // Published steps on slices of A100: MIGProfiler's sweeps over batches and sequences, and MISO's
-// training jobs. They are data that stand beside the source tree, not part of it.
+// training jobs. They are data next to the source tree, not part of it.
 #pragma once
 
 #include <filesystem>

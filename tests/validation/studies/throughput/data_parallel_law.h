@@ -5,8 +5,8 @@
 //   sum(n)    of the gradients over n devices: a ring of equal links (models/comm/closed_form.h)
 //   step      alone - backward + max(backward, early) + beside · min(backward, early) + late
 //
-// Backward is two thirds of the step alone. The sum runs beside it as gradients become ready,
-// bucket by bucket (`early`); what becomes ready last is summed behind it (`late`). Both are slowed
+// Backward is two thirds of the step alone. The sum overlaps it as gradients become ready,
+// bucket by bucket (`early`); what becomes ready last is summed after it (`late`). Both are slowed
 // beside each other as in strategies/step (Conditions::beside).
 #pragma once
 
@@ -38,14 +38,14 @@ class StepAlone {
   std::vector<BatchStep> rows_;  // by batch
 };
 
-/// The share of the gradients that PyTorch's DistributedDataParallel sums behind backward: its last
+/// The share of the gradients that PyTorch's DistributedDataParallel sums after backward: its last
 /// bucket, where the first holds 1 MiB and all others 25 MiB (its documented defaults).
 double late_share(Bytes gradients);
 
 /// A ring over links of one kind.
 struct GradientSum {
   Bytes gradients;
-  double late;        ///< share that is summed behind backward, from 0 to 1
+  double late;        ///< share that is summed after backward, from 0 to 1
   double s_per_byte;  ///< of the slowest link; 0 where backward hid all that was measured
   Seconds latency;    ///< of one message
   /// How much quicker or slower the link may be than one that was measured for as many ranks.

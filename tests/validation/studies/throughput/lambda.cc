@@ -48,13 +48,13 @@ class Means {
   std::map<std::string, std::pair<double, double>> sums_;
 };
 
-using Jobs = std::map<std::string, Means>;                    // by name
-using Tables = std::array<std::map<std::uint32_t, Jobs>, 2>;  // by precision and number of GPUs
+using Jobs = std::map<std::string, Means>;                        // by name
+using MeanTables = std::array<std::map<std::uint32_t, Jobs>, 2>;  // by precision and number of GPUs
 
-class Suites {
+class LambdaSuites {
  public:
-  Suites(Tables tables, std::map<std::string, const cluster::Gpu*> gpus,
-         ThroughputAccuracy& accuracy)
+  LambdaSuites(MeanTables tables, std::map<std::string, const cluster::Gpu*> gpus,
+               ThroughputAccuracy& accuracy)
       : tables_(std::move(tables)), gpus_(std::move(gpus)), accuracy_(accuracy) {}
 
   Status run() {
@@ -159,7 +159,7 @@ class Suites {
           .rows.push_back(compared(row, compute::throughput_on(to, {&k, 1}, shares), measured));
   }
 
-  Tables tables_;
+  MeanTables tables_;
   std::map<std::string, const cluster::Gpu*> gpus_;
   ThroughputAccuracy& accuracy_;
 };
@@ -167,7 +167,7 @@ class Suites {
 }  // namespace
 
 Status measure_lambda(const std::filesystem::path& data, ThroughputAccuracy& accuracy) {
-  Tables tables;
+  MeanTables tables;
   std::map<std::string, const cluster::Gpu*> gpus;
   for (std::size_t p = 0; p < kPrecisions.size(); ++p)
     for (const char* version : {"", "v2-"}) {
@@ -189,7 +189,7 @@ Status measure_lambda(const std::filesystem::path& data, ThroughputAccuracy& acc
   for (const auto& [job, means] : tables[0].at(1))
     if (!tables[1].at(1).contains(job)) return fail(job + ": is in one precision alone");
   accuracy.left_out.push_back("lambda, ncf and tacotron2: their input pipelines decide");
-  return Suites(std::move(tables), std::move(gpus), accuracy).run();
+  return LambdaSuites(std::move(tables), std::move(gpus), accuracy).run();
 }
 
 }  // namespace rehearse::cli

@@ -1,5 +1,5 @@
-// Published tables of whole jobs' steps by batch and devices, as rows. They are data that stand
-// beside the source tree, not part of it (their PROVENANCE.md says what was measured).
+// Published tables of whole jobs' steps by batch and devices, as rows. They are data
+// next to the source tree, not part of it (their PROVENANCE.md says what was measured).
 #pragma once
 
 #include <cstdint>
