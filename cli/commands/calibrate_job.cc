@@ -4,14 +4,12 @@
 
 #include <fmt/core.h>
 
+#include "cli/commands/measure_next.h"
 #include "cli/commands/options.h"
-#include "cli/config/job_file.h"
 #include "cli/output/document.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/base/yaml.h"
-#include "strategies/step/fit_scale.h"
-#include "strategies/step/predict.h"
 
 namespace rehearse::cli {
 namespace {
@@ -21,29 +19,32 @@ struct CalibrateJobOptions {
   std::vector<std::string> measured;
 };
 
-/// The contents of a calibration: the rows that it came from and the fitted constants.
+/// The contents of a calibration: the rows that it came from and the fitted factors.
 struct Calibrated {
   std::vector<step::MeasuredStep> rows;
   std::vector<std::uint32_t> ranks;
-  step::ScaleFit fit;
-  std::vector<double> host_shares;  ///< of the rows: launches, in the step that the fit predicts
+  std::vector<std::string> regimes;  ///< of the rows
+  step::Conditions conditions;       ///< with the fitted factors
+  step::FactorFit fit;
+  std::vector<NextMeasurement> next;
 };
 
-/// Launches determine the step before or after the fit. Then the scale makes up for the host's error.
+constexpr std::string_view kPartWords[] = {"computing", "launches of the host",
+                                           "messages between nodes", "fixed time"};
+
+/// The fit gives a row little weight: no factor on a part of the step explains it.
 std::vector<Warning> warnings_of(const Calibrated& c) {
+  constexpr double kLeastWeight = 0.4;  // three times the error of a row
   std::vector<Warning> warnings;
-  for (std::size_t i = 0; i < c.rows.size(); ++i) {
-    const double before = c.rows[i].host_share, after = c.host_shares[i];
-    if (!step::is_host_bound(std::max(before, after))) continue;
-    warnings.push_back(
-        {fmt::format("{}: host-bound: launches determine {:.0f} % of the step before the fit and "
-                     "{:.0f} % after it. The host's time is not fitted, so that the scale makes up "
-                     "for its error, and other microbatches and plans may be predicted wrongly",
-                     c.rows[i].name, before * 100, after * 100),
-         "measure a step with a larger microbatch, or give the host's measured time per Llama "
-         "block "
-         "as `sustained: {host_per_layer: TIME}`"});
-  }
+  for (std::size_t i = 0; i < c.rows.size(); ++i)
+    if (c.fit.weights[i] < kLeastWeight)
+      warnings.push_back(
+          {fmt::format("{}: measured {}, and the fit predicts {}: no plausible factor explains the "
+                       "difference, so that the row counts little",
+                       c.rows[i].name, to_string(c.rows[i].measured),
+                       to_string(c.fit.predicted[i])),
+           "check that the file describes the job that was measured, and measure it again: single "
+           "runs stall; or measure other plans of the job"});
   return warnings;
 }
 
@@ -67,10 +68,17 @@ Result<std::pair<std::string, Seconds>> measurement_of(const CalibrateJobOptions
   return std::pair{job, *time};
 }
 
+/// The interval that holds both.
+void widen(program::Interval& interval, const program::Interval& other) {
+  interval.low = std::min(interval.low, other.low);
+  interval.high = std::max(interval.high, other.high);
+}
+
 Result<Calibrated> calibrate(const CalibrateJobOptions& options) {
   std::vector<JobFile> jobs;
-  Calibrated calibrated{.rows = {}, .ranks = {}, .fit = {}, .host_shares = {}};
-  const step::PredictOptions quick{.counterfactuals = false};
+  Calibrated c;
+  ByFactor<program::Interval> before = {};
+  before[static_cast<std::size_t>(step::Factor::kFixed)] = step::kFixedTime;
   for (const std::string& text : options.measured) {
     const auto measurement = measurement_of(options, text);
     if (!measurement) return forward(measurement);
@@ -82,50 +90,55 @@ Result<Calibrated> calibrate(const CalibrateJobOptions& options) {
           .key = "input",
           .problem = "the measured step may include input stalls, so it cannot calibrate compute",
           .expected = "a step measured without input stalls, and a job without `input`"});
-    const Result<step::Step> step = step::predict(file->spec, file->cluster, quick);
+    const Result<step::Step> step =
+        step::predict(file->spec, file->cluster, {.counterfactuals = false});
     if (!step) return wrong_in(measurement->first, step.error());
-    calibrated.rows.push_back({.name = measurement->first,
-                               .measured = measurement->second,
-                               .at_peak = step->hardware_flops / step->peak,
-                               .host_share = step->host_share});
-    calibrated.ranks.push_back(step->layout.ranks());
+    const host::Implementation& host = file->spec.conditions.host;
+    const step::Situation situation = step::situation_of(
+        step->layout, file->cluster, file->spec.training.microbatch, file->spec.plan.zero > 0);
+    widen(before[0], step->computing);
+    widen(before[1], {host.fastest, host.slowest});
+    widen(before[2], {1 / (1 + situation.network_width), 1 + situation.network_width});
+    program::Interval regime = step::beyond_factors(step->regime);
+    regime.high += step->stall / step->time.value;
+    c.rows.push_back({.name = measurement->first,
+                      .measured = measurement->second,
+                      .at_peak = step->hardware_flops / step->peak,
+                      .regime = regime});
+    c.ranks.push_back(step->layout.ranks());
+    if (std::find(c.regimes.begin(), c.regimes.end(), step->regime.name) == c.regimes.end())
+      c.regimes.emplace_back(step->regime.name);
     jobs.push_back(std::move(*file));
   }
-  const auto predicted = [&](std::size_t row, double scale, std::optional<Seconds> fixed) {
-    step::Spec spec = jobs[row].spec;
-    spec.conditions.scale = scale;
-    spec.conditions.fixed = fixed.value_or(spec.conditions.fixed);
-    for (auto& [device, conditions] : spec.conditions_on) {
-      conditions.scale = scale;
-      conditions.fixed = spec.conditions.fixed;
-    }
-    return step::predict(spec, jobs[row].cluster, quick);
-  };
-  const auto step_at = [&](std::size_t row, double scale,
-                           std::optional<Seconds> fixed) -> Result<Seconds> {
-    const Result<step::Step> step = predicted(row, scale, fixed);
-    if (!step) return forward(step);
-    return step->time.value;
-  };
-  Result<step::ScaleFit> fit = step::fit_scale(calibrated.rows, step_at);
+  Result<step::FactorFit> fit = step::fit_factors(
+      c.rows, before, [&](std::size_t row, const ByFactor<double>& factors) -> Result<Seconds> {
+        return step_with(jobs[row], factors);
+      });
   if (!fit) return forward(fit);
-  calibrated.fit = std::move(*fit);
-  for (std::size_t row = 0; row < jobs.size(); ++row) {
-    const Result<step::Step> step = predicted(row, calibrated.fit.scale, calibrated.fit.fixed);
-    if (!step) return forward(step);
-    calibrated.host_shares.push_back(step->host_share);
-  }
-  return calibrated;
+  c.fit = std::move(*fit);
+  c.conditions = with_factors(jobs.front().spec, c.fit.factors).conditions;
+  c.next = measure_next(jobs.front(), c.fit);
+  return c;
 }
 
 std::string to_yaml(const Calibrated& c) {
+  const step::Conditions& conditions = c.conditions;
   std::string text = fmt::format(
-      "sustained:\n  scale: {:.4f}\n{}  fastest: {:.3f}\n  slowest: {:.3f}\n  source: {}\n",
-      c.fit.scale, c.fit.fixed ? fmt::format("  fixed: {:.6g} s\n", c.fit.fixed->s()) : "",
-      c.fit.fastest, c.fit.slowest,
-      yaml_quoted(
-          fmt::format("rehearse calibrate job: {}", counted(c.rows.size(), "measured step"))));
-  text += fmt::format("measured:\n  residual: {:.4f}\n  rows:\n", c.fit.residual);
+      "sustained:\n  scale: {:.4f}\n  host_scale: {:.4f}\n  network_scale: {:.4f}\n"
+      "  fixed: {:.6g} s\n  interval:\n",
+      conditions.scale, conditions.host_scale, conditions.network_scale, conditions.fixed.s());
+  const auto add = [&](std::string_view name, const program::Interval& interval) {
+    text += fmt::format("    {}: [{:.3f}, {:.3f}]\n", name, interval.low, interval.high);
+  };
+  for (std::size_t k = 0; k < step::kFactors; ++k) add(step::kFactorNames[k], c.fit.after[k]);
+  add("step", step::kStepError);
+  text += "  regimes:\n";
+  for (const std::string& regime : c.regimes)
+    text += fmt::format("    - {}\n", yaml_quoted(regime));
+  text += fmt::format("  source: {}\nmeasured:\n  residual: {:.4f}\n  rows:\n",
+                      yaml_quoted(fmt::format("rehearse calibrate job: {}",
+                                              counted(c.rows.size(), "measured step"))),
+                      c.fit.residual);
   for (std::size_t i = 0; i < c.rows.size(); ++i)
     text += fmt::format("    - {{job: {}, ranks: {}, measured: {} s, predicted: {:.6g} s}}\n",
                         yaml_quoted(c.rows[i].name), c.ranks[i], c.rows[i].measured.s(),
@@ -133,20 +146,45 @@ std::string to_yaml(const Calibrated& c) {
   return text;
 }
 
+Value factor_rows(const step::FactorFit& fit) {
+  Value rows = Value::array();
+  const auto around = [](double middle, const program::Interval& interval) {
+    return fmt::format("{:.2f} – {:.2f}", middle * interval.low, middle * interval.high);
+  };
+  for (std::size_t k = 0; k < step::kFactors; ++k)
+    rows.push_back({{"part", "part", kPartWords[k]},
+                    {"factor", "factor", factor(fit.factors[k])},
+                    {"low", fit.factors[k] * fit.after[k].low},
+                    {"high", fit.factors[k] * fit.after[k].high},
+                    {"before_low", fit.before[k].low},
+                    {"before_high", fit.before[k].high},
+                    {"", "90 % interval", around(fit.factors[k], fit.after[k])},
+                    {"", "before", around(1, fit.before[k])}});
+  return rows;
+}
+
+Value next_rows(const Calibrated& c) {
+  Value rows = Value::array();
+  for (const NextMeasurement& next : c.next)
+    rows.push_back({{"plan", "plan", next.change},
+                    {"step_time", "step time", next.step},
+                    {"decides", "narrows most",
+                     kPartWords[static_cast<std::size_t>(next.information.factor)]}});
+  return rows;
+}
+
 Document document_of(const Calibrated& c, const Globals& globals) {
   Document d{.command = "calibrate", .rows = "jobs"};
-  d.line(fmt::format("scale {:.4f} of compute time ({:.3f} – {:.3f}){}, residual {:.2f} %",
-                     c.fit.scale, c.fit.scale * c.fit.fastest, c.fit.scale * c.fit.slowest,
-                     c.fit.fixed ? fmt::format(", {} per step", to_string(*c.fit.fixed)) : "",
-                     c.fit.residual * 100));
-  d.line("The host's times are as in the jobs, not fitted.");
+  d.line(fmt::format("factors on the parts of a step from {}, residual {:.2f} %",
+                     counted(c.rows.size(), "measured step"), c.fit.residual * 100));
   d["rows"] = c.rows.size();
   d["residual"] = c.fit.residual;
-  d["scale"] = c.fit.scale;
-  d["fastest"] = c.fit.fastest;
-  d["slowest"] = c.fit.slowest;
-  d["fixed_s"] = c.fit.fixed ? Value(c.fit.fixed->s()) : Value();
+  d["scale"] = c.conditions.scale;
+  d["fastest"] = c.fit.after[0].low;
+  d["slowest"] = c.fit.after[0].high;
+  d["fixed_s"] = c.conditions.fixed.s();
   d["envelope"] = {{"ranks", c.ranks}};
+  d.show("factors", "Factors", factor_rows(c.fit));
   d["jobs"] = Value::array();
   for (std::size_t i = 0; i < c.rows.size(); ++i)
     d["jobs"].push_back({{"job", "job", c.rows[i].name},
@@ -154,7 +192,8 @@ Document document_of(const Calibrated& c, const Globals& globals) {
                          {"measured", "measured", c.rows[i].measured, in::kSeconds},
                          {"predicted_s", "predicted", bare(c.fit.predicted[i]), in::kSeconds},
                          {"", "error", change(c.fit.predicted[i] / c.rows[i].measured - 1)},
-                         {"host_share", "launches", share(c.host_shares[i])}});
+                         {"weight", "weight", share(c.fit.weights[i])}});
+  d.show("next", "Measure next: plans near the first job whose steps say most", next_rows(c));
   d.add_warnings(warnings_of(c));
   d.line(globals.output.empty()
              ? to_yaml(c)
@@ -186,7 +225,7 @@ Result<Exit> run(const CalibrateJobOptions& options, const Globals& globals) {
 void add_calibrate_job(CLI::App& calibrate, Action& action) {
   auto options = std::make_shared<CalibrateJobOptions>();
   CLI::App* job = calibrate.add_subcommand(
-      "job", "Fit the efficiency of a framework on a cluster to measured steps");
+      "job", "Fit the parts of a step (computing, host, network) to measured steps");
   add_value(*job, "JOB", "FILE", options->job, "job file of the measured job");
   add_value(*job, "--measured", "TIME", options->measured,
             "measured step time of JOB, or FILE=TIME for another job on the same kind of cluster")

@@ -31,12 +31,6 @@ CLI::Option* add_number(CLI::App& command, const char* name, T& value, T least, 
       ->check(CLI::Range(least, most).description(""));
 }
 
-/// "--risk Q".
-inline void add_risk(CLI::App& command, double& risk, std::string what) {
-  add_value(command, "--risk", "Q", risk, std::move(what))
-      ->check(CLI::Range(0.5, 0.99).description(""));
-}
-
 template <class T>
 struct Chosen {
   using Enum = T;

@@ -264,9 +264,10 @@ void add_plan(CLI::App& app, Action& action) {
         return read_limit(text, at_most);
       }))
       ->allow_extra_args(false);
-  add_risk(*command, options->risk,
-           "rank the best plans by what they stay below with this probability: 0.5 (default), the "
-           "expected value, to 0.99");
+  add_number(
+      *command, "--risk", options->risk, 0.5, 0.99,
+      "rank the best plans by what they stay below with this probability: 0.5 (default), the "
+      "expected value, to 0.99");
   add_choice(*command, "--fidelity", options->fidelity, kFidelityNames,
              "model for the final times of the best plans: closed; message (default), confirmed by "
              "SimGrid if that takes seconds; simgrid");

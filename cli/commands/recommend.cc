@@ -131,9 +131,9 @@ void add_recommend(CLI::App& app, Action& action) {
            "maximum time, such as '5 days'");
   add_read(*command, "--max-carbon", "AMOUNT", wish.most_carbon, parse_carbon,
            "maximum emissions, such as '2 tCO2e'; needs a region");
-  add_risk(*command, wish.risk,
-           "judge time, cost and carbon by what they stay below with this probability: 0.5 "
-           "(default), the central value, to 0.99");
+  add_number(*command, "--risk", wish.risk, 0.5, 0.99,
+             "judge time, cost and carbon by what they stay below with this probability: 0.5 "
+             "(default), the central value, to 0.99");
   add_value(*command, "--provider", "NAME,...", wish.providers,
             "only instances of these providers (default: the file's, else any)")
       ->delimiter(',');

@@ -10,6 +10,7 @@
 #include "cli/config/job_input.h"
 #include "cli/config/read_plan.h"
 #include "cli/config/recorded_workload.h"
+#include "models/comm/slower_network.h"
 #include "models/workload/read_model.h"
 #include "models/workload/selective.h"
 #include "sim/base/text.h"
@@ -331,6 +332,8 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
   if (const auto calibration = root.optional<std::string>("calibration"))
     if (Status ok = read_calibration(folder / *calibration, conditions); !ok) return forward(ok);
   if (const auto map = root.map("sustained")) step::read_conditions(*map, conditions.all);
+  const double network_scale = conditions.all.front().network_scale;
+  if (cluster && network_scale != 1) *cluster = comm::with_slower_network(*cluster, network_scale);
 
   Result<std::optional<input::Pipeline>> input = read_job_input(root, folder);
   if (!input) return forward(input);

@@ -61,12 +61,6 @@ struct Edited {
   host::Implementation host;
 };
 
-host::Implementation scaled(host::Implementation host, double factor) {
-  for (Seconds* time : {&host.layer, &host.layer_tensor, &host.layer_pipeline})
-    *time = *time * factor;
-  return host;
-}
-
 /// `waits`: passes of blocks wait for their launches.
 std::vector<Edited> edits_of(const step::Spec& spec, bool waits) {
   const Training& training = spec.training;
@@ -87,7 +81,7 @@ std::vector<Edited> edits_of(const step::Spec& spec, bool waits) {
                              &graphs = host::implementation_named("cuda_graphs");
   if (waits && host.name != compiled.name && host.name != graphs.name)
     add("compiled layers (fewer launches alone)", [&](Edited& e) {
-      e.host = scaled(host, compiled.layer / host::implementation_named("eager").layer);
+      e.host = host::scaled(host, compiled.layer / host::implementation_named("eager").layer);
     });
   if (waits && host.name != graphs.name)
     add("CUDA graphs (fewer launches alone)", [&](Edited& e) { e.host = graphs; });

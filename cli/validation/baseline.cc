@@ -73,7 +73,7 @@ Result<std::vector<SuiteSummary>> read_baseline(const std::filesystem::path& pat
         if (!(value >= least && value <= most) && beyond.empty())
           beyond = fmt::format("suites[{}].{} is {}, and not between {} and {}", suites.size(), key,
                                value, least, most);
-        return value;
+        return std::clamp(value, least, most);  // a count may be converted
       };
       s.name = suite.at("name").get<std::string>();
       s.rows = static_cast<std::size_t>(number("rows", 0, kMostRows));

@@ -149,15 +149,15 @@ class Judge {
       std::string of = cells.text("case"), name = cells.text("name"), group = cells.text("group");
       if (of.empty()) of = path.stem().string();
       if (name.empty()) name = place;
-      keep_quickest(cases[of], {.judged = {.name = std::move(name),
-                                           .measured = verdict->measured,
-                                           .predicted = verdict->predicted,
-                                           .use = use,
-                                           .group = verdict->group.empty() || group.empty()
-                                                        ? verdict->group
-                                                        : group,
-                                           .samples = verdict->samples},
-                                .choice = cells.text("choice")});
+      keep_quickest(
+          cases[of],
+          {.judged = {.name = std::move(name),
+                      .measured = verdict->measured,
+                      .predicted = verdict->predicted,
+                      .use = use,
+                      .group = verdict->group.empty() || group.empty() ? verdict->group : group,
+                      .samples = verdict->samples},
+           .choice = cells.text("choice")});
     }
     for (auto& [of, found] : cases) {
       JudgedCase& into = judgement_.case_of(fmt::format("{}/{}", kind.name, of), kind.unit);

@@ -45,6 +45,7 @@ struct Network {
   /// The group's share of the node's devices. The others have groups of their own, which use their
   /// NICs at the same time.
   double part = 1;
+  double step_scale = 1;  ///< measured ÷ usual Reach::step
 };
 
 struct Group {

@@ -14,7 +14,7 @@ Reach reach_of(const Network& network) {
     case NetworkKind::kRoce:
       return {0.75, 0.25, 0.75};
     case NetworkKind::kEfa:
-      return {0.8, 0.9, 0.35, Seconds::us(41)};
+      return {0.8, 0.9, 0.35, Seconds::us(41) * network.step_scale};
     case NetworkKind::kOmniPath:
       return {0.3, 2, 0.3};
     case NetworkKind::kTcp:

@@ -147,7 +147,8 @@ Result<ClusterScope> Scopes::of(std::span<const DeviceId> ranks) const {
                           route.path.latency,
                           nics.count,
                           route.message_cost,
-                          static_cast<double>(first.size()) / static_cast<double>(on_node)};
+                          static_cast<double>(first.size()) / static_cast<double>(on_node),
+                          nics.type->step_scale};
   return scope;
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "models/compute/device_facts.h"
@@ -52,8 +53,9 @@ struct Constants {
   std::array<MatrixConstants, kArithmetics> matrix;
   MemoryConstants memory;
   Provenance memory_provenance = Provenance::kDatasheet;
-  /// Share of the peak matrix rate that fused attention gets, causal work counted once.
-  double attention = 0.4;
+  /// Share of the peak matrix rate that fused attention gets, causal work counted once. Absent: by
+  /// its law (attention_law.h).
+  std::optional<double> attention = {};
   Widths known{};  ///< for constants from the device's own rows
   Widths other{};  ///< for constants from other devices' rows
 };

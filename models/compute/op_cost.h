@@ -35,7 +35,8 @@ struct Sustained {
   std::optional<double> gemm = {};
   /// Share of the peak memory rate that elementwise kernels get. 0.3 to 0.95.
   std::optional<double> memory = {};
-  /// Share of the peak matrix rate that fused attention gets, causal work counted once. 0.1 to 0.8.
+  /// Share of the peak matrix rate that fused attention gets, causal work counted once, whatever
+  /// the sequence. Absent: by its law. 0.1 to 0.8.
   std::optional<double> attention = {};
 };
 

@@ -1,5 +1,7 @@
 #include <algorithm>
 
+#include "models/compute/alignment.h"
+#include "models/compute/attention_law.h"
 #include "models/compute/constants.h"
 #include "models/compute/convolution_law.h"
 #include "sim/base/check.h"
@@ -33,8 +35,9 @@ Predicted matrix(const DeviceFacts& facts, const Constants& constants, const Op&
                  const Timing& timing) {
   const Arithmetic arithmetic = arithmetic_of(facts, op.dtype);
   const MatrixConstants& c = constants.matrix[static_cast<std::size_t>(arithmetic)];
-  const double sustained =
-      c.factor * (op.batch > 1 ? c.batched : 1) * facts.peak(arithmetic).flop_per_s();
+  const double sustained = c.factor * (op.batch > 1 ? c.batched : 1) *
+                           facts.peak(arithmetic).flop_per_s() *
+                           (op.kind == OpKind::kGemm ? aligned_share(facts, arithmetic, op) : 1);
   const WaveDevice device{.multiprocessors = facts.multiprocessors,
                           .rate = sustained,
                           .memory_rate = facts.memory_rate.bytes_per_s(),
@@ -58,12 +61,17 @@ Predicted matrix(const DeviceFacts& facts, const Constants& constants, const Op&
 }
 
 Predicted attention(const DeviceFacts& facts, const Constants& constants, const Op& op) {
+  const Arithmetic arithmetic = arithmetic_of(facts, op.dtype);
+  const double peak = facts.peak(arithmetic).flop_per_s();
+  const double factor = constants.matrix[static_cast<std::size_t>(arithmetic)].factor;
   const double flops = workload::flops_of(op).flop() * (op.causal ? 0.5 : 1) * op.effort;
-  const double rate = constants.attention * facts.peak(arithmetic_of(facts, op.dtype)).flop_per_s();
+  const double computing = constants.attention
+                               ? flops / (*constants.attention * peak)
+                               : attention_time(facts, arithmetic, factor * peak, op);
   const double bytes =
       workload::bytes_of(op).b() / (constants.memory.elementwise * facts.memory_rate.bytes_per_s());
-  return {std::max(flops / rate, bytes) + kernels_of(op) * constants.memory.call,
-          OpClass::kAttention, Provenance::kDatasheet};
+  return {std::max(computing, bytes) + kernels_of(op) * constants.memory.call, OpClass::kAttention,
+          Provenance::kDatasheet};
 }
 
 /// Rows are read in the format of the op; FP8 rows are read as half precision.

@@ -12,8 +12,8 @@ namespace rehearse::compute {
 namespace {
 
 bool is(const DeviceFacts& facts, std::initializer_list<std::string_view> generations) {
-  return std::ranges::any_of(
-      generations, [&](std::string_view g) { return facts.architecture.starts_with(g); });
+  return std::ranges::any_of(generations,
+                             [&](std::string_view g) { return facts.architecture.starts_with(g); });
 }
 
 /// J per FLOP, by process: 4 nm, 7 to 8 nm, older.
@@ -69,16 +69,6 @@ const Calibration* near_of(const DeviceFacts& facts, std::span<const Calibration
   return nullptr;
 }
 
-/// Fused attention, forward and backward, share of the half-precision peak, by the generation of
-/// kernels that an architecture commonly runs. A100: FlashAttention-2 reports 0.73 forward, 0.63
-/// backward at best; H100 runs its kernels at 0.35 and third-generation ones at 0.5 to 0.75.
-double attention_of(const DeviceFacts& facts) {
-  if (facts.vendor == "amd") return 0.3;
-  if (facts.architecture.starts_with("hopper") || facts.architecture.starts_with("blackwell"))
-    return 0.45;
-  return facts.half_in_matrix_units ? 0.55 : 0.4;
-}
-
 }  // namespace
 
 bool fast_memory(const DeviceFacts& facts) {
@@ -107,9 +97,8 @@ double power_share(const DeviceFacts& facts, Arithmetic arithmetic) {
 }
 
 double issue_share(const DeviceFacts& facts, Arithmetic arithmetic) {
-  const bool matrix_units =
-      arithmetic != Arithmetic::kFp32 &&
-      (arithmetic != Arithmetic::kHalf || facts.half_in_matrix_units);
+  const bool matrix_units = arithmetic != Arithmetic::kFp32 &&
+                            (arithmetic != Arithmetic::kHalf || facts.half_in_matrix_units);
   // AMD's libraries: 0.51 of the peak on MI300X in half precision (max-matmul-flops), where
   // NVIDIA's reach 0.87; 0.55 to 0.74 of the FP32 matrix peak on MI100 and MI250.
   if (facts.vendor == "amd") return matrix_units ? 0.72 : 0.6;
@@ -154,12 +143,17 @@ Transferred constants_for(const DeviceFacts& facts, std::span<const Calibration>
       matrix.from = from.from;
       matrix.to = from.to;
     };
+    // Power limits a batch of products like one.
+    const auto limit_batched = [&](MatrixConstants& m) {
+      m.batched = std::min(m.batched, std::max(1.0, power_share(facts, arithmetic) / m.factor));
+    };
     const auto adopt = [&](const Calibration& other, double share) {
       const MatrixCalibration& m = *other.find(arithmetic);
       const DeviceFacts its = facts_of(**cluster::find_gpu(other.device));
       const double theirs = std::min(issue_share(its, arithmetic), power_share(its, arithmetic));
       take(m.constants);
       matrix.factor = std::min(1.0, matrix.factor * share / theirs);
+      limit_batched(matrix);
       matrix.provenance = Provenance::kExtrapolated;
       note(fmt::format("{} products", to_string(arithmetic)), other, m.fitted);
     };
@@ -180,8 +174,9 @@ Transferred constants_for(const DeviceFacts& facts, std::span<const Calibration>
       matrix.provenance = Provenance::kDatasheet;
       continue;
     }
-    matrix.factor = std::min(matrix.factor * issue_share(facts, arithmetic),
-                             power_share(facts, arithmetic));
+    matrix.factor =
+        std::min(matrix.factor * issue_share(facts, arithmetic), power_share(facts, arithmetic));
+    limit_batched(matrix);
     note(fmt::format("{} products", to_string(arithmetic)), typical, common->fitted);
   }
   const auto has = [](const Calibration& c) { return c.memory.has_value(); };
@@ -200,7 +195,6 @@ Transferred constants_for(const DeviceFacts& facts, std::span<const Calibration>
   if (memory == &typical && !fast_memory(facts) && memory->memory->elementwise_gddr > 0)
     constants.memory.elementwise = memory->memory->elementwise_gddr;
   note("memory", *memory, memory->memory->fitted);
-  constants.attention = attention_of(facts);
   constexpr Width kUnknown = {0.5, 2};
   const Calibration* own = nullptr;
   for (const Calibration& c : calibrations)

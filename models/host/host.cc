@@ -59,6 +59,13 @@ const Implementation& implementation_named(std::string_view name) {
   REHEARSE_CHECK(false, "no implementation {}", name);
 }
 
+Implementation scaled(Implementation implementation, double factor) {
+  for (Seconds* time :
+       {&implementation.layer, &implementation.layer_tensor, &implementation.layer_pipeline})
+    *time = *time * factor;
+  return implementation;
+}
+
 BlockTimes block_times(const Implementation& implementation, std::uint32_t tensor, Sends sends) {
   const Seconds alone = tensor < 2 ? implementation.layer : implementation.layer_tensor;
   Seconds both = tensor < 2 || sends == Sends::kNone ? alone : implementation.layer_pipeline;

@@ -45,6 +45,9 @@ std::span<const Implementation> implementations();
 /// REQUIRES: the catalog has it.
 const Implementation& implementation_named(std::string_view name);
 
+/// The same on a host that takes `factor` times as long.
+Implementation scaled(Implementation implementation, double factor);
+
 /// The host times of the passes of a dense block. Recomputing it takes as long as forward.
 struct BlockTimes {
   Seconds forward = Seconds::s(0), backward = Seconds::s(0);

@@ -21,7 +21,7 @@ struct Parts {
   Bytes gradients = Bytes::b(0);
   Bytes optimizer = Bytes::b(0);
   Bytes activations = Bytes::b(0);
-  Bytes loss = Bytes::b(0);      ///< logits and their copies
+  Bytes loss = Bytes::b(0);  ///< logits and their copies
   /// Shards of other ranks, gathered; communication buffers; workspaces of libraries.
   Bytes gathered = Bytes::b(0);
   Bytes transient = Bytes::b(0);
@@ -90,7 +90,7 @@ struct StageMemory {
   Estimate<Bytes> reserved;   ///< by the allocator: without the context
   Estimate<Bytes> allocated;  ///< without what the allocator reserves beyond
   Parts parts;                ///< at the peak
-  std::string_view phase;  ///< phase of the peak
+  std::string_view phase;     ///< phase of the peak
   Device device;
   Fit fit;
   double share() const { return peak.value / device.usable; }  ///< relative to the usable memory

@@ -23,10 +23,10 @@ enum class Policy : std::uint8_t {
   kLfu,        ///< the most often accessed since it entered; ties: most recent
   kStatic,     ///< the most accessed in the whole stream; filled beforehand, never changed
   kLookAhead,  ///< units accessed in the next `batches` batches, as long as there is room
-  kBelady,   ///< units accessed soonest, seen to the end of a window of `batches` batches; at the
-             ///< begin of each window the cache is filled again with the units accessed first
-  kNextUse,  ///< units accessed soonest, seen `batches` batches ahead; beyond that, the most
-             ///< recently accessed
+  kBelady,     ///< units accessed soonest, seen to the end of a window of `batches` batches; at the
+               ///< begin of each window the cache is filled again with the units accessed first
+  kNextUse,    ///< units accessed soonest, seen `batches` batches ahead; beyond that, the most
+               ///< recently accessed
 };
 inline constexpr std::string_view kPolicyNames[] = {"lru",        "lfu",    "static",
                                                     "look_ahead", "belady", "next_use"};

@@ -140,6 +140,16 @@ std::optional<Route> Cluster::route_to(DeviceId from, VertexId to) const {
 }
 
 ClusterBuilder::ClusterBuilder() : state_(std::make_unique<Cluster::State>()) {}
+ClusterBuilder::ClusterBuilder(const Cluster& cluster)
+    : state_(std::make_unique<Cluster::State>()) {
+  const Cluster::State& from = *cluster.state_;
+  state_->nodes = from.nodes;
+  state_->devices = from.devices;
+  state_->vertices = from.vertices;
+  state_->links = from.links;
+  state_->types = from.types;
+  state_->given = from.given;
+}
 ClusterBuilder::ClusterBuilder(ClusterBuilder&&) noexcept = default;
 ClusterBuilder::~ClusterBuilder() = default;
 
@@ -187,6 +197,11 @@ LinkId ClusterBuilder::connect(VertexId a, VertexId b, std::uint32_t type) {
   REHEARSE_CHECK(type < state_->types.size());
   state_->links.push_back({.a = a, .b = b, .type = type});
   return LinkId(state_->links.size() - 1);
+}
+
+void ClusterBuilder::set_type(LinkId link, std::uint32_t type) {
+  REHEARSE_CHECK(type < state_->types.size());
+  state_->links[link.index()].type = type;
 }
 
 VertexId ClusterBuilder::vertex_of(DeviceId device) const {

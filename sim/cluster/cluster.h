@@ -68,6 +68,8 @@ struct LinkType {
   Seconds message_cost = Seconds::s(0);
   Bytes half_rate_size = Bytes::b(0);
   std::optional<NetworkKind> network = {};  ///< between nodes; absent: not stated
+  /// Between nodes: measured ÷ usual time of what its kind adds to a message (comm::Reach::step).
+  double step_scale = 1;
 
   friend bool operator==(const LinkType&, const LinkType&) = default;
 };
@@ -143,12 +145,15 @@ class Cluster {
   explicit Cluster(std::shared_ptr<const State> state) : state_(std::move(state)) {}
 
  private:
+  friend class ClusterBuilder;
   std::shared_ptr<const State> state_;
 };
 
 class ClusterBuilder {
  public:
   ClusterBuilder();
+  /// Begins with everything that a cluster has, its ids, changes and given routes included.
+  explicit ClusterBuilder(const Cluster& cluster);
   ClusterBuilder(ClusterBuilder&&) noexcept;
   ~ClusterBuilder();
 
@@ -161,6 +166,7 @@ class ClusterBuilder {
   /// Returns an equal type that was added before, else adds this one.
   std::uint32_t add_once(LinkType type);
   LinkId connect(VertexId a, VertexId b, std::uint32_t type);
+  void set_type(LinkId link, std::uint32_t type);
   VertexId vertex_of(DeviceId device) const;
   std::span<const Device> devices() const;
   std::span<const Vertex> vertices() const;

@@ -11,8 +11,8 @@ enum class LinkPart : std::uint8_t {
   kAll,          ///< the network, too
 };
 
-/// No latency, and an infinite rate. Routes are computed again; given routes and
-/// changes of the replaced links are dropped. Never fails for a valid cluster.
+/// No latency, and an infinite rate. Routes are computed again, except for given ones; changes of
+/// the replaced links are dropped. Never fails for a valid cluster.
 Cluster with_ideal_links(const Cluster& cluster, LinkPart part);
 
 }  // namespace rehearse::cluster

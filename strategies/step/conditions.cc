@@ -52,6 +52,24 @@ class Reader {
   std::span<Conditions> all_;
 };
 
+/// What measured steps determine, as `calibrate job` writes it.
+std::optional<Known> read_known(const YamlMap& map) {
+  const std::optional<YamlMap> intervals = map.map("interval");
+  std::vector<std::string> regimes = map.list<std::string>("regimes");
+  if (!intervals) return std::nullopt;
+  const auto read = [&](std::string_view key) -> program::Interval {
+    const std::vector<double> ends = intervals->list<double>(key);
+    if (ends.size() == 2 && ends[0] > 0 && ends[0] <= 1 && ends[1] >= 1 && ends[1] <= 1000)
+      return {ends[0], ends[1]};
+    intervals->report(key, "is not an interval", "two factors such as [0.9, 1.2], around 1");
+    return {};
+  };
+  Known known{.factors = {}, .step = read("step"), .regimes = std::move(regimes)};
+  for (std::size_t k = 0; k < kFactors; ++k) known.factors[k] = read(kFactorNames[k]);
+  intervals->no_other_keys();
+  return known;
+}
+
 /// The host's times: an implementation of the catalog, or the time of each block.
 void read_host(const YamlMap& map, std::span<Conditions> all) {
   std::vector<std::string_view> names;
@@ -59,7 +77,8 @@ void read_host(const YamlMap& map, std::span<Conditions> all) {
   if (const std::optional<std::size_t> i = map.choice("implementation", names))
     for (Conditions& conditions : all) {
       conditions.host = host::implementations()[*i];
-      if (!map.has("scale")) conditions.scale *= conditions.host.computing;
+      // A fitted scale contains it.
+      if (!map.has("scale") && !conditions.known) conditions.scale *= conditions.host.computing;
     }
   if (const std::optional<Seconds> block = map.optional<Seconds>("host_per_layer")) {
     if (*block < Seconds::s(0)) map.report("host_per_layer", "a time is not negative");
@@ -93,9 +112,13 @@ Conditions conditions_for(const cluster::Gpu& device, workload::Elementwise elem
           .source = "sustained as in published jobs on other architectures"};
 }
 
+host::Implementation host_of(const Conditions& conditions) {
+  return host::scaled(conditions.host, conditions.host_scale);
+}
+
 strategies::JobOptions job_options(const Conditions& conditions) {
   return {.host_per_kernel = conditions.host_per_kernel,
-          .host = conditions.host,
+          .host = host_of(conditions),
           .fixed = conditions.fixed};
 }
 
@@ -119,7 +142,11 @@ void read_conditions(const YamlMap& map, std::span<Conditions> all) {
   read.factor(
       "attention", 0.02, 1, [](C & c) -> auto& { return c.sustained.attention; });
   read.factor(
-      "scale", 0.5, 3, [](C & c) -> auto& { return c.scale; });
+      "scale", kLeastScale, kMostScale, [](C & c) -> auto& { return c.scale; });
+  read.factor(
+      "host_scale", kLeastPart, kMostPart, [](C & c) -> auto& { return c.host_scale; });
+  read.factor(
+      "network_scale", kLeastPart, kMostPart, [](C & c) -> auto& { return c.network_scale; });
   read.factor(
       "fp8", 0.4, 1, [](C & c) -> auto& { return c.fp8; });
   read.factor(
@@ -135,6 +162,8 @@ void read_conditions(const YamlMap& map, std::span<Conditions> all) {
       "slowest", 1, 5, [](C & c) -> auto& { return c.slowest; });
   if (map.has("fastest") || map.has("slowest"))
     for (Conditions& conditions : all) conditions.measured = true;
+  if (const std::optional<Known> known = read_known(map))
+    for (Conditions& conditions : all) conditions.known = known;
   const std::string source = map.optional<std::string>("source").value_or("given in the job");
   for (Conditions& conditions : all) conditions.source = source;
   map.no_other_keys();

@@ -2,9 +2,10 @@
 //
 // Benchmarks of operations run cool and alone; a training step sustains less. These constants are
 // the difference. The shipped ones were fitted on published jobs (docs/accuracy.md lists the
-// rows); `rehearse calibrate job` fits the most important one, the scale, to measured steps.
+// rows); `rehearse calibrate job` fits factors on parts of a step to measured steps (factors.h).
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,9 +18,13 @@
 #include "sim/base/yaml.h"
 #include "sim/cluster/catalog.h"
 #include "strategies/job_of_layout.h"
+#include "strategies/step/factors.h"
 #include "strategies/step/regimes.h"
 
 namespace rehearse::step {
+
+/// Bounds of Conditions::scale, and of factors on other parts of a step.
+inline constexpr double kLeastScale = 0.5, kMostScale = 3, kLeastPart = 0.1, kMostPart = 10;
 
 struct Conditions {
   compute::Sustained sustained = {};
@@ -31,6 +36,10 @@ struct Conditions {
   double fp8 = 0.70;
   Seconds host_per_kernel = Seconds::us(5);
   host::Implementation host = {};
+  double host_scale = 1;  ///< factor on its times
+  /// Time of messages between nodes ÷ that on the cluster as it is described. Only who builds the
+  /// cluster applies it (comm::with_slower_network).
+  double network_scale = 1;
   Seconds fixed = Seconds::ms(20);  ///< once per step
   /// The fixed time at the slow end of the interval: jobs of published tables took from 20 ms (MPT)
   /// to 70 ms (Megatron-LM on 64 and more GPUs) in addition to computing; frameworks that gather
@@ -45,6 +54,9 @@ struct Conditions {
   double fastest = kKernelBound.low, slowest = kKernelBound.high;
   /// The interval comes from measured steps of the job, whatever its regime (regimes.h).
   bool measured = false;
+  /// How well measured steps of the job determine the parts of a step: the interval, in place of
+  /// those of conditions, prices and the host.
+  std::optional<Known> known = {};
   Provenance provenance = Provenance::kExtrapolated;
   std::string source;  ///< for people
 };
@@ -52,6 +64,9 @@ struct Conditions {
 /// The shipped conditions: those of the device's architecture, else the general ones, with a wider
 /// interval. Those of elementwise kernels, and the host's, depend on how the kernels are written.
 Conditions conditions_for(const cluster::Gpu& device, workload::Elementwise elementwise);
+
+/// `host` with its scale.
+host::Implementation host_of(const Conditions& conditions);
 
 /// The host's times, and the fixed time.
 strategies::JobOptions job_options(const Conditions& conditions);

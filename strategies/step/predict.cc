@@ -61,15 +61,15 @@ Spread spread_of(const Spec& spec) {
 /// Errors of compute, of communication and of the fixed time per step are taken as independent. The
 /// fixed time may overlap communication if it is the host's or the input's.
 Estimate<Seconds> interval(const Step& step, bool calibrated, const PriceReach& network,
-                           Seconds fixed, const Conditions& conditions, Provenance provenance) {
+                           const Conditions& conditions, Provenance provenance) {
   const Seconds exposed = step.communication;
   const Seconds rest = step.time.value - exposed;
   const double down = std::hypot(rest.s() * (1 - step.computing.low),
                                  std::max(exposed * (1 - step.links.low), network.down).s(),
-                                 std::min(fixed, exposed).s());
+                                 std::min(step.fixed, exposed).s());
   const double up = std::hypot(rest.s() * (step.computing.high - 1),
                                std::max(exposed * (step.links.high - 1), network.up).s(),
-                               std::max(Seconds::s(0), conditions.most_fixed - fixed).s());
+                               std::max(Seconds::s(0), conditions.most_fixed - step.fixed).s());
   // As for ops: the provenance of 1 % of the time does not determine that of the whole.
   if (exposed > step.time.value * 0.01)
     provenance =
@@ -190,6 +190,13 @@ double Step::model_utilization() const { return model_flops / (peak * time.value
 
 double Step::hardware_utilization() const { return hardware_flops / (peak * time.value); }
 
+ByFactor<double> shares_of(const Step& step, bool over_nodes) {
+  const Seconds all = step.time.value;
+  const double exposed = step.communication / all, fixed = step.fixed / all;
+  return {std::max(0.0, 1 - step.host_share - exposed - fixed), step.host_share,
+          over_nodes ? exposed : 0, fixed};
+}
+
 Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
                      const PredictOptions& options) {
   Result<workload::Layout> layout = strategies::lay_out(spec.workload, spec.training, spec.plan);
@@ -218,6 +225,7 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
             .lowered = std::move(whole->lowered),
             .timeline = std::move(whole->timeline),
             .time = {all, all, all, Provenance::kExtrapolated},
+            .fixed = work.fixed,
             .occupancy = {},
             .block = work.block,
             .counterfactuals = {},
@@ -252,18 +260,32 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
     if (!reach) return forward(reach);
     network = *reach;
   }
-  step.time = interval(step, calibrated, network, work.fixed, spec.conditions,
-                       std::max(work.provenance, conditions));
+  step.time =
+      interval(step, calibrated, network, spec.conditions, std::max(work.provenance, conditions));
+  const std::optional<Known>& known = spec.conditions.known;
   if (!spec.conditions.measured) {
     situation.host_share = step.host_share;
     step.regime = regime_of(situation);
     step.stall = stall_of(step.regime, step.layout);
-    step.time = with_host(widened(step.time, step.regime), step.host_share, spec.conditions.host);
+    const Estimate<Seconds> unmeasured =
+        with_host(widened(step.time, step.regime.factors), step.host_share, spec.conditions.host);
+    const bool seen = known && std::find(known->regimes.begin(), known->regimes.end(),
+                                         step.regime.name) != known->regimes.end();
+    step.time = unmeasured;
+    if (known) {
+      step.computing = known->factors[0];
+      step.time = interval_of(step.time, shares_of(step, situation.nodes > 1), *known);
+      if (!seen) step.time = widened(step.time, beyond_factors(step.regime));
+      // Measured steps do not make any step less certain.
+      step.time.low = std::max(step.time.low, unmeasured.low);
+      step.time.high = std::min(step.time.high, unmeasured.high);
+    }
     const Seconds median = median_stall(step.regime, step.layout, spec.conditions.host);
     // A run that does not stall, and one that stalls for longer than the median.
-    step.time.low = std::min(step.time.low, (all - median) * step.regime.factors.low);
+    if (!known || median > Seconds::s(0))
+      step.time.low = std::min(step.time.low, (all - median) * step.regime.factors.low);
     step.time.high += std::max(Seconds::s(0), step.stall - median);
-    warn_of_regime(step);
+    if (!seen || step.stall > Seconds::s(0)) warn_of_regime(step);
   }
   if (spec.workload.experts_per_token > 0)
     step.warnings.push_back(

@@ -23,4 +23,8 @@ struct PredictOptions {
 Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
                      const PredictOptions& options);
 
+/// The shares of a step in the parts that factors apply to. Bubbles count as computing.
+/// Communication within a node has no factor.
+ByFactor<double> shares_of(const Step& step, bool over_nodes);
+
 }  // namespace rehearse::step

@@ -48,6 +48,7 @@ struct Situation {
   double host_share = 0;  ///< of the step: launches on the critical path
   std::uint32_t nodes = 1;
   std::optional<comm::NetworkKind> network = {};  ///< between the nodes; absent: of no known kind
+  double network_width = 0.5;  ///< by what factor less one reports of such networks differ
   bool tensor_over_nodes = false, pipeline_over_nodes = false;
   /// There are several data-parallel ranks, and every one holds all gradients (no ZeRO).
   bool whole_gradients = false;
@@ -62,8 +63,12 @@ Situation situation_of(const workload::Layout& layout, const cluster::Cluster& c
 
 const Regime& regime_of(const Situation& situation);
 
-/// The step with at least the regime's interval, without stalls.
-Estimate<Seconds> widened(const Estimate<Seconds>& step, const Regime& regime);
+/// The part of a regime's interval that is not of a factor on a part of the step (factors.h): the
+/// host's is its own.
+program::Interval beyond_factors(const Regime& regime);
+
+/// The step with at least this interval, as factors.
+Estimate<Seconds> widened(const Estimate<Seconds>& step, const program::Interval& factors);
 
 /// The step with at least the interval that the host's own gives to its share of the step.
 Estimate<Seconds> with_host(const Estimate<Seconds>& step, double host_share,

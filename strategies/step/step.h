@@ -74,6 +74,7 @@ struct Step {
   Seconds communication = Seconds::s(0);
   /// The intervals of that part and of the rest.
   program::Interval computing = {}, links = {};
+  Seconds fixed = Seconds::s(0);  ///< once per step, on ranks of stages; may overlap communication
   /// The mean over ranks. `input` is waiting for samples; only a caller who knows what feeds the
   /// step adds it, here and to `time`.
   program::Occupancy occupancy;

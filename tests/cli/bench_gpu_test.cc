@@ -57,7 +57,7 @@ void check_time(const json& row, double seconds) {
 
 bool held(const json& row) { return row.at("state") == "hot"; }
 
-TEST_CASE("products are measured as they take, hot and cold, in every format and layout") {
+TEST_CASE("products are measured hot and cold, in every format and layout") {
   const json rows = measure(
       "  - {op: gemm, m: 256, n: 1024, k: 512, dtype: [bf16, fp16, tf32, fp32],"
       " layout: [nt, nn, tn, tt]}\n"
@@ -78,7 +78,7 @@ TEST_CASE("products are measured as they take, hot and cold, in every format and
   }
 }
 
-TEST_CASE("convolutions and attention are measured as they take") {
+TEST_CASE("convolutions and attention are measured") {
   const json rows = measure(
       "  - {op: conv, images: 8, channels: 64, height: 28, width: 28, filters: 128,\n"
       "     filter_height: 3, filter_width: 3, padding: 1, stride: 2}\n"
@@ -102,7 +102,7 @@ TEST_CASE("convolutions and attention are measured as they take") {
   }
 }
 
-TEST_CASE("kernels of our own, copies and sets are measured as they take") {
+TEST_CASE("our own kernels, copies and sets are measured") {
   const json rows = measure(
       "  - {op: elementwise, elements: [1000000, 100000000], inputs: [1, 2], dtype: [bf16, fp32]}\n"
       "  - {op: softmax, rows: 4096, width: 1024}\n"
@@ -137,7 +137,7 @@ TEST_CASE("kernels of our own, copies and sets are measured as they take") {
   }
 }
 
-TEST_CASE("collectives run over the visible GPUs, over one they are a lower bound") {
+TEST_CASE("collectives run over the visible GPUs, over one GPU they are a lower bound") {
   const std::string shapes =
       "  - {op: all_reduce, bytes: 4000000}\n"
       "  - {op: all_gather, bytes: 4000000}\n"
@@ -184,7 +184,7 @@ TEST_CASE("the usual shapes of every operation are measured, in every format of 
   CHECK(json::parse(shown.out).at("op_costs").size() == static_cast<std::size_t>(lines));
 }
 
-TEST_CASE("without a driver, or a device, it ends at once and says what is needed") {
+TEST_CASE("without a driver or a device, the command ends at once and names the requirement") {
   const std::string empty = test::scratch_folder().string();
   const Ran none = bench_gpu({"--ops", "gemm"}, {}, empty);
   if (none.code != 0)  // a machine without a GPU
@@ -207,10 +207,10 @@ std::string mocks_without(const std::set<std::string>& names) {
   return folder.string();
 }
 
-TEST_CASE("a library that is missing leaves out its operations, and says how to get it") {
+TEST_CASE("a missing library skips its operations, and the message says how to install it") {
   const fs::path file = test::write_scratch(
       "shapes.csv", "op,rows,width,bytes,elements\nnorm,64,64,,\nset,,,4096,\n");
-  // Of the same soname as NVIDIA's own, which may be installed here: an empty file stands before
+  // Of the same soname as NVIDIA's own, which may be installed here: an empty file precedes
   // it.
   const std::string folder = mocks_without({"libnvrtc.so.13"});
   for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"})
@@ -228,7 +228,7 @@ TEST_CASE("a library that is missing leaves out its operations, and says how to 
   CHECK(alone.errors == "rehearse: nothing could be measured\n");
 }
 
-TEST_CASE("a library of an older version says which function it lacks") {
+TEST_CASE("the message about an older library names the missing function") {
   const std::string old = (fs::path(REHEARSE_GPU_MOCKS) / "old").string() + ":" + kMocks.string();
   const fs::path file =
       test::write_scratch("shapes.csv", "op,m,n,k,bytes\ngemm,8,8,8,\nset,,,64\n");
@@ -240,7 +240,7 @@ TEST_CASE("a library of an older version says which function it lacks") {
         std::string::npos);
 }
 
-TEST_CASE("without NVML clocks are not known, which is said") {
+TEST_CASE("without NVML clocks are unknown, and a message says so") {
   const fs::path file = test::write_scratch("shapes.csv", "op,bytes\nset,4096\n");
   const Ran ran = bench_gpu({"--shapes", file.string(), "--format", "json"}, {},
                             mocks_without({"libnvidia-ml.so.1"}));
@@ -250,7 +250,7 @@ TEST_CASE("without NVML clocks are not known, which is said") {
         std::string::npos);
 }
 
-TEST_CASE("where memory is short operands are fewer, and what does not fit is skipped") {
+TEST_CASE("with little memory there are fewer operands, and shapes that do not fit are skipped") {
   const fs::path file =
       test::write_scratch("shapes.csv",
                           "op,elements,inputs\nelementwise,1000000,1\nelementwise,400000000,1\n"
@@ -268,7 +268,7 @@ TEST_CASE("where memory is short operands are fewer, and what does not fit is sk
         std::string::npos);
 }
 
-TEST_CASE("shapes that a library does not do are skipped, with what it says") {
+TEST_CASE("shapes that a library does not support are skipped, with its message") {
   const fs::path file = test::write_scratch(
       "shapes.yaml",
       "shapes:\n"
@@ -289,7 +289,8 @@ TEST_CASE("shapes that a library does not do are skipped, with what it says") {
         std::string::npos);
 }
 
-TEST_CASE("throttled batches are dropped and counted, the power limit is told") {
+TEST_CASE(
+    "throttled batches are dropped and counted, and batches at the power limit are reported") {
   const std::string shape = "  - {op: norm, rows: 4096, width: 4096}\n";
   std::uint64_t dropped = 0;
   for (const json& row : measure(shape, {{"MOCK_THROTTLE", "5"}})) {
@@ -310,14 +311,14 @@ TEST_CASE("throttled batches are dropped and counted, the power limit is told") 
         std::string::npos);
 }
 
-TEST_CASE("a MIG partition is told from the whole device") {
+TEST_CASE("a MIG partition is distinguished from the whole device") {
   const json rows = measure("  - {op: set, bytes: 4096}\n", {{"MOCK_MIG", "1"}});
   CHECK(rows.at(0).at("device") == "NVIDIA H100 80GB HBM3");
   CHECK(rows.at(0).at("partition") == "1g.10gb");
   CHECK(rows.at(0).at("multiprocessors") == 16);
 }
 
-TEST_CASE("a stream that cannot be held is measured all the same") {
+TEST_CASE("a stream that cannot be held is measured anyway") {
   for (const json& row :
        measure("  - {op: norm, rows: 512, width: 1024}\n", {{"MOCK_NO_WAIT", "1"}}))
     check_time(row, mock::kernel(0, 1, 2 * 2 * 512 * 1024, held(row)));
@@ -332,7 +333,7 @@ TEST_CASE("a launch that waits for a held stream does not wait for ever") {
     if (row.at("op") == "copy") check_time(row, mock::copy(4096, mock::kHostRate));
 }
 
-TEST_CASE("interrupted, it saves what was measured, and says so") {
+TEST_CASE("an interrupted run saves its measurements, and says so") {
   // So many that nobody waits for the end.
   std::string text = "shapes:\n  - {op: softmax, width: 1024, rows: [";
   for (int i = 1; i <= 5000; ++i) text += fmt::format("{}{}", i > 1 ? "," : "", i);
@@ -356,7 +357,7 @@ TEST_CASE("interrupted, it saves what was measured, and says so") {
   CHECK(json::parse(shown.out).at("op_costs").size() == rows);
 }
 
-TEST_CASE("wrong options and files are said before anything is measured") {
+TEST_CASE("wrong options and files are reported before anything is measured") {
   const Ran unknown = bench_gpu({"--ops", "gemm,covn"});
   CHECK(unknown.code == 2);
   CHECK(unknown.errors.find("did you mean 'conv'?") != std::string::npos);
@@ -397,7 +398,7 @@ TEST_CASE("the shapes of a recording's other plans are measured into its store")
   test::check_failed(test::rehearse({"replay", costs.string()}), 1, "contains no recording");
 }
 
-TEST_CASE("a job takes what was measured for its operations") {
+TEST_CASE("a job uses the measurements of its operations") {
   const fs::path folder = test::scratch_folder();
   const fs::path store = folder / "costs.rehearse";
   REQUIRE(bench_gpu({"--shapes", "examples/shapes/gpt2.yaml", "-o", store.string()}).code == 0);

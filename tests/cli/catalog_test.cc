@@ -83,7 +83,7 @@ TEST_CASE("catalog: quantities are in SI units, and in the heading's unit in CSV
         Json{{"value", 4e-5}, {"unit", "s"}});
 }
 
-TEST_CASE("catalog: what is not known is absent, never zero") {
+TEST_CASE("catalog: an unknown value is absent, never zero") {
   CHECK_FALSE(rows_of({"gpus", "--name", "h100_sxm5_80"})[0].contains("idle_power"));
   CHECK(csv_of({"gpus", "--name", "h100_sxm5_80"}).cell(0, "idle power (W)").empty());
   const Json rows = rows_of({"prices", "--name", "p5e.48xlarge"});
@@ -115,7 +115,7 @@ TEST_CASE("catalog: prices per GPU") {
   }
 }
 
-TEST_CASE("catalog: filters hold together, and stars are any text") {
+TEST_CASE("catalog: filters are combined by and, and a star matches any text") {
   const Json rows = rows_of({"prices", "--gpu", "h100*", "--provider", "aws", "--region", "us-*"});
   REQUIRE_FALSE(rows.empty());
   for (const Json& row : rows) {
@@ -130,7 +130,7 @@ TEST_CASE("catalog: filters hold together, and stars are any text") {
         Json{0, 4});
 }
 
-TEST_CASE("catalog: what holds in any region is there for every region") {
+TEST_CASE("catalog: a row for all regions matches every region") {
   bool lambda = false;
   for (const Json& row : rows_of({"prices", "--gpu", "h100_sxm5_80", "--region", "us-east-1"}))
     lambda |= row["provider"] == "lambda" && row["region"] == "any";

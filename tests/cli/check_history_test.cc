@@ -63,7 +63,7 @@ class Job {
   }
 };
 
-TEST_CASE("check: the first run begins a store, later ones are held against its level") {
+TEST_CASE("check: the first run creates a store, and later runs are compared with its level") {
   Job job;
   const Ran first = job.accept(job.record(10000, 0), "c0");
   CHECK(first.code == 0);
@@ -109,7 +109,7 @@ TEST_CASE("check: the first run begins a store, later ones are held against its 
   CHECK(again.out.find("6 accepted runs") != std::string::npos);
 }
 
-TEST_CASE("check: a slowdown that is accepted is the new level, and no finding any more") {
+TEST_CASE("check: an accepted slowdown becomes the new level, and is no longer reported") {
   Job job;
   job.fill(7);
   CHECK(job.check(job.record(10500, 3)).code == 1);
@@ -133,7 +133,7 @@ TEST_CASE("check: a slowdown that is accepted is the new level, and no finding a
   CHECK(worse["step_time"]["change"].get<double>() == Approx(0.0476).margin(0.004));
 }
 
-TEST_CASE("check: a drift that every single run of it passed is found by the store") {
+TEST_CASE("check: the store finds a drift whose runs all passed") {
   Job job;
   bool found = false;
   for (int k = 0; k < 14 && !found; ++k) {
@@ -271,7 +271,7 @@ TEST_CASE("check: two typical steps are drawn side by side") {
   CHECK(kernels.at(2) == 3);
 }
 
-TEST_CASE("check: a cut recording is judged by what is whole in it, or not at all") {
+TEST_CASE("check: a truncated recording is judged by its whole steps, or not at all") {
   const fs::path folder = test::scratch_folder();
   const auto put = [&](const char* name, const std::string& text) {
     test::write_file(folder / name, text);
@@ -295,7 +295,7 @@ TEST_CASE("check: a cut recording is judged by what is whole in it, or not at al
   CHECK(test::rehearse({"check", "--history", store, "--candidate", cut, "--accept"})
             .out.find("not accepted: it lacks records") != std::string::npos);
 
-  // A second stream whose records stand at the end, behind the cut: no step has them any more, and
+  // A second stream whose records are at the end, after the cut: no step has them any more, and
   // each seems to do less.
   const auto two_streams = [&](bool is_cut) {
     std::string events = text.substr(0, text.size() - 2);  // without "]}"
@@ -390,7 +390,7 @@ TEST_CASE("check: wrong use of a store is one line") {
   CHECK_FALSE(fs::exists("no_such.history"));
 }
 
-TEST_CASE("check: names of others are text in every report") {
+TEST_CASE("check: foreign names are plain text in every report") {
   const std::string hostile =
       "<img src=x>\\u001b[31m @all ![a](http://b) `c` \\u0001\\uffff|d*e*</details>";
   const fs::path folder = test::scratch_folder() / "a <b>&\"'\n## @x";

@@ -98,7 +98,7 @@ TEST_CASE("check: --max-slowdown is the largest slowdown that passes") {
   CHECK(verdict_of({"--baseline", kAfter, "--candidate", kBefore}, 0)["verdict"] == "pass");
 }
 
-TEST_CASE("check: too few steps are inconclusive, and it says how many it takes") {
+TEST_CASE("check: too few steps are inconclusive, and the message gives the number needed") {
   const std::string a = test::write_scratch("a.json", recording({1000, 1080, 1030, 990})).string();
   const std::string b = test::write_scratch("b.json", recording({1010, 1070, 1000, 1040})).string();
   const Json json = verdict_of({"--baseline", a, "--candidate", b}, 0);
@@ -128,7 +128,7 @@ TEST_CASE("check: the same seed gives the same bytes") {
   CHECK(Json::parse(one.out)["seed"] == 7);
 }
 
-TEST_CASE("check: markdown has the verdict, the ops that caused it, money and energy") {
+TEST_CASE("check: Markdown has the verdict, the ops that caused it, cost and energy") {
   const Ran ran = check({"--baseline", kBefore, "--candidate", kAfter, "--instance", "p3.2xlarge",
                          "--count", "2", "--steps-per-epoch", "5000", "--format", "markdown"});
   CHECK(ran.code == 1);
@@ -191,7 +191,7 @@ TEST_CASE("check: annotations come by themselves on GitHub") {
   CHECK(there.out.find("::error") == std::string::npos);
 }
 
-TEST_CASE("check: a budget limits ops, parts, and money") {
+TEST_CASE("check: a budget limits ops, parts, and cost") {
   const auto with = [](const std::string& budget, int code) {
     return verdict_of({"--baseline", kBefore, "--candidate", kAfter, "--budget",
                        test::write_scratch("budget.yaml", budget).string(), "--instance",
@@ -224,7 +224,7 @@ TEST_CASE("check: a budget limits ops, parts, and money") {
   CHECK(with("cost_per_epoch: 3 USD\n", 1)["limits"][0]["name"] == "step_time");
 }
 
-TEST_CASE("check: a history tells a jump from a drift, and is the candidate's background") {
+TEST_CASE("check: a history distinguishes a jump from a drift, and is the candidate's background") {
   const std::vector<std::string> series = {kBefore, kAgain, kBefore, kAgain, kBefore};
   std::vector<std::string> flat = {"--history"};
   flat.insert(flat.end(), series.begin(), series.end());
@@ -263,7 +263,7 @@ TEST_CASE("check: a history tells a jump from a drift, and is the candidate's ba
   CHECK(both["step_time"]["significant"] == true);
 }
 
-TEST_CASE("check: --predictions fails where a recording is explained worse than before") {
+TEST_CASE("check: --predictions fails if the error of a recording has grown") {
   const Ran first = check({"--predictions", "examples/recordings", "--format", "json"});
   REQUIRE(first.code == 0);
   const Json found = Json::parse(first.out);
@@ -305,7 +305,7 @@ TEST_CASE("check: --predictions fails where a recording is explained worse than 
   CHECK(beyond.errors.find("a.json has an error of -1e+300") != std::string::npos);
 }
 
-TEST_CASE("check: slow steps that the level leaves out, and a slower machine, are warned of") {
+TEST_CASE("check: warnings for slow steps outside the level, and for a slower machine") {
   std::vector<int> even(20, 1000), odd(20, 1000);
   for (const std::size_t slow : {3U, 9U, 15U}) odd[slow] = 2000;
   for (std::size_t s = 0; s < 20; s += 2) odd[s] += 3;

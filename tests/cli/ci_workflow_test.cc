@@ -69,7 +69,7 @@ Variables places(const fs::path& folder) {
           {"GITHUB_STEP_SUMMARY", (folder / "summary.md").string()}};
 }
 
-TEST_CASE("the workflow keeps what main passes and holds pull requests against it") {
+TEST_CASE("the workflow stores runs of main that pass, and compares pull requests with them") {
   const Workflow workflow = read_workflow();
   REQUIRE(workflow.runs.size() == 3);
   const std::string history = (test::scratch_folder() / "perf.history").string();

@@ -57,7 +57,7 @@ std::string log_file(const std::string& text, const std::string& name = "all_red
   return test::write_scratch(name, text).string();
 }
 
-TEST_CASE("network: keys, units, intervals and the sense of bus bandwidth") {
+TEST_CASE("network: keys, units, intervals and plausible bus bandwidth") {
   const Json json = json_of({"network", "--device", "h100_sxm5_80", "--ranks", "8", "--op",
                              "all_reduce,all_to_all", "--sizes", "1KiB,64MiB"});
   for (const char* key :
@@ -94,7 +94,7 @@ TEST_CASE("network: a doubling range, forced protocol, several nodes, another de
   CHECK(barrier["points"].size() == 1);
 }
 
-TEST_CASE("network on a cluster: by calibration, and as messages on its links") {
+TEST_CASE("network on a cluster: calibrated, and as messages on its links") {
   const std::string dgx = test::source_file("examples/clusters/dgx_h100_x4.yaml");
   const Json closed = json_of({"network", "--cluster", dgx, "--sizes", "1GiB"});
   CHECK(closed["nodes"] == 4);
@@ -127,7 +127,7 @@ std::string p5(int nodes) {
   return fmt::format("cluster: {{instance: p5.48xlarge, count: {}}}\n", nodes);
 }
 
-TEST_CASE("simulate, whatif and network quote one time for a collective on a cluster") {
+TEST_CASE("simulate, whatif and network give one time for a collective on a cluster") {
   const int nodes = GENERATE(1, 2);
   INFO(nodes << " nodes");
   const int ranks = 8 * nodes;
@@ -196,7 +196,7 @@ TEST_CASE("plan, recommend and simulate take as long for the same collectives on
   CHECK(found > 0);
 }
 
-TEST_CASE("calibrate: a log becomes a file that network takes") {
+TEST_CASE("calibrate: a log becomes a file that network reads") {
   const std::string file = (test::scratch_folder() / "mine.yaml").string();
   const std::string two = test::write_scratch("all_reduce_2.log", log_text(2)).string();
   std::string text = log_text(8);

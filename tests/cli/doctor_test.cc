@@ -1,4 +1,4 @@
-// doctor: what it says of a machine, of which the driver is a mock that fails in each way.
+// doctor: what it reports about a machine whose driver is a mock that fails in each way.
 #include <catch2/catch.hpp>
 
 #include "tests/support/capture_run.h"
@@ -34,7 +34,7 @@ bool holds(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-TEST_CASE("doctor says of each check whether it is well and what to do") {
+TEST_CASE("doctor reports each check with its result and a remedy") {
   const Json json = test::json_of({"doctor"});
   std::vector<std::string> names;
   for (const Json& check : json["checks"]) {
@@ -49,7 +49,7 @@ TEST_CASE("doctor says of each check whether it is well and what to do") {
   CHECK(json["checks"][0]["ok"] == true);  // the capture library is built with the program
 }
 
-TEST_CASE("doctor names why the driver does not start, and the way out") {
+TEST_CASE("doctor states why the driver does not start, and a remedy") {
   CHECK(check_of("driver")["ok"] == true);
   holds(detail(check_of("driver")), "CUDA 13.0");
   CHECK(check_of("devices")["ok"] == true);  // one that CUDA sees, where there is no NVML
@@ -92,7 +92,7 @@ TEST_CASE("doctor finds CUPTI as recording does, and compares it with the driver
   holds(detail(wrong), "/no/such/libcupti.so");
 }
 
-TEST_CASE("doctor sees other tools") {
+TEST_CASE("doctor reports other attached tools") {
   CHECK(check_of("other tools")["ok"] == true);
   const Json attached = check_of("other tools", {{"NCCL_PROFILER_PLUGIN", "inspector"}});
   CHECK(attached["ok"] == false);
@@ -101,7 +101,7 @@ TEST_CASE("doctor sees other tools") {
   CHECK(check_of("other tools", {{"KINETO_USE_DAEMON", "1"}})["ok"] == false);
 }
 
-TEST_CASE("doctor says whether the PyTorch hook has what it needs") {
+TEST_CASE("doctor reports whether the requirements of the PyTorch hook are met") {
   const Json absent = check_of("PyTorch hook", {{"PATH", "/nowhere"}});
   CHECK(absent["ok"] == false);
   holds(detail(absent), "python3 is not in PATH");

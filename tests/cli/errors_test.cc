@@ -73,7 +73,7 @@ TEST_CASE("a gzip file without contents is refused") {
                 "the gzip data are truncated");
 }
 
-TEST_CASE("of a gzip file that ends in the middle, what came before is used") {
+TEST_CASE("the part of a truncated gzip file before its end is used") {
   const std::string packed = zipped(test::text_of(test::source_file(kExample)));
   const fs::path path =
       test::write_scratch("cut.json.gz", packed.substr(0, packed.size() * 9 / 10));
@@ -98,7 +98,7 @@ TEST_CASE("a rank that is not recorded is named, with those that are") {
                      "the recording has no rank 3; one of 0");
 }
 
-TEST_CASE("a rank that is asked for twice is replayed once") {
+TEST_CASE("a rank requested twice is replayed once") {
   const Ran twice = test::rehearse({"replay", kExample, "--ranks", "0,0", "--format", "csv"});
   CHECK(twice.code == 0);
   CHECK(twice.out == test::rehearse({"replay", kExample, "--format", "csv"}).out);
@@ -113,7 +113,7 @@ TEST_CASE("two recordings of one rank are an error of the input") {
   test::check_failed(test::rehearse({"replay", one.string(), two.string()}), 1, "is of rank 1");
 }
 
-TEST_CASE("an edit that matches nothing says what there is") {
+TEST_CASE("an edit without a match lists the names that exist") {
   test::check_failed(test::rehearse({"whatif", kExample, "--remove", "kernel=rela"}), 1,
                      "did you mean 'relu'?");
 }

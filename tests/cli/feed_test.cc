@@ -104,7 +104,9 @@ TEST_CASE("simulate: cores of the instance prepare samples where the pipeline na
              Contains("threads of decode: 960") && Contains("not given and not limited"));
 }
 
-TEST_CASE("simulate: requests to storage are in the cost, and the first samples are told") {
+TEST_CASE(
+    "simulate: requests to storage are in the cost, and the time of the first samples is "
+    "reported") {
   const auto fed = [](const std::string& price) {
     return json_of(
         {"simulate", fed_job("sources: [{name: s, latency: 20 ms" + price +
@@ -121,7 +123,7 @@ TEST_CASE("simulate: requests to storage are in the cost, and the first samples 
   CHECK_THAT(free["notes"].dump(), Contains("the first are ready after 20"));
 }
 
-TEST_CASE("simulate: the epochs of a target may be those of the input") {
+TEST_CASE("simulate: epochs of a target may come from the input") {
   const Json json = json_of({"simulate", fed_job(std::string("samples: 6400\n") + kSlow,
                                                  std::string(kFedJob) + "target: {epochs: 2}\n")});
   CHECK(json["to_target"]["steps"] == Approx(200));
@@ -191,7 +193,7 @@ TEST_CASE("recommend: a target in epochs needs their samples") {
   CHECK(json_of(samples)["options"][0] == epochs["options"][0]);
 }
 
-TEST_CASE("input of a job: in the file itself, as in one of its own") {
+TEST_CASE("input of a job: in the job file, or in a separate file") {
   const Ran apart = test::rehearse({"simulate", fed_job("stages: [{name: load, time: 9 ms}]\n")});
   const Ran here = test::rehearse(
       {"simulate",

@@ -46,7 +46,7 @@ TEST_CASE("fleet: slices of a device, and jobs that never fit") {
   CHECK(json["on_slices"]["makespan_slow_s"] == Approx(80));  // an eighth of the bandwidth
 }
 
-TEST_CASE("fleet: a step and its host say how fast a job is on a slice") {
+TEST_CASE("fleet: a step and its host time give the speed of a job on a slice") {
   // The host decides on the whole GPU and on 1g: as fast as alone, or nearly so.
   const std::string list =
       test::write_scratch("hosts.csv",
@@ -75,7 +75,7 @@ std::filesystem::path job_file() {
                              "cluster: {device: v100_sxm2_16, nodes: 2, inter_node: ethernet}\n");
 }
 
-TEST_CASE("fleet: works that are predicted from job files") {
+TEST_CASE("fleet: work predicted from job files") {
   const std::filesystem::path job = job_file();
   const Ran step = test::rehearse({"simulate", job.string(), "--format", "json"});
   INFO(step.errors);
@@ -104,7 +104,7 @@ TEST_CASE("fleet: works that are predicted from job files") {
   CHECK_THAT(wrong("predict: " + job.string() + ", steps: 1e14"), Contains("at most 3e8 s"));
 }
 
-TEST_CASE("fleet: the host of a step that is predicted") {
+TEST_CASE("fleet: the host time of a predicted step") {
   const auto ran = [](const std::string& host) {
     const std::string list =
         test::write_scratch("hosted.yaml",
@@ -122,7 +122,7 @@ TEST_CASE("fleet: the host of a step that is predicted") {
   test::check_failed(ran("-1 s"), 1, "not part of a step");
 }
 
-TEST_CASE("pack: jobs that are predicted from job files") {
+TEST_CASE("pack: jobs predicted from job files") {
   const std::string job = job_file().string();
   const Json json = test::json_of(
       {"pack",

@@ -41,7 +41,7 @@ std::size_t lines_with(const std::string& text, const std::string& part) {
   return n;
 }
 
-TEST_CASE("record-golden runs every item to its end, and what it writes is read") {
+TEST_CASE("record-golden runs every item, and its output can be read") {
   const fs::path out = test::scratch_folder() / "golden";
   const Golden golden = record_golden(out, "");
   INFO(golden.said);
@@ -76,7 +76,7 @@ TEST_CASE("record-golden runs every item to its end, and what it writes is read"
   CHECK(lines_with(again.said, "a step without profiler") == 0);
 }
 
-TEST_CASE("record-golden says which items failed, and does the others") {
+TEST_CASE("record-golden names the items that failed, and runs the others") {
   const fs::path out = test::scratch_folder() / "golden";
   const Golden failed =
       record_golden(out, "--only library --only ends --only mlp-b512", "MOCK_CUPTI_SUBSCRIBE=39");

@@ -17,7 +17,7 @@ using test::Ran;
 
 Json analysed(const std::string& file) { return test::json_of({"input", file}); }
 
-TEST_CASE("input: the example says what bounds it and what would help") {
+TEST_CASE("input: the example has its bottleneck and advice") {
   const Json json = analysed("examples/pipelines/imagenet_s3.yaml");
   test::check_values(json);
   for (const char* path : {"rate", "bottleneck", "stages[].name", "advice[].text"})
@@ -62,7 +62,8 @@ TEST_CASE("input: advice removes the bottleneck, and says so where it cannot") {
       Contains("bounded by threads of a; advice is limited to 64 workers by `most` of the stage"));
 }
 
-TEST_CASE("input: a loop that bounds the rate is named, with how much more would do") {
+TEST_CASE(
+    "input: a loop that limits the rate is named, with the number in flight that would be enough") {
   const std::string file =
       test::write_scratch("loop.yaml",
                           "loop: {in_flight: 4}\n"
@@ -83,7 +84,7 @@ TEST_CASE("input: a loop that bounds the rate is named, with how much more would
              Contains("samples in flight, which allows") && Contains("in_flight from 4 to"));
 }
 
-TEST_CASE("input: the environment pools of the examples run as fast as their machines did") {
+TEST_CASE("input: the environment pools of the examples have the measured rates") {
   // Frames a second, four a step, of asynchronous pools with as many threads as cores: fitted.
   const std::vector<std::pair<std::string, double>> machines = {
       {"laptop", 48'400}, {"workstation", 189'000}, {"tpu_vm", 352'000}, {"dgx", 818'000}};
@@ -94,7 +95,7 @@ TEST_CASE("input: the environment pools of the examples run as fast as their mac
   }
 }
 
-TEST_CASE("input: advice that takes too long to simulate is what the law allows") {
+TEST_CASE("input: advice that would take too long to simulate follows the law") {
   const std::string file =
       test::write_scratch("long.yaml",
                           "sources: [{name: s, latency: 1 ms}]\n"
@@ -128,7 +129,7 @@ TEST_CASE("input: the same file gives the same bytes") {
   CHECK(once() == first);
 }
 
-TEST_CASE("input: storage of the catalog, by its name, and what is given in its place") {
+TEST_CASE("input: storage of the catalog by name, with overridden values") {
   const auto rate = [](const std::string& source) {
     return analysed(
         test::write_scratch("like.yaml", "sources: [{name: s, " + source +
@@ -156,7 +157,7 @@ TEST_CASE("input: storage of the catalog, by its name, and what is given in its 
   test::check_failed(ran, 1, "did you mean 's3_standard'?");
 }
 
-TEST_CASE("input: what is measured of a folder is a pipeline") {
+TEST_CASE("input: measuring a folder gives a pipeline") {
   const auto folder = test::write_scratch("a.bin", std::string(5000, 'x')).parent_path();
   for (int i = 0; i < 20; ++i)
     test::write_file(folder / (std::to_string(i) + ".bin"), std::string(20000 + 100 * i, 'y'));
@@ -180,7 +181,7 @@ TEST_CASE("input: what is measured of a folder is a pipeline") {
                            Contains("stages:\n  - name: load"));
 }
 
-TEST_CASE("input: what cannot be measured says why") {
+TEST_CASE("input: a folder that cannot be measured is an error with the reason") {
   test::check_failed(test::rehearse({"input", "--measure", "no-such-folder"}), 1,
                      "no-such-folder: cannot be listed");
   test::check_failed(test::rehearse({"input", "--measure", "examples", "p.yaml"}), 2, "--measure");

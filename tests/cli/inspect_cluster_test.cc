@@ -60,7 +60,7 @@ std::string xml_problem(const std::string& text) {
   return open.empty() ? roots == 1 ? "" : "no root" : "<" + open.back() + "> is not closed";
 }
 
-TEST_CASE("the check of XML finds what is wrong") {
+TEST_CASE("the XML check finds errors") {
   CHECK(xml_problem("<a b=\"c\"><d/>&amp;</a>\n").empty());
   for (const char* bad : {"", "<a>", "<a></b>", "<a b=c/>", "<a/><b/>", "<a>&x;</a>", "<a <b/>"})
     CHECK_FALSE(xml_problem(bad).empty());
@@ -138,7 +138,7 @@ TEST_CASE("every example is drawn as sound XML") {
   CHECK(drawn >= 4);
 }
 
-TEST_CASE("names are escaped, and what is not UTF-8 is replaced") {
+TEST_CASE("names are escaped, and bytes that are not UTF-8 are replaced") {
   const std::filesystem::path file = test::write_scratch(
       "odd.yaml",
       "cluster:\n"

@@ -47,7 +47,7 @@ TEST_CASE("inspect shows the energy of steps, ops and boards where power was rec
   CHECK(csv.out.find("kernel,A,1,4.000,4000.0,0.587\n") != std::string::npos);
 }
 
-TEST_CASE("inspect prints what the page on energy shows") {
+TEST_CASE("inspect prints the example of the page on energy") {
   const auto blocks = test::blocks_of(test::source_file("docs/concepts/energy.md"), "text");
   REQUIRE(blocks.size() == 2);
   const test::Ran ran = test::rehearse({"inspect", test::power_recording().string()});
@@ -57,7 +57,7 @@ TEST_CASE("inspect prints what the page on energy shows") {
     CHECK(ran.out.find(test::join_lines(block.lines)) != std::string::npos);
 }
 
-TEST_CASE("inspect says nothing of energy where no power was recorded") {
+TEST_CASE("inspect omits energy if no power was recorded") {
   const test::Ran text = test::rehearse({"inspect", "examples/recordings/three_steps.json"});
   CHECK(text.out.find("(J)") == std::string::npos);
   const test::Ran json =

@@ -45,14 +45,14 @@ Stopped import_stopped_by(int signal, std::uintmax_t after_bytes) {
   return s;
 }
 
-TEST_CASE("a killed import leaves the old store") {
+TEST_CASE("a killed import keeps the old store") {
   const Stopped s = import_stopped_by(SIGKILL, 1 << 20);
   CHECK(s.ran.code == 128 + SIGKILL);
   CHECK(test::text_of(s.store) == s.before);
   CHECK(test::rehearse({"replay", s.store.string()}).code == 0);
 }
 
-TEST_CASE("an interrupted import says so, and leaves the old store and no other file") {
+TEST_CASE("an interrupted import reports it, keeps the old store, and leaves no other file") {
   for (const auto& [signal, after_bytes] : {std::pair(SIGINT, 1), std::pair(SIGTERM, 1 << 20)}) {
     const Stopped s = import_stopped_by(signal, static_cast<std::uintmax_t>(after_bytes));
     test::check_failed(s.ran, 1, s.input.string() + ": stopped");

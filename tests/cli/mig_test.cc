@@ -47,13 +47,13 @@ TEST_CASE("mig layouts: the same layouts in each format") {
         std::string::npos);
 }
 
-TEST_CASE("mig layouts: without profiles, every layout to which nothing can be added") {
+TEST_CASE("mig layouts: without profiles, every maximal layout") {
   const Json json = test::document(layouts({"--device", "a30", "--format", "json"}));
   CHECK(json["layouts"].size() == 5);
   for (const Json& layout : json["layouts"]) CHECK(layout["still_fit"].empty());
 }
 
-TEST_CASE("mig layouts: what is wrong is one line") {
+TEST_CASE("mig layouts: an error is one line") {
   test::check_failed(layouts({"--device", "h100_sxm5_80", "--profiles", "3g.40g"}), 1,
                      "did you mean '3g.40gb'?");
   test::check_failed(layouts({"--device", "h100_sxm_80"}), 1, "did you mean 'h100_sxm5_80'?");
@@ -105,7 +105,7 @@ TEST_CASE("mig predict: every slice from a sweep on the whole GPU") {
   CHECK(point(json, "3g.20gb", 4)["fits"] == true);
 }
 
-TEST_CASE("mig predict: steps on a slice decide what the whole GPU hides") {
+TEST_CASE("mig predict: steps on a slice determine the constants that the whole GPU hides") {
   const std::string flat = kSweep.substr(0, kSweep.find("7g.40gb,32"));
   const Ran alone = predicted(flat, {"--format", "json"});
   REQUIRE(alone.code == 0);
@@ -125,7 +125,7 @@ TEST_CASE("mig predict: steps on a slice decide what the whole GPU hides") {
   CHECK(width(point(after, "2g.10gb", 2)) < width(point(before, "2g.10gb", 2)));
 }
 
-TEST_CASE("mig predict: what is wrong is one line") {
+TEST_CASE("mig predict: an error is one line") {
   test::check_failed(predicted("profile,batch\n"), 1, "step_time_ms");
   test::check_failed(predicted("profile,batch,step_time_ms\n7g.40g,1,1\n"), 1,
                      ":2: profile: a100_sxm4_40 has no profile '7g.40g'; did you mean '7g.40gb'?");
@@ -160,7 +160,7 @@ Json simulated(const std::vector<std::string>& arguments) {
   return test::json_of(std::move(all));
 }
 
-TEST_CASE("simulate --slice: a job on an instance, which a device of that name is too") {
+TEST_CASE("simulate --slice: a job on an instance, by option or by device name") {
   const std::string job = job_on("a100_sxm4_80");
   const double whole = simulated({job})["step_time"]["value"];
   const Json slice = simulated({job, "--slice", "1g.10gb"});
@@ -181,7 +181,7 @@ TEST_CASE("simulate --slice: a job on an instance, which a device of that name i
   CHECK(slice["memory_per_device"]["fits"] == simulated({job})["memory_per_device"]["fits"]);
 }
 
-TEST_CASE("simulate --slice: what does not go is one line") {
+TEST_CASE("simulate --slice: an impossible request is one line") {
   const auto slice = [](const std::string& job, const std::string& profile) {
     return test::rehearse({"simulate", job, "--slice", profile});
   };
@@ -193,7 +193,7 @@ TEST_CASE("simulate --slice: what does not go is one line") {
       "--slice needs a job file");
 }
 
-TEST_CASE("whatif --slice: kernels take as long as the slice makes them") {
+TEST_CASE("whatif --slice: kernels take their time on the slice") {
   std::string text = test::text_of(test::source_file(test::kExample));
   const std::string name = "Example GPU";
   REQUIRE(text.find(name) != std::string::npos);

@@ -119,7 +119,7 @@ TEST_CASE("suggestions never lead to another quantity or another device") {
   }
 }
 
-TEST_CASE("numbers beyond any use are refused where they stand, and at once") {
+TEST_CASE("numbers out of range are refused at their place, at once") {
   const auto job = [](const std::string& batch) {
     return test::write_scratch("job.yaml",
                                "workload: {model: gpt2}\ntraining: {global_batch: " + batch +
@@ -147,7 +147,7 @@ TEST_CASE("a second YAML document is refused") {
   test::check_failed(test::rehearse({"inspect", "--cluster", two}), 1, "is a second YAML document");
 }
 
-TEST_CASE("of very many errors the first are printed, and the number of the rest") {
+TEST_CASE("of many errors the first are printed, with the number of the others") {
   std::string text = "cluster: {device: t4, nodes: 1}\n";
   for (int k = 0; k < 1000; ++k) text += fmt::format("key{}: 1\n", k);
   const Ran ran =
@@ -188,7 +188,7 @@ TEST_CASE("a process that recorded nothing leaves the others readable") {
   CHECK(ran.errors.find("contains no records, left out") != std::string::npos);
 }
 
-TEST_CASE("recordings that share no collective are told to be averaged") {
+TEST_CASE("recordings without a common collective give a warning that they are averaged") {
   const Ran ran = test::rehearse({"replay", kExample, "examples/recordings/two_linears.json"});
   CHECK(ran.code == 0);
   CHECK(ran.errors.find("warning: no collective of one rank matches one of another") !=

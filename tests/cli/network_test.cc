@@ -44,14 +44,14 @@ TEST_CASE("data-parallel: one rank is the recording, a faster network never hurt
   }
 }
 
-TEST_CASE("a link comes from a file as well") {
+TEST_CASE("a link may come from a file") {
   const std::string file =
       test::write_scratch("link.yaml", "link: {latency: 10 us, rate: 100 GB/s}\n").string();
   const Json json = whatif({kGradients, "--data-parallel", "2", "--network", file});
   CHECK(json["step_time"]["value"].get<double>() == Approx(1338e-6));
 }
 
-TEST_CASE("what cannot be parallelised is said in one line") {
+TEST_CASE("a recording that cannot be parallelised is one line") {
   const std::string link = "latency=10us,rate=100GB/s";
   test::check_failed(
       test::rehearse({"whatif", test::kExample, "--data-parallel", "2", "--network", link}), 1,

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 using test::kExample;
 using test::Ran;
 
-TEST_CASE("an output file has the contents of stdout, and no other file is left in its folder") {
+TEST_CASE("an output file equals stdout, and no other file remains in its folder") {
   const fs::path folder = test::scratch_folder();
   for (const char* command : {"inspect", "replay"}) {
     const fs::path file = folder / command;
@@ -30,7 +30,7 @@ TEST_CASE("an output file has the contents of stdout, and no other file is left 
   CHECK(test::names_in(folder) == std::vector<std::string>{"inspect", "replay"});
 }
 
-TEST_CASE("a command that fails leaves the file as it was") {
+TEST_CASE("a failing command does not change the output file") {
   const fs::path file = test::write_scratch("kept", "before");
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{"import", "no_such_file.json"},
@@ -47,7 +47,7 @@ TEST_CASE("a command that fails leaves the file as it was") {
   }
 }
 
-TEST_CASE("where no file can be written, nothing runs") {
+TEST_CASE("if the output file cannot be written, nothing runs") {
   const fs::path folder = test::scratch_folder();
   const fs::path missing = folder / "missing" / "result";
   test::check_failed(test::rehearse({"replay", kExample, "-o", missing.string()}), 1,

@@ -20,7 +20,7 @@ Json packed(const std::string& text) {
   return json_of({"pack", test::write_scratch("p.yaml", text).string()});
 }
 
-TEST_CASE("pack: the example shares where it gains") {
+TEST_CASE("pack: the example shares GPUs where sharing helps") {
   const Json json = json_of({"pack", "examples/fleets/pack.yaml"});
   test::check_values(json);
   CHECK(json["per_job"].size() == 6);
@@ -61,7 +61,7 @@ TEST_CASE("pack: measured pairs, named in any order, decide") {
              Contains("without a measured pair"));
 }
 
-TEST_CASE("pack: what was measured of a GPU is known without the user") {
+TEST_CASE("pack: shipped pairs of a GPU are used by default") {
   const auto file = [](const std::string& device, const std::string& family) {
     return "gpus: 1\ndevice: " + device +
            "\njobs:\n"
@@ -109,7 +109,7 @@ TEST_CASE("pack: which pairs to measure") {
   CHECK(test::rehearse({"pack", path, "--measure", "0"}).code == 2);
 }
 
-TEST_CASE("pack: as many jobs as there can be, of a GPU without a law") {
+TEST_CASE("pack: the maximum number of jobs on a GPU without a law") {
   std::string text = "gpus: 1\ndevice: p100_pcie_16\njobs:\n";
   for (int j = 0; j < 36; ++j)
     text += fmt::format("  - {{job: j{}, duration: 9 s, memory: 4 GiB, step: 1 s}}\n", j);
@@ -133,7 +133,7 @@ TEST_CASE("pack: a rate that the file gives is of that slice alone") {
   CHECK_THAT(why, Contains("as given") && Contains("from a step and its host"));
 }
 
-TEST_CASE("pack: rates on slices by as much as is known of a job") {
+TEST_CASE("pack: rates on slices follow from the known data of a job") {
   const auto rates = [](const std::string& known) {
     const Json json = packed(
         "gpus: 1\ndevice: a100_sxm4_40\ngoal: cost\njobs:\n"

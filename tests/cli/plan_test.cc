@@ -38,7 +38,7 @@ Json plan_json(const std::string& text, std::vector<std::string> more = {}) {
 
 }  // namespace
 
-TEST_CASE("plan keeps the contract: plans seen, the best as simulate has them, the front") {
+TEST_CASE("plan: plans seen, the best with the times of simulate, the front") {
   const Json json = plan_json(kPlanned);
   CHECK(json["schema"] == "rehearse/1");
   CHECK(json["command"] == "plan");
@@ -66,7 +66,7 @@ TEST_CASE("plan keeps the contract: plans seen, the best as simulate has them, t
   CHECK(json["pareto"][0]["cost"].is_null());  // nothing is rented
 }
 
-TEST_CASE("a plan that was found takes as long under simulate") {
+TEST_CASE("a found plan takes the same time under simulate") {
   // What a search assumes of the model is said here, so that one plan assumes it too.
   const std::string job = with(kPlanned, "model: gpt2_medium",
                                "model: gpt2_medium, loss: fused, fused_accumulation: true");
@@ -89,7 +89,7 @@ TEST_CASE("a plan that was found takes as long under simulate") {
     CHECK(simulated[key] == best[key]);
 }
 
-TEST_CASE("what a job file gives is kept") {
+TEST_CASE("plan keys of a job file are kept") {
   const Json json = plan_json(with(kPlanned, "context: 1", "context: 1, tensor: 2, zero: 1"));
   for (const Json& best : json["best"]) {
     CHECK(best["plan"]["tensor"] == 2);
@@ -114,7 +114,7 @@ TEST_CASE("the same seed and any number of threads give the same plans") {
   CHECK(one == three);
 }
 
-TEST_CASE("the seed is that of the draws alone") {
+TEST_CASE("the seed affects only the draws") {
   Json one = plan_json(kPlanned), two = plan_json(kPlanned, {"--seed", "2"});
   REQUIRE(one["best"].size() == two["best"].size());
   bool differs = false;
@@ -126,7 +126,7 @@ TEST_CASE("the seed is that of the draws alone") {
   CHECK(differs);
 }
 
-TEST_CASE("the best are shown by every model, and confirmed on SimGrid where it is there") {
+TEST_CASE("the best plans are shown by every model, and confirmed by SimGrid if it is available") {
   const std::string job = with(kPlanned, "context: 1", "context: 1, tensor: 2, pipeline: 1");
   const Json json = test::document(plan(job, {"--format", "json"}));
   CHECK(json["fidelity"] == "message");
@@ -172,7 +172,7 @@ TEST_CASE("plan draws the timeline of the best") {
   test::check_failed(plan(kPlanned, {"--perfetto", "/nowhere/trace.json"}), 1, "/nowhere");
 }
 
-TEST_CASE("plan searches with what feeds the job") {
+TEST_CASE("plan searches with the job's input pipeline") {
   const std::filesystem::path pipeline = test::write_scratch(
       "pipeline.yaml", "stages:\n  - {name: tokenize, workers: 4, time: 100 ms}\n");
   const std::string job = fmt::format("{}input: {}\n", kPlanned, pipeline.string());
@@ -198,7 +198,7 @@ TEST_CASE("a recording is laid out anew, in as many samples as were recorded") {
   CHECK(json["best"][0]["job"]["ranks"] == 4);
 }
 
-TEST_CASE("Where a plan can be laid out on some offers alone, those are found") {
+TEST_CASE("Offers on which the plan can be laid out are found") {
   // A plan with stages of its own wants eight devices, which other instances have not.
   const Ran ran = test::rehearse({"recommend", "examples/jobs/gpt2_xl_mixed.yaml", "--target",
                                   "1e9 tokens", "--provider", "aws", "--counts", "1"});
@@ -233,7 +233,7 @@ TEST_CASE("plan writes launch configurations") {
                      1, "DeepSpeed's JSON has no key for pipeline 2");
 }
 
-TEST_CASE("plan refuses what it cannot meet in one line") {
+TEST_CASE("plan refuses unsatisfiable limits in one line") {
   const auto refused = [](const std::string& text, const std::vector<std::string>& more,
                           const std::string& line) {
     test::check_failed(plan(text, more), 1, line);

@@ -37,7 +37,7 @@ std::string without_rates(const std::string& result) {
   return json.dump();
 }
 
-TEST_CASE("plan: a killed search is gone on with, and finds the same") {
+TEST_CASE("plan: a killed search resumes and finds the same") {
   const std::string file = job_path().string();
   const std::vector<std::string> command = {"plan", file, "--format", "json"};
   const Ran whole = test::rehearse(command);

@@ -37,7 +37,7 @@ TEST_CASE("quiet silences warnings and changes no result") {
   CHECK(quiet.out == loud.out);
 }
 
-TEST_CASE("strict makes warnings errors, and leaves a sound recording alone") {
+TEST_CASE("strict makes warnings errors, and accepts a sound recording") {
   const std::string input = damaged_recording();
   const std::string store = (test::scratch_folder() / "a.rehearse").string();
   for (const std::vector<std::string>& arguments :

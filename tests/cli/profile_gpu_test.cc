@@ -40,7 +40,7 @@ std::string fact(const Json& process, const std::string& name) {
   return "";
 }
 
-TEST_CASE("profile counts what ran on the GPU, per process and in all") {
+TEST_CASE("profile counts GPU work, per process and in total") {
   const Json json =
       test::document(profile({"--format", "json"}, {"init", "steps", "3", "graph", "2"}).ran);
   // Per step 5 kernels, 2 copies and a set, 4 ranges; a graph has 10 nodes.
@@ -73,7 +73,7 @@ TEST_CASE("the options reach the library") {
         std::string::npos);
 }
 
-TEST_CASE("wrong options are said, and nothing runs") {
+TEST_CASE("wrong options are reported, and nothing runs") {
   test::check_failed(profile({"--graph", "edges"}, {"init"}).ran, 2, "edges");
   test::check_failed(profile({"--power", "2.5"}, {"init"}).ran, 2, "whole number");
   test::check_failed(profile({"--power", "5000"}, {"init"}).ran, 2, "1000");
@@ -108,7 +108,8 @@ TEST_CASE("another tool that is attached is named, and nothing runs") {
   CHECK(warned.ran.errors.find("KINETO_USE_DAEMON=1") != std::string::npos);
 }
 
-TEST_CASE("profile --overhead runs the command with and without, and says what recording costs") {
+TEST_CASE(
+    "profile --overhead runs the command with and without recording, and reports the overhead") {
   const Profiled profiled =
       profile({"--overhead", "2", "--format", "json"}, {"init", "steps", "30"});
   const Json json = test::document(profiled.ran);
@@ -140,7 +141,7 @@ TEST_CASE("profile --overhead runs the command with and without, and says what r
   CHECK(file->status());
 }
 
-TEST_CASE("profile --overhead of what fails or marks no steps") {
+TEST_CASE("profile --overhead of a command that fails or marks no steps") {
   const Profiled fails = profile({"--overhead", "--format", "json"}, {"init", "exit_code", "5"});
   CHECK(fails.ran.code == 5);
   CHECK_FALSE(Json::parse(fails.ran.out)["overhead"].contains("measured"));
@@ -159,7 +160,7 @@ TEST_CASE("profile --overhead of what fails or marks no steps") {
         std::string::npos);
 }
 
-TEST_CASE("ranks of a tree of processes are told by their environment") {
+TEST_CASE("ranks of a process tree follow from the environment") {
   const fs::path folder = test::scratch_folder() / "recording";
   const std::string target = test::capture_program("gpu_target").string();
   const std::string script =

@@ -38,7 +38,7 @@ TEST_CASE("profile records a program, and replay reads the recording") {
   CHECK(steps[0]["measured_s"].get<double>() > 0);
 }
 
-TEST_CASE("profile ends as the command did") {
+TEST_CASE("profile ends with the exit code of the command") {
   const Ran failed = test::rehearse({"profile", "-o", new_folder(), "--", "sh", "-c", "exit 7"});
   CHECK(failed.code == 7);
   CHECK(failed.out.find("nothing was recorded") != std::string::npos);
@@ -47,7 +47,7 @@ TEST_CASE("profile ends as the command did") {
   CHECK(killed.code == 128 + 15);
 }
 
-TEST_CASE("profile runs nothing where it cannot record") {
+TEST_CASE("profile runs nothing if it cannot record") {
   const std::string used = test::write_scratch("file", "text").parent_path().string();
   test::check_failed(test::rehearse({"profile", "-o", used, "--", "true"}), 1, "is not empty");
   test::check_failed(test::rehearse({"profile", "-o", new_folder(), "--", "no_such_program"}), 1,
@@ -63,7 +63,7 @@ std::vector<std::string> training(const std::string& folder, std::vector<std::st
   return words;
 }
 
-TEST_CASE("profile keeps the steps that it is asked for, and says which") {
+TEST_CASE("profile keeps the requested steps, and reports them") {
   const std::string folder = new_folder();
   Json json = test::document(test::rehearse(training(folder, {"--steps", "1:2"})));
   CHECK(json["steps"]["seen"] == 3);

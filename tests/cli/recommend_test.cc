@@ -33,7 +33,7 @@ Json recommend_json(std::vector<std::string> more, const std::string& job = kRen
   return test::document(recommend(more, job));
 }
 
-TEST_CASE("recommend keeps the contract") {
+TEST_CASE("recommend: the keys and values of its result") {
   const Json json =
       recommend_json({"--provider", "aws", "--counts", "1,2", "--deadline", "3 days"});
   for (const char* key :
@@ -79,7 +79,7 @@ TEST_CASE("recommend keeps the contract") {
   CHECK(json["warnings"].dump().find("input and fetch stalls are unknown") != std::string::npos);
 }
 
-TEST_CASE("a budget alone asks for the fastest, and the answer is text of one screen") {
+TEST_CASE("a budget alone gives the fastest option, and the answer fits one screen") {
   const Ran ran = recommend({"--provider", "aws", "--counts", "1,4", "--budget", "0.2 kUSD"});
   INFO(ran.errors);
   REQUIRE(ran.code == 0);
@@ -88,7 +88,9 @@ TEST_CASE("a budget alone asks for the fastest, and the answer is text of one sc
   CHECK(std::count(ran.out.begin(), ran.out.end(), '\n') <= 40);
 }
 
-TEST_CASE("prices of one's own decide, and what has no price is listed without") {
+TEST_CASE(
+    "prices of the user override the catalog, and instances without a price are listed without "
+    "cost") {
   const std::string prices =
       test::write_scratch("p.csv",
                           "provider,instance_type,region,zone,ondemand_usd_per_h,spot_usd_per_h,"
@@ -112,7 +114,7 @@ TEST_CASE("prices of one's own decide, and what has no price is listed without")
   CHECK(found);
 }
 
-TEST_CASE("a price that is recalled is said to be") {
+TEST_CASE("a recalled price is marked") {
   const Json json = recommend_json({"--provider", "coreweave", "--counts", "1", "--region", "us"});
   bool found = false;
   for (const Json& option : json["options"])
@@ -121,7 +123,7 @@ TEST_CASE("a price that is recalled is said to be") {
   CHECK(found);
 }
 
-TEST_CASE("who has one price for anywhere has it in the region that is asked for") {
+TEST_CASE("a price for all regions applies in the requested region") {
   const Json json =
       recommend_json({"--provider", "lambda", "--counts", "1", "--region", "us-east-1"});
   for (const Json& option : json["options"]) CHECK(option["provider"] == "lambda");
@@ -139,7 +141,7 @@ TEST_CASE("on spot, interruptions and checkpoints are counted") {
   test::check_has(json, "options[].checkpoints.write");
 }
 
-TEST_CASE("wrong wishes get one line each") {
+TEST_CASE("wrong constraints get one line each") {
   const auto failed = [](const std::vector<std::string>& more, const std::string& says,
                          const std::string& job = kRentedJob) {
     test::check_failed(recommend(more, job), 1, says);
@@ -233,7 +235,7 @@ TEST_CASE("in a region of its provider an instance without a price is listed wit
   CHECK(priced);
 }
 
-TEST_CASE("the job file says where and how, one or several") {
+TEST_CASE("the job file states provider, region and market, one or several") {
   const std::string job =
       "workload: {model: gpt2_medium}\n"
       "training: {global_batch: 64}\n"
@@ -287,7 +289,7 @@ TEST_CASE("the job file says where and how, one or several") {
       1, "region: several regions; one; several are for `rehearse recommend`");
 }
 
-TEST_CASE("stalls: what GPUs of a node gain or lose by sharing it") {
+TEST_CASE("stalls: gain or loss of GPUs that share a node") {
   const Json json = recommend_json({"--provider", "aws", "--counts", "1,4"});
   int shared = 0;
   for (const Json& option : json["options"]) {
@@ -322,7 +324,7 @@ TEST_CASE("the timeline of the first option is drawn") {
   test::check_failed(recommend({"--perfetto", "/no/such/folder/t.json"}), 1, "/no/such/folder");
 }
 
-TEST_CASE("a budget that nothing meets is answered with the nearest option") {
+TEST_CASE("a budget that no option meets gives the nearest option") {
   const Ran ran = recommend({"--provider", "aws", "--counts", "1,2", "--budget", "1 USD"});
   test::check_failed(ran, 1, "nothing meets the budget of 1.00 USD; the nearest, 1 × ");
   CHECK(ran.errors.find(" times the budget") != std::string::npos);

@@ -35,7 +35,7 @@ Json data_of(const std::string& page) {
   return Json::parse(page.substr(from, page.find("</script>", from) - from));
 }
 
-TEST_CASE("a page holds what the command prints as JSON") {
+TEST_CASE("a page contains the JSON output of the command") {
   const std::vector<std::vector<std::string>> commands = {
       {"simulate", kMixedJob}, {"replay", kExample}, {"whatif", kExample, "--scale", "kernel:0.5"}};
   for (std::vector<std::string> arguments : commands) {
@@ -87,7 +87,7 @@ TEST_CASE("the page of a job has memory, roofline and changes that were simulate
   }
 }
 
-TEST_CASE("a change of the page is what the changed job file says") {
+TEST_CASE("a change on the page equals the result of the changed job file") {
   const Json data = data_of(page_of({"simulate", kMixedJob}, "page.html"));
   const auto wanted =
       std::find_if(data["gains"].begin(), data["gains"].end(),
@@ -125,7 +125,7 @@ TEST_CASE("the same command gives the same page") {
   CHECK(first == test::text_of(path));
 }
 
-TEST_CASE("a page that cannot be written is an error before the work, and nothing is left") {
+TEST_CASE("a page that cannot be written is an error before the work, and leaves no file") {
   for (const std::vector<std::string>& command :
        {std::vector<std::string>{"simulate", kMixedJob}, {"replay", kExample}}) {
     std::vector<std::string> arguments = command;
@@ -151,7 +151,7 @@ TEST_CASE("the critical path of a step covers it") {
   }
 }
 
-TEST_CASE("parts of the critical path add up to the step, and so does what they rest on") {
+TEST_CASE("parts of the critical path add up to the step, and so do their provenances") {
   for (const std::vector<std::string>& command :
        {std::vector<std::string>{"simulate", kMixedJob, "--fidelity", "closed"},
         {"simulate", "examples/jobs/resnet50_fed.yaml", "--fidelity", "closed"},
@@ -184,7 +184,7 @@ TEST_CASE("parts of the critical path add up to the step, and so does what they 
   }
 }
 
-TEST_CASE("an edit takes what it changed out of what was recorded") {
+TEST_CASE("an edit changes the recorded parts that it names") {
   const auto recorded = [](const char* edit) {
     return Json::parse(test::rehearse({"whatif", kExample, "--scale", edit, "--format", "json"})
                            .out)["step_from"]["recorded"]
@@ -225,7 +225,7 @@ std::string at_terminal(const std::vector<std::string>& arguments, const char* n
   return text;
 }
 
-TEST_CASE("a terminal gets colours, unless somebody forbids them") {
+TEST_CASE("a terminal gets colours, unless they are disabled") {
   const std::vector<std::string> replay = {"replay", kExample, "--quiet"};
   const std::string text = at_terminal(replay, "");
   CHECK(text.find("\033[1m1 rank") != std::string::npos);
@@ -241,7 +241,7 @@ TEST_CASE("a terminal gets colours, unless somebody forbids them") {
   CHECK(test::text_of(path).find("\033[") == std::string::npos);
 }
 
-TEST_CASE("a screen holds what simulate and replay say") {
+TEST_CASE("the answers of simulate and replay fit one screen") {
   constexpr auto kLines = 45;
   for (const std::vector<std::string>& command :
        {std::vector<std::string>{"simulate", "examples/jobs/gpt_175b.yaml", "--fidelity", "closed"},
@@ -252,7 +252,7 @@ TEST_CASE("a screen holds what simulate and replay say") {
   }
 }
 
-TEST_CASE("nothing is coloured where stdout is no terminal") {
+TEST_CASE("output is not coloured if stdout is not a terminal") {
   CHECK(test::rehearse({"replay", kExample}).out.find('\033') == std::string::npos);
   CHECK(test::rehearse({"replay", kExample, "--no-color"}).out.find('\033') == std::string::npos);
 }

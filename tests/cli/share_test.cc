@@ -1,4 +1,4 @@
-// --beside and --share: what each of two jobs loses to the other, and what is wrong with asking.
+// --beside and --share: what each of two jobs loses to the other, and wrong requests.
 #include <cmath>
 
 #include <catch2/catch.hpp>
@@ -203,7 +203,7 @@ TEST_CASE("simulate --beside: an impossible combination is an error of one line"
       "--beside needs a job file");
 }
 
-TEST_CASE("simulate --slice: the price is the part that the slice takes, and ranks have no links") {
+TEST_CASE("simulate --slice: the price is the slice's share, and ranks have no links") {
   const auto job = [](const std::string& more) {
     return test::write_scratch(
                "p4d.yaml", "workload: {model: gpt2}\ntraining: {global_batch: 8, microbatch: 1}\n" +

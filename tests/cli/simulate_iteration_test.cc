@@ -26,7 +26,7 @@ std::string sets(std::uint32_t count, std::uint32_t size, std::uint32_t stride,
   return text + "]";
 }
 
-TEST_CASE("48 layers on 512 ranks: folded, unfolded and message by message") {
+TEST_CASE("48 layers on 512 ranks: folded, unfolded and as messages") {
   const bench::Iteration iteration;
   const program::Program job = bench::make_job(iteration);
   const std::filesystem::path folder = test::scratch_folder();

@@ -215,7 +215,7 @@ TEST_CASE("simulate: formats and the timeline") {
   CHECK(spans == 92);  // ops of one rank that represents all
 }
 
-TEST_CASE("simulate: ASTRA-sim's rules make small collectives dearer") {
+TEST_CASE("simulate: ASTRA-sim's rules make small collectives slower") {
   const auto step = [&](const std::vector<std::string>& more) {
     return example_json(more)["step_time"]["value"].get<double>();
   };

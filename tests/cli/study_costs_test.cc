@@ -37,7 +37,7 @@ Json measured(const std::string& measure) {
   return test::study_json(text_of(measure))["studies"][0]["points"][0]["measured"][0]["got"];
 }
 
-TEST_CASE("study: what a step costs is in its unit, and stalls add up to no more than the step") {
+TEST_CASE("study: costs of a step have units, and stalls add up to at most the step") {
   CHECK(measured("cost(rented)")["unit"] == "USD");
   CHECK(measured("energy(owned)")["unit"] == "J");
   CHECK(measured("carbon(rented)")["unit"] == "gCO2e");
@@ -53,7 +53,7 @@ TEST_CASE("study: what a step costs is in its unit, and stalls add up to no more
   CHECK(within + between < 1);
 }
 
-TEST_CASE("study: what GPUs gain or lose by sharing nodes") {
+TEST_CASE("study: gain or loss of GPUs that share nodes") {
   const auto of = [](const std::string& cluster, const std::string& plan, int batch = 256) {
     const std::string text =
         "name: small\nsource: made up\nfidelity: closed\nbase:\n"
@@ -88,7 +88,7 @@ TEST_CASE("study: what GPUs gain or lose by sharing nodes") {
                      1, "measure.m: ");
 }
 
-TEST_CASE("study: what a job does not cost is an error that says why") {
+TEST_CASE("study: a job without a cost is an error with the reason") {
   const auto refused = [](const std::string& text, const std::string& says) {
     test::check_failed(test::run_study(text), 1, says);
   };
@@ -97,7 +97,7 @@ TEST_CASE("study: what a job does not cost is an error that says why") {
   refused(text_of("cost(rented) + energy(rented)"), "'USD' and 'J' cannot be added");
 }
 
-TEST_CASE("study: carbon of regions is in the ratio of their grids") {
+TEST_CASE("study: carbon of regions has the ratio of their grids") {
   const Json study = test::json_of({"study", "studies/carbon.yaml"})["studies"][0];
   CHECK(study["verdict"] == "matched");
   const std::map<std::string, double> grids = {{"us-east-1", 379.069},  {"us-east-2", 410.608},

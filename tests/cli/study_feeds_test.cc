@@ -75,7 +75,7 @@ double measured(const Json& point, const std::string& name) {
   return 0;
 }
 
-TEST_CASE("study: what is measured of pipelines and caches") {
+TEST_CASE("study: measures of pipelines and caches") {
   const Json study = test::document(run_feeds(feeds_text(), {"--format", "json"}))["studies"][0];
   CHECK(study["verdict"] == "matched");
   REQUIRE(study["points"].size() == 2);
@@ -146,7 +146,7 @@ TEST_CASE("study: mistakes in pipelines and caches are one line") {
   CHECK_THAT(refused("policy: next_use", "around: maybe"), Contains("around"));
 }
 
-TEST_CASE("study: the least and the greatest of several") {
+TEST_CASE("study: minimum and maximum of several measures") {
   const auto got = [](const std::string& expression) {
     const Ran ran = run_feeds(feeds_text("  hits: ", "  both: " + expression + "\n  hits: "),
                               {"--format", "json"});
@@ -206,7 +206,7 @@ Ran run_graphs(std::string text, const std::vector<std::string>& more = {}) {
   return test::rehearse(arguments);
 }
 
-TEST_CASE("study: what is measured of partitioned graphs") {
+TEST_CASE("study: measures of partitioned graphs") {
   const Json study = test::document(run_graphs(graphs_text(), {"--format", "json"}))["studies"][0];
   CHECK(study["verdict"] == "matched");
   const Json &alone = study["points"][0], &two = study["points"][1];
@@ -260,7 +260,7 @@ TEST_CASE("study: mistakes in graphs are one line") {
       Contains("2e+05 points") && Contains("100000 at most"));
 }
 
-TEST_CASE("study: the stream of what other workers hold") {
+TEST_CASE("study: the stream of keys that other workers hold") {
   const auto text = [](const std::string& partition) {
     return feeds_text("{kind: recorded, file: keys.txt}",
                       "{kind: graph, keys: 600, degree: 4, exponent: 0, fan_out: [3, 2], batch: 5, "

@@ -40,7 +40,7 @@ fs::path long_study(int points) {
                                  "expect: {measure: rate, range: [1, 1e6], sweep: within}\n");
 }
 
-TEST_CASE("study: a killed run is gone on with, with what it found and the same result") {
+TEST_CASE("study: a killed run resumes with its results, and gives the same result") {
   const fs::path study = long_study(400), folder = test::scratch_folder();
   const fs::path whole = folder / "whole.json", result = folder / "result.json";
   REQUIRE(
@@ -82,7 +82,7 @@ TEST_CASE("study: a killed run is gone on with, with what it found and the same 
   CHECK(test::names_in(folder) == std::vector<std::string>{"result.json", "whole.json"});
 }
 
-TEST_CASE("study: a journal that was asked for stays, and answers at once") {
+TEST_CASE("study: a requested journal remains, and answers at once") {
   const fs::path study = long_study(30), journal = test::scratch_folder() / "kept";
   const std::vector<std::string> command = {"study", study.string(), "--journal", journal.string()};
   const Ran first = test::rehearse(command), second = test::rehearse(command);
@@ -104,7 +104,7 @@ TEST_CASE("study: a journal that was asked for stays, and answers at once") {
   test::check_failed(test::rehearse(command), 1, "belongs to other inputs");
 }
 
-TEST_CASE("study: ranks find what one process finds, byte for byte, and one of them speaks") {
+TEST_CASE("study: ranks find what one process finds, byte for byte, and one of them prints") {
   SKIP_WITHOUT_MPI();
   const fs::path study = long_study(60);
   const Ran alone = test::rehearse({"study", study.string(), "--format", "json"});

@@ -50,7 +50,7 @@ std::string verdict_of(const std::string& text, int code) {
   return study_json(text, code)["studies"][0]["verdict"].get<std::string>();
 }
 
-TEST_CASE("study: every combination is a point, the last axis quickest") {
+TEST_CASE("study: every combination is a point, and the last axis varies fastest") {
   const Json json = study_json(study_text(), 0);
   for (const char* key :
        {"schema", "command", "studies[].name", "studies[].expected.low", "studies[].expected.high",
@@ -81,7 +81,7 @@ TEST_CASE("study: every combination is a point, the last axis quickest") {
   }
 }
 
-TEST_CASE("study: a job at a point is what simulate makes of it") {
+TEST_CASE("study: a job at a point has the result of simulate") {
   const Json json = study_json(study_text(), 0);
   const std::string job = test::write_scratch("job.yaml",
                                               "workload: {model: vgg11}\n"
@@ -162,7 +162,7 @@ TEST_CASE("study: an error in a file is one line with its place") {
                 "order");
 }
 
-TEST_CASE("study: what is wrong with a job shows with its parameters in") {
+TEST_CASE("study: an error in a job shows its parameters") {
   check_refused(study_text("layers: $convolutional", "layers: $convolution"),
                 "17:39: jobs.apart.plan.stages[0].layers: unknown parameter 'convolution'; did you "
                 "mean 'convolutional'?");
@@ -244,7 +244,7 @@ TEST_CASE("study: jobs that take turns gain between nothing and their number") {
   CHECK(alone["got"]["least"]["value"] == Approx(1));
 }
 
-TEST_CASE("study: jobs in turns share their links, or have them apart") {
+TEST_CASE("study: jobs in turns share their links, or have their own") {
   const auto gain = [](const std::string& links) {
     const std::string text = "links: " + links + "\n" + turns_text("crossover(a, b)");
     return study_json(text, 0)["studies"][0]["got"]["least"]["value"].get<double>();

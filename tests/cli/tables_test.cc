@@ -142,7 +142,7 @@ TEST_CASE("validate gives a row per prediction") {
   CHECK(rows->at(1).front() == "replay");
 }
 
-TEST_CASE("results for programs and files carry no colour") {
+TEST_CASE("output for programs and files has no colour") {
   for (const char* format : {"table", "csv", "markdown", "json"})
     CHECK(test::rehearse({"replay", test::kExample, "--format", format}).out.find('\033') ==
           std::string::npos);

@@ -165,7 +165,7 @@ print("profiled")
   CHECK(hooked.ran.errors.find("profiled\n") != std::string::npos);
 }
 
-TEST_CASE("operators are not named first while a CUDA graph is being captured") {
+TEST_CASE("naming of operators does not begin during the capture of a CUDA graph") {
   const Hooked hooked = run(std::string(kModel) + R"(
 entered = torch.autograd.profiler.emit_nvtx
 with torch.cuda.graph(torch.cuda.CUDAGraph()):
@@ -179,7 +179,7 @@ print(entered.entered)
   CHECK(hooked.ran.errors == "0\n1\n");
 }
 
-TEST_CASE("processes that the script starts are hooked, and forked ones count anew") {
+TEST_CASE("child processes of the script are hooked, and forked ones count from zero") {
   const Hooked started =
       run("import subprocess, sys\n"
           "subprocess.run([sys.executable, '-c', '''" +
@@ -229,7 +229,7 @@ TEST_CASE("without PyTorch the hook does nothing, and a script's failures stay i
   CHECK(raises.ran.errors == "no libtorch\nno libtorch\n");
 }
 
-TEST_CASE("a torch that is another than we know is one line on stderr") {
+TEST_CASE("an unknown torch module is one line on stderr") {
   const fs::path other = test::write_scratch("torch.py", "answer = 42\n");
   const Hooked hooked =
       run("import torch\nprint(torch.answer, torch.__spec__.loader.exec_module.__name__)\n",
@@ -240,7 +240,7 @@ TEST_CASE("a torch that is another than we know is one line on stderr") {
   CHECK(std::count(hooked.ran.errors.begin(), hooked.ran.errors.end(), '\n') == 2);
 }
 
-TEST_CASE("what fails in the hook is one line, once, and the script goes on") {
+TEST_CASE("a failure in the hook is one line, once, and the script continues") {
   const Hooked no_library = run("import os\nos.environ['NVTX_INJECTION64_PATH'] = '/no/such.so'\n" +
                                 std::string(kModel) + "train(2)\nprint('trained')\n");
   INFO(no_library.ran.errors);
@@ -263,7 +263,7 @@ print("trained")
   CHECK(test::problems(odd.trace(), trace::ProblemKind::kUnbalancedRange) == 0);
 }
 
-TEST_CASE("a sitecustomize that is there runs as it would") {
+TEST_CASE("an existing sitecustomize runs as usual") {
   const fs::path own = test::write_scratch("sitecustomize.py", "import builtins\nbuiltins.x = 3\n");
   const std::string torch = test::source_file("tests/mock_torch").string();
   const Hooked chained = run("print(x)\n" + std::string(kModel) + "train(1)\n",

@@ -61,7 +61,7 @@ TEST_CASE("options of all commands may come before or after the command") {
   CHECK(behind.out == before.out);
 }
 
-TEST_CASE("edits and ranks may stand before the recording, and edits more than once") {
+TEST_CASE("edits and ranks may precede the recording, and edits may be repeated") {
   const Ran behind = test::rehearse({"whatif", kExample, "--scale", "gpu:2", "--scale", "host:2",
                                      "--ranks", "0", "--format", "csv"});
   const Ran before = test::rehearse({"whatif", "--scale", "gpu:2", "--scale", "host:2", "--ranks",
@@ -71,7 +71,7 @@ TEST_CASE("edits and ranks may stand before the recording, and edits more than o
   CHECK(behind.out == before.out);
 }
 
-TEST_CASE("inspect: --workload goes with recordings, not with what lists their ops") {
+TEST_CASE("inspect: --workload is valid with recordings, not with options that list ops") {
   test::check_failed(
       test::rehearse({"inspect", "--workload", "--cluster", "examples/clusters/torus.yaml"}), 2,
       "--top, --ranks and --workload need a recording; they do not apply to --cluster");

@@ -42,7 +42,7 @@ TEST_CASE("validate: a row of jobs is the job file of its columns") {
   CHECK(json["suites"][0]["blind_rows"] == 1);
 }
 
-TEST_CASE("validate: of choices that a source leaves open the quickest counts") {
+TEST_CASE("validate: the fastest of several open choices counts") {
   const std::string head =
       "case,name,choice,use,workload.model,training.global_batch,training.microbatch,plan.data,"
       "cluster.device,cluster.devices_per_node,cluster.nodes,cluster.intra_node,step_s\n";
@@ -71,9 +71,9 @@ TEST_CASE("validate: plans of one job on equal devices are a choice") {
     return "mine/" + data + ",dp" + data + "," + group + ",gpt2,64," + data + "," + tensor +
            ",h100_sxm5_80," + per_node + ",1,nvswitch," + measured + "\n";
   };
-  const Json json = judged("mine.csv", head + row("8", "1", "", "8", "0.5") +
-                                           row("2", "4", "", "8", "0.4") +
-                                           row("4", "1", "", "4", "1"));
+  const Json json =
+      judged("mine.csv", head + row("8", "1", "", "8", "0.5") + row("2", "4", "", "8", "0.4") +
+                             row("4", "1", "", "4", "1"));
   REQUIRE(json["choices"].size() == 1);
   const Json& choice = json["choices"][0];
   CHECK(choice["name"] == "mine");
@@ -84,13 +84,13 @@ TEST_CASE("validate: plans of one job on equal devices are a choice") {
   CHECK(choice["regret_of_three"] == 0.0);
   CHECK(choice["best_in_five"] == 1.0);
   // A group that is given joins rows of other clusters.
-  const Json joined = judged("mine.csv", head + row("8", "1", "a", "8", "0.5") +
-                                             row("4", "1", "a", "4", "1"));
+  const Json joined =
+      judged("mine.csv", head + row("8", "1", "a", "8", "0.5") + row("4", "1", "a", "4", "1"));
   CHECK(joined["choices"][0]["tau"] == 1.0);
   CHECK(joined["choices"][0]["plans"] == 2);
 }
 
-TEST_CASE("validate: what is unknown is skipped and counted, and never ends the run") {
+TEST_CASE("validate: unknown rows are skipped and counted, and never end the run") {
   const Json json = judged(
       "mixed.csv",
       "workload.model,workload.sequnce,colour,training.global_batch,plan.data,cluster.device,"
@@ -114,7 +114,7 @@ TEST_CASE("validate: what is unknown is skipped and counted, and never ends the 
   test::check_failed(ran, 1, "its columns match no schema of measurements; jobs: ");
 }
 
-TEST_CASE("validate: operations, collectives and pairs are what the other commands say") {
+TEST_CASE("validate: operations, collectives and pairs agree with the other commands") {
   const Json operations = judged("ops.csv",
                                  "device,kind,dtype,m,n,k,bytes,time_us\n"
                                  "NVIDIA H100 80GB HBM3,gemm,bf16,8192,8192,8192,,1700\n"
@@ -154,7 +154,7 @@ TEST_CASE("validate: peaks of memory are those of the allocator") {
   CHECK(json["skipped"].empty());
 }
 
-TEST_CASE("a baseline tells what drifts, and blocks nothing that was no better") {
+TEST_CASE("a baseline shows drifts, and does not fail on suites that were already bad") {
   const std::string file = test::write_scratch("nccl.csv",
                                                "case,device,op,ranks,size_bytes,time_us\n"
                                                "good,h100_sxm5_80,all_reduce,8,1073741824,4000\n"

@@ -25,7 +25,7 @@ Json with_input(std::vector<std::string> edits) {
   return test::checked_json_of(std::move(edits));
 }
 
-TEST_CASE("whatif: a pipeline in front of a recording is waited for in its steps") {
+TEST_CASE("whatif: steps of a recording wait for the pipeline in front of it") {
   // 720 us of work without the 280 us of loading.
   const Json slow = with_input({"--input-pipeline", pipeline(kSlowLoading), "--batch", "1"});
   CHECK(value(slow["step_time"]) == Approx(900e-6));
@@ -37,7 +37,7 @@ TEST_CASE("whatif: a pipeline in front of a recording is waited for in its steps
   CHECK(value(slow["input_pipeline"]["replaced"]) == Approx(280e-6));
   CHECK(slow["input_pipeline"]["bottleneck"] == "threads of load");
   CHECK(value(slow["input_pipeline"]["allowed"]) == Approx(1 / 900e-6));
-  // Behind other edits: twice as fast a GPU saves 300 us of kernels, and the pipeline still bounds.
+  // After other edits: twice as fast a GPU saves 300 us of kernels, and the pipeline still bounds.
   const Json both = with_input(
       {"--input-pipeline", pipeline(kSlowLoading), "--batch", "1", "--scale", "kernel:0.5"});
   CHECK(value(both["step_time"]) == Approx(900e-6));
@@ -48,7 +48,7 @@ TEST_CASE("whatif: a pipeline in front of a recording is waited for in its steps
   CHECK(removed["step_time"] == slow["step_time"]);
 }
 
-TEST_CASE("whatif: words say what the pipeline is in front of") {
+TEST_CASE("whatif: the output describes the pipeline in front of the recording") {
   const Ran ran = test::rehearse(
       {"whatif", kExample, "--input-pipeline", "examples/pipelines/two_workers.yaml"});
   CHECK(ran.code == 0);
@@ -83,7 +83,7 @@ TEST_CASE("whatif: the wait for a pipeline is drawn on its thread") {
   CHECK_THAT(test::text_of(page), Contains("wait for input"));
 }
 
-TEST_CASE("whatif: what cannot be put in front of a recording says why in one line") {
+TEST_CASE("whatif: a pipeline that cannot precede a recording is one line with the reason") {
   const auto refused = [](std::vector<std::string> edits, int code, const std::string& says) {
     edits.insert(edits.begin(), {"whatif", kExample});
     test::check_failed(test::rehearse(edits), code, says);

@@ -6,7 +6,7 @@
 //                                          line, an op with its start and end: "2: 10 ps – 15 ps";
 //                                          on the page of SimGrid it finds the same ends
 //   ```console … ```                       "$ command" and the lines it prints, run in the source
-//                                          tree; "…" stands for anything within a line, and, alone,
+//                                          tree; "…" matches anything within a line, and, alone,
 //                                          for any lines; $MOCK_GPU is the folder of the mock GPU
 //   ```mpirun … ```                        the same, where Open MPI is installed
 #include <cstdio>
@@ -34,7 +34,7 @@ using test::blocks_of;
 using test::join_lines;
 using test::pages;
 
-TEST_CASE("worked examples of graphs give the times that the page states") {
+TEST_CASE("worked examples of graphs give the times on their pages") {
   std::size_t checked = 0;
   for (const fs::path& page : pages()) {
     const std::vector<Block> blocks = blocks_of(page);
@@ -154,9 +154,9 @@ std::size_t check_commands(const std::string& language, const std::string& varia
   return checked;
 }
 
-TEST_CASE("commands print what the page shows") { CHECK(check_commands("console") > 0); }
+TEST_CASE("commands print the output on the pages") { CHECK(check_commands("console") > 0); }
 
-TEST_CASE("commands under mpirun print what the page shows") {
+TEST_CASE("commands under mpirun print the output on the pages") {
   if (std::system("command -v mpirun >/dev/null 2>&1") != 0 || !work::check_mpi()) {
     WARN("skipped: no mpirun, or built without MPI");
     return;
@@ -166,7 +166,7 @@ TEST_CASE("commands under mpirun print what the page shows") {
                        "OMPI_MCA_rmaps_base_oversubscribe=1; ") > 0);
 }
 
-TEST_CASE("the page of studies is what the command makes") {
+TEST_CASE("the page of studies is the output of the command") {
   const fs::path page = test::source_file("docs/studies.md");
   const fs::path made = test::scratch_folder() / "studies.md";
   output_of(fmt::format("rehearse study studies --format markdown -o '{}'", made.string()));

@@ -28,7 +28,7 @@ using test::kExample;
 
 // --- model.md
 
-TEST_CASE("the descriptions of models on the page are read as they stand") {
+TEST_CASE("the descriptions of models on the page can be read") {
   const fs::path page = test::source_file("docs/formats/model.md");
   const auto examples = test::blocks_of(page, "yaml");
   CHECK(examples.size() == 5);
@@ -54,7 +54,7 @@ TEST_CASE("the descriptions of models on the page are read as they stand") {
 
 // --- input-pipeline.md
 
-TEST_CASE("the pipeline on the page is read as it stands") {
+TEST_CASE("the pipeline on the page can be read") {
   const auto blocks = test::blocks_of(test::source_file("docs/formats/input-pipeline.md"), "yaml");
   REQUIRE(blocks.size() == 1);
   const std::string file =
@@ -66,7 +66,7 @@ TEST_CASE("the pipeline on the page is read as it stands") {
 
 // --- json.md
 
-/// Checks that every key below `json` stands on the page as `key`, or as the end of `a.b.key`.
+/// Checks that every key below `json` is on the page as `key`, or as the end of `a.b.key`.
 void check_keys(const nlohmann::json& json, const std::string& page) {
   for (const auto& [key, value] : json.items()) {
     if (json.is_object()) {
@@ -213,7 +213,7 @@ TEST_CASE("the page of JSON names every key that a command writes") {
 
 // --- budget.md
 
-TEST_CASE("the budget of the page is read, and every key is on the page") {
+TEST_CASE("the budget on the page can be read, and every key is on the page") {
   const fs::path page = test::source_file("docs/formats/budget.md");
   const auto blocks = test::blocks_of(page, "yaml");
   REQUIRE(blocks.size() == 1);
@@ -229,7 +229,7 @@ TEST_CASE("the budget of the page is read, and every key is on the page") {
 
 // --- shapes.md
 
-TEST_CASE("the shapes on their page are measured as they stand, and every operation is listed") {
+TEST_CASE("the shapes on their page can be measured, and every operation is listed") {
   const fs::path page = test::source_file("docs/formats/shapes.md");
   const std::string mocks = (test::program_folder() / "tests/gpu_mocks/all").string();
   for (const auto& [language, file, rows] :
@@ -265,7 +265,7 @@ TEST_CASE("the shapes on their page are measured as they stand, and every operat
 
 // --- link.md
 
-TEST_CASE("the page of links has a file that loads, and the times that follow from it") {
+TEST_CASE("the file on the page of links can be read, and gives the times on the page") {
   const auto blocks = test::blocks_of(test::source_file("docs/formats/link.md"), "yaml");
   REQUIRE(blocks.size() == 1);
   const Result<cluster::PointToPoint> link =
@@ -286,7 +286,7 @@ TEST_CASE("the page of links has a file that loads, and the times that follow fr
 
 // --- cluster.md
 
-TEST_CASE("the clusters of the page are read") {
+TEST_CASE("the clusters on the page can be read") {
   const auto blocks = test::blocks_of(test::source_file("docs/formats/cluster.md"), "yaml");
   REQUIRE(blocks.size() == 3);
   for (const test::Block& block : blocks) {
@@ -296,7 +296,7 @@ TEST_CASE("the clusters of the page are read") {
   }
 }
 
-TEST_CASE("the routes that the page on clusters works out") {
+TEST_CASE("the routes of the worked example of clusters") {
   const auto read = cluster::load_cluster(test::source_file("examples/clusters/dgx_h100_x4.yaml"));
   REQUIRE(read);
   const cluster::Route near = read->route(DeviceId(0), DeviceId(1));
@@ -311,7 +311,9 @@ TEST_CASE("the routes that the page on clusters works out") {
 
 // --- calibration.md
 
-TEST_CASE("the page of calibrations has a file that loads, prices and is written with its keys") {
+TEST_CASE(
+    "the file on the page of calibrations can be read, gives prices, and is written with the same "
+    "keys") {
   const auto blocks = test::blocks_of(test::source_file("docs/formats/calibration.md"), "yaml");
   REQUIRE(blocks.size() == 1);
   const Result<comm::Calibration> page = comm::parse_calibration(
@@ -351,7 +353,7 @@ std::string bytes_of(const std::vector<std::string>& lines) {
   return bytes;
 }
 
-TEST_CASE("the page of captures has a file that reads as it says") {
+TEST_CASE("the file on the page of captures has the content that the page states") {
   using namespace capture;
   const auto blocks = test::blocks_of(test::source_file("docs/formats/capture.md"), "hex");
   REQUIRE(blocks.size() == 1);

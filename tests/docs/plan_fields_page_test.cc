@@ -107,7 +107,7 @@ void check_table(const char* page, const std::string& heading,
 
 }  // namespace
 
-TEST_CASE("the tables of a job's fields are those that the program reads by") {
+TEST_CASE("the tables of job fields are those of the program") {
   const char* page = "docs/formats/job.md";
   check_table(page, "## training", table_of(plan_fields(), Section::kTraining));
   check_table(page, "## plan", table_of(plan_fields(), Section::kPlan));
@@ -117,7 +117,7 @@ TEST_CASE("the tables of a job's fields are those that the program reads by") {
   check_table(page, "### plan.stages", table_of(stage_fields(), Section::kStage));
 }
 
-TEST_CASE("the table of launch keys is the one that launch files are written by") {
+TEST_CASE("the table of launch keys is the one that writes launch files") {
   check_table("docs/concepts/planning.md", "### What frameworks call a field", launch_table());
 }
 

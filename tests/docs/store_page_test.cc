@@ -83,7 +83,7 @@ TEST_CASE("the page of the store lists the columns of every table and view, and 
     if (line.starts_with("### ")) CHECK(tables.contains(std::string(line.substr(4))));
 }
 
-TEST_CASE("the page of the store has the words for numbers that the store has") {
+TEST_CASE("the page of the store has the same names for numbers as the store") {
   const Store store;
   for (const std::string table : {"host_op", "gpu_op", "sync"}) {
     const std::string section = test::section_of(kPage, "### " + table);

@@ -65,7 +65,7 @@ Json rounded(const Json& json) {
   return copy;
 }
 
-TEST_CASE("the example gives the tables that were reviewed") {
+TEST_CASE("the example gives the reviewed tables") {
   for (const char* command : {"inspect", "replay"}) {
     check_golden(fmt::format("three_steps.{}.txt", command), output_of({command, kExample}));
     const Json json = Json::parse(output_of({command, kExample, "--format", "json"}));
@@ -73,7 +73,7 @@ TEST_CASE("the example gives the tables that were reviewed") {
   }
 }
 
-TEST_CASE("the recordings of this profiler give the tables that were reviewed") {
+TEST_CASE("the recordings of this profiler give the reviewed tables") {
   const std::string job = test::source_file("traces/train-cpu-epyc").string();
   check_golden("train_cpu.replay.txt", output_of({"replay", job}));
   // 5 545 000 bytes over 2 GB/s in eight all-reduces of 2 us: 2.79 of the 4.28 ms between the
@@ -94,7 +94,7 @@ const std::vector<std::string> kJobs = {
     "param-dlrm-8rank-v100/kineto",
 };
 
-TEST_CASE("recorded jobs give the step times that were reviewed") {
+TEST_CASE("recorded jobs give the reviewed step times") {
   SKIP_WITHOUT_DATA(test::shared_data(kJobs.front()));
   std::string table = fmt::format("{:<84} {:>5} {:>9} {:>9} {:>9} {:>10} {:>10}\n", "recording",
                                   "steps", "simulated", "worst", "starts", "device x2", "host x2");
@@ -126,7 +126,7 @@ TEST_CASE("recorded jobs give the step times that were reviewed") {
           table);
 }
 
-TEST_CASE("collectives are priced as well as the table that was reviewed says") {
+TEST_CASE("collectives have the errors of the reviewed table") {
   const auto data = test::shared_data("aiconfigurator-kernels");
   SKIP_WITHOUT_DATA(data);
   const auto measured = cli::measure_collective_accuracy(data->parent_path());

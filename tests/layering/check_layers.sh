@@ -66,7 +66,7 @@ BEGIN {
   owner["catch2"] = ""
   owner["oneapi"] = "strategies"
   owner["coin"] = "models/input"
-  owner["Eigen"] = "models/comm models/compute models/sharing"
+  owner["Eigen"] = "models/comm models/compute models/sharing strategies/step"
 }
 function folder_of(path,   parts) {
   split(path, parts, "/")

@@ -122,7 +122,7 @@ void compare(const cluster::Cluster& cluster, const std::vector<DeviceId>& group
   }
 }
 
-TEST_CASE("messages take what the closed form says: devices of one node") {
+TEST_CASE("messages take the time of the closed form: devices of one node") {
   Compared compared;
   for (const char* device : {"h100_sxm5_80", "a100_sxm4_80", "b200_sxm_180", "v100_sxm2_16"}) {
     const cluster::Cluster node = nodes_of(device, 1);
@@ -163,7 +163,7 @@ TEST_CASE("messages take what the closed form says: 16 to 1,024 ranks on several
     CHECK(compared.algorithms.count(algorithm) == 1);
 }
 
-TEST_CASE("messages that no calibration covers cost the NIC in both forms") {
+TEST_CASE("messages without a calibration occupy the NIC in both forms") {
   // A NIC for each device, so that no collective is in its own way.
   const cluster::Cluster cluster = nodes_of(
       "a100_sxm4_80", 4,

@@ -59,7 +59,9 @@ trace::Trace random_trace(Random& random) {
   return trace;
 }
 
-TEST_CASE("the energy of ops, idle time and others is the board's, that of steps is the whole's") {
+TEST_CASE(
+    "the energy of ops, idle time and others adds up to the board's, and that of steps to the "
+    "total") {
   std::size_t boards = 0, steps = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     INFO("seed " << seed);

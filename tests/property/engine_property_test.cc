@@ -182,7 +182,7 @@ TEST_CASE("scaling every time by k and every rate by 1/k scales the run by k") {
   });
 }
 
-TEST_CASE("repeated runs give identical timelines, whatever runs beside them") {
+TEST_CASE("repeated runs give identical timelines, regardless of concurrent runs") {
   for_seeds(20, [](std::uint64_t seed) {
     const Graph graph = random_graph(seed, {.max_ops = 200});
     const Timeline first = run(graph);

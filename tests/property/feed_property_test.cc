@@ -41,7 +41,7 @@ double fed(const Pipeline& p, double units, Seconds time) {
   return lasts->s();
 }
 
-TEST_CASE("feed: work is never faster than alone, nor than its units allow") {
+TEST_CASE("feed: work is never faster than alone, or than its units arrive") {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Random random(seed);
     const Pipeline p = random_feed(random);

@@ -79,7 +79,7 @@ TEST_CASE("the fleet agrees with the naive one on preemption") {
            .checkpoint = Nanoseconds(static_cast<std::int64_t>(seed % 4) * 3000)});
 }
 
-/// All ways to run_fleet a list, the ones of which the naive simulator knows nothing too.
+/// All ways to run_fleet a list, including those that the naive simulator does not know.
 template <class Check>
 void for_all(int seeds, Check check) {
   for (std::uint64_t seed = 1; seed <= static_cast<std::uint64_t>(seeds); ++seed)
@@ -99,7 +99,7 @@ void for_all(int seeds, Check check) {
         }
 }
 
-TEST_CASE("no part of a GPU is held twice, and a gang holds all that it asked for") {
+TEST_CASE("no part of a GPU is held twice, and a gang holds all that it requested") {
   for_all(150, [](const RandomFleet& r, const Options&, const Outcome& outcome) {
     std::vector<std::vector<const Stay*>> by_gpu(r.fleet.gpus());
     for (const Stay& s : outcome.stays) {
@@ -117,7 +117,7 @@ TEST_CASE("no part of a GPU is held twice, and a gang holds all that it asked fo
   });
 }
 
-TEST_CASE("every job ends, and held its GPUs for its work, its restarts and what it lost") {
+TEST_CASE("every job ends, and held its GPUs for its work, its restarts and its lost work") {
   for_all(150, [](const RandomFleet& r, const Options& options, const Outcome& outcome) {
     std::vector<Nanoseconds> held(r.jobs.size(), Nanoseconds(0));
     for (const Stay& s : outcome.stays) held[s.job] += s.to - s.from;
@@ -160,7 +160,7 @@ TEST_CASE("on a slice a job is held for its work at the rate of the slice") {
   CHECK(slices > 100);
 }
 
-TEST_CASE("in the order of arrival nobody starts before who came earlier") {
+TEST_CASE("in order of arrival no job starts before an earlier one") {
   for_all(100, [](const RandomFleet& r, const Options& options, const Outcome& outcome) {
     if (options.policy != Policy::kFifo) return;
     std::vector<std::size_t> order(r.jobs.size());
@@ -213,7 +213,7 @@ bool fits(const RandomFleet& r, const Gpus& gpus, const Job& job, Placement plac
   return slice || (placement != Placement::kRail && free >= job.gpus);
 }
 
-TEST_CASE("who comes later never delays the job that is first in line") {
+TEST_CASE("a later job never delays the job that is first in line") {
   std::size_t checked = 0;
   for (std::uint64_t seed = 1; seed <= 600; ++seed)
     for (const Placement placement : kPlacements) {
@@ -229,7 +229,7 @@ TEST_CASE("who comes later never delays the job that is first in line") {
         const Job& job = r.jobs[order[rank]];
         const Nanoseconds since = std::max(first_at, job.submit);
         first_at = std::max(first_at, outcome.jobs[order[rank]]->start);
-        // Who ran when it became the first: whoever started before, and the earlier ones.
+        // Who ran when it became the first: those that started before, and the earlier ones.
         Gpus gpus(r.fleet.gpus(), 0);
         std::vector<const Stay*> running;
         for (const Stay& s : outcome.stays) {
@@ -258,7 +258,7 @@ TEST_CASE("who comes later never delays the job that is first in line") {
   CHECK(checked > 1000);
 }
 
-TEST_CASE("backfill lets some go before") {
+TEST_CASE("backfill lets some jobs start earlier") {
   std::size_t before = 0;
   for (std::uint64_t seed = 1; seed <= 100; ++seed)
     for (const Placement placement : kPlacements) {
@@ -277,7 +277,7 @@ TEST_CASE("the same list gives the same outcome") {
   });
 }
 
-TEST_CASE("utilization is what the stays add up to") {
+TEST_CASE("utilization is the sum of the held times") {
   for_all(60, [](const RandomFleet& r, const Options&, const Outcome& outcome) {
     double held = 0;
     for (const Stay& s : outcome.stays)

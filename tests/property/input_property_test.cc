@@ -97,7 +97,7 @@ TEST_CASE("input: takes that read unequally keep to the mean of their reads wher
     const Result<Flow> flow = simulate(p);
     REQUIRE(flow);
     REQUIRE(flow->units_per_s.value == Approx(limits_of(p).front().units_per_s).epsilon(0.01));
-    // Behind it a step that takes longer than any read waits for none of them, however they lie.
+    // After it, a step that takes longer than any read waits for none of them, however they lie.
     double longest = 0;
     for (const Bytes read : s.reads)
       longest = std::max(longest, requests_of(p.sources[0], s, read) * 1e-3 +
@@ -107,7 +107,7 @@ TEST_CASE("input: takes that read unequally keep to the mean of their reads wher
   }
 }
 
-TEST_CASE("input: constant times and queues with room reach the bound") {
+TEST_CASE("input: with constant times and enough queue room the bound is reached") {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     Random random(seed);
     Pipeline p{.seed = seed};
@@ -212,7 +212,7 @@ TEST_CASE("input: tuned, a pipeline is as fast as the program says") {
   }
 }
 
-TEST_CASE("input: takes that are not worked on do not run ahead of those that are") {
+TEST_CASE("input: takes that skip a stage do not overtake others") {
   // Of places that are freed one by one, the even takes would only ever wait for even ones.
   for (const double visits : {0.5, 0.25, 1.5}) {
     Stage fetch{.name = "fetch", .workers = 19, .visits = visits, .queue = 200, .ordered = false};
@@ -227,7 +227,7 @@ TEST_CASE("input: takes that are not worked on do not run ahead of those that ar
   }
 }
 
-TEST_CASE("input: a host of fewer cores than stages is tuned as well") {
+TEST_CASE("input: a host with fewer cores than stages is tuned too") {
   for (std::size_t stages = 1; stages <= 6; ++stages) {
     Pipeline p{.host = Host{.cores = 1, .loaded = 0.9, .smt = 1.1}};
     for (std::size_t i = 0; i < stages; ++i)
@@ -240,7 +240,7 @@ TEST_CASE("input: a host of fewer cores than stages is tuned as well") {
   }
 }
 
-TEST_CASE("input: what is not worked on runs no further ahead than there is room") {
+TEST_CASE("input: takes that skip a stage run ahead only as far as there is room") {
   // Every other take of the only stage; its rate is that of those that are worked on, twice over.
   for (const bool ordered : {false, true}) {
     Stage s{.name = "stage", .workers = 30, .visits = 0.5, .ordered = ordered};
@@ -264,7 +264,7 @@ TEST_CASE("input: what is not worked on runs no further ahead than there is room
 }
 
 // end(i, k) = max(end(i, k-1), end(i-1, k), end(i+1, k - room)) + time(i, k)
-TEST_CASE("input: a line of single workers keeps to its recursion, to the picosecond") {
+TEST_CASE("input: a chain of single workers follows its recursion, to the picosecond") {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     Random random(seed);
     Pipeline p{.seed = seed};

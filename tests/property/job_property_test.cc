@@ -146,7 +146,7 @@ TEST_CASE("jobs: one rank for all, with interference and calibrated collectives"
   }
 }
 
-TEST_CASE("jobs: what is sent is received, over every transfer") {
+TEST_CASE("jobs: every transfer delivers all bytes that it sends") {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     INFO("seed " << seed);
     Random random(seed);
@@ -254,7 +254,7 @@ bool meet_the_same(const Program& job, std::uint32_t p, std::uint32_t q) {
   return false;
 }
 
-TEST_CASE("jobs: stages are who communicates alike and meets the same, pair by pair") {
+TEST_CASE("jobs: ranks of a stage communicate alike with the same partners, pair by pair") {
   std::uint32_t larger = 0;
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     INFO("seed " << seed);

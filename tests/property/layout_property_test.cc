@@ -157,7 +157,7 @@ TEST_CASE(
   CHECK(folds >= 60);
 }
 
-TEST_CASE("layouts: as messages, long rings go on at the pace of their beginning") {
+TEST_CASE("layouts: as messages, long rings continue at the rate of their beginning") {
   // 512 ranks: 523 264 messages. With a NIC for each device, and with one for four.
   Layer layer{.name = "layer", .forward = {test::seconds_op(1e-4)}, .backward = {}};
   layer.step = {test::collective_op(CollectiveKind::kAllReduce, Axis::kData, Bytes::mb(100))};
@@ -197,7 +197,7 @@ std::vector<double> folded_over_all(Net net, std::uint32_t layouts) {
   return ratios;
 }
 
-TEST_CASE("layouts: as messages, one rank per stage sees what families do to each other") {
+TEST_CASE("layouts: as messages, one rank per stage sees the contention of concurrent groups") {
   // 400 layouts each: at worst 1.8 % too short; in nine of ten not at all, to a ten-thousandth.
   for (const Net net : {Net::kNicEach, Net::kNicForAll, Net::kPcie}) {
     INFO("network " << static_cast<int>(net));

@@ -102,7 +102,7 @@ double us(const std::vector<Op>& ops) {
   return sum;
 }
 
-TEST_CASE("random perceptrons are lifted to what they are") {
+TEST_CASE("random perceptrons are lifted to their layers") {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
     const Perceptron p = random_perceptron(random);

@@ -162,7 +162,7 @@ std::vector<std::int64_t> ends_of(const Pipeline& p, std::size_t units) {
   return ends;
 }
 
-TEST_CASE("loop: rounds, and batches of whoever is first, are what a naive simulator has") {
+TEST_CASE("loop: rounds, and batches of the first samples, agree with a naive simulator") {
   constexpr std::size_t kUnits = 60;
   for (const Late late : {Late::kKept, Late::kFinished, Late::kAbandoned})
     for (std::uint64_t seed = 1; seed <= 120; ++seed) {
@@ -198,7 +198,7 @@ TEST_CASE("loop: with one sample in flight everything is one after another") {
   }
 }
 
-TEST_CASE("loop: with more in flight than queues hold it is the open pipeline") {
+TEST_CASE("loop: with more in flight than queues hold, the rate is that of the open pipeline") {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     Random random(seed);
     Pipeline p{.seed = seed};
@@ -266,7 +266,7 @@ TEST_CASE("loop: none is faster than the operational laws allow") {
   }
 }
 
-TEST_CASE("loop: steps that are half as long come twice as often, on the same machine") {
+TEST_CASE("loop: steps of half the length come twice as often on the same machine") {
   // What a machine does to threads is told by its own numbers, not by those of a workload.
   for (const std::uint32_t threads : {1U, 48U, 128U, 256U}) {
     const auto rate = [&](double us) {

@@ -136,7 +136,7 @@ std::optional<Picoseconds> folded(const Case& c, const Prices& prices,
   return time_of((*lowered)->graph);
 }
 
-TEST_CASE("mixed: kinds that are alike in numbers are one kind, to the picosecond") {
+TEST_CASE("mixed: kinds with equal numbers are one kind, to the picosecond") {
   std::uint32_t ran = 0;
   for (std::uint64_t seed = 1; seed <= 120; ++seed) {
     INFO("seed " << seed);
@@ -152,7 +152,7 @@ TEST_CASE("mixed: kinds that are alike in numbers are one kind, to the picosecon
   CHECK(ran >= 60);
 }
 
-TEST_CASE("mixed: one rank of each kind and stage for all gives what all give") {
+TEST_CASE("mixed: one rank of each kind and stage gives the result of all ranks") {
   std::uint32_t folds = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     INFO("seed " << seed);
@@ -171,7 +171,7 @@ TEST_CASE("mixed: one rank of each kind and stage for all gives what all give") 
   CHECK(folds >= 40);
 }
 
-TEST_CASE("mixed: replicas on two kinds meet, one rank of each kind for all") {
+TEST_CASE("mixed: replicas on two kinds synchronise, with one rank of each kind for all") {
   std::uint32_t folds = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     INFO("seed " << seed);
@@ -200,7 +200,7 @@ TEST_CASE("mixed: replicas on two kinds meet, one rank of each kind for all") {
   CHECK(folds >= 20);
 }
 
-TEST_CASE("mixed: as messages one rank for all takes as long as all") {
+TEST_CASE("mixed: as messages, one rank for all takes as long as all ranks") {
   const job::Rules messages{.fidelity = job::Fidelity::kMessage};
   std::vector<double> ratios;
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
@@ -223,7 +223,7 @@ TEST_CASE("mixed: as messages one rank for all takes as long as all") {
   CHECK(ratios.back() <= 1 + 1e-6);
 }
 
-TEST_CASE("mixed: a slower device in the place of another never makes the step shorter") {
+TEST_CASE("mixed: replacing a device by a slower one never makes the step shorter") {
   std::uint32_t ran = 0;
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
     INFO("seed " << seed);

@@ -68,7 +68,7 @@ void for_all(const Check& check) {
   }
 }
 
-TEST_CASE("pack: every job is placed once, with all the GPUs that it asked for") {
+TEST_CASE("pack: every job is placed once, with all the GPUs that it requested") {
   for_all([](const RandomSet& set, const Packing& p) {
     std::vector<int> placed(set.jobs.size(), 0);
     for (const Placed& x : p.placements) {
@@ -114,7 +114,7 @@ TEST_CASE("pack: no GPU holds more than it has, nor two placements at once") {
   });
 }
 
-TEST_CASE("pack: work is conserved, and nobody is faster than alone") {
+TEST_CASE("pack: work is conserved, and no job is faster than alone") {
   for_all([](const RandomSet& set, const Packing& p) {
     Seconds held = Seconds::s(0);
     for (const Placed& x : p.placements) {
@@ -126,7 +126,7 @@ TEST_CASE("pack: work is conserved, and nobody is faster than alone") {
         REQUIRE(took.s() >= set.jobs[j].work.s() * (1 - 1e-9));
         REQUIRE(p.started[j] == x.start);
         REQUIRE(p.finish[j].s() <= x.end.s() * (1 + 1e-9));
-        // Whoever ends first has had its rate all along; so has a job on a slice.
+        // The job that ends first has had its rate all along; so has a job on a slice.
         const bool first = std::all_of(x.jobs.begin(), x.jobs.end(), [&](std::size_t other) {
           return p.finish[other] >= p.finish[j];
         });
@@ -138,7 +138,7 @@ TEST_CASE("pack: work is conserved, and nobody is faster than alone") {
   });
 }
 
-TEST_CASE("pack: a job alone is as it is unshared") {
+TEST_CASE("pack: a job alone runs as without sharing") {
   for_all([](const RandomSet& set, const Packing&) {
     const std::span<const PackJob> one(set.jobs.data(), 1);
     const Result<Packing> p = pack(one, set.site, set.goal);

@@ -52,7 +52,7 @@ bool allowed(const MigDevice& device, const std::vector<MigInstance>& pairs, std
   return compute <= device.compute_slices;
 }
 
-TEST_CASE("maximal layouts are those that brute force over all sets of places finds") {
+TEST_CASE("maximal layouts are those that brute force over all sets of positions finds") {
   for (const MigDevice& device : devices()) {
     INFO(device.gpu->name);
     const std::vector<MigInstance> pairs = plain_pairs(device);

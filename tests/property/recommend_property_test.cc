@@ -114,7 +114,7 @@ TEST_CASE("options are ordered by what they stay below with the probability that
   CHECK_FALSE(ascends(first(0.95), &Estimate<Seconds>::value));
 }
 
-TEST_CASE("what an evaluation throws on a thread is thrown to the caller") {
+TEST_CASE("an exception of an evaluation on a thread reaches the caller") {
   Made made(5);
   Evaluator evaluator = made.evaluator(true);
   evaluator.evaluate = [](const Offer&) -> Result<Evaluation> {

@@ -85,7 +85,7 @@ const std::vector<Question> kWhatIf = {{1, 3, {"gpu:3"}},
                                        {2, 1, {"host:2"}},
                                        {0.5, 2, {"host:0.5", "gpu:2"}}};
 
-TEST_CASE("a replay of the toy machine finds its times, as recorded and at other speeds") {
+TEST_CASE("a replay of the toy machine finds its times, at the recorded speed and at others") {
   // Constants are medians of what few ops show: single programs are off by some of them.
   CHECK(errors_of(kAsRecorded, true).back() < 0.02);
   const std::vector<double> errors = errors_of(kWhatIf, true);
@@ -94,7 +94,7 @@ TEST_CASE("a replay of the toy machine finds its times, as recorded and at other
   CHECK(errors.back() < 0.02);
 }
 
-TEST_CASE("without recorded synchronisations the calls and the times must tell") {
+TEST_CASE("without recorded synchronisations, calls and times determine the dependencies") {
   CHECK(errors_of(kAsRecorded, false).back() < 0.02);
   const std::vector<double> errors = errors_of(kWhatIf, false);
   CHECK(quantile(errors, 0.5) < 0.005);

@@ -104,10 +104,9 @@ TEST_CASE("What plans share changes none of their costs") {
       rules.calibrated = true;
       rules.fidelity = job::Fidelity::kClosed;
       step::CollectivePrices collectives(job.cluster, rules);
-      const auto step =
-          step::closed_step(*layout, collectives.step_prices(devices->prices()),
-                            {.job = step::job_options(job.spec.conditions),
-                             .overlap_loss = job.spec.conditions.overlap_penalty});
+      const auto step = step::closed_step(*layout, collectives.step_prices(devices->prices()),
+                                          {.job = step::job_options(job.spec.conditions),
+                                           .overlap_loss = job.spec.conditions.overlap_penalty});
       REQUIRE(step);
       CHECK(step->step == cost->step);
       const auto memory = step::memory_on(*layout, job.cluster);

@@ -155,7 +155,7 @@ TEST_CASE("SimGrid agrees on collectives over networks whose links are shared") 
   }
 }
 
-TEST_CASE("graphs with one platform share it and give what each gives alone") {
+TEST_CASE("graphs with one platform share it, and each gives its own result") {
   SKIP_WITHOUT_SIMGRID();
   const auto schedule = comm::schedule(CollectiveKind::kAllReduce, Algorithm::kRing, {8, 8});
   REQUIRE(schedule);
@@ -192,7 +192,9 @@ Result<Graph> messages(std::uint32_t count, const Demand& link_share, double rat
   return std::move(builder).build();
 }
 
-TEST_CASE("what SimGrid cannot carry is said in one line, and a run that never ends ends") {
+TEST_CASE(
+    "graphs that SimGrid cannot carry are refused in one line, and a run that never ends is "
+    "ended") {
   SKIP_WITHOUT_SIMGRID();
   const auto error = [](const Result<Graph>& graph) {
     REQUIRE(graph);

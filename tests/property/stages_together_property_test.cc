@@ -101,7 +101,7 @@ double quantile(std::vector<double> values, double q) {
   return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1))];
 }
 
-TEST_CASE("stages together on PCIe nodes: what all ranks take message by message") {
+TEST_CASE("stages together on PCIe nodes: the time of all ranks message by message") {
   std::vector<double> at_end, in_passes;  // what meets: sums and gathers alone, and more
   std::uint32_t slower = 0;
   for (std::uint64_t seed = 1; seed <= 240; ++seed) {
@@ -135,7 +135,7 @@ TEST_CASE("stages together on PCIe nodes: what all ranks take message by message
   CHECK(quantile(in_passes, 1) <= 1.35);
 }
 
-TEST_CASE("stages that share no link take what they took") {
+TEST_CASE("stages that share no link take the same time as alone") {
   std::uint32_t compared = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     INFO("seed " << seed);

@@ -38,7 +38,7 @@ Layout random_pipeline(Random& random, std::uint32_t microbatches) {
   return layout;
 }
 
-TEST_CASE("orders: skipping what repeats changes nothing, and both are the longest path") {
+TEST_CASE("orders: skipping the repetition changes nothing, and both are the longest path") {
   std::uint64_t evaluated = 0, slots = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     INFO("seed " << seed);
@@ -258,7 +258,7 @@ Seconds by_sums(const Layout& layout, const cluster::Cluster& cluster, const job
   return time->step;
 }
 
-TEST_CASE("steps: what the engine says, to rounding, where nothing runs in the background") {
+TEST_CASE("steps: equal to the engine, to rounding, if nothing runs in the background") {
   std::uint32_t compared = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     INFO("seed " << seed);
@@ -301,7 +301,7 @@ std::optional<double> check_between(const Layout& layout, StepOptions options) {
   return overlap_penalty / *engine;
 }
 
-TEST_CASE("steps: launches of a layer do not hide what another layer waits for") {
+TEST_CASE("steps: launches of a layer do not hide communication that another layer waits for") {
   const auto gather = [](Bytes bytes, Issue issue) {
     return test::collective_op(CollectiveKind::kAllGather, Axis::kTensor, bytes, issue);
   };
@@ -333,7 +333,7 @@ TEST_CASE("steps: launches of a layer do not hide what another layer waits for")
   CHECK(check_between(two, options));
 }
 
-TEST_CASE("steps: with overlap, between all of it hidden and none of it") {
+TEST_CASE("steps: with overlap, between fully hidden and not hidden") {
   std::vector<double> ratios;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     INFO("seed " << seed);
@@ -418,7 +418,7 @@ TEST_CASE("steps: plans of a transformer become jobs that run, and fold, within 
   CHECK(folds >= 80);
 }
 
-TEST_CASE("steps: with servers, what the engine says of all ranks, to rounding") {
+TEST_CASE("steps: with servers, equal to the engine with all ranks, to rounding") {
   std::uint32_t more_servers = 0, do_not_divide = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     INFO("seed " << seed);

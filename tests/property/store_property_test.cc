@@ -43,7 +43,7 @@ void check_equal(const Traffic& got, const Traffic& expected) {
   REQUIRE(got.peak == expected.peak);
 }
 
-TEST_CASE("caches: every policy agrees with the one that looks at everything") {
+TEST_CASE("caches: every policy agrees with a naive one") {
   for (std::uint64_t seed = 1; seed <= 1500; ++seed) {
     Random random(seed);
     const KeyStream stream = random_stream(random, 12, 60);
@@ -62,7 +62,7 @@ TEST_CASE("caches: every policy agrees with the one that looks at everything") {
   }
 }
 
-TEST_CASE("caches: a readahead for each batch agrees with the one that looks at everything") {
+TEST_CASE("caches: a readahead for each batch agrees with a naive one") {
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     Random random(seed);
     const KeyStream stream = random_stream(random, 20, 80);
@@ -107,7 +107,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("caches: batches read ahead are worked on when those who live through it say") {
+TEST_CASE("caches: batches read ahead are processed at the times of a naive simulation") {
   std::size_t waited = 0;
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {
     Random random(seed);
@@ -140,7 +140,7 @@ TEST_CASE("caches: batches read ahead are worked on when those who live through 
   CHECK(waited > 20);
 }
 
-TEST_CASE("caches: to see all of the stream is to miss least") {
+TEST_CASE("caches: a policy that sees the whole stream misses least") {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     Random random(seed);
     const KeyStream stream = random_stream(random, 5, 11);
@@ -169,7 +169,7 @@ TEST_CASE("caches: a prefetch as early as the look-ahead never waits for a write
   }
 }
 
-TEST_CASE("caches: more room never misses more where the order does not depend on it") {
+TEST_CASE("caches: more room never misses more if the eviction order does not depend on it") {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     Random random(seed);
     const KeyStream stream = random_stream(random, 30, 300);

@@ -74,7 +74,7 @@ Flops forward_flops(const workload::Workload& w, bool (*counted)(const Op&)) {
   return sum;
 }
 
-TEST_CASE("a layout computes, holds and sums what the workload says, whatever the plan") {
+TEST_CASE("under every plan a layout computes, holds and sums the same as the workload") {
   for (unsigned seed = 0; seed < 400; ++seed) {
     INFO("seed " << seed);
     Random random(seed);
@@ -174,7 +174,7 @@ TEST_CASE("the same plan gives the same layout") {
   }
 }
 
-TEST_CASE("every pass stands once in an order, and no order waits for another forever") {
+TEST_CASE("every pass is once in an order, and no order waits for another forever") {
   for (const Schedule schedule : {Schedule::kGpipe, Schedule::k1f1b, Schedule::kInterleaved,
                                   Schedule::kZeroBubble, Schedule::kShifted})
     for (std::uint32_t p = 1; p <= 9; ++p)

@@ -47,7 +47,7 @@ TEST_CASE("a tenant alone is exactly as fast as without sharing") {
     }
 }
 
-TEST_CASE("beside others no tenant is faster than alone, and its losses add up") {
+TEST_CASE("with others no tenant is faster than alone, and its losses add up") {
   for (std::uint64_t seed = 1; seed <= 60; ++seed)
     for (const Policy policy : kAll) {
       INFO("seed " << seed << ", " << sharing::kPolicyNames[static_cast<int>(policy)]);
@@ -66,7 +66,7 @@ TEST_CASE("beside others no tenant is faster than alone, and its losses add up")
     }
 }
 
-TEST_CASE("work is conserved: tenants that are always busy use all of the device, and no more") {
+TEST_CASE("work is conserved: tenants that are always busy use exactly the whole device") {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     INFO("seed " << seed);
     std::mt19937_64 rng(seed);
@@ -89,7 +89,9 @@ TEST_CASE("work is conserved: tenants that are always busy use all of the device
   }
 }
 
-TEST_CASE("nobody takes more multiprocessors than its cap, nor all together more than there are") {
+TEST_CASE(
+    "no tenant takes more multiprocessors than its cap, and all together take at most all of "
+    "them") {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     INFO("seed " << seed);
     const std::vector<Tenant> tenants = {random_chain("a", seed), random_chain("b", seed + 500)};
@@ -115,7 +117,7 @@ TEST_CASE("nobody takes more multiprocessors than its cap, nor all together more
   }
 }
 
-TEST_CASE("the same tenants share the same way, whatever runs beside them") {
+TEST_CASE("the same tenants share in the same way, regardless of concurrent runs") {
   const std::vector<Tenant> tenants = {random_chain("a", 7), random_chain("b", 8)};
   for (const Policy policy : kAll) {
     const auto times = [&] { return together(tenants, {.policy = policy}, {20, 20}).timeline; };

@@ -209,6 +209,7 @@ Cluster of_template(const FabricTemplate& fabric, std::uint32_t nodes) {
       cluster::make_cluster({.groups = {{.node = {.kind = cluster::NodeKind::kPcie,
                                                   .device = "gpu",
                                                   .devices = 1,
+                                                  .link = {},
                                                   .pcie = test::link_type("pcie", 1e6, 0),
                                                   .sockets = test::link_type("socket", 1e6, 0)},
                                          .nodes = nodes}},

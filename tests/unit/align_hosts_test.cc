@@ -144,7 +144,7 @@ TEST_CASE("a recording that begins later is matched by the distances of its coll
   CHECK(worst_median_us(trace) < 2);
 }
 
-TEST_CASE("hosts that share no group with the first come by way of those that do") {
+TEST_CASE("hosts that share no group with the first host are aligned through hosts that do") {
   const Scene scene{.hosts = {{0, 0}, {5'000, 0}, {-9'000, 25e-6}, {70'000, 0}}, .grouped = true};
   Trace trace = recorded(scene, 4);
   align(trace);
@@ -170,7 +170,7 @@ TEST_CASE("few collectives over a short time give an offset and no drift") {
   CHECK(worst_median_us(trace) < 12);
 }
 
-TEST_CASE("what nests still does when a clock is stretched") {
+TEST_CASE("nested events stay nested when a clock is stretched") {
   const Scene scene{.hosts = {{0, 0}, {10, 90e-6}}};
   Trace trace = recorded(scene, 6);
   Rank& rank = trace.ranks[2];

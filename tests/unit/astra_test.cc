@@ -142,7 +142,7 @@ TEST_CASE("a system file gives splits, delay, algorithms and a roofline") {
   CHECK(read->memory->bytes_per_s() == Approx(2039e9));
 }
 
-TEST_CASE("what is not supported of a system file is refused by its name") {
+TEST_CASE("unsupported keys of a system file are refused by name") {
   const std::string ends = R"(, "endpoint-delay": 1, "preferred-dataset-splits": 1})";
   const auto says = [&](const std::string& begin, const std::string& what) {
     const std::string error = system_error(begin + ends);
@@ -162,7 +162,7 @@ TEST_CASE("what is not supported of a system file is refused by its name") {
   CHECK(system_error("{}").find("endpoint-delay: is missing") != std::string::npos);
 }
 
-TEST_CASE("involved_dim says along which dimensions a collective goes") {
+TEST_CASE("involved_dim selects the dimensions of a collective") {
   const std::string file = test::chakra_file({all_reduce(0, 64, {true, false, false}),
                                               all_reduce(1, 64, {false, true, true}),
                                               all_reduce(2, 64, {true, true, true})});
@@ -194,7 +194,7 @@ TEST_CASE("involved_dim needs a network with its dimensions") {
   CHECK(ingest::read_chakra_job({.prefix = prefix, .dimensions = {8}}));
 }
 
-TEST_CASE("an all_reduce over two dimensions takes what its phases take by hand") {
+TEST_CASE("an all_reduce over two dimensions takes the time of its phases, by hand") {
   const auto path = test::source_file(kExample);
   if (std::getenv("REHEARSE_UPDATE_GOLDEN"))
     std::ofstream(path, std::ios::binary) << example_file();
@@ -228,7 +228,7 @@ TEST_CASE("an all_reduce over two dimensions takes what its phases take by hand"
   CHECK(time >= ring_part + 4 * pair_part + ring_part - 1e-12);
 }
 
-TEST_CASE("phases carry what ASTRA-sim's carry") {
+TEST_CASE("phases carry the same bytes as ASTRA-sim's") {
   // all_gather: from the last dimension back, growing; reduce_scatter: shrinking.
   const auto op = [](int type) {
     ChakraOp one = all_reduce(0, 1200, {true, true});

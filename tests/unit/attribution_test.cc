@@ -65,7 +65,7 @@ class HandMade : public RunOps, public Explanations {
   std::vector<bool> computes_;
 };
 
-TEST_CASE("what occupies a rank and what decides the length are two answers") {
+TEST_CASE("occupancy and critical path are two answers") {
   // Rank 0: prepare 0-10, gemm 10-30, then all_reduce 30-45 with relu 30-40, load 45-52,
   // norm 52-57. The path leaves relu out, the occupancy hides all but 5 us of the all_reduce.
   HandMade ops;
@@ -110,7 +110,7 @@ TEST_CASE(
   // Rank 1 waits for the message and for the end of rank 0.
   CHECK(occupancies.of_run(1).exposed_communication.us() == Approx(10));
   CHECK(occupancies.of_run(1).bubble.us() == Approx(5));
-  // On the path rank 1 computes for 50 us, of which rank 0 does nothing that counts as computing:
+  // On the path rank 1 computes for 50 us, while rank 0 does nothing that counts as computing:
   // a bubble. The message and the last op are no bubble.
   const PathParts path = path_parts(graph::critical_path(ops.timeline()), ops.timeline(), ops, ops);
   CHECK(path.total() == ops.timeline().makespan());
@@ -122,7 +122,7 @@ TEST_CASE(
   CHECK(bubble.us() == Approx(50));
 }
 
-TEST_CASE("a window ends with the last op of its rank, and after that the rank is idle") {
+TEST_CASE("a rank is idle after the last op of its window") {
   HandMade ops;
   const OpId gemm = ops.add("gemm", Category::kCompute, 20, 0, {});
   const OpId log = ops.add("log", Category::kHost, 10, 0, {gemm});

@@ -30,7 +30,7 @@ std::string error_of(std::string_view text) {
   return to_string(rows.error());
 }
 
-TEST_CASE("rows become structs, in the units that the reader names") {
+TEST_CASE("rows become structs, in the units of the reader") {
   const auto rows = read("name,kind,rate_gbs,lanes\na,tree,2.5,16\nb,ring,,8\n");
   REQUIRE(rows);
   REQUIRE(rows->size() == 2);
@@ -41,7 +41,7 @@ TEST_CASE("rows become structs, in the units that the reader names") {
   CHECK_FALSE(rows->at(1).rate);
 }
 
-TEST_CASE("all that is wrong with a table is reported at once") {
+TEST_CASE("all errors of a table are reported at once") {
   CHECK(error_of("name,kind,rate_gbs,lanes\n,treee,fast,1.5\nb,,-1,\n") ==
         "a.csv:2: name: is empty; a value\n"
         "a.csv:2: kind: unknown value 'treee'; did you mean 'tree'?\n"

@@ -96,7 +96,7 @@ TEST_CASE("malformed tables are refused with file and line") {
         "a.csv:1: a carriage return inside a cell; lines that end with LF or CRLF");
 }
 
-TEST_CASE("what is no number is refused with its column") {
+TEST_CASE("a cell that is not a number is refused with its column") {
   for (const char* wrong :
        {"fast", "1x", "1 ", " 1", "1,5", "nan", "inf", "-inf", "0x10", "1.2.3", "--1"}) {
     INFO(wrong);
@@ -113,7 +113,7 @@ TEST_CASE("what is no number is refused with its column") {
   CHECK(number_of(table, 0, "c") == 0.5);
 }
 
-TEST_CASE("missing columns are named together, with what is there") {
+TEST_CASE("missing columns are named together, with the existing ones") {
   const CsvTable table = table_of("size_bytes,time_us\n");
   CHECK(table.require({"time_us", "size_bytes"}));
   const Status status = table.require({"size_byte", "algorithm", "time_us"});
@@ -123,7 +123,7 @@ TEST_CASE("missing columns are named together, with what is there") {
         "a.csv:1: algorithm: no such column; one of size_bytes, time_us");
 }
 
-TEST_CASE("a problem that the caller finds has the place of its cell") {
+TEST_CASE("a problem found by the caller has the place of its cell") {
   const CsvTable table = table_of("kind\nring\n");
   CHECK(to_string(table.problem(0, "kind", "unknown kind 'ring'", "", "one of tree")) ==
         "a.csv:2: kind: unknown kind 'ring'; one of tree");

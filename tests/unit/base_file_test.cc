@@ -43,7 +43,7 @@ TEST_CASE("a pending file that is never committed leaves nothing") {
   CHECK(entries(path.parent_path()) == 0);
 }
 
-TEST_CASE("what is no ordinary file is written in place") {
+TEST_CASE("a file that is not regular is written in place") {
   Result<PendingFile> file = PendingFile::create("/dev/null");
   REQUIRE(file);
   CHECK(file->temporary() == "/dev/null");

@@ -35,7 +35,7 @@ TEST_CASE("views of names stay valid while the pool grows and as long as a copy 
   CHECK(kept[NameId(20'001)] == "name 19999");
 }
 
-TEST_CASE("a copy and its original count on apart") {
+TEST_CASE("a copy and its original count separately") {
   NamePool names;
   names.intern("both");
   NamePool copy = names;

@@ -10,7 +10,7 @@
 namespace rehearse {
 namespace {
 
-TEST_CASE("work on any number of threads is all done, each piece once") {
+TEST_CASE("all work is done once, on any number of threads") {
   for (const unsigned threads : {0U, 1U, 3U, 50U}) {
     std::vector<std::atomic<int>> done(20);
     on_threads(done.size(), threads, [&](std::size_t i) { ++done[i]; });
@@ -19,7 +19,7 @@ TEST_CASE("work on any number of threads is all done, each piece once") {
   on_threads(0, 4, [](std::size_t) { FAIL("there is none"); });
 }
 
-TEST_CASE("what a piece of work throws on any thread is thrown to the caller") {
+TEST_CASE("an exception on any thread reaches the caller") {
   for (const unsigned threads : {1U, 4U}) {
     std::atomic<int> begun = 0;
     CHECK_THROWS_WITH(on_threads(100000, threads,

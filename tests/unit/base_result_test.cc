@@ -5,7 +5,7 @@
 namespace rehearse {
 namespace {
 
-TEST_CASE("a diagnostic is one line of the parts that it has") {
+TEST_CASE("a diagnostic is one line of its parts") {
   CHECK(to_string(Diagnostic{.file = "job.yaml",
                              .line = 3,
                              .column = 7,
@@ -19,7 +19,7 @@ TEST_CASE("a diagnostic is one line of the parts that it has") {
   CHECK(to_string(Diagnostic{.file = "a", .column = 7, .problem = "is empty"}) == "a: is empty");
 }
 
-TEST_CASE("what the input puts into a message does not break its line") {
+TEST_CASE("text of the input does not break the line of a message") {
   CHECK(to_string(Diagnostic{.problem = "unknown key 'a\nb\tc\x7F'", .expected = "\r\n"}) ==
         "unknown key 'a b c '; \x20\x20");
 }

@@ -29,12 +29,12 @@ TEST_CASE("quantiles are linear between samples") {
 }
 
 // Tables of chi-squared: 5 % above 18.307 at 10 degrees of freedom, 95 % above 3.940.
-TEST_CASE("chi-squared exceeds its limits with the probability that was asked for") {
+TEST_CASE("chi-squared exceeds its limits with the requested probability") {
   CHECK(chi_squared_limit(0.05, 10) == Approx(18.307).epsilon(1e-4));
   CHECK(chi_squared_limit(0.95, 10) == Approx(3.940).epsilon(1e-4));
 }
 
-// 90 % stay below 1.2816 standard deviations, of which the upper end is 1.6449 away.
+// 90 % stay below 1.2816 standard deviations, and the upper end of the interval is 1.6449 away.
 TEST_CASE("what an estimate stays below with a probability") {
   const Estimate<Seconds> step{Seconds::s(2), Seconds::s(1.9), Seconds::s(3),
                                Provenance::kExtrapolated};

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kNames = {"latency", "rate", "hidden"};
 
-TEST_CASE("a name that others begin with is not taken for a shorter one") {
+TEST_CASE("a prefix of other names does not match a shorter name") {
   const std::vector<std::string_view> gpus = {"a10", "a100_sxm4_40", "a100_sxm4_80"};
   CHECK_FALSE(nearest("a100", gpus));
   CHECK(suggest("a100", gpus) == "one of a100_sxm4_40, a100_sxm4_80");
@@ -35,7 +35,7 @@ TEST_CASE("without a near name all are listed") {
   CHECK(suggest("bandwidth", kNames) == "one of latency, rate, hidden");
 }
 
-TEST_CASE("a star stands for any run of characters") {
+TEST_CASE("a star matches any run of characters") {
   CHECK(matches_wildcard("*gemm*", "ampere_gemm_128x128"));
   CHECK(matches_wildcard("gemm", "gemm"));
   CHECK(matches_wildcard("a*b*c", "a_b_bc"));
@@ -62,7 +62,7 @@ TEST_CASE("significant digits round up to the next power of ten where they must"
   CHECK(significant(0) == "0");
 }
 
-TEST_CASE("percentages carry their sign and three digits") {
+TEST_CASE("percentages have a sign and three digits") {
   CHECK(signed_percent(0.01234) == "+1.23 %");
   CHECK(signed_percent(-0.25) == "-25.0 %");
   CHECK(signed_percent(1.5) == "+150 %");

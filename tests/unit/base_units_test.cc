@@ -61,7 +61,7 @@ TEST_CASE("quantities are read with their unit") {
   CHECK(parse_quantity<Usd>("12.5 USD")->usd() == Approx(12.5));
 }
 
-TEST_CASE("a wrong quantity says what would be right") {
+TEST_CASE("the error of a wrong quantity gives a correct one") {
   CHECK(error_of<Seconds>("3") == "'3' has no unit; one of ps, ns, us, ms, s, min, h, d");
   CHECK(error_of<ByteRate>("3 GBs") ==
         "unknown unit 'GBs' for a transfer rate; did you mean 'GB/s'?");

@@ -74,7 +74,7 @@ TEST_CASE("every error of a file is reported at once, in the order of its lines"
         "job.yaml:8:1: overlap: appears twice; each key once");
 }
 
-TEST_CASE("a required key that is misspelt is suggested") {
+TEST_CASE("a misspelt required key is suggested") {
   const YamlFile file = parsed("latncy: 5 us\n");
   const YamlMap root = file.root();
   CHECK_FALSE(root.required<Seconds>("latency"));
@@ -103,7 +103,7 @@ TEST_CASE("a choice suggests the nearest name") {
   CHECK(errors_of(file) == "job.yaml:1:7: kind: unknown value 'nvlnk'; did you mean 'nvlink'?");
 }
 
-TEST_CASE("numbers are finite, whole where that is due, and have no unit") {
+TEST_CASE("numbers are finite, whole if required, and without unit") {
   const YamlFile file = parsed("a: .inf\nb: 2.5\nc: 5 us\nd: inf\n");
   const YamlMap root = file.root();
   CHECK_FALSE(root.optional<double>("a"));
@@ -117,7 +117,7 @@ TEST_CASE("numbers are finite, whole where that is due, and have no unit") {
         "job.yaml:4:4: d: 'inf' is not finite");
 }
 
-TEST_CASE("numbers beyond any use are refused with line and column") {
+TEST_CASE("numbers out of range are refused with line and column") {
   const YamlFile file = parsed(
       "a: 8e15\nb: 80000000000000000\nc: 12345678901234567890123\nd: 1e31\ne: 1e9 TB/s\nf: 1e15\n");
   const YamlMap root = file.root();
@@ -155,7 +155,7 @@ TEST_CASE("a second document is refused with its place") {
   CHECK(YamlFile::parse("---\na: 1\n", "job.yaml"));
 }
 
-TEST_CASE("what is no mapping is refused with its place") {
+TEST_CASE("a value that is not a mapping is refused with its place") {
   const auto error_of = [](const std::string& text) {
     const Result<YamlFile> file = YamlFile::parse(text, "job.yaml");
     return file ? "no error" : to_string(file.error());
@@ -166,8 +166,7 @@ TEST_CASE("what is no mapping is refused with its place") {
         "no_such_file.yaml: cannot be read: No such file or directory");
 }
 
-TEST_CASE(
-    "a mapping over another: keys of both, inner mappings too, what is wrong where it stands") {
+TEST_CASE("a mapping over another: keys of both, inner mappings too, errors at their place") {
   const YamlFile file = parsed(
       "base:\n"
       "  plan: {data: 2, tensor: four}\n"
@@ -194,7 +193,7 @@ TEST_CASE(
         "job.yaml:6:19: own.plan.spare: unknown key; one of data, tensor");
 }
 
-TEST_CASE("scalars are read through what fills them in") {
+TEST_CASE("scalars are read after substitution") {
   const YamlFile file = parsed(
       "plan: {data: $n, tensor: $t}\n"
       "links: [$n, 2]\n");

@@ -31,7 +31,7 @@ TEST_CASE("a library that is not there, or lacks a function, is one clear line")
   CHECK(open_library("the thing", {"libc.so.6"}, older, ""));
 }
 
-TEST_CASE("without a driver a session says what is needed") {
+TEST_CASE("without a driver a session names the requirement") {
   const Result<Cuda> cuda = Cuda::open();
   if (cuda) return;  // a machine with a GPU
   const std::string line = to_string(cuda.error());

@@ -75,7 +75,7 @@ TEST_CASE("a quiet device is measured with the least samples, at its true time")
   CHECK(device.clock < 0.15);
 }
 
-TEST_CASE("a batch is so many launches that it takes two milliseconds") {
+TEST_CASE("a batch has as many launches as fit in two milliseconds") {
   for (const auto& [mean, launches] :
        {std::pair(40e-6, 50), std::pair(1e-6, 128), std::pair(50e-3, 1)}) {
     FakeDevice device;
@@ -85,7 +85,7 @@ TEST_CASE("a batch is so many launches that it takes two milliseconds") {
   }
 }
 
-TEST_CASE("noise is sampled away until the mean is known to one per cent") {
+TEST_CASE("sampling continues until the mean is known to one percent") {
   for (const double deviation : {0.05, 0.14}) {
     FakeDevice device;
     FakeSubject subject(device, {.mean = 2e-3, .deviation = deviation});
@@ -102,7 +102,7 @@ TEST_CASE("noise is sampled away until the mean is known to one per cent") {
   }
 }
 
-TEST_CASE("time and samples are bounded, and the half width says what that left open") {
+TEST_CASE("time and samples are bounded, and the half width shows the remaining uncertainty") {
   FakeDevice device;
   FakeSubject noisy(device, {.mean = 2e-3, .deviation = 0.3});
   const Measurement by_time = measure_one(noisy);
@@ -120,7 +120,7 @@ TEST_CASE("time and samples are bounded, and the half width says what that left 
   CHECK(measure_one(loud, method).summary.samples == 300);
 }
 
-TEST_CASE("what takes longer than all of the time is measured three times") {
+TEST_CASE("an operation longer than the time limit is measured three times") {
   FakeDevice device;
   FakeSubject subject(device, {.mean = 2, .deviation = 0.001});
   const Measurement m = measure_one(subject);
@@ -129,7 +129,7 @@ TEST_CASE("what takes longer than all of the time is measured three times") {
   CHECK(m.summary.mean.s() == Approx(2).epsilon(0.01));
 }
 
-TEST_CASE("nothing of the time in which clocks ramp up is in the result") {
+TEST_CASE("the time in which clocks ramp up is not in the result") {
   FakeDevice device;
   // Five times as slow at first, at full speed after 300 ms.
   FakeSubject subject(device, {.mean = 100e-6, .slower = [](double clock) {
@@ -141,7 +141,7 @@ TEST_CASE("nothing of the time in which clocks ramp up is in the result") {
   CHECK(m.summary.mean.us() == Approx(100).epsilon(0.02));
 }
 
-TEST_CASE("a drift of the clock falls on subjects measured in turn alike") {
+TEST_CASE("a drift of the clock affects interleaved subjects equally") {
   const auto slower = [](double clock) { return 1 + clock; };  // 100 % in a second
   const Law short_law{.mean = 2e-3, .deviation = 0.02, .slower = slower},
       long_law{.mean = 4e-3, .deviation = 0.02, .slower = slower};
@@ -202,7 +202,7 @@ TEST_CASE("a launch that fails ends its subject alone") {
   }
 }
 
-TEST_CASE("asked to stop, what is known counts and the rest says that it was stopped") {
+TEST_CASE("after a stop request, known results count and the others are marked as stopped") {
   FakeDevice device;
   FakeSubject quiet(device, {.mean = 1e-3}), noisy(device, {.mean = 1e-3, .deviation = 0.3});
   Subject* const both[] = {&quiet, &noisy};

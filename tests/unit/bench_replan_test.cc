@@ -72,7 +72,7 @@ Op lifted(const Shape& s) {
   return op;
 }
 
-TEST_CASE("a lifted convolution tells its filter, stride and padding") {
+TEST_CASE("a lifted convolution has its filter, stride and padding") {
   std::size_t checked = 0;
   for (const Shape& each : bench::default_shapes(bench::Family::kConv)) {
     const std::optional<Shape> found = shape_of(lifted(each), static_cast<double>(each["images"]));

@@ -28,7 +28,7 @@ std::string problem_of(const std::string& name, const std::string& text) {
   return all.substr(all.find(name));
 }
 
-TEST_CASE("a shape has what its rule says, and reads back what it wrote") {
+TEST_CASE("a shape follows its rule, and is read back as written") {
   const Result<Shape> shape = make_shape("gemm", {{"m", 8}, {"k", 4}, {"n", 2}});
   REQUIRE(shape);
   CHECK(shape->text() == "m=8 n=2 k=4 batch=1");
@@ -82,7 +82,7 @@ TEST_CASE("work and bytes of each operation, by hand") {
   CHECK(of("copy", {{"bytes", 10}}, {}, "h2d_pinned").second == 10);
 }
 
-TEST_CASE("what is no shape is refused with the way out") {
+TEST_CASE("an invalid shape is refused with a remedy") {
   const auto problem = [](std::string_view op, const NamedExtents& extents,
                           std::string_view dtype = {}, std::string_view layout = {},
                           std::string_view epilogue = {}) {
@@ -115,7 +115,7 @@ TEST_CASE("what is no shape is refused with the way out") {
   CHECK(problem("conv", conv(8, 3, 3)).find("groups do not divide") != std::string::npos);
 }
 
-TEST_CASE("a table of shapes is read, with what it leaves open") {
+TEST_CASE("a table of shapes is read, with defaults") {
   const auto shapes = read_shapes(file("shapes.csv",
                                        "op,m,n,k,batch,rows,width,dtype,layout\n"
                                        "gemm,128,256,512,,,,fp16,nn\n"
@@ -129,7 +129,7 @@ TEST_CASE("a table of shapes is read, with what it leaves open") {
   CHECK((*shapes)[1].dtype == "bf16");
 }
 
-TEST_CASE("a sweep is every combination of what it lists") {
+TEST_CASE("a sweep is every combination of its lists") {
   const auto shapes = read_shapes(file("shapes.yaml",
                                        "shapes:\n"
                                        "  - {op: gemm, m: [1, 2, 4], n: 8, k: [16, 32],\n"
@@ -141,7 +141,7 @@ TEST_CASE("a sweep is every combination of what it lists") {
   CHECK(shapes->back().text() == "bytes=4096");
 }
 
-TEST_CASE("mistakes in files are said at their place, all of them") {
+TEST_CASE("all mistakes in files are reported at their places") {
   CHECK(problem_of("a.csv", "op,m,n\ngemm,1,2\nnorm,1,2\n").find("a.csv:2: op: k: gemm needs it") ==
         0);
   CHECK(problem_of("b.csv", "op,rows,width\nnorm,1.5,2\nnorm,1,-2\n").find("b.csv:2") == 0);

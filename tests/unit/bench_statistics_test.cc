@@ -27,7 +27,7 @@ TEST_CASE("a summary of five samples, by hand") {
   CHECK(s.half_width == Approx(2.776 * std::sqrt(0.5) / 3).epsilon(0.01));
 }
 
-TEST_CASE("one sample tells nothing of how sure it is, equal ones are sure") {
+TEST_CASE("one sample has no uncertainty estimate, equal samples have none") {
   CHECK(std::isinf(summarize(of({2})).half_width));
   CHECK(summarize(of({2})).p90 == Seconds::s(2));
   CHECK(summarize(of({2, 2, 2})).half_width == 0);

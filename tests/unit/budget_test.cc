@@ -44,7 +44,7 @@ TEST_CASE("rises are percents") {
   CHECK(to_string(parse_rise("-3%").error()).find("'-3%' is out of range") != std::string::npos);
 }
 
-TEST_CASE("what is wrong with a budget is said with its place and a way out") {
+TEST_CASE("an error in a budget has its place and a remedy") {
   CHECK(error_of("step_tme: +2%\n").find("b.yaml:1") != std::string::npos);
   CHECK(error_of("step_tme: +2%\n").find("did you mean 'step_time'?") != std::string::npos);
   CHECK(error_of("step_time: 3\n").find("+2% or 450 ms") != std::string::npos);

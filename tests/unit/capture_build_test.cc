@@ -63,7 +63,7 @@ void check_library(const fs::path& library) {
         "rehearse_capture_push\n");
 }
 
-TEST_CASE("the capture library needs libc alone and shows its entry points only") {
+TEST_CASE("the capture library needs only libc and exports only its entry points") {
   check_library(test::capture_library());
 }
 

@@ -71,7 +71,7 @@ TEST_CASE("a pair whose reader lost its core between the clocks moves nothing") 
   CHECK_FALSE(MachineClock(pairs).was_set());
 }
 
-TEST_CASE("rows after a step are moved, forward or back") {
+TEST_CASE("rows after a clock step are moved, forward or back") {
   for (const double step : {2.0 * kSecond, -2.0 * kSecond, 0.3 * kSecond, -30.0 * kSecond}) {
     INFO("step of " << step / kSecond << " s");
     const Wall wall{[&](double t) { return t < 20.4 * kSecond ? 0.0 : step; }};
@@ -86,7 +86,7 @@ TEST_CASE("rows after a step are moved, forward or back") {
   }
 }
 
-TEST_CASE("of a long step forward each row's side is certain") {
+TEST_CASE("after a long clock step forward the side of each row is certain") {
   const Wall wall{[](double t) { return t < 20.4 * kSecond ? 0.0 : 5 * kSecond; }};
   const MachineClock clock(wall.pairs(60));
   for (double t = 20 * kSecond; t < 21 * kSecond; t += 0.01 * kSecond) {

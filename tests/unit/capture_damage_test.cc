@@ -39,7 +39,7 @@ std::string every_table() {
          job.substr(job.size() - trailer);
 }
 
-TEST_CASE("records stand any cut and any flipped bit") {
+TEST_CASE("records survive any truncation and any flipped bit") {
   const std::string whole = every_table();
   const auto all = read(whole);
   REQUIRE(all->rank().gpu_ops.size() > 10);

@@ -33,7 +33,7 @@ std::uint64_t at(const std::vector<unsigned char>& record, std::size_t place) {
   return value;
 }
 
-TEST_CASE("fields are read where every version has them, and no further than it goes") {
+TEST_CASE("fields are read at the offsets of each version, and never beyond its size") {
   for (const std::uint32_t version : {13u, 14u, 15u, 17u, 18u, 19u, 20u, 23u, 26u, 28u, 130001u}) {
     INFO(version);
     // In memory of exactly its size, so that a sanitizer sees what is read beyond.
@@ -98,7 +98,7 @@ TEST_CASE("fields are read where every version has them, and no further than it 
   }
 }
 
-TEST_CASE("what a wait or a device has not is told from number 0") {
+TEST_CASE("an absent value of a wait or a device differs from 0") {
   auto sync = patterned(kSynchronization, 130001);
   std::memset(sync.data() + 32, 0xFF, 8);  // no stream, no event
   CHECK(sync_record(sync.data(), 130001).stream == 0);

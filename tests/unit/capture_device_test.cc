@@ -161,7 +161,7 @@ TEST_CASE("a driver call inside a runtime call is one call, in either order of t
   }
 }
 
-TEST_CASE("one launch may give many device ops") {
+TEST_CASE("one launch may have many device ops") {
   // Nodes of a graph, and both sides of a copy between devices.
   KernelRecord first = kernel(200, 300, 9), second = kernel(310, 400, 9);
   second.stream = 8;
@@ -359,7 +359,7 @@ TEST_CASE("where the recording of an event has no number it is the latest before
   CHECK_FALSE(file->rank().syncs[2].source_stream);
 }
 
-TEST_CASE("the profiler's own work is told from the driver's") {
+TEST_CASE("the profiler's own work is distinguished from the driver's") {
   const auto overhead = [](std::uint64_t kind, std::uint64_t thread) {
     return OverheadRecord{.start = kBase + 10, .end = kBase + 30, .kind = kind, .thread = thread};
   };

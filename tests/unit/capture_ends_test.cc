@@ -84,7 +84,7 @@ TEST_CASE("kill -9 in the middle of writing leaves what was written before") {
   CHECK(problems(trace, ProblemKind::kMissingField) == 0);
 }
 
-TEST_CASE("an exit inside ranges ends in order and says which were open") {
+TEST_CASE("an exit inside ranges ends in order and reports the open ranges") {
   const fs::path folder = test::scratch_folder();
   CHECK(test::run_target("capture_target", {"exit_inside"}, folder) == 5);
   const Trace trace = test::read_captures(folder);
@@ -128,7 +128,7 @@ TEST_CASE("a forked child that records nothing leaves nothing") {
   CHECK(files_in(folder, ".cap") == 1);
 }
 
-TEST_CASE("a program that takes the place of another has a file of its own") {
+TEST_CASE("a program that replaces another by exec has its own file") {
   const fs::path folder = test::scratch_folder();
   CHECK(test::run_target("capture_target", {"fork", "exec"}, folder) == 0);
   CHECK(files_in(folder, ".hello") == 3);
@@ -152,7 +152,7 @@ TEST_CASE("forks while other threads record never hang or damage") {
   CHECK(problems(trace, ProblemKind::kTruncated) == 0);
 }
 
-TEST_CASE("without a place to record to the program runs, after one line") {
+TEST_CASE("without a folder to record to, the program runs after one line") {
   const auto run = [](const std::string& folder, std::string& errors) {
     const fs::path scratch = test::scratch_folder();
     auto variables = test::recording_to(folder);
@@ -175,7 +175,7 @@ TEST_CASE("without a place to record to the program runs, after one line") {
   CHECK(errors == "rehearse: REHEARSE_CAPTURE_DIR is not a folder; this process is not recorded\n");
 }
 
-TEST_CASE("what the disk does not take is counted") {
+TEST_CASE("data that the disk does not accept is counted") {
   // many_texts writes 6 x 2000 ranges whose 12 000 names need more room than this.
   const fs::path folder = test::scratch_folder();
   CHECK(test::run_target("capture_target", {"limited", "60000"}, folder) == 0);
@@ -226,7 +226,7 @@ TEST_CASE("on a full disk the program runs to its end and the loss is known") {
   CHECK(problems(trace, ProblemKind::kTruncated) == 0);
 }
 
-TEST_CASE("a program that closes every descriptor keeps its own files to itself") {
+TEST_CASE("a program that closes every descriptor keeps its own files separate") {
   const fs::path folder = test::scratch_folder();
   const fs::path own = folder / "own.txt";
   CHECK(test::run_target("capture_target", {"close_descriptors", own}, folder) == 0);

@@ -129,7 +129,7 @@ TEST_CASE("damaged blocks are left out, and the blocks after them are read") {
   CHECK_FALSE(blocks.cut());
 }
 
-TEST_CASE("a length that cannot be true ends the walk") {
+TEST_CASE("an impossible length ends the walk") {
   CaptureBuilder builder;
   builder.loss(1).loss(2);
   std::string bytes = builder.bytes();
@@ -140,7 +140,7 @@ TEST_CASE("a length that cannot be true ends the walk") {
   CHECK(blocks.damaged() == 1);
 }
 
-TEST_CASE("a file that is no capture is known as such") {
+TEST_CASE("a file that is not a capture is recognised") {
   CHECK(reader_of("").begin() == BlockReader::Begin::kTooShort);
   CHECK(reader_of("{\"traceEvents\": [").begin() == BlockReader::Begin::kOther);
   std::string newer = CaptureBuilder().bytes();

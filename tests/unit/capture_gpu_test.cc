@@ -217,7 +217,7 @@ TEST_CASE("a launch of a CUDA graph is recorded by its nodes or as a whole") {
   CHECK(launches[0].end - launches[0].start == 10000);
 }
 
-TEST_CASE("what is asked for in addition is recorded, and nothing of CUDA when that is asked") {
+TEST_CASE("additional requests are recorded, and no CUDA work if so requested") {
   CHECK(count<MemoryRecord>(run_gpu({"init", "memory"}).only()) == 0);
   const GpuRun memory = run_gpu({"init", "memory"}, {{kOptionsVariable, "memory"}});
   const auto records = memory.only().all<MemoryRecord>();
@@ -236,7 +236,7 @@ TEST_CASE("what is asked for in addition is recorded, and nothing of CUDA when t
   CHECK(count<KernelRecord>(wrong.only()) == 5);
 }
 
-TEST_CASE("of chosen steps alone the work on the device is recorded") {
+TEST_CASE("device work of only the chosen steps is recorded") {
   const GpuRun window = run_gpu({"init", "steps", "6"}, {{kOptionsVariable, "steps=2:4"}});
   CHECK(window.errors.empty());
   CHECK(count<KernelRecord>(window.only()) == 2 * 5);
@@ -254,7 +254,7 @@ TEST_CASE("of chosen steps alone the work on the device is recorded") {
     CHECK(ring.only().text(kernel.name) != "?");
 }
 
-TEST_CASE("what keeps CUPTI from recording is said in a line, and the program runs on") {
+TEST_CASE("the reason why CUPTI cannot record is one line, and the program continues") {
   struct Trouble {
     Variables variables;
     std::string line;
@@ -298,7 +298,7 @@ TEST_CASE("what keeps CUPTI from recording is said in a line, and the program ru
   }
 }
 
-TEST_CASE("a driver that does not start is the program's affair") {
+TEST_CASE("a driver that does not start is left to the program") {
   const GpuRun run = run_gpu({"init", "steps", "1"}, {{"MOCK_CUDA_INIT", "100"}});
   CHECK(run.status == 0);
   CHECK(run.errors == "gpu_target: cuInit gives 100\n");
@@ -306,13 +306,13 @@ TEST_CASE("a driver that does not start is the program's affair") {
   CHECK(ranges(run.only()) == 4);
 }
 
-TEST_CASE("what CUPTI dropped is counted as lost") {
+TEST_CASE("records that CUPTI dropped are counted as lost") {
   const GpuRun run = run_gpu({"init", "steps", "1"}, {{"MOCK_CUPTI_DROP", "1234"}});
   CHECK(run.only().lost == 1234);
   CHECK(count<KernelRecord>(run.only()) == 5);
 }
 
-TEST_CASE("kernels without times are kept as such") {
+TEST_CASE("kernels without times are kept without times") {
   const GpuRun run = run_gpu({"init", "steps", "2"}, {{"MOCK_CUPTI_NO_TIMES", "5"}});
   const auto kernels = run.only().all<KernelRecord>();
   CHECK(kernels.size() == 10);
@@ -321,7 +321,7 @@ TEST_CASE("kernels without times are kept as such") {
         }) == 2);
 }
 
-TEST_CASE("more kernels than all buffers hold come through") {
+TEST_CASE("more kernels than all buffers hold are recorded") {
   const GpuRun run = run_gpu({"init", "launches", "150000"});
   CHECK(run.only().lost == 0);
   CHECK(count<KernelRecord>(run.only()) == 150000);
@@ -406,7 +406,7 @@ TEST_CASE("the driver may start at any time, again and again, or never") {
   CHECK(count<KernelRecord>(run_gpu({"steps", "2"}).only()) == 0);
 }
 
-TEST_CASE("a folder that cannot be written is said once, and the program runs on") {
+TEST_CASE("a folder that cannot be written is reported once, and the program continues") {
   const GpuRun run =
       run_gpu({"init", "steps", "2", "exit_code", "9"}, {{"REHEARSE_CAPTURE_DIR", "/proc/none"}});
   CHECK(run.status == 9 << 8);

@@ -59,7 +59,7 @@ std::size_t insides(const Trace& trace, const Rank& rank) {
   return n;
 }
 
-TEST_CASE("a window of steps is in the file and nothing else") {
+TEST_CASE("the file has only the window of steps") {
   struct Style {
     const char* style;
     const char* mark;  // what a step is called
@@ -95,7 +95,7 @@ TEST_CASE("a window of steps is in the file and nothing else") {
   }
 }
 
-TEST_CASE("without a step mark nothing is kept, and that is said") {
+TEST_CASE("without a step mark nothing is kept, and a message says so") {
   for (const char* words : {"steps=0:5", "ring=4194304 trigger=every1"}) {
     INFO(words);
     const fs::path folder = test::scratch_folder();
@@ -115,7 +115,7 @@ TEST_CASE("without a step mark nothing is kept, and that is said") {
   }
 }
 
-TEST_CASE("options that are not understood are said and have no effect") {
+TEST_CASE("unknown options are reported and have no effect") {
   const fs::path folder = test::scratch_folder();
   auto variables = test::recording_to(folder);
   variables["REHEARSE_CAPTURE_OPTIONS"] = "trigger=p99 steps=5:5";
@@ -206,7 +206,7 @@ TEST_CASE("steps that are slow on one rank are kept on all of them") {
   CHECK_FALSE(fs::exists(sampling.folder / "triggers"));
 }
 
-TEST_CASE("what the ring no longer has of a step is reported") {
+TEST_CASE("the missing part of a step in the ring is reported") {
   // A step is about 3 MB in a ring of 1 MiB.
   LaunchOptions options = steps_program({"name", "0", "1", "1000000", "0", "0"});
   options.record.ring = 1 << 20;
@@ -230,7 +230,7 @@ TEST_CASE("what the ring no longer has of a step is reported") {
   CHECK(problems(trace, ProblemKind::kMalformed) == 0);
 }
 
-TEST_CASE("numbers that begin anew are other steps") {
+TEST_CASE("restarted step numbers are other steps") {
   LaunchOptions options = steps_program({"twice:name", "0", "30", "2", "500", "150000", "7"});
   options.record.ring = 2 << 20;
   set_trigger(options, "step_time>100ms");
@@ -255,7 +255,7 @@ TEST_CASE("the last step is kept too, and an open one is none") {
   CHECK(report.steps->kept == kept_of(report.processes[0]).size());
 }
 
-TEST_CASE("what is in the ring goes with a process that is killed, what was written stays") {
+TEST_CASE("the ring of a killed process is lost, and written steps remain") {
   for (const char* end : {"kill", "term"}) {
     INFO(end);
     LaunchOptions options =
@@ -311,7 +311,7 @@ TEST_CASE("on a full disk the program runs to its end and the loss of kept steps
   CHECK(problems(trace, ProblemKind::kMalformed) == 0);
 }
 
-TEST_CASE("names that are not kept stand before the rows that need them") {
+TEST_CASE("names that are not kept precede the rows that need them") {
   // 20 steps of 2000 names would fit; 40 000 do not (32 768 are kept).
   LaunchOptions options = steps_program({});
   options.command = {test::capture_program("capture_target"), "many_steps", "20", "2500"};
@@ -396,7 +396,7 @@ struct Keeping {
   std::uint32_t text = 0;
 };
 
-TEST_CASE("what comes late of a kept step is written with it") {
+TEST_CASE("late records of a kept step are written with it") {
   Keeping k({Trigger::Kind::kEvery, 10});
   for (std::uint64_t step = 7; step < 11; ++step) {
     k.add(step - 7);
@@ -427,7 +427,7 @@ TEST_CASE("what comes late of a kept step is written with it") {
   CHECK(k.keeper.counts().seen == 6);
 }
 
-TEST_CASE("texts that blocks may need are written before them, later texts are not") {
+TEST_CASE("texts that blocks may need precede them, and later texts do not") {
   Keeping k({Trigger::Kind::kEvery, 5});
   k.add(0, 100, true);
   k.add(0);
@@ -457,7 +457,7 @@ TEST_CASE("an announced step is kept if it is known, once") {
   CHECK(k.keeper.announced(105, 1));
 }
 
-TEST_CASE("a step that is gone, or that the disk does not take, is counted so") {
+TEST_CASE("a step that was overwritten or could not be written is counted") {
   Keeping k({}, 4096);
   for (std::uint64_t step = 0; step < 10; ++step) {
     k.add(step, 1000);
@@ -474,7 +474,7 @@ TEST_CASE("a step that is gone, or that the disk does not take, is counted so") 
   CHECK(k.keeper.counts().kept == 0);
 }
 
-TEST_CASE("more steps than are told apart do no harm") {
+TEST_CASE("more steps than can be distinguished do no harm") {
   Keeping k({Trigger::Kind::kEvery, 1000});
   std::size_t written = 0;
   for (std::uint64_t step = 0; step < 3 * StepKeeper::kKnown; ++step) {

@@ -132,12 +132,12 @@ TEST_CASE("a job gives the same rows and the same step graph from Kineto and fro
                  .layers = 1 + 3 * static_cast<int>(seed)});
 }
 
-TEST_CASE("so does one without steps, and one with records of calls and devices alone") {
+TEST_CASE("Kineto and a capture agree for jobs without steps, and with calls and devices alone") {
   check_alike({.seed = 11, .step_marks = false});
   check_alike({.seed = 12, .step_marks = false, .operators = false});
 }
 
-TEST_CASE("the layers of a job are the same, but for types that captures do not say") {
+TEST_CASE("the layers of a job are the same, except for types that captures lack") {
   const Both read = both({.seed = 3, .steps = 3, .layers = 6});
   const auto a = workload::lift(read.kineto, {}), b = workload::lift(read.capture, {});
   REQUIRE(a);

@@ -123,7 +123,7 @@ TEST_CASE("communicators and collectives of every version of NCCL's interface") 
   }
 }
 
-TEST_CASE("kernels are followed channel by channel only when that is asked for") {
+TEST_CASE("kernels are recorded channel by channel only on request") {
   const fs::path folder = record({"basics", "5"});
   CHECK(read_file(folder / "stdout.txt").value().find("mask 3846\n") == 0);  // without bit 6
 }
@@ -146,7 +146,7 @@ TEST_CASE("many threads with a communicator each lose nothing") {
   }
 }
 
-TEST_CASE("events without number and communicators without end are refused nothing") {
+TEST_CASE("events without number and communicators without end are accepted") {
   const test::CaptureRecords records = only(record({"exhaust", "5", "20000"}));
   const std::size_t kept = records.of<CollectiveRecord>().size();
   CHECK(kept > 8000);
@@ -166,7 +166,7 @@ TEST_CASE("a forked process records its own collectives") {
   CHECK(functions.count("AllReduce") == 2);
 }
 
-TEST_CASE("where nothing can be recorded NCCL goes on without the plugin") {
+TEST_CASE("if nothing can be recorded, NCCL continues without the plugin") {
   const fs::path folder = test::scratch_folder();
   test::Running running({test::capture_program("capture_nccl_plugin_client"),
                          test::capture_library(), "refused", "3"},

@@ -151,7 +151,7 @@ TEST_CASE("payloads of communication calls become collectives") {
   }
 }
 
-TEST_CASE("the real NCCL tells its calls and bytes") {
+TEST_CASE("the real NCCL reports its calls and bytes") {
   const fs::path library = REHEARSE_NCCL;
   if (!fs::exists(library)) {
     WARN("skipped: no libnccl was found when this was built");
@@ -218,7 +218,7 @@ TEST_CASE("the header for programs without NVIDIA's records steps and numbers") 
   CHECK(problems(trace, ProblemKind::kMissingSteps) == 0);
 }
 
-TEST_CASE("ranges of several threads stay on theirs") {
+TEST_CASE("ranges of several threads stay on their threads") {
   const Trace trace = record("capture_target", {"threads", "4", "100"});
   const Rank& rank = trace.ranks[0];
   std::set<ThreadId> threads;
@@ -242,7 +242,7 @@ struct CountedRows final : RowSink {
   std::uint64_t n = 0;
 };
 
-TEST_CASE("of very many ranges each is recorded or counted as lost") {
+TEST_CASE("every range of very many is recorded or counted as lost") {
   const fs::path folder = test::scratch_folder();
   // 64 threads, 50 000 times a range in a range, as fast as they can.
   REQUIRE(test::run_target("capture_target", {"threads", "64", "50000"}, folder) == 0);
@@ -260,7 +260,7 @@ TEST_CASE("of very many ranges each is recorded or counted as lost") {
   CHECK(problems(trace, ProblemKind::kMalformed) == 0);
 }
 
-TEST_CASE("threads that come and go share the memory of those before") {
+TEST_CASE("threads that come and go reuse memory") {
   const Trace trace = record("capture_target", {"short_threads", "3000"});
   CHECK(named(trace, trace.ranks[0], "short").size() == 3000);
   CHECK(trace.ranks[0].threads.size() == 3000);
@@ -268,14 +268,14 @@ TEST_CASE("threads that come and go share the memory of those before") {
   CHECK(problems(trace, ProblemKind::kDroppedRecords) == 0);
 }
 
-TEST_CASE("what threads recorded that end in the moment of the last flush is there") {
+TEST_CASE("records of threads that end during the last flush are written") {
   for (int run = 0; run < 20; ++run) {
     const Trace trace = record("capture_target", {"ending_threads", "16"});
     REQUIRE(named(trace, trace.ranks[0], "short").size() == 16);
   }
 }
 
-TEST_CASE("names that are all different are recorded, beyond those that are kept") {
+TEST_CASE("distinct names beyond the kept ones are recorded") {
   constexpr int kNames = 50000;
   const Trace trace = record("capture_target", {"many_texts", std::to_string(kNames)});
   std::set<std::string_view> names;
@@ -307,7 +307,7 @@ TEST_CASE("calls before main and after it are recorded") {
   CHECK(problems(trace, ProblemKind::kTruncated) == 0);
 }
 
-TEST_CASE("a signal handler may record, whatever its thread does") {
+TEST_CASE("a signal handler may record at any point of its thread") {
   const fs::path folder = test::scratch_folder();
   REQUIRE(test::run_target("capture_target", {"in_handler"}, folder) == 0);
   const Trace trace = test::read_captures(folder);
@@ -322,7 +322,7 @@ TEST_CASE("a signal handler may record, whatever its thread does") {
   CHECK(problems(trace, ProblemKind::kUnbalancedRange) == 0);
 }
 
-TEST_CASE("errno is as it was") {
+TEST_CASE("errno is unchanged") {
   CHECK(test::run_target("capture_target", {"errno_kept"}, test::scratch_folder()) == 0);
 }
 

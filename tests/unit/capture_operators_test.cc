@@ -54,7 +54,7 @@ TEST_CASE("the text of a range by its grammar") {
   }
 }
 
-TEST_CASE("a text that was cut keeps what came whole") {
+TEST_CASE("a truncated text keeps its whole parts") {
   const auto cut = parse_torch_range("aten::cat, seq = 3, op_id = 9, sizes = [[[4, 5], [4, 6");
   REQUIRE(cut);
   CHECK(cut->is_operator);

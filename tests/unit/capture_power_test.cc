@@ -146,7 +146,7 @@ TEST_CASE("MIG instances carry their identity and their share of the board") {
   CHECK(instances({{"CUDA_VISIBLE_DEVICES", "MIG-0-1"}}) == "MIG-0-1 16 3; ");
 }
 
-TEST_CASE("what NVML refuses is asked no more, and the rest goes on") {
+TEST_CASE("readings that NVML refuses stop, and the others continue") {
   const Run energy = run({{"MOCK_NVML_ERRORS", "energy:3 reasons:3 temperature:15"}});
   const auto readings = only_file(energy).of<PowerRecord>();
   REQUIRE(readings.size() >= 2);
@@ -166,7 +166,7 @@ TEST_CASE("what NVML refuses is asked no more, and the rest goes on") {
   CHECK(only_file(refused).facts("nvml") == "nvmlInit gave NVML's error 9; no power is recorded\n");
 }
 
-TEST_CASE("without NVML or without a wish for power nothing is read") {
+TEST_CASE("without NVML, or without a request for power, nothing is read") {
   const Run absent = run({}, {"exit", "60"}, "");
   CHECK(only_file(absent).of<PowerRecord>().empty());
   CHECK(only_file(absent).facts("nvml") ==

@@ -87,7 +87,7 @@ TEST_CASE("an end that comes to the file before its start still ends it") {
   CHECK(problems(file->trace, ProblemKind::kUnbalancedRange) == 0);
 }
 
-TEST_CASE("what was lost, cut or left open is counted and said") {
+TEST_CASE("lost, truncated and open ranges are counted and reported") {
   CaptureBuilder builder;
   builder.process(facts())
       .text(1, "epoch")
@@ -156,7 +156,7 @@ TEST_CASE("a call of NCCL has its bytes on the side that NCCL counts") {
   CHECK_FALSE(call("ncclRecv", 0xAB).bytes_in);
 }
 
-TEST_CASE("a wall clock that was set is a problem, one that drifts is none") {
+TEST_CASE("a wall clock that was set is a problem, and one that drifts is not") {
   CaptureBuilder sound;
   // 100 ppm apart over 100 s: 10 ms.
   sound.process(facts()).clock(kBase + 100'010'000'000, 500 + 100'000'000'000).trailer(0, 0);
@@ -169,7 +169,7 @@ TEST_CASE("a wall clock that was set is a problem, one that drifts is none") {
         "x.cap: the wall clock was set by +2.000 s meanwhile");
 }
 
-TEST_CASE("absurd times and texts that are no UTF-8 are counted") {
+TEST_CASE("absurd times and texts that are not UTF-8 are counted") {
   CaptureBuilder builder;
   builder.process(facts())
       .text(1, "bad \xff")
@@ -293,7 +293,7 @@ std::string recorded() {
   return "";
 }
 
-TEST_CASE("a capture cut anywhere is read up to there") {
+TEST_CASE("a truncated capture is read up to its end") {
   const std::string whole = recorded();
   const std::size_t all = read(whole)->rank().host_ops.size();
   REQUIRE(all == 7);
@@ -331,7 +331,7 @@ TEST_CASE("any flipped bit is noticed and survived") {
   }
 }
 
-TEST_CASE("what became of chosen steps is for people, and no problem") {
+TEST_CASE("the outcome of chosen steps is a message, not a problem") {
   CaptureBuilder sound, wrong;
   sound.process(facts()).numbers(capture::BlockType::kSteps, {100, 2, 1, 0, 5000}).trailer(0, 0);
   CHECK(read(sound.bytes())->trace.problems.list().empty());

@@ -86,7 +86,7 @@ TEST_CASE("an empty ring is empty, and a walk can be ended") {
   CHECK(visits == 2);
 }
 
-TEST_CASE("what is marked in a block stays marked") {
+TEST_CASE("marks in a block remain") {
   OpenRing ring(1024);
   const unsigned char byte = 1;
   ring.add(block_of(1, 1), &byte);

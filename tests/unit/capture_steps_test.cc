@@ -29,7 +29,7 @@ Options window(std::uint64_t first, std::uint64_t end) {
   return options;
 }
 
-TEST_CASE("a text is a step mark where the readers of traces take it for one") {
+TEST_CASE("a text is a step mark if the readers of traces treat it as one") {
   const auto check = [](const std::string& text) {
     INFO("'" << text << "'");
     CHECK(StepText::of(text).is_mark() == trace::is_step_name(text));
@@ -96,7 +96,7 @@ TEST_CASE("steps that ended are remembered") {
   CHECK(step.number == kRememberedSteps - 1);
 }
 
-TEST_CASE("the outer mark counts, and one that was left is not a step") {
+TEST_CASE("the outer mark counts, and an abandoned mark is not a step") {
   start_steps({});
   REQUIRE(open_step(named(1), at(10)));
   CHECK_FALSE(open_step(named(1), at(11)));
@@ -110,7 +110,7 @@ TEST_CASE("the outer mark counts, and one that was left is not a step") {
   CHECK(steps_ended() == 2);
 }
 
-TEST_CASE("where the name has no number the payload has it, else steps are counted") {
+TEST_CASE("without a number in the name, the payload or a count gives the step number") {
   start_steps({});
   const auto number_of = [](StepText text, Row row) {
     REQUIRE(open_step(text, row));
@@ -129,7 +129,7 @@ TEST_CASE("where the name has no number the payload has it, else steps are count
   CHECK(number_of(named(5), {.time = 6, .payload = 9, .payload_kind = PayloadKind::kUint64}) == 5);
 }
 
-TEST_CASE("without a window all of time is in it") {
+TEST_CASE("without a window all times are included") {
   start_steps({});
   CHECK(recording_now());
   CHECK(in_window(0, 0));
@@ -264,7 +264,7 @@ TEST_CASE("a mark that is called something else at its end was no step") {
 
 int begun = 0, ended = 0;
 
-TEST_CASE("who asks is told once that the window began and once that it ended") {
+TEST_CASE("the begin and the end of the window are each reported once") {
   start_steps(window(2, 4));
   begun = ended = 0;
   on_window([] { ++begun; }, [] { ++ended; });

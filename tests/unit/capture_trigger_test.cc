@@ -36,7 +36,7 @@ TEST_CASE("triggers are read with and without spaces") {
   }
 }
 
-TEST_CASE("what is no trigger is refused, and nothing changes") {
+TEST_CASE("an invalid trigger is refused, and nothing changes") {
   const Trigger before{Kind::kEvery, 7};
   for (const char* text : {"",
                            "p99",

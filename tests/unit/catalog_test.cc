@@ -40,7 +40,7 @@ void check_unique(const Rows& rows, const Key& key) {
   }
 }
 
-TEST_CASE("no two rows of a catalog are for the same thing") {
+TEST_CASE("rows of a catalog are unique") {
   check_unique(gpus(), [](const Gpu& g) { return g.name; });
   check_unique(instances(), [](const Instance& i) { return i.name; });
   check_unique(storage_kinds(), [](const StorageKind& s) { return s.name; });
@@ -66,7 +66,7 @@ TEST_CASE("no two rows of a catalog are for the same thing") {
   });
 }
 
-TEST_CASE("every source is used, and only what is remembered or defined lacks a date") {
+TEST_CASE("every source is used, and only recalled or defined rows lack a date") {
   Names used;
   const auto use = [&](const auto& rows) {
     for (const auto& row : rows)
@@ -98,7 +98,7 @@ TEST_CASE("dates are years, months, days or ranges of them") {
     CHECK_FALSE(is_date(other));
 }
 
-TEST_CASE("a name that is not there is answered with the nearest") {
+TEST_CASE("an unknown name is answered with the nearest one") {
   CHECK((*find_gpu("h100_sxm5_80"))->memory == Bytes::gb(80));
   CHECK((*find_instance("p5.48xlarge"))->gpu == "h100_sxm5_80");
   CHECK((*find_storage("s3_standard"))->latency == Seconds::ms(150));
@@ -138,7 +138,7 @@ TEST_CASE("figures have their units") {
   CHECK((*find_link("tcp_10g"))->latency->us() == Approx(40));
 }
 
-TEST_CASE("what is known of a GPU is above zero") {
+TEST_CASE("known values of a GPU are above zero") {
   for (const Gpu& gpu : gpus()) {
     INFO(gpu.name);
     for (const auto& rate : {gpu.fp64, gpu.fp64_tensor, std::optional(gpu.fp32), gpu.tf32_tensor,
@@ -249,7 +249,7 @@ TEST_CASE("the rate of one direction follows from the nominal rate") {
   CHECK(no_rate == Names{"ib_switch_hop"});  // a latency alone
 }
 
-TEST_CASE("prices are of instances that the catalog knows, or of an added GPU") {
+TEST_CASE("prices belong to instances of the catalog, or to an added GPU") {
   Names unknown, priced;
   for (const InstancePrice& price : instance_prices()) {
     INFO(price.instance);
@@ -317,7 +317,7 @@ TEST_CASE("power at full load is above idle power, and PUE above one") {
   }
 }
 
-TEST_CASE("only what is free by definition costs nothing") {
+TEST_CASE("only prices that are free by definition are zero") {
   for (const StoragePrice& p : storage_prices())
     CHECK((p.price == 0) == (p.origin.source == "DEF"));
   for (const FunctionPrice& p : function_prices())

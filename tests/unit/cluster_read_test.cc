@@ -31,7 +31,7 @@ const LinkType& type_named(const Cluster& c, const std::string& name) {
   std::abort();
 }
 
-TEST_CASE("a device and counts are enough: the rest is as usual for the device") {
+TEST_CASE("a device and counts are enough: the rest has the defaults of the device") {
   const Cluster c = read("cluster: {device: h100_sxm5_80, devices_per_node: 8, nodes: 4}\n");
   CHECK(c.devices().size() == 32);
   CHECK(c.nodes().front().nics.size() == 8);
@@ -44,7 +44,7 @@ TEST_CASE("a device and counts are enough: the rest is as usual for the device")
   CHECK(type_named(c, "ib_ndr_400").rate.gb_per_s() == Approx(47));
 }
 
-TEST_CASE("what is given takes the place of the catalog") {
+TEST_CASE("given values replace those of the catalog") {
   const Cluster c = read(
       "cluster:\n"
       "  device: a100_sxm4_80\n"
@@ -63,7 +63,7 @@ TEST_CASE("what is given takes the place of the catalog") {
   CHECK(type_named(part, "inter_node").source == "rate given, latency of ib_hdr_200 (REC)");
 }
 
-TEST_CASE("messages of a NIC cost what the catalog or the file says") {
+TEST_CASE("messages of a NIC have the cost of the catalog or the file") {
   const auto nic_of = [](const std::string& inter_node) {
     const auto c = parse_cluster(
         "cluster: {device: h100_sxm5_80, devices_per_node: 8, nodes: 2, inter_node: {kind: switch" +
@@ -240,7 +240,7 @@ TEST_CASE("any graph in full, with routes and changes") {
   CHECK_FALSE(c.vertices().back().forwards);  // storage
 }
 
-TEST_CASE("changes of a cluster from a template go by the names of its vertices") {
+TEST_CASE("changes of a cluster from a template use the names of its vertices") {
   const Cluster c = read(
       "cluster:\n"
       "  device: v100_sxm2_16\n"

@@ -50,7 +50,7 @@ std::string error_of(const ClusterTemplate& t) {
   return to_string(made.error());
 }
 
-TEST_CASE("a single GPU stands on a root complex and a host") {
+TEST_CASE("a single GPU is connected to a root complex and a host") {
   const Cluster c = one_node(node_of(NodeKind::kNvswitch, 1));
   CHECK(c.devices().size() == 1);
   CHECK(c.links().size() == 2);
@@ -123,7 +123,7 @@ TEST_CASE("an NVSwitch node: one link up and one down per device") {
   CHECK(c.links().size() == 8 + 8 + 4 + 1);
   CHECK(way(c, 0, 7) == "node0/gpu0 node0/nvswitch node0/gpu7");
   check_path(c, 0, 7, 2, 100);
-  // Messages into device 7 share its one link down, whoever sends.
+  // Messages into device 7 share its one link down from every sender.
   CHECK(c.route(DeviceId(0), DeviceId(7)).hops.back() ==
         c.route(DeviceId(3), DeviceId(7)).hops.back());
 }
@@ -144,7 +144,7 @@ TEST_CASE("a mesh joins all devices directly") {
   for (std::uint32_t b = 1; b < 8; ++b) CHECK(c.route(DeviceId(0), DeviceId(b)).hops.size() == 1);
 }
 
-TEST_CASE("one switch: each device uses the NIC beside it") {
+TEST_CASE("one switch: each device uses its nearest NIC") {
   const Cluster c =
       cluster_of(node_of(NodeKind::kNvswitch, 8), 4, fabric_of(FabricKind::kSwitch, 8));
   CHECK(c.devices().size() == 32);
@@ -157,7 +157,7 @@ TEST_CASE("one switch: each device uses the NIC beside it") {
   CHECK(first.size() == 8);
 }
 
-TEST_CASE("rails without a spine: over the devices where they forward, else over the host") {
+TEST_CASE("rails without a spine: through devices if they forward, else through the host") {
   NodeTemplate node = node_of(NodeKind::kNvswitch, 4);
   node.forward = true;
   const Cluster pxn = cluster_of(node, 2, fabric_of(FabricKind::kRails, 4));
@@ -271,7 +271,7 @@ TEST_CASE("a fat tree with static routing has no shared link under a shift permu
   }
 }
 
-TEST_CASE("a fat tree says when it has no room") {
+TEST_CASE("a fat tree without room is an error") {
   FabricTemplate fabric = fabric_of(FabricKind::kFatTree, 8);
   fabric.radix = 8;
   CHECK(error_of({.groups = {{node_of(NodeKind::kNvswitch, 8), 5}}, .fabric = fabric}) ==

@@ -67,7 +67,7 @@ TEST_CASE("a route has the sum of latencies and the least rate") {
   CHECK(std::isinf(self.path.rate.bytes_per_s()));
 }
 
-TEST_CASE("the quicker way for 1 MiB is taken, not the one with fewer links") {
+TEST_CASE("the fastest route for 1 MiB is taken, not the one with fewer links") {
   // Direct: 0 + 1048.6 us at 1 GB/s. Over s: twice 1 us + 104.9 us at 10 GB/s.
   Small s;
   const NodeId node = s.builder.add_node("n");
@@ -81,7 +81,7 @@ TEST_CASE("the quicker way for 1 MiB is taken, not the one with fewer links") {
   CHECK(way(s.build(), 0, 1) == "a s b");
 }
 
-TEST_CASE("only what forwards is passed through") {
+TEST_CASE("routes pass only through vertices that forward") {
   const auto chain = [](bool forwards) {
     Small s;
     const NodeId node = s.builder.add_node("n");
@@ -95,7 +95,7 @@ TEST_CASE("only what forwards is passed through") {
         "there is no route from 'a' to 'c'; links through vertices that forward");
 }
 
-TEST_CASE("devices of a node take equally quick NICs in turn") {
+TEST_CASE("devices of a node take equally fast NICs in turn") {
   Small s;
   for (const char* n : {"p", "q"}) {
     const NodeId node = s.builder.add_node(n);
@@ -167,7 +167,7 @@ TEST_CASE("nodes of one kind differ in nothing, and no route of others uses thei
   CHECK(cluster("gpu", false, false, true).empty());
 }
 
-TEST_CASE("NICs without a switch, and messages that a third node does not pass on") {
+TEST_CASE("NICs without a switch, and a third node that does not forward") {
   Small s;
   for (const char* n : {"0", "1", "2"}) {
     const NodeId node = s.builder.add_node(n);
@@ -236,7 +236,7 @@ TEST_CASE("given routes come first, in their direction") {
   CHECK(way(c, 1, 0) == "b a");
 }
 
-TEST_CASE("a builder refuses what is no cluster") {
+TEST_CASE("a builder refuses an invalid cluster") {
   const auto pair = [] {
     Small s;
     const NodeId node = s.builder.add_node("n");

@@ -64,7 +64,7 @@ double simulated_all_reduce_us(int ranks, double bytes, const Link& link) {
   return end.seconds().us();
 }
 
-TEST_CASE("the closed form of a ring is what its messages take") {
+TEST_CASE("the closed form of a ring equals the time of its messages") {
   for (const int ranks : {2, 3, 4, 7, 16})
     for (const double bytes : {1.0, 1e4, 8e6})
       CHECK(simulated_all_reduce_us(ranks, bytes, kLink) ==

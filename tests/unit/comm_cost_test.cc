@@ -70,7 +70,7 @@ TEST_CASE("latency and transfer overlap with q") {
         Approx(std::hypot(35e-6, 2500e-6)).epsilon(1e-6));
 }
 
-TEST_CASE("several nodes: the network carries what a node sends") {
+TEST_CASE("several nodes: the network carries the bytes that a node sends") {
   const Network network{NetworkKind::kInfiniband, ByteRate::gb_per_s(100), Seconds::us(2)};
   const auto resolved = CollectiveCost::resolve(
       {.calibration = round_numbers()},
@@ -164,7 +164,7 @@ TEST_CASE("several nodes: PAT with one device per node, all_to_all through the N
   CHECK(exchanged.time.value.s() == Approx(62e-6 + 4.0 / 30).epsilon(1e-5));
 }
 
-TEST_CASE("several nodes: each message of an all_to_all costs the NIC") {
+TEST_CASE("several nodes: each message of an all_to_all occupies the NIC") {
   // 512 A100 on 64 nodes, eight NICs of 200 Gbit/s each.
   Group group{.kind = CollectiveKind::kAllToAll, .ranks = 512, .nodes = 64};
   group.network = Network{NetworkKind::kInfiniband, ByteRate::gb_per_s(200), Seconds::us(3), 8};
@@ -211,7 +211,7 @@ TEST_CASE("the hybrid cube mesh: rings by counting, not by the number of ranks")
   CHECK(price(5).time.provenance == Provenance::kExtrapolated);
 }
 
-TEST_CASE("intervals widen and provenance falls where nothing was measured") {
+TEST_CASE("without measurements intervals widen and provenance degrades") {
   const auto relative = [](const Price& p) { return p.time.high / p.time.value - 1; };
   const Price inside = cost(CollectiveKind::kAllReduce, 8).at(Bytes::mib(1));
   CHECK(inside.time.provenance == Provenance::kInterpolated);
@@ -230,7 +230,7 @@ TEST_CASE("intervals widen and provenance falls where nothing was measured") {
         Provenance::kExtrapolated);
 }
 
-TEST_CASE("what nothing is known about is refused with the reason") {
+TEST_CASE("cases without data are refused with the reason") {
   const auto refused = [](const char* device, const Group& group, const NcclOverrides& o = {}) {
     const auto resolved = CollectiveCost::resolve(*calibration_for(device), group, o);
     REQUIRE_FALSE(resolved);

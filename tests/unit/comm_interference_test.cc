@@ -26,7 +26,7 @@ op 3 "all_reduce" communication 4000000ps on 3 after 2
 
 const std::vector<DeviceOps> kOps = {{{OpId(0), OpId(1)}, {OpId(3)}}};
 
-TEST_CASE("kernels beside a collective take as much longer as the slowdown says") {
+TEST_CASE("kernels that overlap a collective take longer by the slowdown") {
   const Result<graph::Graph> graph = interfere(device(), kOps, 1.25);
   REQUIRE(graph);
   const Result<graph::Timeline> timeline = engine::run(*graph);
@@ -37,7 +37,7 @@ TEST_CASE("kernels beside a collective take as much longer as the slowdown says"
   CHECK((*timeline)[OpId(3)].end.seconds().us() == Approx(6));
 }
 
-TEST_CASE("a collective goes on when a kernel beside it ends") {
+TEST_CASE("a collective continues when an overlapping kernel ends") {
   // Kernels of 2 and 4 us one after the other, a collective of 5 us from the beginning: 2.5 us,
   // then 2.5 us in which 2 us of work are done, then 2 us: 7 us. The collective ends at 5 us.
   const auto two = graph::parse_graph(R"(rehearse-graph 1
@@ -62,7 +62,7 @@ op 2 "all_reduce" communication 5000000ps
   }
 }
 
-TEST_CASE("a slowdown of 1 leaves the graph as it was") {
+TEST_CASE("a slowdown of 1 does not change the graph") {
   const Result<graph::Graph> graph = interfere(device(), kOps, 1);
   REQUIRE(graph);
   CHECK(graph::to_text(*graph) == graph::to_text(device()));

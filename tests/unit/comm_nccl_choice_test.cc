@@ -49,7 +49,7 @@ TEST_CASE("all_reduce on eight A100 passes through LL128") {
   CHECK(choice.nominal_time == Approx(73.8e-6).epsilon(1e-3));
 }
 
-TEST_CASE("tree does not win on one node, and its bandwidth is corrected by size") {
+TEST_CASE("tree is not chosen on one node, and its bandwidth is corrected by size") {
   for (double bytes = 64; bytes < 4e9; bytes *= 2)
     CHECK(NcclTuning(a100(8), CollectiveKind::kAllReduce).choose(bytes)->algorithm ==
           Algorithm::kRing);
@@ -60,7 +60,7 @@ TEST_CASE("tree does not win on one node, and its bandwidth is corrected by size
   CHECK(tree.choose(kMib)->nominal_time == Approx((64.4 + 1048576 / 55.2e3) * 1e-6).epsilon(1e-3));
 }
 
-TEST_CASE("several nodes: tree for little, ring for much, by the row of the host") {
+TEST_CASE("several nodes: tree for small and ring for large sizes, by the row of the host") {
   NcclSetup setup = node(Generation::kHopper, 360e9, 12, 64);
   setup.nodes = 8;
   setup.network_rate = 50e9;
@@ -70,7 +70,7 @@ TEST_CASE("several nodes: tree for little, ring for much, by the row of the host
   CHECK(tuning.choose(8e9)->algorithm == Algorithm::kRing);
 }
 
-TEST_CASE("two nodes: NCCL counts what a tree moves within them") {
+TEST_CASE("two nodes: NCCL counts the bytes that a tree moves within them") {
   // Two p4d.24xlarge, 50 GB/s of NICs each. Ring: 50 GB/s, 16 / 30 of it per time: 26.7 GB/s. Tree:
   // 0.92 of twice 50 GB/s, half of it per time, less a tenth for the size: 41.4 GB/s.
   NcclSetup setup = a100(16);
@@ -86,7 +86,7 @@ TEST_CASE("two nodes: NCCL counts what a tree moves within them") {
         Algorithm::kRing);
 }
 
-TEST_CASE("availability") {
+TEST_CASE("algorithms and protocols are available as in NCCL") {
   const auto none = [](const NcclSetup& s, CollectiveKind k, NcclOverrides o) {
     return !NcclTuning(s, k, o).choose(kMib);
   };
@@ -107,7 +107,7 @@ TEST_CASE("availability") {
   CHECK(none(spread, CollectiveKind::kAllReduce, {.algorithm = Algorithm::kPat}));
 }
 
-TEST_CASE("NVLS is taken from the size that it was calibrated to") {
+TEST_CASE("NVLS is chosen from its calibrated size on") {
   NcclSetup setup = node(Generation::kHopper, 360e9, 12, 8);
   setup.nvls_from = 32 * kMib;
   const NcclTuning tuning(setup, CollectiveKind::kAllReduce);
@@ -118,7 +118,7 @@ TEST_CASE("NVLS is taken from the size that it was calibrated to") {
   CHECK(forced.choose(1024)->algorithm == Algorithm::kNvls);
 }
 
-TEST_CASE("a choice is the least of those that overrides leave") {
+TEST_CASE("the choice is the cheapest that overrides allow") {
   const std::uint64_t seed = 20260611;
   INFO("seed " << seed);
   std::mt19937_64 random(seed);

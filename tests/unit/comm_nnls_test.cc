@@ -12,7 +12,7 @@ namespace {
 
 std::vector<double> ones(const Equations& e) { return std::vector<double>(e.size(), 1.0); }
 
-TEST_CASE("an answer inside is that of least squares") {
+TEST_CASE("an interior solution is that of least squares") {
   // x = 1, y = 2 solves all three.
   Equations e(2);
   e.add({1, 0}, 1);
@@ -23,7 +23,7 @@ TEST_CASE("an answer inside is that of least squares") {
   CHECK(x[1] == Approx(2));
 }
 
-TEST_CASE("what would be negative is zero, and the rest is solved anew") {
+TEST_CASE("negative unknowns become zero, and the others are solved again") {
   // Unconstrained: x = -1, y = 3. With x = 0: y + y = 2 + 3 in the mean, 2.5.
   Equations e(2);
   e.add({1, 1}, 2);

@@ -92,7 +92,7 @@ std::string name_of(const Case& c) {
   return fmt::format("{} {} among {}", to_string(c.algorithm), to_string(c.kind), c.group.ranks);
 }
 
-TEST_CASE("each algorithm sends the bytes and takes the steps that its definition says") {
+TEST_CASE("each algorithm sends the bytes and takes the steps of its definition") {
   for (const Case& c : kCases) {
     INFO(name_of(c));
     const Result<Schedule> s = schedule(c.kind, c.algorithm, c.group);
@@ -109,7 +109,7 @@ TEST_CASE("each algorithm sends the bytes and takes the steps that its definitio
   }
 }
 
-TEST_CASE("the closed form is the time of the messages where nothing contends") {
+TEST_CASE("the closed form is the time of the messages without contention") {
   for (const Case& c : kCases) {
     INFO(name_of(c));
     const Result<Schedule> s = schedule(c.kind, c.algorithm, c.group);
@@ -155,7 +155,7 @@ TEST_CASE("an uneven all-to-all takes at least what its busiest port needs") {
   CHECK(message_us(s, engine::Division::kFair) == Approx(closed));
 }
 
-TEST_CASE("what an algorithm does not do is said, with what would") {
+TEST_CASE("an unsupported case of an algorithm is an error that names the alternatives") {
   const auto message = [](const Result<Schedule>& s) {
     return s ? std::string() : to_string(s.error());
   };

@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "models/comm/scope_of_cluster.h"
+#include "models/comm/slower_network.h"
 #include "models/comm/transfer.h"
 #include "sim/cluster/read_cluster.h"
 
@@ -51,7 +52,36 @@ TEST_CASE("how devices of a node are joined") {
   CHECK(one.network->kind == NetworkKind::kTcp);
 }
 
-TEST_CASE("a network whose rate and latency are given: its kind is told from the latency") {
+// 200 Gbit/s and 8 us from NIC to NIC, three times as slow, are 66.7 Gbit/s and more than 10 us:
+// the kind would be assumed to be another, if the cluster did not keep it.
+TEST_CASE("a slower network has the same kind, and nodes stay as they are") {
+  for (const char* section :
+       {"{device: a100_sxm4_80, devices_per_node: 8, nodes: 2, inter_node: {links: 8, rate: 200 "
+        "Gbit/s, latency: 5 us}}",
+        "{device: h100_sxm5_80, devices_per_node: 8, nodes: 4}",
+        "{device: h100_sxm5_80, devices_per_node: 8, nodes: 2, inter_node: {links: 8, rate: 400 "
+        "Gbit/s, latency: 15 us, network: efa}}"}) {
+    INFO(section);
+    const cluster::Cluster usual = read(section), slower = with_slower_network(usual, 3);
+    const Result<ClusterScope> before = scope_of(usual, first(16)),
+                               after = scope_of(slower, first(16));
+    REQUIRE(after);
+    CHECK(after->network->kind == before->network->kind);
+    CHECK(after->network->node_rate / before->network->node_rate == Approx(1 / 3.));
+    CHECK(after->network->latency > before->network->latency);
+    CHECK(after->network->step_scale == Approx(3));
+    CHECK(after->fabric == before->fabric);
+    CHECK_FALSE(after->link_of_their_own);
+    const auto within = [](const cluster::Cluster& c) { return c.route(DeviceId(0), DeviceId(1)); };
+    CHECK(within(slower).path.rate == within(usual).path.rate);
+    CHECK(within(slower).hops == within(usual).hops);
+    const cluster::Cluster back = with_slower_network(slower, 1 / 3.);
+    CHECK(back.route(DeviceId(0), DeviceId(9)).path.rate.gb_per_s() ==
+          Approx(usual.route(DeviceId(0), DeviceId(9)).path.rate.gb_per_s()));
+  }
+}
+
+TEST_CASE("a network with given rate and latency: its kind follows from the latency") {
   const ClusterScope s = scope(
       "{device: a100_sxm4_80, devices_per_node: 8, nodes: 2, inter_node: {links: 8, rate: 200 "
       "Gbit/s, latency: 5 us}}",
@@ -61,7 +91,7 @@ TEST_CASE("a network whose rate and latency are given: its kind is told from the
   CHECK(s.notes.size() == 1);
 }
 
-TEST_CASE("an unnamed network beyond what the kernel's TCP carries is a cloud's own") {
+TEST_CASE("an unnamed network faster than TCP is assumed to be EFA") {
   const auto kind = [](const char* rate) {
     return scope(fmt::format("{{device: t4, nodes: 2, inter_node: {{rate: {}, latency: 20 us}}}}",
                              rate),
@@ -102,7 +132,7 @@ TEST_CASE("the kind of a network follows from all NICs of a node, however they a
   CHECK(on("links: 8, rate: 10 Gbit/s").network->kind == NetworkKind::kTcp);
 }
 
-TEST_CASE("the kind of a network that is stated is not assumed") {
+TEST_CASE("a stated kind of network is not replaced by an assumption") {
   const auto on = [](const char* node, const char* inter_node, std::uint32_t ranks = 16) {
     return scope(fmt::format("{{{}, inter_node: {{{}}}}}", node, inter_node), ranks);
   };
@@ -124,7 +154,7 @@ TEST_CASE("the kind of a network that is stated is not assumed") {
   CHECK(cabled.notes.empty());
 }
 
-TEST_CASE("a group has the share of its node's devices") {
+TEST_CASE("a group has its share of the node's NICs") {
   const cluster::Cluster cluster = read("{instance: p5.48xlarge, count: 4}");
   const Result<ClusterScope> column =
       scope_of(cluster, std::vector<DeviceId>{DeviceId(0), DeviceId(1), DeviceId(8), DeviceId(9)});
@@ -133,7 +163,7 @@ TEST_CASE("a group has the share of its node's devices") {
   CHECK(column->network->node_rate.gb_per_s() == Approx(100));
 }
 
-TEST_CASE("what a calibration does not apply to is said") {
+TEST_CASE("cases outside a calibration are reported") {
   const auto message = [](const Status& status) { return to_string(status.error()); };
   const Calibration h100 = calibration_for("h100_sxm5_80")->calibration;
   const ClusterScope pcie =

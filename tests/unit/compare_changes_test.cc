@@ -85,7 +85,7 @@ TEST_CASE("a drift is one segment that rises, not many that jump") {
   CHECK(found.belief.level.value == Approx(1.117).epsilon(0.01));
 }
 
-TEST_CASE("a jump after a drift, and a fall, are told") {
+TEST_CASE("a jump after a drift, and a fall, are distinguished") {
   const auto values = series(60, 0.005, 4, [](double i) { return i < 30 ? 1 + 0.004 * i : 0.95; });
   const ChangePoints found = find_changes(values);
   REQUIRE(found.segments.size() == 2);
@@ -104,7 +104,7 @@ TEST_CASE("one bad run does not change the level before it or after it") {
   CHECK(found.belief.level.value == Approx(1).epsilon(0.005));
 }
 
-TEST_CASE("equal values, and scales far apart, are no trouble") {
+TEST_CASE("equal values and very different scales are handled") {
   for (const double scale : {1e-9, 1.0, 1e9}) {
     const ChangePoints flat = find_changes(std::vector<double>(12, scale));
     REQUIRE(flat.segments.size() == 1);

@@ -38,7 +38,7 @@ TEST_CASE("a level leaves out a fifth of the steps at either end") {
   CHECK(level_of(std::vector<double>(50, 7.0)) == Approx(7));
 }
 
-TEST_CASE("a change has the error that runs made up over and over have") {
+TEST_CASE("the error of a change is that of repeated synthetic runs") {
   Random random(5);
   double sum = 0, squares = 0, errors = 0;
   constexpr int kPairs = 1000;
@@ -66,7 +66,7 @@ TEST_CASE("the same seed gives the same, another nearly so") {
   CHECK(other.error == Approx(e.error).epsilon(0.2));
 }
 
-TEST_CASE("the order of two runs does not decide whether they differ") {
+TEST_CASE("the verdict does not depend on the order of the runs") {
   Random random(2);
   const auto a = noisy(random, 12, 1, 0.02), b = noisy(random, 15, 1.5, 0.02);
   const Effect up = measure_effect(a, b, 1, {}), down = measure_effect(b, a, 1, {});
@@ -76,7 +76,7 @@ TEST_CASE("the order of two runs does not decide whether they differ") {
   CHECK(down.p_value() < 1e-6);
 }
 
-TEST_CASE("the same steps twice are no evidence of noise, equal steps of some") {
+TEST_CASE("equal runs have no change, and equal steps within a run still have an error") {
   Random random(3);
   const auto steps = noisy(random, 40, 1, 0.2);
   const Effect same = measure_effect(steps, steps, 1, {});
@@ -88,13 +88,13 @@ TEST_CASE("the same steps twice are no evidence of noise, equal steps of some") 
   CHECK(equal.p_value() > 0.05);
 }
 
-TEST_CASE("what the baseline does not have is measured by what it costs the step") {
+TEST_CASE("an op that the baseline lacks is judged by its share of the step") {
   const Effect e = measure_effect(std::vector(10, 0.0), std::vector(10, 0.002), 0.1, {});
   CHECK(e.change == Approx(0.02));
   CHECK(e.scale == 0.1);
 }
 
-TEST_CASE("noise between runs that is known widens the interval") {
+TEST_CASE("known variation between runs widens the interval") {
   Random random(6);
   const auto a = noisy(random, 50, 1, 0.002), b = noisy(random, 50, 1.02, 0.002);
   CHECK(judge(measure_effect(a, b, 1, {}), 0.03) == Verdict::kPass);
@@ -104,7 +104,7 @@ TEST_CASE("noise between runs that is known widens the interval") {
   CHECK_FALSE(steps_needed(unsure, 0.03, {.between_runs = 0.02}));
 }
 
-TEST_CASE("few steps in either run tell little, however many the other has") {
+TEST_CASE("few steps in either run are inconclusive, even with many in the other") {
   Random random(11);
   for (const auto& [before, after] : std::vector<std::pair<std::size_t, std::size_t>>{
            {2, 2}, {2, 20}, {20, 2}, {3, 20}, {5, 20}, {4, 4}}) {
@@ -135,7 +135,7 @@ TEST_CASE("few steps in either run tell little, however many the other has") {
   CHECK(judge(measure_level(two, 0.99, {}), 0.03) == Verdict::kInconclusive);
 }
 
-TEST_CASE("what runs differ by is known from few runs, or shared by those that were pooled") {
+TEST_CASE("variation between runs comes from few runs, or is shared by pooled runs") {
   Random random(12);
   const auto a = noisy(random, 50, 1, 0.001), b = noisy(random, 50, 1, 0.001);
   const Effect sure = measure_effect(a, b, 1, {.between_runs = 0.01});
@@ -157,7 +157,7 @@ Effect effect(double change, double error) {
           .freedom = 1000};
 }
 
-TEST_CASE("a verdict says what the interval excludes") {
+TEST_CASE("a verdict states what the interval excludes") {
   // 99 % of the changes lie within 2.58 errors.
   CHECK(judge(effect(0, 0.005), 0.03) == Verdict::kPass);
   CHECK(judge(effect(0.01, 0.005), 0.03) == Verdict::kPass);
@@ -179,7 +179,7 @@ TEST_CASE("a verdict says what the interval excludes") {
   CHECK(worse(Verdict::kFail, Verdict::kInconclusive) == Verdict::kFail);
 }
 
-TEST_CASE("as many steps as are said to be needed lead to a verdict") {
+TEST_CASE("the stated number of steps leads to a verdict") {
   Random random(8);
   std::size_t decided = 0, asked = 0;
   for (int i = 0; i < 60; ++i) {

@@ -53,7 +53,7 @@ const OpChange* find(const RunComparison& comparison, const std::string& name) {
   return nullptr;
 }
 
-TEST_CASE("names that differ in a version are alike, others are not") {
+TEST_CASE("names that differ only in a version are similar") {
   CHECK(likeness("gemm_128x128", "gemm_128x128") == 1);
   CHECK(likeness("ampere_sgemm_128x64_tn", "ampere_sgemm_64x64_tn") > 0.7);
   CHECK(likeness("softmax_forward", "nchwToNhwc") < 0.3);
@@ -61,7 +61,7 @@ TEST_CASE("names that differ in a version are alike, others are not") {
   CHECK(likeness("night", "nacht") == Approx(0.25));  // "ht" of four and four
 }
 
-TEST_CASE("the order of ops is nothing") {
+TEST_CASE("the order of ops is irrelevant") {
   const Run b = make_run({{"a", 0.01, "x"}, {"b", 0.02, "y"}, {"c", 0.03, "z"}});
   const Run c = make_run({{"c", 0.03, "z"}, {"a", 0.01, "x"}, {"b", 0.02, "y"}}, 2);
   const auto compared = compare_runs(b, c, {});
@@ -74,7 +74,7 @@ TEST_CASE("the order of ops is nothing") {
   }
 }
 
-TEST_CASE("a renamed kernel is known by what launched it") {
+TEST_CASE("a renamed kernel is recognised by the operator that launched it") {
   const Run b = make_run({{"gemm_v1", 0.02, "aten::mm", "[8]"}, {"relu", 0.01, "aten::relu"}});
   const Run c =
       make_run({{"cutlass_tensorop", 0.03, "aten::mm", "[8]"}, {"relu", 0.01, "aten::relu"}}, 2);
@@ -103,7 +103,7 @@ TEST_CASE("without operators, a renamed kernel is known by its launch shape and 
   CHECK(find(*compared, "gemm_b")->renamed == std::vector<std::string>{"mma_q"});
 }
 
-TEST_CASE("where names are all there is, the nearest at the same place is the same") {
+TEST_CASE("with names alone, the nearest name at the same place is the same op") {
   const Run b = make_run({{.name = "ampere_sgemm_128x64_tn", .seconds = 0.02, .place = 0.1},
                           {.name = "vectorized_elementwise", .seconds = 0.01, .place = 0.6}});
   const Run c = make_run({{.name = "vectorized_elementwise_kernel", .seconds = 0.01, .place = 0.6},
@@ -128,7 +128,7 @@ TEST_CASE("one kernel for two operators, renamed for one of them") {
   CHECK(compared->ops[0].effect.change == Approx(0).margin(0.01));
 }
 
-TEST_CASE("of several kernels of one operator, that which takes as long is the same") {
+TEST_CASE("of several kernels of one operator, the one with the same duration is paired") {
   const Run b = make_run(
       {{"main_v1", 0.03, "conv", "[1]", "", 0.5}, {"helper_v1", 0.0005, "conv", "[1]", "", 0.5}});
   const Run c = make_run(
@@ -138,7 +138,7 @@ TEST_CASE("of several kernels of one operator, that which takes as long is the s
   CHECK(find(*compared, "main_v1")->renamed == std::vector<std::string>{"wgrad"});
 }
 
-TEST_CASE("ops that are gone and ops that are new are told as such") {
+TEST_CASE("ops that are gone and new ops are reported") {
   const Run b = make_run({{"gemm", 0.1, "mm"}, {"copy_a", 0.01, "copy"}});
   const Run c = make_run({{"gemm", 0.1, "mm"}, {"softmax", 0.01, "attention"}}, 2);
   const auto compared = compare_runs(b, c, {});
@@ -153,7 +153,7 @@ TEST_CASE("ops that are gone and ops that are new are told as such") {
   CHECK(compared->matched_share == Approx(0.1 / 0.11).epsilon(0.01));
 }
 
-TEST_CASE("runs of different jobs, ranks or devices are refused, and it is said how it shows") {
+TEST_CASE("runs of different jobs, ranks or devices are refused, with the reason") {
   const Run b = make_run({{"gemm", 0.1, "mm"}, {"relu", 0.02, "relu"}});
   Run other = make_run({{"winograd", 0.1, "conv"}, {"relu", 0.02, "relu"}}, 2);
   const auto refused = compare_runs(b, other, {});
@@ -172,7 +172,7 @@ TEST_CASE("runs of different jobs, ranks or devices are refused, and it is said 
   CHECK(to_string(ranks.error()).find("has 4 ranks, run has 1") != std::string::npos);
 }
 
-TEST_CASE("an op too small for the step is compared and never called changed") {
+TEST_CASE("an op too small for the step is compared and never reported as changed") {
   const Run b = make_run({{"gemm", 0.1, "mm"}, {"tiny", 0.00001, "x"}});
   const Run c = make_run({{"gemm", 0.1, "mm"}, {"tiny", 0.00005, "x"}}, 2);
   const auto compared = compare_runs(b, c, {});

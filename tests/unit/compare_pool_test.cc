@@ -39,7 +39,7 @@ Run run_of(double unit, std::size_t steps = 4) {
           .slots = {slot("gemm", times)}};
 }
 
-TEST_CASE("pooled runs stand at the mean of their levels, their steps as they were about it") {
+TEST_CASE("pooled runs are shifted to the mean of their levels, with their variation kept") {
   const Run one = run_of(1), two = run_of(2, 6);
   const std::vector<const Run*> runs = {&one, &two};
   const Pool pool = pool_runs(runs);
@@ -56,7 +56,7 @@ TEST_CASE("pooled runs stand at the mean of their levels, their steps as they we
   CHECK(pool_runs(std::vector<const Run*>{&one}).run.step_time == one.step_time);
 }
 
-TEST_CASE("runs are pooled back to the first that ran elsewhere or does other work") {
+TEST_CASE("runs are pooled back to the first on another machine or with other work") {
   const Run same = run_of(1);
   Run elsewhere = run_of(1), other = run_of(1), little = run_of(1);
   elsewhere.devices = {"Other GPU"};
@@ -86,7 +86,7 @@ namespace {
 
 using compare::run_of;
 
-TEST_CASE("a store gives back what was kept, oldest first, and a run once") {
+TEST_CASE("a store returns its runs once each, oldest first") {
   const auto path = test::scratch_folder() / "a.history";
   CHECK_FALSE(is_run_store(path));
   compare::Run one = run_of(1), two = run_of(2);

@@ -91,7 +91,7 @@ TEST_CASE("ranks are averaged, energy is summed, the largest memory counts") {
   CHECK(*run->memory == Bytes::b(3000));
 }
 
-TEST_CASE("collectives are their own kind, and what nothing hides of them is exposed") {
+TEST_CASE("collectives are a separate kind, and their exposed part is reported") {
   trace::Trace trace;
   RankBuilder rank(trace);
   std::uint32_t id = 0;
@@ -134,7 +134,7 @@ trace::Trace noisy_job(Random& random, double slower) {
   return trace;
 }
 
-TEST_CASE("through recordings, one and a half times the limit is found and nothing is not") {
+TEST_CASE("in recordings, 1.5 times the limit is detected, and an unchanged job passes") {
   Random random(77);
   std::size_t false_alarms = 0, found = 0, explained = 0;
   constexpr std::size_t kPairs = 100;
@@ -199,7 +199,7 @@ TEST_CASE("recorded energy is that of the steps") {
   for (const double joules : run->energy) CHECK(joules == Approx(0.1));  // 100 W for 1 ms
 }
 
-TEST_CASE("marks that overlap by a rounded nanosecond are steps, marks within marks are not") {
+TEST_CASE("marks that overlap by a rounded nanosecond are steps, and nested marks are not") {
   trace::Trace trace;
   RankBuilder rank(trace);
   for (int s = 0; s < 5; ++s) {
@@ -228,7 +228,7 @@ TEST_CASE("a recording without ops, or without times, is refused in a line") {
   CHECK(to_string(order.error()).find("has no times") != std::string::npos);
 }
 
-TEST_CASE("a recording of one step is refused, saying how many it takes") {
+TEST_CASE("a recording of one step is refused with the number of steps needed") {
   trace::Trace trace;
   RankBuilder rank(trace);
   rank.host("op", 0, 1000);

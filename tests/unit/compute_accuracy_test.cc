@@ -5,9 +5,9 @@
 #include <catch2/catch.hpp>
 
 #include "cli/calibrate/device_names.h"
-#include "tests/validation/studies/operation_fits.h"
 #include "models/compute/transfer.h"
 #include "tests/support/data.h"
+#include "tests/validation/studies/operation_fits.h"
 
 namespace rehearse::cli {
 namespace {
@@ -49,7 +49,7 @@ double mean_error(const DealtOperations& d) {
   return rows > 0 ? sum / rows : 0;
 }
 
-TEST_CASE("large operations on known devices, shapes that no fit saw") {
+TEST_CASE("large operations on known devices, shapes outside the fit") {
   const auto data = test::shared_data("neusight-models");
   SKIP_WITHOUT_DATA(data);
   const Result<std::vector<DealtOperations>> dealt = deal_operations(data->parent_path());

@@ -50,11 +50,10 @@ TEST_CASE("windows of 3 x 3 multiply four ninths in FP32, and all in half precis
   const Op half = convolution(9, kPositions, Dtype::kFp16);
   CHECK(microseconds(half, Arithmetic::kHalf) == Approx(2 * 128 * 64 * 288 / 4300. + 2 + 3));
   // With a stride of two the window is 9 / 4 of what is read: the implicit product at 1.2.
-  CHECK(microseconds(convolution(9, 4 * kPositions)) ==
-        Approx(2 * 128 * 64 * 288 / 6000. + 2 + 3));
+  CHECK(microseconds(convolution(9, 4 * kPositions)) == Approx(2 * 128 * 64 * 288 / 6000. + 2 + 3));
 }
 
-TEST_CASE("a gradient of inputs takes the same time however its product is described") {
+TEST_CASE("a gradient of inputs takes the same time for each description of its product") {
   Op folded = convolution(9);  // 64 channels of results from 32 of inputs, as a convolution back
   folded.name = "convolution dgrad";
   Op unfolded = folded;

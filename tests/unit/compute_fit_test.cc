@@ -41,7 +41,7 @@ std::vector<MeasuredOp> rows_by(const DeviceFacts& facts, const MatrixConstants&
   return rows;
 }
 
-TEST_CASE("a search finds the least of a valley, and stays inside its bounds") {
+TEST_CASE("a search finds a minimum, and stays inside its bounds") {
   const auto found = minimize({{1, 0.1, 10}, {1, 0.1, 2}}, [](const std::vector<double>& x) {
     return std::abs(std::log(x[0] / 3)) + std::abs(std::log(x[1] / 5));
   });
@@ -49,7 +49,7 @@ TEST_CASE("a search finds the least of a valley, and stays inside its bounds") {
   CHECK(found[1] == 2);
 }
 
-TEST_CASE("the factor of a device comes back, strays or not") {
+TEST_CASE("the factor of a device is recovered, with and without outliers") {
   const DeviceFacts facts = device("a100_sxm4_80");
   DeviceRows measured{facts, rows_by(facts, truth())};
   measured.rows[3].time = measured.rows[3].time * 5;
@@ -79,7 +79,7 @@ TEST_CASE("a shape fitted to two devices predicts their rows, with a factor for 
   CHECK(fit.devices[0].factor / fit.devices[1].factor == Approx(1.5).epsilon(0.05));
 }
 
-TEST_CASE("shares of memory come back from rows of each kind") {
+TEST_CASE("shares of memory are recovered from rows of each kind") {
   const DeviceFacts facts = device("v100_pcie_32");
   Constants constants;
   constants.memory = {.elementwise = 0.9, .norm = 0.95, .softmax = 0.9, .norm_cache = 0.8};
@@ -127,7 +127,7 @@ TEST_CASE("a calibration is read") {
   CHECK(read->widths[0]->high == 1.2);
 }
 
-TEST_CASE("a wrong calibration says where") {
+TEST_CASE("an error in a calibration has its place") {
   const auto wrong = parse_calibration(
       "operations: 1\ndevice: x\nmemory:\n  elementwise: 7\n  call: 2 us\n  source: a\n"
       "  rows_used: a\n  date: a\n  rows: 1\n  residual: 0\n  speed: 1\n",

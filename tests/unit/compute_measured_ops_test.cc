@@ -25,7 +25,7 @@ Estimate<Seconds> recorded(double us) {
   return {Seconds::us(us), Seconds::us(us), Seconds::us(us), Provenance::kRecorded};
 }
 
-TEST_CASE("a measured operation is found by all that decides its time, and by nothing else") {
+TEST_CASE("a measured operation is found by exactly the properties that determine its time") {
   MeasuredOps ops(Bytes::mib(50));
   ops.add(product(128, 256, 512), sample(10, true));
   const auto found = ops.find(product(128, 256, 512));
@@ -44,7 +44,8 @@ TEST_CASE("a measured operation is found by all that decides its time, and by no
   CHECK_FALSE(ops.find(moving(OpKind::kElementwise, 128)));
 }
 
-TEST_CASE("products are taken cold, others hot where the cache holds their operands") {
+TEST_CASE(
+    "products use the cold measurement, others the hot one if the cache holds their operands") {
   MeasuredOps ops(Bytes::b(1000));
   ops.add(product(8, 8, 8), sample(10, false));
   ops.add(product(8, 8, 8), sample(14, true));
@@ -64,14 +65,14 @@ TEST_CASE("products are taken cold, others hot where the cache holds their opera
   CHECK_FALSE(ops.find(several));
 }
 
-TEST_CASE("of several measurements the median counts, and one state stands in for the other") {
+TEST_CASE("the median of several measurements counts, and one state replaces a missing one") {
   MeasuredOps ops({});
   for (const double us : {10., 30., 11.}) ops.add(product(8, 8, 8), sample(us, false));
   CHECK(ops.find(product(8, 8, 8))->value.us() == Approx(11));
   CHECK(ops.find(product(8, 8, 8))->high.us() == Approx(36));
 }
 
-TEST_CASE("convolutions of one product are told apart by what they read") {
+TEST_CASE("convolutions with the same product are distinguished by their bytes") {
   MeasuredOps ops({});
   Op wide = product(100, 64, 576);
   wide.kind = OpKind::kConvolution;
@@ -83,7 +84,7 @@ TEST_CASE("convolutions of one product are told apart by what they read") {
   CHECK_FALSE(ops.find(small));
 }
 
-TEST_CASE("the time of an op is recorded, then measured, then rescaled, then predicted") {
+TEST_CASE("the time of an op is recorded, else measured, else rescaled, else predicted") {
   const Result<OpCost> plain = OpCost::on("h100_sxm5_80", {});
   REQUIRE(plain);
   Op op = product(4096, 4096, 4096);
@@ -109,7 +110,7 @@ TEST_CASE("the time of an op is recorded, then measured, then rescaled, then pre
   CHECK(cost.time(half).value.us() == Approx(130));
 }
 
-TEST_CASE("what a job makes of a benchmark comes from operations that both know") {
+TEST_CASE("the ratio of a job to a benchmark comes from operations in both") {
   MeasuredOps ops({});
   workload::Workload recorded_job;
   workload::Layer layer{.name = "l"};
@@ -137,7 +138,7 @@ TEST_CASE("what a job makes of a benchmark comes from operations that both know"
             .value.us() == Approx(80 * 1.5));
 }
 
-TEST_CASE("what took a multiple of the recorded time is another operation, and is forgotten") {
+TEST_CASE("a measurement of several times the recorded time is ignored") {
   MeasuredOps ops({});
   ops.add(product(64, 8, 8), sample(10, true));
   ops.add(moving(OpKind::kNorm, 1000, 10), sample(5, true));

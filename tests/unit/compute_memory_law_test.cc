@@ -49,7 +49,7 @@ TEST_CASE("a last sweep that is partly idle costs its share") {
         Approx((1 + 0.5 * (0.4096 - 0.3) / 0.9) * 1.6));
 }
 
-TEST_CASE("without a width or a cache, nothing is held") {
+TEST_CASE("without a width or a cache, nothing is cached") {
   CHECK(norm_passes(made_device(), kPlain, rows(1e6, 0)) == 1.5);
   DeviceFacts none = made_device();
   none.l2.reset();

@@ -33,7 +33,9 @@ TEST_CASE("a device that is not known and an impossible share are refused") {
         "sustained memory 1.5 is out of range; a number from 0.1 to 1");
 }
 
-TEST_CASE("an op on a partition takes from what the whole device takes to what its slices say") {
+TEST_CASE(
+    "an op on a partition takes at least as long as on the whole device, and at most by its "
+    "slices") {
   for (const char* gpu : {"a100_sxm4_80", "h100_sxm5_80", "b200_sxm_180"}) {
     const OpCost whole = on(gpu);
     const auto device = cluster::mig_device(**cluster::find_gpu(gpu));
@@ -58,7 +60,7 @@ TEST_CASE("an op on a partition takes from what the whole device takes to what i
   }
 }
 
-TEST_CASE("a partition of all slices costs what the whole GPU costs") {
+TEST_CASE("a partition of all slices costs as much as the whole GPU") {
   // MIG takes no multiprocessors of an H100.
   const OpCost whole = on("h100_sxm5_80"), all = on("h100_sxm5_80:7g.80gb");
   Op norm{.name = "", .kind = OpKind::kNorm, .bytes = Bytes::mb(64), .width = 4096};
@@ -101,7 +103,7 @@ TEST_CASE("a product is never faster than the peak of its device") {
     }
 }
 
-TEST_CASE("provenance says whose rows gave the constants") {
+TEST_CASE("provenance names the source of the constants") {
   CHECK(on("a100_sxm4_80").time(gemm(4096, 4096, 4096)).provenance == Provenance::kInterpolated);
   CHECK(on("a100_sxm4_80").time(gemm(1e6, 65536, 65536)).provenance == Provenance::kExtrapolated);
   CHECK(on("a100_pcie_80").time(gemm(4096, 4096, 4096)).provenance == Provenance::kExtrapolated);
@@ -150,7 +152,7 @@ TEST_CASE("a recording is carried over to another device by the ratio of two pre
   CHECK(mi300x.carried(measured, move, h100).value.ms() == Approx(2 * 3350. / 5300).epsilon(0.01));
 }
 
-TEST_CASE("what is sustained scales what it says, and nothing else") {
+TEST_CASE("each sustained factor scales only its own operations") {
   const Op product = gemm(8192, 8192, 8192);
   const Op move{.name = "", .kind = OpKind::kElementwise, .bytes = Bytes::gb(2)};
   const OpCost plain = on("a100_sxm4_80"), slow = on("a100_sxm4_80", {.gemm = 1.2});
@@ -163,7 +165,7 @@ TEST_CASE("what is sustained scales what it says, and nothing else") {
         Approx(2e9 / (0.5 * 2039e9)).epsilon(0.01));
 }
 
-TEST_CASE("causal attention counts half, its gradient rules by the share that is given") {
+TEST_CASE("causal attention counts half, and its gradient follows the given share") {
   Op full{.name = "", .kind = OpKind::kAttention, .batch = 128, .m = 4096, .n = 4096, .k = 128};
   Op causal = full;
   causal.causal = true;
@@ -173,7 +175,7 @@ TEST_CASE("causal attention counts half, its gradient rules by the share that is
   CHECK(cost.time(causal).value.ms() == Approx(5.035).epsilon(0.002));
 }
 
-TEST_CASE("a cost from given calibrations is that of those alone") {
+TEST_CASE("a cost from given calibrations uses only these") {
   std::vector<Calibration> typical = {shipped_calibrations().front()};
   const Result<OpCost> alone = OpCost::on("h100_sxm5_80", {}, typical);
   REQUIRE(alone);

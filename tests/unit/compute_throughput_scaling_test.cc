@@ -17,7 +17,7 @@ Pace made(double arithmetic, double memory, double issue) {
   return {.arithmetic = arithmetic, .memory = memory, .issue = issue, .vendor = "nvidia"};
 }
 
-TEST_CASE("A100 is the unit of paces") {
+TEST_CASE("speeds are relative to A100") {
   for (const Dtype dtype : {Dtype::kFp16, Dtype::kFp32}) {
     const Pace a100 = pace("a100_sxm4_80", dtype);
     CHECK(a100.arithmetic == Approx(1));
@@ -30,7 +30,7 @@ TEST_CASE("A100 is the unit of paces") {
   CHECK(h100.issue == Approx(108 * 1.41 / (132 * 1.98)));
 }
 
-TEST_CASE("FP32 is TF32 where a device has it, and FP32 where not") {
+TEST_CASE("FP32 is TF32 on devices that have it") {
   CHECK(pace("h100_sxm5_80", Dtype::kFp32).arithmetic == Approx(156 / 494.7));
   CHECK(pace("v100_sxm2_16", Dtype::kFp32).arithmetic == Approx(156 / 15.7));
 }
@@ -67,7 +67,7 @@ TEST_CASE("generations that the law was not fitted to widen the interval") {
   CHECK(old.high / old.value == Approx(2));
 }
 
-TEST_CASE("several devices say what bounds a job") {
+TEST_CASE("several devices determine what bounds a job") {
   // Bound by memory alone, whatever else devices have.
   std::vector<KnownThroughput> known;
   for (const Pace& p : {made(1, 1, 1), made(0.3, 1, 0.7), made(2, 0.5, 1), made(1, 2, 0.6),
@@ -91,7 +91,7 @@ TEST_CASE("across vendors the interval is a factor of two") {
   CHECK(found.high == Approx(200));
 }
 
-TEST_CASE("shares come back from jobs that have them") {
+TEST_CASE("shares are recovered from synthetic jobs") {
   const TimeShares truth{.arithmetic = 0.4, .memory = 0.35, .issue = 0.25};
   std::vector<std::vector<KnownThroughput>> jobs;
   for (const double scale : {1.0, 7.0}) {

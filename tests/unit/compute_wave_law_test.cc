@@ -30,7 +30,7 @@ TEST_CASE("a product takes whole waves of its tiles") {
   CHECK(wave_time(kOneTile, kDevice, ten) == Approx((10 * 106.8576 + 3) * 1e-6));
 }
 
-TEST_CASE("a tile may stand on its side") {
+TEST_CASE("a tile may be transposed") {
   // 640 × 1280 is the same product transposed.
   const MatrixProduct upright{.batch = 1, .m = 1280, .n = 640, .k = 32, .bytes = 0};
   const MatrixProduct aside{.batch = 1, .m = 640, .n = 1280, .k = 32, .bytes = 0};

@@ -44,7 +44,7 @@ double simulated_slowdown(double every, double write, double restart, double bet
   return clock / (kIntervals * every);
 }
 
-TEST_CASE("expected slowdown is that of many simulated runs") {
+TEST_CASE("the expected slowdown equals that of many simulated runs") {
   struct Case {
     double every, write, restart, between;
   };
@@ -109,7 +109,7 @@ struct Given {
   JobAccount account() const { return account_for_job(job, {}, place, keeping).value(); }
 };
 
-TEST_CASE("a job on demand takes its steps, and what checkpoints it is told to write") {
+TEST_CASE("a job on demand takes the time of its steps and its stated checkpoints") {
   Given given;
   CHECK(given.account().time.value.s() == Approx(360000));
   CHECK(given.account().money->value.usd() == Approx(4 * 100 * 21.957642));
@@ -136,7 +136,7 @@ TEST_CASE("requests to storage are paid for each step") {
   CHECK_THAT(paid.notes.back(), Catch::Contains("for requests"));
 }
 
-TEST_CASE("a job on spot takes longer by what interruptions cost") {
+TEST_CASE("a job on spot takes longer by the cost of interruptions") {
   Given given;
   given.place.market = Market::kSpot;
   const JobAccount unknown = given.account();
@@ -163,7 +163,7 @@ TEST_CASE("a job on spot takes longer by what interruptions cost") {
         "on-demand prices");
 }
 
-TEST_CASE("what is fetched out costs money and energy") {
+TEST_CASE("downloaded data costs money and energy") {
   Given given;
   const cluster::Gpu& gpu = **cluster::find_gpu("a100_sxm4_40");
   const PoweredDevices devices[] = {{"a100_sxm4_40", &gpu, 32, 0.5}};

@@ -36,7 +36,7 @@ TEST_CASE("a device draws from idle to its limit in proportion to how busy it is
 }
 
 // p4d.24xlarge: 96 vCPUs of AWS, 1152 GiB, 400 Gbit/s.
-TEST_CASE("hosts draw what processors and memory do, and ports what their rate says") {
+TEST_CASE("hosts draw the power of processors and memory, and ports draw it by their rate") {
   double sum = 0;
   int makes = 0;
   for (const PowerCoefficient& p : power_coefficients())
@@ -89,7 +89,7 @@ constexpr const char* kHours =
     "here,2026-03-01T01:00Z,20\n";
 
 // Here: 1 h of 100, 2 h of 300, then 2 h (as long as the one before) of 20, and anew.
-TEST_CASE("carbon by the hour is what integrating by hand gives") {
+TEST_CASE("hourly carbon equals an integral by hand") {
   const CarbonHours hours = CarbonHours::parse(kHours, "h.csv").value();
   const auto grams_per_kw = [&](double h) {  // of 1 kW for h hours
     return hours.mean("here", Seconds::s(h * 3600)).g_per_kwh() * h;
@@ -160,7 +160,7 @@ TEST_CASE("prices are of a region or the lowest, of spot the median of the zones
   CHECK_FALSE(PriceBook::shipped().quote("a4-highgpu-8g", "", Market::kOnDemand));
 }
 
-TEST_CASE("prices of one's own need a date and an instance with GPUs") {
+TEST_CASE("prices of the user need a date and an instance with GPUs") {
   const auto refused = [](const std::string& row) {
     return error_of(PriceBook::over_shipped(kPriceHead + row + "\n", "mine.csv"));
   };
@@ -172,7 +172,7 @@ TEST_CASE("prices of one's own need a date and an instance with GPUs") {
       "mine.csv:2: instance_type: 'm5.large' is not a GPU instance of the catalog"));
 }
 
-TEST_CASE("a price is stale behind half a year, counted from the end of its date") {
+TEST_CASE("a price is stale after half a year, counted from the end of its date") {
   const auto day = [](int y, unsigned m, unsigned d) {
     return Day(std::chrono::year{y} / std::chrono::month{m} / std::chrono::day{d});
   };

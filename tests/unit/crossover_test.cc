@@ -45,8 +45,8 @@ TEST_CASE("two equal jobs gain (C + N) / C, as long as N <= C") {
   CHECK(turns({job(100, 150), job(100, 150)}, Links::kApart).gain == Approx(2));
 }
 
-TEST_CASE("where synchronisations do not meet, links that are shared are as links apart") {
-  // Beside the other's turn there is room for what is hidden and what is not: N + H <= C.
+TEST_CASE("if synchronisations do not overlap, shared links give the result of separate links") {
+  // During the other's turn there is room for hidden and exposed work: N + H <= C.
   for (const Links links : kAllLinks)
     for (const double hidden : {0.0, 30.0, 60.0})
       for (const double n : {0.0, 10.0, 40.0}) {
@@ -57,7 +57,7 @@ TEST_CASE("where synchronisations do not meet, links that are shared are as link
       }
 }
 
-TEST_CASE("where links are full, they say what is gained") {
+TEST_CASE("full links limit the gain") {
   // 100 ms of computing, 60 ms of it during communication, and 90 ms more: 150 ms of the links for
   // 190 ms alone.
   for (const Links links : {Links::kFair, Links::kCoflow, Links::kEchelon, Links::kFirstCome}) {
@@ -75,7 +75,7 @@ TEST_CASE("where links are full, they say what is gained") {
   CHECK(found.gain <= 190.0 / 150 * 1.005);
 }
 
-TEST_CASE("no links carry more than they can, and nobody loses to links of others but on them") {
+TEST_CASE("no link exceeds its rate, and jobs lose only on links that they share") {
   for (const Links links : kAllLinks)
     for (int a = 1; a <= 4; ++a)
       for (int n = 0; n <= 5; ++n)
@@ -128,7 +128,7 @@ TEST_CASE("unequal jobs: turns alternate, and the short one waits for the long o
   CHECK(found.gain == Approx(200.0 / 130).epsilon(0.01));
 }
 
-TEST_CASE("nobody is faster than alone, and the GPUs do one thing at a time") {
+TEST_CASE("no job is faster than alone, and the GPUs run one job at a time") {
   for (int a = 1; a <= 6; ++a)
     for (int b = 1; b <= 6; ++b)
       for (int n = 0; n <= 6; ++n) {

@@ -21,7 +21,7 @@ TEST_CASE("beyond the measured batches a step stays possible") {
   CHECK(StepAlone({{8, Seconds::ms(40)}, {16, Seconds::ms(30)}}).at(64).ms() == Approx(30));
 }
 
-TEST_CASE("the last bucket is summed behind backward") {
+TEST_CASE("the last bucket is summed after backward") {
   CHECK(late_share(Bytes::mib(6)) == 1);
   CHECK(late_share(Bytes::mib(26)) == 1);
   // 1 + 25 + 25 + 10 MiB.
@@ -29,7 +29,7 @@ TEST_CASE("the last bucket is summed behind backward") {
   CHECK(late_share(Bytes::mib(51)) == Approx(25.0 / 51));
 }
 
-TEST_CASE("a sum hides behind backward as far as it goes") {
+TEST_CASE("a sum overlaps backward as far as possible") {
   const Seconds alone = Seconds::ms(90);  // backward is 60 of it
   CHECK(step_with_sum(alone, Seconds::s(0), 0.2).ms() == Approx(90));
   // 40 early during 60, slowed by 4; 10 late.
@@ -40,7 +40,7 @@ TEST_CASE("a sum hides behind backward as far as it goes") {
   CHECK(step_with_sum(alone, Seconds::ms(50), 1).ms() == Approx(140));
 }
 
-TEST_CASE("a measured step says how long its sum is") {
+TEST_CASE("a measured step determines the time of its gradient sum") {
   const Seconds alone = Seconds::ms(90);
   for (const double late : {0.0, 0.2, 1.0})
     for (const double sum : {5.0, 50.0, 74.0, 76.0, 200.0}) {
@@ -51,7 +51,7 @@ TEST_CASE("a measured step says how long its sum is") {
   CHECK(sum_within(Seconds::ms(80), alone, 0.2) == Seconds::s(0));
 }
 
-TEST_CASE("a ring on the link that a step was measured with gives the step back") {
+TEST_CASE("a ring on the link of a measured step reproduces the step") {
   const Seconds alone = Seconds::ms(90);
   GradientSum sum{
       .gradients = Bytes::mb(400), .late = 0.2, .s_per_byte = 0, .latency = Seconds::us(30)};

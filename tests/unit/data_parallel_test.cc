@@ -70,7 +70,7 @@ TEST_CASE("an all-reduce waits for the slowest rank's gradient") {
   CHECK(end_us(timeline, 2) == Approx(30));
 }
 
-TEST_CASE("buckets are sent beside the backward pass, one behind the other") {
+TEST_CASE("buckets are sent during the backward pass, one after another") {
   // 20 MB are no bucket of 25 MiB yet, 40 MB are; the last holds the rest.
   std::vector<double> megabytes;
   const graph::Timeline timeline = run({.ranks = 2}, megabytes);
@@ -97,7 +97,7 @@ TEST_CASE("a bucket of no size sends each gradient by itself") {
   CHECK(end_us(timeline, 3) == Approx(43.5));
 }
 
-TEST_CASE("one rank computes what it computed before") {
+TEST_CASE("one rank computes the same as before") {
   std::vector<double> megabytes;
   const graph::Timeline timeline = run({.ranks = 1}, megabytes);
   CHECK(megabytes.empty());
@@ -105,7 +105,7 @@ TEST_CASE("one rank computes what it computed before") {
   CHECK(end_us(timeline, 3) == Approx(35));
 }
 
-TEST_CASE("what is no data-parallel step is refused") {
+TEST_CASE("a step that is not data-parallel is refused") {
   const auto error_of = [](const std::vector<GradientStep>& steps, const DataParallelPlan& plan) {
     program::Program job = backward_pass();
     const Status planned = data_parallel(job, steps, plan);

@@ -35,7 +35,7 @@ Document example() {
   return d;
 }
 
-TEST_CASE("JSON has what has a key, with units and intervals") {
+TEST_CASE("JSON has every figure with a key, with units and intervals") {
   const std::string json = json_text(json_of(example()));
   CHECK(json.find(R"("schema": "rehearse/1")") < json.find(R"("command": "simulate")"));
   CHECK(json.find("\"step_time\": {\n    \"value\": 1.94,\n    \"low\": 1.86,\n    "
@@ -52,7 +52,7 @@ TEST_CASE("CSV has plain numbers with the unit in the heading, and the ends of i
         "second,8,,,,\n");
 }
 
-TEST_CASE("a screen has the answer, values by their labels, bars, and tables with digits grouped") {
+TEST_CASE("text has the answer, labelled values, bars, and tables with grouped digits") {
   CHECK(text_of(example()) ==
         "gpt: 1.94 s per step\n"
         "step time    1.94 s (1.86 – 2.03 s, recorded)\n"
@@ -79,7 +79,7 @@ TEST_CASE("Markdown is a comment: the answer, figures, parts, rows folded, no ma
   CHECK(text.find("| first | 1536 | 1234.500 |") != std::string::npos);
 }
 
-TEST_CASE("rows of a list in a list have the labelled fields on the way to it") {
+TEST_CASE("rows of a nested list have the labelled fields of their parents") {
   Document d{.command = "mig layouts", .rows = "layouts.instances"};
   const Value one = {{"profile", "profile", "1g"}}, other = {{"profile", "profile", "2g"}};
   d["layouts"].push_back({{"", "layout", 1}, {"instances", Value::array({one, other})}});
@@ -87,7 +87,7 @@ TEST_CASE("rows of a list in a list have the labelled fields on the way to it") 
   CHECK(csv_of(d) == "layout,profile\n1,1g\n1,2g\n2,1g\n");
 }
 
-TEST_CASE("columns come in the order of the rows, also those that the first row lacks") {
+TEST_CASE("columns follow the order of the rows, including those that the first row lacks") {
   Document d{.command = "x", .rows = "rows"};
   d["rows"].push_back({{"a", "a", 1}, {"c", "c", 3}});
   d["rows"].push_back({{"a", "a", 1}, {"b", "b", 2}, {"c", "c", 3}});
@@ -119,7 +119,7 @@ TEST_CASE("tables are no wider than the page: optional columns go, texts narrow,
   CHECK(text.find("more column") == std::string::npos);  // ends of intervals are no such column
 }
 
-TEST_CASE("what is not there is left out, and null is kept") {
+TEST_CASE("absent values are omitted, and null is kept") {
   const Value fields = {{"a", maybe(std::optional<double>())}, {"b", nullptr}};
   REQUIRE(fields.fields().size() == 1);
   CHECK(fields.fields().front().key == "b");
@@ -140,7 +140,7 @@ TEST_CASE("control characters of a name do not reach the sentence") {
   CHECK(sentence_of("a\033[31m\nb", {"c"}).find_first_of("\033\n") == std::string::npos);
 }
 
-TEST_CASE("bars begin where the one before ends") {
+TEST_CASE("each bar begins at the end of the previous one") {
   const Value parts = {{"total", Seconds::ms(12)},
                        {"compute", "compute", Seconds::ms(6)},
                        {"memory", "nothing", Seconds::s(0)},

@@ -46,7 +46,7 @@ StepSpan span(double from, double to) { return {RankBuilder::ns(from), RankBuild
 //   A = 0.5867 J, B = 0.1333 J, idle = 2 - 0.72 = 1.28 J
 // A step from 0 to 5 ms: 2 .. 4 ms and 4 .. 5 ms, (180 + 200) / 2 W x 1 ms = 0.19 J, run: 0.51 J;
 // idle 0 .. 2 ms, (100 + 140) / 2 W x 2 ms = 0.24 J.
-TEST_CASE("concurrent kernels share what the board draws by the multiprocessors they use") {
+TEST_CASE("concurrent kernels share the board's power by the multiprocessors that they use") {
   Trace trace;
   RankBuilder rank(trace);
   add_board(rank.rank());
@@ -86,7 +86,7 @@ TEST_CASE("kernels of more blocks than multiprocessors use all, copies use one")
   CHECK(energy->boards[0].idle.j() == Approx(0).margin(1e-12));
 }
 
-TEST_CASE("ops before, after and across the readings are charged for what is read") {
+TEST_CASE("ops before, after and across the readings are charged only for the readings") {
   Trace trace;
   RankBuilder rank(trace);
   add_board(rank.rank());
@@ -104,7 +104,7 @@ TEST_CASE("ops before, after and across the readings are charged for what is rea
   CHECK(energy->boards[0].total.j() == Approx(0.4));
 }
 
-TEST_CASE("processes on one board share it, and say that they do") {
+TEST_CASE("processes on one board share its energy, marked as an estimate") {
   Trace trace;
   RankBuilder a(trace), b(trace);
   for (RankBuilder* rank : {&a, &b}) {
@@ -128,7 +128,7 @@ TEST_CASE("processes on one board share it, and say that they do") {
   CHECK(measure(trace)->boards.size() == 2);
 }
 
-TEST_CASE("a MIG instance has its part of the board, the rest is nobody's who was recorded") {
+TEST_CASE("a MIG instance has its part of the board, and the rest belongs to no recorded process") {
   Trace trace;
   RankBuilder rank(trace);
   trace::Board& board = add_board(rank.rank());

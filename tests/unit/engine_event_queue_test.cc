@@ -39,7 +39,7 @@ void check_order(std::uint64_t seed, std::uint32_t events, std::uint32_t pops, s
   CHECK(queue.empty());
 }
 
-TEST_CASE("events leave by time, and at one time in the order in which they were added") {
+TEST_CASE("events leave by time, and simultaneous ones in insertion order") {
   std::uint64_t seed = 0;
   for (const std::uint32_t events : {1U, 7U, 64U, 300U, 5'000U})
     for (const std::int64_t most : {1LL, 10LL, 100'000LL, 1'000'000'000'000LL})

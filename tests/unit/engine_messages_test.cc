@@ -147,7 +147,7 @@ TEST_CASE("a transfer begins when its members take part, and each ends with its 
   CHECK(end(2).seconds().us() == Approx(122));
 }
 
-TEST_CASE("a member without lanes ends at once, and what follows it starts once") {
+TEST_CASE("a member without flows ends at once, and its successors start once") {
   // Op 3 waits for the member without flows (ends at 0) and for `late` (ends at 10 ps).
   GraphBuilder builder;
   test::Star star(builder, 3, kPath);
@@ -171,7 +171,7 @@ TEST_CASE("a member without lanes ends at once, and what follows it starts once"
   CHECK((*timeline)[last].start == Picoseconds(10));
 }
 
-TEST_CASE("a transfer whose member never comes, or whose link is down, is named") {
+TEST_CASE("a transfer whose member never arrives, or whose link is down, is named") {
   GraphBuilder builder;
   const CapacityId down = builder.add(Capacity{.name = builder.intern("nic 3"), .rate = 0});
   auto flows = std::make_shared<graph::MessageFlows>(
@@ -262,7 +262,7 @@ TEST_CASE("a link that fails: the run stalls, sends again, or ends with a line")
   }
 }
 
-TEST_CASE("an op that uses part of a device slows the others while it lasts") {
+TEST_CASE("an op that uses part of a device slows the others during its run") {
   // A device of 1; a kernel of 10 us of work on it. A collective of 4 us holds 0.25 of it from 2
   // us: 2 us of work by then, 3 by 6 us, and the last 5 by 11 us.
   GraphBuilder builder;

@@ -82,7 +82,8 @@ op 3 "d" compute 10ps on 1
   CHECK(end(t, 3) == 20);
 }
 
-TEST_CASE("a priority server takes the highest priority that waits, without interrupting") {
+TEST_CASE(
+    "a priority server takes the waiting op with the highest priority, without interrupting") {
   // At 10 both 1 (priority 0) and 2 (priority 5) wait; 2 goes first though it asked later.
   const Timeline t = run_text(R"(server 0 "s" slots 1 policy priority turnaround 0ps
 demand 1 server 0
@@ -133,7 +134,7 @@ op 1 "b" communication 0ps on 1 work 20
   CHECK(end(both, 1) == 4'000'000'000'000);
 }
 
-TEST_CASE("a flow that leaves makes the others faster") {
+TEST_CASE("the others become faster when a flow leaves") {
   // 10 B/s; a moves 10 B, b 30 B. Both at 5 B/s until a ends at 2 s; b has 20 B left: 2 s + 2 s.
   const Timeline t = run_text(R"(capacity 0 "link" 10
 demand 1 through 0
@@ -220,7 +221,7 @@ op 1 "b" memory 1000000000000ps on 1 work 10
   CHECK(end(t, 1) == 4'000'000'000'000);
 }
 
-TEST_CASE("a graph that never finishes says which op waits for what") {
+TEST_CASE("the error of a graph that never finishes names each op and what it waits for") {
   CHECK(error_text(R"(capacity 0 "dead link" 0
 demand 1 through 0
 op 0 "send" communication 0ps on 1 work 8
@@ -284,7 +285,7 @@ op 1 "more" compute 2ps on 1
   CHECK(result->added[2].after == std::vector<OpId>{OpId(3)});
 }
 
-TEST_CASE("processes change nothing in a graph they add nothing to") {
+TEST_CASE("processes that add nothing do not change the run of a graph") {
   const Result<Graph> graph = graph::parse_graph(R"(rehearse-graph 1
 server 0 "s" slots 1 policy fifo turnaround 0ps
 demand 1 server 0

@@ -37,7 +37,7 @@ TEST_CASE("feed: the worked examples of the page") {
   CHECK(rhythm(one + "0}]", 8, 80) == Approx(150));
 }
 
-TEST_CASE("feed: the longer of work and units, where nothing varies and queues have room") {
+TEST_CASE("feed: the longer of work and units, with constant times and enough queue room") {
   const std::string load = "stages: [{name: load, time: 10 ms, queue: 100}]";
   CHECK(rhythm(load, 5, 20) == Approx(50));
   CHECK(rhythm(load, 5, 49) == Approx(50));
@@ -54,7 +54,7 @@ TEST_CASE("feed: work that takes a part of a unit, or one and a half") {
   CHECK(rhythm(load, 1.5, 200) == 200);
 }
 
-TEST_CASE("feed: thousands of units are taken in parts") {
+TEST_CASE("feed: thousands of units are grouped") {
   const std::string load = "stages: [{name: load, time: 1 ms, queue: 500}]";
   CHECK(rhythm(load, 2048, 1000) == Approx(2048));
   CHECK(rhythm(load, 2048, 3000) == 3000);
@@ -65,7 +65,7 @@ TEST_CASE("feed: a pipeline that takes no time is not waited for") {
   CHECK(rhythm("stages: [{name: load}, {name: batch, batch: 32}]", 8, 1) == 1);
 }
 
-TEST_CASE("feed: free storage leaves what cores and locks take") {
+TEST_CASE("feed: with free storage the time of cores and locks remains") {
   const std::string text =
       "sources: [{name: s3, latency: 90 ms, total: 10 MB/s}]\n"
       "stages: [{name: fetch, serial: 10 ms, queue: 9, read: {from: s3, bytes: 100 kB}}]";
@@ -87,7 +87,7 @@ TEST_CASE("feed: times that vary cost more than their mean, and prefetching wins
   CHECK(much >= 12);
 }
 
-TEST_CASE("feed: what is too slow to be run ends with one line") {
+TEST_CASE("feed: a pipeline too slow to run is one line") {
   const Result<Seconds> fed =
       Feed(pipeline_of("stages: [{name: load, time: 1000 s, batch: 1000000}]"))
           .time_of({2e5, Seconds::s(1)});

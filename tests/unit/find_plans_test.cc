@@ -57,7 +57,7 @@ bool has(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("The best plans come in order, fit, and are what a prediction says of them") {
+TEST_CASE("The best plans are ordered, fit, and equal their predictions") {
   const cluster::Cluster cluster = eight_a100();
   const PlanRequest request{.axes = {.context = {1}, .offload = {Offload::kNone}},
                             .keep = 4,
@@ -127,7 +127,7 @@ TEST_CASE("Searching alone runs nothing, and does not depend on threads") {
 
 // Chances 0.5, 0.3, 0.1, 0.08 and 0.02. The second runs the first's kernels in its groups, so its
 // error is the same; the last is unlikely.
-TEST_CASE("A measurement is worth it for likely plans whose errors differ") {
+TEST_CASE("Measurements are suggested for likely plans whose errors differ") {
   const auto plan = [](std::uint32_t tensor, std::uint32_t zero) {
     FoundPlan p{.training = {}, .plan = {}, .figures = {}};
     p.plan.tensor = tensor;
@@ -143,7 +143,7 @@ TEST_CASE("A measurement is worth it for likely plans whose errors differ") {
 
 // EFA between two nodes, and no ZeRO: a pipeline over nodes stalls in a share of the runs. Of plans
 // within 3 % of the first the cautious ones come first, and no later plan passes them.
-TEST_CASE("Within the noise plans of known regimes without stalls come first") {
+TEST_CASE("Among plans within the noise, known regimes without stalls come first") {
   const Result<cluster::Cluster> cluster = cluster::parse_cluster(
       "cluster: {device: a100_sxm4_40, devices_per_node: 4, nodes: 2, intra_node: nvlink, "
       "inter_node: {links: 4, rate: 400 Gbit/s, latency: 15 us}}",
@@ -182,7 +182,7 @@ TEST_CASE("Limits hold, and another objective finds another plan") {
   CHECK(of(between.figures, Figure::kStepTime) >= of(fastest.figures, Figure::kStepTime));
 }
 
-TEST_CASE("Money and energy are those of the account of a step") {
+TEST_CASE("Cost and energy are those of the account of a step") {
   const cluster::Cluster cluster = cluster_of("instance: p4d.24xlarge, count: 1");
   const cost::Place place{.rented = {{"p4d.24xlarge", 1}}, .region = "us-east-1"};
   const PlanRequest request{
@@ -200,7 +200,7 @@ TEST_CASE("Money and energy are those of the account of a step") {
   CHECK(of(best.figures, Figure::kCarbon) == Approx(account.carbon->value));
 }
 
-TEST_CASE("What is not known is refused, not taken as nothing") {
+TEST_CASE("An unknown quantity is refused, not taken as zero") {
   PlanRequest request{.objective = Figure::kCost};
   CHECK(has(refusal(job(), eight_a100(), request),
             "the cost of a step is unknown here: no price: the cluster is not made of instances"));
@@ -209,7 +209,7 @@ TEST_CASE("What is not known is refused, not taken as nothing") {
   CHECK(has(refusal(job(), eight_a100(), request), "the carbon of a step is unknown here"));
 }
 
-TEST_CASE("Where nothing fits, the nearest and what would fit are named") {
+TEST_CASE("If nothing fits, the nearest plan and a change that would fit are named") {
   const cluster::Cluster cluster = eight_a100();
   // 10 billion parameters on each rank, and nothing shared.
   const std::string kept =
@@ -221,7 +221,7 @@ TEST_CASE("Where nothing fits, the nearest and what would fit are named") {
   CHECK(has(refusal(job(65536), cluster, {}), "would fit: about "));
 }
 
-TEST_CASE("Limits out of reach are named with the nearest that there is") {
+TEST_CASE("Limits out of reach are reported with the nearest values") {
   const cluster::Cluster cluster = eight_a100();
   PlanRequest request{.axes = {.context = {1}}, .keep = 1};
   const FoundPlan fastest = found(job(), cluster, request).best.front();

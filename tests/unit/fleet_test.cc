@@ -52,7 +52,7 @@ const Fleet kFourGpus{.nodes = 1, .gpus_per_node = 4};
 const std::vector<Job> kJobs = {job(0, 10, 2, "u"), job(1, 5, 4, "v"), job(2, 8, 2, "u"),
                                 job(3, 20, 1, "w")};
 
-TEST_CASE("fifo: who does not fit blocks who came later") {
+TEST_CASE("fifo: a job that does not fit blocks later ones") {
   const Outcome outcome = run(kFourGpus, kJobs, {});
   CHECK(starts(outcome) == Times{0, 10, 15, 15});
   CHECK(ends(outcome) == Times{10, 15, 23, 35});
@@ -69,7 +69,7 @@ TEST_CASE("backfill: C ends when B is due, D would delay it") {
   CHECK(ends(outcome) == Times{10, 15, 10, 35});
 }
 
-TEST_CASE("backfill: a long job goes before where the first leaves GPUs over") {
+TEST_CASE("backfill: a long job starts earlier on GPUs that the first job leaves free") {
   // B asks for 3: of 4 GPUs one is left over, which D may have for as long as it likes, and C, of 2
   // GPUs until 11 s, may not.
   std::vector<Job> jobs = kJobs;
@@ -87,7 +87,9 @@ TEST_CASE("shortest first") {
   CHECK(starts(run(kFourGpus, jobs, {.policy = Policy::kShortest})) == Times{0, 10, 2, 19});
 }
 
-TEST_CASE("shortest first with preemption: who has longer to go makes room, and pays for it") {
+TEST_CASE(
+    "shortest first with preemption: the job with more remaining work leaves, and pays for the "
+    "restart") {
   // B needs all 4 GPUs for 5 s; A has 9 s to go and leaves at 1 s. At 6 s it takes 2 s to restart
   // and does its last 9 s; C has 8 s, less than those 11, and runs with it; D after C.
   const Outcome outcome =
@@ -100,7 +102,7 @@ TEST_CASE("shortest first with preemption: who has longer to go makes room, and 
   CHECK(outcome.jobs[0]->lost == seconds(0));
 }
 
-TEST_CASE("preempted work since the last checkpoint is done again") {
+TEST_CASE("preempted work since the last checkpoint is repeated") {
   // A of 20 s leaves at 7 s; its checkpoint is of 5 s.
   const std::vector<Job> jobs = {job(0, 20, 4), job(7, 3, 4)};
   const Outcome outcome = run(kFourGpus, jobs,
@@ -123,7 +125,7 @@ TEST_CASE("fair share: the user who was charged least goes first") {
         Times{0, 10, 20, 15, 25, 30});
 }
 
-TEST_CASE("fair share: who comes back has saved nothing up") {
+TEST_CASE("fair share: a returning user has no credit") {
   // v was charged 4 x 1 = 4 when it comes back at 12 s; u, alone, 60 by then, and v begins with
   // that. Were it not so, both of v's would go at 15 s and 20 s, before u's third.
   const std::vector<Job> jobs = {job(0, 1, 4, "v"), job(0, 9, 4, "u"),  job(1, 6, 4, "u"),
@@ -186,7 +188,7 @@ TEST_CASE("a job that fits a slice takes the smallest, on the fullest GPU that h
   CHECK(ends(outcome) == Times{21, 7, 42, 11, 21});
 }
 
-TEST_CASE("the rate of a job follows who is beside it") {
+TEST_CASE("the rate of a job follows its neighbours") {
   // Two seats on a GPU; alone a job goes at full speed, with another at 0.6.
   const Fleet fleet{.nodes = 1,
                     .gpus_per_node = 1,
@@ -203,7 +205,7 @@ TEST_CASE("the rate of a job follows who is beside it") {
                  {.policy = Policy::kBackfill, .rate = options.rate}))[2] == 13);
 }
 
-TEST_CASE("a job alone takes its work") {
+TEST_CASE("a job alone runs for the time of its work") {
   for (const Policy policy :
        {Policy::kFifo, Policy::kBackfill, Policy::kShortest, Policy::kFairShare}) {
     const Outcome outcome = run(kFourGpus, {job(3, 7, 4)}, {.policy = policy});
@@ -229,7 +231,7 @@ TEST_CASE("jobs without work end when they start") {
   CHECK(ends(run(kFourGpus, {job(0, 0, 4), job(0, 5, 4), job(0, 0, 1)}, {})) == Times{0, 5, 5});
 }
 
-TEST_CASE("what cannot be run is refused") {
+TEST_CASE("a list that cannot be run is refused") {
   const auto refused = [](const Fleet& fleet, const std::vector<Job>& jobs,
                           const Options& options) {
     const Result<Outcome> outcome = fleet::run(fleet, jobs, options);

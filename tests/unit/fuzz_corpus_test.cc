@@ -10,7 +10,7 @@
 namespace rehearse::fuzz {
 namespace {
 
-TEST_CASE("the readers stand every input that a fuzzer was started from or broke them with") {
+TEST_CASE("the readers survive every fuzzer input, including those that broke them") {
   std::set<std::filesystem::path> folders;
   for (const Target& target : targets()) {
     const auto folder = test::source_file("tests/fuzz/corpus") / target.name;

@@ -40,7 +40,7 @@ TEST_CASE("the difference of two depths is the time of a layer") {
   CHECK(galvatron_unfused(times->model));
 }
 
-TEST_CASE("runs in which something else ran are left out by name") {
+TEST_CASE("runs with other work are omitted by name") {
   std::vector<std::string> left_out;
   const auto times =
       times_in(kGpt, R"({"layernum[2]_bsz1": 30, "layernum[2]_bsz2": 20, "layernum[2]_bsz4": 40,
@@ -57,7 +57,7 @@ TEST_CASE("runs in which something else ran are left out by name") {
             file + " bsz4: 4 layers take no longer than 2"});
 }
 
-TEST_CASE("profiles of times that cannot be read") {
+TEST_CASE("errors in profiles of times") {
   std::vector<std::string> left_out;
   const auto unknown = times_in("swin__computation_profiling_bf16_swin-huge.json", "{}", left_out);
   REQUIRE(unknown);

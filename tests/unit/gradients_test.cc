@@ -64,7 +64,7 @@ TEST_CASE("a gradient is ready with the last kernel launched before its operator
   }
 }
 
-TEST_CASE("gradients of half precision count two bytes an element") {
+TEST_CASE("gradients of half precision have two bytes per element") {
   const Replayed r(two_steps(R"(["c10::BFloat16"])"));
   const Result<Gradients> gradients = find_gradients(r.recordings[0], r.of_rank());
   REQUIRE(gradients);
@@ -98,7 +98,7 @@ TEST_CASE("a range with a payload is a gradient that its own thread sums") {
   CHECK(gradients->steps[0].users.empty());
 }
 
-TEST_CASE("a recording without gradients says what it would need") {
+TEST_CASE("the error of a recording without gradients names the requirement") {
   Trace trace;
   RankBuilder(trace).host("forward", 0, 100);
   const Replayed r(std::move(trace));

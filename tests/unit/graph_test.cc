@@ -40,7 +40,7 @@ TEST_CASE("a graph keeps what was added and sorts successors by id") {
   CHECK(graph.without_work());
 }
 
-TEST_CASE("equal demands are one") {
+TEST_CASE("equal demands share one entry") {
   GraphBuilder builder;
   const ServerId s = builder.add(Server{.name = builder.intern("s")});
   CHECK(builder.add(Demand{.server = s}) == builder.add(Demand{.server = s}));

@@ -14,7 +14,7 @@ TEST_CASE("host: an eager block with tensor parallelism is divided 1 : 1.3") {
   CHECK(ms(times.backward) == Approx(4.17 - 4.17 / 2.3));
 }
 
-TEST_CASE("host: the degrees of a plan that change a block's time") {
+TEST_CASE("host: the time of a block depends on the degrees of a plan") {
   const auto both = [](std::string_view name, std::uint32_t tensor, Sends sends) {
     const BlockTimes times = block_times(implementation_named(name), tensor, sends);
     return ms(times.forward + times.backward);

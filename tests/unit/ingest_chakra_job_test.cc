@@ -104,7 +104,7 @@ TEST_CASE("ops are in their order of issue: after the ops that they wait for, th
   CHECK(dependencies(p.program, 2) == std::vector<std::uint32_t>{1});
 }
 
-TEST_CASE("a Chakra file that cannot be simulated is refused in one line") {
+TEST_CASE("a Chakra file without the data to simulate is refused in one line") {
   CHECK(job_error({}) == "job.0.et: holds no op; a Chakra execution trace (.et)");
   CHECK(job_error({{1, "a", kCompute, 1, {7, 8}}}) ==
         "job.0.et: op 1 'a': depends on id 7, which no op has, and 1 more dependencies do so");
@@ -129,7 +129,7 @@ TEST_CASE("a Chakra file that cannot be simulated is refused in one line") {
   CHECK(to_string(cut.error()).find("ends in the middle of a message") != std::string::npos);
 }
 
-TEST_CASE("one file for all ranks, or one per rank, ranks that do the same share a program") {
+TEST_CASE("one file for all ranks, or one per rank, and equal ranks share a program") {
   const std::string file = test::chakra_file({{0, "x", kCompute, 1}, all_reduce(1, 64, {0})});
   const auto prefix = test::write_chakra({file, file, file});
   const auto job = read_chakra_job({.prefix = prefix});
@@ -189,7 +189,7 @@ TEST_CASE("groups: one set of ranks under a name, or several sets, and a rank ta
   CHECK(error(R"({"tp": [0, 1, 2, 3, 9]})") == "process group 'tp' has rank 9 of 4 ranks");
 }
 
-TEST_CASE("a file of groups that is none is refused in one line") {
+TEST_CASE("an invalid file of groups is refused in one line") {
   const auto error = [](std::string_view json) {
     const auto parsed = parse_comm_groups(json, "g.json");
     return parsed ? "no error" : to_string(parsed.error());

@@ -162,8 +162,8 @@ TEST_CASE("Chakra sends and receives are point to point, whatever their comm_typ
 TEST_CASE("Chakra dependencies point both ways in the file, dangling ones are counted") {
   std::string file = metadata();
   chakra::Op first = op(0, "first", chakra::COMPUTE, 1);
-  first.add_data_dependencies(2);   // stands further on
-  first.add_data_dependencies(99);  // stands nowhere
+  first.add_data_dependencies(2);   // comes later
+  first.add_data_dependencies(99);  // does not exist
   append(file, first);
   chakra::Op second = op(1, "second", chakra::COMPUTE, 1);
   set_flag(second, "is_cpu_op", true);
@@ -247,7 +247,7 @@ TEST_CASE("a Chakra file with any bit turned never gives a row that points nowhe
   CHECK(damaged > file.size());  // most turned bits are noticed
 }
 
-TEST_CASE("what is no Chakra trace is refused in one line") {
+TEST_CASE("a file that is not a Chakra trace is refused in one line") {
   CHECK(trace_error("") == "job.0.et: holds no op; a Chakra execution trace (.et)");
   CHECK(trace_error(metadata()) == "job.0.et: holds no op; a Chakra execution trace (.et)");
   CHECK(trace_error(sample(1).substr(0, metadata().size() + 3)) ==
@@ -257,7 +257,7 @@ TEST_CASE("what is no Chakra trace is refused in one line") {
   CHECK(trace_error(noise) == "job.0.et: more than 1000 malformed messages");
 }
 
-TEST_CASE("Chakra is told from other files by its first bytes") {
+TEST_CASE("Chakra files are recognised by their first bytes") {
   const std::string file = sample(50);
   CHECK(looks_like_chakra(file));
   CHECK(looks_like_chakra(file.substr(metadata().size())));  // without metadata
@@ -288,7 +288,7 @@ TEST_CASE("reading Chakra can be stopped") {
   CHECK(to_string(status.error()) == "job.0.et: stopped");
 }
 
-TEST_CASE("a recorded Chakra trace reads as its converter wrote it") {
+TEST_CASE("a recorded Chakra trace is read as its converter wrote it") {
   const auto path = test::shared_data("chakra-et/chakra.0.et.gz");
   SKIP_WITHOUT_DATA(path);
   const auto bytes = open_bytes(*path);

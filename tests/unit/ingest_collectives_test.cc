@@ -121,7 +121,7 @@ struct Setup {
   }
 };
 
-TEST_CASE("a kernel has what NCCL launched it for") {
+TEST_CASE("a kernel has the collective that NCCL launched it for") {
   Setup s;
   s.add(s.collective(kAllReduce, 4096, 120, 100, 110));
   s.call(1, 50);
@@ -164,7 +164,7 @@ TEST_CASE("collectives of one kernel are added up") {
   CHECK(s.kernel("ncclDevKernel_SendRecv", 2, 240));
   s.add(s.collective(kSend, 1000, 220, 200, 210, kPair));
   s.add(s.collective(kRecv, 500, 222, 200, 210, kPair));
-  // Two kinds in a kernel whose name tells none: the larger stands for both.
+  // Two kinds in a kernel whose name tells none: the larger counts for both.
   s.call(3, 305);
   CHECK(s.kernel("ncclDevKernel_Generic_4", 3, 340));
   s.add(s.collective(kAllReduce, 10, 320, 300, 310));
@@ -207,7 +207,7 @@ TEST_CASE("without launch times from NCCL, a kernel has the collectives that fol
   CHECK(left == std::vector<std::uint64_t>{16, 8, 4});
 }
 
-TEST_CASE("what cannot be told apart is not guessed") {
+TEST_CASE("ambiguous records are not guessed") {
   Setup s;
   // Two threads launch at one moment.
   s.call(1, 104);
@@ -248,7 +248,7 @@ TEST_CASE("damaged records of collectives are counted") {
   CHECK(s.rank.info.world_size == 8u);
 }
 
-TEST_CASE("a process that drives several devices has no rank of its own") {
+TEST_CASE("a process with several devices has no single rank") {
   Setup s;
   s.communicator(kWorld, 8, 4);
   s.collectives.finish();

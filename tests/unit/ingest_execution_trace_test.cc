@@ -33,7 +33,7 @@ std::string text(const Ranks& ranks, const std::optional<InputsId>& inputs, Name
   return ranks.name(ranks[0].inputs[inputs->index()].*part);
 }
 
-TEST_CASE("schema 1.0.1 lists all fields side by side") {
+TEST_CASE("schema 1.0.1 lists all fields at one level") {
   const Ranks ranks =
       read_operators(R"json({"schema": "1.0.1", "pid": 59811, "time": "2023", "start_ts": 6672645,
     "nodes": [
@@ -100,7 +100,7 @@ TEST_CASE("schema 1.0.1 lists all fields side by side") {
   CHECK(ranks.problems.list().empty());
 }
 
-TEST_CASE("later schemas nest tensors and list the rest as attributes") {
+TEST_CASE("later schemas nest tensors and list the other fields as attributes") {
   const std::string schema = GENERATE(as<std::string>{}, "1.0.2-chakra.0.0.4", "1.0.3-chakra.0.0.4",
                                       "1.1.0-chakra.0.0.4", "1.1.1-chakra.0.0.4");
   const Ranks ranks =
@@ -172,7 +172,7 @@ TEST_CASE("a truncated execution trace gives its whole operators") {
   CHECK(ranks.count(ProblemKind::kTruncated) == 1);
 }
 
-TEST_CASE("what is no execution trace of a known schema is refused in one line") {
+TEST_CASE("a file that is not an execution trace of a known schema is refused in one line") {
   CHECK(
       operators_error(
           R"json({"schema": "2.0.0-chakra.1.0", "nodes": [{"name": "a", "tid": 1}]})json") ==

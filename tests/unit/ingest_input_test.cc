@@ -108,7 +108,7 @@ TEST_CASE("the kind of an input is found from its content, whatever its name") {
   CHECK(kind_of(folder) == "Kineto trace");  // a.et is the first in it
 }
 
-TEST_CASE("what is no recording is refused in one line that names what is accepted") {
+TEST_CASE("a file that is not a recording is refused in one line that names the accepted kinds") {
   const fs::path folder = test::scratch_folder();
   const auto refused = [&](const fs::path& file, const std::string& why) {
     const std::string line = kind_of(file);
@@ -160,7 +160,7 @@ TEST_CASE("JSON that only looks like a recording is refused by its reader") {
             "phase 'X' and a known category");
 }
 
-TEST_CASE("a gzip cut in the middle gives what was read, and says so") {
+TEST_CASE("a truncated gzip file gives its readable part, with a message") {
   const fs::path folder = test::scratch_folder();
   const fs::path file = write_gzip(folder / "r.json.gz", kineto(20000));
   fs::resize_file(file, fs::file_size(file) / 2);
@@ -177,7 +177,7 @@ TEST_CASE("a gzip cut in the middle gives what was read, and says so") {
   CHECK(line.find("unfinished") == std::string::npos);  // mere information
 }
 
-TEST_CASE("strict reading lets information pass") {
+TEST_CASE("strict reading accepts problems of severity info") {
   const fs::path folder = test::scratch_folder();
   const fs::path file = write(folder / "r.json", kineto(3));
   CHECK(read_inputs(std::vector{file}, {.strict = true}));
@@ -363,7 +363,7 @@ void check_round_trip(const std::vector<fs::path>& inputs, bool in_memory) {
   check_same(*direct, *second);
 }
 
-TEST_CASE("a store holds row by row what was imported") {
+TEST_CASE("a store has every imported row") {
   const fs::path folder = test::scratch_folder();
   write(folder / "a.json", kineto(300, 1));
   write(folder / "b.json", kineto(200, 0, 1700000000000500));
@@ -393,7 +393,7 @@ TEST_CASE("a store holds row by row what was imported") {
   }
 }
 
-TEST_CASE("recorded jobs survive the way through a store") {
+TEST_CASE("recorded jobs are unchanged by a store") {
   const char* job = GENERATE("param-dlrm-8rank-v100/kineto", "param-dlrm-8rank-v100/et",
                              "chakra-et/chakra.0.et.gz", "triosim-h100");
   const auto path = test::shared_data(job);
@@ -402,7 +402,7 @@ TEST_CASE("recorded jobs survive the way through a store") {
   check_round_trip({*path}, std::string(job).ends_with("et") || std::string(job) == "triosim-h100");
 }
 
-TEST_CASE("an import counts what it read") {
+TEST_CASE("an import counts the rows that it read") {
   const fs::path folder = test::scratch_folder();
   const std::vector<fs::path> files = {write(folder / "a.json", kineto(30, 0)),
                                        write(folder / "b.json", kineto(20, 1))};
@@ -425,7 +425,7 @@ TEST_CASE("an import counts what it read") {
   CHECK(last == 1);
 }
 
-TEST_CASE("an import that fails leaves the old store") {
+TEST_CASE("a failed import keeps the old store") {
   const fs::path folder = test::scratch_folder();
   const fs::path good = write(folder / "a.json", kineto(3)), store = folder / "job.rehearse";
   REQUIRE(import_inputs(std::vector{good}, store, {}));

@@ -104,7 +104,7 @@ TEST_CASE("operators are joined by id where the recording has ids") {
   CHECK(m.trace.problems.list().at(0).first == "et.json: c");
 }
 
-TEST_CASE("operators without ids are joined by order, though parts are missing on either side") {
+TEST_CASE("operators without ids are joined by order, even if parts are missing on either side") {
   Maker m;
   m.trace.ranks.reserve(2);
   const std::vector<std::string> only_timed = {"x1", "x2", "x3"}, only_et = {"y1", "y2"};
@@ -158,7 +158,7 @@ TEST_CASE("an execution trace of one step is joined to that step") {
   }
 }
 
-TEST_CASE("threads are told by their operators, and the recording's own values are kept") {
+TEST_CASE("threads are matched by their operators, and values of the recording are kept") {
   Maker m;
   m.trace.ranks.reserve(2);
   Rank& timed = m.timed("kineto.json");

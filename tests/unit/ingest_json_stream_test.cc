@@ -19,7 +19,7 @@ class Counting final : public JsonHandler {
   int elements = 0;
 };
 
-TEST_CASE("a document cut at any byte keeps the window, though elements are not read") {
+TEST_CASE("a document truncated at any byte keeps the window, even if elements are not read") {
   const std::string json =
       R"({"a": [1, {"b": 2}], "items": [{"x": [1, {"y": "z]}"}]}, {"x": {"y": []}}, {}], "c": "d"})";
   for (std::size_t size = 0; size <= json.size(); ++size) {

@@ -353,7 +353,7 @@ TEST_CASE("garbage in an export is counted and dropped") {
   CHECK(ranks.count(ProblemKind::kUnknownCategory) == 1);
 }
 
-TEST_CASE("a view that bears the name of a table is not run") {
+TEST_CASE("a view with the name of a table is not run") {
   const fs::path file = new_file();
   {
     Database db(file);
@@ -367,7 +367,7 @@ TEST_CASE("a view that bears the name of a table is not run") {
   CHECK(read(file)[0].host_ops.size() == 1);  // and it ends
 }
 
-TEST_CASE("a damaged export gives what can be read, or one line") {
+TEST_CASE("a damaged export gives its readable part, or one line") {
   const fs::path file = new_file();
   {
     Database db(file);
@@ -399,7 +399,7 @@ TEST_CASE("a damaged export gives what can be read, or one line") {
   CHECK(error_of(file).starts_with(file.string() + ": "));
 }
 
-TEST_CASE("what is no export of CUDA or NVTX activity is refused in one line") {
+TEST_CASE("a file that is not an export of CUDA or NVTX activity is refused in one line") {
   const fs::path file = new_file();
   SECTION("another database") {
     Database(file).run("CREATE TABLE wares(id INTEGER)");

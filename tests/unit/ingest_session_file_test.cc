@@ -29,7 +29,7 @@ TEST_CASE("the launcher's measurements become facts") {
                         {"measured_step", "0.0812"}});
 }
 
-TEST_CASE("what is not there is no fact") {
+TEST_CASE("an absent value is not a fact") {
   CHECK(session_facts(test::scratch_folder())->empty());
   CHECK(session_facts(folder_with("exit_code: 0\n"))->empty());
   CHECK(*session_facts(folder_with("overhead: {ns_per_range: 50}\n")) ==

@@ -47,7 +47,7 @@ TEST_CASE("loop: twice as many in flight keep all threads at work") {
   CHECK(rate_of("loop: {in_flight: 8" + rest) == Approx(100).epsilon(0.01));
 }
 
-TEST_CASE("loop: staleness is how many batches are in flight in order") {
+TEST_CASE("loop: staleness is the number of ordered batches in flight") {
   // Of two workers one draws 2 ms, the other 5; on average. In order, a batch waits for its own.
   const std::string rest =
       "}\nseed: 5\nstages: [{name: step, workers: 2, time: {samples: [2 ms, 5 ms]}, queue: 50}, "
@@ -78,7 +78,7 @@ TEST_CASE("loop: late work is kept, finished or abandoned") {
   CHECK(rate_of("loop: {in_flight: 30}" + rest) == Approx(3 / 0.010).epsilon(0.02));
 }
 
-TEST_CASE("loop: a quorum goes on after its wait") {
+TEST_CASE("loop: a quorum continues after its wait") {
   const std::string stages =
       "\nstages: [{name: client, workers: 4, time: 8 ms, ordered: false}, {name: take, batch: 4}]";
   // All come after 8 ms, before the wait is over, and a wait that is over waits for the quorum.
@@ -113,7 +113,7 @@ TEST_CASE("loop: threads that keep to their cores share some of them") {
   CHECK(with(", numa: 2", loop) == Approx(1 / 0.016).epsilon(0.001));
 }
 
-TEST_CASE("loop: what is in flight bounds the rate, and more of it is advised") {
+TEST_CASE("loop: the number in flight limits the rate, and a larger number is advised") {
   const Pipeline p = pipeline_of(
       "loop: {in_flight: 2}\n"
       "stages: [{name: ask, workers: 8, time: 9 ms, ordered: false}, {name: use, time: 1 ms, most: "
@@ -128,7 +128,7 @@ TEST_CASE("loop: what is in flight bounds the rate, and more of it is advised") 
   CHECK(tuned->units_per_s == Approx(1000));
 }
 
-TEST_CASE("loop: a job is fed by one that keeps what is late") {
+TEST_CASE("loop: a job is fed by a loop that keeps late work") {
   const std::string stages = "\nstages: [{name: read, workers: 4, time: 10 ms, ordered: false}]";
   // Two in flight: 200 a second at the most, where 400 are asked for.
   const Result<Seconds> slow = Feed(pipeline_of("loop: {in_flight: 2}" + stages))
@@ -147,7 +147,7 @@ TEST_CASE("loop: a job is fed by one that keeps what is late") {
   CHECK_THAT(to_string(stuck.error()), Contains("2 samples in flight") && Contains("8 or more"));
 }
 
-TEST_CASE("loop: wrong ones are one line") {
+TEST_CASE("loop: an invalid loop is one line") {
   const std::string stages =
       "stages: [{name: a, workers: 4, time: 1 ms, ordered: false}, {name: b, batch: 4}]\n";
   CHECK_THAT(error_of("loop: {in_flight: 3}\n" + stages),

@@ -24,7 +24,7 @@ using test::rate_of;
 // The page states a pipeline, and units per second, the tightest bound, and what it is:
 //   ```yaml   then  ```rates
 //   stages: …       125 of 125: threads of decode
-TEST_CASE("input: the worked examples of the page give what it states") {
+TEST_CASE("input: the worked examples of the page give the stated results") {
   const auto blocks = test::blocks_of(test::source_file("docs/concepts/input.md"));
   std::size_t checked = 0;
   for (std::size_t b = 0; b + 1 < blocks.size(); ++b) {
@@ -52,7 +52,7 @@ std::string keys_file(const std::string& text) {
   return path.string();
 }
 
-TEST_CASE("input: what a cache misses is read, take by take") {
+TEST_CASE("input: misses of a cache are read, take by take") {
   // Keys 1 2 3, 1 4, 1 2 through two places under lru: 3, 2 and 1 misses. A unit is 1 MB, at
   // 100 MB/s: 30, 20 and 10 ms, over and over.
   const std::string keys = keys_file("1 2 3\n1 4\n1 2\n");
@@ -81,7 +81,7 @@ TEST_CASE("input: what a cache misses is read, take by take") {
   CHECK(tight == Approx(3 / 0.080).epsilon(0.01));
 }
 
-TEST_CASE("input: a take that misses nothing makes no request") {
+TEST_CASE("input: a take without misses makes no request") {
   const std::string keys = keys_file("1 2\n1\n2 1\n2\n");
   // All is kept: from the second batch on nothing is read.
   const std::string text =
@@ -115,7 +115,7 @@ TEST_CASE("input: mistakes in the cache of a read") {
              Contains("readahead of 2"));
 }
 
-TEST_CASE("input: a lock lets one thread of each worker on") {
+TEST_CASE("input: a lock admits one thread of each worker") {
   // 0.101 s for an item; 10.6 ms of it hold the lock: 4 / 0.101 s with a thread in each of four
   // workers; with 16, 4 / 10.6 ms, since 16 threads would do 633 a second.
   const std::string head =
@@ -185,7 +185,7 @@ TEST_CASE("input: busy cores slow each other down") {
   CHECK(with("24") == Approx(100 * 24 * (1 - 0.17 * 23 / 47)).epsilon(0.005));
 }
 
-TEST_CASE("input: what a straggler costs behind an ordered queue and behind one that is not") {
+TEST_CASE("input: the cost of a straggler with and without an ordered queue") {
   const auto with = [](const std::string& ordered) {
     return rate_of("seed: 3\nstages:\n  - {name: load, workers: 8, queue: 8, ordered: " + ordered +
                    ", time: {mean: 8 ms, exponential: 1}}\n  - {name: use, time: 1 ms}");
@@ -193,14 +193,14 @@ TEST_CASE("input: what a straggler costs behind an ordered queue and behind one 
   CHECK(with("false") > 1.05 * with("true"));
 }
 
-TEST_CASE("input: recorded times are drawn as they are") {
+TEST_CASE("input: recorded times are drawn unchanged") {
   const Flow flow = flow_of("stages: [{name: load, time: {samples: [1 ms, 3 ms, 8 ms]}}]");
   CHECK(flow.units_per_s.value == Approx(250).epsilon(0.02));
   CHECK(flow.units_per_s.low < flow.units_per_s.value);
   CHECK(flow.units_per_s.provenance == Provenance::kRecorded);
 }
 
-TEST_CASE("input: what the requests of a unit cost") {
+TEST_CASE("input: the cost of the requests of a unit") {
   const Pipeline p = pipeline_of(
       "sources: [{name: s3, latency: 1 ms, request: 4 MB, hits: 0.5, usd_per_1000_requests: 0.4}]\n"
       "stages: [{name: get, read: {from: s3, bytes: 10 MB}}, {name: batch, batch: 32}]");
@@ -245,7 +245,7 @@ TEST_CASE("input: the tuner adds workers where a lock binds, and threads where l
   CHECK(many->limit.units_per_s == Approx(400));
 }
 
-TEST_CASE("input: the tuner gives times that vary the room that they need") {
+TEST_CASE("input: the tuner gives varying times enough queue room") {
   const auto tuned = [](const std::string& time) {
     return tune(pipeline_of("stages: [{name: fetch, time: " + time +
                             ", most: {workers: 64}}]\naccelerator: {step: 10 ms}"))
@@ -258,7 +258,7 @@ TEST_CASE("input: the tuner gives times that vary the room that they need") {
   CHECK(varying.flow->units_per_s.value > 98);
 }
 
-TEST_CASE("input: the tuner keeps in memory what fits and is worth most") {
+TEST_CASE("input: the tuner keeps the most valuable data that fits in memory") {
   // 1000 samples: 1 MB each as read, 4 MB decoded.
   const auto tuned = [](const std::string& memory) {
     const Result<Tuned> t =

@@ -122,7 +122,7 @@ TEST_CASE("two ranks: the later one decides when their all-reduce begins") {
   }
 }
 
-TEST_CASE("four ranks: two groups side by side, one after the other within a group") {
+TEST_CASE("four ranks: two groups concurrently, one collective after another within a group") {
   // Per rank: an all-reduce of 2 MB in a pair (2 (2 + 10) = 24 us) and one of 8 MB among all four
   // (6 (2 + 20) = 132 us), both ready at 0, and a second one of the pair. By closed form the groups
   // do not hinder each other: 24, 48 and 132 us.
@@ -161,7 +161,7 @@ TEST_CASE("parts and overhead: every part pays all latencies") {
 }
 
 TEST_CASE("a send goes at once, a receive waits, streams of compute are one op at a time") {
-  // Rank 0: 10 us, sends 5 MB: 2 + 50 us, at 62 us. Rank 1: receives it and computes 8 us beside an
+  // Rank 0: 10 us, sends 5 MB: 2 + 50 us, at 62 us. Rank 1: receives it and computes 8 us during an
   // op of 65 us that holds its compute until 65: 73 us.
   const Program job = job_of({{compute(0, 10), send(1, 1, 5'000'000, {0})},
                               {compute(0, 65), receive(1, 0, 5'000'000), compute(2, 8, {1})}});
@@ -184,7 +184,7 @@ TEST_CASE("a send goes at once, a receive waits, streams of compute are one op a
   CHECK(engine::run((*folded)->graph)->makespan().seconds().us() == Approx(102));
 }
 
-TEST_CASE("other algorithms, and kinds that they cannot do") {
+TEST_CASE("other algorithms, and kinds that they do not support") {
   const std::vector<ChakraOp> ops = {collective(0, 0, 8'000'000), collective(1, 6, 4'000'000, {0})};
   const Program job = job_of({ops, ops, ops, ops});
   // Halving and doubling: 4 messages of 2 us and 4, 2, 2, 4 MB: 8 + 120 us; then pairwise
@@ -217,8 +217,8 @@ TEST_CASE("ops without a duration take the roofline of the device") {
   CHECK_FALSE(lacks_durations(job));
 }
 
-TEST_CASE("computing beside a collective takes longer, in every form of it") {
-  // 4 MB among two ranks take 44 us from the beginning. Kernels of 30 and 60 us beside it at
+TEST_CASE("computing that overlaps a collective takes longer, in every form") {
+  // 4 MB among two ranks take 44 us from the beginning. Kernels of 30 and 60 us during it at
   // 1 / 1.25 of their speed: the first ends at 37.5 us; 5.2 us of the second are done at 44 us, the
   // other 54.8 us by 98.8 us.
   const std::vector<ChakraOp> ops = {collective(0, 0, 4'000'000), compute(1, 30),
@@ -265,7 +265,7 @@ TEST_CASE("division: two collectives on the same links") {
   CHECK(first_come.second == Approx(62));
 }
 
-TEST_CASE("first come: sends take their turn as messages do") {
+TEST_CASE("first come: sends are served in turn, like messages") {
   // A send of 5 MB at 0, an all-reduce of 2 MB at 1 us. On the way from 0 to 1: 0 to 50 us, then
   // the first message until 60; the second leaves when that has come, at 62, and takes 12 us.
   const Program job =
@@ -279,7 +279,7 @@ TEST_CASE("first come: sends take their turn as messages do") {
   CHECK(timeline->makespan().seconds().us() == Approx(74));
 }
 
-TEST_CASE("closed form: calibrated where the cluster is what was measured, else its links") {
+TEST_CASE("closed form: calibrated if the cluster is like the measured one, else its links") {
   // One all-reduce of 64 MiB; per rank, in pieces of the calibration of H100 with NVSwitch.
   const std::vector<ChakraOp> ops = {collective(0, 0, 64 << 20)};
   const Program job = job_of(std::vector<std::vector<ChakraOp>>(8, ops));
@@ -318,7 +318,8 @@ TEST_CASE("closed form: calibrated where the cluster is what was measured, else 
             .calibrated);
 }
 
-TEST_CASE("closed form: a group has the share of its node's NICs that its ranks are of the node") {
+TEST_CASE(
+    "closed form: a group has the share of its node's NICs that its ranks have of the devices") {
   // Four nodes with eight NICs of 50 GB/s nominal. One rank of each node: 50 GB/s; all: 400.
   const auto dgx = cluster::load_cluster(test::source_file("examples/clusters/dgx_h100_x4.yaml"));
   REQUIRE(dgx);
@@ -350,7 +351,7 @@ TEST_CASE("the interval widens with kernels that came from datasheets") {
   CHECK(with_slow_kernels(step, usage, 0).provenance == Provenance::kExtrapolated);
 }
 
-TEST_CASE("ranks that do not fit each other are one line") {
+TEST_CASE("inconsistent ranks are one line") {
   const cluster::Cluster c = star(2);
   CHECK(error_of(job_of({{compute(0, 1)}, {compute(0, 1)}, {compute(0, 1)}}), c) ==
         "3 ranks on a cluster of 2 devices; at least one device per rank");

@@ -78,7 +78,7 @@ TEST_CASE("runs of computing are one op") {
   CHECK(us(two_ranks(layer, 2)) == Approx(2 * (2 * 30 + 2 * 50)));
 }
 
-TEST_CASE("inline: what comes next waits") {
+TEST_CASE("inline: the next op waits") {
   const Layer layer{
       .name = "a", .forward = {work(30), all_reduce(Issue::kInline)}, .backward = {work(50)}};
   CHECK(us(two_ranks(layer)) == Approx(2 * (30 + 44) + 100));
@@ -86,7 +86,7 @@ TEST_CASE("inline: what comes next waits") {
   CHECK(us(test::layout_of({.layers = 2, .microbatches = 1}, layer)) == Approx(160));
 }
 
-TEST_CASE("beside: one op runs meanwhile") {
+TEST_CASE("overlap next: one op runs meanwhile") {
   // The sum from 30 to 74; 20 during it, 5 after both.
   const Layer layer{.name = "a",
                     .forward = {work(30), all_reduce(Issue::kOverlapNext), work(20), work(5)},
@@ -100,7 +100,7 @@ TEST_CASE("beside: one op runs meanwhile") {
   CHECK(us(two_ranks(ends)) == Approx(132 + 10));
 }
 
-TEST_CASE("prefetched: beside the layer before") {
+TEST_CASE("prefetched: during the previous layer") {
   const auto layer = [](double us) {
     return Layer{
         .name = "a", .forward = {all_gather(Issue::kPrefetched), work(us)}, .backward = {}};
@@ -130,7 +130,7 @@ TEST_CASE("deferred: only the optimizer waits") {
   CHECK(us(two_ranks(layer)) == Approx(204));
 }
 
-TEST_CASE("the step: deferred sums beside the last backward, others after all of it") {
+TEST_CASE("the step: deferred sums during the last backward, others after all of it") {
   Layer layer{.name = "a", .forward = {work(30)}, .backward = {work(50)}};
   layer.step = {all_reduce(Issue::kDeferred), work(10)};
   // Two microbatches of 160: sums from 270 to 314 and 320 to 364; then 2 · 10.
@@ -147,7 +147,7 @@ TEST_CASE("a phase takes at least as long as the host needs for its kernels") {
   CHECK(us(two_ranks(layer, 1, 1), {.host_per_kernel = Seconds::us(8)}) == Approx(80 + 50));
 }
 
-TEST_CASE("every op says what its time is for, and each op of a layer is priced once") {
+TEST_CASE("every op has the purpose of its time, and each op of a layer is priced once") {
   const Layer layer{.name = "a",
                     .forward = {work(10), work(30)},
                     .backward = {work(50), all_reduce(Issue::kInline)}};
@@ -216,7 +216,7 @@ TEST_CASE("a pipeline: every microbatch passes every stage, with a bubble of one
   CHECK(step <= 4 * 2 * 3000 + 3000 + 8 * 2 * 2);
 }
 
-TEST_CASE("weight gradients as a pass of their own hold up no other stage") {
+TEST_CASE("weight gradients as a separate pass delay no other stage") {
   Layer layer{.name = "a", .forward = {work(1000)}, .backward = {work(1000), work(1000)}};
   layer.backward[1].weight_gradient = true;
   Layout layout =
@@ -228,7 +228,7 @@ TEST_CASE("weight gradients as a pass of their own hold up no other stage") {
   CHECK(step <= 8000 + 10);
 }
 
-TEST_CASE("what a stage passes on") {
+TEST_CASE("the output of a stage") {
   Layer layer{.name = "a", .forward = {work(10)}, .backward = {work(20)}};
   layer.output = Bytes::mb(4);
   Layout layout = test::layout_of(
@@ -358,7 +358,7 @@ TEST_CASE("groups: tensor runs fastest, then context, then data, experts on cons
   CHECK(job.groups.size() == 8 + 8 + 8 + 2 + 4);
 }
 
-TEST_CASE("an order that leaves something out is refused") {
+TEST_CASE("an incomplete order is refused") {
   const Layer layer{.name = "a", .forward = {work(1)}, .backward = {work(1)}};
   Layout layout = two_ranks(layer, 2);
   layout.stages[0].order.pop_back();

@@ -41,7 +41,7 @@ TEST_CASE("kernel law: the worked example") {
   CHECK(slowdown_on(slice, "sgemm_128x64", recorded, large).low == Approx(1 + 0.98));
 }
 
-TEST_CASE("kernel law: no kernel is faster on a slice, nor slower than its share says") {
+TEST_CASE("kernel law: no kernel is faster on a slice, or slower than by its share") {
   const std::uint32_t seed = std::random_device{}();
   INFO("seed " << seed);
   std::mt19937 random(seed);
@@ -68,7 +68,7 @@ TEST_CASE("kernel law: no kernel is faster on a slice, nor slower than its share
   }
 }
 
-TEST_CASE("kernel law: what a kernel asks of the GPU that it shares") {
+TEST_CASE("kernel law: the demand of a kernel on a shared GPU") {
   const KernelLaunch quarter{
       .blocks = 27, .threads_per_block = 256, .registers_per_thread = 32, .shared_bytes = 0};
   const KernelUse gemm = use_of("ampere_sgemm", quarter, 108),
@@ -82,7 +82,7 @@ TEST_CASE("kernel law: what a kernel asks of the GPU that it shares") {
   CHECK(use_of("reduce_kernel", std::nullopt, 108).bandwidth == 1);
 }
 
-TEST_CASE("kernel law: what computes is told from its name") {
+TEST_CASE("kernel law: compute kernels are recognised by name") {
   for (const char* name :
        {"ampere_fp16_s16816gemm", "cudnn::Conv2d", "flash_fwd_kernel", "void cutlass::Kernel2"})
     CHECK(computes(name));

@@ -17,7 +17,7 @@ using Block = std::uint64_t;
 /// second block makes up for what the first has changed.
 std::array<std::string, 2> alike() {
   constexpr Block kM = 0xc6a4a7935bd1e995, kSeed = 0xc70f6907;
-  Block inverse = kM;  // Newton's iteration, each step of which doubles the bits that are right
+  Block inverse = kM;  // Newton's iteration: each step doubles the correct bits
   for (int i = 0; i < 6; ++i) inverse *= 2 - kM * inverse;
   const auto fold = [](Block b) { return b ^ (b >> 47); };  // undoes itself
   const auto spread = [&](Block b) { return fold(b * kM) * kM; };
@@ -35,7 +35,7 @@ std::array<std::string, 2> alike() {
   return {text(first[0], second), text(first[1], other)};
 }
 
-TEST_CASE("two ops of one hash have prices of their own") {
+TEST_CASE("two ops with one hash have separate prices") {
   const std::array<std::string, 2> names = alike();
   REQUIRE(names[0] != names[1]);
   if (std::hash<std::string_view>{}(names[0]) != std::hash<std::string_view>{}(names[1])) {

@@ -340,7 +340,7 @@ TEST_CASE("Megatron-LM has every flag that is written for it, and takes its valu
   }
 }
 
-TEST_CASE("Megatron-LM gets the layers that are mixtures, layer by layer") {
+TEST_CASE("Megatron-LM gets the list of mixture layers") {
   workload::Transformer model = mixture();
   const step::Spec spec = spec_of({.data = 8});
   CHECK_FALSE(has(text_of(Framework::kMegatron, spec, model), "--moe-layer-freq"));
@@ -352,7 +352,7 @@ TEST_CASE("Megatron-LM gets the layers that are mixtures, layer by layer") {
             "--moe-layer-freq '[0]*3+([0]*1+[1])*14+[0]*1'\n"));
 }
 
-TEST_CASE("What Megatron-LM's checks refuse is refused before") {
+TEST_CASE("Plans that Megatron-LM's checks refuse are refused before") {
   const auto refused = [](const step::Spec& spec, const workload::Transformer& model) {
     return refusal(Framework::kMegatron, spec, model);
   };
@@ -445,7 +445,7 @@ TEST_CASE("torchtitan has every key that is written for it, and takes its value"
   }
 }
 
-TEST_CASE("What torchtitan's checks refuse is refused before") {
+TEST_CASE("Plans that torchtitan's checks refuse are refused before") {
   const auto refused = [](const step::Spec& spec, const workload::Transformer& model) {
     return refusal(Framework::kTorchtitan, spec, model);
   };
@@ -467,7 +467,7 @@ TEST_CASE("What torchtitan's checks refuse is refused before") {
   CHECK(has(refused(uneven, llama()), "no key for 34 layers on 8 chunks"));
 }
 
-TEST_CASE("No launch file leaves a field out in silence") {
+TEST_CASE("No launch file omits a field silently") {
   using strategies::FieldKind;
   const cluster::Cluster cluster = cluster_of_eight();
   for (const Framework framework :

@@ -36,7 +36,7 @@ TEST_CASE("options become the words that the library reads") {
   CHECK(option_words(open) == "graph=node power=10 steps=5:");
 }
 
-TEST_CASE("the records of a process are counted by what they are of") {
+TEST_CASE("the records of a process are counted by kind") {
   const fs::path folder = test::scratch_folder();
   test::CaptureBuilder capture;
   capture.process({.host = "h", .process = 7, .command = {"a"}})
@@ -88,7 +88,7 @@ TEST_CASE("the records of a process are counted by what they are of") {
   CHECK(sum.lost == 11);
 }
 
-TEST_CASE("readings of the board and facts alone are no recording of the process") {
+TEST_CASE("board readings and facts alone are not a recording of the process") {
   const fs::path folder = test::scratch_folder();
   test::CaptureBuilder capture;
   capture.process({.host = "h", .process = 7})

@@ -60,7 +60,7 @@ TEST_CASE("the program's exit code is passed on") {
   CHECK(report->counts.ranges == 0);
 }
 
-TEST_CASE("a program that a signal ends is reported so") {
+TEST_CASE("a program ended by a signal is reported") {
   const Result<LaunchReport> report = launch(options({"end_by", "kill"}));
   REQUIRE(report);
   CHECK_FALSE(report->exit_code);
@@ -92,7 +92,7 @@ TEST_CASE("SIGTERM and SIGINT to the launcher reach the program") {
   }
 }
 
-TEST_CASE("nothing is run where it could not be recorded as asked") {
+TEST_CASE("nothing is run if it cannot be recorded as requested") {
   CHECK(error_of({.folder = test::scratch_folder(), .command = {}, .library = {}}) ==
         "no command to run");
 
@@ -129,7 +129,7 @@ TEST_CASE("nothing is run where it could not be recorded as asked") {
         "no-such-program-anywhere: cannot be started: No such file or directory");
 }
 
-TEST_CASE("the program is found as a shell finds it, and gets the rest of the environment") {
+TEST_CASE("the program is found as by a shell, and gets the rest of the environment") {
   ::setenv("REHEARSE_TEST_VARIABLE", "seven", 1);
   LaunchOptions launched = options({});
   launched.command = {

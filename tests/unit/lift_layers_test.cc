@@ -135,7 +135,7 @@ TEST_CASE("a linear without a partner is whole, and so are convolutions") {
   CHECK(w.divided_by_tensor[0].count == 1);
 }
 
-TEST_CASE("modules: blocks that stand several times are layers, lone compound ones are opened") {
+TEST_CASE("modules: repeated blocks are layers, and single compound modules are opened") {
   Trace trace;
   StepBuilder b(trace);
   b.begin_step();
@@ -159,7 +159,7 @@ TEST_CASE("modules: blocks that stand several times are layers, lone compound on
   CHECK(w.layers[3].forward.size() == 3);  // with what follows it
 }
 
-TEST_CASE("ranges of the program are layers where there are no modules") {
+TEST_CASE("ranges of the program are layers if there are no modules") {
   Trace trace;
   StepBuilder b(trace);
   b.begin_step();
@@ -196,7 +196,7 @@ TEST_CASE("operands: shapes and types as profilers write them") {
   CHECK(parse_operands("[[1", "").empty());
 }
 
-TEST_CASE("modules that are named by their paths are layers as those named by their classes are") {
+TEST_CASE("modules named by path are layers like those named by class") {
   // A transformer: an embedding, blocks with two attentions each, a head.
   Trace trace;
   StepBuilder b(trace);
@@ -225,7 +225,7 @@ TEST_CASE("modules that are named by their paths are layers as those named by th
                                  "model.layers.2", "model.layers.3", "lm_head"});
 }
 
-TEST_CASE("a sequence that numbers its parts is no layer itself") {
+TEST_CASE("a sequence with numbered parts is not itself a layer") {
   Trace trace;
   StepBuilder b(trace);
   const auto module = [&](const std::string& path, auto inside) {
@@ -248,7 +248,7 @@ TEST_CASE("a sequence that numbers its parts is no layer itself") {
         std::vector<std::string>{"conv1", "layer1.0", "layer1.1", "layer2.0", "layer2.1"});
 }
 
-TEST_CASE("where shapes came without types, the kernels tell them") {
+TEST_CASE("for shapes without types the kernels determine the type") {
   for (const auto& [kernel, bytes] : {std::pair("sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n", 2.0),
                                       std::pair("ampere_sgemm_128x64_nn", 4.0)}) {
     Trace trace;

@@ -179,7 +179,7 @@ TEST_CASE("backward goes to the layer of its forward operator, by number or in r
   }
 }
 
-TEST_CASE("what a checkpoint runs again is told apart from backward") {
+TEST_CASE("recomputation of a checkpoint is distinguished from backward") {
   Trace trace;
   StepBuilder b(trace);
   b.begin_step();
@@ -268,7 +268,7 @@ TEST_CASE("microbatches of a step are one pass, with the mean of their times") {
   CHECK(3 * pass + step == Approx(l.device.layers.seconds().us()));
 }
 
-TEST_CASE("gradients that are flat shards do not say what is a parameter") {
+TEST_CASE("gradients in flat shards do not identify parameters") {
   Trace trace;
   StepBuilder b(trace);
   b.begin_step();
@@ -283,7 +283,7 @@ TEST_CASE("gradients that are flat shards do not say what is a parameter") {
         "gradients are flat shards: parameters are counted from the operands of the forward pass");
 }
 
-TEST_CASE("gradients say what is a parameter: a tied matrix counts once, a frozen one is named") {
+TEST_CASE("gradients identify parameters: a tied matrix counts once, a frozen one is named") {
   Trace trace;
   StepBuilder b(trace);
   b.begin_step();
@@ -329,7 +329,7 @@ TEST_CASE("copies and collectives are no part of a layer") {
         "recorded on 4 ranks: layers contain the computation of one rank, without communication");
 }
 
-TEST_CASE("what ran before the first recorded launch belongs to an earlier step") {
+TEST_CASE("work before the first recorded launch belongs to an earlier step") {
   Trace trace;
   StepBuilder b(trace);
   b.begin_step();
@@ -359,7 +359,7 @@ TEST_CASE("without shapes a recording has times alone") {
         "a recording with record_shapes=True, or the execution trace of the same run in addition");
 }
 
-TEST_CASE("recordings that cannot be lifted say why") {
+TEST_CASE("recordings that cannot be lifted are errors with the reason") {
   Trace trace;
   StepBuilder b(trace);
   b.op("aten::linear", "[[4, 8, 16], [64, 16], []]", 0);

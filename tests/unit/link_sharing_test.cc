@@ -7,7 +7,7 @@
 namespace rehearse::step {
 namespace {
 
-TEST_CASE("bursts on one link divide it, and what is left of one has it alone") {
+TEST_CASE("bursts on one link divide it, and the rest of the longer one has it alone") {
   // Both from 0 on, 4 s and 1 s alone: at half the speed until 2 s, when 3 s are left of the first.
   const Burst both[] = {{0, 4, {}, {1}}, {0, 1, {}, {1}}};
   CHECK(ends_of(both, 1) == std::vector<double>{5, 2});
@@ -21,7 +21,7 @@ TEST_CASE("bursts on one link divide it, and what is left of one has it alone") 
   CHECK(ends_of(apart, 2) == std::vector<double>{4, 4, 2});
 }
 
-TEST_CASE("bursts begin when they may, and after others") {
+TEST_CASE("bursts begin at their time, and after others") {
   // The second begins at 1 s, meets the first until 3 s, and the third waits a second more.
   const Burst bursts[] = {
       {0, 2, {}, {1}}, {1, 2, {}, {1}}, {0, 1, {{0, 1}}, {1}}, {0, 0, {{2, 0.5}}, {}}};

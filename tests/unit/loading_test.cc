@@ -39,7 +39,7 @@ input::Pipeline pipeline_of(const Measured& measured) {
   return pipeline;
 }
 
-TEST_CASE("loading: files of any kind are read, spread over the folder and below") {
+TEST_CASE("loading: files of any kind are read, spread over the folder recursively") {
   const fs::path folder = test::scratch_folder() / "files";
   for (int i = 0; i < 40; ++i)
     put(folder / (i % 2 ? "a" : "b") / std::to_string(i), std::string(1000 + i, 'x'));
@@ -173,7 +173,7 @@ double predicted_rate(const input::Pipeline& pipeline, unsigned workers) {
   return flow->units_per_s.value;
 }
 
-TEST_CASE("loading: what threads really do is within a quarter of what one thread foretells") {
+TEST_CASE("loading: the rate of several threads is within a quarter of the prediction from one") {
   const fs::path folder = images(24, 160);
   // Machines are busy with other things: by the clock where the threads had their cores to
   // themselves, else by the time that they had. A pair that was disturbed is measured again.
@@ -206,7 +206,7 @@ TEST_CASE("loading: what threads really do is within a quarter of what one threa
   }
 }
 
-TEST_CASE("loading: a prediction from other work is found to be wrong") {
+TEST_CASE("loading: a prediction from other work is wrong") {
   const fs::path small = images(12, 80);
   Result<Measured> measured = measure_folder(small, 12);
   REQUIRE(measured);

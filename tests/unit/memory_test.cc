@@ -66,7 +66,7 @@ TEST_CASE("memory: states and activations of a rank add up") {
   CHECK(reserved[0].peak.value.mib() == Approx(1.05 * 15.35 * 1024 + kContextMib));
 }
 
-TEST_CASE("memory: one recomputed layer stands with its gradients") {
+TEST_CASE("memory: one recomputed layer is counted with its gradients") {
   Layer block = layer(4, 1, 0.25);
   block.recomputed = Bytes::gib(2);
   const auto memory = memory_of(layout_of({block}), kDevice, bare());
@@ -91,10 +91,10 @@ TEST_CASE("memory: logits count once, at the end of forward") {
   CHECK_FALSE(curve[3].slot);
 }
 
-TEST_CASE("memory: gathered layers stand beside the states") {
+TEST_CASE("memory: gathered layers are added to the states") {
   // Blocks of 2^28 parameters, an embedding of 2^29: 2 bytes a parameter of the layer and of the
-  // next, 6 of the gradients. A block: (2 + 2 + 6) x 0.25 = 2.5 GiB, the embedding, in front of
-  // which nothing stands: 8 x 0.5 = 4.
+  // next, 6 of the gradients. A block: (2 + 2 + 6) x 0.25 = 2.5 GiB. The embedding is the first
+  // layer: 8 x 0.5 = 4.
   Layout layout = layout_of({layer(1, 536870912, 0), layer(3, 268435456, 0)});
   layout.stages[0].states = {0, 0, 0};
   layout.stages[0].gathering = {.weights = 2, .gradient = 6, .ahead = 1};
@@ -117,7 +117,7 @@ TEST_CASE("memory: gradients that do not stay") {
   CHECK(curve.back().parts.gradients.gib() == Approx(2));
 }
 
-TEST_CASE("memory: fits within five percent of what is usable") {
+TEST_CASE("memory: within five percent of the usable memory the answer is borderline") {
   const Layout layout = layout_of({layer(1, 0, 10)});
   const auto fit = [&](double gib) {
     return memory_of(layout, {Bytes::gib(gib), 0}, bare())[0].fit;
@@ -129,7 +129,7 @@ TEST_CASE("memory: fits within five percent of what is usable") {
   CHECK(fit(14.5 / 1.05 - 0.01) == Fit::kDoesNotFit);
 }
 
-TEST_CASE("memory: what is usable of a GPU") {
+TEST_CASE("memory: the usable memory of a GPU") {
   const auto usable = [](const char* name) {
     return device_of(**cluster::find_gpu(name)).usable.gib();
   };
@@ -264,16 +264,14 @@ TEST_CASE("memory: a functional test of Megatron-LM, term by term") {
   CHECK(parts.context.gib() == Approx(132 * 4.27 / 1024 + 2 * 0.25));
 }
 
-TEST_CASE("memory: 16-bit gradients stay apart from their FP32 sums where the framework has both") {
+TEST_CASE("memory: 16-bit gradients are kept in addition to FP32 sums if the framework has both") {
   // Per parameter with d = 4: weights 2, sums 4, the optimizer 12 / 4; apart, 2 more. The update
   // copies the quarter of the gradients that a rank updates.
   Plan plan;
   plan.data = 4;
   plan.zero = 1;
   Training training = {.global_batch = 4, .dtype = workload::Dtype::kBf16};
-  const auto states = [&] {
-    return laid_out(gpt(512, 2, 8), {}, training, plan).stages[0].states;
-  };
+  const auto states = [&] { return laid_out(gpt(512, 2, 8), {}, training, plan).stages[0].states; };
   CHECK(states().gradient == 4);
   CHECK(states().update == 1);
   training.accumulation = strategies::Accumulation::kApart;
@@ -322,18 +320,18 @@ TEST_CASE("memory: an interval holds the errors of what it counts") {
   CHECK(tiny.front().allocated.low >= Bytes::b(0));
 }
 
-TEST_CASE("memory: an interval reaches down to what may not be saved") {
+TEST_CASE("memory: an interval reaches down to the case without saved inputs") {
   // Two gathered inputs of 2 u a layer, u = s b h = 1 Mi: whole 2 MiB, a quarter 0.5 MiB. The head
   // has a third.
   Plan plan;
   plan.tensor = 4;
   plan.sequence_parallel = true;
   const Training training = {.global_batch = 1, .dtype = workload::Dtype::kBf16};
-  const auto memory = [&](workload::GatheredInputs gathered, const Training& training) {
+  const auto memory = [&](workload::GatheredInputs gathered, const Training& with) {
     const workload::Implementation how = {.loss = workload::Loss::kFused,
                                           .gathered_inputs = gathered};
     const workload::Transformer model = gpt(512, 8, 32);
-    return memory_of(laid_out(model, how, training, plan), kDevice, bare()).front();
+    return memory_of(laid_out(model, how, with, plan), kDevice, bare()).front();
   };
   using workload::GatheredInputs;
   const StageMemory again = memory(GatheredInputs::kAgain, training),

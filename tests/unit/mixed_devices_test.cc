@@ -63,7 +63,7 @@ std::string error_of(const Spec& spec, const cluster::Cluster& cluster) {
   return to_string(step.error());
 }
 
-TEST_CASE("a pipeline of two kinds takes its slowest stage m - 1 times, and all stages once") {
+TEST_CASE("a pipeline on two kinds takes its slowest stage m - 1 times, and all stages once") {
   // 1 s forward and 2 s backward on one kind, twice that on the other: 7 · 6 + 3 + 6 s.
   const workload::Layer layer{
       .name = "a", .forward = {test::seconds_op(1)}, .backward = {test::seconds_op(2)}};
@@ -123,7 +123,7 @@ TEST_CASE("each stage of A100 and V100 is priced on its own, and an uneven split
   CHECK(best < even * 0.75);
 }
 
-TEST_CASE("a mixed pipeline lies between those of one kind") {
+TEST_CASE("a mixed pipeline is between those of one kind") {
   const Spec spec = spec_of({.pipeline = 2});
   const Seconds a = test::predicted(spec, cluster_of({kA100, kA100})).time.value,
                 av = test::predicted(spec, cluster_of({kA100, kV100})).time.value,
@@ -200,7 +200,7 @@ TEST_CASE("each stage has to fit its own device") {
   CHECK(replicas.memory[0].device.name == kV100);
 }
 
-TEST_CASE("servers of parameters may stand on hosts, stages may not") {
+TEST_CASE("parameter servers may run on hosts, stages may not") {
   strategies::Plan plan{.data = 2,
                         .synchronization = strategies::Synchronization::kParameterServer};
   plan.parameter_server.servers = 1;
@@ -220,7 +220,7 @@ TEST_CASE("servers of parameters may stand on hosts, stages may not") {
         "stage 0 is on a 'cpu'; a GPU; only parameter servers may run on hosts");
 }
 
-TEST_CASE("what was measured on one device is carried over to another by its extents") {
+TEST_CASE("a measurement on one device is scaled to another by its extents") {
   Spec spec = spec_of({.pipeline = 2});
   for (workload::Op& op : spec.workload.layers[1].forward)
     op.measured = {Seconds::us(10), Seconds::us(9), Seconds::us(11), Provenance::kRecorded};
@@ -247,7 +247,7 @@ TEST_CASE("what was measured on one device is carried over to another by its ext
   CHECK(on_v100.estimate(*matrix).provenance == Provenance::kExtrapolated);
 }
 
-TEST_CASE("energy is that of each kind at its own power, hosts are outside") {
+TEST_CASE("energy is that of each kind at its own power, without hosts") {
   const Estimate<Seconds> step{Seconds::s(10), Seconds::s(9), Seconds::s(12),
                                Provenance::kExtrapolated};
   const cluster::Gpu &a = **cluster::find_gpu(kA100), &v = **cluster::find_gpu(kV100);
@@ -266,7 +266,7 @@ TEST_CASE("energy is that of each kind at its own power, hosts are outside") {
   CHECK(sum.low.j() == Approx(first.low.j() + second.low.j()));
 }
 
-TEST_CASE("money is the price of all instances, and none where one has no price") {
+TEST_CASE("the cost is the price of all instances, and absent if one has no price") {
   const Estimate<Seconds> step{Seconds::s(3600), Seconds::s(3600), Seconds::s(3600),
                                Provenance::kExtrapolated};
   const auto money = [&](std::vector<cost::Rented> rented) {

@@ -28,7 +28,7 @@ std::size_t shared(const Cluster& c, int from, int to, int other, int there) {
 }
 
 // The worked example of docs/concepts/recommending.md: two nodes of two, a NIC each.
-TEST_CASE("devices of a node share its NIC, on nodes of their own they do not") {
+TEST_CASE("devices of a node share its NIC, and on separate nodes they do not") {
   const Cluster together = read(
       "{device: a100_pcie_40, devices_per_node: 2, nodes: 2, "
       "inter_node: {links: 1, rate: 10 GB/s, latency: 5 us}}");
@@ -52,7 +52,7 @@ TEST_CASE("devices of a node share its NIC, on nodes of their own they do not") 
   CHECK(apart.route(DeviceId(0), DeviceId(1)).path.rate.gb_per_s() == Approx(10));
 }
 
-TEST_CASE("one device per node: NICs go with each, NVLink joins nobody") {
+TEST_CASE("one device per node: each has NICs, and NVLink joins none") {
   const Cluster together = read("{instance: p5.48xlarge, count: 1, inter_node: switch}");
   const Cluster apart = with_one_device_per_node(together).value();
   REQUIRE(apart.nodes().size() == 8);
@@ -61,7 +61,7 @@ TEST_CASE("one device per node: NICs go with each, NVLink joins nobody") {
   CHECK(apart.route(DeviceId(0), DeviceId(7)).path.rate.gb_per_s() == Approx(45));
 }
 
-TEST_CASE("one device per node: where each has one, nothing changes but names") {
+TEST_CASE("one device per node: a cluster of such nodes changes only in names") {
   const Cluster single = read("{instance: p3.2xlarge, count: 3}");
   const Cluster apart = with_one_device_per_node(single).value();
   REQUIRE(apart.nodes().size() == 3);
@@ -71,7 +71,7 @@ TEST_CASE("one device per node: where each has one, nothing changes but names") 
     CHECK(apart.links()[i].type == single.links()[i].type);
 }
 
-TEST_CASE("one device per node: changes of links stay") {
+TEST_CASE("one device per node: changes of links are kept") {
   const Cluster together = read(
       "{device: a100_pcie_40, devices_per_node: 2, nodes: 2, changes: [{link: node0/nic0-"
       "switch, at: 1 ms, share: 0.5}]}");
@@ -81,7 +81,7 @@ TEST_CASE("one device per node: changes of links stay") {
   CHECK(changed == 2);  // the NIC of each of its devices
 }
 
-TEST_CASE("one device per node: what joins nobody then is said") {
+TEST_CASE("one device per node: links that join nothing are reported") {
   const auto refused = [](const std::string& cluster) {
     const Result<Cluster> apart = with_one_device_per_node(read(cluster));
     REQUIRE_FALSE(apart);

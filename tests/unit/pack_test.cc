@@ -34,7 +34,7 @@ TEST_CASE("pack: without ways to share every job is alone, the longest first") {
   CHECK(p.held.s() == Approx(19));
 }
 
-TEST_CASE("pack: two jobs go together where they gain, and not where they lose or do not fit") {
+TEST_CASE("pack: two jobs share a GPU if they gain, and not if they lose or do not fit") {
   Site site{.gpus = 1, .memory = Bytes::gib(16)};
   const std::vector<PackJob> jobs = {job("a", 10), job("b", 10)};
   site.pair = [](std::size_t, std::size_t) { return std::pair(0.8, 0.5); };
@@ -110,7 +110,7 @@ TEST_CASE("pack: goals") {
   CHECK(packed(due, site, Goal::kThroughput).late.s() == Approx(9));
 }
 
-TEST_CASE("pack: what it chooses is never worse than every job alone") {
+TEST_CASE("pack: the choice is never worse than every job alone") {
   for (unsigned seed = 1; seed <= 12; ++seed) {
     std::vector<PackJob> jobs;
     for (unsigned i = 0; i < 6; ++i) jobs.push_back(job("j", 1 + (seed * 7 + i * 13) % 17, 1 + i));
@@ -131,7 +131,7 @@ TEST_CASE("pack: what it chooses is never worse than every job alone") {
   }
 }
 
-TEST_CASE("pack: what cannot be placed is refused") {
+TEST_CASE("pack: jobs that cannot be placed are refused") {
   const auto refused = [](const std::vector<PackJob>& jobs) {
     const Result<Packing> packing =
         pack(jobs, {.gpus = 2, .memory = Bytes::gib(16)}, Goal::kThroughput);

@@ -46,7 +46,7 @@ std::vector<MeasuredPair> made_up() {
   return pairs;
 }
 
-TEST_CASE("the law finds what pairs of two families say, and keeps it for other batches") {
+TEST_CASE("the law fits pairs of two families, and applies to other batches") {
   const PairLaw law(made_up());
   CHECK(law.residual() < 0.03);
   for (const MeasuredPair& p : made_up()) {
@@ -83,7 +83,7 @@ TEST_CASE("the same pairs in another order give the same law") {
     CHECK(law.share(p.a, p.b) == Approx(other.share(p.a, p.b)).epsilon(1e-6));
 }
 
-TEST_CASE("what a table stops at is no error above it") {
+TEST_CASE("predictions above the limit of a table are not errors") {
   // One job keeps all of its speed with any other; small batches would say more than all.
   std::vector<MeasuredPair> pairs = made_up();
   for (MeasuredPair& p : pairs) p.share_a = std::min(1.0, 1.6 * std::pow(p.b.batch, -0.25));
@@ -94,7 +94,7 @@ TEST_CASE("what a table stops at is no error above it") {
   }
 }
 
-TEST_CASE("a law to begin with: pairs move what they say, and leave the rest") {
+TEST_CASE("an initial law: pairs change their own terms only") {
   const auto known = std::make_shared<PairLaw>(made_up());
   const Resident small = resident("small", 4, 0.04), large = resident("large", 4, 0.4),
                  mine = resident("mine", 4, 0.1);
@@ -109,7 +109,7 @@ TEST_CASE("a law to begin with: pairs move what they say, and leave the rest") {
   CHECK_FALSE(law.knows("stranger"));
 }
 
-TEST_CASE("batches beyond those measured are as the last one") {
+TEST_CASE("batches beyond the measured ones count as the largest one") {
   const PairLaw law(made_up());
   const Resident large = resident("large", 4, 0.4);
   // Same step, so that time slicing is alike.
@@ -121,7 +121,7 @@ TEST_CASE("batches beyond those measured are as the last one") {
         Approx(law.share(large, resident("small", 1, 1))));
 }
 
-TEST_CASE("which pairs to measure: those that are unlike what is known") {
+TEST_CASE("pairs to measure: those unlike the known ones") {
   const Resident a1 = resident("a", 1, 0.1), a2 = resident("a", 2, 0.1), b = resident("b", 1, 0.1),
                  c = resident("c", 1, 0.1);
   const std::vector<sharing::JobPair> pairs = {{a1, a2}, {a1, b}, {a2, b}, {b, c}};
@@ -159,7 +159,7 @@ TEST_CASE("shipped laws: of K80 and V100") {
   CHECK(v100.share(lm, resnet50) < 0.55);
 }
 
-TEST_CASE("shipped laws: every mistake of a file is said") {
+TEST_CASE("shipped laws: every mistake of a file is reported") {
   const auto error = [](const std::string& text) {
     const auto read = sharing::parse_shipped_pairs(text, "law.yaml");
     REQUIRE_FALSE(read);
@@ -192,7 +192,7 @@ TEST_CASE("shipped laws are those of Gavel's table") {
   }
 }
 
-TEST_CASE("a table of pairs: mirrors count once, who did not fit is left out") {
+TEST_CASE("a table of pairs: mirrored pairs count once, and jobs that did not fit are omitted") {
   const auto folder = test::scratch_folder() / "pairs" / "gavel-throughputs";
   std::filesystem::create_directories(folder);
   const auto write = [&](const char* name, const std::string& text) {

@@ -96,7 +96,7 @@ TEST_CASE("partition: the slices that known sets waste") {
   }
 }
 
-TEST_CASE("partition: what still fits, and what has slices but no place") {
+TEST_CASE("partition: profiles that still fit, and those with free slices but no position") {
   const MigDevice a100 = device_of("a100_sxm4_40");
   const std::uint32_t one = *find_profile(a100, "1g.5gb"), two = *find_profile(a100, "2g.10gb");
   // 1g at 0 and 4: of 6 free memory slices only 1-3 and 5-7 hang together.
@@ -143,7 +143,7 @@ TEST_CASE("partition: a layout is refused where it starts wrongly or overlaps") 
   CHECK(check_layout(h100, {{three, 0}, {one, 4}}));
 }
 
-TEST_CASE("partition: profiles and GPUs that are not there") {
+TEST_CASE("partition: unknown profiles and GPUs") {
   const MigDevice h100 = device_of("h100_sxm5_80");
   CHECK(to_string(find_profile(h100, "3g.40g").error()) ==
         "h100_sxm5_80 has no profile '3g.40g'; did you mean '3g.40gb'?");
@@ -153,7 +153,7 @@ TEST_CASE("partition: profiles and GPUs that are not there") {
   CHECK(to_string(mig_device(**find_gpu("b300")).error()).starts_with("b300 has MIG, but its"));
 }
 
-TEST_CASE("partition: what an instance has, by hand") {
+TEST_CASE("partition: the resources of an instance, by hand") {
   const MigDevice a100 = device_of("a100_sxm4_80");
   const std::uint32_t three = *find_profile(a100, "3g.40gb");
   const DeviceShare share = share_of(a100, three);

@@ -19,7 +19,7 @@ using program::PathPart;
 using program::PathParts;
 using program::PathShare;
 
-TEST_CASE("a stretch is divided to the picosecond, whatever the weights") {
+TEST_CASE("an interval of time is divided to the picosecond, for any weights") {
   program::PathSum sum;
   const auto share = [](std::string op, double weight, Provenance provenance) {
     return PathShare{.kind = PartKind::kCompute,
@@ -71,7 +71,7 @@ bool has(const PathParts& path, std::string_view part) {
                      [&](const PathPart& p) { return p.name == part; });
 }
 
-TEST_CASE("parts of the path are the step exactly, and what each rests on is all of it") {
+TEST_CASE("parts of the path add up to the step exactly, and the provenances to each part") {
   const cluster::Cluster cluster = test::a100_nodes(2);
   const strategies::Training gpt{.global_batch = 64, .microbatch = 2};
   strategies::Training full = gpt;
@@ -117,7 +117,7 @@ TEST_CASE("parts of the path are the step exactly, and what each rests on is all
     }
 }
 
-TEST_CASE("one device: its path is what it computes, by kinds of ops") {
+TEST_CASE("one device: its path is its computing, by kinds of ops") {
   const cluster::Cluster cluster = test::a100_nodes(1);
   const auto [step, path] =
       predicted_path(test::zoo_spec("gpt2_medium", {.global_batch = 8, .microbatch = 8}, {}),
@@ -136,7 +136,7 @@ TEST_CASE("one device: its path is what it computes, by kinds of ops") {
   }
 }
 
-TEST_CASE("the bubble is what the rank on which the path ends waits for others, but for sends") {
+TEST_CASE("the bubble is the wait of the last rank for others, except for sends") {
   const cluster::Cluster cluster = test::a100_nodes(1);
   const auto bubble = [&](double batch) {
     const auto [step, path] = predicted_path(
@@ -155,7 +155,7 @@ TEST_CASE("the bubble is what the rank on which the path ends waits for others, 
   CHECK(bubble(64) < bubble(8) / 3);
 }
 
-TEST_CASE("collectives on the path stand by what they are for") {
+TEST_CASE("collectives on the path are listed by purpose") {
   const cluster::Cluster cluster = test::a100_nodes(1);
   const auto [step, path] = predicted_path(
       test::zoo_spec("gpt2_medium", {.global_batch = 64, .microbatch = 2}, {.tensor = 8}), cluster,
@@ -163,7 +163,7 @@ TEST_CASE("collectives on the path stand by what they are for") {
   CHECK(has(path, "tensor-parallel all_reduce"));
 }
 
-TEST_CASE("waiting for samples is a part of its own") {
+TEST_CASE("waiting for samples is a separate part") {
   const cluster::Cluster cluster = test::a100_nodes(1);
   const Spec spec =
       test::zoo_spec("resnet50", {.global_batch = 512, .microbatch = 64}, {.data = 8});

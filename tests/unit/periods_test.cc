@@ -60,7 +60,7 @@ TEST_CASE("a recording may begin and end within a step") {
   check_period(find_turns(words), 4, turn.size());
 }
 
-TEST_CASE("single kernels that are missing, too many or others do not hide the steps") {
+TEST_CASE("missing, additional or different single kernels do not hide the steps") {
   const Words turn = step(12);
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     INFO("seed " << seed);
@@ -83,12 +83,12 @@ TEST_CASE("single kernels that are missing, too many or others do not hide the s
   }
 }
 
-TEST_CASE("where no kernel comes once a step, a run of some does") {
+TEST_CASE("without a kernel that occurs once per step, a sequence of kernels marks it") {
   // A A B B | A A B B: the change from B to A.
   check_period(find_turns(repeated({1, 1, 2, 2}, 12)), 10, 4);
 }
 
-TEST_CASE("what comes every other step is not a step") {
+TEST_CASE("an op in every second step is not a step") {
   Words words;
   const Words turn = step(3);
   for (int k = 0; k < 12; ++k) {
@@ -141,7 +141,7 @@ TEST_CASE("a recording of kernels alone has the steps that its kernels repeat in
   CHECK(steps.steps.back().partial);
 }
 
-TEST_CASE("where the program names its work, kernels that repeat are no steps") {
+TEST_CASE("if the program names its work, repeated kernels are not steps") {
   trace::Trace trace = launched(repeated(step(4), 5));
   test::RankBuilder rank(trace);
   const trace::HostOp named = rank.host("aten::mm", 1, 1);

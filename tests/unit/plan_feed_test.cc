@@ -106,7 +106,7 @@ TEST_CASE("The busiest node's samples bound a step: by hand") {
         Approx(0.08 * kOwnTime).margin(1e-12));
 }
 
-TEST_CASE("Plans that wait for their samples are found with what they wait") {
+TEST_CASE("Plans that wait for their samples are found with their waiting time") {
   const FoundPlans free = found(request_of(nullptr));
   const input::Feed fast(pipeline_of(0.001, 16));
   const FoundPlans fed = found(request_of(&fast));
@@ -139,7 +139,7 @@ TEST_CASE("Plans that wait for their samples are found with what they wait") {
   REQUIRE(closed.best.front().times.closed);
 }
 
-TEST_CASE("What requests to storage cost is in the price of plans that were only searched") {
+TEST_CASE("The cost of requests to storage is part of the cost of plans that were only searched") {
   // 64 samples a step, a request each: 0.064 USD, for one that loads; twice that where each sample
   // is loaded on two nodes.
   const Result<cluster::Cluster> cluster =

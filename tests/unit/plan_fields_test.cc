@@ -127,7 +127,7 @@ TEST_CASE("names are unique, and defaults are within their ranges") {
   CHECK(check_ranges(Candidate{}));
 }
 
-TEST_CASE("what is set is what is got, and nothing else changes") {
+TEST_CASE("setting a field changes that field and nothing else") {
   for (const Field<Candidate>& field : plan_fields()) {
     if (field.name == "asynchronous" || field.name == "staleness") continue;  // one member
     INFO(field.name);
@@ -139,7 +139,7 @@ TEST_CASE("what is set is what is got, and nothing else changes") {
   }
 }
 
-TEST_CASE("an axis keeps the value that it is given") {
+TEST_CASE("an axis keeps its given value") {
   for (const Field<Candidate>& field : plan_fields()) {
     if (field.axis.keep == nullptr) continue;
     INFO(field.name);
@@ -160,7 +160,7 @@ TEST_CASE("every number of a training, a plan and its stages keeps its range whe
   }
 }
 
-TEST_CASE("a collective has the algorithms that schedules are made of, and no other") {
+TEST_CASE("a collective has exactly the algorithms of its schedules") {
   for (const Field<Candidate>& field : plan_fields()) {
     if (field.section != Section::kCollectives) continue;
     INFO(field.name);
@@ -194,7 +194,7 @@ TEST_CASE("an unknown collective or algorithm is one line with the nearest name"
   CHECK(line("all_too_all: linear").find("did you mean 'all_to_all'?") != std::string::npos);
 }
 
-TEST_CASE("a plan of more ranks or passes than can be is refused in a line") {
+TEST_CASE("a plan with too many ranks or passes is refused in one line") {
   const workload::Workload model = test::tiny_gpt({});
   const auto why = [&](const Training& training, const Plan& plan) {
     const Status ok = check_plan(model, training, plan);
@@ -207,7 +207,7 @@ TEST_CASE("a plan of more ranks or passes than can be is refused in a line") {
       std::string::npos);
 }
 
-TEST_CASE("JSON has every field, those left open as they are used") {
+TEST_CASE("JSON has every field, with the values used for open ones") {
   const step::Spec spec = {.workload = test::tiny_gpt({}),
                            .training = {},
                            .plan = {.tensor = 2, .stages = {{.name = "all", .tensor = 2}}},
@@ -222,7 +222,7 @@ TEST_CASE("JSON has every field, those left open as they are used") {
   CHECK(json.find("\"name\": \"all\"") != std::string::npos);
 }
 
-TEST_CASE("a plan in words: degrees first, then what is not as usual") {
+TEST_CASE("a plan in words: degrees first, then the fields that differ from their defaults") {
   CHECK(cli::plan_words({}, {}) == "one rank, microbatch 1");
   CHECK(cli::plan_words({.microbatch = 2, .recompute = Recompute::kFull},
                         {.data = 16, .tensor = 8, .pipeline = 12, .zero = 1}) ==

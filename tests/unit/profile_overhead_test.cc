@@ -14,9 +14,9 @@ MeasuredSteps steps(std::vector<double> ms, double ranges, double calls) {
 
 constexpr Seconds kPerRange = Seconds::ns(100);
 
-TEST_CASE("the cost of a range is taken off steps without recording, and off what calls explain") {
-  // Without: 10.001 ms; 10 ranges took 1 us of it. With: 12 ms, of which 1000 ranges took 100
-  // us.
+TEST_CASE("the cost of a range excludes steps without recording, and the part explained by calls") {
+  // Without: 10.001 ms; 10 ranges took 1 us of it. With: 12 ms, and 1000 ranges took
+  // 100 us.
   const RunPair pair{.wall_recorded = Seconds::s(1.5),
                      .wall_plain = Seconds::s(1),
                      .recorded = steps({11.5, 12, 12, 12, 13}, 1000, 400),
@@ -32,7 +32,7 @@ TEST_CASE("the cost of a range is taken off steps without recording, and off wha
   CHECK(overhead.step_share->high >= overhead.step_share->value);
 }
 
-TEST_CASE("of several pairs the median counts, and the least and the greatest bound it") {
+TEST_CASE("the median of several pairs counts, within minimum and maximum") {
   std::vector<RunPair> pairs;
   for (const double wall : {1.1, 1.4, 1.2})
     pairs.push_back({.wall_recorded = Seconds::s(wall),
@@ -49,7 +49,7 @@ TEST_CASE("of several pairs the median counts, and the least and the greatest bo
   CHECK_FALSE(overhead.cost_per_call);  // no calls are recorded
 }
 
-TEST_CASE("a step that is quicker with recording costs its calls nothing, not less") {
+TEST_CASE("a step that is faster with recording has no cost, not a negative one") {
   const RunPair pair{.wall_recorded = Seconds::s(1),
                      .wall_plain = Seconds::s(1),
                      .recorded = steps({9}, 0, 100),

@@ -98,7 +98,7 @@ TEST_CASE("fed recording: a step is the longer of its work and its samples") {
   CHECK(feed(job, queued(300), 3).input == Approx(0).margin(1e-3));
 }
 
-TEST_CASE("fed recording: the pipeline takes the place of the recording's own loading") {
+TEST_CASE("fed recording: the pipeline replaces the recorded loading") {
   trace::Trace trace;
   add_steps(trace, 280);
   Replayed job(std::move(trace));
@@ -137,7 +137,7 @@ TEST_CASE("fed recording: ranks share the pipeline of their host, and hosts have
   CHECK(own.input == Approx(0).margin(1e-3));
 }
 
-TEST_CASE("fed recording: a queue that is too short for a batch lets part of it be loaded late") {
+TEST_CASE("fed recording: with a queue shorter than a batch, part of the batch is loaded late") {
   trace::Trace trace;
   add_steps(trace, 0);
   Replayed job(std::move(trace));
@@ -165,7 +165,7 @@ TEST_CASE("fed recording: a unit of the last stage is a batch, and two ranks may
   CHECK(feed(job, batches, 48).total == Approx(2400).epsilon(0.05));
 }
 
-TEST_CASE("fed recording: what cannot be fed says why") {
+TEST_CASE("fed recording: a recording that cannot be fed is an error with the reason") {
   trace::Trace trace;
   add_steps(trace, 0);
   Replayed job(std::move(trace));

@@ -53,7 +53,7 @@ compute::OpCost v100() {
 const strategies::Training kRecorded = {
     .global_batch = 8, .microbatch = 8, .dtype = workload::Dtype::kFp32};
 
-TEST_CASE("a recording on one rank, and under data parallelism, takes what it took") {
+TEST_CASE("a recording on one rank, and under data parallelism, takes the recorded time") {
   const workload::Workload workload = two_linears();
   const Layout one = laid_out(workload, kRecorded, {});
   CHECK(busy_us(one, v100()) == Approx(700).epsilon(1e-12));
@@ -66,7 +66,7 @@ TEST_CASE("a recording on one rank, and under data parallelism, takes what it to
   CHECK(busy_us(laid_out(workload, twice, {.data = 2}), v100()) == Approx(700).epsilon(1e-12));
 }
 
-TEST_CASE("another batch takes what was recorded times the ratio of the cost model") {
+TEST_CASE("another batch takes the recorded time times the ratio of the cost model") {
   const workload::Workload workload = two_linears();
   strategies::Training more = kRecorded;
   more.global_batch = more.microbatch = 24;  // through one sample, which is no exact binary number
@@ -116,7 +116,7 @@ TEST_CASE("a recorded optimizer stays, once, for the parameters that a rank upda
   CHECK(updates(laid_out(workload, twice, servers)).empty());
 }
 
-TEST_CASE("recorded checkpoints stay as they were, whatever recomputation is asked for") {
+TEST_CASE("recorded checkpoints are kept under any requested recomputation") {
   workload::Workload workload = two_linears();
   workload.layers[0].recompute = workload.layers[0].forward;
   const std::size_t recorded = workload.layers[0].recompute.size();
@@ -129,7 +129,7 @@ TEST_CASE("recorded checkpoints stay as they were, whatever recomputation is ask
   }
 }
 
-TEST_CASE("dividing and multiplying by the same leaves whole extents as they were") {
+TEST_CASE("dividing and multiplying by the same number keeps whole extents") {
   Op op{.name = "product", .kind = workload::OpKind::kGemm, .batch = 1, .m = 448, .n = 7, .k = 9};
   op.measured = {Seconds::us(3), Seconds::us(3), Seconds::us(3), Provenance::kRecorded};
   for (const double by : {3.0, 7.0, 49.0, 1.1}) {

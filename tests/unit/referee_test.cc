@@ -45,7 +45,7 @@ const strategies::Plan kPlans[] = {
 
 }  // namespace
 
-TEST_CASE("The size of a run is that of all ranks, counted without building it") {
+TEST_CASE("The size of a run with all ranks is counted without building it") {
   const cluster::Cluster cluster = nodes(1);
   for (const strategies::Plan& plan : kPlans) {
     const step::Step step = step_of(plan, cluster);
@@ -124,7 +124,7 @@ TEST_CASE("Plans are ranked by their contention: stages of one PCIe tree slow ea
   CHECK(found->best.front().times.last() <= all->time.value);
 }
 
-TEST_CASE("Plans are confirmed from the best on, as many as their counts allow") {
+TEST_CASE("Plans are confirmed in order, as many as their counts allow") {
   const auto plan_of = [](step::Step step) {
     cli::FoundPlan plan;
     plan.times.message = step.time.value;

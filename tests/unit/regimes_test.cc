@@ -44,27 +44,27 @@ TEST_CASE("regimes: the network between nodes and what crosses it decide") {
 }
 
 // A step of 2 s, 1.8 to 2.4 s: a range of factors from 0.8 to 1.6 makes it 1.6 to 3.2 s.
-TEST_CASE("regimes: an interval is never narrower for a regime, and never moves its value") {
+TEST_CASE("regimes: a regime never narrows an interval, and never changes the value") {
   const Estimate<Seconds> step{Seconds::s(2), Seconds::s(1.8), Seconds::s(2.4),
                                Provenance::kExtrapolated};
-  const Estimate<Seconds> wide = widened(step, of(NetworkKind::kEfa, 4, true, false));
+  const Estimate<Seconds> wide = widened(step, of(NetworkKind::kEfa, 4, true, false).factors);
   CHECK(wide.low.s() == Approx(1.6));
   CHECK(wide.high.s() == Approx(3.2));
   for (const Regime& regime : regimes()) {
     INFO(regime.name);
-    const Estimate<Seconds> in = widened(step, regime);
+    const Estimate<Seconds> in = widened(step, regime.factors);
     CHECK(in.value == step.value);
     CHECK(in.low <= step.low);
     CHECK(in.high >= step.high);
     CHECK((regime.stalled >= 0 && regime.stalled < 1));
     CHECK((regime.stalled == 0) == (regime.stall == Seconds::s(0)));
   }
-  CHECK(widened(step, of({}, 1, false, false)).high == step.high);
+  CHECK(widened(step, of({}, 1, false, false).factors).high == step.high);
 }
 
 // Three quarters of a step of 4 s are launches of a host that takes 0.65 to 1.6 times as long:
 // 4 · (1 - 0.75 · 0.35) = 2.95 s to 4 · (1 + 0.75 · 0.6) = 5.8 s.
-TEST_CASE("regimes: a host that was not measured widens the interval by its share of the step") {
+TEST_CASE("regimes: an unmeasured host widens the interval by its share of the step") {
   const Estimate<Seconds> step{Seconds::s(4), Seconds::s(3.6), Seconds::s(4.4),
                                Provenance::kExtrapolated};
   const host::Implementation& eager = host::implementation_named("eager");

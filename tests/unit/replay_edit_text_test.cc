@@ -12,7 +12,7 @@ std::string error_of(const Result<T>& result) {
   return result ? "no error" : to_string(result.error());
 }
 
-TEST_CASE("a selector is a target, with a pattern where the target has names") {
+TEST_CASE("a selector is a target, with a pattern if the target has names") {
   const Result<Selector> all = parse_selector("gpu");
   REQUIRE(all);
   CHECK(all->target == Selector::Target::kGpu);
@@ -58,7 +58,7 @@ TEST_CASE("an inserted duration has a unit and at most a day") {
   CHECK(error_of(parse_insert("copy:25 h")) == "'25 h' is not a valid duration; 0 s to 1 d");
 }
 
-TEST_CASE("an input pipeline has workers, each two batches ahead unless told") {
+TEST_CASE("an input pipeline has workers, each two batches ahead by default") {
   const Result<InputPipeline> pipeline = parse_input_pipeline("workers=4");
   REQUIRE(pipeline);
   CHECK(pipeline->workers == 4);

@@ -41,7 +41,7 @@ TEST_CASE("a kernel on an idle stream starts one launch latency after its call")
   CHECK(r.host_us(0) == Approx(2000));
 }
 
-TEST_CASE("what recording cost the host, where it was measured, can be left out") {
+TEST_CASE("the measured host cost of recording can be removed") {
   Trace trace = host_bound(10);
   trace.ranks[0].info.facts = {{"overhead.ns_per_range", "3000"}, {"overhead.ns_per_call", "2000"}};
   Replayed r(std::move(trace));
@@ -58,7 +58,7 @@ TEST_CASE("what recording cost the host, where it was measured, can be left out"
   CHECK(r.end_us(3) - r.start_us(3) == Approx(100));
 }
 
-TEST_CASE("a cost of recording that is no number, or no cost, is none") {
+TEST_CASE("an invalid cost of recording is ignored") {
   for (const char* value : {"", "about 5", "-3", "nan", "1e9", "12 ns"}) {
     INFO(value);
     Trace trace = host_bound(3);
@@ -146,7 +146,7 @@ TEST_CASE("a synchronising call without a cause costs its own, and waits for the
   CHECK(r.host_us(0) == Approx(6000 - 4996));
 }
 
-TEST_CASE("a launch that a full queue held up waits for the device") {
+TEST_CASE("a launch delayed by a full queue waits for the device") {
   // The queue is full from 30 to 520; the kernel that frees it ends at 518.
   Trace trace;
   RankBuilder rank(trace);
@@ -164,7 +164,7 @@ TEST_CASE("a launch that a full queue held up waits for the device") {
   CHECK(r.host_us(0) == Approx(700 - 490).margin(20));
 }
 
-TEST_CASE("threads that only ask for states are no part of a replay") {
+TEST_CASE("threads that only query states are not part of a replay") {
   Trace trace = host_bound(3);
   RankBuilder other(trace);
   other.call("cudaEventQuery", 5, 1, 90);
@@ -174,7 +174,7 @@ TEST_CASE("threads that only ask for states are no part of a replay") {
   CHECK(recording.threads().empty());
 }
 
-TEST_CASE("the work of the worker before and after a backward pass is no part of its waiting") {
+TEST_CASE("work of the worker thread before and after a backward pass is not part of the wait") {
   // The autograd thread is silent from 400 to 1000. Meanwhile the main thread waits 300 us for a
   // copy, then computes forward; only then is the backward pass of the next step handed over.
   Trace trace;
@@ -203,7 +203,7 @@ TEST_CASE("the work of the worker before and after a backward pass is no part of
   CHECK(end_us(3) < 860 - 100);
 }
 
-TEST_CASE("without the rule for waits a slower device goes unnoticed") {
+TEST_CASE("without the rule for waits a slower device has no effect") {
   Replayed r(synchronised("cudaDeviceSynchronize"), {.host_waits = false});
   CHECK(r.host_us(0) == Approx(700));
   r.scale("gpu:10");
@@ -265,7 +265,7 @@ Trace two_streams(bool with_call) {
   return trace;
 }
 
-TEST_CASE("a stream waits for another: told by a call, or by the time it started") {
+TEST_CASE("a stream waits for another: by a call, or by its start time") {
   for (const bool with_call : {true, false}) {
     INFO("with a call: " << with_call);
     Replayed r(two_streams(with_call));
@@ -364,7 +364,7 @@ TEST_CASE("a backward operator waits for the forward one of its number") {
   CHECK(end_us(free) == Approx(500));
 }
 
-TEST_CASE("a silent thread does not wait for another thread that merely polls") {
+TEST_CASE("a silent thread does not wait for a thread that only polls") {
   Trace trace;
   RankBuilder rank(trace);
   rank.step(1, 0, 1000);
@@ -432,7 +432,7 @@ TEST_CASE("a recorded collective is a collective of its program, with its group 
   CHECK(second.duration->seconds().us() == Approx(50));
 }
 
-TEST_CASE("collectives that are numbered meet by their numbers, whatever the clocks say") {
+TEST_CASE("numbered collectives are matched by number, regardless of clocks") {
   // Rank 1 has no record of the first, and its clock is 5 ms off.
   const auto recorded = [](bool numbered) {
     Trace trace;
@@ -475,7 +475,7 @@ TEST_CASE("collectives that are numbered meet by their numbers, whatever the clo
   CHECK(pairs(repeated).empty());
 }
 
-TEST_CASE("a rank alone cannot tell its wait from the transfer") {
+TEST_CASE("a rank alone cannot separate its wait from the transfer") {
   Trace trace = straggler();
   trace.ranks.pop_back();
   Replayed r(std::move(trace));
@@ -484,7 +484,7 @@ TEST_CASE("a rank alone cannot tell its wait from the transfer") {
   CHECK(r.end_us(0) == Approx(108 + 700));
 }
 
-TEST_CASE("work launched before the recording keeps its place and its distances") {
+TEST_CASE("work launched before the recording keeps its start and its distances") {
   Trace trace;
   RankBuilder rank(trace);
   rank.step(1, 0, 1000);
@@ -514,7 +514,7 @@ TEST_CASE("a first op that waits long for nothing inherits a backlog and makes i
   CHECK_FALSE(r.comparison.steps[1].partial);
 }
 
-TEST_CASE("ops of one graph launch keep the distances they were recorded at") {
+TEST_CASE("ops of one graph launch keep their recorded distances") {
   Trace trace;
   RankBuilder rank(trace);
   rank.step(1, 0, 1000);
@@ -545,7 +545,7 @@ TEST_CASE("steps: the host's period and the device's differ where the host runs 
   CHECK(r.comparison.step_time.measured.us() == Approx((168 + 151 + 151) / 3.0));
 }
 
-TEST_CASE("residuals put back what no rule explains") {
+TEST_CASE("residuals restore the delays that no rule explains") {
   Trace trace = host_bound(10);
   trace.ranks[0].gpu_ops[5].start += Nanoseconds(40000);  // 40 us late, for no visible reason
   Replayed without(trace);
@@ -555,7 +555,7 @@ TEST_CASE("residuals put back what no rule explains") {
   CHECK(with.start_us(5) == Approx(1058));
 }
 
-TEST_CASE("the profiler's own work belongs to the only call that it happened in") {
+TEST_CASE("work of the profiler belongs to the only call that contains it") {
   const auto steps = [](bool second_thread_calls) {
     Trace trace;
     RankBuilder rank(trace);

@@ -37,7 +37,7 @@ const Value::Array& list_at(const Value& fields, std::string_view key) {
   return at(fields, key).list();
 }
 
-TEST_CASE("rows of accuracy are those of the suites that were asked for") {
+TEST_CASE("rows of accuracy are those of the requested suites") {
   constexpr std::string_view kPage =
       "# Accuracy\n\n| suite | rows | median error |\n|---|---:|---:|\n| replay | 171 | 0.00 % |\n"
       "| jobs/mpt | 81 | 2.87 % |\n| jobs/nemo | 17 | 5.10 % |\n\ntext | with | bars\n";
@@ -105,7 +105,7 @@ Run two_spans() {
   return run;
 }
 
-TEST_CASE("a timeline is packed with the span that each waited for") {
+TEST_CASE("a timeline is packed with the predecessor of each span") {
   const Run run = two_spans();
   const Json json = run.sheet.json(run.timeline, {{OpId(2), Picoseconds(0), Picoseconds(1)}});
   const Json::Array& lanes = list_at(json, "lanes");
@@ -119,7 +119,7 @@ TEST_CASE("a timeline is packed with the span that each waited for") {
         std::vector<std::uint64_t>{3000, 2000, 1, 3, 0, 2000, 32 + 6, 0});
 }
 
-TEST_CASE("the shortest spans are left out, and it is said") {
+TEST_CASE("the shortest spans are omitted, with a message") {
   graph::Timeline timeline;
   TimelineSheet sheet;
   sheet.process(1, "rank 0");
@@ -136,7 +136,7 @@ TEST_CASE("the shortest spans are left out, and it is said") {
   CHECK(number_at(json, "end_s") == Approx(190e-6));  // of all
 }
 
-TEST_CASE("of spans of one length as many are kept as there is room for") {
+TEST_CASE("as many spans of one length are kept as there is room for") {
   TimelineSheet sheet;
   sheet.process(1, "rank 0");
   sheet.thread(1, 1, "compute");
@@ -145,7 +145,7 @@ TEST_CASE("of spans of one length as many are kept as there is room for") {
   CHECK(number_at(list_at(sheet.json({}, {}, 5), "lanes")[0], "spans") == 5);
 }
 
-TEST_CASE("a timeline without spans is none") {
+TEST_CASE("a timeline without spans is omitted") {
   CHECK(std::holds_alternative<std::nullptr_t>(TimelineSheet().json({}, {}).content()));
 }
 

@@ -24,7 +24,7 @@ cluster::Cluster one_per_node(std::uint32_t nodes) {
 
 }  // namespace
 
-TEST_CASE("4 GB of each worker go in equal parts to all servers, and the fullest port counts") {
+TEST_CASE("4 GB of each worker go in equal parts to all servers, and the busiest port counts") {
   struct Row {
     std::uint32_t data, servers;
     double seconds;
@@ -52,7 +52,7 @@ TEST_CASE("4 GB of each worker go in equal parts to all servers, and the fullest
   }
 }
 
-TEST_CASE("a search prices servers whose number does not divide the workers as a prediction does") {
+TEST_CASE("a search and a prediction agree on servers whose number does not divide the workers") {
   Spec spec{.workload = test::tiny_gpt({.hidden = 256, .heads = 4, .layers = 4}),
             .training = {.global_batch = 6},
             .plan = {.data = 3,

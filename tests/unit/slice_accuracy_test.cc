@@ -13,7 +13,7 @@
 namespace rehearse::cli {
 namespace {
 
-TEST_CASE("slices of A100 from the whole GPU, from one slice more, from nothing measured") {
+TEST_CASE("slices of A100 from the whole GPU, from one more slice, and without measurements") {
   const auto data = test::shared_data("mig-a100");
   SKIP_WITHOUT_DATA(data);
   const auto jobs = read_sliced_jobs(*data);

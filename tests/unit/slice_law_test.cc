@@ -121,7 +121,7 @@ TEST_CASE("slice law: a job of the law is recovered from its sweep on the whole 
   CHECK(predict(*law, {}, 4096).provenance == Provenance::kExtrapolated);
 }
 
-TEST_CASE("slice law: one step on a slice says what the whole GPU's floor hides") {
+TEST_CASE("slice law: one step on a slice reveals the time that the host hides on the whole GPU") {
   const JobLaw truth = example();
   const SliceRatio one = ratio("a100_sxm4_40", "1g.5gb"), two = ratio("a100_sxm4_40", "2g.10gb");
   const std::vector<SweepPoint> whole = sweep(truth, {}, {1, 2, 4, 8});
@@ -141,7 +141,7 @@ TEST_CASE("slice law: one step on a slice says what the whole GPU's floor hides"
         std::abs(alone->time(two, 8) / truth.time(two, 8) - 1) + 0.01);
 }
 
-TEST_CASE("slice law: no slice is faster than the whole GPU, and none slower than its slices say") {
+TEST_CASE("slice law: no slice is faster than the whole GPU, or slower than by its share") {
   const std::uint32_t seed = std::random_device{}();
   INFO("seed " << seed);
   std::mt19937 random(seed);
@@ -183,7 +183,7 @@ TEST_CASE("slice law: sequences, with attention's square") {
         Approx(1).epsilon(0.01));
 }
 
-TEST_CASE("slice law: what is no sweep is refused") {
+TEST_CASE("slice law: an invalid sweep is refused") {
   const SliceConstants c = shipped_constants();
   const auto refused = [&](std::vector<SweepPoint> points) {
     const auto law = fit_whole(points, WorkKind::kUnknown, true, c);

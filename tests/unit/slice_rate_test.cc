@@ -22,7 +22,7 @@ std::uint32_t profile(const cluster::MigDevice& device, std::string_view name) {
   return *found;
 }
 
-TEST_CASE("nothing known: the share of the compute slices, up to the speed alone") {
+TEST_CASE("no data: the share of the compute slices, up to the speed alone") {
   const cluster::MigDevice device = a100();
   const Estimate<double> one = rate_by_share(device, profile(device, "1g.5gb"));
   CHECK(one.value == Approx(1.0 / 7));
@@ -62,7 +62,7 @@ TEST_CASE("a step and its host: by hand") {
   }
 }
 
-TEST_CASE("a law: the whole GPU over the slice") {
+TEST_CASE("a law: the time on the whole GPU over that on the slice") {
   const cluster::MigDevice device = a100();
   const SliceRatio ratio = ratio_of(device, profile(device, "2g.10gb"));
   const auto law = fit_whole({{1, Seconds::ms(10)}, {16, Seconds::ms(20)}, {64, Seconds::ms(80)}},

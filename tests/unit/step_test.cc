@@ -27,7 +27,7 @@ std::vector<Spec> jobs() {
           test::zoo_spec("resnet50", {.global_batch = 512, .microbatch = 64}, {.data = 8})};
 }
 
-TEST_CASE("copies between device and host take time that nothing else hides") {
+TEST_CASE("copies between device and host take exposed time") {
   const cluster::Cluster cluster = test::a100_nodes(1);
   const strategies::Training training{.global_batch = 8, .microbatch = 1};
   const Step plain =
@@ -46,7 +46,7 @@ TEST_CASE("copies between device and host take time that nothing else hides") {
   }
 }
 
-TEST_CASE("both fidelities have one interval, wider where nothing was measured on the links") {
+TEST_CASE("both fidelities have one interval, wider without measurements of the links") {
   const Spec spec =
       test::zoo_spec("gpt2_medium", {.global_batch = 64, .microbatch = 1}, {.tensor = 8});
   const auto step_over = [&](const std::string& intra_node, Fidelity fidelity) {
@@ -78,7 +78,7 @@ TEST_CASE("both fidelities have one interval, wider where nothing was measured o
   }
 }
 
-TEST_CASE("what is hidden beside computing still widens the interval where links may be slow") {
+TEST_CASE("communication hidden by computing widens the interval if links may be slow") {
   const auto step_over = [](const std::string& inter_node, Fidelity fidelity) {
     const Result<cluster::Cluster> cluster = cluster::parse_cluster(
         "cluster: {device: t4, nodes: 2, inter_node: {" + inter_node + "}}\n", "cluster.yaml");
@@ -99,7 +99,7 @@ TEST_CASE("what is hidden beside computing still widens the interval where links
   CHECK(given.time.high.s() == Approx(named.time.high.s()).epsilon(0.1));
 }
 
-TEST_CASE("over TCP the interval has both ends of its range, also where the device is calibrated") {
+TEST_CASE("over TCP the interval has both ends of its range, also on calibrated devices") {
   const Result<cluster::Cluster> cluster = cluster::parse_cluster(
       "cluster: {device: a100_sxm4_40, devices_per_node: 4, nodes: 2, intra_node: nvswitch, "
       "inter_node: {links: 1, link: tcp_50g}}\n",
@@ -113,7 +113,7 @@ TEST_CASE("over TCP the interval has both ends of its range, also where the devi
   CHECK(closed.time.high > 2 * closed.time.value);
 }
 
-TEST_CASE("what a step has once is known where it was given") {
+TEST_CASE("the fixed time of a step has no interval if it is given") {
   Spec spec = test::zoo_spec("resnet50", {.global_batch = 32, .microbatch = 32}, {});
   const Step usual = test::predicted(spec, test::a100_nodes(1), Fidelity::kClosed);
   CHECK(usual.time.high - usual.time.value >= spec.conditions.most_fixed - spec.conditions.fixed);
@@ -153,7 +153,7 @@ TEST_CASE("parts add up to the step, at either fidelity, and stay within it") {
     }
 }
 
-TEST_CASE("the host's launches determine small passes, and the step says so") {
+TEST_CASE("the host's launches determine small passes, and the step is marked host-bound") {
   const cluster::Cluster cluster = test::a100_nodes(1);
   for (const std::uint32_t tensor : {1U, 4U})
     for (const Fidelity fidelity : {Fidelity::kClosed, Fidelity::kMessage}) {
@@ -169,7 +169,7 @@ TEST_CASE("the host's launches determine small passes, and the step says so") {
       CHECK(step.block.launches.s() == Approx(block.s()));
       CHECK(step.block.kernels < block);
       CHECK(step.time.value > block * (24 * 8));
-      CHECK(step.time.value < block * (24 * 8) * 1.2);
+      CHECK(step.time.value < block * (24 * 8) + alone.time.value);
       CHECK(step.host_share == Approx(block * (24 * 8) / step.time.value).epsilon(1e-3));
       const program::Occupancy& b = step.occupancy;
       CHECK(sum(b).s() == Approx(step.time.value.s()).epsilon(1e-6));
@@ -195,7 +195,7 @@ TEST_CASE("a block that takes longer than its launches hides them") {
   CHECK(step.host_share == 0);
 }
 
-TEST_CASE("no step without one thing is slower than the step") {
+TEST_CASE("no step without one component is slower than the step") {
   const cluster::Cluster cluster = test::a100_nodes(2);
   std::size_t found = 0;
   for (const Spec& spec : jobs()) {
@@ -245,7 +245,7 @@ TEST_CASE(
   CHECK(convolution.high > convolution.value * 2);
 }
 
-TEST_CASE("what a recording idles with its kernels is launch, not compute") {
+TEST_CASE("the idle time of recorded kernels is launch, not compute") {
   const cluster::Cluster cluster = test::a100_nodes(1);
   Spec spec = jobs()[0];
   spec.conditions.host_per_kernel = Seconds::s(0);
@@ -258,7 +258,7 @@ TEST_CASE("what a recording idles with its kernels is launch, not compute") {
   CHECK((idle.time.value - busy.time.value).s() == Approx(idle.occupancy.launch.s()).epsilon(1e-6));
 }
 
-TEST_CASE("conditions are read over those of the device, what is out of range is said") {
+TEST_CASE("conditions override those of the device, and values out of range are errors") {
   Conditions conditions = test::a100_conditions();
   const double gemm = *conditions.sustained.gemm;
   const Result<YamlFile> file =
@@ -307,7 +307,7 @@ TEST_CASE("the host is an implementation of the catalog, or its time for a block
         "c.yaml:2:17: host_per_layer: a time is not negative");
 }
 
-TEST_CASE("plans that the cluster cannot hold are refused") {
+TEST_CASE("plans with more ranks than the cluster are refused") {
   const Result<Step> step = predict(jobs()[3], test::a100_nodes(1), {});
   REQUIRE_FALSE(step);
   CHECK(to_string(step.error()) ==

@@ -111,7 +111,7 @@ TEST_CASE("partition: the closed form is the mean over all partitions") {
   CHECK(static_cast<double>(halo.cut) == Approx(7.0 / 8 * graph.edges()).epsilon(0.01));
 }
 
-TEST_CASE("partition: halos are those of a search through all edges") {
+TEST_CASE("partition: halos equal those of a search through all edges") {
   for (const Partitioner by : {Partitioner::kRandom, Partitioner::kGreedy, Partitioner::kFennel}) {
     const Neighbours graph = popular(300, 5);
     const Partition made = partition(graph, by, 7);
@@ -129,7 +129,7 @@ TEST_CASE("partition: halos are those of a search through all edges") {
   }
 }
 
-TEST_CASE("partition: streaming partitioners keep to their room and find communities") {
+TEST_CASE("partition: streaming partitioners respect their room and find communities") {
   Neighbours graph(
       {.keys = 8'000, .degree = 10, .exponent = 0.3, .communities = 16, .inside = 0.95});
   graph.make_all();
@@ -147,7 +147,7 @@ TEST_CASE("partition: streaming partitioners keep to their room and find communi
   CHECK(partition(graph, Partitioner::kGreedy, 1).holder == std::vector<std::uint16_t>(8'000, 0));
 }
 
-TEST_CASE("partition: sampled keys that others hold") {
+TEST_CASE("partition: sampled keys on other workers") {
   Neighbours graph({.keys = 4'000, .degree = 8, .exponent = 0, .seed = 9});
   const std::vector<std::uint32_t> fan_out = {5, 4};
   const Shape shape{.keys = 4'000, .batch = 50, .batches = 40, .seed = 9};
@@ -213,7 +213,7 @@ TEST_CASE("partition: one worker sends nothing") {
     CHECK(op.task == program::Task::kCompute);
 }
 
-TEST_CASE("partition: files of graphs, and what is wrong in them") {
+TEST_CASE("partition: files of graphs, and their errors") {
   const Neighbours graph = graph_of("3 1\n\n0 1 2\n3 0 3\n");
   CHECK(graph.keys() == 4);
   CHECK(graph.edges() == 5);

@@ -29,7 +29,7 @@ KeyStream stream_of(std::string_view text) {
 // The page states a stream, and per policy what comes out:
 //   ```keys      then  ```policies
 //   1 2 3              lru 2: hits 1, reads 5
-TEST_CASE("store: the worked examples of the page give what it states") {
+TEST_CASE("store: the worked examples of the page give the stated results") {
   const auto blocks = test::blocks_of(test::source_file("docs/concepts/store.md"));
   std::size_t checked = 0;
   for (std::size_t i = 0; i + 1 < blocks.size(); ++i) {
@@ -62,7 +62,7 @@ TEST_CASE("store: the worked examples of the page give what it states") {
 }
 
 // ```cache: a cache as in a study, then ```readahead: of each window, and the time of all reads.
-TEST_CASE("store: the worked example of controllers gives what it states") {
+TEST_CASE("store: the worked example of controllers gives the stated results") {
   const auto blocks = test::blocks_of(test::source_file("docs/concepts/controller.md"));
   std::size_t checked = 0;
   for (std::size_t i = 0; i + 1 < blocks.size(); ++i) {
@@ -95,7 +95,7 @@ TEST_CASE("store: the worked example of controllers gives what it states") {
   CHECK(checked == 2);
 }
 
-TEST_CASE("store: the worked example of prefetching gives what it states") {
+TEST_CASE("store: the worked example of prefetching gives the stated results") {
   const auto blocks = test::blocks_of(test::source_file("docs/concepts/store.md"));
   std::size_t checked = 0;
   for (std::size_t i = 0; i + 1 < blocks.size(); ++i) {
@@ -121,7 +121,8 @@ TEST_CASE("store: the worked example of prefetching gives what it states") {
   CHECK(checked == 4);
 }
 
-TEST_CASE("store: runs lie in order, anywhere, and of one key they are uniform draws") {
+TEST_CASE(
+    "store: runs are consecutive keys at random places, and runs of one key are uniform draws") {
   const Shape shape{.keys = 50, .batch = 20, .batches = 2000, .seed = 4};
   for (const bool backward : {false, true}) {
     const KeyStream stream = runs(shape, 5, backward);
@@ -149,7 +150,7 @@ TEST_CASE("store: streams in turn keep their batches") {
   CHECK(all.ends == std::vector<std::uint32_t>{2, 4, 7});
 }
 
-TEST_CASE("store: epochs are put in the order in which they have most in common") {
+TEST_CASE("store: epochs are ordered by common keys") {
   // Three epochs of 0 1 2 3: the first ends with 2 3, the third begins with 3 2, the second with
   // 0 1.
   const KeyStream epochs{
@@ -161,7 +162,7 @@ TEST_CASE("store: epochs are put in the order in which they have most in common"
         run(epochs, {.capacity = 2})->misses());
 }
 
-TEST_CASE("store: reading around reads half in front") {
+TEST_CASE("store: reading around reads half before the position") {
   const KeyStream backward = sequential({.keys = 960, .batch = 960, .batches = 1}, -1);
   const Result<Traffic> around = run(backward, {.capacity = 64, .readahead = 32, .around = true});
   // 16 of 32 units precede it; those after it are cached already.
@@ -169,7 +170,7 @@ TEST_CASE("store: reading around reads half in front") {
   CHECK(around->reads() == 960);
 }
 
-TEST_CASE("store: reads wait for the write-back of what left") {
+TEST_CASE("store: reads wait for the write-back of evicted units") {
   // Room for one: 1 leaves in the first batch for 2, 2 in the second for 1, and so on.
   const Result<Traffic> traffic = run(stream_of("1 2\n1\n2\n3\n1\n"), {.capacity = 1});
   REQUIRE(traffic);
@@ -186,7 +187,7 @@ TEST_CASE("store: a readahead of r turns r reads in order into one request") {
   CHECK(run(forward, {.capacity = 64})->misses() == 960);
 }
 
-TEST_CASE("store: fresh permutations keep to the closed forms") {
+TEST_CASE("store: fresh permutations agree with the closed forms") {
   // The cache holds the share b of the keys: docs/concepts/store.md.
   const auto hits_lru = [](double b) { return b + (1 - b) * std::log1p(-b); };
   const auto misses_next_use = [](double b) { return 1 - b; };
@@ -204,7 +205,7 @@ TEST_CASE("store: fresh permutations keep to the closed forms") {
   }
 }
 
-TEST_CASE("store: draws keep to Zipf's law") {
+TEST_CASE("store: draws follow Zipf's law") {
   for (const double exponent : {0.0, 0.6, 1.0, 1.2}) {
     INFO("exponent " << exponent);
     constexpr std::uint32_t kKeys = 5000, kDraws = 200'000;
@@ -225,7 +226,7 @@ TEST_CASE("store: draws keep to Zipf's law") {
   CHECK(zipf_share(50'000, 0.8, 2000) == Approx(top / (top + all)).epsilon(1e-9));
 }
 
-TEST_CASE("store: the exponent is found from what popular keys take") {
+TEST_CASE("store: the exponent follows from the share of popular keys") {
   // 1 % of 3.38 million rows with 92 % of the accesses.
   const Result<double> exponent = zipf_exponent(3'380'000, 0.01, 0.92);
   REQUIRE(exponent);
@@ -256,7 +257,7 @@ TEST_CASE("store: a sampled graph gives each node of a batch once, the same ever
   CHECK(with_most_popular > 25);
 }
 
-TEST_CASE("store: items lie on pages without gaps") {
+TEST_CASE("store: items fill pages without gaps") {
   const KeyStream items = stream_of("0 1 2 3 4\n7\n");  // numbered 0 to 5
   // 8 items of 512 B on a page of 4 KiB.
   CHECK(pages_of(items, Bytes::b(512), Bytes::kib(4))->accesses ==
@@ -272,7 +273,7 @@ TEST_CASE("store: items lie on pages without gaps") {
   CHECK_THAT(to_string(pages_of(many, Bytes::kib(4), Bytes::b(1)).error()), Contains("2^32"));
 }
 
-TEST_CASE("store: renaming and thinning a stream keep what they should") {
+TEST_CASE("store: renaming and thinning a stream keep its counts") {
   const KeyStream stream = stream_of("5 5 6 5\n6 5\n\n7\n");
   CHECK(stream.batches() == 3);
   CHECK(stream.keys == 3);

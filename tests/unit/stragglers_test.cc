@@ -24,7 +24,7 @@ struct Alternating {
   std::vector<GradientStep> steps;
 };
 
-TEST_CASE("the slowest of n ranks is as late as the largest of n draws") {
+TEST_CASE("the delay of the slowest of n ranks is the largest of n draws") {
   // The first step has nothing before it: 40 are left, half of 10 and half of 30 us. With two ranks
   // the slower takes 10 us in a quarter of the steps, else 30: 25 us, the mean being 20.
   const Alternating job(41);
@@ -37,7 +37,7 @@ TEST_CASE("the slowest of n ranks is as late as the largest of n draws") {
   }
 }
 
-TEST_CASE("what cannot be told is not guessed") {
+TEST_CASE("stragglers are not guessed from too few steps") {
   const Alternating job(41);
   CHECK(lateness(job.steps, job.timeline, 1, true).empty());
   const Alternating few(kStepsToTellVariation);  // one step fewer than needed
@@ -48,7 +48,7 @@ TEST_CASE("what cannot be told is not guessed") {
   CHECK(lateness({}, job.timeline, 2, true).empty());
 }
 
-TEST_CASE("ranks are together again at each gradient that a thread sums itself") {
+TEST_CASE("ranks synchronise at each gradient that a thread sums itself") {
   // Two gradients per step: the first takes 10 or 30 us, the second always 5.
   graph::Timeline timeline;
   std::vector<GradientStep> steps;
@@ -66,7 +66,7 @@ TEST_CASE("ranks are together again at each gradient that a thread sums itself")
   const auto blocking = lateness(steps, timeline, 2, false);
   CHECK(blocking[0].us() == Approx(5));
   CHECK(blocking[1].us() == Approx(0).margin(1e-9));
-  // Beside the backward pass nothing brings them together before the step's end.
+  // During the backward pass, nothing brings them together before the step's end.
   const auto overlapped = lateness(steps, timeline, 2, true);
   CHECK(overlapped[0].us() == Approx(5));
   CHECK(overlapped[1].us() == Approx(5));

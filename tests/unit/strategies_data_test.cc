@@ -58,7 +58,7 @@ TEST_CASE("bytes of a parameter by number format and optimizer") {
 
 // Rajbhandari et al., SC20, figure 1: 2 + 2 + 12 bytes on 16 ranks become 2 + 2 + 12/16 (ZeRO-1),
 // 2 + (2 + 12)/16 (ZeRO-2) and 16/16 (ZeRO-3; FSDP holds 4 + 4 + 8, the same 16).
-TEST_CASE("ZeRO divides states by the ranks that hold the same") {
+TEST_CASE("ZeRO divides states by the ranks with equal states") {
   const workload::Workload w = tiny_gpt({});
   const Training training{.global_batch = 16, .dtype = Dtype::kFp16};
   const auto total = [&](std::uint32_t zero) {
@@ -75,7 +75,7 @@ TEST_CASE("ZeRO divides states by the ranks that hold the same") {
   CHECK(context.stages[0].states.total() == Approx(1));
 }
 
-TEST_CASE("data parallelism sums every gradient once a step") {
+TEST_CASE("data parallelism sums every gradient once per step") {
   const workload::Workload w = tiny_gpt({});
   const double parameters = w.parameters();
   for (const bool overlap : {false, true})
@@ -174,12 +174,12 @@ TEST_CASE("FSDP moves three times the parameters per microbatch") {
   const Layout pipeline = laid_out(w, {.global_batch = 16}, {.data = 4, .pipeline = 2, .zero = 3});
   CHECK(pipeline.microbatches == 4);
   CHECK(collective_bytes(pipeline, Axis::kData) == Approx((2 + 4) * parameters));
-  // Beside weights and gradients the gradients of four messages, and two that were sent.
+  // In addition to weights and gradients, the gradients of four messages, and two that were sent.
   CHECK(pipeline.stages[0].gathered.b() == Approx(6 * parameters / 2 + (4 + 2) * 32 * 64 * 2));
 }
 
 // Tables of 33.8 M rows by 16: gradients of the rows alone are exchanged.
-TEST_CASE("rows of tables are updated where they were looked up") {
+TEST_CASE("only looked-up rows of tables are updated") {
   const Result<workload::Workload> dlrm = workload::find_model("dlrm_criteo_kaggle", {});
   REQUIRE(dlrm);
   const Training training{.global_batch = 4096, .microbatch = 512};
@@ -202,7 +202,7 @@ TEST_CASE("rows of tables are updated where they were looked up") {
   CHECK(divided.stages[0].states.gradient < 0.05);
 }
 
-TEST_CASE("local SGD averages parameters every so many steps") {
+TEST_CASE("local SGD averages parameters every local_steps steps") {
   const workload::Workload w = tiny_mlp(4, 100);
   const Layout layout =
       laid_out(w, {.global_batch = 4, .dtype = Dtype::kFp32},
@@ -211,7 +211,7 @@ TEST_CASE("local SGD averages parameters every so many steps") {
         Approx(4 * w.parameters() / 8));
 }
 
-TEST_CASE("compressed gradients are smaller on the wire and cost traffic in memory") {
+TEST_CASE("compressed gradients have fewer bytes on the wire and more memory traffic") {
   const workload::Workload w = tiny_mlp(4, 100);
   const Layout layout =
       laid_out(w, {.global_batch = 4, .dtype = Dtype::kFp32}, {.data = 4, .compression = 0.25});
@@ -220,7 +220,7 @@ TEST_CASE("compressed gradients are smaller on the wire and cost traffic in memo
         Approx(2 * (4 + 1) * w.parameters()));
 }
 
-TEST_CASE("a parameter server takes gradients and gives parameters") {
+TEST_CASE("a parameter server receives gradients and sends parameters") {
   const workload::Workload w = tiny_mlp(4, 100);
   const Training training{.global_batch = 8, .dtype = Dtype::kFp32};
   Plan plan{.data = 4,
@@ -251,7 +251,7 @@ TEST_CASE("a parameter server takes gradients and gives parameters") {
   CHECK(asynchronous.servers->update.bytes.b() == 20000 * 28);
 }
 
-TEST_CASE("offloaded states leave the device and travel") {
+TEST_CASE("offloaded states leave the device and are copied") {
   const workload::Workload w = tiny_gpt({});
   const double parameters = w.parameters();
   const auto with = [&](Offload offload, std::uint32_t zero) {
@@ -284,7 +284,7 @@ TEST_CASE("offloaded states leave the device and travel") {
   for (const Layer& layer : layers_of(activations)) CHECK(layer.saved_bytes().b() == 0);
 }
 
-TEST_CASE("batches and synchronizations that do not fit are told") {
+TEST_CASE("invalid batches and synchronizations are errors") {
   const workload::Workload w = tiny_gpt({});
   CHECK(error_of(w, {.global_batch = 8}, {.data = 16}) ==
         "training: global_batch 8 is not a multiple of data 16 x microbatch 1; nearest: data 8");

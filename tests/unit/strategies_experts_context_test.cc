@@ -31,7 +31,7 @@ const Op& op_named(const std::vector<Op>& ops, std::string_view name) {
 }
 
 // 8 experts of 2 · 4 · 64² parameters, two for each token: an expert gets 32 · 2 / 8 = 8 tokens.
-TEST_CASE("experts on other ranks get the tokens of all") {
+TEST_CASE("experts on other ranks receive the tokens of all") {
   const workload::Workload w = tiny_gpt({.experts = 8});
   const Training training{.global_batch = 8};
   const Layout layout = laid_out(w, training, {.data = 4, .expert = 4});
@@ -57,7 +57,7 @@ TEST_CASE("experts on other ranks get the tokens of all") {
   CHECK(experts == Approx(4.0 * 8 * 8 * 8 * 64 * 64 / 4));
 }
 
-TEST_CASE("the all-to-all stands before the first and behind the last expert op") {
+TEST_CASE("the all-to-all precedes the first and follows the last expert op") {
   const Layout layout =
       laid_out(tiny_gpt({.experts = 8}), {.global_batch = 2}, {.data = 2, .expert = 2});
   std::vector<std::string> names;
@@ -67,7 +67,7 @@ TEST_CASE("the all-to-all stands before the first and behind the last expert op"
                                           "tokens from experts", "add"});
 }
 
-TEST_CASE("a capacity is computed and sent in full, without one the busiest rank decides") {
+TEST_CASE("a capacity is computed and sent in full, and without one the busiest rank decides") {
   const workload::Workload w = tiny_gpt({.experts = 8});
   const Training training{.global_batch = 2};
   const Layout padded = laid_out(w, training, {.data = 2, .expert = 2, .capacity_factor = 1.25});
@@ -82,7 +82,7 @@ TEST_CASE("a capacity is computed and sent in full, without one the busiest rank
 }
 
 // Tokens move 4 · 2 · 4096 = 32 KiB times the samples, weights 3 · 2 · 8 · 8 · 64² = 1.5 MiB.
-TEST_CASE("experts move to the tokens where that is cheaper") {
+TEST_CASE("experts move to the tokens if that is cheaper") {
   const workload::Workload w = tiny_gpt({.experts = 8});
   const auto with = [&](double microbatch, ExpertExchange exchange) {
     return laid_out(w, {.global_batch = 2 * microbatch, .microbatch = microbatch},
@@ -119,7 +119,7 @@ TEST_CASE("a token may go once to each rank with some of its experts") {
   CHECK(test::flops_over_ranks(once) == 8 * w.model_flops());
 }
 
-TEST_CASE("exchanges of tokens may run beside the next op") {
+TEST_CASE("exchanges of tokens may overlap the next op") {
   const workload::Workload w = tiny_gpt({.experts = 8});
   const auto issues = [&](bool overlap) {
     const Layout layout =
@@ -135,7 +135,7 @@ TEST_CASE("exchanges of tokens may run beside the next op") {
   CHECK(issues(true) == std::vector<Issue>(4, Issue::kDeferred));
 }
 
-TEST_CASE("a ring passes keys and values beside attention") {
+TEST_CASE("a ring passes keys and values during attention") {
   const workload::Workload w = tiny_gpt({});
   const Layout layout = laid_out(w, {}, {.context = 4});
   const Layer& block = first_block_of(layout);
@@ -185,7 +185,7 @@ TEST_CASE("fewer heads of keys and values pass fewer bytes") {
             .bytes.b() == 2 * kTinyActivation * 2 / 8);
 }
 
-TEST_CASE("degrees of experts and tokens that do not fit are told") {
+TEST_CASE("invalid degrees of experts and tokens are errors") {
   const workload::Workload w = tiny_gpt({.experts = 8});
   const Training training{.global_batch = 12};
   CHECK(error_of(w, training, {.data = 12, .expert = 8}) ==
@@ -207,7 +207,7 @@ TEST_CASE("degrees of experts and tokens that do not fit are told") {
 }
 
 // 16 ranks: 4 data x 4 tensor; 8 of them hold the 8 experts once.
-TEST_CASE("experts that tensor parallelism leaves whole stand on tensor ranks too") {
+TEST_CASE("whole experts are divided over tensor ranks too") {
   const workload::Workload w = tiny_gpt({.experts = 8});
   const Training training{.global_batch = 4};
   const Plan whole{

@@ -105,7 +105,7 @@ TEST_CASE("ZB-H1 leaves a third of the bubble of 1f1b") {
 }
 
 // The last stage recomputes nothing, and elsewhere recomputation does not delay the gradient.
-TEST_CASE("recomputing ahead takes recomputation out of the bubble") {
+TEST_CASE("recomputing ahead moves recomputation into the bubble") {
   const Seconds f = Seconds::ms(1), b = Seconds::ms(2), r = Seconds::ms(1);
   for (const std::uint32_t p : {2u, 4u, 8u}) {
     const std::uint32_t m = 4 * p;
@@ -120,7 +120,7 @@ TEST_CASE("recomputing ahead takes recomputation out of the bubble") {
   }
 }
 
-TEST_CASE("messages between stages lengthen the way of the first microbatch and back") {
+TEST_CASE("messages between stages lengthen the path of the first microbatch in both directions") {
   const test::PassTimes times{.forward = Seconds::ms(1),
                               .backward = Seconds::ms(2),
                               .send_forward = Seconds::ms(0.25),

@@ -85,7 +85,7 @@ TEST_CASE("Two ranks and one sample leave few plans, counted by hand") {
   CHECK(fused.size() == 2 + 4);
 }
 
-TEST_CASE("What is fixed stays, and what is no axis too") {
+TEST_CASE("Fixed fields and fields that are not axes keep their values") {
   const workload::Workload gpt = test::tiny_gpt({});
   const Space space = space_of(
       gpt, 8, {.tensor = {2}, .microbatch = {2}, .zero = {1}, .recompute = {Recompute::kFull}},
@@ -103,7 +103,7 @@ TEST_CASE("What is fixed stays, and what is no axis too") {
   }
 }
 
-TEST_CASE("Values that change nothing are left out") {
+TEST_CASE("Values without effect are omitted") {
   const workload::Workload mlp = test::tiny_mlp(4, 64);
   const Space alone = space_of(mlp, 1, {}, {.global_batch = 4});
   for (std::uint64_t i = 0; i < alone.size(); ++i) {

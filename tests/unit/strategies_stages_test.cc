@@ -35,7 +35,7 @@ std::vector<std::vector<std::uint32_t>> counts_of(const Layout& layout) {
 
 using Counts = std::vector<std::vector<std::uint32_t>>;
 
-TEST_CASE("stages share the blocks, embedding and head come on top") {
+TEST_CASE("stages divide the blocks, and embedding and head are added") {
   const Training training{.global_batch = 8};
   CHECK(counts_of(laid_out(tiny_gpt({.layers = 8}), training, {.pipeline = 4})) ==
         Counts{{3}, {2}, {2}, {3}});
@@ -143,7 +143,7 @@ TEST_CASE("a stage border carries each element once") {
   CHECK(tokens.stages[0].chunks[0].layers.size() == 2);
 }
 
-TEST_CASE("what a later layer takes from an earlier one passes every border between them") {
+TEST_CASE("data from an earlier to a later layer crosses every border between them") {
   workload::Workload w = tiny_mlp(6, 100);
   w.layers[5].inputs = {0, 4};
   const Layout layout = laid_out(w, {}, {.pipeline = 3});
@@ -153,7 +153,7 @@ TEST_CASE("what a later layer takes from an earlier one passes every border betw
   CHECK(laid_out(w, {}, {.pipeline = 3}).stages[0].chunks[0].layers.back().output.b() == 400);
 }
 
-TEST_CASE("a tied embedding stands on the first and on the last stage") {
+TEST_CASE("a tied embedding is on the first and the last stage") {
   const workload::Workload w = tiny_gpt({.tied = true});
   const Layout one = laid_out(w, {}, {});
   CHECK(one.tied_gradient.b() == 0);
@@ -165,7 +165,7 @@ TEST_CASE("a tied embedding stands on the first and on the last stage") {
 
 // Convolutions on many ranks feed fully connected layers on few: activations pass the border in the
 // place of the latter's gradients (Krizhevsky's "one weird trick"; Stanza).
-TEST_CASE("layers on ranks of their own have data degrees of their own") {
+TEST_CASE("layers on separate ranks have separate data degrees") {
   const workload::Workload w = tiny_mlp(6, 100);
   const Plan plan{.stages = {{.name = "front", .layers = 4, .data = 4},
                              {.name = "back", .data = 1, .recompute = Recompute::kFull}}};
@@ -189,7 +189,7 @@ TEST_CASE("layers on ranks of their own have data degrees of their own") {
   CHECK(layout.model_flops == 64 * w.model_flops());
 }
 
-TEST_CASE("the shifted critical path keeps activations on the last stage") {
+TEST_CASE("the shifted critical path saves activations on the last stage") {
   const Training training{.global_batch = 4, .recompute = Recompute::kFull};
   const Layout layout =
       laid_out(tiny_gpt({}), training, {.pipeline = 2, .schedule = Schedule::kShifted});
@@ -199,7 +199,7 @@ TEST_CASE("the shifted critical path keeps activations on the last stage") {
   CHECK(layout.stages[1].order.size() == 8);
 }
 
-TEST_CASE("pipelines that do not fit are told with their neighbours") {
+TEST_CASE("invalid pipelines are errors with the nearest valid ones") {
   const workload::Workload w = tiny_gpt({.layers = 8});
   const Training training{.global_batch = 8};
   CHECK(error_of(w, training, {.pipeline = 9}) ==
@@ -215,7 +215,8 @@ TEST_CASE("pipelines that do not fit are told with their neighbours") {
         "interleave 2 with schedule gpipe; schedule interleaved; nearest: interleave 1");
   CHECK(error_of(tiny_mlp(4, 8), {.global_batch = 6},
                  {.stages = {{.name = "a", .layers = 2, .data = 3}, {.name = "b", .data = 2}}}) ==
-        "stage 'b' with data 2 receives 3 samples at a time; a multiple of its ranks; nearest: data 1 "
+        "stage 'b' with data 2 receives 3 samples at a time; a multiple of its ranks; nearest: "
+        "data 1 "
         "or 3");
   CHECK(error_of(tiny_mlp(4, 8), {}, {.stages = {{.name = "a", .layers = 2}, {.layers = 1}}}) ==
         "stage '' has 1 layers, but 2 remain; nearest: layers 2");

@@ -85,7 +85,7 @@ TEST_CASE("tensor parallelism sums four activations per layer and microbatch, si
   CHECK(test::parameters_over_ranks(none) == w.parameters());
 }
 
-TEST_CASE("a column-parallel product keeps its inputs, a row-parallel one sums its outputs") {
+TEST_CASE("a column-parallel product saves its inputs, and a row-parallel one sums its outputs") {
   const Layout layout = laid_out(tiny_gpt({}), {}, {.tensor = 2});
   const Layer& block = block_of(layout);
   CHECK(names_of(block.forward) ==
@@ -122,7 +122,7 @@ TEST_CASE("gradients of one input that are added up share a sum") {
         (8 * (4 + 2) + 3) * kTinyActivation);
 }
 
-TEST_CASE("what works on gathered tokens keeps them all") {
+TEST_CASE("ops on gathered tokens save all of them") {
   workload::Workload w = tiny_gpt({});
   std::vector<Op>& forward = w.layers[1].forward;
   Op whole = forward[0];
@@ -151,7 +151,7 @@ TEST_CASE("conversions to 8 bits are divided like their operands") {
   CHECK(casts(laid_out(*w, {}, {.tensor = 4, .sequence_parallel = true})) == Approx(one / 4));
 }
 
-TEST_CASE("operands of 8-bit products are gathered as such, sums are not") {
+TEST_CASE("operands of 8-bit products are gathered in 8 bits, and sums are not") {
   const auto bytes = [](workload::Dtype dtype, bool quantised, CollectiveKind kind) {
     const Result<workload::Workload> w = workload::find_model("llama3_8b", {.dtype = dtype});
     REQUIRE(w);
@@ -192,7 +192,7 @@ TEST_CASE("sequence parallelism divides the rest too and moves as much") {
   CHECK(flops_over_ranks(layout) == w.model_flops());
 }
 
-TEST_CASE("asynchronous tensor collectives run beside their products") {
+TEST_CASE("asynchronous tensor collectives overlap their products") {
   const Layout layout = laid_out(
       tiny_gpt({}), {}, {.tensor = 4, .sequence_parallel = true, .asynchronous_tensor = true});
   const Layer& block = block_of(layout);
@@ -207,7 +207,7 @@ TEST_CASE("asynchronous tensor collectives run beside their products") {
   CHECK(collective_bytes(layout, Axis::kTensor) == collective_bytes(plain, Axis::kTensor));
 }
 
-TEST_CASE("full recomputation repeats forward of all blocks and keeps their inputs") {
+TEST_CASE("full recomputation repeats forward of all blocks and saves their inputs") {
   const workload::Workload w = tiny_gpt({});
   const Layout layout = laid_out(w, {.recompute = Recompute::kFull}, {});
   const Layer& block = block_of(layout);
@@ -222,7 +222,7 @@ TEST_CASE("full recomputation repeats forward of all blocks and keeps their inpu
   CHECK(layout.stages[0].chunks[0].layers.back().recompute.empty());
 }
 
-TEST_CASE("selective recomputation repeats attention's core where scores are kept") {
+TEST_CASE("selective recomputation repeats attention's core if scores are saved") {
   const workload::Workload unfused = tiny_gpt({.flash = false});
   const Layout layout = laid_out(unfused, {.recompute = Recompute::kSelective}, {.tensor = 2});
   CHECK(names_of(block_of(layout).recompute) ==
@@ -233,7 +233,7 @@ TEST_CASE("selective recomputation repeats attention's core where scores are kep
   CHECK(block_of(flash).saved_bytes() == tiny_gpt({}).layers[1].saved_bytes());
 }
 
-TEST_CASE("a layer that says what runs again keeps that, and drops what is marked") {
+TEST_CASE("a layer with its own recomputation keeps it, and drops the marked activations") {
   workload::Workload w = tiny_gpt({.flash = false});
   for (Layer& layer : w.layers)
     if (layer.name == "block") layer.recompute = {layer.forward.front()};
@@ -245,7 +245,7 @@ TEST_CASE("a layer that says what runs again keeps that, and drops what is marke
   CHECK(block_of(layout).saved_bytes() + block_of(layout).recomputed == before);
 }
 
-TEST_CASE("a tensor degree that does not fit is told with its neighbours") {
+TEST_CASE("an invalid tensor degree is an error with the nearest valid ones") {
   const workload::Workload w = tiny_gpt({.heads = 32});
   CHECK(error_of(w, {}, {.tensor = 3}) ==
         "tensor 3 does not divide 32 heads; nearest: tensor 2 or 4");

@@ -36,7 +36,7 @@ TEST_CASE(
   CHECK(found[1].slowdown() == Approx(1));
 }
 
-TEST_CASE("bandwidth is divided by demand, what a capped neighbour leaves included") {
+TEST_CASE("bandwidth is divided by demand, including the part that a capped neighbour leaves") {
   // a is capped to 0.4 of its speed and then draws 0.2 of the bandwidth; b asks for 0.9 and gets
   // 0.8: 100 us become 112.5 us.
   const auto found =
@@ -49,7 +49,8 @@ TEST_CASE("bandwidth is divided by demand, what a capped neighbour leaves includ
   CHECK(found[1].loss.compute.us() == Approx(0).margin(1e-9));
 }
 
-TEST_CASE("two kernels that ask for the whole device have half each, and gaps are the other's") {
+TEST_CASE(
+    "two kernels that request the whole device get half each, and one uses the gaps of the other") {
   // Always two: half each. 100 us of kernel and 100 us of host of both: kernels of one lie in the
   // gaps of the other, once they have found them.
   const auto busy = steps({chain("a", {{.kernel_us = 100}}), chain("b", {{.kernel_us = 100}})},
@@ -62,7 +63,7 @@ TEST_CASE("two kernels that ask for the whole device have half each, and gaps ar
   CHECK(idle[0].slowdown() < 1.06);
 }
 
-TEST_CASE("time slices: a quantum each, and the change between them is lost") {
+TEST_CASE("time slices: a quantum each, and the time of a switch is lost") {
   // Both always busy: of every 2 · (2 + 0.5) ms a tenant has 2.
   const Sharing sharing{
       .policy = Policy::kTimeSlice, .quantum = Seconds::ms(2), .change = Seconds::us(500)};
@@ -75,7 +76,7 @@ TEST_CASE("time slices: a quantum each, and the change between them is lost") {
   }
 }
 
-TEST_CASE("a turn outlives gaps that are no longer than a change") {
+TEST_CASE("a turn survives gaps up to the length of a switch") {
   // 20 kernels of 50 us with 10 us between them are one turn to the others; with changes that are
   // shorter than the gaps each gap is a change.
   std::vector<test::Piece> pieces(20, {.kernel_us = 50, .gap_us = 10});
@@ -89,7 +90,7 @@ TEST_CASE("a turn outlives gaps that are no longer than a change") {
   CHECK(lost[0].slowdown() > 10);
 }
 
-TEST_CASE("priority: the first tenant is as fast as alone, the second has what is left") {
+TEST_CASE("priority: the first tenant is as fast as alone, and the second has the rest") {
   // 60 us of kernel and 40 us of host: the second gets 40 of every 100 us.
   const auto found =
       steps({chain("a", {{.kernel_us = 60, .gap_us = 40}}), chain("b", {{.kernel_us = 1000}})},
@@ -115,7 +116,7 @@ TEST_CASE("crossover: one computes while the other synchronises") {
   CHECK(exclusive[1].beside.us() == Approx(240));
 }
 
-TEST_CASE("crossover: what follows the synchronisation is of the next turn") {
+TEST_CASE("crossover: ops after the synchronisation belong to the next turn") {
   // 90 us, 20 us of communication, 10 us of optimizer: C is 100 all the same.
   const std::vector<test::Piece> iteration = {
       {.kernel_us = 90}, {.kernel_us = 10, .gap_us = 20, .gap = graph::Category::kCommunication}};
@@ -135,7 +136,7 @@ TEST_CASE("copies of both share the link to the host") {
   }
 }
 
-TEST_CASE("what cannot be shared is said in one line") {
+TEST_CASE("jobs that cannot share are one line") {
   const auto why = [](const std::vector<Tenant>& tenants, const Sharing& sharing) {
     const auto steps = sharing::share_devices(tenants, sharing);
     REQUIRE_FALSE(steps);

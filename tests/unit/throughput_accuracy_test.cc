@@ -61,7 +61,7 @@ TEST_CASE("whole jobs from a few measured steps") {
   CHECK(accuracy->shares->issue == Approx(shipped.issue).margin(0.001));
 }
 
-TEST_CASE("a folder without such tables has nothing to measure") {
+TEST_CASE("a folder without such tables gives no suites") {
   const Result<ThroughputAccuracy> accuracy = measure_throughput_accuracy(test::scratch_folder());
   REQUIRE(accuracy);
   CHECK(accuracy->cases.empty());

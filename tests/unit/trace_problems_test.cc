@@ -47,7 +47,7 @@ TEST_CASE("problems of two readers add up, and the first place is the first read
   CHECK(one.list()[1].first == "two");
 }
 
-TEST_CASE("every kind has a name of its own and a meaning") {
+TEST_CASE("every kind of problem has its own name and a meaning") {
   std::set<std::string_view> names;
   for (std::size_t i = 0; i < kProblemKinds; ++i) {
     const ProblemInfo& kind = info(static_cast<ProblemKind>(i));

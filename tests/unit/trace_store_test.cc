@@ -200,7 +200,7 @@ std::string error_of(const fs::path& path) {
   return trace ? "no error" : to_string(trace.error());
 }
 
-TEST_CASE("a store holds everything, and what is absent stays absent") {
+TEST_CASE("a store holds everything, and absent values stay absent") {
   const Trace trace = small_trace();
   const fs::path path = stored(trace);
   CHECK(is_store(path));
@@ -219,7 +219,7 @@ TEST_CASE("a store of another version is refused, by its version") {
                               "again");
 }
 
-TEST_CASE("other files are no stores") {
+TEST_CASE("other files are not stores") {
   const fs::path path = test::scratch_folder() / "other";
   test::Database(path).run("CREATE TABLE a(b)");
   CHECK_FALSE(is_store(path));
@@ -311,7 +311,7 @@ TEST_CASE("a store holds times of single operations, with or without a recording
   }
 }
 
-TEST_CASE("a store of before operations were measured by themselves is read without them") {
+TEST_CASE("a store from before micro-benchmarks is read without them") {
   Trace trace = small_trace();
   trace.timings = {timing("gemm", 1)};
   const fs::path path = stored(trace);
@@ -322,7 +322,7 @@ TEST_CASE("a store of before operations were measured by themselves is read with
   CHECK(lines_of(*read) == lines_of(trace));
 }
 
-TEST_CASE("a measured time that is none refuses the store") {
+TEST_CASE("an invalid measured time refuses the store") {
   for (const char* damage : {"median_ns = -1", "mean_ns = 9e999", "median_ns = 0", "p90_ns = -5"}) {
     Trace trace;
     trace.timings = {timing("gemm", 1)};
@@ -344,7 +344,7 @@ TEST_CASE("measured again, an operation has its new time, others stay") {
   CHECK(all[2].median.us() == Approx(3));
 }
 
-TEST_CASE("a store that is not finished is not there") {
+TEST_CASE("an unfinished store does not exist") {
   const fs::path path = test::scratch_folder() / "a.rehearse";
   std::ofstream(path) << "old";
   {

@@ -48,7 +48,7 @@ TEST_CASE("a suite that stays good or bad drifts by its mean error, rows and int
   CHECK(drift(good, more) == Drift::kChanged);
 }
 
-TEST_CASE("suites pair by name, and what was measured once only is said") {
+TEST_CASE("suites are paired by name, and those in one run only are reported") {
   const SuiteSummary a = suite("a", 0.05, 0.06, 0.9), b = suite("b", 0.05, 0.06, 0.9);
   const std::vector<SuiteDrift> suites = drift_of({a}, {b});
   REQUIRE(suites.size() == 2);
@@ -59,7 +59,7 @@ TEST_CASE("suites pair by name, and what was measured once only is said") {
   CHECK(drift_words(suites) == "0 of 2 suites turned bad, 2 changed otherwise");
 }
 
-TEST_CASE("what is not a result of validate is refused as a baseline") {
+TEST_CASE("a file that is not a result of validate is refused as a baseline") {
   const auto refused = [](const std::string& text, const std::string& says) {
     const std::string file = (test::scratch_folder() / "base.json").string();
     std::ofstream(file) << text;

@@ -84,7 +84,7 @@ TEST_CASE("work: values come back from bytes to the last bit, and short bytes ar
   }
 }
 
-TEST_CASE("work: a fingerprint tells any change, and where one text ends") {
+TEST_CASE("work: a fingerprint changes with any change, and with the borders of texts") {
   const auto of = [](const std::vector<std::string>& texts) {
     work::Fingerprint f;
     for (const std::string& text : texts) f.add(text);
@@ -124,7 +124,7 @@ TEST_CASE("work: the same results at any number of threads") {
   CHECK(none->empty());
 }
 
-TEST_CASE("work: the lowest item that fails is the error, whatever ends first") {
+TEST_CASE("work: the error is that of the lowest failing item, in any order of completion") {
   const work::Work work{
       .part = "items", .items = 100, .evaluate = [](std::size_t i) -> Result<std::string> {
         if (i == 40) std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -144,7 +144,7 @@ TEST_CASE("work: the lowest item that fails is the error, whatever ends first") 
   CHECK_THROWS_WITH(work::run_all(faulty, {.threads = 2}), Contains("a fault"));
 }
 
-TEST_CASE("work: what is done when it is stopped is in the journal, and is not done again") {
+TEST_CASE("work: results before a stop are in the journal, and are not computed again") {
   const fs::path path = test::scratch_folder() / "w.journal";
   std::atomic<int> evaluated = 0;
   const work::Work work{
@@ -209,7 +209,7 @@ fs::path full_journal() {
   return path;
 }
 
-TEST_CASE("work: a journal of other inputs, another file and one in use are refused, and left") {
+TEST_CASE("work: a journal of other inputs, another file and one in use are refused and kept") {
   const fs::path path = full_journal();
   const std::string before = read_file(path).value();
   CHECK_THAT(refusal(path, "other"),
@@ -270,7 +270,7 @@ TEST_CASE("work: a damaged journal is refused") {
   CHECK(refused > whole.size() / 97 / 2);
 }
 
-TEST_CASE("work: a killed run is gone on with, and only what was in flight is done twice") {
+TEST_CASE("work: a killed run resumes, and only items in progress are computed twice") {
   const fs::path folder = test::scratch_folder(), log = folder / "log", journal = folder / "j";
   const std::string arguments =
       fmt::format("60 2 {} {} --threads 3", journal.string(), log.string());
@@ -290,7 +290,7 @@ TEST_CASE("work: a killed run is gone on with, and only what was in flight is do
   CHECK(all - 60 <= 2 * 3);
 }
 
-TEST_CASE("work: ranks share a queue, and all is as of one process") {
+TEST_CASE("work: ranks share a queue, with the result of one process") {
   SKIP_WITHOUT_MPI();
   const fs::path folder = test::scratch_folder();
   for (const int ranks : {1, 2, 4}) {
@@ -306,7 +306,7 @@ TEST_CASE("work: ranks share a queue, and all is as of one process") {
   }
 }
 
-TEST_CASE("work: what fails on one rank is said once") {
+TEST_CASE("work: an error on one rank is reported once") {
   SKIP_WITHOUT_MPI();
   const fs::path log = test::scratch_folder() / "log";
   const Ran bad = run(3, fmt::format("40 1 - {} --fail 13", log.string()));
@@ -321,7 +321,7 @@ TEST_CASE("work: what fails on one rank is said once") {
                       "same program on every machine"));
 }
 
-TEST_CASE("work: ranks leave though what they sent is long, and nobody asked for it") {
+TEST_CASE("work: ranks leave even if long unread messages remain") {
   SKIP_WITHOUT_MPI();
   // Three ranks fail at once; the first needs the error of the lowest item alone.
   const fs::path log = test::scratch_folder() / "log";
@@ -333,7 +333,7 @@ TEST_CASE("work: ranks leave though what they sent is long, and nobody asked for
   }
 }
 
-TEST_CASE("work: a rank is killed, mpirun ends all, and another run goes on") {
+TEST_CASE("work: after a rank is killed, mpirun ends all, and another run resumes") {
   SKIP_WITHOUT_MPI();
   for (const int victim : {0, 1}) {
     const fs::path folder = test::scratch_folder(), log = folder / "log", journal = folder / "j";

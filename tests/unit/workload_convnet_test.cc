@@ -81,7 +81,7 @@ TEST_CASE("eager convolutions add their bias, and transpose for matrix units in 
   CHECK(moved(tf32, 1, "transposes") == 0);
 }
 
-TEST_CASE("pools count positions that are covered in part where they round up") {
+TEST_CASE("pools that round up count partly covered positions") {
   // 3 wide by steps of 2 on 6: 2 positions, 3 when rounded up.
   for (const bool up : {false, true}) {
     Piece pool = square(PieceKind::kMaxPool, 0, 3, 2, 0);

@@ -63,7 +63,7 @@ TEST_CASE("a family with its dimensions is a model") {
   CHECK(w.tokens_per_sample == 2048);
 }
 
-TEST_CASE("a model of the zoo may differ in what is given") {
+TEST_CASE("given dimensions override those of the zoo") {
   const Workload own = right("model: gpt2\nlayers: 1\nname: small\n");
   CHECK(own.name == "small");
   CHECK(own.parameters() == 124'439'808 - 11 * (12 * 768. * 768 + 13 * 768));
@@ -76,7 +76,7 @@ TEST_CASE("a model of the zoo may differ in what is given") {
             .experts == 4);
 }
 
-TEST_CASE("how it is computed stands beside what is computed") {
+TEST_CASE("implementation keys are separate from the dimensions of a model") {
   const auto has_attention = [](const Workload& w) {
     for (const Op& op : w.layers[1].forward)
       if (op.kind == OpKind::kAttention) return true;
@@ -130,7 +130,7 @@ layers:
         "first layer");
 }
 
-TEST_CASE("what is wrong is said at its place, with the nearest name") {
+TEST_CASE("errors have their place and the nearest name") {
   CHECK(read("model: gtp2\n").errors ==
         "job.yaml:1:8: model: unknown model 'gtp2'; did you mean 'gpt2'?");
   CHECK(read("model: gpt2\nhiden: 3\n").errors ==
@@ -154,7 +154,7 @@ TEST_CASE("what is wrong is said at its place, with the nearest name") {
             .errors.find("exceeds the number of layers") != std::string::npos);
 }
 
-TEST_CASE("parameters of models as Hugging Face describes them are those it counts") {
+TEST_CASE("parameters of Hugging Face configs equal the published counts") {
   CHECK(parameters_of(R"({"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12,
     "n_inner": null, "n_positions": 1024, "vocab_size": 50257, "activation_function": "gelu_new"})") ==
         "124439808");
@@ -243,7 +243,7 @@ TEST_CASE("every second layer of both stacks of a Switch Transformer is a mixtur
   CHECK(w->experts_per_token == 1);
 }
 
-TEST_CASE("configs that models were measured with are read, and give their parameters") {
+TEST_CASE("configs of measured models are read, and give their parameters") {
   const auto folder = test::shared_data("neusight-models/model_configs");
   SKIP_WITHOUT_DATA(folder);
   const std::map<std::string, std::string> known = {{"bert_large", "335141888"},
@@ -267,7 +267,7 @@ TEST_CASE("configs that models were measured with are read, and give their param
   CHECK(compared == known.size());
 }
 
-TEST_CASE("a config beside the job gives the model, with what the job changes") {
+TEST_CASE("a config in the folder of the job gives the model, with overrides of the job") {
   const std::filesystem::path folder = test::scratch_folder();
   std::ofstream(folder / "config.json")
       << R"({"model_type": "llama", "hidden_size": 2048, "num_hidden_layers": 16,
@@ -281,7 +281,7 @@ TEST_CASE("a config beside the job gives the model, with what the job changes") 
   CHECK(found.workload->tokens_per_sample == 8192);
 }
 
-TEST_CASE("configs that cannot be read say why") {
+TEST_CASE("configs that cannot be read are errors with the reason") {
   const auto error = [](const std::string& config) {
     const Result<Transformer> model = parse_hugging_face(config, "config.json");
     return model ? "no error" : to_string(model.error());

@@ -98,7 +98,7 @@ double kernels(const std::vector<Op>& ops) {
 
 }  // namespace
 
-TEST_CASE("the elementwise traffic of a GPT block is what Megatron's runs show") {
+TEST_CASE("the elementwise traffic of a GPT block is that of Megatron's runs") {
   const Transformer m = gpt();
   const Workload w = made(m, kMegatron);
   const Layer& block = layer(w, "block");
@@ -136,7 +136,7 @@ TEST_CASE("a block launches about 24 kernels forward and 48 backward") {
   CHECK(kernels(layer(compiled, "block").forward) < 12);
 }
 
-TEST_CASE("term by term, GPT-2 moves what its list of operations moves") {
+TEST_CASE("GPT-2 moves the bytes of its list of operations, term by term") {
   // Forward of a block in Hugging Face's GPT-2, as a profile of each operation lists it: divide,
   // where, softmax, dropout of scores (2 passes each, and a mask); two dropouts and two sums of one
   // activation (2 and 3 passes, two masks); two norms; and of the wide activation eight terms of
@@ -167,7 +167,7 @@ TEST_CASE("matrix operations of a GPT model: 24 B s h^2 (1 + s / 6h) a layer, an
   }
 }
 
-TEST_CASE("what a block keeps is what Korthikanti et al. count") {
+TEST_CASE("a block saves the bytes that Korthikanti et al. count") {
   const Transformer m = gpt();
   const double u = double(m.sequence) * m.hidden;  // elements
   const double scores = double(m.heads) * m.sequence * m.sequence;
@@ -219,7 +219,7 @@ TEST_CASE("what a block keeps is what Korthikanti et al. count") {
   }
 }
 
-TEST_CASE("tensor parallelism divides what Megatron-LM divides") {
+TEST_CASE("tensor parallelism divides the same ops as Megatron-LM") {
   const Workload w = made(gpt(), kMegatron);
   const auto tag = [&](std::string_view layer_name, std::string_view name) {
     const Layer& l = layer(w, layer_name);
@@ -248,7 +248,7 @@ TEST_CASE("tensor parallelism divides what Megatron-LM divides") {
   CHECK(whole == 4 * h + 2 * h);
 }
 
-TEST_CASE("the gradient of weights stands right behind that of the input, and sums over tokens") {
+TEST_CASE("the gradient of weights follows that of the input, and sums over tokens") {
   for (const Layer& l : made(llama(), {}).layers)
     for (std::size_t i = 0; i < l.backward.size(); ++i) {
       const Op& op = l.backward[i];
@@ -335,7 +335,7 @@ TEST_CASE("products of one input share its conversion") {
 
 // 4 experts a token: 4 · 16 = 64 rows of 32 and, of the inner width, of 48. Clamping moves 8 of the
 // latter forward and 10 backward, biases 14 and 20 of the former, 2 bytes each.
-TEST_CASE("what stands between products of experts moves bytes unless it is fused") {
+TEST_CASE("ops between products of experts move bytes unless they are fused") {
   Transformer model{.name = "mixture",
                     .hidden = 32,
                     .layers = 1,

@@ -229,7 +229,7 @@ TEST_CASE("convolutional networks meet the fact table layer by layer") {
   }
 }
 
-TEST_CASE("measured layers of Llama and Qwen keep what the formula says") {
+TEST_CASE("measured layers of Llama and Qwen save the bytes of the formula") {
   // Galvatron's profiles with sequence parallelism, so that a tensor degree divides everything:
   // MiB a sample and layer, parameters at four bytes. Fitted on none of them.
   struct Row {
@@ -259,7 +259,7 @@ TEST_CASE("measured layers of Llama and Qwen keep what the formula says") {
   }
 }
 
-TEST_CASE("GPT-3 as docs/concepts/workload.md works it out") {
+TEST_CASE("the worked example of docs/concepts/workload.md") {
   const double h = 12288, s = 2048, v = 50257;
   const Result<Workload> w =
       find_model("gpt3_175b", {.attention = Attention::kUnfused, .dropout = true});
@@ -273,7 +273,7 @@ TEST_CASE("GPT-3 as docs/concepts/workload.md works it out") {
   CHECK(w->layers[1].saved_bytes().b() == 34 * s * h + 5 * 96 * s * s);
 }
 
-TEST_CASE("activations of ResNet-50 are its outputs, of which ReLU and sums take no room") {
+TEST_CASE("activations of ResNet-50 are its outputs, except those of ReLU and sums") {
   // 22.43 million outputs of convolutions, batch norms, pools and the classifier, of which sums are
   // done in place; and 64-bit positions of the largest of each 3 x 3 for the pool.
   const Result<Workload> w = find_model("resnet50", {.dtype = Dtype::kFp32});
@@ -286,7 +286,7 @@ TEST_CASE("activations of ResNet-50 are its outputs, of which ReLU and sums take
   CHECK(saved == Approx(4 * (22'429'672 + sample + 2048) + 8 * positions));
 }
 
-TEST_CASE("branches are joined by layers that name what they read") {
+TEST_CASE("branches are joined by layers that name their inputs") {
   const Workload w = found("resnet18");
   std::size_t joins = 0;
   for (const Layer& layer : w.layers) joins += layer.inputs.size() == 2;

@@ -10,6 +10,7 @@
 #include "cli/output/json.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
+#include "tests/validation/studies/anchored_accuracy.h"
 #include "tests/validation/studies/carried_accuracy.h"
 #include "tests/validation/studies/collective_report.h"
 #include "tests/validation/studies/gate_accuracy.h"
@@ -74,6 +75,16 @@ Result<std::optional<Finding>> jobs(const std::filesystem::path& data) {
   if (!left_out) return forward(left_out);
   found.left_out.insert(found.left_out.begin(), left_out->begin(), left_out->end());
   return Finding{summarize("jobs", found), job_section(found)};
+}
+
+Result<std::optional<Finding>> anchored(const std::filesystem::path& data) {
+  const Result<std::filesystem::path> folder = converted(data);
+  if (!folder) return forward(folder);
+  const Result<std::vector<MeasuredJob>> measured = read_job_folder(*folder / "jobs");
+  if (!measured) return forward(measured);
+  const AnchoredAccuracy found = measure_anchored_accuracy(*measured);
+  if (found.suites.empty()) return std::nullopt;
+  return Finding{found.suites, anchored_section(found)};
 }
 
 Result<std::optional<Finding>> recalled(const std::filesystem::path&) {
@@ -144,12 +155,13 @@ struct Suite {
 };
 
 /// All suites, in the order in which they are shown. The first two are measured in one go.
-constexpr std::array<Suite, 14> kSuites = {
+constexpr std::array<Suite, 15> kSuites = {
     {{"replay", replays, "recordings"},
      {"replay-pairs", replays, "recordings of one job"},
      {"collectives", collectives, "tables of collectives"},
      {"memory", memory_of_jobs, "tables of peak memory"},
      {"jobs", jobs, "tables of step times of jobs"},
+     {"anchored", anchored, "tables of step times of jobs"},
      {"withheld", withheld, "tables of step times of jobs"},
      {"throughput", throughputs, "tables of steps by batch, devices or kind of device"},
      {"pairs", pairs, "pairs of jobs on one GPU"},

@@ -77,7 +77,7 @@ class Job:
         self.plan["schedule"] = "interleaved" if chunks > 1 else "1f1b"
 
     def group(self):
-        """Plans of one model on equal devices, of which a user would choose one."""
+        """Plans of one model on equal devices; a user would choose one of them."""
         model = " ".join(str(self.model[key]) for key in ("hidden", "layers", "heads", "sequence"))
         text = f"{self.period or ''} {self.device} x{self.devices}, {model}"
         return (text + (", fp8" if self.training["dtype"] == "fp8" else "")).strip()

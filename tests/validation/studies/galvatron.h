@@ -25,7 +25,7 @@ namespace rehearse::cli {
 /// Properties of the families of Galvatron's models besides their dimensions.
 struct GalvatronFamily {
   std::string name;               ///< "gpt", "llama", "baichuan", "bert"
-  bool unfused = false;           ///< norms, rotation and FP32 logits that no formula stands for
+  bool unfused = false;           ///< norms, rotation and FP32 logits, which have no formula
   double mask_bytes = 0;          ///< attention masks among the states, per s² and local sample
   bool transformed_head = false;  ///< a layer and a norm precede the logits
   /// Batches are laid out anew before and after the blocks where embedding and head have batches

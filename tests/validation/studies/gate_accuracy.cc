@@ -26,7 +26,7 @@ constexpr double kLimit = 0.03;
 /// What the gate promises to find: at the limit itself, either verdict is as likely.
 constexpr double kFound = 1.5 * kLimit;
 
-/// Of mean 0 and standard deviation 1, but for what the name says beside.
+/// Of mean 0 and standard deviation 1, except for what the name adds.
 using Noise = std::vector<double> (*)(Random& random, std::size_t steps);
 
 std::vector<double> resembling(Random& random, std::size_t steps, double r) {
@@ -158,7 +158,7 @@ StoreCase measure_store(std::size_t runs, double change, std::size_t count, std:
   return c;
 }
 
-/// 40 ops of a step, of which the third may change; noise of 3 % each.
+/// 40 ops of a step; the third may change, and each has noise of 3 %.
 OpsCase measure_ops(double change, std::size_t pairs, std::uint64_t seed) {
   constexpr std::size_t kOps = 40, kChanged = 2;
   OpsCase c{.change = change, .pairs = pairs};

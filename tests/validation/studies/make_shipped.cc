@@ -175,9 +175,10 @@ Result<Table> make_pairs(const fs::path& data, const fs::path& into) {
 Result<Table> make_operations(const fs::path& data, const fs::path& into) {
   const Result<std::vector<DealtOperations>> dealt = deal_operations(data);
   if (!dealt) return forward(dealt);
-  Result<OperationFits> fits = fit_operations(*dealt);
+  OperationFitter fitter(*dealt);
+  Result<OperationFits> fits = fitter.fit();
   if (!fits) return forward(fits);
-  if (Status ok = set_widths(*fits, *dealt); !ok) return forward(ok);
+  if (Status ok = fitter.set_widths(*fits); !ok) return forward(ok);
   Table table({{"device", Align::kLeft}, {"what", Align::kLeft}, {"rows"}, {"residual (%)"}});
   for (const compute::Calibration& c : fits->calibrations) {
     if (Status ok = save(into / (c.device + ".yaml"), text_of(c)); !ok) return forward(ok);

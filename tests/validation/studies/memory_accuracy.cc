@@ -25,17 +25,20 @@ using memory::StageMemory;
 /// What the peaks of a case are, and what the constants come from.
 std::string about_peaks(std::string_view name) {
   if (name == "torchtitan")
-    return "peak reserved of Llama 3.1 8B and 70B with recomputation as stated; bytes per logit and "
+    return "peak reserved of Llama 3.1 8B and 70B with recomputation as stated; bytes per logit "
+           "and "
            "the reserve of 5 % were chosen on them";
   if (name == "torchtitan, pipeline")
     return "Llama 3.1 405B; that sharded stages keep weights and gradients whole was inferred from "
            "them";
-  if (name == "torchtitan, recomputation not stated") return "\"config default\", taken for selective";
+  if (name == "torchtitan, recomputation not stated")
+    return "\"config default\", taken for selective";
   if (name.starts_with("megatron-golden"))
     return "bytes allocated on the last rank in functional tests of Megatron-LM; workspaces were "
            "fitted to them";
   if (name.starts_with("nanotron"))
-    return "peak reserved in a sweep of layouts; the upper side of the reserve was chosen with them "
+    return "peak reserved in a sweep of layouts; the upper side of the reserve was chosen with "
+           "them "
            "in sight";
   if (name.starts_with("bigscience"))
     return "memory of the device in a search of layouts; buffers of NCCL follow its text";
@@ -51,8 +54,7 @@ class Measurer {
   Status run() {
     Result<fs::path> folder = converted(data_);
     if (!folder) return forward(folder);
-    for (const auto& [name, jobs] :
-         {std::pair("jobs", &jobs_), std::pair("studies", &parts_)}) {
+    for (const auto& [name, jobs] : {std::pair("jobs", &jobs_), std::pair("studies", &parts_)}) {
       Result<std::vector<MeasuredJob>> read = read_job_folder(*folder / name);
       if (!read) return forward(read);
       *jobs = std::move(*read);
@@ -281,8 +283,7 @@ class Measurer {
       MemoryCase peaks{.name = name, .about = about_peaks(name), .intervals = true};
       for (const JudgedRow& row : each.rows) {
         peaks.blind = peaks.blind && row.use == Use::kSourceLeftOut;
-        peaks.rows.push_back(
-            {row.name, mapped(row.predicted, in_gib), Bytes::gib(row.measured)});
+        peaks.rows.push_back({row.name, mapped(row.predicted, in_gib), Bytes::gib(row.measured)});
       }
       add(std::move(peaks));
     }

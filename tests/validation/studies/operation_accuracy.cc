@@ -43,7 +43,7 @@ class Validator {
     Result<std::vector<DealtOperations>> dealt = deal_operations(data_);
     if (!dealt) return forward(dealt);
     dealt_ = std::move(*dealt);
-    Result<OperationFits> shipped = fit_operations(dealt_);
+    Result<OperationFits> shipped = fitter_.fit();
     if (!shipped) return forward(shipped);
     shipped_ = std::move(*shipped);
     for (compute::Calibration& c : shipped_.calibrations)
@@ -85,7 +85,7 @@ class Validator {
     const DealtOperations* any = nullptr;
     for (const DealtOperations& d : dealt_)
       if (d.table.measured.facts.architecture == chip) any = &d;
-    Result<OperationFits> fitted = fit_operations(dealt_, any->device());
+    Result<OperationFits> fitted = fitter_.fit(any->device());
     if (!fitted) return forward(fitted);
     OperationFits others = std::move(*fitted);
     others.calibrations.front().widths = compute::shipped_calibrations().front().widths;
@@ -211,6 +211,7 @@ class Validator {
   fs::path data_;
   OperationAccuracy& accuracy_;
   std::vector<DealtOperations> dealt_;
+  OperationFitter fitter_{dealt_};
   OperationFits shipped_;
   std::map<std::string, OperationFits> left_out_;
 };

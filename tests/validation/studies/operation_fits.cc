@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <functional>
-#include <future>
 #include <map>
 #include <set>
 #include <tuple>
@@ -48,6 +47,13 @@ std::vector<MeasuredOp> thinned(const std::vector<MeasuredOp>& rows, std::size_t
   return kept;
 }
 
+/// Whether the operands of a product that is repeated stay in the L2 of a device whose memory is
+/// much slower. Source: L40S, whose products exceed its memory's rate up to a quarter of its L2.
+bool held(const compute::DeviceFacts& facts, const workload::Op& op) {
+  return facts.l2 && !facts.stacked_memory && op.dtype != workload::Dtype::kFp32 &&
+         workload::bytes_of(op) < *facts.l2 * 0.25;
+}
+
 /// Tiles of common kernels, and rates to start a search from.
 MatrixConstants start_of(Arithmetic arithmetic) {
   MatrixConstants start;
@@ -82,7 +88,9 @@ MatrixConstants start_of(Arithmetic arithmetic) {
 
 class Fitter {
  public:
-  Fitter(const std::vector<DealtOperations>& dealt, const std::string& without) {
+  Fitter(const std::vector<DealtOperations>& dealt, const std::string& without,
+         OperationFitter::Known& known)
+      : known_(known) {
     std::string chip;
     for (const DealtOperations& d : dealt)
       if (d.device() == without) chip = d.table.measured.facts.architecture;
@@ -119,9 +127,10 @@ class Fitter {
     }
     return found;
   }
-  /// Tables of one device together.
+  /// Tables of one device together. What devices share is fitted without rows of one that repeats
+  /// find in a cache faster than memory: no job does.
   static std::vector<DeviceRows> by_device(const std::vector<const OperationTable*>& tables,
-                                           std::size_t most) {
+                                           std::size_t most, bool shared = false) {
     std::vector<DeviceRows> devices;
     for (const OperationTable* t : tables) {
       auto found = std::find_if(devices.begin(), devices.end(), [&](const DeviceRows& d) {
@@ -131,7 +140,10 @@ class Fitter {
         devices.push_back({t->measured.facts, {}});
         found = devices.end() - 1;
       }
-      const std::vector<MeasuredOp> rows = thinned(t->measured.rows, most);
+      std::vector<MeasuredOp> rows = t->measured.rows;
+      if (shared)
+        std::erase_if(rows, [&](const MeasuredOp& r) { return held(t->measured.facts, r.op); });
+      rows = thinned(rows, most);
       found->rows.insert(found->rows.end(), rows.begin(), rows.end());
     }
     return devices;
@@ -157,18 +169,9 @@ class Fitter {
   }
 
   Status products(Arithmetic a) {
-    constexpr std::size_t kShared = 500, kOwn = 1500;
     const auto tables = tables_of(a, false);
-    const bool fp32 = a == Arithmetic::kFp32;
-    // Kernels of FP8 have the tiles of half precision, at another share of their peak.
-    const bool as_half = a == Arithmetic::kFp8;
-    const compute::MatrixFreedom freedom{.shape = !as_half, .overhead = fp32, .reread = fp32};
-    Calibration& typical = fits_.calibrations.front();
-    MatrixConstants common = start_of(a);
-    if (const auto* half = typical.find(Arithmetic::kHalf); half && as_half)
-      common = half->constants;
     if (tables.empty()) {  // the device that is left out is the only one with rows
-      const MatrixCalibration* half = typical.find(Arithmetic::kHalf);
+      const MatrixCalibration* half = fits_.calibrations.front().find(Arithmetic::kHalf);
       if (!half)
         return fail(fmt::format("no table has products in {}, of any device but that left out",
                                 compute::to_string(a)),
@@ -176,10 +179,34 @@ class Fitter {
       MatrixCalibration m = *half;
       m.arithmetic = a;
       m.constants.quantise = 35;
-      typical.matrix.push_back(std::move(m));
+      fits_.calibrations.front().matrix.push_back(std::move(m));
       return {};
     }
-    const std::vector<DeviceRows> shared = by_device(tables, kShared);
+    std::pair key{a, tables};
+    if (a == Arithmetic::kFp8)  // its tiles are those of half precision
+      for (const OperationTable* t : tables_of(Arithmetic::kHalf, false)) key.second.push_back(t);
+    auto found = known_.products.find(key);
+    if (found == known_.products.end())
+      found = known_.products.emplace(key, fit_products(a, tables)).first;
+    fits_.calibrations.front().matrix.push_back(found->second.typical);
+    for (const auto& [device, own] : found->second.own)
+      calibration_of(device).matrix.push_back(own);
+    fits_.timings.add(found->second.timings);
+    return {};
+  }
+
+  OperationFitter::Products fit_products(Arithmetic a,
+                                         const std::vector<const OperationTable*>& tables) {
+    constexpr std::size_t kShared = 300, kOwn = 1500;
+    const bool fp32 = a == Arithmetic::kFp32;
+    // Kernels of FP8 have the tiles of half precision, at another share of their peak.
+    const bool as_half = a == Arithmetic::kFp8;
+    const compute::MatrixFreedom freedom{.shape = !as_half, .overhead = fp32, .reread = fp32};
+    OperationFitter::Products result;
+    MatrixConstants common = start_of(a);
+    if (const auto* half = fits_.calibrations.front().find(Arithmetic::kHalf); half && as_half)
+      common = half->constants;
+    const std::vector<DeviceRows> shared = by_device(tables, kShared, true);
     const compute::MatrixFit together = compute::fit_matrix(a, shared, common, freedom);
     std::vector<double> factors, batched;
     std::size_t rows = 0;
@@ -195,24 +222,26 @@ class Fitter {
     common.batched = batched.empty() ? 1 : upper_median(batched);
     common.from = common.to = 0;
     common.provenance = Provenance::kDatasheet;
-    typical.matrix.push_back({a, common, fitted_to(tables, "", rows, together.residual)});
-    for (const OperationTable* t : tables) fits_.timings.set("", t->kind, together.timing);
+    result.typical = {a, common, fitted_to(tables, "", rows, together.residual)};
+    for (const OperationTable* t : tables) result.timings.set("", t->kind, together.timing);
 
     for (const DeviceRows& device : by_device(tables, kOwn)) {
-      MatrixConstants start = common;
+      // From a start that no other device changes: it is the same, whichever is left out.
+      MatrixConstants start = start_of(a);
       const auto* half = calibration_of(device.facts.name).find(Arithmetic::kHalf);
-      if (as_half && half) start.shape = half->constants.shape;
-      start.factor = std::clamp(start.factor, 0.1, 1.0);
-      const compute::MatrixFit own = compute::fit_matrix(a, std::span(&device, 1), start, freedom);
-      calibration_of(device.facts.name)
-          .matrix.push_back(
-              {a, own.devices.front(),
-               fitted_to(tables, device.facts.name, device.rows.size(), own.residual)});
+      if (as_half) start.shape = half ? half->constants.shape : common.shape;
+      const auto [at, fresh] = known_.own.try_emplace({a, device.facts.name});
+      if (fresh) at->second = compute::fit_matrix(a, std::span(&device, 1), start, freedom);
+      const compute::MatrixFit& own = at->second;
+      result.own.emplace_back(device.facts.name,
+                              MatrixCalibration{a, own.devices.front(),
+                                                fitted_to(tables, device.facts.name,
+                                                          device.rows.size(), own.residual)});
       for (const OperationTable* t : tables)
         if (t->measured.facts.name == device.facts.name)
-          fits_.timings.set(device.facts.name, t->kind, own.timing);
+          result.timings.set(device.facts.name, t->kind, own.timing);
     }
-    return {};
+    return result;
   }
 
   /// Devices with a handful of rows, or rows of one benchmark alone: their factor, with the shape
@@ -223,8 +252,8 @@ class Fitter {
     for (const DeviceRows& device : by_device(tables, 1000)) {
       Calibration& calibration = calibration_of(device.facts.name);
       if (calibration.find(a)) continue;
-      MatrixConstants start =
-          compute::constants_for(device.facts, shapes).constants.matrix[static_cast<std::size_t>(a)];
+      MatrixConstants start = compute::constants_for(device.facts, shapes)
+                                  .constants.matrix[static_cast<std::size_t>(a)];
       start.quantise = 0;  // these multiply what is quantised already
       MatrixConstants own = compute::fit_factor(a, device, start, {.quantises = false});
       compute::Constants constants;
@@ -246,7 +275,9 @@ class Fitter {
     double residual = 0;
     std::size_t rows = 0;
     for (const DeviceRows& device : by_device(tables, SIZE_MAX)) {
-      const compute::MemoryFit fit = compute::fit_memory(device, {});
+      const auto [at, fresh] = known_.memory.try_emplace(device.facts.name);
+      if (fresh) at->second = compute::fit_memory(device, {});
+      const compute::MemoryFit& fit = at->second;
       calibration_of(device.facts.name).memory = {
           fit.constants, 0, fitted_to(tables, device.facts.name, device.rows.size(), fit.residual)};
       all.push_back(fit.constants);
@@ -281,6 +312,7 @@ class Fitter {
         fitted_to(tables, "", rows, rows ? residual / static_cast<double>(rows) : 0)};
   }
 
+  OperationFitter::Known& known_;
   std::vector<const OperationTable*> tables_;
   OperationFits fits_;
 };
@@ -336,6 +368,8 @@ Result<std::vector<DealtOperations>> deal_operations(const fs::path& data) {
   };
   const Kind kinds[] = {{"aiconfigurator-kernels", "gemm_", ".csv", read_gemm_csv},
                         {"neusight-models/kernels", "", ".csv", read_kernel_csv},
+                        {"serving-op-tables", "b200_sxm__vllm", "__gemm.csv", read_gemm_csv},
+                        {"serving-op-tables", "", "__context_attention.csv", read_attention_csv},
                         {"deepbench", "", "__Results_", read_deepbench_csv},
                         {"max-matmul-flops", "mamf", ".csv", read_matmul_csv}};
   std::vector<DealtOperations> dealt;
@@ -352,6 +386,8 @@ Result<std::vector<DealtOperations>> deal_operations(const fs::path& data) {
       Result<std::vector<OperationTable>> tables = kind.read(file);
       if (!tables) return forward(tables);
       for (OperationTable& t : *tables) {
+        // vLLM's FP8 on B200 runs slower than half precision: kernels that nobody uses.
+        if (t.source.starts_with("b200") && t.kind == "fp8") continue;
         DealtOperations d{.table = std::move(t), .blind = {}};
         std::vector<MeasuredOp> rows = std::move(d.table.measured.rows);
         d.table.measured.rows.clear();
@@ -374,29 +410,26 @@ Result<std::vector<DealtOperations>> deal_operations(const fs::path& data) {
   return dealt;
 }
 
-Result<OperationFits> fit_operations(const std::vector<DealtOperations>& dealt,
-                                     const std::string& without) {
-  return Fitter(dealt, without).run();
+Result<OperationFits> OperationFitter::fit(const std::string& without) {
+  return Fitter(dealt_, without, known_).run();
 }
 
-Status set_widths(OperationFits& fits, const std::vector<DealtOperations>& dealt) {
+Status OperationFitter::set_widths(OperationFits& fits) {
   for (Calibration& c : fits.calibrations) {
     if (c.device == compute::kTypical) continue;
     Ratios ratios;
-    for (const DealtOperations& d : dealt)
+    for (const DealtOperations& d : dealt_)
       if (d.device() == c.device) note_ratios(ratios, fits, d, d.blind);
     set_from(c, ratios, 0.03);
   }
-  std::map<std::string, std::future<Result<OperationFits>>> without;  // by chip, side by side
-  for (const DealtOperations& d : dealt)
-    if (std::future<Result<OperationFits>>& fit = without[d.table.measured.facts.architecture];
-        !fit.valid())
-      fit = std::async(std::launch::async, [&] { return fit_operations(dealt, d.device()); });
+  std::set<std::string> chips;
   Ratios left_out;
-  for (auto& [chip, fit] : without) {
-    const Result<OperationFits> others = fit.get();
+  for (const DealtOperations& d : dealt_) {
+    const std::string& chip = d.table.measured.facts.architecture;
+    if (!chips.insert(chip).second) continue;
+    const Result<OperationFits> others = fit(d.device());
     if (!others) return forward(others);
-    for (const DealtOperations& other : dealt)
+    for (const DealtOperations& other : dealt_)
       if (other.table.measured.facts.architecture == chip)
         note_ratios(left_out, *others, other, thinned(other.blind, 400));
   }

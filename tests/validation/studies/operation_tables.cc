@@ -201,20 +201,26 @@ std::optional<std::pair<std::string, Dtype>> named_in(const fs::path& path) {
   return std::nullopt;  // among them FP16 storage with FP32 arithmetic
 }
 
+/// "h100_sxm" of "h100_sxm__vllm-0.19.0__gemm.csv.gz".
+std::string device_of(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.substr(0, name.find("__"));
+}
+
 }  // namespace
 
 Result<std::vector<OperationTable>> read_gemm_csv(const fs::path& path) {
   const Result<CsvTable> table = load(path);
   if (!table) return forward(table);
-  if (Status ok = table->require({"device", "gemm_dtype", "m", "n", "k", "latency"}); !ok)
-    return forward(ok);
+  if (Status ok = table->require({"gemm_dtype", "m", "n", "k", "latency"}); !ok) return forward(ok);
+  const bool named = table->has("device");
   std::map<std::tuple<std::string, std::string, double, double, double>, std::vector<double>> rows;
   for (std::size_t r = 0; r < table->rows(); ++r) {
     const auto cells = numbers<4>(*table, r, {"m", "n", "k", "latency"});
     if (!cells) return forward(cells);
     const auto [m, n, k, time] = *cells;
-    rows[{std::string(table->cell(r, "device")), std::string(table->cell(r, "gemm_dtype")), m, n,
-          k}]
+    rows[{named ? std::string(table->cell(r, "device")) : device_of(path),
+          std::string(table->cell(r, "gemm_dtype")), m, n, k}]
         .push_back(time);
   }
   Tables tables(path.filename().string());
@@ -281,7 +287,7 @@ Result<std::vector<OperationTable>> read_deepbench_csv(const fs::path& path) {
     const std::size_t end = rest.find('\n');
     const auto cells = cells_of(rest.substr(0, end));
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
-    // A line whose third cell is no number begins a section or stands between two.
+    // A line whose third cell is no number begins a section or separates two.
     if (!number_in(cells, 2)) {
       const Heading next = heading_of(cells);
       if (next.section != Heading::Section::kNone || !cells[0].empty()) heading = next;
@@ -316,6 +322,46 @@ Result<std::vector<OperationTable>> read_deepbench_csv(const fs::path& path) {
         add(kind, op, number_in(cells, place));
       }
     }
+  }
+  return tables.take();
+}
+
+Result<std::vector<OperationTable>> read_attention_csv(const fs::path& path) {
+  const Result<CsvTable> table = load(path);
+  if (!table) return forward(table);
+  if (Status ok = table->require(
+          {"kernel_source", "batch_size", "isl", "num_heads", "num_key_value_heads", "latency"});
+      !ok)
+    return forward(ok);
+  const auto differs = [&](std::size_t r, std::string_view column, std::string_view usual) {
+    return table->has(column) && table->cell(r, column) != usual;
+  };
+  Tables tables(path.filename().string());
+  for (std::size_t r = 0; r < table->rows(); ++r) {
+    if (table->cell(r, "num_heads") != table->cell(r, "num_key_value_heads") ||
+        differs(r, "window_size", "0") || differs(r, "attn_dtype", "bfloat16") ||
+        differs(r, "kv_cache_dtype", "bfloat16"))
+      continue;
+    const auto cells = numbers<4>(*table, r, {"batch_size", "isl", "num_heads", "latency"});
+    if (!cells) return forward(cells);
+    const auto [samples, tokens, heads, time] = *cells;
+    if (tokens < 128) continue;
+    double size = 128;
+    if (table->has("head_dim")) {
+      const Result<double> given = number_in(*table, r, "head_dim");
+      if (!given) return forward(given);
+      size = *given;
+    }
+    tables.add(device_of(path), fmt::format("attention, {}", table->cell(r, "kernel_source")),
+               {{.name = "attention",
+                 .kind = OpKind::kAttention,
+                 .dtype = Dtype::kBf16,
+                 .batch = samples * heads,
+                 .m = tokens,
+                 .n = tokens,
+                 .k = size,
+                 .causal = true},
+                Seconds::ms(time)});
   }
   return tables.take();
 }

@@ -21,7 +21,8 @@ struct OperationTable {
 };
 
 /// device, gemm_dtype (bfloat16, float16, fp8), m, n, k, latency (ms); repeated rows become their
-/// median. Data types that are not of an op (block-scaled ones) are left out. May be gzipped.
+/// median. Where the file has no device, its name begins with it ("b200_sxm__vllm-0.19.0__").
+/// Data types that are not of an op (block-scaled ones) are left out. May be gzipped.
 Result<std::vector<OperationTable>> read_gemm_csv(const std::filesystem::path& path);
 
 /// OPName, Latency (ms), Device and either B, M, N, K (matrix products) or B, H (rows and their
@@ -32,6 +33,12 @@ Result<std::vector<OperationTable>> read_kernel_csv(const std::filesystem::path&
 /// and convolutions (shapes, times of forward and both gradients, ms). The device is in the name of
 /// the file ("NV_P100__Results_FP32.csv"), as is the format. Rows without a number are left out.
 Result<std::vector<OperationTable>> read_deepbench_csv(const std::filesystem::path& path);
+
+/// kernel_source, batch_size, isl, num_heads, num_key_value_heads, latency (ms), and where they
+/// differ head_dim (else 128), window_size, attn_dtype and kv_cache_dtype: causal attention of
+/// sequences to themselves. The device is in the name of the file. Rows in half precision of
+/// at least 128 tokens (launches rule below) without grouped heads or a window. May be gzipped.
+Result<std::vector<OperationTable>> read_attention_csv(const std::filesystem::path& path);
 
 /// Ends the kind of a table of best rates.
 inline constexpr std::string_view kBestOfSearch = "best of a search";

@@ -39,8 +39,8 @@ std::string name_of(const Resident& r) {
 
 void add_rows(PairCase& c, const PairLaw& law, const MeasuredPair& p) {
   const auto add = [&](const Resident& job, const Resident& other, double measured) {
-    c.rows.push_back({fmt::format("{} with {}", name_of(job), name_of(other)),
-                      law.share(job, other), measured});
+    c.rows.push_back(
+        {fmt::format("{} with {}", name_of(job), name_of(other)), law.share(job, other), measured});
   };
   add(p.a, p.b, p.share_a);
   add(p.b, p.a, p.share_b);

@@ -3,11 +3,11 @@
 //
 //   alone(b)  on one device at batch b: affine between the batches that were measured
 //   sum(n)    of the gradients over n devices: a ring of equal links (models/comm/closed_form.h)
-//   step      alone - backward + max(backward, early) + beside · min(backward, early) + late
+//   step      alone - backward + max(backward, early) + overlap · min(backward, early) + late
 //
 // Backward is two thirds of the step alone. The sum overlaps it as gradients become ready,
 // bucket by bucket (`early`); what becomes ready last is summed after it (`late`). Both are slowed
-// beside each other as in strategies/step (Conditions::beside).
+// at the same time as in strategies/step (Conditions::overlap_penalty).
 #pragma once
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 #include "models/workload/zoo.h"
 #include "sim/cluster/catalog.h"
 #include "sim/cluster/read_cluster.h"
-#include "strategies/step/fit_scale.h"
+#include "strategies/step/fit_factors.h"
 #include "strategies/step/predict.h"
 
 namespace rehearse::cli {
@@ -82,21 +82,31 @@ Result<step::Conditions> anchored(const ZooJob& job, std::span<const PlacedStep>
                         .measured = row.step,
                         .at_peak = step->hardware_flops / step->peak});
   }
-  const auto step_at = [&](std::size_t row, double scale,
-                           std::optional<Seconds> fixed) -> Result<Seconds> {
+  const auto with = [&](const step::ByFactor<double>& factors) {
     step::Conditions scaled = *conditions;
-    scaled.scale = scale;
-    scaled.fixed = fixed.value_or(scaled.fixed);
-    const Result<step::Step> step = predict(job, rows[row], unused, scaled);
+    scaled.scale = factors[0];
+    scaled.host_scale = factors[1];
+    scaled.fixed = scaled.fixed * factors[3];
+    return scaled;
+  };
+  const auto step_at = [&](std::size_t row,
+                           const step::ByFactor<double>& factors) -> Result<Seconds> {
+    const Result<step::Step> step = predict(job, rows[row], unused, with(factors));
     if (!step) return forward(step);
     return step->time.value;
   };
-  const Result<step::ScaleFit> fit = step::fit_scale(measured, step_at);
+  const host::Implementation& host = conditions->host;
+  const Result<step::FactorFit> fit =
+      step::fit_factors(measured,
+                        {{{conditions->fastest, conditions->slowest},
+                          {host.fastest, host.slowest},
+                          {1, 1},
+                          step::kFixedTime}},
+                        step_at);
   if (!fit) return forward(fit);
-  conditions->scale = fit->scale;
-  conditions->fixed = conditions->most_fixed = fit->fixed.value_or(conditions->fixed);
-  conditions->fastest = fit->fastest;
-  conditions->slowest = fit->slowest;
+  *conditions = with(fit->factors);
+  conditions->most_fixed = conditions->fixed;
+  conditions->known = step::Known{fit->after, step::kStepError, {}};
   conditions->provenance = Provenance::kInterpolated;
   return conditions;
 }

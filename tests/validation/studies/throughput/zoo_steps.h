@@ -35,7 +35,7 @@ Result<Estimate<Seconds>> zoo_step(const ZooJob& job, const PlacedStep& row,
                                    const ClusterLinks& links, const step::Conditions& conditions);
 
 /// Conditions under which the steps of `rows`, each on one device, come out best. Fails as
-/// fit_scale does.
+/// fit_factors does.
 Result<step::Conditions> anchored(const ZooJob& job, std::span<const PlacedStep> rows);
 
 }  // namespace rehearse::cli

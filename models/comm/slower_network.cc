@@ -1,0 +1,65 @@
+#include "models/comm/slower_network.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include <fmt/core.h>
+
+#include "models/comm/scope_of_cluster.h"
+#include "sim/base/check.h"
+
+namespace rehearse::comm {
+namespace {
+
+using cluster::Cluster;
+using cluster::LinkType;
+
+/// The kind of the network that a node's devices use, if any leads to another node.
+std::optional<NetworkKind> kind_at(const Cluster& cluster, const Scopes& scopes, NodeId node) {
+  const std::vector<DeviceId>& here = cluster.nodes()[node.index()].devices;
+  for (const cluster::Node& other : cluster.nodes()) {
+    if (here.empty() || other.devices.empty() || other.devices.front() == here.front()) continue;
+    const std::array<DeviceId, 2> ends = {here.front(), other.devices.front()};
+    const Result<ClusterScope> scope = scopes.of(ends);
+    if (scope && scope->network) return scope->network->kind;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Cluster with_slower_network(const Cluster& cluster, double scale) {
+  REHEARSE_CHECK(scale > 0);
+  const Scopes scopes(cluster);
+  cluster::ClusterBuilder builder(cluster);
+  std::map<std::uint32_t, std::uint32_t> slower;  // by type
+  for (std::size_t i = 0; i < cluster.links().size(); ++i) {
+    const cluster::Link& link = cluster.links()[i];
+    const auto& a = cluster.vertices()[link.a.index()].node;
+    const auto& b = cluster.vertices()[link.b.index()].node;
+    const auto stores = [&](VertexId v) {
+      return cluster.vertices()[v.index()].kind == cluster::VertexKind::kStorage;
+    };
+    if ((a && a == b) || stores(link.a) || stores(link.b)) continue;
+    const auto [known, fresh] = slower.try_emplace(link.type, 0);
+    if (fresh) {
+      LinkType type = cluster.link_types()[link.type];
+      // The part before the comma is the row of the catalog.
+      type.name += fmt::format(", {:.3g} times as slow", scale);
+      type.rate = type.rate / scale;
+      type.latency = std::min(type.latency * scale, Seconds::s(1));
+      type.message_cost = std::min(type.message_cost * scale, cluster::kMostMessageCost);
+      type.step_scale *= scale;
+      if (const std::optional<NodeId> node = a ? a : b; !type.network && node)
+        type.network = kind_at(cluster, scopes, *node);
+      known->second = builder.add(std::move(type));
+    }
+    builder.set_type(LinkId(i), known->second);
+  }
+  Result<Cluster> made = std::move(builder).build();
+  REHEARSE_CHECK(made, "{}", to_string(made.error()));
+  return std::move(*made);
+}
+
+}  // namespace rehearse::comm

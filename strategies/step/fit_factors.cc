@@ -1,0 +1,268 @@
+#include "strategies/step/fit_factors.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <Eigen/LU>
+#include <fmt/core.h>
+
+#include "sim/base/check.h"
+#include "sim/base/statistics.h"
+#include "strategies/step/conditions.h"
+
+namespace rehearse::step {
+namespace {
+
+using Vector = ByFactor<double>;
+using Matrix = ByFactor<Vector>;
+
+/// Student's t: rows further from the fit than twice their error count less than half.
+constexpr double kFreedom = 4;
+/// Logarithms: of finite differences, and of a step of the search that ends it.
+constexpr double kDifference = 0.05, kTolerance = 1e-3;
+constexpr int kMostSteps = 12, kMostHalvings = 4;
+/// A part that was given has an error, too.
+constexpr double kLeastDeviation = 0.02;
+
+constexpr program::Interval kBounds[] = {
+    {kLeastScale, kMostScale}, {kLeastPart, kMostPart}, {kLeastPart, kMostPart}, {kLeastPart, 500}};
+
+/// The standard deviation of logarithms below or above the middle of a 90 % interval.
+double deviation(double end) {
+  return std::max(kLeastDeviation, std::abs(std::log(end)) / kNormal90);
+}
+
+double deviation(const program::Interval& around) {
+  return std::log(around.high / around.low) / (2 * kNormal90);
+}
+
+Vector exp_of(const Vector& logs) {
+  Vector factors;
+  std::transform(logs.begin(), logs.end(), factors.begin(), [](double x) { return std::exp(x); });
+  return factors;
+}
+
+/// REQUIRES: symmetric and positive definite.
+Matrix inverse(const Matrix& m) {
+  using Square = Eigen::Matrix<double, kFactors, kFactors>;
+  Matrix out;
+  Eigen::Map<Square>(out[0].data()) = Eigen::Map<const Square>(m[0].data()).inverse();
+  return out;
+}
+
+Status impossible(const MeasuredStep& row, const std::string& why) {
+  return fail(Diagnostic{
+      .file = row.name,
+      .problem = fmt::format("measured {} is implausible: {}", to_string(row.measured), why),
+      .expected = "the batch, plan and devices of the job that was measured"});
+}
+
+class Fit {
+ public:
+  Fit(std::span<const MeasuredStep> rows, const ByFactor<program::Interval>& before,
+      const StepAtFactors& step_at)
+      : rows_(rows), before_(before), step_at_(step_at) {
+    for (const MeasuredStep& row : rows)
+      errors_.push_back(std::hypot(deviation(kStepError), deviation(row.regime)));
+  }
+
+  Result<FactorFit> run() {
+    if (Status ok = check(); !ok) return forward(ok);
+    Vector at = {};
+    Result<std::vector<Seconds>> steps = steps_at(at);
+    if (!steps) return forward(steps);
+    for (int i = 0; i < kMostSteps; ++i) {
+      if (Status ok = find_slopes(at, *steps); !ok) return forward(ok);
+      const Vector better = newton(at, *steps);
+      double share = 1, moved = 0;
+      Vector next = at;
+      for (int half = 0; half <= kMostHalvings; ++half, share /= 2) {
+        moved = 0;
+        for (std::size_t k = 0; k < kFactors; ++k) {
+          next[k] = std::clamp(at[k] + share * (better[k] - at[k]), std::log(kBounds[k].low),
+                               std::log(kBounds[k].high));
+          moved = std::max(moved, std::abs(next[k] - at[k]));
+        }
+        Result<std::vector<Seconds>> there = steps_at(next);
+        if (!there) return forward(there);
+        const bool lower = cost(next, *there) <= cost(at, *steps);
+        if (lower || half == kMostHalvings) {
+          if (!lower) moved = 0;
+          if (lower) at = next;
+          if (lower) steps = std::move(there);
+          break;
+        }
+      }
+      if (moved < kTolerance) break;
+    }
+    if (Status ok = find_slopes(at, *steps); !ok) return forward(ok);
+    return fit_at(at, std::move(*steps));
+  }
+
+ private:
+  Status check() const {
+    Vector least, most;
+    for (std::size_t k = 0; k < kFactors; ++k) {
+      least[k] = kBounds[k].low;
+      most[k] = kBounds[k].high;
+    }
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      const MeasuredStep& row = rows_[i];
+      REHEARSE_CHECK(row.measured > Seconds::s(0));
+      if (row.measured < row.at_peak)
+        return impossible(row, fmt::format("its FLOPs take {} at the peak of its devices",
+                                           to_string(row.at_peak)));
+      for (const bool low : {true, false}) {
+        const Result<Seconds> end = step_at_(i, low ? least : most);
+        if (!end) return forward(end);
+        if (low ? row.measured < *end : row.measured > *end)
+          return impossible(
+              row, fmt::format("with the {} factors on all its parts (computing {:g}) it takes {}",
+                               low ? "least" : "largest", low ? kLeastScale : kMostScale,
+                               to_string(*end)));
+      }
+    }
+    return {};
+  }
+
+  Result<std::vector<Seconds>> steps_at(const Vector& logs) const {
+    std::vector<Seconds> steps;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      const Result<Seconds> step = step_at_(i, exp_of(logs));
+      if (!step) return forward(step);
+      steps.push_back(*step);
+    }
+    return steps;
+  }
+
+  /// The change of each step's logarithm with those of the factors, by finite differences.
+  Status find_slopes(const Vector& at, const std::vector<Seconds>& steps) {
+    slopes_.assign(rows_.size(), {});
+    for (std::size_t k = 0; k < kFactors; ++k) {
+      Vector moved = at;
+      moved[k] += kDifference;
+      const Result<std::vector<Seconds>> then = steps_at(moved);
+      if (!then) return forward(then);
+      for (std::size_t i = 0; i < rows_.size(); ++i)
+        slopes_[i][k] = std::log((*then)[i] / steps[i]) / kDifference;
+    }
+    return {};
+  }
+
+  /// In units of the row's error.
+  double miss(std::size_t row, Seconds step) const {
+    return std::log(rows_[row].measured / step) / errors_[row];
+  }
+  double weight(std::size_t row, Seconds step) const {
+    const double m = miss(row, step);
+    return (kFreedom + 1) / (kFreedom + m * m);
+  }
+  double prior(std::size_t k, double log) const {
+    return deviation(log < 0 ? before_[k].low : before_[k].high);
+  }
+
+  double cost(const Vector& at, const std::vector<Seconds>& steps) const {
+    double sum = 0;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const double m = miss(i, steps[i]);
+      sum += (kFreedom + 1) / 2 * std::log1p(m * m / kFreedom);
+    }
+    for (std::size_t k = 0; k < kFactors; ++k) sum += std::pow(at[k] / prior(k, at[k]), 2) / 2;
+    return sum;
+  }
+
+  /// What rows and priors know, for these deviations of the priors.
+  Matrix information(const std::vector<Seconds>& steps, const Vector& deviations) const {
+    Matrix m = {};
+    for (std::size_t k = 0; k < kFactors; ++k) m[k][k] = 1 / (deviations[k] * deviations[k]);
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const double w = weight(i, steps[i]) / (errors_[i] * errors_[i]);
+      for (std::size_t k = 0; k < kFactors; ++k)
+        for (std::size_t j = 0; j < kFactors; ++j) m[k][j] += w * slopes_[i][k] * slopes_[i][j];
+    }
+    return m;
+  }
+
+  /// The least of the cost where steps change as `slopes_` say. A prior of two sides is that of the
+  /// side that the rows pull to.
+  Vector newton(const Vector& at, const std::vector<Seconds>& steps) const {
+    Vector pull = {};
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      double off = std::log(rows_[i].measured / steps[i]);
+      for (std::size_t k = 0; k < kFactors; ++k) off += slopes_[i][k] * at[k];
+      for (std::size_t k = 0; k < kFactors; ++k)
+        pull[k] += weight(i, steps[i]) / (errors_[i] * errors_[i]) * slopes_[i][k] * off;
+    }
+    Vector deviations;
+    for (std::size_t k = 0; k < kFactors; ++k)
+      deviations[k] = prior(k, at[k] != 0 ? at[k] : pull[k]);
+    const Matrix known = inverse(information(steps, deviations));
+    Vector there = {};
+    for (std::size_t k = 0; k < kFactors; ++k)
+      for (std::size_t j = 0; j < kFactors; ++j) there[k] += known[k][j] * pull[j];
+    return there;
+  }
+
+  FactorFit fit_at(const Vector& at, std::vector<Seconds> steps) const {
+    FactorFit fit{.factors = exp_of(at),
+                  .before = before_,
+                  .after = {},
+                  .predicted = {},
+                  .residual = 0,
+                  .weights = {},
+                  .covariance = {}};
+    Vector below, above;
+    for (std::size_t k = 0; k < kFactors; ++k) {
+      below[k] = deviation(before_[k].low);
+      above[k] = deviation(before_[k].high);
+    }
+    const Matrix low = inverse(information(steps, below));
+    fit.covariance = inverse(information(steps, above));
+    for (std::size_t k = 0; k < kFactors; ++k)
+      fit.after[k] = {std::exp(-kNormal90 * std::sqrt(low[k][k])),
+                      std::exp(kNormal90 * std::sqrt(fit.covariance[k][k]))};
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      fit.weights.push_back(weight(i, steps[i]) * kFreedom / (kFreedom + 1));
+      fit.residual +=
+          std::abs(steps[i] / rows_[i].measured - 1) / static_cast<double>(rows_.size());
+    }
+    fit.predicted = std::move(steps);
+    return fit;
+  }
+
+  std::span<const MeasuredStep> rows_;
+  const ByFactor<program::Interval>& before_;
+  const StepAtFactors& step_at_;
+  std::vector<double> errors_;  // by row, of logarithms
+  std::vector<Vector> slopes_;  // by row
+};
+
+}  // namespace
+
+Result<FactorFit> fit_factors(std::span<const MeasuredStep> rows,
+                              const ByFactor<program::Interval>& before,
+                              const StepAtFactors& step_at) {
+  REHEARSE_CHECK(!rows.empty());
+  return Fit(rows, before, step_at).run();
+}
+
+Information information_of(const FactorFit& fit, const ByFactor<double>& shares) {
+  ByFactor<double> of_factor = {};
+  double variance = 0;
+  for (std::size_t k = 0; k < kFactors; ++k) {
+    for (std::size_t j = 0; j < kFactors; ++j) of_factor[k] += fit.covariance[k][j] * shares[j];
+    variance += of_factor[k] * shares[k];
+  }
+  const double alone = std::pow(deviation(kStepError), 2);
+  std::size_t most = 0;
+  double narrowed = -1;
+  for (std::size_t k = 0; k < kFactors; ++k) {
+    const double share = of_factor[k] * of_factor[k] / fit.covariance[k][k] / (alone + variance);
+    if (share <= narrowed) continue;
+    narrowed = share;
+    most = k;
+  }
+  return {variance / alone, static_cast<Factor>(most)};
+}
+
+}  // namespace rehearse::step

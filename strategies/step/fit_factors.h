@@ -1,0 +1,69 @@
+// Fits the factors of a step's parts (factors.h) to measured steps: `rehearse calibrate job`.
+//
+// The logarithm of a measured step is that of the predicted one, plus an error that no factor
+// explains. A factor is 1 but for the error of predictions without measurements: its prior. The fit
+// is the most probable set of factors (MAP). A factor that no row depends on stays at 1 with the
+// width of its prior. Rows of regimes with intervals of their own count less, and rows that nothing
+// explains, such as stalled runs, count little (Student's t with four degrees of freedom).
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/base/result.h"
+#include "sim/base/units.h"
+#include "strategies/step/factors.h"
+
+namespace rehearse::step {
+
+/// The error of a step with all factors known, as a 90 % interval: 1.645 times 0.08. With 0.06 the
+/// other rows of vTrain, torchtitan and MPT are inside their intervals less often than they should
+/// (docs/decisions/0062-factors-of-measured-steps.md).
+inline constexpr program::Interval kStepError{0.877, 1.141};
+
+/// The prior of the fixed time: 20 ms per step are usual, and up to 70 ms were measured.
+inline constexpr program::Interval kFixedTime{1 / 3.5, 3.5};
+
+struct MeasuredStep {
+  std::string name;  ///< label of the job
+  Seconds measured;
+  Seconds at_peak;  ///< time of the step's FLOPs at the peak of its devices: a lower bound
+  /// The interval of steps in its regime, as factors of the step (beyond_factors, stalls).
+  program::Interval regime = {};
+};
+
+/// The step of a row with factors on its parts, which grows with each of them.
+using StepAtFactors =
+    std::function<Result<Seconds>(std::size_t row, const ByFactor<double>& factors)>;
+
+struct FactorFit {
+  ByFactor<double> factors;
+  ByFactor<program::Interval> before, after;  ///< 90 % intervals, relative to 1 and to `factors`
+  std::vector<Seconds> predicted;             ///< by row
+  double residual;                            ///< mean |predicted / measured - 1|
+  /// By row, its weight: 1 for one that the factors explain; close to 0 for one that they do not.
+  std::vector<double> weights;
+  /// Of logarithms: the covariance of the factors.
+  ByFactor<ByFactor<double>> covariance;
+};
+
+/// `before`: the priors. Fails, naming the row, if a step is faster than the peak of its devices,
+/// or if no factors within the bounds (conditions.h) give it. REQUIRES: at least one row; times
+/// above zero.
+Result<FactorFit> fit_factors(std::span<const MeasuredStep> rows,
+                              const ByFactor<program::Interval>& before,
+                              const StepAtFactors& step_at);
+
+/// How much a further measured step says: the variance of its logarithm because of the factors, as
+/// a multiple of that of the step alone; and the factor that it narrows most.
+struct Information {
+  double ratio;
+  Factor factor;
+};
+/// `shares`: of the step, in the parts that factors apply to.
+Information information_of(const FactorFit& fit, const ByFactor<double>& shares);
+
+}  // namespace rehearse::step
