@@ -147,11 +147,11 @@ TEST_CASE("replicas on faster devices wait, and the waiting shows") {
     const program::Occupancy& b = mixed.occupancy;
     CHECK(mixed.time.value.s() == Approx(slow.time.value.s()).epsilon(0.01));
     CHECK(b.compute.s() ==
-          Approx((fast.occupancy.compute.s() + slow.occupancy.compute.s()) / 2).epsilon(0.05));
+          Approx((fast.occupancy.compute.s() + slow.occupancy.compute.s()) / 2));
     // Half of the ranks wait for what they are faster by.
     const Seconds waiting = (slow.occupancy.compute - fast.occupancy.compute) / 2;
-    CHECK(b.bubble >= waiting * 0.9);
-    CHECK(b.bubble <= waiting * 1.1);
+    CHECK(b.bubble >= waiting * 0.99);
+    CHECK(b.bubble <= waiting * 1.05);
     CHECK((b.compute + b.exposed_communication + b.bubble + b.launch + b.idle).s() ==
           Approx(mixed.time.value.s()).epsilon(1e-6));
   }

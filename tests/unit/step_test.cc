@@ -173,10 +173,9 @@ TEST_CASE("the host's launches determine small passes, and the step is marked ho
       CHECK(step.host_share == Approx(block * (24 * 8) / step.time.value).epsilon(1e-3));
       const program::Occupancy& b = step.occupancy;
       CHECK(sum(b).s() == Approx(step.time.value.s()).epsilon(1e-6));
-      // Kernels are slower while a collective runs on their device.
-      CHECK(b.compute.s() == Approx(alone.occupancy.compute.s()).epsilon(0.05));
+      CHECK(b.compute.s() == Approx(alone.occupancy.compute.s()));
       // Collectives occupy the device in a part of the time in which it waits.
-      CHECK(b.launch + b.exposed_communication > (block - step.block.kernels) * (24 * 8 * 0.97));
+      CHECK(b.launch + b.exposed_communication > (block - step.block.kernels) * (24 * 8 * 0.999));
       // A slower host makes the step longer.
       for (Seconds host::Implementation::*time :
            {&host::Implementation::layer, &host::Implementation::layer_tensor})
@@ -216,19 +215,19 @@ TEST_CASE("no step without one component is slower than the step") {
 TEST_CASE("the scale stretches compute, and nothing else") {
   const cluster::Cluster cluster = test::a100_nodes(1);
   Spec spec = jobs()[1];
+  spec.conditions.overlap_penalty = 0;
   const Step one = test::predicted(spec, cluster, Fidelity::kClosed);
   spec.conditions.scale = 2;
   const Step two = test::predicted(spec, cluster, Fidelity::kClosed);
-  CHECK(two.occupancy.compute.s() == Approx(2 * one.occupancy.compute.s()).epsilon(0.05));
-  CHECK(two.occupancy.optimizer.s() == Approx(2 * one.occupancy.optimizer.s()).epsilon(0.01));
+  CHECK(two.occupancy.compute.s() == Approx(2 * one.occupancy.compute.s()));
+  CHECK(two.occupancy.optimizer.s() == Approx(2 * one.occupancy.optimizer.s()));
   CHECK(two.occupancy.idle.s() == Approx(one.occupancy.idle.s()));
   CHECK(two.time.value > one.time.value * 1.8);
   CHECK(two.time.value < one.time.value * 2);
 }
 
 TEST_CASE(
-    "the interval of a convolution is not narrower than the law's, that of a product the "
-    "job's") {
+    "the interval of a convolution is not narrower than the law's, that of a product the job's") {
   const Conditions conditions = test::a100_conditions();
   const compute::OpCost cost = *compute::OpCost::on("a100_sxm4_80", conditions.sustained);
   const OpPrice price(cost, conditions);
