@@ -212,6 +212,7 @@ std::string to_string(Bytes b) { return print_si(b.b(), kBytes); }
 std::string to_string(Flops f) { return print_si(f.flop(), kFlops); }
 std::string to_string(ByteRate r) { return print_si(r.bytes_per_s(), kByteRates); }
 std::string to_string(FlopRate r) { return print_si(r.flop_per_s(), kFlopRates); }
+std::string to_string(Watts w) { return print_si(w.w(), kWatts); }
 std::string to_string(Joules j) { return print_si(j.j(), kJoules); }
 std::string to_string(Usd u) {
   // A step may cost less than a cent.

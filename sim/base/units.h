@@ -198,6 +198,7 @@ std::string to_string(Bytes);
 std::string to_string(Flops);
 std::string to_string(ByteRate);
 std::string to_string(FlopRate);
+std::string to_string(Watts);
 std::string to_string(Joules);
 std::string to_string(Usd);
 
