@@ -223,8 +223,8 @@ Document document_of(const Inspected& found, std::size_t top) {
         "",
         fmt::format("Steps (from {})", to_string(found.graph->program.replays.front().step_source)),
         std::move(steps), {}, first(kStepsShown));
-  d.show("breakdown", found.graph ? "Rank occupancy in an average step, as measured" : "",
-         breakdown_fields(found.breakdown), {}, found.graph ? kBars : kInTables);
+  d.show("breakdown", found.graph ? std::string(kOccupancyTitle) + ", as measured" : "",
+         occupancy_fields(found.breakdown), {}, found.graph ? kBars : kInTables);
   if (found.energy) d.show("energy", "", energy_fields(*found.energy));
   Value ops = Value::array();
   for (const OpSum& op : found.ops) {
