@@ -144,10 +144,10 @@ class StoreReader {
     return r.board < rank->boards.size();
   }
   static bool is_sound(const Rank* rank, const Dependency& d) {
-    const auto exists = [&](const RowRef& row) {
+    const auto is_there = [&](const RowRef& row) {
       return row.index < (row.on_gpu ? rank->gpu_ops.size() : rank->host_ops.size());
     };
-    return exists(d.from) && exists(d.to);
+    return is_there(d.from) && is_there(d.to);
   }
   static bool is_sound(const Rank*, const OpTiming& t) { return t.median > Seconds::s(0); }
 
