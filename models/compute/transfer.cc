@@ -21,7 +21,8 @@ struct Energy {
   double fp32, half;
 };
 Energy energy_of(const DeviceFacts& facts) {
-  if (is(facts, {"ada", "hopper", "blackwell", "cdna3"})) return {5.5e-12, 0.79e-12};
+  if (is(facts, {"blackwell"})) return {5.5e-12, 0.5e-12};
+  if (is(facts, {"ada", "hopper", "cdna3"})) return {5.5e-12, 0.79e-12};
   if (is(facts, {"ampere_ga100"})) return {15.2e-12, 1.29e-12};
   // Twice the lanes of GA100 per multiprocessor, or FP32 in matrix units: a bound.
   if (is(facts, {"ampere", "cdna"})) return {9e-12, 1.29e-12};
