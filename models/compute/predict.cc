@@ -66,8 +66,7 @@ Predicted matrix(const DeviceFacts& facts, const Constants& constants, const Op&
   const double alone = op.kind == OpKind::kConvolution
                            ? convolution_time(c.shape, device, arithmetic, op)
                            : wave_time(c.shape, device, product);
-  double seconds =
-      alone + (kernels_of(op) - 1) * c.shape.launch * pace(c.shape, device.clock);
+  double seconds = alone + (kernels_of(op) - 1) * c.shape.launch * pace(c.shape, device.clock);
   if (arithmetic == Arithmetic::kFp8 && timing.quantises)
     seconds += quantising(facts, c.quantise, op.batch * op.m * op.k);
   const double flops = workload::flops_of(op).flop();

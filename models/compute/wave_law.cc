@@ -50,8 +50,7 @@ double wave_time(const WaveShape& shape, const WaveDevice& device, const MatrixP
     const double upright = ceiling(m / tile.rows) * ceiling(n / tile.columns);
     const double aside = ceiling(n / tile.rows) * ceiling(m / tile.columns);
     const double tiles = batch * std::min(upright, aside) / device.multiprocessors;
-    const double work =
-        std::max(2 * tile.rows * tile.columns / tile.share * per_processor, step);
+    const double work = std::max(2 * tile.rows * tile.columns / tile.share * per_processor, step);
     for (const double cut : kCuts) {
       const double waves = ceiling(tiles * cut);
       const double part = cut > 1 ? std::max(k / cut, kShortestCut) : k;
