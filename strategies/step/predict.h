@@ -13,8 +13,8 @@ struct PredictOptions {
   Fidelity fidelity = Fidelity::kMessage;
   bool unfold = false;          ///< run every rank, even if ranks do the same; always with servers
   bool counterfactuals = true;  ///< make the runs that `Step::counterfactuals` needs
-  /// Only one run, without those that the interval of the step and its breakdown need: `Step::time`
-  /// is its value alone, and nothing is known of exposed communication and of the regime.
+  /// Only one run, without those that the interval of the step needs: `Step::time` is its value
+  /// alone, and communication, occupancy and the regime are not known.
   bool value_only = false;
   /// The cost of ops; all shipped calibrations, unless a validation withholds some.
   std::span<const compute::Calibration> calibrations = compute::shipped_calibrations();
