@@ -1,10 +1,10 @@
 #include <catch2/catch.hpp>
 
-#include "models/workload/zoo.h"
 #include "strategies/lay_out.h"
 #include "tests/support/laid_out.h"
 #include "tests/support/layout_sums.h"
 #include "tests/support/tiny_models.h"
+#include "tests/support/zoo_model.h"
 
 namespace rehearse::strategies {
 namespace {
@@ -201,7 +201,7 @@ TEST_CASE("FSDP moves three times the parameters per microbatch") {
 
 // Tables of 33.8 M rows by 16: gradients of the rows alone are exchanged.
 TEST_CASE("only looked-up rows of tables are updated") {
-  const Result<workload::Workload> dlrm = workload::find_model("dlrm_criteo_kaggle", {});
+  const Result<workload::Workload> dlrm = test::zoo_model("dlrm_criteo_kaggle");
   REQUIRE(dlrm);
   const Training training{.global_batch = 4096, .microbatch = 512};
   double dense = 0;

@@ -1,10 +1,10 @@
 #include <catch2/catch.hpp>
 
-#include "models/workload/zoo.h"
 #include "strategies/lay_out.h"
 #include "tests/support/laid_out.h"
 #include "tests/support/layout_sums.h"
 #include "tests/support/tiny_models.h"
+#include "tests/support/zoo_model.h"
 
 namespace rehearse::strategies {
 namespace {
@@ -141,7 +141,7 @@ TEST_CASE("ops on gathered tokens save all of them") {
 // its gradient is.
 TEST_CASE("conversions to 8 bits are divided like their operands") {
   const Result<workload::Workload> w =
-      workload::find_model("llama3_8b", {.dtype = workload::Dtype::kFp8});
+      test::zoo_model("llama3_8b", {.dtype = workload::Dtype::kFp8});
   REQUIRE(w);
   const auto casts = [](const Layout& layout) {
     double sum = 0;
@@ -157,7 +157,7 @@ TEST_CASE("conversions to 8 bits are divided like their operands") {
 
 TEST_CASE("operands of 8-bit products are gathered in 8 bits, and sums are not") {
   const auto bytes = [](workload::Dtype dtype, bool quantised, CollectiveKind kind) {
-    const Result<workload::Workload> w = workload::find_model("llama3_8b", {.dtype = dtype});
+    const Result<workload::Workload> w = test::zoo_model("llama3_8b", {.dtype = dtype});
     REQUIRE(w);
     Layout layout =
         laid_out(*w, {.dtype = dtype},
