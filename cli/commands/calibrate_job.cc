@@ -81,9 +81,8 @@ step::Spec with_factors(const step::Spec& spec, const ByFactor<double>& factors)
 
 /// The step of a job with these factors.
 Result<Seconds> step_with(const JobFile& job, const ByFactor<double>& factors) {
-  const Result<step::Step> step =
-      step::predict(with_factors(job.spec, factors), with_factor(job.cluster, factors),
-                    {.counterfactuals = false});
+  const Result<step::Step> step = step::predict(
+      with_factors(job.spec, factors), with_factor(job.cluster, factors), {.value_only = true});
   if (!step) return forward(step);
   return step->time.value;
 }

@@ -153,6 +153,21 @@ TEST_CASE("parts add up to the step, at either fidelity, and stay within it") {
     }
 }
 
+TEST_CASE("a value alone is that of the whole prediction, with its memory and its devices") {
+  const cluster::Cluster cluster = test::a100_nodes(2);
+  for (const Spec& spec : jobs())
+    for (const Fidelity fidelity : {Fidelity::kClosed, Fidelity::kMessage}) {
+      const Step whole = test::predicted(spec, cluster, fidelity);
+      const Result<Step> alone = predict(spec, cluster, {.fidelity = fidelity, .value_only = true});
+      REQUIRE(alone);
+      CHECK(alone->time.value == whole.time.value);
+      CHECK(alone->time.low == alone->time.high);
+      CHECK(memory::fullest(alone->memory).peak.value == memory::fullest(whole.memory).peak.value);
+      CHECK(alone->devices.front().busy == whole.devices.front().busy);
+      CHECK(alone->counterfactuals.empty());
+    }
+}
+
 TEST_CASE("the host's launches determine small passes, and the step is marked host-bound") {
   const cluster::Cluster cluster = test::a100_nodes(1);
   for (const std::uint32_t tensor : {1U, 4U})
