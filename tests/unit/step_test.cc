@@ -315,7 +315,7 @@ TEST_CASE("the host is an implementation of the catalog, or its time for a block
   for (const Seconds time : {conditions.host.layer, conditions.host.layer_tensor,
                              conditions.host.layer_pipeline, Seconds::ms(3)})
     CHECK(time == Seconds::ms(3));
-  CHECK(conditions.idle_per_kernel == Seconds::us(12.5));
+  CHECK(conditions.idle_per_kernel.us() == Approx(8.5 + 3000. / 159));
   CHECK(read("implementation: nanotorn\nhost_per_layer: -1 ms\n") ==
         "c.yaml:1:17: implementation: unknown value 'nanotorn'; did you mean 'nanotron'?\n"
         "c.yaml:2:17: host_per_layer: a time is not negative");

@@ -104,6 +104,9 @@ TEST_CASE("a column-parallel product saves its inputs, and a row-parallel one su
       ++beside;
     }
   CHECK(beside == 2);
+  // Megatron-LM until the end of 2021: nothing runs during a sum.
+  const Layout in_line = laid_out(tiny_gpt({}), {}, {.tensor = 2, .overlap_tensor = false});
+  for (const Op& op : block_of(in_line).backward) CHECK(op.issue == Issue::kInline);
 }
 
 TEST_CASE("gradients of one input that are added up share a sum") {
