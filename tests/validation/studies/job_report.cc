@@ -177,7 +177,8 @@ other rows of its source did, and *left out by source* that no row of its source
       "- dlperf-gpt: on V100 nothing of a whole job was fitted.\n"
       "- nanotron: a quarter of the rows with a pipeline over nodes and three quarters of those "
       "above 32 nodes took 0.4 to 1.4 s a microbatch more than their neighbours.\n"
-      "- bigscience: the network (Omni-Path) and a blocking host are not in the constants.\n";
+      "- bigscience: rows until 24 February are 15 % too short, on a single node too; the cause is "
+      "not known.\n";
   text += choice_section(accuracy.choices);
   text += "\n### The worst rows\n\n";
   std::vector<const JobPrediction*> worst = worst_first(accuracy);
