@@ -103,7 +103,7 @@ Result<Exit> share_recorded(const RecordedTenant& own, const ReplayRequest& requ
                             const ShareRequest& sharing, std::string_view command,
                             const Globals& globals) {
   ReplayRequest its;
-  its.inputs = {sharing.beside};
+  its.inputs = {sharing.shared_with};
   its.lower = request.lower;
   const Result<ReplayJob> other = load_job(its, globals);
   if (!other) return forward(other);
@@ -124,7 +124,7 @@ Result<Exit> share_recorded(const RecordedTenant& own, const ReplayRequest& requ
   if (!multiprocessors_of(own.job, 0))
     shared.notes.push_back("the GPU is unknown: every kernel is assumed to fill it");
   std::vector<std::filesystem::path> inputs = request.inputs;
-  inputs.push_back(sharing.beside);
+  inputs.push_back(sharing.shared_with);
   return answer_shared(
       globals, command, request.files, std::move(inputs), std::move(shared), tenants,
       [&](const graph::Timeline& timeline, TimelineSink& sink) {

@@ -1,4 +1,4 @@
-// Replays two recordings that share devices (`--beside`).
+// Replays two recordings that share devices (`--share-with`).
 #pragma once
 
 #include <string_view>

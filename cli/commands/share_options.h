@@ -1,4 +1,4 @@
-// The options --beside and --share.
+// The options --share-with and --share.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ class Option;
 
 namespace rehearse::cli {
 
-/// `other` describes the value of --beside, such as "job file". --beside and `slice` exclude each
-/// other.
+/// `other` describes the value of --share-with, such as "job file". --share-with and `slice` exclude
+/// each other.
 void add_share_options(CLI::App& command, ShareRequest& request, const std::string& other,
                        CLI::Option* slice);
 

@@ -106,7 +106,7 @@ void check_simulate_options(const SimulateOptions& options) {
   } else if (!options.slice.empty()) {
     refuse("--slice needs a job file");
   } else if (options.sharing.asked()) {
-    refuse("--beside needs a job file");
+    refuse("--share-with needs a job file");
   } else if (options.chakra.empty() || (options.cluster.empty() && options.astra_network.empty())) {
     refuse(
         "simulate needs a job file, or --chakra PREFIX and --cluster FILE (or --astra-network "
@@ -121,7 +121,7 @@ void check_simulate_options(const SimulateOptions& options) {
   if ((options.division || options.on_failure) && options.fidelity != step::Fidelity::kMessage)
     refuse("--division and --on-link-failure need --fidelity message");
   if (options.sharing.asked() && options.fidelity == step::Fidelity::kSimgrid)
-    refuse("--beside needs --fidelity message or closed: SimGrid does not model shared devices");
+    refuse("--share-with needs --fidelity message or closed: SimGrid does not model shared devices");
   if (!(options.slowdown >= 1 && options.slowdown <= 100))
     refuse("--interference must be from 1 (no slowdown) to 100");
   if (options.slowdown > 1 && options.fidelity == step::Fidelity::kSimgrid)

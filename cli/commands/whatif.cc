@@ -276,7 +276,7 @@ void add_whatif(CLI::App& app, Action& action) {
       throw CLI::ValidationError("--batch needs --input-pipeline FILE",
                                  CLI::ExitCodes::ValidationError);
     if (file && options->sharing.asked())
-      throw CLI::ValidationError("--input-pipeline FILE excludes --beside",
+      throw CLI::ValidationError("--input-pipeline FILE excludes --share-with",
                                  CLI::ExitCodes::ValidationError);
     action = [options](const Globals& globals) { return run(*options, globals); };
   });
