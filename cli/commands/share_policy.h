@@ -1,4 +1,4 @@
-// The values of --share-with and --share: a second job on the same devices, and the sharing policy.
+// The values of --slice, --share-with and --share: the part of its devices that a job gets.
 #pragma once
 
 #include <filesystem>
@@ -11,6 +11,7 @@
 namespace rehearse::cli {
 
 struct ShareRequest {
+  std::string slice;                  ///< a MIG profile; empty: whole devices
   std::filesystem::path shared_with;  ///< empty: alone
   std::string share;                  ///< empty: the default of processes that share a GPU
 
