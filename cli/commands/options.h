@@ -28,12 +28,11 @@ CLI::Option* add_value(CLI::App& command, const char* name, const char* type, T&
 /// added.
 inline void accept_former(CLI::App& command, const char* former, const char* name) {
   command
-      .add_option_function<std::string>(
-          former,
-          [&command, former, name](const std::string& text) {
-            fmt::print(stderr, "note: {} is now {}\n", former, name);
-            command.get_option(name)->add_result(text);
-          })
+      .add_option_function<std::string>(former,
+                                        [&command, former, name](const std::string& text) {
+                                          fmt::print(stderr, "note: {} is now {}\n", former, name);
+                                          command.get_option(name)->add_result(text);
+                                        })
       ->group("");
 }
 
