@@ -74,7 +74,8 @@ TEST_CASE("the former names of --share-with and overlap_penalty are read with a 
         "former.yaml",
         "workload: {model: bert_large, sequence: 128}\ntraining: {global_batch: 8, microbatch: 1}\n"
         "cluster: {device: a100_sxm4_80, devices_per_node: 2, nodes: 1}\nplan: {data: 2}\n"
-        "sustained: {" + key + ": 0.5}\n");
+        "sustained: {" +
+            key + ": 0.5}\n");
     return checked_json_of({"simulate", job.string()});
   };
   const Json former = with("beside"), named = with("overlap_penalty");
@@ -184,7 +185,9 @@ TEST_CASE("simulate --share-with: an impossible combination is an error of one l
     all.insert(all.end(), more.begin(), more.end());
     return test::rehearse(all);
   };
-  const auto share = [&](const std::string& text) { return share_with(kResnet, {"--share", text}); };
+  const auto share = [&](const std::string& text) {
+    return share_with(kResnet, {"--share", text});
+  };
   test::check_failed(share("mps:140%"), 2, "140 % of the multiprocessors is out of range");
   test::check_failed(share("mps:60%,50%"), 2, "more than 100 %");
   test::check_failed(share("mps:100%"), 2, "leaves nothing for the other");
@@ -200,7 +203,8 @@ TEST_CASE("simulate --share-with: an impossible combination is an error of one l
   test::check_failed(share("crossover:1"), 2, "takes no value");
   test::check_failed(share("crossover"), 1, "has no communication during which");
   test::check_failed(test::rehearse({"simulate", kBert, "--share", "mps"}), 2, "--share-with");
-  test::check_failed(share_with(kResnet, {"--slice", "2g.20gb"}), 2, "--slice excludes --share-with");
+  test::check_failed(share_with(kResnet, {"--slice", "2g.20gb"}), 2,
+                     "--slice excludes --share-with");
   test::check_failed(share_with(kResnet, {"--fidelity", "simgrid"}), 2,
                      "SimGrid does not model shared devices");
   test::check_failed(share_with("none.yaml"), 1, "none.yaml");
@@ -252,8 +256,10 @@ TEST_CASE("replay --share-with: recordings that sum gradients take turns in each
   for (std::size_t at = 0; (at = text.find(relu, at)) != std::string::npos;)
     text.replace(at, relu.size(), "\"name\": \"ncclKernel_AllReduce_RING_LL_Sum_float\"");
   const std::string file = test::write_scratch("sums.json", text).string();
-  const Json turns = checked_json_of({"replay", file, "--share-with", file, "--share", "crossover"}),
-             whole = checked_json_of({"replay", file, "--share-with", file, "--share", "exclusive"});
+  const Json turns =
+                 checked_json_of({"replay", file, "--share-with", file, "--share", "crossover"}),
+             whole =
+                 checked_json_of({"replay", file, "--share-with", file, "--share", "exclusive"});
   for (const Json& tenant : turns["tenants"]) {
     CHECK(value(tenant, "slowdown") >= 1 - 1e-9);
     CHECK(value(tenant, "slowdown") < 1.5);
@@ -286,15 +292,16 @@ TEST_CASE("replay and whatif --share-with: two recordings on one GPU") {
   // Faster kernels leave the other more.
   const Json recorded =
                  checked_json_of({"whatif", a, "--share-with", b, "--share", "timeslice:100us,0s"}),
-             edited = checked_json_of({"whatif", a, "--scale", "gpu:0.5", "--share-with", b, "--share",
-                                       "timeslice:100us,0s"});
+             edited = checked_json_of({"whatif", a, "--scale", "gpu:0.5", "--share-with", b,
+                                       "--share", "timeslice:100us,0s"});
   CHECK(value(edited["tenants"][0], "alone") < value(recorded["tenants"][0], "alone"));
   CHECK(value(edited["tenants"][1], "shared") < value(recorded["tenants"][1], "shared"));
   // A timeline of the first job with the second.
   const auto drawn = test::scratch_folder() / "shared.json";
   CHECK(test::rehearse({"replay", a, "--share-with", b, "--perfetto", drawn.string()}).code == 0);
   CHECK(std::filesystem::exists(drawn));
-  CHECK_THAT(test::rehearse({"replay", a, "--share-with", b}).out, Contains("waiting for its turn"));
+  CHECK_THAT(test::rehearse({"replay", a, "--share-with", b}).out,
+             Contains("waiting for its turn"));
 
   // A folder is named with a trailing slash or without.
   const auto run = test::scratch_folder() / "run_a";

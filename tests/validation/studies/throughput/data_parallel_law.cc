@@ -60,8 +60,8 @@ Seconds GradientSum::over(std::uint32_t ranks) const {
 
 Seconds step_with_sum(Seconds alone, Seconds sum, double late) {
   const Seconds backward = alone * kBackward, early = sum * (1 - late);
-  return alone - backward + std::max(backward, early) + std::min(backward, early) * kOverlapPenalty +
-         sum * late;
+  return alone - backward + std::max(backward, early) +
+         std::min(backward, early) * kOverlapPenalty + sum * late;
 }
 
 Seconds sum_within(Seconds step, Seconds alone, double late) {
