@@ -2,10 +2,12 @@
 #include <array>
 #include <csignal>
 #include <exception>
+#include <limits>
 #include <span>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
+#include <malloc.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -107,6 +109,14 @@ void end_on_signals() {
   ::sigaction(SIGALRM, &end, nullptr);
 }
 
+/// Studies and searches run one simulation after another. Otherwise each returns its memory to the
+/// system and the next one requests it again, page by page, which took a third of some studies.
+void keep_memory() {
+  ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  ::mallopt(M_TOP_PAD, 64 << 20);
+}
+
 /// A file may have an error in every line. The first ones are enough.
 void print_errors(const Error& error) {
   constexpr std::size_t kShown = 20;
@@ -140,6 +150,7 @@ int main(int argc, char** argv) {
     return usage_error(app, error);
   }
 
+  keep_memory();
   end_on_signals();
   if (!globals.output.empty()) forbid_color();
   const Status writable = check_writable({globals.output});

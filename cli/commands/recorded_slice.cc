@@ -1,7 +1,5 @@
 #include "cli/commands/recorded_slice.h"
 
-#include <fmt/core.h>
-
 #include "cli/calibrate/device_names.h"
 #include "models/sharing/kernel_law.h"
 #include "profiler/replay/edit.h"

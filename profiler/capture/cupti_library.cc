@@ -1,7 +1,5 @@
 #include "profiler/capture/cupti_library.h"
 
-#include <string_view>
-
 #include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>

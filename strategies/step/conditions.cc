@@ -24,9 +24,12 @@ constexpr Row kRows[] = {{"ampere_ga100", 1.16},
 /// and unfused PyTorch kernels (MPT on A100 and H100).
 constexpr double kFusedShare = 0.76, kEagerShare = 0.52;
 
-/// With blocking launches (CUDA_LAUNCH_BLOCKING) the device idles for a launch and a wake-up with
-/// each kernel: 10 to 15 us.
-constexpr Seconds kBlockedLaunch = Seconds::us(12.5);
+/// With blocking launches (CUDA_LAUNCH_BLOCKING) the host never runs ahead: the device idles with
+/// each kernel for a wake-up, and for the host's time until the next launch, its share of the time
+/// of a block of so many launches. A launch and a wake-up take 10 to 15 us in recordings, and the
+/// launch's 4 us are in the host's time too.
+constexpr Seconds kWakeUp = Seconds::us(8.5);
+constexpr double kLaunchesOfBlock = 159;
 
 /// Reads the value at a key, if it is in range, into each of the conditions.
 class Reader {
@@ -90,7 +93,9 @@ void read_host(const YamlMap& map, std::span<Conditions> all) {
                          .source = "given in the job"};
   }
   if (map.optional<bool>("launch_blocking").value_or(false))
-    for (Conditions& conditions : all) conditions.idle_per_kernel += kBlockedLaunch;
+    for (Conditions& conditions : all)
+      conditions.idle_per_kernel +=
+          kWakeUp + host_of(conditions).layer_tensor * (1 / kLaunchesOfBlock);
 }
 
 }  // namespace

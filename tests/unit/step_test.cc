@@ -153,6 +153,21 @@ TEST_CASE("parts add up to the step, at either fidelity, and stay within it") {
     }
 }
 
+TEST_CASE("a value alone is that of the whole prediction, with its memory and its devices") {
+  const cluster::Cluster cluster = test::a100_nodes(2);
+  for (const Spec& spec : jobs())
+    for (const Fidelity fidelity : {Fidelity::kClosed, Fidelity::kMessage}) {
+      const Step whole = test::predicted(spec, cluster, fidelity);
+      const Result<Step> alone = predict(spec, cluster, {.fidelity = fidelity, .value_only = true});
+      REQUIRE(alone);
+      CHECK(alone->time.value == whole.time.value);
+      CHECK(alone->time.low == alone->time.high);
+      CHECK(memory::fullest(alone->memory).peak.value == memory::fullest(whole.memory).peak.value);
+      CHECK(alone->devices.front().busy == whole.devices.front().busy);
+      CHECK(alone->counterfactuals.empty());
+    }
+}
+
 TEST_CASE("the host's launches determine small passes, and the step is marked host-bound") {
   const cluster::Cluster cluster = test::a100_nodes(1);
   for (const std::uint32_t tensor : {1U, 4U})
@@ -300,7 +315,7 @@ TEST_CASE("the host is an implementation of the catalog, or its time for a block
   for (const Seconds time : {conditions.host.layer, conditions.host.layer_tensor,
                              conditions.host.layer_pipeline, Seconds::ms(3)})
     CHECK(time == Seconds::ms(3));
-  CHECK(conditions.idle_per_kernel == Seconds::us(12.5));
+  CHECK(conditions.idle_per_kernel.us() == Approx(8.5 + 3000. / 159));
   CHECK(read("implementation: nanotorn\nhost_per_layer: -1 ms\n") ==
         "c.yaml:1:17: implementation: unknown value 'nanotorn'; did you mean 'nanotron'?\n"
         "c.yaml:2:17: host_per_layer: a time is not negative");
