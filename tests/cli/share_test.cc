@@ -76,7 +76,8 @@ TEST_CASE("the former names of --share-with and overlap_penalty are read with a 
         "cluster: {device: a100_sxm4_80, devices_per_node: 2, nodes: 1}\nplan: {data: 2}\n"
         "sustained: {" +
             key + ": 0.5}\n");
-    return checked_json_of({"simulate", job.string()});
+    return Json::parse(
+        test::rehearse({"simulate", job.string(), "--format", "json", "--quiet"}).out);
   };
   const Json former = with("beside"), named = with("overlap_penalty");
   CHECK(former["step_time"] == named["step_time"]);
