@@ -32,7 +32,7 @@ void by_layer(Layer& layer, const workload::Degrees& degrees, double weights, do
 /// The host's time for a collective of DeepSpeed in 2021, whose operand is a list with a view of
 /// every rank's share. The device has nothing else to do. Making a view and copying it are an
 /// operator each, at 6.5 us (3.5 to 10, docs/concepts/host.md). On eight ranks the call took 130 us
-/// to prepare and 250 us to launch (DeepSpeed's tracker, 1069, 2021); the views explain 104 of them.
+/// to prepare and 250 us to launch (DeepSpeed's tracker, 1069); the views explain 104 of them.
 Op list_of_shares(double ranks) {
   constexpr double kRecord = 6.5e-6, kLeast = 3.5e-6, kMost = 10e-6, kCall = 276e-6;
   const auto time = [&](double record) {
