@@ -132,7 +132,8 @@ strategies::JobOptions job_options(const Conditions& conditions, const Situation
   strategies::JobOptions options = job_options(conditions);
   options.over_efa = situation.pipeline_over_nodes && situation.network == comm::NetworkKind::kEfa;
   if (!conditions.measured)
-    options.fixed += median_stall(regime_of(situation), layout, conditions.host);
+    options.fixed +=
+        median_stall(regime_of(situation), layout, conditions.host, situation.whole_gradients);
   if (situation.divided_update) options.fixed_of_block = conditions.host.divided_update;
   return options;
 }

@@ -294,7 +294,8 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
       step.time.low = std::max(step.time.low, unmeasured.low);
       step.time.high = std::min(step.time.high, unmeasured.high);
     }
-    const Seconds median = median_stall(step.regime, step.layout, spec.conditions.host);
+    const Seconds median =
+        median_stall(step.regime, step.layout, spec.conditions.host, situation.whole_gradients);
     // A run that does not stall, and one that stalls for longer than the median.
     if (!known || median > Seconds::s(0))
       step.time.low = std::min(step.time.low, (all - median) * step.regime.factors.low);
