@@ -161,7 +161,7 @@ TEST_CASE("laws of pairs are made from Gavel's tables") {
          "simulation,v100,yes,A,8,1,4\nsimulation,v100,yes,B,,1,10\n";
   REQUIRE(make_pairs(data, into));
   CHECK_THAT(test::text_of(into / "v100_sxm2_16.yaml"),
-             Contains("\"A beside B\"") && Contains("rows: 4"));
+             Contains("\"A with B\"") && Contains("rows: 4"));
   CHECK(!make_pairs("nowhere", into));
 }
 
