@@ -3,6 +3,7 @@
 #include <csignal>
 #include <exception>
 #include <limits>
+#include <memory>
 #include <span>
 
 #include <CLI/CLI.hpp>
@@ -117,6 +118,16 @@ void keep_memory() {
   ::mallopt(M_TOP_PAD, 64 << 20);
 }
 
+/// Former names of options are in a group that help hides, and CLI11 prints the empty line after it.
+struct Help : CLI::Formatter {
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override {
+    std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
+    if (const auto gap = text.find("\n\n\n"); gap != std::string::npos) text.erase(gap, 1);
+    return text;
+  }
+};
+
 /// A file may have an error in every line. The first ones are enough.
 void print_errors(const Error& error) {
   constexpr std::size_t kShown = 20;
@@ -128,6 +139,7 @@ void print_errors(const Error& error) {
 
 int main(int argc, char** argv) {
   CLI::App app("Rehearse a machine-learning job before you pay for it.", "rehearse");
+  app.formatter(std::make_shared<Help>());
   app.set_version_flag("--version", std::string("rehearse ") + REHEARSE_VERSION);
   app.require_subcommand(1);
   app.fallthrough();
