@@ -170,7 +170,8 @@ other rows of its source did, and *left out by source* that no row of its source
   text +=
       "\n- vtrain-multi: a quarter of the rows ran 8 to 49 % slower than their neighbours, in no "
       "column's order; no term is added to catch them.\n"
-      "- sc21-table2/zero3: DeepSpeed of 2021, which waited for its communication; here it hides.\n"
+      "- sc21-table2/zero3: DeepSpeed of 2021, with a gather for each matrix that nothing "
+      "overlaps.\n"
       "- experts: one configuration was published with 0.6 to 1.8 times the time of the release "
       "before it; the four worst rows, 1.9 to 2.3 times the time predicted, have microbatches of "
       "one sample, whose kernels wait for the host.\n"
