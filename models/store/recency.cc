@@ -34,8 +34,8 @@ class Lists {
   std::vector<Link> links_;
 };
 
-/// Held keys by their last use, in a log: a use counts as long as its key has no later one. Neighbouring
-/// keys that are read together stay together in memory, unlike in a list.
+/// Held keys by their last use, in a log: a use counts as long as its key has no later one.
+/// Neighbouring keys that are read together stay together in memory, unlike in a list.
 class Recency {
  public:
   Recency(std::uint32_t keys, std::uint32_t capacity)

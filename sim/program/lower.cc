@@ -16,9 +16,8 @@ namespace rehearse::program {
 namespace {
 
 using graph::Category;
-using Order = std::pair<std::uint32_t, std::uint32_t>;
-
 /// An op, and another op that must end before it.
+using Order = std::pair<std::uint32_t, std::uint32_t>;
 
 /// The order of issue beyond the dependencies: a collective that names no stream follows the
 /// previous one in its group. In ascending order of ops.
