@@ -9,6 +9,7 @@
 #include "cli/commands/recorded_tenants.h"
 #include "cli/commands/replay_job.h"
 #include "cli/commands/share_options.h"
+#include "cli/config/job_file.h"
 #include "models/input/read_pipeline.h"
 #include "profiler/replay/edit.h"
 #include "profiler/replay/interval.h"
@@ -38,11 +39,7 @@ Result<replay::RecordedProgram> feed(const WhatifOptions& options, const input::
   Result<FedProgram> with =
       feed_recording(job.recordings, program, pipeline,
                      options.batch > 0 ? std::optional(options.batch) : std::nullopt);
-  if (!with) {
-    for (Diagnostic& d : with.error().diagnostics)
-      if (d.file.empty()) d.file = options.input_pipeline;
-    return forward(with);
-  }
+  if (!with) return wrong_in(options.input_pipeline, std::move(with.error()));
   fed = std::move(with->by);
   return std::move(with->program);
 }

@@ -40,31 +40,12 @@ std::vector<After> order_of_groups(const RankProgram& program) {
   return order;
 }
 
-Category category_of(Task task) {
-  switch (task) {
-    case Task::kCompute:
-      return Category::kCompute;
-    case Task::kHost:
-      return Category::kHost;
-    case Task::kMemory:
-      return Category::kMemory;
-    case Task::kCollective:
-    case Task::kSend:
-    case Task::kReceive:
-      return Category::kCommunication;
-    case Task::kInput:
-      return Category::kInput;
-    case Task::kLaunch:
-      return Category::kLaunch;
-    case Task::kProfiler:
-      return Category::kProfiler;
-    case Task::kDelay:
-      return Category::kDelay;
-    case Task::kMark:
-      break;
-  }
-  return Category::kSynchronization;
-}
+/// By task.
+constexpr Category kCategories[] = {
+    Category::kCompute,         Category::kHost,          Category::kMemory,
+    Category::kCommunication,   Category::kCommunication, Category::kCommunication,
+    Category::kSynchronization, Category::kInput,         Category::kLaunch,
+    Category::kProfiler,        Category::kDelay};
 
 /// The resources of one program. Those of its tasks are added with the first op that they serve.
 class Servers {
@@ -81,19 +62,11 @@ class Servers {
   DemandId of(const ProgramOp& op) {
     if (op.stream == kNoStream) return DemandId(0);
     if (op.stream != kStreamOfTask) return streams_[op.stream];
-    switch (op.task) {
-      case Task::kCompute:
-        return of_task(0, "compute");
-      case Task::kHost:
-        return of_task(1, "host");
-      case Task::kMemory:
-        return of_task(2, "memory");
-      case Task::kCollective:
-      case Task::kSend:
-        return one_stream_ ? of_task(3, "communication") : DemandId(0);
-      default:
-        return DemandId(0);
-    }
+    const bool communicates = op.task == Task::kCollective || op.task == Task::kSend;
+    if (communicates && one_stream_) return of_task(3, "communication");
+    if (op.task == Task::kCompute) return of_task(0, "compute");
+    if (op.task == Task::kHost) return of_task(1, "host");
+    return op.task == Task::kMemory ? of_task(2, "memory") : DemandId(0);
   }
 
  private:
@@ -195,7 +168,7 @@ Status add_ops(const Program& program, bool one_stream, Lowered& into,
         return fail(fmt::format("op '{}' of {} has no duration", program.names[op.name], owner),
                     "a device of the catalog, whose rates give one");
       const OpId id = builder.add(graph::Op{.name = names[op.name.index()],
-                                            .category = category_of(op.task),
+                                            .category = kCategories[static_cast<int>(op.task)],
                                             .duration = op.duration.value_or(Picoseconds(0)),
                                             .demand = servers.of(op),
                                             .work = i < of.work.size() ? of.work[i] : 0});
