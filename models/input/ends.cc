@@ -1,5 +1,7 @@
 #include "models/input/ends.h"
 
+#include <span>
+
 #include "sim/base/check.h"
 
 namespace rehearse::input {
@@ -13,7 +15,8 @@ program::ProgramOp instant(NameId name) {
 
 void Ends::cover(std::size_t from, RankBuilder& builder, NameId name) {
   if (from <= covered_) return;
-  std::vector<OpIndex> all(at(covered_), at(from));
+  std::vector<OpIndex> all(ends_.begin() + static_cast<std::ptrdiff_t>(covered_),
+                           ends_.begin() + static_cast<std::ptrdiff_t>(from));
   if (older_) all.push_back(*older_);
   older_ = builder.add(instant(name), all);
   covered_ = from;
@@ -27,7 +30,7 @@ void Ends::wait_for(std::size_t count, Reach reach, RankBuilder& builder, NameId
   if (count <= covered_) return;
   program::ProgramOp enough = instant(name);
   enough.need = static_cast<std::uint32_t>(count - covered_);
-  after.push_back(builder.add(enough, {at(covered_), at(reach.to)}));
+  after.push_back(builder.add(enough, std::span(ends_).subspan(covered_, reach.to - covered_)));
 }
 
 void InHand::before_next(RankBuilder& builder, NameId name, std::vector<OpIndex>& after) {

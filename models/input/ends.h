@@ -41,8 +41,6 @@ class Ends {
   /// Ensures that all ends before `from` have ended.
   void cover(std::size_t from, RankBuilder& builder, NameId name);
 
-  auto at(std::size_t number) const { return ends_.begin() + static_cast<std::ptrdiff_t>(number); }
-
   std::vector<OpIndex> ends_;
   std::size_t covered_ = 0;  // number of ends that `older_` covers
   std::optional<OpIndex> older_;

@@ -70,6 +70,7 @@ class Network {
         first_come_(stages_.size()) {
     const auto& loop = pipeline.loop;
     if (loop && loop->rounds()) round_ = loop->in_flight;
+    builder_.reserve(static_cast<std::size_t>(ops_of(pipeline, static_cast<double>(units))));
     lowering_.reserve(stages_.size());
     for (std::size_t i = 0; i < stages_.size(); ++i)
       lowering_.emplace_back(pipeline, i, start == Start::kSpread, resources_, names, builder_);

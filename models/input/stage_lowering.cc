@@ -75,7 +75,7 @@ StageLowering::Take StageLowering::add_take(std::uint64_t take, const std::vecto
   if (count == 1) return add_visit(after);
   const OpIndex begin = builder_.add(instant(name_), after);
   std::vector<OpIndex> ends;
-  for (std::uint64_t i = 0; i < count; ++i) ends.push_back(add_visit({begin}).end);
+  for (std::uint64_t i = 0; i < count; ++i) ends.push_back(add_visit(std::span(&begin, 1)).end);
   return {begin, ends.empty() ? begin : builder_.add(instant(name_), ends)};
 }
 
@@ -157,18 +157,19 @@ StageLowering::Part StageLowering::read_op(bool hit, Bytes bytes) {
   return part;
 }
 
-StageLowering::Take StageLowering::add_visit(std::vector<OpIndex> after) {
+StageLowering::Take StageLowering::add_visit(std::span<const OpIndex> before) {
+  after_.assign(before.begin(), before.end());
   const std::uint64_t visit = visits_++;
   // The workers of a stage whose visits have several parts take visits in turn.
   const std::size_t worker = visit % stage_.workers;
-  if (!pooled_) threads_[worker].before_next(builder_, name_, after);
-  if (!pooled_ && visit < started_.size()) after.push_back(started_[visit]);
+  if (!pooled_) threads_[worker].before_next(builder_, name_, after_);
+  if (!pooled_ && visit < started_.size()) after_.push_back(started_[visit]);
   std::optional<OpIndex> begin;
   const auto add = [&](const Part& part) {
-    const OpIndex op = builder_.add(part.op, after);
+    const OpIndex op = builder_.add(part.op, after_);
     if (part.work > 0) builder_.set_work(op, part.work);
     work_.push_back({op, visit});
-    after.assign(1, op);
+    after_.assign(1, op);
     if (!begin) begin = op;
   };
   bool hit = false;
@@ -188,8 +189,8 @@ StageLowering::Take StageLowering::add_visit(std::vector<OpIndex> after) {
     add(core_op(stage_.time, work_streams_[thread % work_streams_.size()]));
   }
   if (parts_.serial) add(core_op(stage_.serial, lock_of(static_cast<std::uint32_t>(worker))));
-  if (!pooled_) threads_[worker].ended(after.front());
-  return {*begin, after.front()};
+  if (!pooled_) threads_[worker].ended(after_.front());
+  return {*begin, after_.front()};
 }
 
 std::uint32_t StageLowering::lock_of(std::uint32_t worker) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "models/input/ends.h"
@@ -53,7 +54,7 @@ class StageLowering {
   Part plain(Seconds time, std::uint32_t stream) const;
   Part core_op(const ServiceTime& time, std::uint32_t stream);
   Part read_op(bool hit, Bytes bytes);
-  Take add_visit(std::vector<OpIndex> after);
+  Take add_visit(std::span<const OpIndex> before);
   std::uint32_t lock_of(std::uint32_t worker);
 
   /// The consecutive parts of one visit.
@@ -79,6 +80,7 @@ class StageLowering {
   std::vector<InHand> threads_;
   std::vector<OpIndex> started_;  // of each thread
   std::vector<Held> work_;
+  std::vector<OpIndex> after_;  // dependencies of the next part
   std::uint64_t visits_ = 0;
 };
 

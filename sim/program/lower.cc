@@ -194,7 +194,7 @@ Status add_ops(const Program& program, bool one_stream, Lowered& into,
   const auto add_dependencies = [&](const RankProgram& of, std::uint32_t first) {
     for (std::uint32_t i = 0; i < of.ops.size(); ++i) {
       if (of.first_dependency[i] == of.first_dependency[i + 1]) continue;
-      const OpId start = into.start_of(OpId(first + i));
+      const OpId start = into.arrivals.empty() ? OpId(first + i) : into.start_of(OpId(first + i));
       for (std::uint32_t d = of.first_dependency[i]; d < of.first_dependency[i + 1]; ++d)
         builder.add_edge(OpId(first + of.dependencies[d]), start);
     }

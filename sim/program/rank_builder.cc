@@ -1,19 +1,23 @@
 #include "sim/program/rank_builder.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "sim/base/check.h"
 
 namespace rehearse::program {
 
-OpIndex append(RankProgram& program, const ProgramOp& op, const std::vector<OpIndex>& after) {
+OpIndex append(RankProgram& program, const ProgramOp& op, std::span<const OpIndex> after) {
   std::vector<OpIndex>& all = program.dependencies;
   std::vector<std::uint32_t>& first = program.first_dependency;
   first.resize(program.ops.size() + 1, first.back());
   all.insert(all.end(), after.begin(), after.end());
   const auto begin = all.begin() + first.back();
-  std::sort(begin, all.end());
-  all.erase(std::unique(begin, all.end()), all.end());
+  // Most are in order already.
+  if (std::adjacent_find(begin, all.end(), std::greater_equal<>()) != all.end()) {
+    std::sort(begin, all.end());
+    all.erase(std::unique(begin, all.end()), all.end());
+  }
   first.push_back(static_cast<std::uint32_t>(all.size()));
   program.ops.push_back(op);
   return static_cast<OpIndex>(program.ops.size() - 1);

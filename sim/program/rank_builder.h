@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -11,7 +13,7 @@ namespace rehearse::program {
 
 /// Appends an op that waits for `after`, in any order, where ops may be repeated. Returns its
 /// number.
-OpIndex append(RankProgram& program, const ProgramOp& op, const std::vector<OpIndex>& after);
+OpIndex append(RankProgram& program, const ProgramOp& op, std::span<const OpIndex> after);
 
 class RankBuilder {
  public:
@@ -19,12 +21,16 @@ class RankBuilder {
   /// Starts from a program, whose ops and streams keep their numbers.
   explicit RankBuilder(RankProgram program) : program_(std::move(program)) {}
 
+  void reserve(std::size_t ops) { program_.ops.reserve(ops); }
   /// Returns the number of the added item.
   std::uint32_t add(Stream stream);
   std::uint32_t add(Pool pool);
   std::uint32_t add(const ProgramOp& op);
-  OpIndex add(const ProgramOp& op, const std::vector<OpIndex>& after) {
+  OpIndex add(const ProgramOp& op, std::span<const OpIndex> after) {
     return append(program_, op, after);
+  }
+  OpIndex add(const ProgramOp& op, std::initializer_list<OpIndex> after) {
+    return append(program_, op, {after.begin(), after.size()});
   }
   /// REQUIRES: all ops have a record.
   std::uint32_t add(const ProgramOp& op, Recorded recorded);
