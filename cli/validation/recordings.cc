@@ -80,7 +80,7 @@ Result<Seconds> judge_rank(const trace::Trace& whole, std::size_t rank, const st
     for (std::size_t s = 0; s < steps.size(); ++s)
       if (!steps[s].step.partial)
         rows.add("host alone", fmt::format("{} {}", name, steps[s].step.name),
-                 replay::host_alone(r, steps[s].step),
+                 replay::host_alone(r, steps[s]),
                  host->comparison.steps[s].period().simulated);
   }
   if (!r.streams().empty() && !r.threads().empty()) {

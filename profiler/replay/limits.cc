@@ -27,9 +27,14 @@ bool blocks(const Recording& r, HostIndex i) {
 
 }  // namespace
 
-Limits host_alone(const Recording& r, const Step& step) {
+Limits host_alone(const Recording& r, const StepOps& ops) {
+  const Step& step = ops.step;
   Nanoseconds end(INT64_MIN);
-  for (const HostThread& thread : r.threads()) end = std::max(end, thread.last);
+  if (ops.of_host)
+    for (const HostThread& thread : r.threads()) end = std::max(end, thread.last);
+  else
+    for (GpuIndex i = 0; i < r.rank().gpu_ops.size(); ++i)
+      if (const auto call = r.launcher(i)) end = std::max(end, r.host(*call).start);
   end = std::min(end, step.end);
   const auto works = [&](auto waits) {
     Spans calls;

@@ -31,7 +31,7 @@ void check_steps(const std::string& name, trace::Trace whole) {
       if (step.partial) continue;
       const double period = replayed.comparison.steps[s].period().measured.us();
       const double left = replayed.comparison.steps[s].period().simulated.us();
-      const Limits limits = host_alone(r, step);
+      const Limits limits = host_alone(r, steps[s]);
       const double most = limits.most.us(), least = limits.least.us();
       INFO(fmt::format(
           "{}, rank {}, {}: {:.0f} us, without device {:.0f} us; {:.0f} to {:.0f} expected", name,
