@@ -12,6 +12,7 @@
 
 #include <fmt/core.h>
 
+#include "profiler/ingest/utf8.h"
 #include "profiler/trace/collective_names.h"
 #include "sim/base/csv.h"
 #include "sim/base/text.h"
@@ -47,7 +48,8 @@ class Reader {
   explicit Reader(const CsvTable& table) : table_(table) {}
 
   Status read();
-  void write(const NewRank& new_rank) const;
+  /// `replaced`: bytes of the table that were no UTF-8.
+  void write(const NewRank& new_rank, std::uint64_t replaced) const;
 
  private:
   Status find_columns();
@@ -183,13 +185,15 @@ CollectiveKind kind_of(std::string_view name) {
   return CollectiveKind::kBarrier;
 }
 
-void Reader::write(const NewRank& new_rank) const {
+void Reader::write(const NewRank& new_rank, std::uint64_t replaced) const {
   for (auto first = rows_.begin(); first != rows_.end();) {
     const std::uint32_t rank = first->rank;
     const auto last =
         std::find_if(first, rows_.end(), [rank](const Row& row) { return row.rank != rank; });
     trace::Recorder& to = new_rank(fmt::format("{} rank {}", table_.name(), rank));
     to.info().format = "op table";
+    if (replaced > 0 && first == rows_.begin())
+      to.problem(trace::ProblemKind::kInvalidText, replaced);
     to.info().rank = rank;
     for (const auto& [step, time] : steps_)
       to.add(trace::HostOp{.name = to.name(fmt::format("step {}", step)),
@@ -238,21 +242,22 @@ bool looks_like_op_table(std::string_view begin) {
 }
 
 Status read_op_table(ByteSource& source, const std::string& name, const NewRank& new_rank) {
-  std::string text;
+  std::string bytes;
   constexpr std::size_t kChunk = std::size_t{1} << 20;
   for (std::size_t read = kChunk; read == kChunk;) {
-    const std::size_t before = text.size();
-    text.resize(before + kChunk);
-    read = source.read(std::span(text).subspan(before));
-    text.resize(before + read);
+    const std::size_t before = bytes.size();
+    bytes.resize(before + kChunk);
+    read = source.read(std::span(bytes).subspan(before));
+    bytes.resize(before + read);
   }
   if (!source.damage().empty())
     return fail(Diagnostic{.file = name, .problem = source.damage()});
-  const Result<CsvTable> table = CsvTable::parse(text, name);
+  std::uint64_t replaced = 0;
+  const Result<CsvTable> table = CsvTable::parse(sound_text(bytes, replaced), name);
   if (!table) return forward(table);
   Reader reader(*table);
   if (Status ok = reader.read(); !ok) return ok;
-  reader.write(new_rank);
+  reader.write(new_rank, replaced);
   return {};
 }
 
