@@ -1,5 +1,6 @@
 #include "strategies/step/conditions.h"
 
+#include <algorithm>
 #include <vector>
 
 #include <fmt/core.h>
@@ -23,10 +24,6 @@ constexpr Row kRows[] = {{"ampere_ga100", 1.16},
 /// The share of the peak memory rate: kernels fused by hand or by a compiler (Megatron-LM on A100),
 /// and unfused PyTorch kernels (MPT on A100 and H100).
 constexpr double kFusedShare = 0.76, kEagerShare = 0.52;
-
-/// With blocking launches (CUDA_LAUNCH_BLOCKING) the device idles for a launch and a wake-up with
-/// each kernel: 10 to 15 us.
-constexpr Seconds kBlockedLaunch = Seconds::us(12.5);
 
 /// Reads the value at a key, if it is in range, into each of the conditions.
 class Reader {
@@ -89,8 +86,11 @@ void read_host(const YamlMap& map, std::span<Conditions> all) {
                          .layer_pipeline = *block,
                          .source = "given in the job"};
   }
-  if (map.optional<bool>("launch_blocking").value_or(false))
-    for (Conditions& conditions : all) conditions.idle_per_kernel += kBlockedLaunch;
+  if (const std::optional<double> cores = map.within("cores_per_rank", 0.01, 1024.0))
+    for (Conditions& conditions : all)
+      conditions.host = host::scaled(conditions.host, std::max(1.0, 1 / *cores));
+  const bool blocking = map.optional<bool>("launch_blocking").value_or(false);
+  for (Conditions& conditions : all) conditions.blocking = conditions.blocking || blocking;
 }
 
 }  // namespace
@@ -119,6 +119,7 @@ host::Implementation host_of(const Conditions& conditions) {
 strategies::JobOptions job_options(const Conditions& conditions) {
   return {.host_per_kernel = conditions.host_per_kernel,
           .host = host_of(conditions),
+          .blocking = conditions.blocking,
           .fixed = conditions.fixed};
 }
 

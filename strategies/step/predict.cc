@@ -242,12 +242,15 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   parts = {.compute = work.compute,
            .recompute = work.recompute,
            .optimizer = work.optimizer,
-           .launch = work.launch,
+           .launch = Seconds::s(0),
            .fixed = work.fixed};
   const Seconds least = std::min(*free, all);
   parts.exposed_communication = all - least;
-  const Seconds busy = work.compute + work.recompute + work.optimizer + work.launch + parts.fixed;
-  parts.bubble = std::max(Seconds::s(0), least - busy);
+  const Seconds rest =
+      std::max(Seconds::s(0), least - (work.compute + work.recompute + work.optimizer + work.fixed));
+  // A host that ran ahead in one pass takes less than its excess in the next.
+  parts.launch = std::min(work.launch, rest);
+  parts.bubble = rest - parts.launch;
   step.host_share = host_share(step);
   if (options.counterfactuals)
     if (Status ok = compare(step, runner); !ok) return forward(ok);
