@@ -17,7 +17,7 @@ bool is_inline_link(std::string_view text);
 /// every other command.
 Result<comm::CollectiveTime> parse_network(const std::string& text);
 
-/// The program with `ranks` ranks, each of which does the recorded work, with gradients summed on
+/// The program with `ranks` ranks that all do the recorded work, with gradients summed on
 /// `network`. Fails if the recording communicates already, or has no gradients.
 Result<replay::RecordedProgram> data_parallel(const ReplayJob& job, replay::RecordedProgram program,
                                               std::uint32_t ranks,

@@ -253,8 +253,8 @@ Host read_host(const YamlMap& map) {
   return host;
 }
 
-/// The samples of a round must be distinguishable up to the barrier, and abandoned ones must leave
-/// nothing behind.
+/// The samples of a round must be distinguishable up to the barrier, and abandoned samples must
+/// leave no work unfinished.
 void check_rounds(const YamlMap& map, const Pipeline& pipeline, const Loop& loop) {
   const auto refuse = [&](const Stage& stage, std::string_view what, std::string_view expected) {
     map.report("late", fmt::format("'{}' {}", stage.name, what), std::string(expected));

@@ -128,9 +128,8 @@ tl::unexpected<Error> Matching::uneven(const Channel& channel) const {
     return fail(
         fmt::format("{} receives of messages {}, which are never sent", received, between(channel)),
         "a send for every receive");
-  return fail(
-      fmt::format("{} messages {}, of which {} are received", sent, between(channel), received),
-      "a receive for every send");
+  return fail(fmt::format("{} messages {}, and {} are received", sent, between(channel), received),
+              "a receive for every send");
 }
 
 }  // namespace rehearse::job

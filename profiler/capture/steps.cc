@@ -25,7 +25,7 @@ Entry entries[kRememberedSteps];
 std::atomic<std::uint64_t> ended{0};
 std::atomic<std::uint64_t> ended_inside{0};
 
-// Whoever turns it to true owns what follows until it is false again.
+// The thread that sets it to true owns what follows until it is false again.
 std::atomic<bool> step_open{false};
 Step open_now;
 std::uint64_t last_end = 0;
@@ -37,7 +37,7 @@ using Hook = void (*)();
 std::atomic<Hook> begin_hook{nullptr};
 std::atomic<Hook> end_hook{nullptr};
 
-/// Whoever takes the hook calls it: that of the window, or the one who sets it.
+/// Calls the hook at most once: either the window or the setter takes it.
 void call_once(std::atomic<Hook>& hook) {
   if (const Hook call = hook.exchange(nullptr, std::memory_order_acq_rel)) call();
 }

@@ -1,4 +1,4 @@
-// Collectives as ASTRA-sim runs them: in parts, each of which passes one phase per dimension of the
+// Collectives as ASTRA-sim runs them: in parts that each pass one phase per dimension of the
 // network.
 #pragma once
 

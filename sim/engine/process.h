@@ -12,7 +12,7 @@ namespace rehearse::engine {
 class Injector {
  public:
   virtual Picoseconds now() const = 0;
-  /// Adds an op that waits for `after`, of which some may have ended. Its name, demand and
+  /// Adds an op that waits for `after`; some of them may have ended. Its name, demand and
   /// resources must be among those of the graph. When it ends, `on_end` of the adding process is
   /// called.
   virtual OpId add(const graph::Op& op, std::span<const OpId> after) = 0;

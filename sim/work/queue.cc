@@ -240,7 +240,7 @@ class Leader {
   std::size_t done_ = 0, next_ = 0, failed_at_;
   std::optional<Error> error_;
   bool stopped_ = false;
-  std::vector<Other> others_;  // by rank; the first stands for nobody
+  std::vector<Other> others_;  // by rank; the first is unused
 };
 
 /// Any other rank.

@@ -35,7 +35,7 @@ void nccl_log(std::string_view bytes);
 void nsys(std::string_view bytes);
 /// A set of jobs to pack; small ones are packed.
 void pack_file(std::string_view bytes);
-/// A law of pairs as it is shipped, which stands for the same law when it is written again.
+/// A law of pairs as it is shipped; writing and reading it again gives the same law.
 void pair_law(std::string_view bytes);
 /// An input pipeline; what is read must have bounds, and run or be refused.
 void pipeline(std::string_view bytes);

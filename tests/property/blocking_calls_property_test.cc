@@ -1,4 +1,4 @@
-// With the device at no time a step lasts as long as the host's time outside blocking calls: what a
+// When device work takes no time, a step lasts as long as the host's time outside blocking calls: what a
 // call waited must not come back as work of the host, whether its cause is recorded or not.
 #include <cstdlib>
 #include <memory>
@@ -54,7 +54,7 @@ double blocked_us(const Recording& r, const std::vector<const HostThread*>& thre
   return static_cast<double>(covered.count()) / 1e3;
 }
 
-/// Every whole step of one rank alone, with its device at no time.
+/// Every whole step of one rank alone, with device work that takes no time.
 void check_steps(const std::string& name, trace::Trace whole) {
   for (std::size_t rank = 0; rank < whole.ranks.size(); ++rank) {
     trace::Trace trace = whole;
@@ -84,7 +84,7 @@ void check_steps(const std::string& name, trace::Trace whole) {
   }
 }
 
-TEST_CASE("with the device at no time a recorded step lasts as long as its host works") {
+TEST_CASE("a recorded step whose device work takes no time lasts as long as its host works") {
   const auto folder = test::shared_data("kineto-resnet50-v100");
   SKIP_WITHOUT_DATA(folder);
   const std::filesystem::path data = folder->parent_path();

@@ -354,7 +354,7 @@ TEST_CASE("inconsistent ranks are one line") {
   CHECK(error_of(job_of({{collective(0, 0, 64), collective(1, 0, 64)}, {collective(0, 0, 64)}}), c)
             .starts_with("process group 'all': rank 1 never issues its collective 1, all_reduce"));
   CHECK(error_of(job_of({{send(0, 1, 64)}, {compute(0, 1)}}), c) ==
-        "1 messages from rank 0 to rank 1 with tag 0, of which 0 are received; a receive for every "
+        "1 messages from rank 0 to rank 1 with tag 0, and 0 are received; a receive for every "
         "send");
   CHECK(error_of(job_of({{compute(0, 1)}, {receive(0, 0, 64)}}), c) ==
         "1 receives of messages from rank 0 to rank 1 with tag 0, which are never sent; a send for "

@@ -202,7 +202,7 @@ TEST_CASE("copies go over the link to the host") {
 TEST_CASE("a pipeline: every microbatch passes every stage, with a bubble of one stage less") {
   Layer layer{.name = "a", .forward = {work(1000)}, .backward = {work(2000)}};
   // m + p - 1 times a stage's 2 layers · 3 ms. A crossing adds 2 us: p - 1 of them each way before
-  // and behind, and per further microbatch of a pipeline that is filled, one back and forth.
+  // and after, and per further microbatch of a pipeline that is filled, one back and forth.
   for (const bool gpipe : {true, false}) {
     const double step =
         us(test::layout_of({.stages = 4, .layers = 2, .microbatches = 8, .gpipe = gpipe}, layer));

@@ -141,7 +141,7 @@ TEST_CASE("fed recording: with a queue shorter than a batch, part of the batch i
   trace::Trace trace;
   add_steps(trace, 0);
   Replayed job(std::move(trace));
-  // T + (n - q) t, of n = 8 units of 100 us of which `queue` and one in hand are there.
+  // T + (n - q) t for n = 8 units of 100 us, when `queue` units and one in hand are ready.
   const auto step = [&](int queue) {
     return feed(job, "stages: [{name: load, time: 100 us, queue: " + std::to_string(queue) + "}]",
                 8)

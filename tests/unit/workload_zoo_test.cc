@@ -274,7 +274,7 @@ TEST_CASE("the worked example of docs/concepts/workload.md") {
 }
 
 TEST_CASE("activations of ResNet-50 are its outputs, except those of ReLU and sums") {
-  // 22.43 million outputs of convolutions, batch norms, pools and the classifier, of which sums are
+  // 22.43 million outputs of convolutions, batch norms, pools and the classifier, where sums are
   // done in place; and 64-bit positions of the largest of each 3 x 3 for the pool.
   const Result<Workload> w = find_model("resnet50", {.dtype = Dtype::kFp32});
   REQUIRE(w);

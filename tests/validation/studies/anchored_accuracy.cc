@@ -180,9 +180,13 @@ std::string anchored_section(const AnchoredAccuracy& accuracy) {
                chosen ? fmt::format("{:.0f}", choice->worst_regret * 100) : "–"});
   }
   return fmt::format(
-      "\n## Steps and plans with measured steps given\n\nGiven are measured steps of a model on "
-      "equal GPUs, drawn {} times at random; `calibrate job`'s fit then predicts the others. The "
-      "constants of *nanotron* were fitted to its rows.\n\n{}",
+      R"(
+## Steps and plans with measured steps given
+
+Some measured steps of a model on equal GPUs are given, drawn {} times at random. The fit of
+`calibrate job` then predicts the others. The constants of *nanotron* were fitted to its rows.
+
+{})",
       kDraws, table.markdown());
 }
 

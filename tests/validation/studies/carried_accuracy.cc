@@ -182,11 +182,10 @@ Result<TimedAccuracy> measure_carried_accuracy(const fs::path& data) {
 std::string carried_section(const TimedAccuracy& accuracy) {
   return timed_section(
       "Recordings carried over to another GPU",
-      "Kernel time of a step of inference, from the recording of the same script on a GPU of the "
-      "other vendor: each operation takes what was recorded, times what the cost model says of the "
-      "one device over what it says of the other. The model knows datasheets, tables of products "
-      "of "
-      "H100, and one best rate of MI300X; nothing was fitted to these pairs.",
+      R"(Kernel time of an inference step, predicted from a recording of the same script on a GPU of the
+other vendor. Each operation takes its recorded time, multiplied by the ratio of the cost model's
+times on the two devices. The model knows datasheets, tables of products of H100, and one best rate of
+MI300X. Nothing was fitted to these pairs.)",
       accuracy);
 }
 

@@ -35,8 +35,8 @@ void score(CollectiveAccuracy& accuracy, CollectiveCase& into, const std::string
       {system, {group.kind, group.ranks, size, time}, p.time.value, p.time.low, p.time.high});
 }
 
-/// Single reports of all_reduce on one node and on several: what stands in words is mapped to a
-/// network.
+/// Single reports of all_reduce on one node and on several: their descriptions in words are mapped to
+/// networks.
 Status reports(const fs::path& data, CollectiveAccuracy& accuracy) {
   const auto path = find_data(data, "nccl_observed_multinode.csv");
   if (!path) return {};

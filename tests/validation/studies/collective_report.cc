@@ -121,17 +121,18 @@ Table case_table(const CollectiveAccuracy& accuracy) {
 std::string collective_section(const CollectiveAccuracy& accuracy) {
   std::string text =
       "\n## Collectives\n\n"
-      "Closed forms against measured times, by size of the message: mean of the magnitude of the "
-      "relative error in each band. *Blind*: none of these rows were fitted. The forms "
-      "themselves, the copy of all_gather and the root of the size among them, the 14 channels of "
-      "Blackwell, the least width of 6 %, the widening of intervals, how copies carry over to "
-      "another generation, and quantile and floor of framework timing were chosen with all "
-      "rows of "
-      "nccl_measured.csv and the other runs in sight. The "
-      "interval is the 90 % interval that the program prints. How the forms come about: "
-      "[calibration](concepts/calibration.md). `accuracy make collectives` makes the constants "
-      "again.\n\n" +
-      case_table(accuracy).markdown() + "\n";
+      R"(Closed forms against measured times. Each band of message sizes shows the mean magnitude of the
+relative error. *Blind*: none of these rows was fitted. The interval is the 90 % interval that the
+program prints. [Calibration](concepts/calibration.md) describes the forms, and
+`accuracy make collectives` fits the constants again.
+
+These were chosen with all rows of nccl_measured.csv and of the other runs in sight: the forms
+(including the copy of all_gather and the root of the size), the 14 channels of Blackwell, the least
+width of 6 %, the widening of intervals, how copies carry over to another generation, and the
+quantile and floor of framework timing.
+
+)" + case_table(accuracy).markdown() +
+      "\n";
   for (const CollectiveCase& c : accuracy.cases)
     text += fmt::format("- *{}*: {}.\n", c.name, c.about);
   for (const CollectiveCase& c : accuracy.cases)
@@ -141,8 +142,13 @@ std::string collective_section(const CollectiveAccuracy& accuracy) {
           "send_recv.\n\n" +
           detail_table(c).markdown();
   text += fmt::format(
-      "\n### Choice of protocol\n\nOn {} of {} points NCCL's rule and the measured curve agree on "
-      "Simple or not ({:.1f} %). The others:\n\n{}",
+      R"(
+### Choice of protocol
+
+At {} of {} points NCCL's rule and the measured curve agree on whether the protocol is Simple
+({:.1f} %). The others:
+
+{})",
       accuracy.protocol_right, accuracy.protocol_points,
       100.0 * static_cast<double>(accuracy.protocol_right) /
           static_cast<double>(std::max<std::size_t>(accuracy.protocol_points, 1)),
@@ -150,9 +156,12 @@ std::string collective_section(const CollectiveAccuracy& accuracy) {
   text += "\n### Bad rows\n\nThe worst of each case, where more than 12 % off.\n\n" +
           worst_table(accuracy).markdown();
   text +=
-      "\n### Not priced\n\nWhat the program refuses, instead of a number that nothing "
-      "supports:\n\n" +
-      list_of(accuracy.refused);
+      R"(
+### Not priced
+
+The program refuses these, because no measurement supports a number:
+
+)" + list_of(accuracy.refused);
   return text;
 }
 

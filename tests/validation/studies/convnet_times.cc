@@ -69,7 +69,7 @@ Result<ConvnetTimes> from_recording(const fs::path& path, const std::string& mod
     times.whole[0].time += measured(layer.forward);
     times.whole[1].time += measured(layer.backward);
   }
-  // A module of the recording holds what stands behind it without parameters of its own:
+  // A module of the recording holds what follows it without parameters of its own:
   // activations and pooling.
   std::vector<Layer> modules;
   for (const Layer& layer : zoo->layers) {

@@ -2,7 +2,7 @@
 // depths, on one GPU; their difference is the time of a layer.
 //
 // A file is named computation_profiling_DTYPE_MODEL.json, as memory profiles are (galvatron.h).
-// Keys are layernum[LAYERS]_bszBATCH, with _seqLENGTH behind where the name of the file does not
+// Keys are layernum[LAYERS]_bszBATCH, with _seqLENGTH at the end where the name of the file does not
 // say it; values are ms. "layertype_" keys are what Galvatron derived from these, and are not read.
 #pragma once
 

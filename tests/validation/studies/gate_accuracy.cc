@@ -339,14 +339,27 @@ std::string gate_accuracy_text(const GateAccuracy& accuracy) {
 
 std::string gate_section(const GateAccuracy& accuracy) {
   return fmt::format(
-      "\n## The gate\n\nPairs of runs made up with a known change and judged by `rehearse check`: "
-      "{} steps on either side, the default limit of 3 %. At no change `fail` is a false alarm; at "
-      "+4.5 %, which is 1.5 times the limit, `pass` is a miss.\n\n{}\nThe same with few steps, "
-      "noise of 1 %:\n\n{}\nOps whose times "
-      "differ by 3 % from step to step:\n\n{}\nStores of accepted runs whose levels differ by 0.5 "
-      "% "
-      "in addition to the noise of steps; of one run, two recordings alone:\n\n{}\n"
-      "Histories of runs whose levels differ by 1 %:\n\n{}",
+      R"(
+## The gate
+
+Generated pairs of runs with a known change, judged by `rehearse check`: {} steps on either side, and
+the default limit of 3 %. Without a change, `fail` is a false alarm. At +4.5 %, which is 1.5 times the
+limit, `pass` is a miss.
+
+{}
+The same with few steps and noise of 1 %:
+
+{}
+Ops whose times vary by 3 % from step to step:
+
+{}
+Stores of accepted runs whose levels vary by 0.5 % in addition to the noise of steps. With one run, two
+recordings are compared:
+
+{}
+Histories of runs whose levels vary by 1 %:
+
+{})",
       kSteps, gate_accuracy_table(accuracy).markdown(), few_table(accuracy).markdown(),
       ops_table(accuracy).markdown(), store_table(accuracy).markdown(),
       history_accuracy_table(accuracy).markdown());

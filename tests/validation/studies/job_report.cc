@@ -123,10 +123,14 @@ std::string choice_section(const std::vector<PlanChoice>& choices) {
                c.tau ? fmt::format("{:.2f}", *c.tau) : "–", percent(c.regret),
                percent(c.worst_regret), percent(c.regret_of_three), percent(c.worst_of_three),
                fmt::format("{:.0f}", c.best_in_five * 100)});
-  return "\n### Plan choice\n\nPlans of one model on equal GPUs, in one precision, release and "
-         "period. *Tau*: Kendall's, of pairs within groups. *Regret*: the measured time of the "
-         "plan predicted best, over that of the best one. Rows of every use.\n\n" +
-         table.markdown();
+  return R"(
+### Plan choice
+
+Plans of one model on equal GPUs, in one precision, release and period. *Tau* is Kendall's tau over
+pairs within groups. *Regret* is the measured time of the plan predicted best relative to that of
+the best plan, minus one. Fitted and blind rows are included.
+
+)" + table.markdown();
 }
 
 }  // namespace
@@ -136,24 +140,32 @@ Table job_table(const JobAccuracy& accuracy) { return table_of(worst_first(accur
 std::string job_section(const JobAccuracy& accuracy) {
   std::string text =
       "\n## Whole jobs\n\n"
-      "Step times of published training jobs, predicted from their configuration with closed "
-      "forms. "
-      "Seven constants are fitted: time of matrix products against benchmarks (A100 1.16, H100 "
-      "1.30), share of the memory rate of fused and of PyTorch's own elementwise kernels (0.76, "
-      "0.52), share of the peak of MPT's Triton attention on A100 (0.35, from which H100's "
-      "follows), "
-      "FP8 against half precision (0.70), mixtures of experts against their kernels alone (1.5). "
-      "They were chosen "
-      "by hand on a coarse grid, by every fifth row of vTrain's table, every third of MPT's and "
-      "every second of NeMo's mixtures, where they lie in a flat minimum; the FP8 factor by rows "
-      "of Transformer Engine on H100. Published or recorded elsewhere are shares of attention by "
-      "generation (0.35 of FlashAttention-2 on H100, 0.50 of cuDNN's) and 1.15 of mixtures whose "
-      "kernels are fused. 20 ms per step, and 1.2 for matrix products on other devices, are set. "
-      "All rows were in sight while the *forms* (what is fused, recomputed, hidden) were chosen, "
-      "and intervals were set by rows of other sources (docs/decisions/0055): *blind* says only that "
-      "no constant comes from the row. *Constants*: *fitted*, the row gave some; "
-      "*left out by row*, other rows of its source did; *left out by source*, nothing of its "
-      "source did.\n\n";
+      R"(Step times of published training jobs, predicted from their configuration with closed forms.
+
+Seven constants are fitted:
+
+- the time of matrix products in jobs relative to benchmarks: 1.16 on A100 and 1.30 on H100;
+- the share of the memory rate that elementwise kernels reach: 0.76 if they are fused, 0.52 for
+  PyTorch's own;
+- the share of the peak that MPT's Triton attention reaches on A100: 0.35, which also gives H100's;
+- FP8 relative to half precision: 0.70;
+- mixtures of experts relative to their kernels alone: 1.5.
+
+They were chosen by hand on a coarse grid, from every fifth row of vTrain's table, every third of
+MPT's and every second of NeMo's mixtures, and lie in a flat minimum. The factor of FP8 comes from
+rows of Transformer Engine on H100. The shares of attention by generation (0.35 of FlashAttention-2
+on H100, 0.50 of cuDNN's) and the factor 1.15 of mixtures with fused kernels were published or
+recorded elsewhere. Two constants are set: 20 ms per step, and 1.2 for matrix products on other
+devices.
+
+All rows were in sight when the *forms* were chosen (what is fused, recomputed or hidden). *Blind*
+therefore says only that no constant comes from the row. Intervals were set by rows of other sources
+([decision 0055](decisions/0055-intervals-by-regime.md)).
+
+In the column *constants*, *fitted* means that the row gave some constant, *left out by row* that
+other rows of its source did, and *left out by source* that no row of its source did.
+
+)";
   text += case_table(accuracy).markdown();
   text +=
       "\n- vtrain-multi: a quarter of the rows ran 8 to 49 % slower than their neighbours, in no "
@@ -180,13 +192,18 @@ std::string job_section(const JobAccuracy& accuracy) {
 std::string recalled_section(const JobAccuracy& accuracy) {
   std::string text =
       "\n## Recalled jobs\n\n"
-      "Large jobs from papers, recalled (`tests/validation/recalled_jobs.csv` names them, "
-      "with what each leaves open and was assumed), not read again. No constant or form was chosen "
-      "by them. What was assumed was in sight of the errors: MegaScale's rows are of Megatron-LM, "
-      "taken for one without fused attention, since with it they are predicted 10 to 22 % too "
-      "fast; bloom and gpt-neox with dropout, without which gpt-neox is 26 % too fast. The rows "
-      "that miss most ran DeepSpeed's pipeline (mt-nlg, bloom, glm-130b, "
-      "gpt-neox).\n\n";
+      R"(Large jobs from papers. Their figures are recalled, and were not read again.
+`tests/validation/recalled_jobs.csv` names the jobs, what each paper leaves open, and what was
+assumed. No constant and no form was chosen by them, but the assumptions were made with the errors
+in sight:
+
+- MegaScale's rows are of Megatron-LM and are assumed to run without fused attention; with it they
+  are predicted 10 to 22 % too fast.
+- bloom and gpt-neox are assumed to use dropout; without it gpt-neox is 26 % too fast.
+
+The rows with the largest errors ran DeepSpeed's pipeline (mt-nlg, bloom, glm-130b, gpt-neox).
+
+)";
   text += case_table(accuracy).markdown();
   text += "\n### All rows\n\n" + job_table(accuracy).markdown();
   for (const std::string& line : accuracy.left_out) text += "\nLeft out: " + line + "\n";

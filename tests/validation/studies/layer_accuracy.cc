@@ -147,16 +147,15 @@ Result<TimedAccuracy> measure_layer_accuracy(const fs::path& data) {
 std::string layer_section(const TimedAccuracy& accuracy) {
   return timed_section(
       "Single layers",
-      "Layers inside models, from the description of the model, the laws of operations and the "
-      "conditions of jobs. Galvatron: forward of a layer, as the difference of runs of two depths; "
-      "the GPU is not named and taken for an A100 of 80 GB; the time of the host for a layer is "
-      "the "
-      "mean over the rows of BERT-large. That GPU, which kernels are fused and that FSDP casts the "
-      "parameters of each layer were chosen with all rows in sight. TrioSim: device time of "
-      "training "
-      "on one H100; that convolutions transpose was seen in the recording of VGG-13. Another batch "
-      "or "
-      "several GPUs were not recorded.",
+      R"(Layers inside models, predicted from the description of the model, the laws of operations and the
+conditions of jobs.
+
+- Galvatron: the forward pass of a layer, as the difference of runs with two depths. The GPU is not
+  named and is assumed to be an A100 of 80 GB. The host's time for a layer is the mean over the rows of
+  BERT-large. All rows were in sight when the GPU was assumed, when fused kernels were chosen, and when
+  it was inferred that FSDP casts the parameters of each layer.
+- TrioSim: device time of training on one H100. The transposes of convolutions were seen in the
+  recording of VGG-13. Other batches and several GPUs were not recorded.)",
       accuracy);
 }
 

@@ -155,8 +155,8 @@ class Measurer {
     std::sort(files.begin(), files.end());
 
     const std::string constants =
-        "; a search on the fitted files alone finds 0.3, 1.8, 3 and 2 where the model has 0.45 and "
-        "1.8 layers of transients, three copies of a layer's weights and two in a pipeline; the "
+        "; a search on the fitted files alone finds 0.3 and 1.8 layers of transients, three copies "
+        "of a layer's weights and two in a pipeline; the model has 0.45 instead of 0.3. The "
         "phases were chosen with all rows in sight";
     const auto scores = [&](const std::string& which, const std::string& about, bool blind) {
       return Scores{
@@ -164,8 +164,8 @@ class Measurer {
            .about = about + "; 16 bytes a parameter, 18 MiB and masks",
            .blind = blind},
           {.name = "galvatron " + which + ", activations",
-           .about = about + "; formulas. Which masks, copies and vectors a family has in addition "
-                            "them was seen on its rows",
+           .about = about + "; formulas. The additional masks, copies and vectors of a family were "
+                            "seen on its rows",
            .blind = blind},
           {.name = "galvatron " + which + ", peak",
            .about = about + constants,

@@ -96,21 +96,27 @@ Table fit_table(const MemoryAccuracy& accuracy) {
 std::string memory_section(const MemoryAccuracy& accuracy) {
   std::string text =
       "\n## Memory\n\n"
-      "Parts and peaks against published and measured memory. *Blind*: none of these rows gave a "
-      "constant. The interval is the 90 % interval that the program prints. Formulas: "
-      "[memory](concepts/memory.md).\n\n" +
-      case_table(accuracy).markdown() + "\n";
+      R"(Parts and peaks against published and measured memory. *Blind*: none of these rows gave a
+constant. The interval is the 90 % interval that the program prints. Formulas:
+[memory](concepts/memory.md).
+
+)" + case_table(accuracy).markdown() +
+      "\n";
   for (const MemoryCase& c : accuracy.cases) text += fmt::format("- *{}*: {}.\n", c.name, c.about);
   text +=
-      "\n### Does it fit?\n\nJobs that ran, of tables that say what was recomputed: each fitted. "
-      "Shares are of what is usable on the GPU; within 5 % of it the answer is \"borderline\". "
-      "That MPT keeps 32 bytes an element and 6 a logit was chosen with its rows in sight.\n\n" +
-      fit_table(accuracy).markdown();
+      R"(
+### Does it fit?
+
+Jobs that ran, from tables that state what was recomputed: each fitted in memory. Shares are of the
+usable memory of the GPU. Within 5 % of it the answer is "borderline". The 32 bytes per element and 6
+bytes per logit of MPT were chosen with its rows in sight.
+
+)" + fit_table(accuracy).markdown();
   std::vector<std::string> wrong;
   for (const FitCheck& f : accuracy.fits)
     for (const std::string& w : f.wrong) wrong.push_back(f.name + ", " + w);
   text += "\nWrongly said not to fit:\n\n" + list_of(wrong);
-  text += "\n### Bad cases\n\nUp to three rows a case beyond 10 %.\n\n" +
+  text += "\n### Bad cases\n\nUp to three rows of each case with an error above 10 %.\n\n" +
           worst_table(accuracy).markdown();
   text += "\nNot predicted:\n\n" + list_of(accuracy.refused);
   return text;

@@ -247,7 +247,7 @@ Result<ModelGraph> read_model_graph(const std::filesystem::path& path,
               .contiguous = {},
               .output = {}};
     const std::string_view meta = table->cell(r, "meta");
-    // The type of a module stands last in its stack of modules, where it has no column of its own.
+    // The type of a module is the last entry of its stack of modules, where it has no column of its own.
     if (node.type.empty() && node.op == "call_module")
       if (const std::size_t at = meta.rfind("<class "); at != std::string_view::npos)
         node.type = meta.substr(at);

@@ -53,12 +53,14 @@ Table operation_table(const OperationAccuracy& accuracy) {
 std::string operation_section(const OperationAccuracy& accuracy) {
   std::string text =
       "\n## Operations\n\n"
-      "Rows of published tables that gave no constant. *known*: shapes left out of the fit of a "
-      "device; *left out*: the tables of every device of the chip were left out; *twenty rows*: "
-      "one "
-      "factor from twenty rows of the device; *models*: sums of a model's kernels, FP32, against "
-      "its measured forward and backward.\n\n" +
-      operation_table(accuracy).markdown();
+      R"(Rows of published tables that gave no constant.
+
+- *known*: shapes left out of the fit of a device.
+- *left out*: the tables of every device of the chip were left out.
+- *twenty rows*: one factor from twenty rows of the device.
+- *models*: the sum of a model's kernels in FP32, against its measured forward and backward pass.
+
+)" + operation_table(accuracy).markdown();
   if (!accuracy.refused.empty()) {
     text += "\nNot predicted:\n\n";
     for (const std::string& line : accuracy.refused) text += fmt::format("- {}\n", line);

@@ -290,18 +290,21 @@ Table pair_table(const PairAccuracy& accuracy) {
 std::string pair_section(const PairAccuracy& accuracy) {
   std::string text =
       "\n## Two jobs on one GPU\n\n"
-      "The share of its speed that a job keeps with another on the same GPU, without partitions: "
-      "pairs of "
-      "Gavel's jobs on K80 and V100, against each job alone. A pair counts once, whichever job is "
-      "named first; both of its rows are left out together. *All other pairs*: ten parts, each "
-      "predicted from the other nine. *Chosen*: those that take most doubt away, by the law and "
-      "not by what was measured; five choices, each without another tenth of the table. *Across "
-      "the table*: five choices of 20 at equal distances. *No pair, but another GPU's*: the law of "
-      "that GPU. *No pair*: time slicing "
-      "alone, "
-      "whose two constants were chosen with K80's pairs in sight, so that K80's row without pairs "
-      "is not blind. The law: [two jobs on one GPU](concepts/two-jobs.md).\n\n" +
-      pair_table(accuracy).markdown() + "\nWorst rows from all other pairs:\n\n";
+      R"(The share of its speed that a job keeps when another job uses the same GPU without partitions: pairs
+of Gavel's jobs on K80 and V100, against each job alone. A pair counts once, regardless of the order of
+its jobs, and both of its rows are left out together. The law:
+[two jobs on one GPU](concepts/two-jobs.md).
+
+- *All other pairs*: ten parts, each predicted from the other nine.
+- *Chosen*: the pairs that reduce uncertainty most according to the law, without their measurements;
+  five choices, each without another tenth of the table.
+- *Across the table*: five choices of 20 pairs at equal distances.
+- *No pair, but another GPU's*: the law of that GPU.
+- *No pair*: time slicing alone. Its two constants were chosen with K80's pairs in sight, so that row of
+  K80 is not blind.
+
+)" + pair_table(accuracy).markdown() +
+      "\nWorst rows from all other pairs:\n\n";
   Table worst({{"GPU", Align::kLeft},
                {"row", Align::kLeft},
                {"predicted share"},

@@ -37,7 +37,7 @@ struct PairRow {
 struct PairCase {
   std::string gpu, from;
   std::optional<double> goal;
-  std::size_t fitted = 0;  ///< pairs behind a prediction
+  std::size_t fitted = 0;  ///< pairs that a prediction rests on
   std::vector<PairRow> rows = {};
 };
 

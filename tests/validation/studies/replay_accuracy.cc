@@ -223,8 +223,7 @@ Status measure_ranks(const Job& job, ReplayAccuracy& accuracy) {
   return {};
 }
 
-/// Pairs of recordings of one job in two set-ups, the second of which an edit of the first
-/// predicts.
+/// Pairs of recordings of one job in two set-ups: an edit of the first predicts the second.
 struct KnownPair {
   std::string_view from, to;
   std::string_view edit;  ///< of --input-pipeline

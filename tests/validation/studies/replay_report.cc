@@ -145,30 +145,34 @@ Table recording_table(const ReplayAccuracy& accuracy) {
 std::string accuracy_page(const ReplayAccuracy& accuracy) {
   std::string text =
       "\n## Replays\n\n"
-      "A *replay* takes durations, gaps between marks of one thread and medians fitted on the "
-      "recording; no op takes its start from it. *Host* is the period of the step marks, *device* "
-      "the period between the last device ops of steps. Steps cut by the recording are left "
-      "out. The recording itself gave the constants (fitted rows above), and the interval was set "
-      "from "
-      "such recordings too.\n"
-      "\n### Recording by recording, without residuals\n\n"
-      "*Start error*: median distance of device ops from their recorded start, in the step. "
-      "*Unexplained*: delays of device ops that no rule explains, as a share of the "
-      "recording.\n\n" +
-      recording_table(accuracy).markdown() + "\n#### Exceptions\n\n" + exceptions(accuracy) +
-      "\n### Perturbations\n\n"
-      "A baseline without error proves little, since gaps replayed as host work have none. These "
-      "are "
-      "step times relative to as recorded when work is scaled. Where nothing on the host waits for "
-      "the device, a slower device shows in the device period only.\n\n" +
-      perturbation_table(accuracy).markdown() +
-      "\n### What each rule is worth\n\n"
-      "Error of the step time / start error, with one rule switched off. Without waits or "
-      "hand-offs "
-      "the baseline hardly changes, because waiting is then replayed as work; what is lost shows "
-      "in "
-      "the perturbations (docs/concepts/replay.md).\n\n" +
-      ablation_table(accuracy).markdown();
+      R"(A *replay* takes durations from the recording, gaps between marks of one thread, and medians
+fitted on it. No op takes its start from it. *Host* is the period of the step marks, *device* the
+period between the last device ops of steps. Steps cut by the recording are left out. The constants
+come from the recording itself (fitted rows above), and the interval was set by such recordings too.
+
+### Recording by recording, without residuals
+
+*Start error* is the median distance of device ops from their recorded start in the step.
+*Unexplained* are delays of device ops that no rule explains, as a share of the recording.
+
+)" + recording_table(accuracy).markdown() +
+      "\n#### Exceptions\n\n" + exceptions(accuracy) +
+      R"(
+### Perturbations
+
+A baseline without error proves little, since gaps replayed as host work have none. This table scales
+work and shows step times relative to the recorded ones. If nothing on the host waits for the device,
+a slower device shows in the device period only.
+
+)" + perturbation_table(accuracy).markdown() +
+      R"(
+### What each rule is worth
+
+Error of the step time and start error, with one rule switched off. Without waits or hand-offs the
+baseline hardly changes, because waiting is then replayed as work. The loss shows in the
+[perturbations](concepts/replay.md).
+
+)" + ablation_table(accuracy).markdown();
   if (!accuracy.couplings.empty()) {
     Table table({{"job", Align::kLeft},
                  {"rank made slow"},
@@ -180,23 +184,24 @@ std::string accuracy_page(const ReplayAccuracy& accuracy) {
                  fmt::format("{:.0f}", c.others_delay_us),
                  fmt::format("{:.0f}", c.others_implied_us)});
     text +=
-        "\n### Ranks together\n\n"
-        "All ranks of a job in one replay, collectives matched. The host work of one rank takes "
-        "twice "
-        "as long: what that does to the collectives of the others (mean over all of them), and "
-        "what "
-        "the definition of a collective implies (it ends when the last rank has arrived and the "
-        "data "
-        "have moved).\n\n" +
-        table.markdown();
+        R"(
+### Ranks together
+
+All ranks of a job run in one replay, with their collectives matched. The host work of one rank takes
+twice as long. The table compares the delay of the other ranks' collectives (mean over all of them)
+with the delay that follows from the definition of a collective: it ends when the last rank has
+arrived and the data have moved.
+
+)" + table.markdown();
     Table hidden({{"job", Align::kLeft}, {"hidden rank"}, {"error of its step"}});
     for (const HiddenRank& h : accuracy.hidden)
       hidden.add({h.name, fmt::format("{}", h.rank), signed_percent(h.step_error)});
     text +=
-        "\nOne rank's collective times hidden, and predicted from the other ranks' (a rank that "
-        "often "
-        "arrives last leaves the others' waiting in what is taken for the transfer):\n\n" +
-        hidden.markdown();
+        R"(
+One rank's collective times are hidden and predicted from those of the other ranks. If a rank often
+arrives last, the waiting of the others counts as transfer.
+
+)" + hidden.markdown();
   }
   if (!accuracy.pairs.empty()) {
     Table table({{"from", Align::kLeft},
@@ -215,12 +220,14 @@ std::string accuracy_page(const ReplayAccuracy& accuracy) {
                  signed_percent(p.predicted / p.measured_median - 1),
                  fmt::format("{}", p.outliers)});
     text +=
-        "\n### One recording predicted from another\n\n"
-        "The mean is over whole steps within 25 % of their median; the median over all whole "
-        "steps. "
-        "The width of the interval of what-ifs was chosen with such pairs in sight, so that it "
-        "holds them says nothing.\n\n" +
-        table.markdown();
+        R"(
+### One recording predicted from another
+
+The mean is over whole steps within 25 % of their median, the median over all whole steps. The width
+of the interval of what-ifs was chosen with such pairs in sight, so its coverage of them proves
+nothing.
+
+)" + table.markdown();
   }
   text += "\n### Not scored\n\nRead without error, but with no device work to predict:\n\n";
   for (const std::string& name : accuracy.without_device_work) text += fmt::format("- {}\n", name);

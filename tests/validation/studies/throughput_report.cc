@@ -94,55 +94,60 @@ Table throughput_table(const ThroughputAccuracy& accuracy) { return table_of(acc
 std::string throughput_section(const ThroughputAccuracy& accuracy) {
   std::string text =
       "\n## Whole jobs from a few measured steps\n\n"
-      "- *pollux*: steps of four jobs on four clusters (T4, A100, Quadro RTX 6000, RTX 2080 Ti), "
-      "by "
-      "batch and devices. *A few steps of the job*: one device at its smallest, middle and largest "
-      "batch, and at the smallest batch two devices of a node, two nodes and three nodes with one "
-      "device each. *Links of other jobs*: the rates that the other jobs of the cluster say, and "
-      "the size of the job's gradients. *The zoo and three steps*: BERT and ResNet-50 as described "
-      "models, `rehearse calibrate job` on the three steps of one device, links of other jobs; as "
-      "many devices on each node.\n"
-      "- *gavel*: steps of five jobs on K80 and V100, 1 to 8 workers.\n"
-      "- *lambda*: throughputs of eight models on nine GPUs alone, in two precisions, with every "
-      "GPU of the same chip left out of all fits; and on GPUs that were measured in servers alone, "
-      "as one of several.\n\n"
-      "But for *the zoo*, no operation of these jobs is known. The laws: "
-      "[operation costs](concepts/op-cost.md#whole-jobs-without-operations).\n\n";
+      R"(No operation of these jobs is known, except for *the zoo*. The laws:
+[operation costs](concepts/op-cost.md#whole-jobs-without-operations).
+
+- *pollux*: steps of four jobs on four clusters (T4, A100, Quadro RTX 6000, RTX 2080 Ti), by batch and
+  number of devices.
+  - *A few steps of the job* are one device at its smallest, middle and largest batch, and the
+    smallest batch on two devices of a node, two nodes, and three nodes with one device each.
+  - *Links of other jobs*: the rates that the other jobs of the cluster imply, and the size of the
+    job's gradients.
+  - *The zoo and three steps*: BERT and ResNet-50 as described models, `rehearse calibrate job` on the
+    three steps of one device, links of other jobs, and equal numbers of devices per node.
+- *gavel*: steps of five jobs on K80 and V100, on 1 to 8 workers.
+- *lambda*: throughputs of eight models on nine GPUs in two precisions, with every GPU of the same chip
+  left out of all fits. GPUs that were measured only in servers are predicted as one of several.
+
+)";
   text += table_of(by_suite(accuracy)).markdown();
   if (accuracy.shares)
     text += fmt::format(
-        "\nShares of a job's time on A100 under which all rows of lambda differ least from one "
-        "constant a job: arithmetic {:.2f}, memory {:.2f}, issue {:.2f}. The shipped ones come "
-        "from here.\n",
+        R"(
+The shares of a job's time on A100 with which the rows of lambda differ least from one constant per
+job are {:.2f} for arithmetic, {:.2f} for memory and {:.2f} for issue. These are the shipped shares.
+)",
         accuracy.shares->arithmetic, accuracy.shares->memory, accuracy.shares->issue);
   text +=
-      "\n- The forms were chosen with all rows in sight, and the intervals set with those of the "
-      "T4 cluster and of Lambda's benchmark. That a step may take up to 70 ms besides computing "
-      "is from Megatron-LM; the rows of pollux would have 150. What a sum among more workers than "
-      "were measured "
-      "widens by comes from collectives, not from gavel; that a factor of two is due for GPUs "
-      "before Turing was set with gavel in sight.\n"
-      "- *Declared links* and *nothing measured, more devices*: the network is declared as TCP of "
-      "50 Gbit/s, 6.25 GB/s. Between g4dn.12xlarge a ring gets 0.4 to 1.0 GB/s, up to two flows as "
-      "the cloud caps them; the law takes the middle between one flow and the card, 1.8 to 2.0 "
-      "GB/s, and one flow, 0.6 GB/s, for the slow end.\n"
-      "- *Nothing measured*: precision is not stated. BERT is taken for FP32, ResNet-50 for half, "
-      "since its batches do not fit in a T4 otherwise; input pipelines and what the framework "
-      "adds (gradient statistics) are not known.\n"
-      "- *The zoo and three steps*: what a step takes besides computing is taken for time in which "
-      "nothing is summed, so that more devices come out too slow where it is the host's (rtx "
-      "imagenet); the fast end of the interval lets it overlap the sum.\n"
-      "- rtx: single devices are measured unevenly (ncf 12 ms at batch 32, 20 ms at 91, 15 ms at "
-      "2051); what is fitted on such rows errs as much. aws_t4 ncf on 16 nodes with 3 devices each "
-      "takes twice as long as with 2 or 4.\n"
-      "- gavel, V100 on one server: 4 workers are slower than 2 and 8, as in servers of another "
-      "kind. K80: ResNet-18 takes 3.8 times as long at batch 128 as at 64; V100: Transformer 3.5 "
-      "times at 256 as at 128. No law of batches has such steps.\n"
-      "- gavel, from the other device: V100 is 2.0 to 13 times as fast as K80, by job and "
-      "batch.\n"
-      "- lambda: WaveGlow is as fast in FP32, so that it counts as FP32 in both. One of several "
-      "GPUs: from as many GPUs of other chips, where they were measured.\n\n"
-      "### The worst rows from a few measured steps\n\n";
+      R"(
+- The forms were chosen with all rows in sight. The intervals were set with the rows of the T4 cluster
+  and of Lambda's benchmark.
+- The time besides computing, up to 70 ms per step, comes from Megatron-LM; pollux would give 150 ms.
+  The widening with more workers than were measured comes from collectives, not from gavel. The factor
+  of two for GPUs before Turing was set with gavel in sight.
+- *Declared links* and *nothing measured, more devices*: the network is declared as TCP of 50 Gbit/s,
+  which is 6.25 GB/s. Between g4dn.12xlarge a ring gets 0.4 to 1.0 GB/s, up to two flows with the
+  cloud's cap. The law takes the middle between one flow and the card, 1.8 to 2.0 GB/s, and one flow,
+  0.6 GB/s, for the slow end.
+- *Nothing measured*: the precision is not stated. BERT is assumed to run in FP32, and ResNet-50 in half
+  precision because its batches would not fit in a T4 otherwise. Input pipelines and additions of the
+  framework (gradient statistics) are not known.
+- *The zoo and three steps*: the time of a step besides computing is assumed not to overlap with the sum
+  of gradients. Where it is host time, predictions for more devices are too slow (rtx imagenet). The
+  fast end of the interval lets it overlap.
+- rtx: single devices are measured unevenly (ncf takes 12 ms at batch 32, 20 ms at 91, and 15 ms at
+  2051), and a fit on such rows has errors of the same size. aws_t4 ncf on 16 nodes with 3 devices each
+  takes twice as long as with 2 or 4.
+- gavel, one server: on V100 4 workers are slower than 2 and 8, as in another kind of server. On K80
+  ResNet-18 takes 3.8 times as long at batch 128 as at 64, and on V100 Transformer takes 3.5 times as
+  long at 256 as at 128. No law of batches has such steps.
+- gavel, from the other device: V100 is 2.0 to 13 times as fast as K80, depending on job and batch.
+- lambda: WaveGlow is as fast in FP32 as in half precision, so it counts as FP32 in both. One of several
+  GPUs is predicted from the same number of GPUs of other chips, if those were measured.
+
+### The worst rows from a few measured steps
+
+)";
   text += worst_table(accuracy).markdown();
   text += "\n### Group by group\n\n";
   text += table_of(accuracy.cases).markdown();

@@ -161,12 +161,16 @@ Result<TimedAccuracy> measure_withheld_accuracy(const std::filesystem::path& dat
 std::string withheld_section(const TimedAccuracy& accuracy) {
   return timed_section(
       "Whole jobs on a GPU known by its datasheet and a table of matrix products",
-      "Dense jobs, by device, and by device and table. Withheld is what jobs and tables of "
-      "memory-bound kernels on the architecture gave. In its place: matrix products against "
-      "benchmarks, 1.30 of H100 for A100 and 1.16 the other way; 0.48 of the memory rate for "
-      "PyTorch's own kernels, which MPT's rows of either GPU alone give, and 0.76 for fused ones, "
-      "which Megatron-LM's rows on V100 alone give too; attention by the law of the same kernels; "
-      "FP8 by the device's own table. Collectives keep their calibrations.",
+      R"(Dense jobs, by device, and by device and table. Everything learnt from jobs and from tables of
+memory-bound kernels on the architecture is withheld, and replaced with:
+
+- matrix products relative to benchmarks: H100's 1.30 for A100, and A100's 1.16 for H100;
+- the share of the memory rate: 0.48 for PyTorch's own kernels, which MPT's rows of either GPU alone
+  give, and 0.76 for fused ones, which Megatron-LM's rows on V100 alone give too;
+- attention: the law of the same kernels;
+- FP8: the device's own table.
+
+Collectives keep their calibrations.)",
       accuracy);
 }
 

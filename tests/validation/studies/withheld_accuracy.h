@@ -1,5 +1,4 @@
-// Whole jobs on a GPU of which only the datasheet and a table of matrix products are taken as
-// known.
+// Whole jobs on a GPU known only by its datasheet and a table of matrix products.
 #pragma once
 
 #include <filesystem>
@@ -13,8 +12,8 @@ namespace rehearse::cli {
 
 /// The dense rows of suite `jobs`, by device. Withheld: what was fitted to jobs on the architecture
 /// (time of matrix products against benchmarks, share of the memory rate, attention, FP8 against
-/// half precision) and its tables of memory-bound kernels. In their place stands what other
-/// architectures say. Collectives keep their calibrations, which are of links. Empty where the
+/// half precision) and its tables of memory-bound kernels. They are replaced with the values of
+/// other architectures. Collectives keep their calibrations, since those describe links. Empty where the
 /// folder has no tables of jobs.
 Result<TimedAccuracy> measure_withheld_accuracy(const std::filesystem::path& data);
 

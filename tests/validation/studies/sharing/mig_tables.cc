@@ -134,7 +134,7 @@ Status read_sweep(const std::filesystem::path& path, bool large, bool training, 
   return {};
 }
 
-/// The tables of A100-40 in which each row stands once, by the end of their names: "05g_bsz.csv".
+/// The tables of A100-40 in which each row occurs once, by the end of their names: "05g_bsz.csv".
 std::string_view profile_in(std::string_view name) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kSlices = {
       {{"05g_", "1g.5gb"}, {"10g_", "2g.10gb"}, {"20g_", "3g.20gb"}, {"40g_", "7g.40gb"}}};

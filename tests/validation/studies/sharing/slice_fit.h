@@ -23,8 +23,8 @@ struct TimedJob {
 
 /// α of each kind of work, β and κ with the least mean error over the jobs, each job counting the
 /// same; and the spreads that hold 90 % of each regime's steps of jobs left out one by one. Jobs
-/// whose sweep on the whole GPU does not identify them are passed over. A kind of work of which
-/// there is no job keeps 0.5. Fails where no job is left.
+/// whose sweep on the whole GPU does not identify them are passed over. A kind of work without
+/// a job keeps 0.5. Fails where no job is left.
 Result<SliceConstants> fit_constants(const std::vector<TimedJob>& jobs);
 
 }  // namespace rehearse::sharing

@@ -105,21 +105,24 @@ std::string slice_section(const SliceAccuracy& accuracy) {
   const sharing::UnmeasuredConstants& u = accuracy.unmeasured.constants;
   std::string text =
       "\n## Slices of a GPU\n\n"
-      "Steps and memory on MIG instances of A100: inference and fine-tuning of MIGProfiler on a "
-      "server with A100-40 and one with A100-80, training jobs of MISO. Instances ran one at a "
-      "time. MISO's deepspeech2 is left out: its steps are a mixture. So are sequences of 256 and "
-      "more on A100-80, where texts are shorter than the sequence. The law: "
-      "[sharing](concepts/sharing.md#the-law-of-a-slice).\n\n";
+      R"(Steps and memory on MIG instances of A100: inference and fine-tuning of MIGProfiler on a server
+with A100-40 and one with A100-80, and training jobs of MISO. Instances ran one at a time. The law:
+[sharing](concepts/sharing.md#the-law-of-a-slice).
+
+Two sets of rows are left out: MISO's deepspeech2, whose steps are a mixture, and sequences of 256 and
+more on A100-80, where texts are shorter than the sequence.
+
+)";
   text += case_table(accuracy).markdown() + "\n";
   for (const SliceCase& each : accuracy.cases)
     text += fmt::format("- *{}*: {}.\n", each.name, each.about);
   text += fmt::format(
-      "\nConstants of all jobs together, which are the shipped ones: α {:.2f} (FP32 matrix "
-      "products), {:.2f} (transformers in matrix units), {:.2f} (convolutions); β {:.2f} "
-      "(inference), {:.2f} (training); κ {:.2f}. Nothing measured: η {:.2f}, {:.2f}, {:.2f}; "
-      "{:.1f} µs of "
-      "the GPU per kernel; {:.0f} passes of the optimizer; a kernel costs the two hosts {:.0f} and "
-      "{:.0f} µs, in training {:.2f} of that.\n",
+      R"(
+The constants of all jobs together are the shipped ones: α {:.2f} (FP32 matrix products), {:.2f}
+(transformers in matrix units), {:.2f} (convolutions); β {:.2f} (inference), {:.2f} (training); κ {:.2f}.
+Without a measurement: η {:.2f}, {:.2f}, {:.2f}; {:.1f} µs of GPU time per kernel; {:.0f} passes of the
+optimizer. A kernel costs the two hosts {:.0f} and {:.0f} µs, and {:.2f} of that in training.
+)",
       c.alpha[0], c.alpha[1], c.alpha[2], c.beta_inference, c.beta_training, c.kappa,
       u.efficiency[0], u.efficiency[1], u.efficiency[2], u.launch.us(), u.optimizer_passes,
       accuracy.unmeasured.hosts[0].us(),
@@ -131,17 +134,18 @@ std::string slice_section(const SliceAccuracy& accuracy) {
               .markdown() +
           "\n" + table_by(accuracy, "job", [](const SliceRow& r) { return r.job; }).markdown();
   text +=
-      "\n- The forms were chosen with all rows in sight, the constants of each row without its "
-      "job.\n"
-      "- Precision is not in the tables. It was told from the rates: FP32 for transformers on "
-      "A100-80, TF32 elsewhere.\n"
-      "- Small batches of ResNet-50 on 1g of A100-80 take up to 1.7 times what their layers and "
-      "launches "
-      "say: kernels are shorter than what one fills.\n"
-      "- Jobs wrongly said to run: moco at batch 16 on 1g and 64 on 2g, which hold 71 and 84 % of "
-      "the "
-      "slice on 7g; probably workspaces held for moments.\n"
-      "\n### The worst rows on slices\n\n";
+      R"(
+- The forms were chosen with all rows in sight, the constants of each row without its job.
+- The tables do not state the precision. It was inferred from the rates: FP32 for transformers on
+  A100-80, TF32 elsewhere.
+- Small batches of ResNet-50 on 1g of A100-80 take up to 1.7 times the time of their layers and
+  launches, because kernels are shorter than one that fills the slice.
+- Two jobs are wrongly predicted to run: moco at batch 16 on 1g and at 64 on 2g. They hold 71 and 84 %
+  of the slice on 7g, and probably need workspaces for moments.
+
+### The worst rows on slices
+
+)";
   text += slice_table(accuracy).markdown();
   return text;
 }

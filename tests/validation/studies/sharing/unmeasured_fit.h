@@ -1,4 +1,4 @@
-// The constants for jobs of which nothing was measured, from described jobs that were.
+// The constants for jobs without measurements, fitted on measured jobs with a description.
 #pragma once
 
 #include <vector>

@@ -18,7 +18,7 @@ namespace {
 /// contradicts it on one job (Recommendation is ten times slower on V100).
 constexpr std::string_view kTable = "physical_cluster";
 
-/// Gradients of the jobs and how their sums hide are not stated: they are taken to be summed behind
+/// Gradients of the jobs and how their sums hide are not stated: they are assumed to overlap with
 /// backward, and their size cancels.
 constexpr GradientSum kSum = {
     .gradients = Bytes::mb(1), .late = 1, .s_per_byte = 0, .latency = Seconds::s(0)};
