@@ -166,7 +166,7 @@ LayerRun layer_run(const Layer& layer, Pass pass, Split split, const Price& pric
   if (host.blocking && least > Seconds::s(0))
     run.pieces.insert(run.pieces.begin(), {.host = true, .time = Picoseconds::from(least)});
   else
-    run.host = Picoseconds::from(least);
+    run.host = layer.host_work > 0 ? Picoseconds::from(least) : run.computing();
   return run;
 }
 

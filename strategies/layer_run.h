@@ -48,7 +48,8 @@ struct LayerPiece {
 struct LayerRun {
   std::vector<LayerPiece> pieces;
   bool prefetches = false;  ///< some piece is Issue::kPrefetched
-  /// The host takes this long to launch everything in it, communication too.
+  /// The host takes this long to launch everything in it, communication too. If that is not known
+  /// it is taken to be as busy as the device, and does not run ahead.
   Picoseconds host{0};
   double launches = 0;  ///< kernels
 

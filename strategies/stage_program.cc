@@ -193,14 +193,15 @@ class Writer {
   /// than their launches need not wait, and share an op of the host.
   void await_launches() {
     flush();
-    if (launching_) {
-      launching_->origin = origins_.end(launching_->name, *launching_->duration);
-      host_after_ = {add(*launching_, host_after_)};
-      launching_.reset();
-    }
+    end_launching();
     for (const std::uint32_t op : host_after_) add_to(ready_, op);
     after_deferred_.clear();
     last_paced_ = false;
+  }
+  void end_launching() {
+    if (!launching_) return;
+    launching_->origin = origins_.end(launching_->name, *launching_->duration);
+    host_after_ = {add(*std::exchange(launching_, {}), host_after_)};
   }
 
   void launch(const Block& block) {
@@ -208,12 +209,20 @@ class Writer {
     last_paced_ = block.run->is_paced();
     after_deferred_.clear();
     if (block.run->host == Picoseconds(0)) return;
+    const bool known = stage_.chunks[block.chunk].layers[block.layer].host_work > 0;
+    if (!known) {
+      flush();
+      end_launching();
+      for (const LayerPiece& piece : block.run->pieces)
+        if (!piece.communication) origins_.add(block.chunk, block.layer, piece.ops);
+    }
     if (!launching_) {
       launching_ = ProgramOp{.name = names_.intern(fmt::format("{} launches", names_[block.name])),
                              .task = Task::kHost};
       launching_->duration = Picoseconds(0);
     }
     *launching_->duration += block.run->host;
+    if (!known) end_launching();
   }
 
   void block(const Block& block, const Block* next) {

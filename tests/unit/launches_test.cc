@@ -73,10 +73,10 @@ TEST_CASE("launches: a host that runs ahead gains in one pass what it loses in a
   const Layout stages =
       test::layout_of({.stages = 2, .layers = 4, .microbatches = 20}, block(1, 6));
   CHECK(ms(stages, 6.9) == Approx(21 * 4 * 9).epsilon(0.01));
-  // A layer whose host is not known takes time on the device alone, in which the host runs ahead.
+  // A layer whose host is not known takes as long on the host as on the device.
   Layout head = test::layout_of({.layers = 4, .microbatches = 20}, block(1, 2));
   head.stages[0].chunks[0].layers.push_back(block(2, 2, 0));
-  CHECK(ms(head, 6.9) == Approx(20 * 4 * 6.9).epsilon(0.02));
+  CHECK(ms(head, 6.9) == Approx(20 * (4 * 6.9 + 4)).epsilon(0.02));
 }
 
 TEST_CASE("launches: the queue holds about 1,100") {
