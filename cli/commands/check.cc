@@ -40,8 +40,7 @@ constexpr double kMaxSlowdown = 0.03;
 /// Reads a run, with its typical step if one is requested.
 Result<Run> load_run(const Paths& inputs, const CheckOptions& options, const Globals& globals,
                      std::optional<StepPicture>* picture = nullptr) {
-  const ReplayRequest request{
-      .inputs = inputs, .ranks = options.ranks, .lower = {}, .perfetto = {}, .report = {}};
+  const ReplayRequest request{.inputs = inputs, .ranks = options.ranks, .lower = {}, .files = {}};
   const Result<InputTrace> input = load_trace(request, globals);
   if (!input) return forward(input);
   // Reports name an existing file: the first, if there are several.
@@ -329,8 +328,7 @@ void check_usage(const CLI::App& command, const CheckOptions& options) {
         wrong_usage("--predictions can be combined only with --baseline FILE and report options");
     return;
   }
-  if (options.candidate.empty() && options.history.empty())
-    throw CLI::RequiredError("--candidate");
+  if (options.candidate.empty() && options.history.empty()) throw CLI::RequiredError("--candidate");
   if (!options.candidate.empty() && options.baseline.empty() && options.history.empty())
     throw CLI::RequiredError("--baseline or --history");
   if (options.candidate.empty() && !options.baseline.empty())

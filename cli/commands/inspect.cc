@@ -172,8 +172,8 @@ Document document_of(const Inspected& found, std::size_t top) {
         "",
         fmt::format("Steps (from {})", to_string(found.graph->program.replays.front().step_source)),
         std::move(steps), {}, first(kStepsShown));
-  d.show("breakdown", found.graph ? "Rank occupancy in an average step, as measured" : "",
-         breakdown_fields(found.breakdown), {}, found.graph ? kBars : kInTables);
+  d.show("breakdown", found.graph ? std::string(kOccupancyTitle) + ", as measured" : "",
+         occupancy_fields(found.breakdown), {}, found.graph ? kBars : kInTables);
   if (found.energy) d.show("energy", "", energy_fields(*found.energy));
   Value ops = Value::array();
   for (const OpSum& op : found.ops) {
@@ -255,8 +255,7 @@ void add_inspect(CLI::App& app, Action& action) {
   command->callback([command, options, &action] {
     const bool recordings = !options->request.inputs.empty();
     if (options->cluster.empty()) {
-      if (!recordings)
-        throw CLI::RequiredError("INPUT or --cluster");
+      if (!recordings) throw CLI::RequiredError("INPUT or --cluster");
       if (!options->svg.empty()) wrong_usage("--svg needs --cluster FILE");
     } else {
       if (recordings) wrong_usage("INPUT and --cluster exclude each other");

@@ -6,12 +6,12 @@
 #include "cli/commands/options.h"
 #include "cli/commands/plan_result.h"
 #include "cli/commands/predicted_job.h"
+#include "cli/commands/run_answer.h"
 #include "cli/commands/shared_work.h"
 #include "cli/commands/step_report.h"
 #include "cli/config/fidelity_names.h"
 #include "cli/config/job_input.h"
 #include "cli/config/named_files.h"
-#include "cli/output/job_events.h"
 #include "cli/planning/emit.h"
 #include "cli/planning/plan_json.h"
 #include "cli/planning/plan_words.h"
@@ -36,7 +36,8 @@ struct PlanOptions {
   double risk = 0.5;
   step::Fidelity fidelity = step::Fidelity::kMessage;
   std::optional<Framework> emit;
-  std::filesystem::path journal, perfetto, report;
+  std::filesystem::path journal;
+  RunFiles files;
 };
 
 template <class Q>
@@ -203,7 +204,8 @@ Status judge(Planned& planned, bool shown, const Globals& globals) {
 }
 
 Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork& shared) {
-  if (Status ok = check_writable({options.perfetto, options.report}); !ok) return forward(ok);
+  if (Status ok = check_writable({options.files.perfetto, options.files.report}); !ok)
+    return forward(ok);
   Result<JobFile> file = load_job(options.job_file, options.cluster, {}, JobUse::kSearch);
   if (!file) return forward(file);
   std::optional<input::Feed> feed;
@@ -220,7 +222,7 @@ Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork&
   if (!found) return wrong_in(options.job_file, found.error());
   if (!work::leads()) return Exit::kSuccess;
   Planned planned{std::move(*file), std::move(*request), std::move(*found)};
-  const bool shown = !options.emit || !options.report.empty();
+  const bool shown = !options.emit || !options.files.report.empty();
   if (Status ok = judge(planned, shown, globals); !ok) return forward(ok);
   for (FoundPlan& plan : planned.found.best) {
     JobFile job = planned.file;
@@ -231,18 +233,14 @@ Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork&
   const step::Step& best = planned.best.front().step;
   if (planned.file.input)
     planned.file.notes.push_back(feed_note(*planned.file.input, planned.file.cluster, best));
-  if (!options.perfetto.empty())
-    if (Status ok = draw_job(options.perfetto, best.job, best.lowered, best.timeline); !ok)
-      return forward(ok);
   for (const Warning& warning : best.warnings) globals.warn(to_string(warning));
   const Document document = plans_document(planned);
-  if (!options.report.empty()) {
+  if (!options.files.report.empty())
     if (Status ok = try_changes(planned.best.front(), globals); !ok) return forward(ok);
-    if (Status ok = write_report(options.report, document,
-                                 step_details(planned.best.front(), options.job_file));
-        !ok)
-      return forward(ok);
-  }
+  if (Status ok = write_run(options.files, document, view_of(best.job, best.lowered, best.timeline),
+                            [&] { return step_details(planned.best.front(), options.job_file); });
+      !ok)
+    return forward(ok);
   if (options.emit) return write_launch(planned, options, globals);
   return answer_with(globals, document);
 }
@@ -275,9 +273,10 @@ void add_plan(CLI::App& app, Action& action) {
              "SimGrid if that takes seconds; simgrid");
   add_choice(*command, "--emit", options->emit, kFrameworkNames,
              "write the launch configuration of megatron, deepspeed or torchtitan");
-  add_value(*command, "--perfetto", "FILE", options->perfetto,
+  add_value(*command, "--perfetto", "FILE", options->files.perfetto,
             "write the timeline of the best plan as a trace for ui.perfetto.dev");
-  add_value(*command, "--report", "FILE", options->report, "write the result as one HTML page");
+  add_value(*command, "--report", "FILE", options->files.report,
+            "write the result as one HTML page");
   add_value(*command, "--journal", "FILE", options->journal, kJournalHelp);
   command->footer(
       "mpirun shares the work among ranks.\n"

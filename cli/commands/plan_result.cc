@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/config/fidelity_names.h"
+#include "cli/output/attribution.h"
 #include "cli/planning/plan_json.h"
 #include "cli/planning/plan_words.h"
 #include "cli/planning/robustness.h"
@@ -203,8 +204,8 @@ Document plans_document(const Planned& planned) {
       fmt::format("{} on {}, {}", planned.file.name, devices_words(best.step),
                   plan_words(best.file.spec.training, best.file.spec.plan)),
       {range_words(best.step.time, " per step"), regime_words(best.step),
-       memory_words(memory::fullest(best.step.memory)), largest_part(breakdown_fields(best.step)),
-       host_words(best.step),
+       memory_words(memory::fullest(best.step.memory)),
+       largest_part(occupancy_fields(best.step.occupancy)), host_words(best.step),
        fmt::format("best of {} plans by {}{}", grouped(found.candidates_seen),
                    strategies::kFigureNames[static_cast<std::size_t>(planned.request.objective)],
                    planned.request.risk > 0.5

@@ -7,7 +7,7 @@
 #include "cli/commands/options.h"
 #include "cli/commands/recommend_result.h"
 #include "cli/config/job_account.h"
-#include "cli/output/job_events.h"
+#include "cli/output/run_events.h"
 #include "cli/recommending/amounts.h"
 #include "cli/recommending/evaluate.h"
 #include "cli/report/report.h"
@@ -84,7 +84,8 @@ Status draw(const std::filesystem::path& path, const Recommended& found, const G
   }
   const Result<step::Step> step = found.job.run(first);
   if (!step) return forward(step);
-  return draw_job(path, step->job, step->lowered, step->timeline);
+  return write_timeline(
+      path, [&](TimelineSink& sink) { show_job(step->job, step->lowered, step->timeline, sink); });
 }
 
 Result<Exit> run(const RecommendOptions& options, const Globals& globals) {

@@ -1,12 +1,11 @@
 // rehearse replay: simulate a recording as recorded, and report how well that explains it.
 #include <algorithm>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
-#include "cli/commands/commands.h"
-#include "cli/commands/recorded_beside.h"
+#include "cli/commands/options.h"
 #include "cli/commands/recorded_slice.h"
+#include "cli/commands/recorded_tenants.h"
 #include "cli/commands/replay_job.h"
 #include "cli/commands/share_options.h"
 #include "profiler/replay/edit.h"
@@ -62,13 +61,14 @@ Document document_of(const ReplayJob& job, const Findings& findings) {
   const replay::Comparison& c = job.recorded.comparison;
   const Estimate<Seconds> step = step_of(job, findings);
   const ReplayRun& run = shown(job, findings);
+  const Attribution attribution = attribution_of(job, run, step);
   Document d{.command = "replay", .rows = "ranks.steps", .rows_title = "Steps"};
   d.answer = sentence_of(
       ranks_and_steps(job),
       {"step time " + range_words(c.step_time.measured) + " measured",
        range_words(step, findings.sliced ? " simulated on " + findings.sliced->name : " simulated"),
        fmt::format("median error {:.2f} %", c.median_error * 100),
-       largest_part(breakdown_fields(replay::occupancy(run.graph, run.timeline)))});
+       largest_part(occupancy_fields(attribution.occupancy))});
   d.line(describe_input(job));
   d["step_time"] = {{"measured", "step time, measured", c.step_time.measured},
                     {"simulated", "step time, simulated", step}};
@@ -80,7 +80,8 @@ Document document_of(const ReplayJob& job, const Findings& findings) {
   if (findings.without_profiler)
     d.show("step_time_without_profiler", "without profiler", *findings.without_profiler);
   // The findings are about the replay as recorded, even if a slice is requested.
-  add_findings(job, run, step, d);
+  add_errors(job, d);
+  add_attribution(attribution, step, d);
   d["matched_collectives"] = job.recorded.graph.program.collectives.matched.size();
   d["unmatched_collectives"] = job.recorded.graph.program.collectives.unmatched;
   Value advice = Value::array();
@@ -102,9 +103,7 @@ Result<Exit> run(const ReplayOptions& options, const Globals& globals) {
   if (!job) return forward(job);
   if (options.sharing.asked()) {
     const RecordedTenant own{*job, job->recorded, replay::estimate_step(job->recorded.comparison)};
-    if (Status ok = write_beside(own, options.request, options.sharing, "replay", globals); !ok)
-      return forward(ok);
-    return Exit::kSuccess;
+    return share_recorded(own, options.request, options.sharing, "replay", globals);
   }
   Findings findings;
   if (!options.slice.empty()) {
@@ -113,8 +112,7 @@ Result<Exit> run(const ReplayOptions& options, const Globals& globals) {
     findings.sliced = std::move(*sliced);
   }
   const ReplayRun& run = shown(*job, findings);
-  if (Status ok = draw(options.request, *job, run); !ok) return forward(ok);
-  if (globals.format != Format::kCsv || !options.request.report.empty()) {
+  if (globals.format != Format::kCsv || !options.request.files.report.empty()) {
     findings.advice = replay::find_advice(
         job->recordings, run.graph, run.timeline,
         [](const graph::Graph& graph) { return engine::run(graph); }, kChangesFound,
@@ -124,9 +122,7 @@ Result<Exit> run(const ReplayOptions& options, const Globals& globals) {
     findings.without_profiler = *without;
   }
   const Document document = document_of(*job, findings);
-  if (Status ok = report_on(options.request, *job, run, document); !ok) return forward(ok);
-  if (Status ok = write_document(globals, document); !ok) return forward(ok);
-  return Exit::kSuccess;
+  return answer_replay(globals, options.request, *job, run, document);
 }
 
 }  // namespace
@@ -138,15 +134,11 @@ void add_replay(CLI::App& app, Action& action) {
       "Simulate a recording and compare it with the measurement; show changes that would help");
   add_replay_options(*command, options->request);
   CLI::Option* slice =
-      command
-          ->add_option("--slice", options->slice,
-                       "run each recorded rank on an instance of this MIG profile, such as 2g.20gb")
-          ->type_name("PROFILE");
+      add_value(*command, "--slice", "PROFILE", options->slice,
+                "run each recorded rank on an instance of this MIG profile, such as 2g.20gb");
   add_share_options(*command, options->sharing, "recording", slice);
   command->footer("Example: rehearse replay trace.json.gz --report replay.html");
-  command->callback([options, &action] {
-    action = [options](const Globals& globals) { return run(*options, globals); };
-  });
+  run_by(*command, action, options, run);
 }
 
 }  // namespace rehearse::cli

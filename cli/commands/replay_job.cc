@@ -5,12 +5,11 @@
 
 #include <fmt/core.h>
 
-#include "cli/commands/replay_path.h"
-#include "cli/output/perfetto.h"
-#include "cli/report/report.h"
-#include "cli/report/timeline_sheet.h"
+#include "cli/commands/kernel_parts.h"
+#include "cli/output/run_events.h"
 #include "profiler/ingest/input.h"
 #include "profiler/replay/batch_requests.h"
+#include "profiler/replay/edit.h"
 #include "profiler/trace/remedies.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
@@ -96,12 +95,14 @@ Result<InputTrace> load_trace(const ReplayRequest& request, const Globals& globa
 }
 
 Result<ReplayJob> load_job(const ReplayRequest& request, const Globals& globals) {
-  if (Status ok = check_writable({request.perfetto, request.report}); !ok) return forward(ok);
+  if (Status ok = check_writable({request.files.perfetto, request.files.report}); !ok)
+    return forward(ok);
   Result<InputTrace> input = load_trace(request, globals);
   if (!input) return forward(input);
   ReplayJob job{std::move(*input), {}};
   Result<replay::RecordedProgram> program = replay::lower(job.recordings, request.lower);
   if (!program) return forward(program);
+  name_kernels(job.recordings, *program);
   if (job.recordings.size() > 1 && program->collectives.matched.empty())
     globals.warn(
         "no collective of one rank matches one of another: the recordings are replayed "
@@ -112,21 +113,14 @@ Result<ReplayJob> load_job(const ReplayRequest& request, const Globals& globals)
   return job;
 }
 
-Status draw(const ReplayRequest& request, const ReplayJob& job, const ReplayRun& run) {
-  if (request.perfetto.empty()) return {};
-  return write_perfetto(request.perfetto, job.recordings, run.graph, run.timeline);
-}
-
-Status report_on(const ReplayRequest& request, const ReplayJob& job, const ReplayRun& run,
-                 const Document& document) {
-  if (request.report.empty()) return {};
-  TimelineSheet sheet;
-  show_replay(job.recordings, run.graph, run.timeline, sheet);
-  const replay::CriticalSteps critical = replay::find_critical_steps(run.graph, run.timeline);
-  return write_report(request.report, document,
-                      {.inputs = request.inputs,
-                       .suites = {"replay"},
-                       .timeline = sheet.json(run.timeline, critical.path)});
+Result<Exit> answer_replay(const Globals& globals, const ReplayRequest& request,
+                           const ReplayJob& job, const ReplayRun& run, const Document& document) {
+  const auto show = [&](TimelineSink& sink) {
+    show_replay(job.recordings, run.graph, run.timeline, sink);
+  };
+  return answer_run(globals, request.files, document,
+                    {show, run.timeline, replay::find_critical_steps(run.graph, run.timeline).path},
+                    [&] { return ReportDetails{.inputs = request.inputs, .suites = {"replay"}}; });
 }
 
 Result<ReplayRun> run_graph(const ReplayJob& job, replay::ReplayGraph graph) {
@@ -139,6 +133,7 @@ Result<ReplayRun> run_graph(const ReplayJob& job, replay::ReplayGraph graph) {
 }
 
 Result<ReplayRun> run_program(const ReplayJob& job, replay::RecordedProgram program) {
+  replay::mark_edited(job.recorded.graph.program, program);
   Result<replay::ReplayGraph> graph = replay::to_graph(std::move(program));
   if (!graph) return forward(graph);
   return run_graph(job, std::move(*graph));
@@ -178,43 +173,6 @@ Value rank_rows(const ReplayJob& job, const ReplayRun& run, const StepColumns& a
 
 namespace {
 
-/// One that `shown` makes of each part.
-template <class Shown>
-Value fields_of(const program::Occupancy& b, Shown shown) {
-  return {{"total", shown(b.total)},
-          {"compute", "compute", shown(b.compute)},
-          {"exposed_communication", "exposed communication", shown(b.exposed_communication)},
-          {"memory", "memory", shown(b.memory)},
-          {"input", "input", shown(b.input)},
-          {"host_bound", "host-bound", shown(b.host)},
-          {"unexplained_wait", "unexplained wait", shown(b.unexplained_wait)},
-          {"profiler", "profiler", shown(b.profiler)},
-          {"idle", "idle", shown(b.idle)}};
-}
-
-/// The parts of a path, the longest first, each with its longest op.
-Value path_rows(const program::PathParts& path) {
-  std::vector<const program::PathPart*> parts;
-  for (const program::PathPart& part : path.parts) parts.push_back(&part);
-  std::stable_sort(parts.begin(), parts.end(),
-                   [](const auto* a, const auto* b) { return a->time > b->time; });
-  const Picoseconds total = path.total();
-  Value rows = Value::array();
-  for (const program::PathPart* part : parts)
-    if (const double of_path = part->time / total; of_path >= 0.005)
-      rows.push_back({{"", "part", part->name},
-                      {"", "time", part->time.seconds() * (1.0 / path.steps)},
-                      {"", "share", share(of_path)},
-                      {"", "longest op", part->ops.front().name}});
-  return rows;
-}
-
-program::PathTimes path_times(const ReplayRun& run) {
-  const replay::CriticalSteps critical = replay::find_critical_steps(run.graph, run.timeline);
-  return program::path_times(run.graph.graph(), critical.path,
-                             std::max<std::size_t>(1, critical.steps));
-}
-
 std::pair<std::size_t, std::size_t> whole_and_partial(const ReplayJob& job) {
   std::size_t whole = 0, partial = 0;
   for (const replay::StepComparison& step : job.recorded.comparison.steps)
@@ -224,16 +182,23 @@ std::pair<std::size_t, std::size_t> whole_and_partial(const ReplayJob& job) {
 
 }  // namespace
 
-Value breakdown_fields(const program::Occupancy& b) {
-  return fields_of(b, [](Seconds part) { return part; });
+Attribution attribution_of(const ReplayJob& job, const ReplayRun& run,
+                           const Estimate<Seconds>& step) {
+  const replay::CriticalSteps critical = replay::find_critical_steps(run.graph, run.timeline);
+  program::Interval interval;
+  if (step.value > Seconds::s(0)) interval = {step.low / step.value, step.high / step.value};
+  const replay::ReplayOps ops(run.graph, run.timeline, interval);
+  Attribution of{replay::occupancy(run.graph, run.timeline),
+                 program::path_times(run.graph.graph(), critical.path,
+                                     std::max<std::size_t>(1, critical.steps)),
+                 program::path_parts(critical.path, run.timeline, ops, ops)};
+  if (of.path.parts.empty()) return of;
+  of.path.ends_on = rank_number(job.recordings[of.path.ends_on].rank(), of.path.ends_on);
+  of.path.steps = static_cast<std::uint32_t>(critical.steps);
+  return of;
 }
 
-Value breakdown_fields(const program::Occupancy& b, const Estimate<Seconds>& step) {
-  return fields_of(b, [&](Seconds part) { return part_of(step, part); });
-}
-
-void add_findings(const ReplayJob& job, const ReplayRun& run, const Estimate<Seconds>& step,
-                  Document& document) {
+void add_errors(const ReplayJob& job, Document& document) {
   const replay::Comparison& c = job.recorded.comparison;
   document["error"] = {{"median", "median error", share(c.median_error)},
                        {"worst", "worst error", change(c.worst_error)}};
@@ -241,15 +206,6 @@ void add_findings(const ReplayJob& job, const ReplayRun& run, const Estimate<Sec
                                   [](const replay::Recording& r) { return !r.streams().empty(); });
   document.show("kernel_start_error", device ? "GPU start error" : "", share(c.start_error));
   document.show("residual_share", device ? "unexplained" : "", share(c.residual_share));
-  document.show("breakdown", "Rank occupancy in an average step",
-                breakdown_fields(replay::occupancy(run.graph, run.timeline), step), {}, kBars);
-  document["critical_path"] = json_critical_path(path_times(run), step);
-  const program::PathParts path = path_parts(job, run, step);
-  document.show("", "Critical path of an average step, with the longest op of each part",
-                path_rows(path));
-  document["path"] = json_path(path);
-  document["path_parts"] = json_path_parts(path);
-  document["step_from"] = json_provenance(path.shares_by_provenance());
 }
 
 std::string ranks_and_steps(const ReplayJob& job) {

@@ -7,9 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/globals.h"
-#include "cli/output/critical_path.h"
-#include "cli/output/document.h"
+#include "cli/commands/run_answer.h"
+#include "cli/output/attribution.h"
 #include "profiler/replay/advice.h"
 #include "profiler/replay/attribution.h"
 #include "profiler/replay/compare.h"
@@ -26,8 +25,7 @@ struct ReplayRequest {
   std::vector<std::filesystem::path> inputs;
   std::vector<std::uint32_t> ranks;  ///< empty: all
   replay::LowerOptions lower;
-  std::filesystem::path perfetto;  ///< empty: none
-  std::filesystem::path report;    ///< empty: none
+  RunFiles files;
 };
 
 /// Adds INPUT and --ranks.
@@ -61,12 +59,9 @@ Result<InputTrace> load_trace(const ReplayRequest& request, const Globals& globa
 /// Reads, lowers and runs.
 Result<ReplayJob> load_job(const ReplayRequest& request, const Globals& globals);
 
-/// Writes the timeline that the request asks for, if any: as recorded, and as simulated in `run`.
-Status draw(const ReplayRequest& request, const ReplayJob& job, const ReplayRun& run);
-
-/// Writes the page that the request asks for, if any, with the simulated timeline.
-Status report_on(const ReplayRequest& request, const ReplayJob& job, const ReplayRun& run,
-                 const Document& document);
+/// Writes the requested files about `run`, then the document.
+Result<Exit> answer_replay(const Globals& globals, const ReplayRequest& request,
+                           const ReplayJob& job, const ReplayRun& run, const Document& document);
 
 /// Runs a graph of the job's recordings.
 Result<ReplayRun> run_graph(const ReplayJob& job, replay::ReplayGraph graph);
@@ -80,13 +75,12 @@ using StepColumns = std::function<void(std::size_t step, Value& row)>;
 
 /// The key "ranks" of the JSON contract: a row per step and rank, measured and simulated.
 Value rank_rows(const ReplayJob& job, const ReplayRun& run, const StepColumns& add = {});
-/// The measured breakdown of a recorded step.
-Value breakdown_fields(const program::Occupancy& breakdown);
-/// The fields of a simulated step's occupancy. Each part has the relative interval of the step.
-Value breakdown_fields(const program::Occupancy& breakdown, const Estimate<Seconds>& step);
-/// Adds how well the replay explains the recording, and the critical path of a step of `run`.
-void add_findings(const ReplayJob& job, const ReplayRun& run, const Estimate<Seconds>& step,
-                  Document& document);
+/// Where the time of an average whole step of `run` goes. Edited parts count as extrapolated, parts
+/// that the replay fitted as interpolated, and the rest as recorded.
+Attribution attribution_of(const ReplayJob& job, const ReplayRun& run,
+                           const Estimate<Seconds>& step);
+/// Adds how well the replay explains the recording.
+void add_errors(const ReplayJob& job, Document& document);
 /// "2 ranks, 3 whole steps".
 std::string ranks_and_steps(const ReplayJob& job);
 

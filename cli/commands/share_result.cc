@@ -8,8 +8,8 @@
 #include <fmt/core.h>
 
 #include "cli/commands/share_policy.h"
+#include "cli/output/run_events.h"
 #include "cli/output/table.h"
-#include "cli/report/report.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
@@ -42,7 +42,7 @@ Estimate<double> slowdown(const SharedJobs& shared, const SharedJob& job) {
 
 /// The step time when run with the other job: the uncertainty is that of the step alone and that of
 /// the slowdown.
-Estimate<Seconds> beside(const SharedJobs& shared, const SharedJob& job) {
+Estimate<Seconds> together(const SharedJobs& shared, const SharedJob& job) {
   const Estimate<double> slower = slowdown(shared, job);
   return {job.alone.value * slower.value, job.alone.low * slower.low, job.alone.high * slower.high,
           std::max(job.alone.provenance, slower.provenance)};
@@ -122,7 +122,7 @@ Document document_of(std::string_view command, const SharedJobs& shared) {
   Value tenants = Value::array();
   for (const SharedJob& job : shared.jobs) {
     const Quantity slower(slowdown(shared, job), unit::kFactor);
-    const Estimate<Seconds> there = beside(shared, job);
+    const Estimate<Seconds> there = together(shared, job);
     answers.push_back(fmt::format("{} takes {} times as long as alone, {} per step", job.name,
                                   significant(slower.value), range_words(there)));
     tenants.push_back({{"name", "job", job.name},
@@ -151,12 +151,22 @@ Document document_of(std::string_view command, const SharedJobs& shared) {
 
 }  // namespace
 
-Status write_shared(const Globals& globals, std::string_view command, SharedJobs jobs,
-                    const std::filesystem::path& report,
-                    std::vector<std::filesystem::path> inputs) {
+Result<Exit> answer_shared(const Globals& globals, std::string_view command, const RunFiles& files,
+                           std::vector<std::filesystem::path> inputs, SharedJobs jobs,
+                           const std::vector<sharing::Tenant>& tenants,
+                           const std::function<void(const graph::Timeline&, TimelineSink&)>& show,
+                           const sharing::StepOf& step_of) {
+  Result<std::vector<sharing::TenantStep>> steps =
+      step_of ? sharing::share_devices(tenants, jobs.sharing, step_of)
+              : sharing::share_devices(tenants, jobs.sharing);
+  if (!steps) return forward(steps);
+  for (std::size_t j = 0; j < jobs.jobs.size(); ++j) jobs.jobs[j].step = std::move((*steps)[j]);
+  const auto draw = [&](TimelineSink& sink) { show(jobs.jobs.front().step.last, sink); };
+  if (Status ok = write_timeline(files.perfetto, draw); !ok) return forward(ok);
   const Document document = document_of(command, named(std::move(jobs)));
-  if (Status ok = write_report(report, document, {.inputs = std::move(inputs)}); !ok) return ok;
-  return write_document(globals, document);
+  if (Status ok = write_report(files.report, document, {.inputs = std::move(inputs)}); !ok)
+    return forward(ok);
+  return answer_with(globals, document);
 }
 
 }  // namespace rehearse::cli

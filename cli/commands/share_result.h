@@ -2,12 +2,13 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "cli/globals.h"
+#include "cli/commands/run_answer.h"
 #include "models/sharing/tenants.h"
 #include "sim/base/estimate.h"
 #include "sim/base/units.h"
@@ -29,8 +30,12 @@ struct SharedJobs {
   std::vector<std::string> notes = {};
 };
 
-/// Writes the result, and a page about these inputs if `report` names one.
-Status write_shared(const Globals& globals, std::string_view command, SharedJobs jobs,
-                    const std::filesystem::path& report, std::vector<std::filesystem::path> inputs);
+/// Runs both tenants together, which sets the steps of `jobs`, and writes the requested files and
+/// the document. `show` draws the last period of the first job. `step_of`: as in share_devices().
+Result<Exit> answer_shared(const Globals& globals, std::string_view command, const RunFiles& files,
+                           std::vector<std::filesystem::path> inputs, SharedJobs jobs,
+                           const std::vector<sharing::Tenant>& tenants,
+                           const std::function<void(const graph::Timeline&, TimelineSink&)>& show,
+                           const sharing::StepOf& step_of = {});
 
 }  // namespace rehearse::cli

@@ -9,9 +9,6 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/simulate_job_file.h"
 #include "cli/commands/simulate_result.h"
-#include "cli/output/job_events.h"
-#include "cli/report/report.h"
-#include "cli/report/timeline_sheet.h"
 #include "models/job/interval.h"
 #include "models/job/program_ops.h"
 #include "models/job/roofline.h"
@@ -90,7 +87,8 @@ Result<Estimate<Seconds>> between_bounds(const Simulation& s, const cluster::Clu
   return estimate;
 }
 
-std::size_t rank_that_ends_last(const Simulation& s) {
+/// The occupancy of the rank that ends last.
+const program::Occupancy& last_occupancy(const Simulation& s) {
   std::size_t last = 0;
   Picoseconds end(0);
   for (std::size_t r = 0; r + 1 < s.lowered.first_op.size(); ++r)
@@ -99,7 +97,11 @@ std::size_t rank_that_ends_last(const Simulation& s) {
         end = s.timeline[OpId(i)].end;
         last = r;
       }
-  return last;
+  const auto range =
+      std::find_if(s.occupancy.begin(), s.occupancy.end(), [&](const job::RankRange& of) {
+        return s.lowered.ranks[last].index() < std::size_t{of.first} + of.count;
+      });
+  return range->occupancy;
 }
 
 Result<Simulation> read_job(const SimulateOptions& options, const ChakraNetwork& network,
@@ -178,38 +180,26 @@ Result<Simulation> simulate(const SimulateOptions& options, const Globals& globa
   s.timeline = std::move(run->timeline);
   s.occupancy = job::occupancy(s.job, s.lowered, s.timeline);
   s.by_roofline = *by_roofline;
-  const program::Occupancy& last = s.occupancy[rank_that_ends_last(s)];
   const Result<Estimate<Seconds>> network = between_bounds(s, *cluster, options.unfold);
   if (!network) return forward(network);
-  s.step = job::with_slow_kernels(*network, last, *by_roofline);
+  s.step = job::with_slow_kernels(*network, last_occupancy(s), *by_roofline);
   return read;
-}
-
-ReportDetails details_of(const SimulateOptions& options, const Simulation& s) {
-  TimelineSheet sheet;
-  show_job(s.job, s.lowered, s.timeline, sheet);
-  return {.inputs = {options.astra_network.empty() ? options.cluster : options.astra_network},
-          .suites = {"collectives/several nodes", "collectives/one node"},
-          .timeline = sheet.json(s.timeline, graph::critical_path(s.timeline))};
 }
 
 Result<Exit> run(const SimulateOptions& options, const Globals& globals) {
   if (!options.job_file.empty()) return simulate_job_file(options, globals);
-  if (Status ok = check_writable({options.perfetto, options.report}); !ok) return forward(ok);
-  const Result<Simulation> simulation = simulate(options, globals);
-  if (!simulation) return forward(simulation);
-  for (const Warning& warning : simulation->warnings) globals.warn(to_string(warning));
-  if (!options.perfetto.empty())
-    if (Status ok =
-            draw_job(options.perfetto, simulation->job, simulation->lowered, simulation->timeline);
-        !ok)
-      return forward(ok);
-  const Document document = simulation_document(*simulation);
-  if (!options.report.empty())
-    if (Status ok = write_report(options.report, document, details_of(options, *simulation)); !ok)
-      return forward(ok);
-  if (Status ok = write_document(globals, document); !ok) return forward(ok);
-  return Exit::kSuccess;
+  if (Status ok = check_writable({options.files.perfetto, options.files.report}); !ok)
+    return forward(ok);
+  const Result<Simulation> s = simulate(options, globals);
+  if (!s) return forward(s);
+  for (const Warning& warning : s->warnings) globals.warn(to_string(warning));
+  return answer_run(
+      globals, options.files, simulation_document(*s), view_of(s->job, s->lowered, s->timeline),
+      [&] {
+        return ReportDetails{
+            .inputs = {options.astra_network.empty() ? options.cluster : options.astra_network},
+            .suites = {"collectives/several nodes", "collectives/one node"}};
+      });
 }
 
 }  // namespace

@@ -1,11 +1,9 @@
 #include "cli/commands/simulate_job_file.h"
 
 #include "cli/commands/predicted_job.h"
-#include "cli/commands/simulate_beside.h"
+#include "cli/commands/predicted_tenants.h"
 #include "cli/commands/step_report.h"
 #include "cli/config/job_input.h"
-#include "cli/output/job_events.h"
-#include "cli/report/report.h"
 #include "sim/base/file.h"
 #include "sim/engine/simgrid.h"
 
@@ -30,27 +28,20 @@ Result<PredictedJob> predict_job(const SimulateOptions& options) {
 }  // namespace
 
 Result<Exit> simulate_job_file(const SimulateOptions& options, const Globals& globals) {
-  if (Status ok = check_writable({options.perfetto, options.report}); !ok) return forward(ok);
+  if (Status ok = check_writable({options.files.perfetto, options.files.report}); !ok)
+    return forward(ok);
   if (options.fidelity == step::Fidelity::kSimgrid)
     if (Status ok = engine::check_simgrid(); !ok) return forward(ok);
-  if (options.sharing.asked()) return simulate_beside(options, globals);
+  if (options.sharing.asked()) return share_predicted(options, globals);
   Result<PredictedJob> job = predict_job(options);
   if (!job) return forward(job);
   for (const Warning& warning : job->step.warnings) globals.warn(to_string(warning));
-  if (!options.perfetto.empty())
-    if (Status ok =
-            draw_job(options.perfetto, job->step.job, job->step.lowered, job->step.timeline);
-        !ok)
-      return forward(ok);
-  if (globals.format != Format::kCsv || !options.report.empty())
+  if (globals.format != Format::kCsv || !options.files.report.empty())
     if (Status ok = try_changes(*job, globals); !ok) return forward(ok);
-  const Document document = step_document(*job);
-  if (!options.report.empty())
-    if (Status ok = write_report(options.report, document, step_details(*job, options.job_file));
-        !ok)
-      return forward(ok);
-  if (Status ok = write_document(globals, document); !ok) return forward(ok);
-  return Exit::kSuccess;
+  const step::Step& step = job->step;
+  return answer_run(globals, options.files, step_document(*job),
+                    view_of(step.job, step.lowered, step.timeline),
+                    [&] { return step_details(*job, options.job_file); });
 }
 
 }  // namespace rehearse::cli

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/commands/run_answer.h"
 #include "cli/commands/share_policy.h"
 #include "models/job/lower.h"
 #include "sim/engine/engine.h"
@@ -30,13 +31,12 @@ struct SimulateOptions {
   std::filesystem::path astra_network, astra_system;
   bool astra_sim = false;
   std::optional<std::uint32_t> splits;
-  std::string endpoint_delay;
+  std::optional<Seconds> endpoint_delay;
   std::optional<engine::Division> division;
   std::optional<engine::OnFailure> on_failure;
   double slowdown = 1;
   bool unfold = false;
-  std::filesystem::path perfetto;
-  std::filesystem::path report;
+  RunFiles files;
 };
 
 void add_simulate_options(CLI::App& command, SimulateOptions& options);

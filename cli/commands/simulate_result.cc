@@ -7,62 +7,16 @@
 #include <fmt/format.h>
 
 #include "cli/config/fidelity_names.h"
-#include "cli/output/critical_path.h"
+#include "cli/output/attribution.h"
 #include "models/job/program_ops.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
 namespace {
 
-using program::Occupancy;
-
-struct Part {
-  const char* name;  ///< for people
-  const char* key;
-  Seconds Occupancy::*time;
-};
-constexpr std::array<Part, 5> kParts = {
-    {{"compute", "compute", &Occupancy::compute},
-     {"exposed communication", "exposed_communication", &Occupancy::exposed_communication},
-     {"memory", "memory", &Occupancy::memory},
-     {"host", "host", &Occupancy::host},
-     {"idle", "idle", &Occupancy::idle}}};
-
-/// Consecutive ranks of equal occupancy.
-struct RankRange {
-  std::size_t first;
-  std::size_t count;
-  Occupancy occupancy;
-};
-
-std::vector<RankRange> ranges_of(const Simulation& s) {
-  std::vector<std::size_t> run_of_program(s.job.programs.size(), 0);
-  for (std::size_t i = 0; i < s.lowered.ranks.size(); ++i)
-    run_of_program[s.job.program_of[s.lowered.ranks[i].index()]] = i;
-  std::vector<RankRange> ranges;
-  for (std::size_t r = 0; r < s.job.ranks(); ++r) {
-    const Occupancy& occupancy =
-        s.occupancy[s.lowered.folded ? run_of_program[s.job.program_of[r]] : r];
-    if (ranges.empty() || !(ranges.back().occupancy == occupancy))
-      ranges.push_back({r, 0, occupancy});
-    ++ranges.back().count;
-  }
-  return ranges;
-}
-
-std::string ranks_text(const RankRange& range) {
+std::string ranks_text(const job::RankRange& range) {
   if (range.count == 1) return std::to_string(range.first);
   return fmt::format("{}–{}", range.first, range.first + range.count - 1);
-}
-
-/// The mean by ranges, so that identical ranks give exactly the value of each.
-Occupancy mean_of(const Simulation& s) {
-  Occupancy mean;
-  for (const RankRange& range : ranges_of(s))
-    for (const Part& part : kParts)
-      mean.*part.time +=
-          range.occupancy.*part.time * (static_cast<double>(range.count) / s.job.ranks());
-  return mean;
 }
 
 /// Collectives of one name, size and number of ranks.
@@ -136,21 +90,31 @@ std::vector<std::string> pricing_lines(const Simulation& s) {
   return lines;
 }
 
-Value usage_fields(const Simulation& s, const Occupancy& usage, Scale scale = {}) {
-  Value parts;
-  for (const Part& part : kParts)
-    parts.show(part.key, part.name, part_of(s.step, usage.*part.time), scale);
-  return parts;
+/// A row per range of ranks; people see the parts that occur.
+Value rank_rows(const Simulation& s) {
+  Value rows = Value::array();
+  const Value mean = occupancy_fields(job::mean(s.occupancy));
+  for (const job::RankRange& range : s.occupancy) {
+    Value row = {{"", "ranks", ranks_text(range)}, {"rank", range.first}, {"count", range.count}};
+    const Value parts = occupancy_fields(range.occupancy, s.step);
+    for (std::size_t i = 0; i < parts.fields().size(); ++i) {
+      const Entry& part = parts.fields()[i];
+      const bool occurs = std::get<Quantity>(mean.fields()[i].value.content()).value > 0;
+      row.show(part.key, occurs ? part.label : "", part.value, in::kUs);
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
 }
 
 }  // namespace
 
 Document simulation_document(const Simulation& s) {
   Document d{.command = "simulate", .rows = "ranks", .rows_title = "Ranks"};
-  const Value breakdown = usage_fields(s, mean_of(s));
+  const program::Occupancy mean = job::mean(s.occupancy);
   d.answer =
       sentence_of(fmt::format("{}, {} on {}", s.input, counted(s.job.ranks(), "rank"), s.cluster),
-                  {range_words(s.step, " per step"), largest_part(breakdown)});
+                  {range_words(s.step, " per step"), largest_part(occupancy_fields(mean))});
   d.line(fmt::format(
       "{}; {}, collectives {}", counted(s.job.ops(), "op"),
       !s.lowered.folded ? "every rank was simulated"
@@ -166,24 +130,15 @@ Document simulation_document(const Simulation& s) {
   if (s.step.low > Seconds::s(0))
     d["throughput"] =
         Quantity(mapped(s.step, [](Seconds time) { return 1 / time.s(); }), unit::kRate);
-  Value parts = {{"total", s.step}};
-  parts.add(breakdown);
-  d.show("breakdown", "Rank occupancy, mean over ranks", std::move(parts), {}, kBars);
   const program::Interval interval =
       s.step.value > Seconds::s(0)
           ? program::Interval{s.step.low / s.step.value, s.step.high / s.step.value}
           : program::Interval{};
-  const program::PathParts path = job::path_parts(s.job, s.lowered, s.timeline, interval, interval);
-  d["path"] = json_path(path);
-  d["path_parts"] = json_path_parts(path);
-  d["step_from"] = json_provenance(path.shares_by_provenance());
-  Value ranks = Value::array();
-  for (const RankRange& range : ranges_of(s)) {
-    Value row = {{"", "ranks", ranks_text(range)}, {"rank", range.first}, {"count", range.count}};
-    row.add(usage_fields(s, range.occupancy, in::kUs));
-    ranks.push_back(std::move(row));
-  }
-  d.show("ranks", "Ranks", std::move(ranks), {}, first(20));
+  add_attribution(
+      {mean, program::path_times(s.lowered.graph, job::critical_path(s.job, s.lowered, s.timeline)),
+       job::path_parts(s.job, s.lowered, s.timeline, interval, interval)},
+      s.step, d);
+  d.show("ranks", "Ranks", rank_rows(s), {}, first(20));
   d.show("collectives", "Slowest collectives", collective_rows(s), {}, first(5));
   Value costs = Value::array();
   for (const job::Pricing& p : s.lowered.pricings)

@@ -6,11 +6,10 @@
 
 #include "cli/commands/simulate_options.h"
 #include "cli/output/document.h"
-#include "models/job/lower.h"
+#include "models/job/program_ops.h"
 #include "sim/base/estimate.h"
 #include "sim/base/warning.h"
 #include "sim/graph/timeline.h"
-#include "sim/program/occupancy.h"
 
 namespace rehearse::cli {
 
@@ -23,7 +22,7 @@ struct Simulation {
   job::Rules rules;
   job::LoweredJob lowered;
   graph::Timeline timeline;
-  std::vector<program::Occupancy> occupancy;  ///< by rank that was run
+  std::vector<job::RankRange> occupancy;
   Estimate<Seconds> step;
   std::vector<Warning> warnings;
   double by_roofline = 0;  ///< share of the op time that is estimated by a roofline

@@ -1,9 +1,7 @@
 #include "cli/commands/step_report.h"
 
-#include "cli/output/job_events.h"
 #include "cli/report/memory_curves.h"
 #include "cli/report/roofline.h"
-#include "cli/report/timeline_sheet.h"
 
 namespace rehearse::cli {
 
@@ -18,13 +16,10 @@ Status try_changes(PredictedJob& job, const Globals& globals) {
 
 ReportDetails step_details(const PredictedJob& job, const std::filesystem::path& job_file) {
   const step::Step& step = job.step;
-  TimelineSheet sheet;
-  show_job(step.job, step.lowered, step.timeline, sheet);
   std::vector<std::string> suites = {"memory/galvatron measured, peak", "withheld/all"};
   for (const step::DeviceUse& use : step.devices) suites.push_back("withheld/" + use.name);
   return ReportDetails{.inputs = {job_file},
                        .suites = std::move(suites),
-                       .timeline = sheet.json(step.timeline, graph::critical_path(step.timeline)),
                        .memory = memory_curves(job.file.spec, job.file.cluster, step),
                        .roofline = roofline_of(job.file.spec, job.file.cluster, step),
                        .gains = changes_json(job.changes, step.time.value)};

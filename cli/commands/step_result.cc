@@ -6,8 +6,9 @@
 #include <fmt/format.h>
 
 #include "cli/config/fidelity_names.h"
-#include "cli/output/critical_path.h"
+#include "cli/output/attribution.h"
 #include "cli/planning/plan_json.h"
+#include "models/job/program_ops.h"
 #include "sim/base/text.h"
 #include "strategies/layer_split.h"
 
@@ -184,17 +185,6 @@ Json memory_json(const memory::StageMemory& most) {
             {"reserve", p.reserve}}}};
 }
 
-Value breakdown_fields(const step::Step& step) {
-  const auto part = [&](Seconds time) { return part_of(step.time, time); };
-  const step::Breakdown& b = step.breakdown;
-  return {{"compute", "compute", part(b.compute + b.recompute + b.optimizer)},
-          {"exposed_communication", "exposed communication", part(b.exposed_communication)},
-          {"bubble", "bubble", part(b.bubble)},
-          {"input", "input", part(b.input)},
-          {"launch", "launch", part(b.launch)},
-          {"idle", "idle", part(b.fixed)}};
-}
-
 std::vector<std::string> notes_of(const PredictedJob& job) {
   std::vector<std::string> notes;
   for (const std::string& line : job.file.assumed) notes.push_back("assumed " + line);
@@ -211,10 +201,10 @@ Document step_document(const PredictedJob& job) {
   const Estimate<double> samples = step.samples_per_s();
   const auto part = [&](Seconds time) { return part_of(step.time, time); };
   Document d{.command = "simulate", .rows = "stages", .rows_title = "Stages"};
-  d.answer =
-      sentence_of(fmt::format("{} on {}", job.file.name, devices_words(step)),
-                  {range_words(step.time, " per step"), regime_words(step), target_words(job),
-                   memory_words(most), largest_part(breakdown_fields(step)), host_words(step)});
+  d.answer = sentence_of(
+      fmt::format("{} on {}", job.file.name, devices_words(step)),
+      {range_words(step.time, " per step"), regime_words(step), target_words(job),
+       memory_words(most), largest_part(occupancy_fields(step.occupancy)), host_words(step)});
   d.line(fmt::format("{}, {} × {:g} samples per step", degrees_text(job),
                      grouped(layout.microbatches), job.file.spec.training.microbatch));
   Value devices = Value::array();
@@ -262,17 +252,19 @@ Document step_document(const PredictedJob& job) {
   if (job.steps_to_target) d["to_target"] = target_fields(job);
   d.show("", "based on",
          provenance_text(job.path.shares_by_provenance()) + "; " + conditions_text(job.file.spec));
-  d.show("breakdown", "Breakdown of the step, mean over ranks", breakdown_fields(step), {}, kBars);
+  const program::Occupancy& ranks = step.occupancy;
+  add_attribution({ranks,
+                   program::path_times(step.lowered.graph,
+                                       job::critical_path(step.job, step.lowered, step.timeline)),
+                   job.path},
+                  step.time, d);
   d["host"] = {{"share", share(step.host_share)},
                {"launches_per_layer", step.block.launches},
                {"kernels_per_layer", step.block.kernels}};
-  d["compute_parts"] = {{"forward_backward", part(step.breakdown.compute)},
-                        {"recompute", part(step.breakdown.recompute)},
-                        {"optimizer", part(step.breakdown.optimizer)}};
-  d["critical_path"] = json_critical_path(
-      program::path_times(step.lowered.graph, graph::critical_path(step.timeline)), step.time);
-  d["path"] = json_path(job.path);
-  d["path_parts"] = json_path_parts(job.path);
+  d["compute_parts"] = {
+      {"forward_backward", part(ranks.compute - ranks.recompute - ranks.optimizer)},
+      {"recompute", part(ranks.recompute)},
+      {"optimizer", part(ranks.optimizer)}};
   d.show("single_changes", "What would help most (each change alone, simulated)",
          change_rows(job.changes, step.time), {}, first(4));
   d.show("what_would_help", "Upper bounds: the step without one of its costs", bound_rows(step), {},
@@ -280,7 +272,6 @@ Document step_document(const PredictedJob& job) {
   d.show("remedies", "What would make it fit", job.remedies, {}, first(4));
   d.show("stages", "Stages", stage_rows(job), {}, kInTables);
   d["compute_from"] = json_provenance(step.share_by_provenance);
-  d["step_from"] = json_provenance(job.path.shares_by_provenance());
   d["conditions"] = {{"source", conditions_text(job.file.spec)}};
   d["applied"] = layout.applied;
   d.show("notes", "Notes", notes_of(job));

@@ -34,8 +34,6 @@ std::string host_words(const step::Step& step);
 std::string regime_words(const step::Step& step);
 /// "16 × a100_sxm4_40 + 8 × h100_sxm5_80"
 std::string devices_words(const step::Step& step);
-/// The breakdown of a step, in parts that add up to it.
-Value breakdown_fields(const step::Step& step);
 /// "assumed …", and notes of the file and of the account.
 std::vector<std::string> notes_of(const PredictedJob& job);
 

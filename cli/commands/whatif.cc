@@ -1,14 +1,13 @@
 // rehearse whatif: replay an edited recording.
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "cli/commands/commands.h"
 #include "cli/commands/networking.h"
-#include "cli/commands/recorded_beside.h"
+#include "cli/commands/options.h"
 #include "cli/commands/recorded_input.h"
 #include "cli/commands/recorded_slice.h"
+#include "cli/commands/recorded_tenants.h"
 #include "cli/commands/replay_job.h"
-#include "cli/commands/replay_path.h"
 #include "cli/commands/share_options.h"
 #include "models/input/read_pipeline.h"
 #include "profiler/replay/edit.h"
@@ -111,25 +110,27 @@ Document document_of(const WhatifOptions& options, const ReplayJob& job, const E
   const replay::Comparison& c = recorded.comparison;
   const Estimate<Seconds> before = replay::estimate_step(c), after = estimate(options, job, with);
   const double changed = change_of(c.step_time.simulated, edited.comparison.step_time.simulated);
+  const Attribution attribution = attribution_of(job, edited, after),
+                    unedited = attribution_of(job, recorded, before);
   Document d{.command = "whatif", .rows = "ranks.steps", .rows_title = "Steps"};
-  d.answer = sentence_of(
-      fmt::format("Step time {}", signed_percent(changed)),
-      {range_words(before) + " before the edit", range_words(after, " after it"),
-       largest_part(breakdown_fields(replay::occupancy(edited.graph, edited.timeline)))});
+  d.answer = sentence_of(fmt::format("Step time {}", signed_percent(changed)),
+                         {range_words(before) + " before the edit", range_words(after, " after it"),
+                          largest_part(occupancy_fields(attribution.occupancy))});
   d.line(describe_input(job));
   if (with.fed) d.line(fed_text(*with.fed));
   d["baseline"] = {{"measured", "recorded, measured", c.step_time.measured},
                    {"simulated", "recorded, simulated", before},
                    {"error", {{"median", c.median_error}, {"worst", c.worst_error}}},
                    {"breakdown",
-                    "Rank occupancy in an average step, as recorded",
-                    breakdown_fields(replay::occupancy(recorded.graph, recorded.timeline), before),
+                    std::string(kOccupancyTitle) + ", as recorded",
+                    occupancy_fields(unedited.occupancy, before),
                     {},
                     kBars},
-                   {"path_parts", json_path_parts(path_parts(job, recorded, before))}};
+                   {"path_parts", json_path_parts(unedited.path)}};
   d.show("step_time", "with the edit", after);
   d.show("change", "change", change(changed));
-  add_findings(job, edited, after, d);
+  add_errors(job, d);
+  add_attribution(attribution, after, d);
   if (with.fed) d["input_pipeline"] = fed_json(*with.fed);
   d.show("ranks", "Steps",
          rank_rows(job, edited,
@@ -144,7 +145,8 @@ Document document_of(const WhatifOptions& options, const ReplayJob& job, const E
 /// Runs a program with the recording fed by the pipeline of a file, and sets `fed`.
 RunProgram feeding(const WhatifOptions& options, const input::Pipeline& pipeline,
                    std::optional<FedBy>& fed) {
-  return [&](const ReplayJob& job, const replay::RecordedProgram& program) -> Result<ReplayRun> {
+  return [&](const ReplayJob& job, replay::RecordedProgram program) -> Result<ReplayRun> {
+    replay::mark_edited(job.recorded.graph.program, program);
     Result<FedGraph> in_front =
         feed_recording(job.recordings, program, pipeline,
                        options.batch > 0 ? std::optional(options.batch) : std::nullopt);
@@ -202,16 +204,10 @@ Result<Exit> run(const WhatifOptions& options, const Globals& globals) {
   if (!edited) return forward(edited);
   if (options.sharing.asked()) {
     const RecordedTenant own{*job, edited->run(), estimate(options, *job, *edited)};
-    if (Status ok = write_beside(own, options.request, options.sharing, "whatif", globals); !ok)
-      return forward(ok);
-    return Exit::kSuccess;
+    return share_recorded(own, options.request, options.sharing, "whatif", globals);
   }
-  if (Status ok = draw(options.request, *job, edited->run()); !ok) return forward(ok);
   const Document document = document_of(options, *job, *edited);
-  if (Status ok = report_on(options.request, *job, edited->run(), document); !ok)
-    return forward(ok);
-  if (Status ok = write_document(globals, document); !ok) return forward(ok);
-  return Exit::kSuccess;
+  return answer_replay(globals, options.request, *job, edited->run(), document);
 }
 
 /// Fails if the text cannot be a link; a file's contents are checked later.
@@ -228,15 +224,6 @@ Status check_pipeline(const std::string& text) {
   return {};
 }
 
-/// A check for the option parser: the error of the value's own parser, or nothing.
-template <class Parse>
-auto checked_by(Parse parse) {
-  return [parse](const std::string& text) {
-    const auto parsed = parse(text);
-    return parsed ? std::string() : to_string(parsed.error());
-  };
-}
-
 }  // namespace
 
 void add_whatif(CLI::App& app, Action& action) {
@@ -245,55 +232,36 @@ void add_whatif(CLI::App& app, Action& action) {
       "whatif",
       "Edit a recording and simulate it: faster kernels, another loader, no collectives, ...");
   add_replay_options(*command, options->request);
-  command
-      ->add_option("--scale", options->scale,
-                   "TARGET[=PATTERN]:FACTOR, multiply times by FACTOR; targets: gpu, kernel, copy, "
-                   "collective, host, launch, profiler; * in PATTERN matches any text")
-      ->type_name("EDIT")
-      ->allow_extra_args(false)
-      ->check(CLI::Validator(checked_by(replay::parse_scale), "", ""));
-  command
-      ->add_option("--remove", options->remove,
-                   "TARGET[=PATTERN], remove ops and the calls that launch them")
-      ->type_name("EDIT")
-      ->allow_extra_args(false)
-      ->check(CLI::Validator(checked_by(replay::parse_selector), "", ""));
-  command
-      ->add_option("--insert", options->insert,
-                   "TARGET[=PATTERN]:DURATION, add time after each op, such as 50 us")
-      ->type_name("EDIT")
-      ->allow_extra_args(false)
-      ->check(CLI::Validator(checked_by(replay::parse_insert), "", ""));
-  command
-      ->add_option("--input-pipeline", options->input_pipeline,
-                   "workers=N[,prefetch=2], load batches in worker processes; or an input pipeline "
-                   "file, which replaces the recorded loading on every host")
-      ->type_name("EDIT")
-      ->check(CLI::Validator(checked_by(check_pipeline), "", ""));
-  command
-      ->add_option("--batch", options->batch,
-                   "samples per batch from the file's pipeline (default: a unit of its last stage)")
-      ->type_name("N")
-      ->check(CLI::Range(1U, 1000000U).description(""));
+  const auto add_edit = [&](const char* name, auto& value, auto read, const char* what) {
+    return add_value(*command, name, "EDIT", value, what)->check(reads_as(read));
+  };
+  add_edit("--scale", options->scale, replay::parse_scale,
+           "TARGET[=PATTERN]:FACTOR, multiply times by FACTOR; targets: gpu, kernel, copy, "
+           "collective, host, launch, profiler; * in PATTERN matches any text")
+      ->allow_extra_args(false);
+  add_edit("--remove", options->remove, replay::parse_selector,
+           "TARGET[=PATTERN], remove ops and the calls that launch them")
+      ->allow_extra_args(false);
+  add_edit("--insert", options->insert, replay::parse_insert,
+           "TARGET[=PATTERN]:DURATION, add time after each op, such as 50 us")
+      ->allow_extra_args(false);
+  add_edit("--input-pipeline", options->input_pipeline, check_pipeline,
+           "workers=N[,prefetch=2], load batches in worker processes; or an input pipeline "
+           "file, which replaces the recorded loading on every host");
+  add_number(*command, "--batch", options->batch, 1U, 1000000U,
+             "samples per batch from the file's pipeline (default: a unit of its last stage)");
   CLI::Option* network =
-      command
-          ->add_option("--network", options->network,
-                       "network for the recorded collectives and those of --data-parallel: "
-                       "latency=5us,rate=100GB/s between ranks, a link file or a cluster file")
-          ->type_name("LINK")
-          ->check(CLI::Validator(checked_by(check_network), "", ""));
-  command
-      ->add_option("--data-parallel", options->data_parallel,
-                   "number of data-parallel ranks, each with the recorded work, that all-reduce "
-                   "their gradients")
-      ->type_name("N")
-      ->check(CLI::Range(1U, 1000000U).description(""))
+      add_value(*command, "--network", "LINK", options->network,
+                "network for the recorded collectives and those of --data-parallel: "
+                "latency=5us,rate=100GB/s between ranks, a link file or a cluster file")
+          ->check(reads_as(check_network));
+  add_number(*command, "--data-parallel", options->data_parallel, 1U, 1000000U,
+             "number of data-parallel ranks, each with the recorded work, that all-reduce "
+             "their gradients")
       ->needs(network);
-  CLI::Option* slice = command
-                           ->add_option("--slice", options->slice,
-                                        "run each recorded rank on an instance of this MIG "
-                                        "profile, such as 2g.20gb; applied last")
-                           ->type_name("PROFILE");
+  CLI::Option* slice = add_value(*command, "--slice", "PROFILE", options->slice,
+                                 "run each recorded rank on an instance of this MIG "
+                                 "profile, such as 2g.20gb; applied last");
   add_share_options(*command, options->sharing, "recording", slice);
   command->footer("Example: rehearse whatif trace.json.gz --scale 'kernel=*gemm*:0.5'");
   command->callback([options, &action] {

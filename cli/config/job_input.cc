@@ -117,7 +117,8 @@ void wait_for_samples(step::Step& step, Seconds fed) {
   // A step that is longer by so much is fed in at most so much more time, and in no less.
   const Seconds stall = fed - alone.value;
   step.time = {fed, alone.low + stall, alone.high + stall, alone.provenance};
-  step.breakdown.input = stall;
+  step.occupancy.input = stall;
+  step.occupancy.total += stall;
 }
 
 Status feed(const input::Feed& by, const cluster::Cluster& cluster, step::Step& step) {
@@ -140,7 +141,7 @@ Status feed(const input::Feed& by, const cluster::Cluster& cluster, step::Step& 
 std::string feed_note(const input::Pipeline& pipeline, const cluster::Cluster& cluster,
                       const step::Step& step) {
   const Taken taken = taken_by(step.layout, cluster, pipeline);
-  const Seconds alone = step.time.value - step.breakdown.input;
+  const Seconds alone = step.time.value - step.occupancy.input;
   std::string text = fmt::format(
       "input: a node needs {:g} samples per microbatch, {:g} of {}; {} samples/s without stalls",
       taken.samples, taken.per_batch, pipeline.stages.back().name,

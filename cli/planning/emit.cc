@@ -29,7 +29,9 @@ void keep(std::vector<T>& values, std::vector<T> runs) {
 }  // namespace
 
 void keep_to(Framework framework, Axes& axes) {
-  keep(axes.all_to_all, {std::nullopt});  // NCCL has no name for another
+  for (auto* algorithms :
+       {&axes.all_reduce, &axes.all_gather, &axes.reduce_scatter, &axes.all_to_all})
+    keep(*algorithms, {std::nullopt});  // not all have a name in NCCL
   switch (framework) {
     case Framework::kMegatron:
       keep(axes.schedule, {Schedule::k1f1b, Schedule::kInterleaved});

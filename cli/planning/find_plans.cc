@@ -12,6 +12,7 @@
 #include "cli/planning/plan_feed.h"
 #include "cli/planning/plan_words.h"
 #include "cli/planning/step_bill.h"
+#include "cli/planning/try_algorithms.h"
 #include "sim/base/statistics.h"
 #include "sim/engine/simgrid.h"
 #include "sim/work/bytes.h"
@@ -22,6 +23,7 @@
 
 namespace rehearse::cli {
 
+using strategies::Candidate;
 using strategies::Figure;
 using strategies::Figures;
 using strategies::Found;
@@ -45,6 +47,8 @@ constexpr Seconds kTimeOfAnswer = Seconds::s(2);
 /// The time of a run in seconds: for each pass of a microbatch through a layer, and for each rank,
 /// whose groups are looked up (docs/performance.md).
 constexpr double kPerLayerPass = 10e-6, kPerRank = 30e-6;
+/// The algorithms of collectives are tried on this number of the best plans.
+constexpr std::size_t kTried = 10;
 /// The largest number of runs of the pipeline to feed the best plans.
 constexpr std::size_t kMostFed = 24;
 
@@ -85,6 +89,7 @@ class Finder {
         strategies::Candidate c = space->at(judged.index);
         to->push_back({c.training, std::move(c.plan), judged.figures});
       }
+    try_algorithms(plans.best, question);
     if (Status ok = confirm(plans, question); !ok) return forward(ok);
     return plans;
   }
@@ -151,6 +156,32 @@ class Finder {
                          return figures(c, costs->plans.of(c.training, c.plan, most));
                        }};
     };
+  }
+
+  /// Adds to the best plans those of them that named algorithms make better. A plan that waits for
+  /// its samples keeps NCCL's choice.
+  void try_algorithms(std::vector<FoundPlan>& plans, const Question& question) {
+    if (request_.input != nullptr) return;
+    const Bytes most = Bytes::b(of(question.at_most, Figure::kMemory));
+    Figures figures = {};
+    const Objective objective = [&](const Candidate& c,
+                                    const Candidate& from) -> std::optional<double> {
+      const auto cost = costs_.of(c.training, c.plan, most);
+      if (!cost || !costs_.prices_as(c.plan, from.plan)) return std::nullopt;
+      figures = bill_.of(*cost);
+      return of(figures, question.objective);
+    };
+    for (std::size_t i = std::min(plans.size(), kTried); i-- > 0;) {
+      const Candidate c{plans[i].training, plans[i].plan};
+      const auto better = with_algorithms(spec_.workload, c, request_.axes, objective);
+      if (!better || !objective(*better, c)) continue;
+      FoundPlan found{better->training, better->plan, figures};
+      if (keeps(found, question)) plans.push_back(std::move(found));
+    }
+    std::stable_sort(plans.begin(), plans.end(), [this](const FoundPlan& a, const FoundPlan& b) {
+      return order_of(a) < order_of(b);
+    });
+    if (plans.size() > question.keep) plans.resize(question.keep);
   }
 
   tl::unexpected<Error> no_plan(const Space& space, const Question& question) {

@@ -41,7 +41,7 @@ Result<Confirmed> referee_plans(std::vector<FoundPlan>& plans, const cluster::Cl
       const Result<Seconds> messages = step::time_by_messages(*plan.step, cluster);
       if (!messages) return forward(messages);
       plan.times.refereed =
-          step::Refereed{plan.step->time.value - plan.step->breakdown.input, *messages};
+          step::Refereed{plan.step->time.value - plan.step->occupancy.input, *messages};
     }
     return Confirmed{plans.size(), {}};
   }

@@ -69,15 +69,15 @@ std::vector<double> chances(const std::vector<FoundPlan>& plans, Figure objectiv
     double least = 0;
     for (std::size_t i = 0; i < plans.size(); ++i) {
       const step::Step& step = *plans[i].step;
-      const Seconds alone = step.time.value - step.breakdown.input;
-      const double exposed = step.breakdown.exposed_communication / alone;
+      const Seconds alone = step.time.value - step.occupancy.input;
+      const double exposed = step.communication / alone;
       double off = objective == Figure::kMemory
                        ? factor(memory_factors(step), of_kernels[kernels[i]])
                        : (1 - exposed) * factor(step.computing, of_kernels[kernels[i]]) +
                              exposed * factor(step.links, of_groups[groups[i]]);
       // A plan that waits for samples runs at the pace of the input pipeline. Among such plans, the
       // one that needs less time for itself is the better.
-      if (step.breakdown.input > Seconds::s(0) && objective != Figure::kMemory)
+      if (step.occupancy.input > Seconds::s(0) && objective != Figure::kMemory)
         off = std::max(alone * off / step.time.value, 1.0) +
               kOwnTime * (alone * off / step.time.value);
       const double value = of(plans[i].figures, objective) * off;

@@ -41,7 +41,9 @@ strategies::Axes axes_of(strategies::Axes axes) {
   otherwise(axes.zero, std::vector<std::uint32_t>{0, 1, 3});
   otherwise(axes.offload, std::vector{strategies::Offload::kNone, strategies::Offload::kOptimizer});
   otherwise(axes.placement, std::vector{strategies::Placement::kTensorDataPipeline});
-  otherwise(axes.all_to_all, std::vector<std::optional<Algorithm>>{std::nullopt});
+  for (auto* algorithms :
+       {&axes.all_reduce, &axes.all_gather, &axes.reduce_scatter, &axes.all_to_all})
+    otherwise(*algorithms, std::vector<std::optional<Algorithm>>{std::nullopt});
   return axes;
 }
 

@@ -29,7 +29,7 @@ Result<std::optional<cluster::Cluster>> on_its_network(std::span<const cost::Ren
 
 Result<cost::Stalls> stalls_of(const step::Spec& spec, const cluster::Cluster& cluster,
                                const step::Step& step, step::Fidelity fidelity) {
-  const Seconds alone = step.time.value - step.breakdown.input;
+  const Seconds alone = step.time.value - step.occupancy.input;
   const auto time_with = [&](cluster::LinkPart part) -> Result<Seconds> {
     const Result<step::Step> other =
         step::predict(spec, cluster::with_ideal_links(cluster, part),
@@ -68,13 +68,13 @@ Result<std::optional<Seconds>> node_sharing(const step::Spec& spec, const cluste
   const Result<step::Step> other = step::predict(
       spec, *apart, {.fidelity = fidelity, .unfold = false, .counterfactuals = false});
   if (!other) return forward(other);
-  return step.time.value - step.breakdown.input - other->time.value;
+  return step.time.value - step.occupancy.input - other->time.value;
 }
 
 Status add_input_stalls(const input::Feed& free, const cluster::Cluster& cluster,
                         const step::Step& step, cost::Stalls& stalls) {
-  const Seconds alone = step.time.value - step.breakdown.input;
-  stalls.input = step.breakdown.input;
+  const Seconds alone = step.time.value - step.occupancy.input;
+  stalls.input = step.occupancy.input;
   stalls.fetch = Seconds::s(0);
   if (!(*stalls.input > Seconds::s(0))) return {};
   const Result<Seconds> with_free_reads = fed_time(free, cluster, step.layout, alone);

@@ -1,43 +1,53 @@
 // ProgramOps: the data of a job's run that attribution (sim/program/attribution.h) needs.
 #pragma once
 
+#include <unordered_map>
 #include <vector>
 
 #include "models/job/lower.h"
+#include "sim/graph/critical_path.h"
 #include "sim/program/lowered_ops.h"
 
 namespace rehearse::job {
 
-class ProgramOps : public program::LoweredOps, public program::Explanations {
+class ProgramOps : public program::LoweredOps {
  public:
-  /// The intervals are those of the run, for computing, and for communication and copies whose
-  /// origin has none of its own. REQUIRES: the first three outlive this object.
+  /// As LoweredOps.
   ProgramOps(const program::Program& job, const LoweredJob& lowered,
              const graph::Timeline& timeline, program::Interval computing = {},
              program::Interval links = {});
 
-  std::vector<program::PathShare> shares(OpId op) const override;
-  std::uint64_t alike(OpId op) const override;
-  std::optional<Picoseconds> alone(OpId op) const override;
-  program::PathShare slowed(OpId op) const override;
+  OpId last_arrival(OpId op) const override;
+
+ protected:
+  /// The provenance of a collective is that of its calibration. Uncalibrated messages depend only
+  /// on the links of the cluster.
+  Provenance provenance_of(const Made& made, Provenance share) const override;
 
  private:
-  program::PathShare message(OpId op) const;
-  program::PathShare plain(const Made& made, program::PartKind kind, std::string_view part) const;
-  /// The provenance of a collective: that of its calibration. Uncalibrated messages depend only on
-  /// the links of the cluster.
-  Provenance provenance_of(const Made& made) const;
-
   const program::Program& job_;
   const LoweredJob& lowered_;
-  const program::Interval computing_, links_;
+  std::unordered_map<std::size_t, OpId> last_arrival_;  // of members that arrive earlier
 };
 
-/// What occupies each rank that is run, from time zero to the end of the run.
-std::vector<program::Occupancy> occupancy(const program::Program& job, const LoweredJob& lowered,
-                                          const graph::Timeline& timeline);
+/// Consecutive ranks of equal occupancy, from time zero to the end of the run.
+struct RankRange {
+  std::uint32_t first;
+  std::uint32_t count;
+  program::Occupancy occupancy;
 
-/// The critical path of the run, with the intervals of ProgramOps.
+  friend bool operator==(const RankRange&, const RankRange&) = default;
+};
+/// All ranks of the job, also those that one rank represents.
+std::vector<RankRange> occupancy(const program::Program& job, const LoweredJob& lowered,
+                                 const graph::Timeline& timeline);
+/// The mean over ranks: exactly the occupancy of each if all are equal.
+program::Occupancy mean(const std::vector<RankRange>& ranges);
+
+/// The critical path of the run.
+std::vector<graph::PathStep> critical_path(const program::Program& job, const LoweredJob& lowered,
+                                           const graph::Timeline& timeline);
+/// Its parts, with the intervals of LoweredOps.
 program::PathParts path_parts(const program::Program& job, const LoweredJob& lowered,
                               const graph::Timeline& timeline, program::Interval computing,
                               program::Interval links);

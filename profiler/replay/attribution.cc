@@ -50,8 +50,9 @@ program::Occupancy by_device(const RankReplay& rank, program::Occupancy part) {
 
 }  // namespace
 
-ReplayOps::ReplayOps(const ReplayGraph& replay, const Timeline& timeline)
-    : LoweredOps(replay.program, replay.lowered, timeline) {
+ReplayOps::ReplayOps(const ReplayGraph& replay, const Timeline& timeline,
+                     program::Interval interval)
+    : LoweredOps(replay.program, replay.lowered, timeline, interval, interval), replay_(replay) {
   for (const BatchRequest& request : replay.program.batch_requests)
     ask_of_.emplace(replay.lowered.op(request.rank, request.wait).index(),
                     replay.lowered.op(request.rank, request.ask));

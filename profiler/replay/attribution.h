@@ -18,11 +18,18 @@ namespace rehearse::replay {
 class ReplayOps : public program::LoweredOps {
  public:
   /// REQUIRES: the arguments outlive this object.
-  ReplayOps(const ReplayGraph& replay, const graph::Timeline& timeline);
+  ReplayOps(const ReplayGraph& replay, const graph::Timeline& timeline,
+            program::Interval interval = {});
 
   std::optional<OpId> cause(OpId op) const override;
 
+ protected:
+  bool without_device(std::uint32_t run) const override {
+    return !replay_.program.replays[run].has_device;
+  }
+
  private:
+  const ReplayGraph& replay_;
   std::unordered_map<std::size_t, OpId> ask_of_;  // by the wait for a batch
 };
 

@@ -293,4 +293,14 @@ Result<RecordedProgram> overlap_input(const std::vector<Recording>& recordings,
   return program;
 }
 
+void mark_edited(const RecordedProgram& recorded, RecordedProgram& program) {
+  for (std::size_t rank = 0; rank < recorded.programs.size(); ++rank) {
+    const std::vector<ProgramOp>& before = recorded.programs[rank].ops;
+    std::vector<ProgramOp>& ops = program.programs[rank].ops;
+    for (std::size_t i = 0; i < ops.size(); ++i)
+      if (i >= before.size() || ops[i].duration != before[i].duration)
+        ops[i].provenance = Provenance::kExtrapolated;
+  }
+}
+
 }  // namespace rehearse::replay

@@ -71,6 +71,9 @@ Result<RecordedProgram> insert(const std::vector<Recording>& recordings, Recorde
 Result<RecordedProgram> overlap_input(const std::vector<Recording>& recordings,
                                       RecordedProgram program, const InputPipeline& edit);
 
+/// Ops that are new, or that last another time than recorded, count as extrapolated.
+void mark_edited(const RecordedProgram& recorded, RecordedProgram& program);
+
 /// An op of a rank.
 struct RankOp {
   std::uint32_t rank;

@@ -50,11 +50,14 @@ class Lowering {
  private:
   OpIndex add(Kind kind, std::size_t rank, std::optional<std::uint32_t> row, std::string_view name,
               Task task, Nanoseconds duration, std::uint32_t stream = kNoStream) {
-    return states_[rank].builder.add({.name = result_.names.intern(name),
-                                      .task = task,
-                                      .duration = Picoseconds::from(duration),
-                                      .stream = stream},
-                                     {kind, row});
+    const bool fitted = kind == Kind::kLaunch || kind == Kind::kWake || kind == Kind::kHandOff;
+    return states_[rank].builder.add(
+        {.name = result_.names.intern(name),
+         .task = task,
+         .duration = Picoseconds::from(duration),
+         .stream = stream,
+         .provenance = fitted ? Provenance::kInterpolated : Provenance::kRecorded},
+        {kind, row});
   }
   /// Dependencies are between ops of one rank. Ranks wait for each other in collectives alone.
   void edge(std::size_t rank, OpIndex from, OpIndex to) { states_[rank].builder.depend(to, from); }

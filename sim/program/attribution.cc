@@ -1,6 +1,7 @@
 #include "sim/program/attribution.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <utility>
 
@@ -11,18 +12,25 @@ namespace {
 
 using graph::Category;
 
-constexpr Seconds Occupancy::*kParts[] = {
-    &Occupancy::compute, &Occupancy::exposed_communication, &Occupancy::memory,   &Occupancy::input,
-    &Occupancy::host,    &Occupancy::unexplained_wait,      &Occupancy::profiler, &Occupancy::idle};
+constexpr Seconds Occupancy::*kParts[] = {&Occupancy::compute,   &Occupancy::exposed_communication,
+                                          &Occupancy::memory,    &Occupancy::bubble,
+                                          &Occupancy::input,     &Occupancy::launch,
+                                          &Occupancy::host,      &Occupancy::unexplained_wait,
+                                          &Occupancy::profiler,  &Occupancy::idle,
+                                          &Occupancy::recompute, &Occupancy::optimizer};
 enum Part : std::size_t {
   kCompute,
   kCommunication,
   kMemory,
+  kBubble,
   kInput,
+  kLaunch,
   kHost,
   kUnexplainedWait,
   kProfiler,
-  kIdle
+  kIdle,
+  kRecompute,
+  kOptimizer
 };
 
 /// The activity of the device during an op.
@@ -31,11 +39,13 @@ Part on_device_part(Category category) {
   return category == Category::kCommunication ? kCommunication : kMemory;
 }
 
-/// The cause of waiting, if an idle device waits while this op runs.
+/// The cause of waiting, if an idle device waits while such an op of its rank runs.
 Part waiting_part(Category category) {
   switch (category) {
     case Category::kInput:
       return kInput;
+    case Category::kLaunch:
+      return kLaunch;
     case Category::kProfiler:
       return kProfiler;
     case Category::kDelay:
@@ -70,9 +80,12 @@ Occupancies::Occupancies(const graph::Graph& graph, const graph::Timeline& timel
     for (const OpId op : ops.of_rank(r)) {
       const graph::OpTimes& times = timeline[op];
       if (!rank.last || times.end > timeline[*rank.last].end) rank.last = op;
-      if (ops.on_device(op))
-        rank.ops.push_back({times.start, times.end, on_device_part(graph.category(op)), op});
+      if (!ops.on_device(op)) continue;
+      const OpId begins = ops.last_arrival(op);
+      rank.ops.push_back({std::min(timeline[begins].start, times.end), times.end,
+                          on_device_part(graph.category(op)), begins, ops.purpose(op)});
     }
+    if (rank.last && (!last_ || timeline[*rank.last].end > timeline[*last_].end)) last_ = rank.last;
     std::stable_sort(rank.ops.begin(), rank.ops.end(),
                      [](const Busy& a, const Busy& b) { return a.start < b.start; });
     Picoseconds reach(INT64_MIN);
@@ -81,13 +94,16 @@ Occupancies::Occupancies(const graph::Graph& graph, const graph::Timeline& timel
 }
 
 Occupancy Occupancies::of_run(std::uint32_t rank) const {
-  return within(rank, {Picoseconds(0), timeline_.makespan(), ranks_[rank].last});
+  // A rank that ends earlier waits for the rank that ends last.
+  const Picoseconds end = timeline_.makespan();
+  const std::optional<OpId> own = ranks_[rank].last;
+  return within(rank, {Picoseconds(0), end, own && timeline_[*own].end == end ? own : last_});
 }
 
 Occupancy Occupancies::within(std::uint32_t number, const Window& window) const {
   struct Change {
     Picoseconds at;
-    std::size_t part;
+    const Busy* op;
     int by;
   };
   const RankBusy& rank = ranks_[number];
@@ -99,29 +115,46 @@ Occupancy Occupancies::within(std::uint32_t number, const Window& window) const 
     const Picoseconds start = std::max(busy.start, window.begin),
                       end = std::min(busy.end, window.end);
     if (start >= end) continue;
-    changes.push_back({start, busy.part, 1});
-    changes.push_back({end, busy.part, -1});
+    changes.push_back({start, &busy, 1});
+    changes.push_back({end, &busy, -1});
   }
   std::stable_sort(changes.begin(), changes.end(),
                    [](const Change& a, const Change& b) { return a.at < b.at; });
   // Between two changes of the running ops, the time belongs to the first part that runs.
   Sum sum = {};
   int running[] = {0, 0, 0};
+  Purpose purpose;  // summed up over the computing ops that run
   Picoseconds at = window.begin;
   const auto pass = [&](Picoseconds until) {
     if (until <= at) return;
     const auto part = static_cast<std::size_t>(
         std::find_if(std::begin(running), std::end(running), [](int n) { return n > 0; }) -
         std::begin(running));
-    if (part < std::size(running))
-      sum[part] += (until - at).count();
-    else
+    const std::int64_t time = (until - at).count();
+    if (part == kCompute) {
+      const auto of_ops = [&](double share) {
+        return std::llround(static_cast<double>(time) * share / running[kCompute]);
+      };
+      const std::int64_t launch = of_ops(purpose.launch);
+      sum[kCompute] += time - launch;
+      sum[kLaunch] += launch;
+      sum[kRecompute] += of_ops(purpose.recompute);
+      sum[kOptimizer] += of_ops(purpose.optimizer);
+    } else if (part < std::size(running)) {
+      sum[part] += time;
+    } else {
       explain_idle(number, at, until, window, sum);
+    }
     at = until;
   };
   for (const Change& change : changes) {
     pass(change.at);
-    running[change.part] += change.by;
+    running[change.op->part] += change.by;
+    if (change.op->part != kCompute) continue;
+    purpose.launch += change.by * change.op->purpose.launch;
+    purpose.recompute += change.by * change.op->purpose.recompute;
+    purpose.optimizer += change.by * change.op->purpose.optimizer;
+    if (running[kCompute] == 0) purpose = {};
   }
   pass(window.end);
   Occupancy result;
@@ -129,6 +162,18 @@ Occupancy Occupancies::within(std::uint32_t number, const Window& window) const 
   for (std::size_t part = 0; part < sum.size(); ++part)
     result.*kParts[part] = Picoseconds(sum[part]).seconds();
   return result;
+}
+
+/// The cause of waiting, if the idle device of a rank waits while this op runs.
+std::size_t Occupancies::waiting_for(OpId op, std::uint32_t number) const {
+  const std::optional<std::uint32_t> rank = ops_.rank(op);
+  const Category category = graph_.category(op);
+  if (!rank || category == Category::kCommunication) return kCommunication;
+  const Purpose purpose = ops_.purpose(op);
+  if (purpose.idle) return kIdle;
+  if (*rank != number) return kBubble;
+  if (ops_.unexplained(op)) return kUnexplainedWait;
+  return purpose.launch > 0 ? kLaunch : waiting_part(category);
 }
 
 /// Explains why the device was idle in [from, until): by what the next op to start was waiting for,
@@ -148,21 +193,30 @@ void Occupancies::explain_idle(std::uint32_t number, Picoseconds from, Picosecon
     sum[kIdle] += (until - left).count();
   }
   while (at && left > from) {
-    if (ops_.rank(*at) != number) {  // the rest is waiting for other ranks
-      sum[kCommunication] += (left - from).count();
-      return;
-    }
-    const std::optional<OpId> before = ops_.cause(*at);
+    const OpId last = ops_.last_arrival(*at);
+    const std::optional<OpId> before = ops_.cause(last);
     const Picoseconds begin =
-        std::max(from, before ? timeline_[*before].end : timeline_[*at].start);
+        std::max(from, before ? timeline_[*before].end : timeline_[last].start);
     if (begin < left) {
-      sum[ops_.unexplained(*at) ? kUnexplainedWait : waiting_part(graph_.category(*at))] +=
-          (left - begin).count();
+      sum[waiting_for(*at, number)] += (left - begin).count();
       left = begin;
     }
     at = before;
   }
   if (left > from) sum[kIdle] += (left - from).count();
+}
+
+std::vector<graph::PathStep> critical_path(const graph::Timeline& timeline, const RunOps& ops) {
+  std::vector<graph::PathStep> path = graph::critical_path(timeline);
+  if (path.empty()) return path;
+  std::optional<OpId> at = path.back().op;
+  for (path.clear(); at;) {
+    const std::optional<OpId> before = timeline[ops.last_arrival(*at)].cause;
+    path.push_back({*at, before ? timeline[*before].end : Picoseconds(0), timeline[*at].end});
+    at = before;
+  }
+  std::reverse(path.begin(), path.end());
+  return path;
 }
 
 PathTimes path_times(const graph::Graph& graph, const std::vector<graph::PathStep>& path,
@@ -228,7 +282,9 @@ PathParts path_parts(const std::vector<graph::PathStep>& path, const graph::Time
     };
     Picoseconds slowed(0), waiting(0);
     if (const std::optional<Picoseconds> alone = explanations.alone(step.op)) {
-      slowed = std::max(Picoseconds(0), time - *alone);
+      // Not the turnaround of its server, with which the time on the path begins.
+      const graph::OpTimes& times = timeline[step.op];
+      slowed = std::clamp(times.end - times.start - *alone, Picoseconds(0), time);
       if (ops.rank(step.op) != result.ends_on)
         waiting = std::min(time - slowed, time - home.within(step.begin, step.end));
     }

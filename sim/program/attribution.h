@@ -1,5 +1,7 @@
 // Attribution: where the time of a run goes. There are two questions with two answers:
-//   - what occupies a rank (occupancy): a partition of the rank's time by device activity;
+//   - what occupies a rank (occupancy): a partition of the rank's time by device activity. If the
+//     device idles, the chain of causes of its next op says why: also on other ranks, whose
+//     communication counts as exposed communication, and whose work as the bubble;
 //   - what determines the length of the run (path_parts): the critical path, which crosses ranks.
 //     Communication that overlaps computation is in neither. Computation with slack occupies a rank
 //     without being on the critical path.
@@ -22,6 +24,13 @@
 
 namespace rehearse::program {
 
+/// The purposes of an op's time.
+struct Purpose {
+  double launch = 0;                    ///< share: the device waits for launches
+  double recompute = 0, optimizer = 0;  ///< shares of such work
+  bool idle = false;                    ///< nothing works
+};
+
 /// The properties of a run's ops that attribution needs.
 class RunOps {
  public:
@@ -38,6 +47,9 @@ class RunOps {
   /// The op whose end made this one start when it did. Following causes leads to why a device
   /// idled.
   virtual std::optional<OpId> cause(OpId op) const = 0;
+  virtual Purpose purpose(OpId /*op*/) const { return {}; }
+  /// For a member of a collective: the member that arrived last. Until then the device waits.
+  virtual OpId last_arrival(OpId op) const { return op; }
 };
 
 /// A stretch of a rank's time.
@@ -61,6 +73,7 @@ class Occupancies {
     Picoseconds start, end;
     std::size_t part;
     OpId op;
+    Purpose purpose;
   };
   struct RankBusy {
     std::vector<Busy> ops;           // by start
@@ -68,8 +81,9 @@ class Occupancies {
     std::optional<OpId> last;        // of all ops of the rank, the first of those that end last
   };
   using Sum =
-      std::array<std::int64_t, 8>;  // picoseconds, by the members of Occupancy after `total`
+      std::array<std::int64_t, 12>;  // picoseconds, by the members of Occupancy after `total`
 
+  std::size_t waiting_for(OpId op, std::uint32_t rank) const;
   void explain_idle(std::uint32_t rank, Picoseconds from, Picoseconds until, const Window& window,
                     Sum& sum) const;
 
@@ -77,7 +91,12 @@ class Occupancies {
   const graph::Timeline& timeline_;
   const RunOps& ops_;
   std::vector<RankBusy> ranks_;
+  std::optional<OpId> last_;  // of all ranks
 };
+
+/// The critical path of a run (graph::critical_path). From a collective it goes on with the member
+/// that arrived last.
+std::vector<graph::PathStep> critical_path(const graph::Timeline& timeline, const RunOps& ops);
 
 /// The times of the path by category of op, and by name.
 struct PathTimes {

@@ -2,7 +2,40 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
+
 namespace rehearse::program {
+namespace {
+
+using graph::Category;
+
+Purpose purpose_of(const Origin& origin) {
+  Purpose purpose;
+  double all = 0;
+  for (const Share& share : origin) {
+    all += share.weight;
+    if (share.kind == PartKind::kLaunch) purpose.launch += share.weight;
+    if (share.kind == PartKind::kRecompute) purpose.recompute += share.weight;
+    if (share.kind == PartKind::kOptimizer) purpose.optimizer += share.weight;
+    purpose.idle |= share.kind == PartKind::kIdle;
+  }
+  purpose.launch /= all;
+  purpose.recompute /= all;
+  purpose.optimizer /= all;
+  return purpose;
+}
+
+}  // namespace
+
+LoweredOps::LoweredOps(const Program& program, const Lowered& lowered,
+                       const graph::Timeline& timeline, Interval computing, Interval links)
+    : program_(program),
+      lowered_(lowered),
+      timeline_(timeline),
+      computing_(computing),
+      links_(links) {
+  for (const Origin& origin : program.origins) purposes_.push_back(purpose_of(origin));
+}
 
 std::optional<LoweredOps::Made> LoweredOps::made(OpId op) const {
   const auto place = lowered_.place_of(op);
@@ -60,6 +93,118 @@ bool LoweredOps::unexplained(OpId op) const {
   if (!made) return false;
   const std::vector<Recorded>& recorded = program_.programs[made->program].recorded;
   return !recorded.empty() && recorded[made->index].kind == Recorded::Kind::kUnexplained;
+}
+
+Purpose LoweredOps::purpose(OpId op) const {
+  const std::optional<Made> made = this->made(op);
+  if (!made || made->op->origin == kPlainOrigin) return {};
+  return purposes_[made->op->origin];
+}
+
+std::optional<Picoseconds> LoweredOps::alone(OpId op) const {
+  const std::optional<Made> made = this->made(op);
+  if (!made) return std::nullopt;
+  const Task task = made->op->task;
+  const bool works = task == Task::kCompute || task == Task::kHost || task == Task::kMemory;
+  return works ? made->op->duration : std::nullopt;
+}
+
+std::uint64_t LoweredOps::alike(OpId op) const {
+  constexpr std::uint64_t kOther = std::uint64_t{3} << 62, kPlain = std::uint64_t{1} << 63;
+  const std::optional<Made> made = this->made(op);
+  if (!made) return kOther | op.index();
+  if (made->op->origin == kPlainOrigin || made->op->provenance != Provenance::kRecorded)
+    return kPlain | std::uint64_t{made->program} << 32 | made->index;
+  return std::uint64_t{made->op->origin} << 32 | made->op->name.index();
+}
+
+PathShare LoweredOps::slowed(OpId op) const {
+  return {.kind = PartKind::kCommunication,
+          .part = "computing slowed by concurrent communication",
+          .op = std::string(lowered_.graph.name(op)),
+          .low = links_.low,
+          .high = links_.high,
+          .provenance = Provenance::kExtrapolated};
+}
+
+Provenance LoweredOps::provenance_of(const Made& made, Provenance share) const {
+  return std::max(made.op->provenance, share);
+}
+
+/// The share of an op without an origin, by its category.
+PathShare LoweredOps::plain(OpId op, const std::optional<Made>& made) const {
+  const Category category = lowered_.graph.category(op);
+  const bool links = category == Category::kCommunication;
+  const Interval& interval = links ? links_ : computing_;
+  PathShare share{
+      .kind = PartKind::kIdle,
+      .part = "not explained by any rule",
+      .op = std::string(lowered_.graph.name(op)),
+      .low = interval.low,
+      .high = interval.high,
+      .provenance = made ? provenance_of(*made, Provenance::kRecorded) : Provenance::kExtrapolated};
+  const auto is = [&](PartKind kind, std::string_view part) {
+    share.kind = kind;
+    share.part = part;
+  };
+  switch (category) {
+    case Category::kCompute:
+      is(PartKind::kCompute, "compute");
+      break;
+    case Category::kCommunication:
+      is(PartKind::kCommunication, "sends between ranks");
+      if (made && made->op->task == Task::kCollective)
+        share.part = made->op->sized || made->op->collective != CollectiveKind::kBarrier
+                         ? to_string(made->op->collective)
+                         : "communication";  // a recording does not name every kind
+      break;
+    case Category::kMemory:
+      is(PartKind::kMemory, "copies");
+      break;
+    case Category::kHost:
+      if (made && without_device(made->run))
+        is(PartKind::kCompute, "host");
+      else
+        is(PartKind::kHost, "waiting for the host");
+      break;
+    case Category::kInput:
+      is(PartKind::kInput, "input stall");
+      break;
+    case Category::kLaunch:
+      is(PartKind::kLaunch, "launch gaps");
+      break;
+    case Category::kSynchronization:
+      is(PartKind::kSynchronization, "waking and hand-offs");
+      break;
+    case Category::kProfiler:
+      is(PartKind::kProfiler, "profiler");
+      break;
+    case Category::kDelay:
+      if (unexplained(op)) share.part = "unexplained waits";
+      break;
+  }
+  return share;
+}
+
+std::vector<PathShare> LoweredOps::shares(OpId op) const {
+  const std::optional<Made> made = this->made(op);
+  if (!made || made->op->origin == kPlainOrigin) return {plain(op, made)};
+  std::vector<PathShare> shares;
+  const auto text = [&](NameId name) { return std::string(program_.names[name]); };
+  for (const Share& share : program_.origins[made->op->origin]) {
+    const bool links = share.kind == PartKind::kCommunication || share.kind == PartKind::kMemory;
+    const Interval interval = share.interval.value_or(links ? links_ : computing_);
+    std::string what = text(share.what.value_or(made->op->name));
+    if (share.detail) what = fmt::format("{}, {}", what, text(*share.detail));
+    shares.push_back({.kind = share.kind,
+                      .part = text(share.part),
+                      .op = std::move(what),
+                      .weight = share.weight,
+                      .low = interval.low,
+                      .high = interval.high,
+                      .provenance = provenance_of(*made, share.provenance)});
+  }
+  return shares;
 }
 
 }  // namespace rehearse::program

@@ -35,6 +35,8 @@ struct Axes {
   /// Empty: no named algorithm, and also two_dimensional if a group has several ranks on several
   /// nodes.
   std::vector<std::optional<Algorithm>> all_to_all = {};
+  /// Not part of the space: a search may try others on its best plans where these are empty.
+  std::vector<std::optional<Algorithm>> all_reduce = {}, all_gather = {}, reduce_scatter = {};
   std::uint32_t ranks_per_node = 0;  ///< 0: all on one node
 };
 

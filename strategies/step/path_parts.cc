@@ -10,7 +10,7 @@ program::PathParts path_parts(const Step& step) {
   program::PathParts result =
       job::path_parts(step.job, step.lowered, step.timeline, step.computing, step.links);
   // Waiting for samples is added to the time of the run.
-  if (step.breakdown.input > Seconds::s(0)) {
+  if (step.occupancy.input > Seconds::s(0)) {
     program::PathSum input;
     input.add(Picoseconds::from(step.time.value) - result.total(),
               program::PathShare{.kind = program::PartKind::kInput,

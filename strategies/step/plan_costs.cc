@@ -65,6 +65,15 @@ class PlanCosts::State {
     return *least;
   }
 
+  bool prices_as(const Plan& plan, const Plan& usual) const {
+    const std::vector<job::Pricing>&a = priced_.at(plan.collectives)->collectives.pricings(),
+          &b = priced_.at(usual.collectives)->collectives.pricings();
+    return std::none_of(a.begin(), a.end(), [&](const job::Pricing& p) {
+      return !p.calibrated && std::any_of(b.begin(), b.end(), [&](const job::Pricing& q) {
+        return q.calibrated && q.kind == p.kind && q.ranks == p.ranks;
+      });
+    });
+  }
   const Error& why() const { return why_; }
   Bytes usable() const { return usable_; }
   const std::vector<Kind>& kinds() const { return kinds_; }
@@ -168,6 +177,9 @@ std::optional<PlanCost> PlanCosts::of(const Training& training, const Plan& plan
 }
 std::optional<PlanCost> PlanCosts::at_least(const Training& training, const Plan& plan) {
   return state_->at_least(training, plan);
+}
+bool PlanCosts::prices_as(const Plan& plan, const Plan& usual) const {
+  return state_->prices_as(plan, usual);
 }
 const Error& PlanCosts::why() const { return state_->why(); }
 Bytes PlanCosts::usable() const { return state_->usable(); }

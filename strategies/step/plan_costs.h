@@ -37,6 +37,9 @@ class PlanCosts {
   /// A lower bound: no part of it is above that of of().
   std::optional<PlanCost> at_least(const strategies::Training& training,
                                    const strategies::Plan& plan);
+  /// Whether collectives of a plan have calibrated prices wherever those of `usual` have; otherwise
+  /// their costs do not compare. REQUIRES: both had a cost.
+  bool prices_as(const strategies::Plan& plan, const strategies::Plan& usual) const;
   /// The error of the last plan without a cost.
   const Error& why() const;
 

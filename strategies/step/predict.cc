@@ -62,15 +62,14 @@ Spread spread_of(const Spec& spec) {
 /// fixed time may overlap communication if it is the host's or the input's.
 Estimate<Seconds> interval(const Step& step, bool calibrated, const PriceReach& network,
                            const Conditions& conditions, Provenance provenance) {
-  const Seconds exposed = step.breakdown.exposed_communication;
-  const Seconds fixed = step.breakdown.fixed;
+  const Seconds exposed = step.communication;
   const Seconds rest = step.time.value - exposed;
   const double down = std::hypot(rest.s() * (1 - step.computing.low),
                                  std::max(exposed * (1 - step.links.low), network.down).s(),
-                                 std::min(fixed, exposed).s());
+                                 std::min(step.fixed, exposed).s());
   const double up = std::hypot(rest.s() * (step.computing.high - 1),
                                std::max(exposed * (step.links.high - 1), network.up).s(),
-                               std::max(Seconds::s(0), conditions.most_fixed - fixed).s());
+                               std::max(Seconds::s(0), conditions.most_fixed - step.fixed).s());
   // As for ops: the provenance of 1 % of the time does not determine that of the whole.
   if (exposed > step.time.value * 0.01)
     provenance =
@@ -128,9 +127,9 @@ double host_share(const Step& step) {
   if (step.block.launches == Seconds::s(0) || !(step.time.value > Seconds::s(0))) return 0;
   const job::ProgramOps ops(step.job, step.lowered, step.timeline);
   Picoseconds sum(0);
-  for (const graph::PathStep& each : graph::critical_path(step.timeline))
-    if (each.end > each.begin && step.lowered.graph.category(each.op) == graph::Category::kHost &&
-        ops.shares(each.op).back().kind == program::PartKind::kLaunch)
+  for (const graph::PathStep& each : program::critical_path(step.timeline, ops))
+    if (step.lowered.graph.category(each.op) == graph::Category::kHost &&
+        ops.purpose(each.op).launch > 0)
       sum += each.end - each.begin;
   return sum.seconds() / step.time.value;
 }
@@ -193,8 +192,7 @@ double Step::hardware_utilization() const { return hardware_flops / (peak * time
 
 ByFactor<double> shares_of(const Step& step, bool over_nodes) {
   const Seconds all = step.time.value;
-  const double exposed = step.breakdown.exposed_communication / all,
-               fixed = step.breakdown.fixed / all;
+  const double exposed = step.communication / all, fixed = step.fixed / all;
   return {std::max(0.0, 1 - step.host_share - exposed - fixed), step.host_share,
           over_nodes ? exposed : 0, fixed};
 }
@@ -227,7 +225,8 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
             .lowered = std::move(whole->lowered),
             .timeline = std::move(whole->timeline),
             .time = {all, all, all, Provenance::kExtrapolated},
-            .breakdown = {},
+            .fixed = work.fixed,
+            .occupancy = {},
             .block = work.block,
             .counterfactuals = {},
             .memory = {},
@@ -238,19 +237,8 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
                     .sends = true,
                     .copies = true});
   if (!free) return forward(free);
-  Breakdown& parts = step.breakdown;
-  parts = {.compute = work.compute,
-           .recompute = work.recompute,
-           .optimizer = work.optimizer,
-           .launch = Seconds::s(0),
-           .fixed = work.fixed};
-  const Seconds least = std::min(*free, all);
-  parts.exposed_communication = all - least;
-  const Seconds rest =
-      std::max(Seconds::s(0), least - (work.compute + work.recompute + work.optimizer + work.fixed));
-  // A host that ran ahead in one pass takes less than its excess in the next.
-  parts.launch = std::min(work.launch, rest);
-  parts.bubble = rest - parts.launch;
+  step.communication = std::max(Seconds::s(0), all - *free);
+  step.occupancy = job::mean(job::occupancy(step.job, step.lowered, step.timeline));
   step.host_share = host_share(step);
   if (options.counterfactuals)
     if (Status ok = compare(step, runner); !ok) return forward(ok);

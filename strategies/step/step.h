@@ -1,11 +1,10 @@
-// Step: one predicted training step of a job under a plan on a cluster: time, memory, breakdown.
+// Step: one predicted training step of a job under a plan on a cluster: time, memory, occupancy.
 //
 //   Result<Step> step = predict(spec, cluster, {});
 //
 // A workload is laid out (strategies), its ops priced (models/compute), the job lowered and run at
-// the requested fidelity (models/job, sim/engine), its memory added up (models/memory). Parts of
-// the step are found by runs that differ in one respect: with free messages, compute and bubble
-// remain; the difference is exposed communication.
+// the requested fidelity (models/job, sim/engine), its memory added up (models/memory).
+// sim/program/attribution.h explains the run.
 #pragma once
 
 #include <array>
@@ -20,6 +19,7 @@
 #include "sim/base/warning.h"
 #include "sim/cluster/cluster.h"
 #include "sim/graph/timeline.h"
+#include "sim/program/occupancy.h"
 #include "sim/program/origin.h"
 #include "strategies/plan.h"
 #include "strategies/step/conditions.h"
@@ -39,20 +39,6 @@ struct Spec {
   /// Replaces `conditions` on devices of these names. host_per_kernel and fixed
   /// always come from `conditions`.
   std::map<std::string, Conditions, std::less<>> conditions_on = {};
-};
-
-/// A partition of the step, as a mean over ranks.
-struct Breakdown {
-  Seconds compute = Seconds::s(0);
-  Seconds recompute = Seconds::s(0);  ///< repeated forward work
-  Seconds optimizer = Seconds::s(0);
-  Seconds exposed_communication = Seconds::s(0);
-  /// Waiting with free messages: for other stages, and for slower devices of the same stage.
-  Seconds bubble = Seconds::s(0);
-  Seconds input = Seconds::s(0);   ///< waiting for samples; only a caller who knows what feeds it
-                                   ///< sets it, and with it `Step::time`
-  Seconds launch = Seconds::s(0);  ///< the device waits for the host's launches
-  Seconds fixed = Seconds::s(0);
 };
 
 /// A pass of a transformer block takes the longer of both.
@@ -84,9 +70,14 @@ struct Step {
   /// of the upper end is for runs that stall.
   Regime regime = regimes().front();
   Seconds stall = Seconds::s(0);
-  /// The parts of `time`'s interval: exposed communication, and everything else.
+  /// The part of `time` that is saved if messages and copies take no time.
+  Seconds communication = Seconds::s(0);
+  /// The intervals of that part and of the rest.
   program::Interval computing = {}, links = {};
-  Breakdown breakdown;
+  Seconds fixed = Seconds::s(0);  ///< once per step, on ranks of stages; may overlap communication
+  /// The mean over ranks. `input` is waiting for samples; only a caller who knows what feeds the
+  /// step adds it, here and to `time`.
+  program::Occupancy occupancy;
   /// The share of the step in passes of blocks that last as long as their launches: on the critical
   /// path.
   double host_share = 0;

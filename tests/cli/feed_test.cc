@@ -51,7 +51,8 @@ TEST_CASE("simulate: a step that waits for input takes as long as its samples do
   CHECK(value(slow["step_time"]) == Approx(3.2));
   CHECK(value(slow["throughput"]) == Approx(20));
   double sum = 0;
-  for (const auto& [name, part] : slow["breakdown"].items()) sum += value(part);
+  for (const auto& [name, part] : slow["breakdown"].items())
+    if (name != "total") sum += value(part);
   CHECK(sum == Approx(3.2));
   CHECK(value(slow["breakdown"]["input"]) == Approx(3.2 - value(bare["step_time"])));
   const double stall = value(slow["breakdown"]["input"]);

@@ -304,7 +304,7 @@ TEST_CASE("simulate: wrong usage is exit code 2") {
   check_failed(simulate_example({"--semantics", "astra-sim", "--endpoint-delay", "10"}), 2,
                "no unit");
   check_failed(simulate_example({"--fidelity", "massage"}), 2, "did you mean 'message'?");
-  check_failed(simulate_example({"--division", "echelon"}), 2, "one of coflow, fair, first_come");
+  check_failed(simulate_example({"--division", "echelon"}), 2, "one of fair, coflow, first_come");
   check_failed(simulate_example({"--division", "fair", "--fidelity", "closed"}), 2,
                "need --fidelity message");
   check_failed(simulate_example({"--on-link-failure", "retry", "--fidelity", "simgrid"}), 2,

@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "cli/planning/find_plans.h"
+#include "cli/planning/try_algorithms.h"
 #include "sim/base/estimate.h"
 #include "strategies/lay_out.h"
 #include "strategies/step/closed_step.h"
@@ -114,6 +116,38 @@ TEST_CASE("What plans share changes none of their costs") {
       CHECK(memory::fullest(*memory).peak.value.b() == Approx(cost->memory.b()));
     }
   }
+}
+
+TEST_CASE("Chosen algorithms are faster than NCCL's choice by the same prices") {
+  std::mt19937 random(31);
+  std::size_t tried = 0, chosen = 0;
+  for (int round = 0; round < 40; ++round) {
+    const PlanSpace job = test::random_plan_space(random);
+    step::PlanCosts costs(job.spec, job.cluster);
+    const cli::Objective time = [&](const Candidate& c,
+                                    const Candidate& from) -> std::optional<double> {
+      const auto cost = costs.of(c.training, c.plan, kAnything);
+      if (!cost || !costs.prices_as(c.plan, from.plan)) return std::nullopt;
+      return cost->step.s();
+    };
+    const Candidate plan = job.space.at(random() % job.space.size());
+    const std::optional<double> usual = time(plan, plan);
+    if (!usual) continue;
+    ++tried;
+    const auto better = cli::with_algorithms(job.spec.workload, plan, {}, time);
+    if (!better) continue;
+    ++chosen;
+    step::PlanCosts anew(job.spec, job.cluster);
+    const auto cost = anew.of(better->training, better->plan, kAnything);
+    REQUIRE(cost);
+    CHECK(cost->step.s() * (1 + cli::kNoise) <= *usual);
+    // Nothing but algorithms differs.
+    Candidate same = *better;
+    same.plan.collectives = plan.plan.collectives;
+    CHECK(time(same, plan) == usual);
+  }
+  CHECK(tried > 20);
+  CHECK(chosen > 0);
 }
 
 TEST_CASE("A search finds what evaluating everything finds") {

@@ -93,7 +93,8 @@ TEST_CASE("occupancy and critical path are two answers") {
   CHECK(path.by_name.front().name == "gemm");
 }
 
-TEST_CASE("a device that idles for another rank waits for communication, whatever that rank does") {
+TEST_CASE(
+    "a device that idles for another rank waits for its messages, or in a bubble for its work") {
   // Rank 1 computes 0-50 and its message comes at 60; rank 0 computes 0-20 and 60-65.
   HandMade ops;
   const OpId own = ops.add("first", Category::kCompute, 20, 0, {});
@@ -104,9 +105,11 @@ TEST_CASE("a device that idles for another rank waits for communication, whateve
   const Occupancies occupancies(ops.graph(), ops.timeline(), ops);
   const Occupancy rank = occupancies.of_run(0);
   CHECK(rank.compute.us() == Approx(25));
-  CHECK(rank.exposed_communication.us() == Approx(40));
-  // Rank 1 has nothing more to do.
-  CHECK(occupancies.of_run(1).idle.us() == Approx(15));
+  CHECK(rank.bubble.us() == Approx(30));
+  CHECK(rank.exposed_communication.us() == Approx(10));
+  // Rank 1 waits for the message and for the end of rank 0.
+  CHECK(occupancies.of_run(1).exposed_communication.us() == Approx(10));
+  CHECK(occupancies.of_run(1).bubble.us() == Approx(5));
   // On the path rank 1 computes for 50 us, while rank 0 does nothing that counts as computing:
   // a bubble. The message and the last op are no bubble.
   const PathParts path = path_parts(graph::critical_path(ops.timeline()), ops.timeline(), ops, ops);

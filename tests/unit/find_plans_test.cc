@@ -111,6 +111,66 @@ TEST_CASE("With a risk, plans are ranked and limited by what they stay below") {
   CHECK(has(refusal(job(), cluster, request), "none meets them when simulated"));
 }
 
+// Sixteen nodes of one GPU each on links that no calibration covers, 200 us apart: a ring takes 30
+// steps for a sum of gradients, recursive halving and doubling 8.
+TEST_CASE("Algorithms of collectives are tried on the best plans, unless the plan names them") {
+  const cluster::Cluster cluster = cluster_of(
+      "device: rtx3090, devices_per_node: 1, nodes: 16, "
+      "inter_node: {kind: switch, links: 1, rate: 100 Gbit/s, latency: 200 us}");
+  PlanRequest request{.axes = {.data = {16},
+                               .context = {1},
+                               .microbatch = {4},
+                               .zero = {0},
+                               .offload = {Offload::kNone}},
+                      .keep = 3,
+                      .confirm = step::Fidelity::kClosed};
+  const FoundPlans plans = found(job(256), cluster, request);
+  const FoundPlan& first = plans.best.front();
+  CHECK(first.plan.collectives[CollectiveKind::kAllReduce] == Algorithm::kHalvingDoubling);
+  CHECK_FALSE(first.plan.collectives[CollectiveKind::kAllGather]);  // not used
+  request.axes.all_reduce = {std::nullopt};
+  const FoundPlans usual = found(job(256), cluster, request);
+  CHECK_FALSE(usual.best.front().plan.collectives[CollectiveKind::kAllReduce]);
+  CHECK(of(first.figures, Figure::kStepTime) * (1 + kNoise) <
+        of(usual.best.front().figures, Figure::kStepTime));
+  CHECK(usual.candidates_evaluated == plans.candidates_evaluated);
+}
+
+// 16 nodes of eight A100: a rank sends 120 small messages to other nodes pairwise, 15 in two
+// dimensions, and each occupies its NIC for 11 us (comm_cost_test.cc has 512 ranks).
+TEST_CASE("Small exchanges of tokens over many nodes are two-dimensional") {
+  const cluster::Cluster cluster = cluster_of(
+      "device: a100_sxm4_80, devices_per_node: 8, nodes: 16, intra_node: nvswitch, "
+      "inter_node: {kind: switch, links: 8, rate: 200 Gbit/s, network: infiniband}");
+  const step::Spec spec{.workload = test::tiny_gpt({.hidden = 256, .layers = 2, .experts = 128}),
+                        .training = {.global_batch = 128},
+                        .plan = {},
+                        .conditions = {}};
+  PlanRequest request{.axes = {.data = {128},
+                               .expert = {128},
+                               .zero = {0},
+                               .recompute = {Recompute::kNone},
+                               .offload = {Offload::kNone},
+                               .placement = {strategies::Placement::kTensorDataPipeline},
+                               .ranks_per_node = 8},
+                      .keep = 1};
+  const FoundPlans plans = found(spec, cluster, request);
+  const FoundPlan& first = plans.best.front();
+  CHECK(first.plan.collectives[CollectiveKind::kAllToAll] == Algorithm::kTwoDimensional);
+  request.axes.all_to_all = {std::nullopt};
+  const FoundPlans pairwise = found(spec, cluster, request);
+  CHECK(of(first.figures, Figure::kStepTime) * 1.5 <
+        of(pairwise.best.front().figures, Figure::kStepTime));
+}
+
+TEST_CASE("Algorithms of collectives stay NCCL's choice on measured devices") {
+  const FoundPlans plans = found(job(), eight_a100(),
+                                 {.axes = {.context = {1}, .offload = {Offload::kNone}},
+                                  .keep = 4,
+                                  .confirm = step::Fidelity::kClosed});
+  for (const FoundPlan& plan : plans.best) CHECK(plan.plan.collectives == Algorithms{});
+}
+
 TEST_CASE("Searching alone runs nothing, and does not depend on threads") {
   const cluster::Cluster cluster = eight_a100();
   PlanRequest request{.axes = {.context = {1}}, .keep = 3};

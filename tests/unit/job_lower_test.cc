@@ -102,11 +102,22 @@ TEST_CASE("two ranks: the later one decides when their all-reduce begins") {
     CHECK(ran.end_us(0, 1) == Approx(94));
     CHECK(ran.lowered.messages == 4);
     CHECK(ran.lowered.bytes_sent == Approx(8e6));
-    const std::vector<program::Occupancy> parts = occupancy(job, ran.lowered, ran.timeline);
-    CHECK(parts[0].compute.us() == Approx(40));
-    CHECK(parts[0].exposed_communication.us() == Approx(64));  // 20 of them waiting for rank 1
-    CHECK(parts[1].exposed_communication.us() == Approx(44));
-    CHECK(parts[0].idle.us() == Approx(0).margin(1e-6));
+    const std::vector<RankRange> parts = occupancy(job, ran.lowered, ran.timeline);
+    REQUIRE(parts.size() == 2);
+    CHECK(parts[0].occupancy.compute.us() == Approx(40));
+    CHECK(parts[0].occupancy.bubble.us() == Approx(20));  // for rank 1
+    CHECK(parts[0].occupancy.exposed_communication.us() == Approx(44));
+    CHECK(parts[1].occupancy.exposed_communication.us() == Approx(44));
+    CHECK(parts[0].occupancy.idle.us() == Approx(0).margin(1e-6));
+    CHECK(mean(parts).bubble.us() == Approx(10));
+    // The path leads through the rank that arrives last, and ends on the first of both.
+    const program::PathParts path = path_parts(job, ran.lowered, ran.timeline, {}, {});
+    CHECK(path.total() == ran.timeline.makespan());
+    CHECK(path.ranks == 2);
+    Seconds communication = Seconds::s(0);
+    for (const program::PathPart& part : path.parts)
+      if (part.kind == program::PartKind::kCommunication) communication += part.time.seconds();
+    CHECK(communication.us() == Approx(44));
     CHECK(time_of(ran.lowered.collectives[0], ran.timeline).us() == Approx(44));
   }
 }

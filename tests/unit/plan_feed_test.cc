@@ -121,9 +121,9 @@ TEST_CASE("Plans that wait for their samples are found with their waiting time")
   const FoundPlan& best = starved.best.front();
   CHECK(of(best.figures, Figure::kStepTime) >= 0.8 * (1 - 1e-4));
   REQUIRE(best.step);
-  CHECK(best.step->breakdown.input > best.step->time.value * 0.5);
+  CHECK(best.step->occupancy.input > best.step->time.value * 0.5);
   CHECK(best.step->time.value.s() == of(best.figures, Figure::kStepTime));
-  CHECK(best.times.last().s() + best.step->breakdown.input.s() ==
+  CHECK(best.times.last().s() + best.step->occupancy.input.s() ==
         Approx(best.step->time.value.s()));
   // Where all wait, one that is fast by itself is the first.
   CHECK(best.times.last() <= starved.best.back().times.last());

@@ -33,7 +33,7 @@ Result<JobPrediction> predict(const MeasuredJob& row, const step::Conditions* co
                            .samples = spec.training.global_batch,
                            .measured = Seconds::s(row.number("step_s").value_or(0)),
                            .step = step->time,
-                           .parts = step->breakdown,
+                           .parts = step->occupancy,
                            .use = row.use};
   }
   if (!best) return forward(*refusal);

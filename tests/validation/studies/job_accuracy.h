@@ -21,7 +21,7 @@ struct JobPrediction {
   double samples = 0;  ///< of a step
   Seconds measured = Seconds::s(0);
   Estimate<Seconds> step;
-  step::Breakdown parts;
+  program::Occupancy parts;
   Use use = Use::kSourceLeftOut;  ///< of the constants of the shipped conditions
   double error() const { return step.value / measured - 1; }
 };

@@ -54,7 +54,7 @@ Table table_of(const std::vector<const JobPrediction*>& rows) {
     table.add({p->table, p->name, seconds(p->measured), seconds(p->step.value),
                fmt::format("{:.3f} – {:.3f}", p->step.low.s(), p->step.high.s()),
                fmt::format("{:+.1f}", p->error() * 100),
-               seconds(p->parts.compute + p->parts.optimizer), seconds(p->parts.recompute),
+               seconds(p->parts.compute - p->parts.recompute), seconds(p->parts.recompute),
                seconds(p->parts.exposed_communication), seconds(p->parts.bubble)});
   return table;
 }

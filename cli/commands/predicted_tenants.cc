@@ -1,4 +1,4 @@
-#include "cli/commands/simulate_beside.h"
+#include "cli/commands/predicted_tenants.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include "cli/commands/share_policy.h"
 #include "cli/commands/share_result.h"
 #include "cli/config/job_file.h"
-#include "cli/output/job_events.h"
+#include "cli/output/run_events.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/cluster/catalog.h"
@@ -183,7 +183,7 @@ Status add_memory(const std::array<Job, 2>& jobs, SharedJobs& shared) {
 
 }  // namespace
 
-Result<Exit> simulate_beside(const SimulateOptions& options, const Globals& globals) {
+Result<Exit> share_predicted(const SimulateOptions& options, const Globals& globals) {
   const Result<std::array<Job, 2>> jobs = predict_both(options);
   if (!jobs) return forward(jobs);
   const cluster::Cluster& cluster = (*jobs)[0].file.cluster;
@@ -197,9 +197,6 @@ Result<Exit> simulate_beside(const SimulateOptions& options, const Globals& glob
   for (std::size_t j = 0; j < 2; ++j)
     shared.jobs.push_back({.name = tenants[j].name, .alone = (*jobs)[j].step.time, .step = {}});
   if (Status ok = add_memory(*jobs, shared); !ok) return forward(ok);
-  Result<std::vector<sharing::TenantStep>> steps = sharing::share_devices(tenants, shared.sharing);
-  if (!steps) return forward(steps);
-  for (std::size_t j = 0; j < 2; ++j) shared.jobs[j].step = std::move((*steps)[j]);
   if ((*jobs)[0].step.job.ranks() > 1) {
     if ((*jobs)[0].step.lowered.folded)
       shared.notes.push_back(
@@ -209,16 +206,12 @@ Result<Exit> simulate_beside(const SimulateOptions& options, const Globals& glob
       shared.notes.push_back(
           "with --fidelity closed, the jobs do not share links; --fidelity message shares them");
   }
-  if (!options.perfetto.empty()) {
-    const Step& own = (*jobs)[0].step;
-    if (Status ok = draw_job(options.perfetto, own.job, own.lowered, shared.jobs[0].step.last); !ok)
-      return forward(ok);
-  }
-  if (Status ok = write_shared(globals, "simulate", std::move(shared), options.report,
-                               {options.job_file, options.sharing.beside});
-      !ok)
-    return forward(ok);
-  return Exit::kSuccess;
+  return answer_shared(globals, "simulate", options.files,
+                       {options.job_file, options.sharing.beside}, std::move(shared), tenants,
+                       [&](const graph::Timeline& timeline, TimelineSink& sink) {
+                         const Step& own = (*jobs)[0].step;
+                         show_job(own.job, own.lowered, timeline, sink);
+                       });
 }
 
 }  // namespace rehearse::cli

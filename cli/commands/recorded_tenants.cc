@@ -1,4 +1,4 @@
-#include "cli/commands/recorded_beside.h"
+#include "cli/commands/recorded_tenants.h"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 #include "cli/calibrate/device_names.h"
 #include "cli/commands/recorded_slice.h"
 #include "cli/commands/share_result.h"
-#include "cli/output/perfetto.h"
+#include "cli/output/run_events.h"
 #include "models/sharing/kernel_law.h"
 #include "profiler/replay/interval.h"
 
@@ -99,14 +99,15 @@ std::string name_of(const ReplayRequest& request) {
 
 }  // namespace
 
-Status write_beside(const RecordedTenant& own, const ReplayRequest& request,
-                    const ShareRequest& sharing, std::string_view command, const Globals& globals) {
+Result<Exit> share_recorded(const RecordedTenant& own, const ReplayRequest& request,
+                            const ShareRequest& sharing, std::string_view command,
+                            const Globals& globals) {
   ReplayRequest its;
   its.inputs = {sharing.beside};
   its.lower = request.lower;
   const Result<ReplayJob> other = load_job(its, globals);
   if (!other) return forward(other);
-  if (Status ok = check_devices(own.job, *other); !ok) return ok;
+  if (Status ok = check_devices(own.job, *other); !ok) return forward(ok);
   const RecordedTenant second{*other, other->recorded,
                               replay::estimate_step(other->recorded.comparison)};
   const RecordedTenant* both[] = {&own, &second};
@@ -116,27 +117,23 @@ Status write_beside(const RecordedTenant& own, const ReplayRequest& request,
   shared.devices = device ? device->name : "one GPU";
   const std::vector<Tenant> tenants = {tenant_of(own, name_of(request)),
                                        tenant_of(second, name_of(its))};
-  Result<std::vector<sharing::TenantStep>> steps = sharing::share_devices(
-      tenants, shared.sharing, [&](std::size_t t, const graph::Timeline& period) {
-        return replay::compare(both[t]->job.recordings, both[t]->run.graph, period)
-            .step_time.simulated;
-      });
-  if (!steps) return forward(steps);
   for (std::size_t t = 0; t < 2; ++t)
-    shared.jobs.push_back(
-        {.name = tenants[t].name, .alone = both[t]->alone, .step = std::move((*steps)[t])});
+    shared.jobs.push_back({.name = tenants[t].name, .alone = both[t]->alone, .step = {}});
   shared.notes.push_back(
       "memory: a recording does not contain memory use, so it is not checked that both jobs fit");
   if (!multiprocessors_of(own.job, 0))
     shared.notes.push_back("the GPU is unknown: every kernel is assumed to fill it");
-  if (!request.perfetto.empty())
-    if (Status ok = write_perfetto(request.perfetto, own.job.recordings, own.run.graph,
-                                   shared.jobs.front().step.last);
-        !ok)
-      return ok;
   std::vector<std::filesystem::path> inputs = request.inputs;
   inputs.push_back(sharing.beside);
-  return write_shared(globals, command, std::move(shared), request.report, std::move(inputs));
+  return answer_shared(
+      globals, command, request.files, std::move(inputs), std::move(shared), tenants,
+      [&](const graph::Timeline& timeline, TimelineSink& sink) {
+        show_replay(own.job.recordings, own.run.graph, timeline, sink);
+      },
+      [&](std::size_t t, const graph::Timeline& period) {
+        return replay::compare(both[t]->job.recordings, both[t]->run.graph, period)
+            .step_time.simulated;
+      });
 }
 
 }  // namespace rehearse::cli

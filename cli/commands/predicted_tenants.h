@@ -9,6 +9,6 @@ namespace rehearse::cli {
 
 /// Places both jobs on the devices of the first, rank r of each on device r. Fails with one line if
 /// they do not fit: other devices, more devices, or more memory than there is.
-Result<Exit> simulate_beside(const SimulateOptions& options, const Globals& globals);
+Result<Exit> share_predicted(const SimulateOptions& options, const Globals& globals);
 
 }  // namespace rehearse::cli

@@ -19,7 +19,8 @@ struct RecordedTenant {
 /// Places rank r of both runs on device r. Reads the other recording, runs both, and writes the
 /// result, and the timeline of the first if the request asks for one. Fails with one line if the
 /// recordings are of different GPUs.
-Status write_beside(const RecordedTenant& own, const ReplayRequest& request,
-                    const ShareRequest& sharing, std::string_view command, const Globals& globals);
+Result<Exit> share_recorded(const RecordedTenant& own, const ReplayRequest& request,
+                            const ShareRequest& sharing, std::string_view command,
+                            const Globals& globals);
 
 }  // namespace rehearse::cli

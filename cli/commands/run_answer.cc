@@ -1,0 +1,32 @@
+#include "cli/commands/run_answer.h"
+
+#include "cli/output/run_events.h"
+#include "cli/report/timeline_sheet.h"
+#include "models/job/program_ops.h"
+
+namespace rehearse::cli {
+
+RunView view_of(const program::Program& job, const job::LoweredJob& lowered,
+                const graph::Timeline& timeline) {
+  return {[&](TimelineSink& sink) { show_job(job, lowered, timeline, sink); }, timeline,
+          job::critical_path(job, lowered, timeline)};
+}
+
+Status write_run(const RunFiles& files, const Document& document, const RunView& view,
+                 const std::function<ReportDetails()>& details) {
+  if (Status ok = write_timeline(files.perfetto, view.show); !ok) return ok;
+  if (files.report.empty()) return {};
+  TimelineSheet sheet;
+  view.show(sheet);
+  ReportDetails all = details();
+  all.timeline = sheet.json(view.timeline, view.path);
+  return write_report(files.report, document, all);
+}
+
+Result<Exit> answer_run(const Globals& globals, const RunFiles& files, const Document& document,
+                        const RunView& view, const std::function<ReportDetails()>& details) {
+  if (Status ok = write_run(files, document, view, details); !ok) return forward(ok);
+  return answer_with(globals, document);
+}
+
+}  // namespace rehearse::cli
