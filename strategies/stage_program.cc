@@ -200,7 +200,7 @@ class Writer {
   }
   void end_launching() {
     if (!launching_) return;
-    launching_->origin = origins_.end(launching_->name, *launching_->duration);
+    launching_->origin = origins_.end(launched_, *launching_->duration);
     host_after_ = {add(*std::exchange(launching_, {}), host_after_)};
   }
 
@@ -209,8 +209,9 @@ class Writer {
     last_paced_ = block.run->is_paced();
     after_deferred_.clear();
     if (block.run->host == Picoseconds(0)) return;
-    const bool known = stage_.chunks[block.chunk].layers[block.layer].host_work > 0;
-    if (!known) {
+    const Layer& layer = stage_.chunks[block.chunk].layers[block.layer];
+    const bool alone = last_paced_ || layer.host_work == 0;
+    if (alone) {
       flush();
       end_launching();
       for (const LayerPiece& piece : block.run->pieces)
@@ -220,9 +221,10 @@ class Writer {
       launching_ = ProgramOp{.name = names_.intern(fmt::format("{} launches", names_[block.name])),
                              .task = Task::kHost};
       launching_->duration = Picoseconds(0);
+      launched_ = block.name;
     }
     *launching_->duration += block.run->host;
-    if (!known) end_launching();
+    if (alone) end_launching();
   }
 
   void block(const Block& block, const Block* next) {
@@ -545,6 +547,7 @@ class Writer {
   bool paced_ = false;                  // some block waits for it
   bool last_paced_ = false;             // the next block waits for it
   std::optional<ProgramOp> launching_;  // launches since its last op
+  NameId launched_{0};                  // the first block of them
   Ops host_after_;                      // its next op waits for these
   LaunchQueue<Ops> queue_;
   std::uint32_t step_ = 0;
