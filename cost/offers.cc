@@ -1,7 +1,6 @@
 // The offers of the catalog that a wish allows.
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include <fmt/core.h>
 
@@ -105,9 +104,8 @@ Status check_places(const Wish& wish) {
   if (wish.regions.empty()) return {};
   // A requested provider is not left out silently.
   for (const std::string& provider : wish.providers)
-    if (std::none_of(wish.regions.begin(), wish.regions.end(), [&](const std::string& region) {
-          return has_region(wish, provider, region);
-        }))
+    if (std::none_of(wish.regions.begin(), wish.regions.end(),
+                     [&](const std::string& region) { return has_region(wish, provider, region); }))
       return wrong(
           "region", fmt::format("{} has no region {}", provider, either(wish.regions)),
           "add a region of that provider ('rehearse catalog prices'), or remove provider " +

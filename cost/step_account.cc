@@ -1,7 +1,5 @@
 #include "cost/step_account.h"
 
-#include <algorithm>
-
 #include <fmt/core.h>
 
 #include "cost/power.h"

@@ -1,7 +1,5 @@
 #include "cost/whole_job.h"
 
-#include <cmath>
-
 #include <fmt/core.h>
 
 #include "cost/power.h"

@@ -7,7 +7,6 @@
 #include "strategies/check_plan.h"
 #include "strategies/context_parallel.h"
 #include "strategies/expert_parallel.h"
-#include "strategies/microbatch.h"
 #include "strategies/offload.h"
 #include "strategies/parameter_server.h"
 #include "strategies/pipeline.h"
@@ -16,12 +15,18 @@
 #include "strategies/shard_parameters.h"
 #include "strategies/sum_gradients.h"
 #include "strategies/tensor_parallel.h"
+#include "strategies/transform.h"
 
 namespace rehearse::strategies {
 namespace {
 
 using workload::Layout;
 using workload::Workload;
+
+inline Result<workload::Workload> microbatch(workload::Workload workload,
+                                             const RankSetting& setting) {
+  return workload::with_samples(std::move(workload), setting.microbatch);
+}
 
 /// A transform of a rank's workload; they are applied in this order.
 struct RankTransform {

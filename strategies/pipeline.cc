@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include <fmt/core.h>
-
 #include "strategies/check_plan.h"
 #include "strategies/layer_split.h"
 #include "strategies/states.h"

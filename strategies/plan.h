@@ -83,6 +83,13 @@ enum class ExpertExchange : std::uint8_t {
 inline constexpr std::string_view kExpertExchangeNames[] = {"tokens", "weights", "cheaper",
                                                             "tokens_once"};
 
+/// How ZeRO-3 gathers the weights of a layer.
+enum class GatherWeights : std::uint8_t {
+  kByLayer,   ///< at once, while the layer before runs (FSDP, DeepSpeed since 2022)
+  kByTensor,  ///< each matrix on its own before each pass, which waits (DeepSpeed in 2021)
+};
+inline constexpr std::string_view kGatherWeightsNames[] = {"by_layer", "by_tensor"};
+
 enum class Offload : std::uint8_t { kNone, kOptimizer, kWeights, kActivations };
 inline constexpr std::string_view kOffloadNames[] = {"none", "optimizer", "weights", "activations"};
 
@@ -118,6 +125,7 @@ struct Plan {
   std::optional<LayerSplit> split = {};
   Schedule schedule = Schedule::k1f1b;
   std::uint32_t zero = 0;  ///< ZeRO stage; 3 is FSDP
+  GatherWeights gather_weights = GatherWeights::kByLayer;
   bool sequence_parallel = false;
   Synchronization synchronization = Synchronization::kAllReduce;
   ParameterServer parameter_server = {};
@@ -127,6 +135,8 @@ struct Plan {
   Bytes bucket = Bytes::mib(25);
   /// The share of gradients that is sent. 1: all; 0.01: one in a hundred.
   double compression = 1;
+  /// Sums of the gradients of inputs over tensor ranks overlap the gradients of weights.
+  bool overlap_tensor = true;
   /// Tensor-parallel collectives overlap the matrix operations they belong to, in pieces.
   bool asynchronous_tensor = false;
   /// Operands of FP8 products are gathered as 8-bit numbers. This is impossible where each row has

@@ -30,6 +30,7 @@ class Region {
       : degree_(degree),
         sequence_(plan.sequence_parallel),
         saves_inputs_(saves_inputs),
+        overlaps_(plan.overlap_tensor),
         asynchronous_(plan.asynchronous_tensor),
         quantised_(plan.quantised_gathers),
         result_(result) {}
@@ -91,7 +92,8 @@ class Region {
     put(op);
     inside_ = postponed;
     if (postponed || ahead) return;
-    sum(output_of(op), gradients_follow && next == i + 1 ? Issue::kOverlapNext : Issue::kInline);
+    const bool overlaps = overlaps_ && gradients_follow && next == i + 1;
+    sum(output_of(op), overlaps ? Issue::kOverlapNext : Issue::kInline);
   }
 
   void divided(const Op& op) {
@@ -116,6 +118,7 @@ class Region {
   double degree_;
   bool sequence_;
   bool saves_inputs_;
+  bool overlaps_;
   bool asynchronous_;
   bool quantised_;
   std::vector<Op>& result_;

@@ -8,8 +8,8 @@ namespace rehearse::strategies {
 
 /// Divides the tagged extents, weights and saved activations by the degree, and joins partial sums:
 /// an op whose contracted extent is divided is followed by an all-reduce of its output. In backward
-/// it overlaps the following gradient of the weights. Contracted ops whose outputs are
-/// added (with only weight gradients and elementwise ops between them) share one.
+/// it overlaps the following gradient of the weights if the plan says so. Contracted ops whose
+/// outputs are added (with only weight gradients and elementwise ops between them) share one.
 ///
 /// With sequence parallelism the ops outside of such regions work on a share of the tokens: an
 /// all-gather of the input begins a region and a reduce-scatter ends it. Activations are saved in

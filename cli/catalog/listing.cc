@@ -1,6 +1,5 @@
 #include "cli/catalog/listing.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <mutex>

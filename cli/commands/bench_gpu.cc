@@ -9,7 +9,6 @@
 #include "cli/output/document.h"
 #include "cli/output/op_timings.h"
 #include "models/workload/lift.h"
-#include "profiler/bench/default_shapes.h"
 #include "profiler/bench/session.h"
 #include "profiler/bench/shape_file.h"
 #include "profiler/ingest/input.h"
@@ -65,9 +64,7 @@ Result<std::vector<bench::Shape>> shapes_of(const BenchGpuOptions& options,
     if (!lifted) return lifted;
     shapes = std::move(*lifted);
   } else {
-    for (std::size_t f = 0; f < bench::kFamilies; ++f)
-      for (bench::Shape& shape : bench::default_shapes(static_cast<bench::Family>(f)))
-        shapes.push_back(std::move(shape));
+    shapes = bench::default_shapes();
   }
   std::erase_if(shapes,
                 [&](const bench::Shape& shape) { return !wanted(options, shape.rule().family); });

@@ -1,5 +1,4 @@
 // rehearse calibrate: turn measurements into calibration files.
-#include <algorithm>
 
 #include <fmt/core.h>
 

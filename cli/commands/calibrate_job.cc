@@ -1,18 +1,122 @@
 #include "cli/commands/calibrate_job.h"
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include <fmt/core.h>
 
-#include "cli/commands/measure_next.h"
 #include "cli/commands/options.h"
+#include "cli/config/job_file.h"
 #include "cli/output/document.h"
+#include "models/comm/slower_network.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/base/yaml.h"
+#include "strategies/step/fit_factors.h"
+#include "strategies/step/predict.h"
 
 namespace rehearse::cli {
 namespace {
+
+using step::ByFactor;
+using strategies::Plan;
+using strategies::Training;
+
+struct NextMeasurement {
+  std::string change;  ///< for people: "microbatch 4"
+  Seconds step = Seconds::s(0);
+  step::Information information = {};
+};
+
+struct Neighbour {
+  std::string change;
+  Training training;
+  Plan plan;
+};
+
+/// Plans on as many ranks that change the work per launch, or what crosses the network.
+std::vector<Neighbour> neighbours_of(const Training& training, const Plan& plan) {
+  std::vector<Neighbour> all;
+  for (const double factor : {4., 2., 0.5}) {
+    Training other = training;
+    other.microbatch *= factor;
+    if (other.microbatch >= 1)
+      all.push_back({fmt::format("microbatch {:g}", other.microbatch), other, plan});
+  }
+  if (!plan.stages.empty()) return all;
+  const auto trade = [&](std::uint32_t Plan::*less, std::uint32_t Plan::*more) {
+    if (plan.*less % 2 != 0) return;
+    Plan other = plan;
+    other.*less /= 2;
+    other.*more *= 2;
+    all.push_back(
+        {fmt::format("tensor {}, pipeline {}, data {}", other.tensor, other.pipeline, other.data),
+         training, other});
+  };
+  for (std::uint32_t Plan::*less : {&Plan::tensor, &Plan::pipeline, &Plan::data})
+    for (std::uint32_t Plan::*more : {&Plan::tensor, &Plan::pipeline, &Plan::data})
+      if (less != more) trade(less, more);
+  return all;
+}
+
+cluster::Cluster with_factor(const cluster::Cluster& cluster, const ByFactor<double>& factors) {
+  if (factors[2] == 1 || cluster.nodes().size() < 2) return cluster;
+  return comm::with_slower_network(cluster, factors[2]);
+}
+
+/// The job with factors on the parts of its step, except for the network.
+step::Spec with_factors(const step::Spec& spec, const ByFactor<double>& factors) {
+  step::Spec with = spec;
+  const auto apply = [&](step::Conditions& conditions) {
+    conditions.scale *= factors[0];
+    conditions.host_scale *= factors[1];
+    conditions.network_scale *= factors[2];
+    conditions.fixed = conditions.fixed * factors[3];
+  };
+  apply(with.conditions);
+  for (auto& [device, conditions] : with.conditions_on) apply(conditions);
+  return with;
+}
+
+/// The step of a job with these factors.
+Result<Seconds> step_with(const JobFile& job, const ByFactor<double>& factors) {
+  const Result<step::Step> step = step::predict(
+      with_factors(job.spec, factors), with_factor(job.cluster, factors), {.value_only = true});
+  if (!step) return forward(step);
+  return step->time.value;
+}
+
+/// At most three plans that differ from the job in one respect and fit into memory: those that say
+/// most, for each factor the best one, the best first. Steps are predicted by closed forms. A plan
+/// whose step the fit already knows as well as any step can be known is left out.
+std::vector<NextMeasurement> measure_next(const JobFile& job, const step::FactorFit& fit) {
+  constexpr std::size_t kMost = 3;
+  const cluster::Cluster cluster = with_factor(job.cluster, fit.factors);
+  std::vector<NextMeasurement> found;
+  for (Neighbour& neighbour : neighbours_of(job.spec.training, job.spec.plan)) {
+    step::Spec spec = with_factors(job.spec, fit.factors);
+    spec.training = neighbour.training;
+    spec.plan = std::move(neighbour.plan);
+    const Result<step::Step> step = step::predict(
+        spec, cluster, {.fidelity = step::Fidelity::kClosed, .counterfactuals = false});
+    if (!step || step->memory.empty() || memory::fullest(step->memory).fit != memory::Fit::kFits)
+      continue;
+    const step::Information information =
+        step::information_of(fit, step::shares_of(*step, cluster.nodes().size() > 1));
+    if (information.ratio > 1) found.push_back({neighbour.change, step->time.value, information});
+  }
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+    return a.information.ratio > b.information.ratio;
+  });
+  std::vector<NextMeasurement> best;
+  for (NextMeasurement& next : found)
+    if (best.size() < kMost && std::none_of(best.begin(), best.end(), [&](const auto& other) {
+          return other.information.factor == next.information.factor;
+        }))
+      best.push_back(std::move(next));
+  return best;
+}
 
 struct CalibrateJobOptions {
   std::string job;

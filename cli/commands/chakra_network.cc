@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include <fmt/core.h>
-
 #include "sim/cluster/astra_network.h"
 #include "sim/cluster/read_cluster.h"
 

@@ -24,7 +24,7 @@ Result<ChakraNetwork> load_network(const std::filesystem::path& cluster,
 
 /// Sets the rules for collectives from the system file, for a network with this number of
 /// dimensions. The chunks and phases of a collective are part of the program
-/// (profiler/ingest/astra_phases.h).
+/// (profiler/ingest/chakra_job.h).
 void set_astra_rules(const ingest::AstraSystem& system, std::size_t dimensions, job::Rules& rules,
                      std::vector<Warning>& warnings);
 

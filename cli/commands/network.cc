@@ -1,6 +1,10 @@
 // rehearse network: the time of one collective over sizes.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <span>
+#include <string>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
@@ -11,12 +15,37 @@
 #include "cli/commands/name_option.h"
 #include "cli/commands/network_prices.h"
 #include "cli/output/document.h"
-#include "cli/output/plot.h"
 #include "models/comm/framework_timing.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
 namespace {
+
+/// Draws columns of blocks, `height` lines high and `wide` characters each, one per value, from 0
+/// at the bottom to the largest value at the top; the axis and its top label are to their left.
+/// Values that are not above 0 leave their column empty.
+std::string column_plot(std::span<const double> values, std::size_t height, std::size_t wide,
+                        const std::string& top_label) {
+  constexpr std::array<std::string_view, 9> kEighths = {" ", "▁", "▂", "▃", "▄",
+                                                        "▅", "▆", "▇", "█"};
+  double most = 0;
+  for (const double v : values) most = std::max(most, v);
+  std::string text;
+  for (std::size_t line = height; line-- > 0;) {
+    const std::string label = line + 1 == height ? top_label : line == 0 ? "0" : "";
+    text += std::string(std::max(top_label.size(), label.size()) - label.size(), ' ') + label + " ";
+    text += line == 0 ? "└" : "│";
+    std::string drawn;
+    for (const double v : values) {
+      const double filled =
+          most > 0 ? v / most * static_cast<double>(height) - static_cast<double>(line) : 0;
+      const auto eighths = static_cast<std::size_t>(std::lround(std::clamp(filled, 0.0, 1.0) * 8));
+      for (std::size_t i = 0; i < wide; ++i) drawn += kEighths[eighths];
+    }
+    text += drawn.substr(0, drawn.find_last_not_of(' ') + 1) + "\n";
+  }
+  return text;
+}
 
 struct NetworkOptions {
   ScopeRequest scope;

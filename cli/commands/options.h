@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <CLI/CLI.hpp>
+#include <fmt/core.h>
 
 #include "cli/commands/commands.h"
 #include "cli/commands/name_option.h"
@@ -21,6 +22,18 @@ template <class T>
 CLI::Option* add_value(CLI::App& command, const char* name, const char* type, T& value,
                        std::string what) {
   return command.add_option(name, value, std::move(what))->type_name(type);
+}
+
+/// Reads an option also under its former name, with a note. REQUIRES: is called before the option is
+/// added.
+inline void accept_former(CLI::App& command, const char* former, const char* name) {
+  command
+      .add_option_function<std::string>(former,
+                                        [&command, former, name](const std::string& text) {
+                                          fmt::print(stderr, "note: {} is now {}\n", former, name);
+                                          command.get_option(name)->add_result(text);
+                                        })
+      ->group("");
 }
 
 /// A number in a range.

@@ -65,10 +65,10 @@ Result<bool> unfolds(const Step& a, const Step& b, step::Fidelity fidelity) {
 Result<std::array<Job, 2>> predict_both(const SimulateOptions& options) {
   Result<JobFile> own = load_job(options.job_file, options.cluster);
   if (!own) return forward(own);
-  Result<JobFile> other = load_job(options.sharing.beside, options.cluster);
+  Result<JobFile> other = load_job(options.sharing.shared_with, options.cluster);
   if (!other) return forward(other);
   for (const auto& [path, file] :
-       {std::pair(options.job_file, &*own), std::pair(options.sharing.beside, &*other)})
+       {std::pair(options.job_file, &*own), std::pair(options.sharing.shared_with, &*other)})
     if (file->input)
       return fail(
           Diagnostic{.file = path.string(),
@@ -79,11 +79,11 @@ Result<std::array<Job, 2>> predict_both(const SimulateOptions& options) {
   Result<Step> a = predict(*own, cluster, options, false);
   if (!a) return wrong_in(options.job_file, a.error());
   Result<Step> b = predict(*other, other->cluster, options, false);
-  if (!b) return wrong_in(options.sharing.beside, b.error());
+  if (!b) return wrong_in(options.sharing.shared_with, b.error());
   const std::uint32_t ranks = b->job.ranks();
   if (ranks > cluster.devices().size())
     return fail(
-        Diagnostic{.file = options.sharing.beside.string(),
+        Diagnostic{.file = options.sharing.shared_with.string(),
                    .problem = fmt::format("the second job has {} ranks, but the cluster has {}",
                                           ranks, counted(cluster.devices().size(), "device")),
                    .expected = "at least one device per rank"});
@@ -92,7 +92,7 @@ Result<std::array<Job, 2>> predict_both(const SimulateOptions& options) {
         &there = other->cluster.devices()[r].model;
         here != there)
       return fail(Diagnostic{
-          .file = options.sharing.beside.string(),
+          .file = options.sharing.shared_with.string(),
           .key = "cluster",
           .problem =
               fmt::format("rank {} of the second job is on {}, but rank {} of the first is on {}",
@@ -103,9 +103,9 @@ Result<std::array<Job, 2>> predict_both(const SimulateOptions& options) {
   if (*unfold) a = predict(*own, cluster, options, true);
   b = predict(*other, cluster, options, *unfold);
   if (!a) return wrong_in(options.job_file, a.error());
-  if (!b) return wrong_in(options.sharing.beside, b.error());
+  if (!b) return wrong_in(options.sharing.shared_with, b.error());
   return std::array<Job, 2>{Job{options.job_file, std::move(*own), std::move(*a)},
-                            Job{options.sharing.beside, std::move(*other), std::move(*b)}};
+                            Job{options.sharing.shared_with, std::move(*other), std::move(*b)}};
 }
 
 /// The device usage of a kernel: matrix kernels use all multiprocessors, others as many as saturate
@@ -207,7 +207,7 @@ Result<Exit> share_predicted(const SimulateOptions& options, const Globals& glob
           "with --fidelity closed, the jobs do not share links; --fidelity message shares them");
   }
   return answer_shared(globals, "simulate", options.files,
-                       {options.job_file, options.sharing.beside}, std::move(shared), tenants,
+                       {options.job_file, options.sharing.shared_with}, std::move(shared), tenants,
                        [&](const graph::Timeline& timeline, TimelineSink& sink) {
                          const Step& own = (*jobs)[0].step;
                          show_job(own.job, own.lowered, timeline, sink);

@@ -1,4 +1,4 @@
-// `rehearse simulate JOB.yaml --beside OTHER.yaml`: two jobs that share devices.
+// `rehearse simulate JOB.yaml --share-with OTHER.yaml`: two jobs that share devices.
 #pragma once
 
 #include "cli/commands/simulate_options.h"

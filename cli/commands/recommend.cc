@@ -1,21 +1,255 @@
 // rehearse recommend: the instances to rent, their number, and the plan.
+#include "cost/recommend.h"
+
 #include <algorithm>
+#include <cmath>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "cli/commands/options.h"
-#include "cli/commands/recommend_result.h"
+#include "cli/commands/step_result.h"
 #include "cli/config/job_account.h"
+#include "cli/output/document.h"
 #include "cli/output/run_events.h"
+#include "cli/planning/plan_json.h"
 #include "cli/recommending/amounts.h"
 #include "cli/recommending/evaluate.h"
 #include "cli/report/report.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
+#include "sim/base/warning.h"
 
 namespace rehearse::cli {
 namespace {
+
+using cost::Option;
+
+/// A search that found at least one option.
+struct Recommended {
+  const JobOnOffers& job;
+  const cost::Wish& wish;
+  cost::Recommendation found;
+};
+
+constexpr std::size_t kShown = 8;
+
+std::string name_of(const Option& option) {
+  return fmt::format("{} × {}", option.count, option.instance);
+}
+
+/// "aws us-east-1 spot"
+std::string place_of(const Option& option) {
+  return option.provider + (option.region.empty() ? "" : " " + option.region) +
+         (option.market == cost::Market::kSpot ? " spot" : "");
+}
+
+struct NamedStall {
+  const char* name;
+  const char* within;  ///< before it in a sentence
+  std::optional<Seconds> time;
+};
+
+std::vector<NamedStall> stalls_of(const Option& option) {
+  const cost::Stalls& s = option.evaluation->stalls;
+  return {{"interconnect", "", s.interconnect},
+          {"network", ", ", s.network},
+          {"input", ", ", s.input},
+          {"fetch", ", including ", s.fetch}};
+}
+
+/// Share of the step.
+double share(const Option& option, Seconds stall) {
+  return stall / option.evaluation->job.step.value;
+}
+
+/// Whether all options share a place: the answer has named it, and the screen need not repeat it.
+bool is_one_place(const std::vector<Option>& options) {
+  return std::all_of(options.begin(), options.end(), [&](const Option& o) {
+    return o.provider == options.front().provider && o.region == options.front().region;
+  });
+}
+
+Value option_fields(const Recommended& r, std::size_t index, Look place) {
+  const Option& o = r.found.options[index];
+  const cost::JobAccount& a = o.account;
+  const bool front =
+      std::find(r.found.pareto.begin(), r.found.pareto.end(), index) != r.found.pareto.end();
+  Value json = {{"provider", "provider", o.provider, {}, place},
+                {"region", o.region.empty() ? Value() : Value(o.region)},
+                {"", "region", o.region, {}, place},
+                {"market", cost::kMarketKeys[static_cast<std::size_t>(o.market)]},
+                {"", "instances", name_of(o)},
+                {"", "plan", o.evaluation ? o.evaluation->plan : "functions", {}, kProse},
+                {"instance", o.instance},
+                {"count", o.count}};
+  if (r.wish.markets.size() > 1)
+    json.show("", "market", cost::kMarketNames[static_cast<std::size_t>(o.market)]);
+  if (const auto instance = cluster::find_instance(o.instance))
+    json["gpus"] = std::llround((*instance)->gpu_count) * o.count;
+  json["plan"] = o.evaluation ? plan_json(r.job.spec(o.evaluation->detail)) : Value();
+  json["meets"] = o.meets;
+  json.show("time_to_target", "time", a.time, in::kHours);
+  json.show("cost_to_target", "cost", a.money, in::kUsd);
+  json["storage_cost"] = a.storage;
+  json["transfer_cost"] = a.transfer;
+  json["energy"] = a.energy;
+  if (a.energy) json.show("", "energy", a.energy->value, in::kKwh);
+  json["carbon"] = a.carbon ? Value(Quantity(*a.carbon, unit::kCarbon)) : Value();
+  if (a.carbon) json.show("", "carbon", Quantity(a.carbon->value, unit::kCarbon), in::kKg);
+  if (o.evaluation) {
+    const Estimate<Seconds>& step = o.evaluation->job.step;
+    const double samples = r.job.samples_per_step(o.evaluation->detail);
+    json["step_time"] = step;
+    const auto rate = [&](Seconds time) { return samples / std::max(time.s(), 1e-12); };
+    json["throughput"] = Quantity(mapped(step, rate), unit::kSamples);
+    json["memory_per_device"] = memory_json(r.job.memory(o.evaluation->detail));
+    Value stalls = Value::object();
+    const auto add = [&](const char* name, const char* label, const std::optional<Seconds>& time) {
+      if (time)
+        stalls[name] = {{"value", time->s()},
+                        {"unit", "s"},
+                        {"share", label, cli::share(share(o, *time)), in::kPercent, kInTables}};
+    };
+    for (const NamedStall& stall : stalls_of(o)) add(stall.name, stall.name, stall.time);
+    add("node_sharing", "node sharing", o.evaluation->stalls.node_sharing);
+    json["stalls"] = std::move(stalls);
+  }
+  if (a.checkpoints)
+    json["checkpoints"] = {{"every", a.checkpoints->every},
+                           {"write", a.checkpoints->write},
+                           {"slowdown", a.checkpoints->slowdown}};
+  json["notes"] = a.notes;
+  json.show("", "Pareto", o.meets ? (front ? "yes" : "") : "misses a limit");
+  return json;
+}
+
+/// A ratio in one of two sentences, so that the number in it is never below one.
+std::string ratio_words(double ratio, fmt::format_string<std::string> above,
+                        fmt::format_string<std::string> below) {
+  return ratio >= 1 ? fmt::format(above, significant(ratio))
+                    : fmt::format(below, significant(1 / ratio));
+}
+
+/// "takes 2.1 times as long at 1.2 times the cost": b compared with a.
+std::string against(const Option& a, const Option& b) {
+  std::string text = ratio_words(b.account.time.value / a.account.time.value,
+                                 "takes {} times as long", "is {} times faster");
+  if (a.account.money && b.account.money)
+    text += ratio_words(b.account.money->value / a.account.money->value, " at {} times the cost",
+                        " and is {} times cheaper");
+  return text;
+}
+
+/// The reasons why the first option ranks above the others; one line each.
+std::vector<std::string> why_of(const Recommended& r) {
+  const cost::Recommendation& found = r.found;
+  const Option& best = found.options.front();
+  std::vector<std::string> lines;
+  const auto meeting = std::count_if(found.options.begin(), found.options.end(),
+                                     [](const Option& o) { return o.meets; });
+  const bool fastest = cost::aim_of(r.wish) == cost::Aim::kFastest;
+  std::string wishes;
+  const auto add = [&](const std::string& text) {
+    wishes += (wishes.empty() ? " that " : " and ") + text;
+  };
+  if (r.wish.deadline) add("finish within " + to_string(*r.wish.deadline));
+  if (r.wish.budget) add("cost at most " + unit::money_words(r.wish.budget->usd()));
+  if (r.wish.most_carbon) add("emit at most " + unit::carbon_words(*r.wish.most_carbon));
+  lines.push_back(fmt::format("the {} of {}{}", fastest ? "fastest" : "cheapest",
+                              counted(static_cast<std::uint64_t>(meeting), "option"), wishes));
+  if (found.options.size() > 1 && found.options[1].meets)
+    lines.push_back(fmt::format("the next, {}, {}", name_of(found.options[1]),
+                                against(best, found.options[1])));
+  if (!found.pareto.empty()) {
+    const Option& other = found.options[fastest ? found.pareto.back() : found.pareto.front()];
+    if (&other != &best && (found.options.size() < 2 || &other != &found.options[1]))
+      lines.push_back(fmt::format("the {}, {}, {}", fastest ? "cheapest" : "fastest",
+                                  name_of(other), against(best, other)));
+  }
+  if (best.evaluation) {
+    std::string stalls;
+    for (const NamedStall& stall : stalls_of(best))
+      if (stall.time)
+        stalls += fmt::format("{}{:.1f} % on the {}", stall.within, share(best, *stall.time) * 100,
+                              stall.name);
+    lines.push_back("the step waits " + stalls);
+    if (const auto& sharing = best.evaluation->stalls.node_sharing)
+      lines.push_back(fmt::format(
+          "with each GPU on a separate instance the step would be {:.1f} % {}",
+          std::abs(share(best, *sharing)) * 100, *sharing < Seconds::s(0) ? "longer" : "shorter"));
+  }
+  if (best.account.checkpoints)
+    lines.push_back(
+        fmt::format("with a checkpoint every {}, writing and interruptions add {:.1f} %",
+                    to_string(best.account.checkpoints->every),
+                    (best.account.checkpoints->slowdown - 1) * 100));
+  lines.push_back(fmt::format("{} of {} evaluated; bounds rule out {}, {} cannot run the job",
+                              counted(found.options.size(), "option"),
+                              counted(found.offers, "offer"), grouped(found.bounded),
+                              grouped(found.impossible)));
+  return lines;
+}
+
+/// The caveats of the first option: the ends of its intervals, a stale price, unknown quantities.
+std::vector<Warning> warnings_of(const Recommended& r) {
+  const Option& best = r.found.options.front();
+  std::vector<Warning> lines;
+  if (!r.wish.deadline && !r.wish.budget)
+    lines.push_back(
+        {"neither --deadline nor --budget is given, so the cheapest option may take long",
+         "give one, such as --deadline '5 days'"});
+  const cost::JobAccount& a = best.account;
+  if (r.wish.deadline && a.time.high > *r.wish.deadline)
+    lines.push_back({"may finish after the deadline: the upper end of its interval is later",
+                     "choose an option whose whole interval meets it, or narrow the interval by "
+                     "rehearse calibrate job with measured steps"});
+  if (r.wish.budget && a.money && a.money->high > *r.wish.budget)
+    lines.push_back({"may exceed the budget: the upper end of its cost interval is above it",
+                     "choose an option whose whole interval meets it, or narrow the interval by "
+                     "rehearse calibrate job with measured steps"});
+  const cost::Place& place = r.wish.place;
+  const cost::PriceBook& book = place.prices ? *place.prices : cost::PriceBook::shipped();
+  if (const auto price = book.quote(best.instance, best.region, best.market); price && place.today)
+    if (const auto old = cost::stale(*price, *place.today))
+      lines.push_back({fmt::format("the price of {} is {}", best.instance, *old),
+                       "pass a current price: --prices FILE"});
+  if (!best.evaluation) return lines;
+  if (!best.evaluation->stalls.input)
+    lines.push_back({"input and fetch stalls are unknown: the job has no `input`",
+                     "describe the input pipeline in a file, and set `input` of the job to it"});
+  return lines;
+}
+
+Document recommend_document(const Recommended& r) {
+  const Option& best = r.found.options.front();
+  const cost::JobAccount& a = best.account;
+  Document d{.command = "recommend", .rows = "options", .rows_title = "Options"};
+  d.answer =
+      sentence_of(fmt::format("{} on {} ({})", r.job.job().name, name_of(best), place_of(best)),
+                  {range_words(a.time) + " to the target", a.money ? range_words(*a.money) : "",
+                   a.energy ? range_words(a.energy->value) : "",
+                   a.carbon ? range_words(Quantity(a.carbon->value, unit::kCarbon)) : "",
+                   best.evaluation ? best.evaluation->plan : ""});
+  d["job"] = {{"workload", r.job.job().name}};
+  d["options"] = Value::array();
+  const Look place = is_one_place(r.found.options) ? kInTables : Look{};
+  for (std::size_t i = 0; i < r.found.options.size(); ++i)
+    d["options"].push_back(option_fields(r, i, place));
+  d.show("options", "Options", d["options"], {}, first(kShown));
+  d["pareto"] = r.found.pareto;
+  d.show("why", "Why", why_of(r));
+  d.show("", "Notes", a.notes);
+  d["offers"] = {{"seen", r.found.offers},
+                 {"ruled_out", r.found.bounded},
+                 {"impossible", r.found.impossible},
+                 {"why_impossible", r.found.why_impossible}};
+  d.add_warnings(warnings_of(r));
+  return d;
+}
 
 struct RecommendOptions {
   std::filesystem::path job, prices, report, perfetto;

@@ -1,10 +1,9 @@
 #include "cli/commands/recorded_slice.h"
 
-#include <fmt/core.h>
-
 #include "cli/calibrate/device_names.h"
 #include "models/sharing/kernel_law.h"
 #include "profiler/replay/edit.h"
+#include "profiler/replay/interval.h"
 #include "sim/cluster/partition.h"
 
 namespace rehearse::cli {
@@ -82,15 +81,21 @@ std::optional<sharing::KernelLaunch> launch_of(const trace::Rank& rank, const tr
                                .shared_bytes = static_cast<double>(shape.shared_bytes)};
 }
 
-Estimate<Seconds> SlicedRun::widened(Estimate<Seconds> step) const {
-  const Seconds simulated = run.comparison.step_time.simulated;
-  if (!(simulated > Seconds::s(0)) || !(step.value > Seconds::s(0))) return step;
-  return {simulated, low * (step.low / step.value), high * (step.high / step.value),
+Estimate<Seconds> PlacedRun::step(const ReplayJob& job, double further_error) const {
+  const Estimate<Seconds> step = replay::estimate_step(
+      job.recorded.comparison, run.comparison.step_time.simulated, further_error);
+  if (!slice || !(step.value > Seconds::s(0))) return step;
+  return {step.value, slice->low * (step.low / step.value), slice->high * (step.high / step.value),
           Provenance::kExtrapolated};
 }
 
-Result<SlicedRun> run_on_slice(const ReplayJob& job, const replay::RecordedProgram& program,
-                               const std::string& profile, const RunProgram& run_one) {
+Result<PlacedRun> run_placed(const ReplayJob& job, replay::RecordedProgram program,
+                             const std::string& profile, const RunProgram& run_one) {
+  if (profile.empty()) {
+    Result<ReplayRun> run = run_one(job, std::move(program));
+    if (!run) return forward(run);
+    return PlacedRun{std::move(*run), std::nullopt};
+  }
   const Result<std::vector<RecordedSlice>> slices = slices_of(job, profile);
   if (!slices) return forward(slices);
   const auto run_at = [&](SliceBound bound) {
@@ -107,8 +112,9 @@ Result<SlicedRun> run_on_slice(const ReplayJob& job, const replay::RecordedProgr
   if (!low) return forward(low);
   if (!high) return forward(high);
   const RecordedSlice& first = slices->front();
-  return SlicedRun{first.name, first.memory, std::move(*run), low->comparison.step_time.simulated,
-                   high->comparison.step_time.simulated};
+  return PlacedRun{std::move(*run),
+                   StepsOnSlice{first.name, first.memory, low->comparison.step_time.simulated,
+                                high->comparison.step_time.simulated}};
 }
 
 }  // namespace rehearse::cli

@@ -100,10 +100,9 @@ std::string name_of(const ReplayRequest& request) {
 }  // namespace
 
 Result<Exit> share_recorded(const RecordedTenant& own, const ReplayRequest& request,
-                            const ShareRequest& sharing, std::string_view command,
-                            const Globals& globals) {
+                            std::string_view command, const Globals& globals) {
   ReplayRequest its;
-  its.inputs = {sharing.beside};
+  its.inputs = {request.sharing.shared_with};
   its.lower = request.lower;
   const Result<ReplayJob> other = load_job(its, globals);
   if (!other) return forward(other);
@@ -112,7 +111,7 @@ Result<Exit> share_recorded(const RecordedTenant& own, const ReplayRequest& requ
                               replay::estimate_step(other->recorded.comparison)};
   const RecordedTenant* both[] = {&own, &second};
   SharedJobs shared{.devices = {}, .sharing = {}, .jobs = {}};
-  shared.sharing = sharing_of(sharing, shared.notes);
+  shared.sharing = sharing_of(request.sharing, shared.notes);
   const trace::Device* device = device_of(own.job, 0);
   shared.devices = device ? device->name : "one GPU";
   const std::vector<Tenant> tenants = {tenant_of(own, name_of(request)),
@@ -124,7 +123,7 @@ Result<Exit> share_recorded(const RecordedTenant& own, const ReplayRequest& requ
   if (!multiprocessors_of(own.job, 0))
     shared.notes.push_back("the GPU is unknown: every kernel is assumed to fill it");
   std::vector<std::filesystem::path> inputs = request.inputs;
-  inputs.push_back(sharing.beside);
+  inputs.push_back(request.sharing.shared_with);
   return answer_shared(
       globals, command, request.files, std::move(inputs), std::move(shared), tenants,
       [&](const graph::Timeline& timeline, TimelineSink& sink) {

@@ -1,10 +1,9 @@
-// Replays two recordings that share devices (`--beside`).
+// Replays two recordings that share devices (`--share-with`).
 #pragma once
 
 #include <string_view>
 
 #include "cli/commands/replay_job.h"
-#include "cli/commands/share_policy.h"
 #include "sim/base/estimate.h"
 
 namespace rehearse::cli {
@@ -20,7 +19,6 @@ struct RecordedTenant {
 /// result, and the timeline of the first if the request asks for one. Fails with one line if the
 /// recordings are of different GPUs.
 Result<Exit> share_recorded(const RecordedTenant& own, const ReplayRequest& request,
-                            const ShareRequest& sharing, std::string_view command,
-                            const Globals& globals);
+                            std::string_view command, const Globals& globals);
 
 }  // namespace rehearse::cli

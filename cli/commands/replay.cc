@@ -19,12 +19,6 @@ namespace {
 /// The number of helpful changes in documents; a screen has the first three.
 constexpr std::size_t kChangesFound = 8;
 
-struct ReplayOptions {
-  ReplayRequest request;
-  std::string slice;  ///< a MIG profile; empty: the GPU as recorded
-  ShareRequest sharing;
-};
-
 /// The step time without the work of the profiler, if that was recorded.
 Result<std::optional<Estimate<Seconds>>> without_profiler(const ReplayJob& job) {
   const replay::Selector profiler = *replay::parse_selector("profiler");
@@ -42,7 +36,7 @@ Result<std::optional<Estimate<Seconds>>> without_profiler(const ReplayJob& job) 
 struct Findings {
   std::vector<replay::Advice> advice;
   std::optional<Estimate<Seconds>> without_profiler;
-  std::optional<SlicedRun> sliced;  ///< then `advice` is for the slice
+  std::optional<PlacedRun> sliced;  ///< then `advice` is for the slice
 };
 
 /// The run to show: the recording's own replay, or that on a slice.
@@ -50,32 +44,26 @@ const ReplayRun& shown(const ReplayJob& job, const Findings& findings) {
   return findings.sliced ? findings.sliced->run : job.recorded;
 }
 
-Estimate<Seconds> step_of(const ReplayJob& job, const Findings& findings) {
-  const replay::Comparison& c = job.recorded.comparison;
-  if (!findings.sliced) return replay::estimate_step(c);
-  const Seconds on_slice = findings.sliced->run.comparison.step_time.simulated;
-  return findings.sliced->widened(replay::estimate_step(c, on_slice));
-}
-
 Document document_of(const ReplayJob& job, const Findings& findings) {
   const replay::Comparison& c = job.recorded.comparison;
-  const Estimate<Seconds> step = step_of(job, findings);
   const ReplayRun& run = shown(job, findings);
+  const Estimate<Seconds> step =
+      findings.sliced ? findings.sliced->step(job) : replay::estimate_step(c);
+  const StepsOnSlice* slice = findings.sliced ? &*findings.sliced->slice : nullptr;
   const Attribution attribution = attribution_of(job, run, step);
   Document d{.command = "replay", .rows = "ranks.steps", .rows_title = "Steps"};
-  d.answer = sentence_of(
-      ranks_and_steps(job),
-      {"step time " + range_words(c.step_time.measured) + " measured",
-       range_words(step, findings.sliced ? " simulated on " + findings.sliced->name : " simulated"),
-       fmt::format("median error {:.2f} %", c.median_error * 100),
-       largest_part(occupancy_fields(attribution.occupancy))});
+  d.answer = sentence_of(ranks_and_steps(job),
+                         {"step time " + range_words(c.step_time.measured) + " measured",
+                          range_words(step, slice ? " simulated on " + slice->name : " simulated"),
+                          fmt::format("median error {:.2f} %", c.median_error * 100),
+                          largest_part(occupancy_fields(attribution.occupancy))});
   d.line(describe_input(job));
   d["step_time"] = {{"measured", "step time, measured", c.step_time.measured},
                     {"simulated", "step time, simulated", step}};
   d.show("", "error", change(c.step_time.error()));
-  if (findings.sliced) {
-    d.show("slice", "slice", findings.sliced->name);
-    d.show("slice_memory", "memory of the slice", findings.sliced->memory);
+  if (slice) {
+    d.show("slice", "slice", slice->name);
+    d.show("slice_memory", "memory of the slice", slice->memory);
   }
   if (findings.without_profiler)
     d.show("step_time_without_profiler", "without profiler", *findings.without_profiler);
@@ -98,21 +86,20 @@ Document document_of(const ReplayJob& job, const Findings& findings) {
   return d;
 }
 
-Result<Exit> run(const ReplayOptions& options, const Globals& globals) {
-  const Result<ReplayJob> job = load_job(options.request, globals);
+Result<Exit> run(const ReplayRequest& request, const Globals& globals) {
+  const Result<ReplayJob> job = load_job(request, globals);
   if (!job) return forward(job);
-  if (options.sharing.asked()) {
-    const RecordedTenant own{*job, job->recorded, replay::estimate_step(job->recorded.comparison)};
-    return share_recorded(own, options.request, options.sharing, "replay", globals);
-  }
+  if (request.sharing.asked())
+    return share_recorded({*job, job->recorded, replay::estimate_step(job->recorded.comparison)},
+                          request, "replay", globals);
   Findings findings;
-  if (!options.slice.empty()) {
-    Result<SlicedRun> sliced = run_on_slice(*job, job->recorded.graph.program, options.slice);
+  if (!request.sharing.slice.empty()) {
+    Result<PlacedRun> sliced = run_placed(*job, job->recorded.graph.program, request.sharing.slice);
     if (!sliced) return forward(sliced);
     findings.sliced = std::move(*sliced);
   }
   const ReplayRun& run = shown(*job, findings);
-  if (globals.format != Format::kCsv || !options.request.files.report.empty()) {
+  if (globals.format != Format::kCsv || !request.files.report.empty()) {
     findings.advice = replay::find_advice(
         job->recordings, run.graph, run.timeline,
         [](const graph::Graph& graph) { return engine::run(graph); }, kChangesFound,
@@ -122,23 +109,21 @@ Result<Exit> run(const ReplayOptions& options, const Globals& globals) {
     findings.without_profiler = *without;
   }
   const Document document = document_of(*job, findings);
-  return answer_replay(globals, options.request, *job, run, document);
+  return answer_replay(globals, request, *job, run, document);
 }
 
 }  // namespace
 
 void add_replay(CLI::App& app, Action& action) {
-  auto options = std::make_shared<ReplayOptions>();
+  auto request = std::make_shared<ReplayRequest>();
   CLI::App* command = app.add_subcommand(
       "replay",
       "Simulate a recording and compare it with the measurement; show changes that would help");
-  add_replay_options(*command, options->request);
-  CLI::Option* slice =
-      add_value(*command, "--slice", "PROFILE", options->slice,
-                "run each recorded rank on an instance of this MIG profile, such as 2g.20gb");
-  add_share_options(*command, options->sharing, "recording", slice);
+  add_replay_options(*command, *request);
+  add_share_options(*command, request->sharing, "recording",
+                    "run each recorded rank on an instance of this MIG profile, such as 2g.20gb");
   command->footer("Example: rehearse replay trace.json.gz --report replay.html");
-  run_by(*command, action, options, run);
+  run_by(*command, action, request, run);
 }
 
 }  // namespace rehearse::cli

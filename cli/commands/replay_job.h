@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/commands/run_answer.h"
+#include "cli/commands/share_policy.h"
 #include "cli/output/attribution.h"
 #include "profiler/replay/advice.h"
 #include "profiler/replay/attribution.h"
@@ -26,6 +27,7 @@ struct ReplayRequest {
   std::vector<std::uint32_t> ranks;  ///< empty: all
   replay::LowerOptions lower;
   RunFiles files;
+  ShareRequest sharing = {};
 };
 
 /// Adds INPUT and --ranks.

@@ -1,4 +1,4 @@
-// The options --beside and --share.
+// The options --slice, --share-with and --share.
 #pragma once
 
 #include <string>
@@ -7,14 +7,12 @@
 
 namespace CLI {
 class App;
-class Option;
-}  // namespace CLI
+}
 
 namespace rehearse::cli {
 
-/// `other` describes the value of --beside, such as "job file". --beside and `slice` exclude each
-/// other.
+/// `other` describes the value of --share-with, such as "job file"; `slice` describes --slice.
 void add_share_options(CLI::App& command, ShareRequest& request, const std::string& other,
-                       CLI::Option* slice);
+                       const char* slice);
 
 }  // namespace rehearse::cli

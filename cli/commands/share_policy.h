@@ -1,4 +1,4 @@
-// The values of --beside and --share: a second job on the same devices, and the sharing policy.
+// The values of --slice, --share-with and --share: the part of its devices that a job gets.
 #pragma once
 
 #include <filesystem>
@@ -11,10 +11,11 @@
 namespace rehearse::cli {
 
 struct ShareRequest {
-  std::filesystem::path beside;  ///< empty: alone
-  std::string share;             ///< empty: the default of processes that share a GPU
+  std::string slice;                  ///< a MIG profile; empty: whole devices
+  std::filesystem::path shared_with;  ///< empty: alone
+  std::string share;                  ///< empty: the default of processes that share a GPU
 
-  bool asked() const { return !beside.empty(); }
+  bool asked() const { return !shared_with.empty(); }
 };
 
 /// "mps", "mps:40%", "mps:40%,30%", "priority", "timeslice", "timeslice:2ms,100us", "crossover",

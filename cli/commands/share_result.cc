@@ -127,7 +127,7 @@ Document document_of(std::string_view command, const SharedJobs& shared) {
                                   significant(slower.value), range_words(there)));
     tenants.push_back({{"name", "job", job.name},
                        {"alone", "alone", job.alone, in::kMs},
-                       {"beside", "together", there, in::kMs},
+                       {"shared", "together", there, in::kMs},
                        {"slowdown", "slowdown", slower, in::kTimes},
                        {"loss", loss_fields(shared, job, false)},
                        {"periods", job.step.periods},

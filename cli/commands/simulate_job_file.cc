@@ -11,7 +11,7 @@ namespace rehearse::cli {
 namespace {
 
 Result<PredictedJob> predict_job(const SimulateOptions& options) {
-  Result<JobFile> file = load_job(options.job_file, options.cluster, options.slice);
+  Result<JobFile> file = load_job(options.job_file, options.cluster, options.sharing.slice);
   if (!file) return forward(file);
   if (!file->has_plan) file->assumed.push_back("plan: one rank, because the file has none");
   Result<step::Step> step = step::predict(file->spec, file->cluster,

@@ -84,10 +84,9 @@ void add_simulate_options(CLI::App& command, SimulateOptions& options) {
       ->check(one_of(kAlgorithmNames, "algorithm"));
   add_network_options(command, options);
   add_astra_options(command, options);
-  CLI::Option* slice = add_value(command, "--slice", "PROFILE", options.slice,
-                                 "run on one instance of this MIG profile of the first "
-                                 "device, such as 2g.20gb, instead of the cluster");
-  add_share_options(command, options.sharing, "job file", slice);
+  add_share_options(command, options.sharing, "job file",
+                    "run on one instance of this MIG profile of the first device, such as 2g.20gb, "
+                    "instead of the cluster");
   command.add_flag("--unfold", options.unfold,
                    "simulate every rank, even if all are equivalent (closed)");
   add_run_files(command, options.files, "the timeline");
@@ -103,10 +102,10 @@ void check_simulate_options(const SimulateOptions& options) {
       refuse(
           "--ranks, --comm-groups, --algorithm, --astra-network, --astra-system, --semantics, "
           "--division, --on-link-failure and --interference need --chakra");
-  } else if (!options.slice.empty()) {
+  } else if (!options.sharing.slice.empty()) {
     refuse("--slice needs a job file");
   } else if (options.sharing.asked()) {
-    refuse("--beside needs a job file");
+    refuse("--share-with needs a job file");
   } else if (options.chakra.empty() || (options.cluster.empty() && options.astra_network.empty())) {
     refuse(
         "simulate needs a job file, or --chakra PREFIX and --cluster FILE (or --astra-network "
@@ -121,7 +120,8 @@ void check_simulate_options(const SimulateOptions& options) {
   if ((options.division || options.on_failure) && options.fidelity != step::Fidelity::kMessage)
     refuse("--division and --on-link-failure need --fidelity message");
   if (options.sharing.asked() && options.fidelity == step::Fidelity::kSimgrid)
-    refuse("--beside needs --fidelity message or closed: SimGrid does not model shared devices");
+    refuse(
+        "--share-with needs --fidelity message or closed: SimGrid does not model shared devices");
   if (!(options.slowdown >= 1 && options.slowdown <= 100))
     refuse("--interference must be from 1 (no slowdown) to 100");
   if (options.slowdown > 1 && options.fidelity == step::Fidelity::kSimgrid)

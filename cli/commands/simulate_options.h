@@ -22,7 +22,6 @@ struct SimulateOptions {
   std::filesystem::path job_file;
   std::filesystem::path chakra;
   std::filesystem::path cluster;
-  std::string slice;  ///< a MIG profile; empty: whole devices
   ShareRequest sharing;
   std::uint32_t ranks = 0;  ///< 0: as many as there are files
   std::filesystem::path groups;

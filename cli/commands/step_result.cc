@@ -266,7 +266,7 @@ Document step_document(const PredictedJob& job) {
       {"recompute", part(ranks.recompute)},
       {"optimizer", part(ranks.optimizer)}};
   d.show("single_changes", "What would help most (each change alone, simulated)",
-         change_rows(job.changes, step.time), {}, first(4));
+         change_rows(job.changes, step.time), {}, first(3));
   d.show("what_would_help", "Upper bounds: the step without one of its costs", bound_rows(step), {},
          first(3));
   d.show("remedies", "What would make it fit", job.remedies, {}, first(4));

@@ -26,17 +26,6 @@ struct WhatifOptions {
   std::uint32_t batch = 0;  ///< samples per request of a rank; 0: a unit of the last stage
   std::string network;
   std::uint32_t data_parallel = 0;  ///< ranks; 0: as recorded
-  std::string slice;                ///< a MIG profile; empty: the GPU as recorded
-  ShareRequest sharing;
-};
-
-/// An edited run; on a slice, with the runs at both ends of its interval.
-struct EditedRun {
-  std::optional<ReplayRun> whole;
-  std::optional<SlicedRun> sliced;
-  std::optional<FedBy> fed = {};
-
-  const ReplayRun& run() const { return sliced ? sliced->run : *whole; }
 };
 
 /// Whether the text gives workers for the recorded loop, instead of a pipeline file.
@@ -45,7 +34,7 @@ bool is_inline_pipeline(std::string_view text) { return text.find('=') != std::s
 using Edit = std::function<Result<replay::RecordedProgram>(replay::RecordedProgram)>;
 
 /// All edits of a recording in the order in which they are applied: by kind, not as typed. Two
-/// edits come after them (run_edited): a slice, because it is run at both ends of its interval, and
+/// edits come after them (run_placed): a slice, because it is run at both ends of its interval, and
 /// the pipeline of a file, because it is joined to the graph. REQUIRES: the arguments outlive the
 /// edits.
 std::vector<Edit> edits_of(const WhatifOptions& options,
@@ -86,14 +75,6 @@ double change_of(Seconds before, Seconds after) {
   return before > Seconds::s(0) ? after / before - 1 : 0;
 }
 
-Estimate<Seconds> estimate(const WhatifOptions& options, const ReplayJob& job,
-                           const EditedRun& edited) {
-  const Estimate<Seconds> step =
-      replay::estimate_step(job.recorded.comparison, edited.run().comparison.step_time.simulated,
-                            options.network.empty() ? 0 : replay::kNetworkError);
-  return edited.sliced ? edited.sliced->widened(step) : step;
-}
-
 /// Adds the recorded values of a step to a row of the table of steps.
 void add_recorded(const replay::StepComparison& before, const replay::StepComparison& after,
                   Value& row) {
@@ -104,11 +85,11 @@ void add_recorded(const replay::StepComparison& before, const replay::StepCompar
   row.show("", "GPU change", change(change_of(before.device->simulated, after.device->simulated)));
 }
 
-Document document_of(const WhatifOptions& options, const ReplayJob& job, const EditedRun& with) {
-  const ReplayRun& edited = with.run();
+Document document_of(const ReplayJob& job, const ReplayRun& edited, const Estimate<Seconds>& after,
+                     const std::optional<FedBy>& fed) {
   const ReplayRun& recorded = job.recorded;
   const replay::Comparison& c = recorded.comparison;
-  const Estimate<Seconds> before = replay::estimate_step(c), after = estimate(options, job, with);
+  const Estimate<Seconds> before = replay::estimate_step(c);
   const double changed = change_of(c.step_time.simulated, edited.comparison.step_time.simulated);
   const Attribution attribution = attribution_of(job, edited, after),
                     unedited = attribution_of(job, recorded, before);
@@ -117,7 +98,7 @@ Document document_of(const WhatifOptions& options, const ReplayJob& job, const E
                          {range_words(before) + " before the edit", range_words(after, " after it"),
                           largest_part(occupancy_fields(attribution.occupancy))});
   d.line(describe_input(job));
-  if (with.fed) d.line(fed_text(*with.fed));
+  if (fed) d.line(fed_text(*fed));
   d["baseline"] = {{"measured", "recorded, measured", c.step_time.measured},
                    {"simulated", "recorded, simulated", before},
                    {"error", {{"median", c.median_error}, {"worst", c.worst_error}}},
@@ -131,7 +112,7 @@ Document document_of(const WhatifOptions& options, const ReplayJob& job, const E
   d.show("change", "change", change(changed));
   add_errors(job, d);
   add_attribution(attribution, after, d);
-  if (with.fed) d["input_pipeline"] = fed_json(*with.fed);
+  if (fed) d["input_pipeline"] = fed_json(*fed);
   d.show("ranks", "Steps",
          rank_rows(job, edited,
                    [&](std::size_t step, Value& row) {
@@ -161,24 +142,6 @@ RunProgram feeding(const WhatifOptions& options, const input::Pipeline& pipeline
   };
 }
 
-/// `pipeline`: of the file that --input-pipeline names.
-Result<EditedRun> run_edited(const WhatifOptions& options, const ReplayJob& job,
-                             replay::RecordedProgram program,
-                             const std::optional<input::Pipeline>& pipeline) {
-  EditedRun edited;
-  const RunProgram run_one = pipeline ? feeding(options, *pipeline, edited.fed) : run_program;
-  if (options.slice.empty()) {
-    Result<ReplayRun> run = run_one(job, std::move(program));
-    if (!run) return forward(run);
-    edited.whole = std::move(*run);
-    return edited;
-  }
-  Result<SlicedRun> run = run_on_slice(job, program, options.slice, run_one);
-  if (!run) return forward(run);
-  edited.sliced = std::move(*run);
-  return edited;
-}
-
 Result<Exit> run(const WhatifOptions& options, const Globals& globals) {
   std::optional<comm::CollectiveTime> network;
   if (!options.network.empty()) {  // check the network before long work
@@ -200,14 +163,17 @@ Result<Exit> run(const WhatifOptions& options, const Globals& globals) {
     if (!next) return forward(next);
     program = std::move(*next);
   }
-  const Result<EditedRun> edited = run_edited(options, *job, std::move(program), pipeline);
+  std::optional<FedBy> fed;
+  const Result<PlacedRun> edited =
+      run_placed(*job, std::move(program), options.request.sharing.slice,
+                 pipeline ? feeding(options, *pipeline, fed) : run_program);
   if (!edited) return forward(edited);
-  if (options.sharing.asked()) {
-    const RecordedTenant own{*job, edited->run(), estimate(options, *job, *edited)};
-    return share_recorded(own, options.request, options.sharing, "whatif", globals);
-  }
-  const Document document = document_of(options, *job, *edited);
-  return answer_replay(globals, options.request, *job, edited->run(), document);
+  const Estimate<Seconds> step =
+      edited->step(*job, options.network.empty() ? 0 : replay::kNetworkError);
+  if (options.request.sharing.asked())
+    return share_recorded({*job, edited->run, step}, options.request, "whatif", globals);
+  return answer_replay(globals, options.request, *job, edited->run,
+                       document_of(*job, edited->run, step, fed));
 }
 
 /// Fails if the text cannot be a link; a file's contents are checked later.
@@ -259,15 +225,14 @@ void add_whatif(CLI::App& app, Action& action) {
              "number of data-parallel ranks, each with the recorded work, that all-reduce "
              "their gradients")
       ->needs(network);
-  CLI::Option* slice = add_value(*command, "--slice", "PROFILE", options->slice,
-                                 "run each recorded rank on an instance of this MIG "
-                                 "profile, such as 2g.20gb; applied last");
-  add_share_options(*command, options->sharing, "recording", slice);
+  add_share_options(*command, options->request.sharing, "recording",
+                    "run each recorded rank on an instance of this MIG profile, such as 2g.20gb; "
+                    "applied last");
   command->footer("Example: rehearse whatif trace.json.gz --scale 'kernel=*gemm*:0.5'");
   command->callback([options, &action] {
     if (options->scale.empty() && options->remove.empty() && options->insert.empty() &&
-        options->input_pipeline.empty() && options->network.empty() && options->slice.empty() &&
-        !options->sharing.asked())
+        options->input_pipeline.empty() && options->network.empty() &&
+        options->request.sharing.slice.empty() && !options->request.sharing.asked())
       throw CLI::RequiredError("an edit is missing, such as --scale 'kernel=*gemm*:0.5'",
                                CLI::ExitCodes::RequiredError);
     const bool file =
@@ -275,8 +240,8 @@ void add_whatif(CLI::App& app, Action& action) {
     if (options->batch > 0 && !file)
       throw CLI::ValidationError("--batch needs --input-pipeline FILE",
                                  CLI::ExitCodes::ValidationError);
-    if (file && options->sharing.asked())
-      throw CLI::ValidationError("--input-pipeline FILE excludes --beside",
+    if (file && options->request.sharing.asked())
+      throw CLI::ValidationError("--input-pipeline FILE excludes --share-with",
                                  CLI::ExitCodes::ValidationError);
     action = [options](const Globals& globals) { return run(*options, globals); };
   });

@@ -130,14 +130,20 @@ std::optional<Target> read_target(const YamlMap& map, std::optional<double>& epo
   return target;
 }
 
+void read_sustained(const YamlMap& map, ConditionsOf& conditions, std::vector<std::string>& notes) {
+  step::read_conditions(map, conditions.all);
+  if (map.has("beside")) notes.push_back("sustained: `beside` is now `overlap_penalty`");
+}
+
 /// A calibration file takes precedence over the calibrations of the program. Its path is relative
 /// to the folder of the job.
-Status read_calibration(const std::filesystem::path& path, ConditionsOf& conditions) {
+Status read_calibration(const std::filesystem::path& path, ConditionsOf& conditions,
+                        std::vector<std::string>& notes) {
   Result<YamlFile> file = YamlFile::load(path);
   if (!file) return forward(file);
   const YamlMap root = file->root();
   if (const std::optional<YamlMap> map = root.map("sustained"))
-    step::read_conditions(*map, conditions.all);
+    read_sustained(*map, conditions, notes);
   else if (!root.has("sustained"))
     root.report("sustained", "is missing", "a file written by `rehearse calibrate job`");
   root.map("measured");
@@ -330,8 +336,9 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
   }
 
   if (const auto calibration = root.optional<std::string>("calibration"))
-    if (Status ok = read_calibration(folder / *calibration, conditions); !ok) return forward(ok);
-  if (const auto map = root.map("sustained")) step::read_conditions(*map, conditions.all);
+    if (Status ok = read_calibration(folder / *calibration, conditions, notes); !ok)
+      return forward(ok);
+  if (const auto map = root.map("sustained")) read_sustained(*map, conditions, notes);
   const double network_scale = conditions.all.front().network_scale;
   if (cluster && network_scale != 1) *cluster = comm::with_slower_network(*cluster, network_scale);
 

@@ -18,7 +18,7 @@ Result<JobOutline> outline_of(const std::filesystem::path& path) {
     if (Status ok = feed(input::Feed(*file->input), file->cluster, *step); !ok)
       return wrong_in(path, std::move(ok.error()));
   return JobOutline{.step = step->time.value,
-                    .exposed = step->occupancy.exposed_communication,
+                    .exposed = step->communication,
                     .hidden = hidden_communication(*step),
                     .memory = memory::fullest(step->memory).peak.value,
                     .ranks = static_cast<std::uint32_t>(step->layout.ranks())};
@@ -37,7 +37,7 @@ Seconds hidden_communication(const step::Step& step) {
       if (rank < by_rank.size()) most = std::max(most, by_rank[rank] += time);
     }
   }
-  const Seconds exposed = step.occupancy.exposed_communication;
+  const Seconds exposed = step.communication;
   return std::clamp(most - exposed, Seconds::s(0), step.time.value - exposed);
 }
 

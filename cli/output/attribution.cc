@@ -74,7 +74,7 @@ void add_attribution(const Attribution& of, const Estimate<Seconds>& step, Docum
   document.show("breakdown", kOccupancyTitle, occupancy_fields(of.occupancy, step), {}, kBars);
   document["critical_path"] = json_critical_path(of.path_times, step);
   document.show("", "Critical path per step, with the longest op of each part", path_rows(of.path),
-                {}, first(8));
+                {}, first(3));
   document["path"] = {
       {"ends_on", of.path.ends_on}, {"ranks", of.path.ranks}, {"steps", of.path.steps}};
   document["path_parts"] = json_path_parts(of.path);

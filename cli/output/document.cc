@@ -1,6 +1,5 @@
 #include "cli/output/document.h"
 
-#include <algorithm>
 #include <cstdio>
 
 #include <fmt/format.h>

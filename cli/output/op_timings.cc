@@ -1,7 +1,5 @@
 #include "cli/output/op_timings.h"
 
-#include <fmt/core.h>
-
 #include "profiler/bench/shape.h"
 #include "sim/base/text.h"
 

@@ -248,7 +248,8 @@ class Finder {
     while (!plans.best.front().times.all_ranks &&
            (sum += plans.best.front().of_all_ranks) <= kTimeOfAnswer) {
       FoundPlan& first = plans.best.front();
-      const Result<step::Step> step = predict(first, step::Fidelity::kMessage, true);
+      const Result<step::Step> step =
+          predict(first, step::Fidelity::kMessage, true, value_decides());
       if (!step) return forward(step);
       first.times.all_ranks = step->time.value;
       take(*step, first);
@@ -292,7 +293,7 @@ class Finder {
   Status run_for_figures(std::vector<FoundPlan>& plans, step::Fidelity fidelity, bool unfold,
                          const Question& question) const {
     const auto run_one = [&](std::size_t i) -> Result<std::string> {
-      const Result<step::Step> step = predict(plans[i], fidelity, unfold);
+      const Result<step::Step> step = predict(plans[i], fidelity, unfold, value_decides());
       if (!step) return forward(step);
       FoundPlan found = plans[i];
       take(*step, found);
@@ -336,9 +337,13 @@ class Finder {
     return rank(plans, question);
   }
 
-  Result<step::Step> predict(const FoundPlan& plan, step::Fidelity fidelity, bool unfold) const {
+  Result<step::Step> predict(const FoundPlan& plan, step::Fidelity fidelity, bool unfold,
+                             bool value_only = false) const {
     return step::predict(spec_of(spec_, plan), cluster_,
-                         {.fidelity = fidelity, .unfold = unfold, .counterfactuals = false});
+                         {.fidelity = fidelity,
+                          .unfold = unfold,
+                          .counterfactuals = false,
+                          .value_only = value_only});
   }
 
   /// Sets the time that the step waits for its samples, found when plans were cut.
@@ -444,6 +449,9 @@ class Finder {
   static double at_risk(const FoundPlan& plan, Figure figure) {
     return of(plan.figures, figure) * (figure == Figure::kMemory ? plan.fuller : plan.slower);
   }
+
+  /// Without a risk, the interval of a step does not matter to its rank.
+  bool value_decides() const { return request_.risk <= 0.5; }
 
   void take(const step::Step& step, FoundPlan& plan) const {
     const Estimate<Bytes>& peak = memory::fullest(step.memory).peak;

@@ -31,9 +31,8 @@ Result<cost::Stalls> stalls_of(const step::Spec& spec, const cluster::Cluster& c
                                const step::Step& step, step::Fidelity fidelity) {
   const Seconds alone = step.time.value - step.occupancy.input;
   const auto time_with = [&](cluster::LinkPart part) -> Result<Seconds> {
-    const Result<step::Step> other =
-        step::predict(spec, cluster::with_ideal_links(cluster, part),
-                      {.fidelity = fidelity, .unfold = false, .counterfactuals = false});
+    const Result<step::Step> other = step::predict(spec, cluster::with_ideal_links(cluster, part),
+                                                   {.fidelity = fidelity, .value_only = true});
     if (!other) return forward(other);
     return std::min(other->time.value, alone);
   };
@@ -65,8 +64,8 @@ Result<std::optional<Seconds>> node_sharing(const step::Spec& spec, const cluste
   }
   const Result<cluster::Cluster> apart = cluster::with_one_device_per_node(*joined);
   if (!apart) return forward(apart);
-  const Result<step::Step> other = step::predict(
-      spec, *apart, {.fidelity = fidelity, .unfold = false, .counterfactuals = false});
+  const Result<step::Step> other =
+      step::predict(spec, *apart, {.fidelity = fidelity, .value_only = true});
   if (!other) return forward(other);
   return step.time.value - step.occupancy.input - other->time.value;
 }

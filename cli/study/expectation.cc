@@ -1,7 +1,6 @@
 #include "cli/study/expectation.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include <fmt/core.h>

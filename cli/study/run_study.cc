@@ -101,7 +101,7 @@ Result<Estimate<double>> quantity_of(const JobFile& file, const step::Step& step
     case Observed::kThroughput:
       return step.samples_per_s();
     case Observed::kExposedCommunication: {  // with the interval of the whole in proportion
-      const Seconds part = step.occupancy.exposed_communication;
+      const Seconds part = step.communication;
       return Estimate<double>{part.s(), part.s() * (time.low / time.value),
                               part.s() * (time.high / time.value), time.provenance};
     }
@@ -140,7 +140,7 @@ Result<Estimate<double>> crossover_of(const Study& study, const Setting& paramet
     const memory::StageMemory& fullest = memory::fullest(step.memory);
     const Bytes here = fullest.device.usable;
     usable = usable ? std::min(*usable, here) : here;
-    const Seconds exposed = step.occupancy.exposed_communication;
+    const Seconds exposed = step.communication;
     takers.push_back({.name = study.jobs[job].name,
                       .compute = step.time.value - exposed,
                       .exposed = exposed,

@@ -1,7 +1,6 @@
 #include "cli/validation/judge.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include <fmt/core.h>

@@ -1,5 +1,4 @@
 // Measured pairs of jobs on one GPU, by the law that ships for the GPU.
-#include <algorithm>
 
 #include "cli/calibrate/device_names.h"
 #include "cli/validation/judge.h"

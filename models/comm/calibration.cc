@@ -1,7 +1,6 @@
 #include "models/comm/calibration.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include <fmt/core.h>

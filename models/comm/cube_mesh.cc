@@ -1,5 +1,4 @@
 // Rings in the hybrid cube mesh of eight V100.
-#include <bit>
 #include <vector>
 
 #include "models/comm/collective_cost.h"

@@ -475,12 +475,4 @@ Result<Schedule> schedule(CollectiveKind kind, Algorithm algorithm, const Arrang
   REHEARSE_CHECK(false, "algorithm {}", static_cast<int>(algorithm));
 }
 
-Seconds closed_time(const Schedule& schedule, Bytes size, const cluster::PointToPoint& local,
-                    const cluster::PointToPoint& across) {
-  const auto time = [&](const Steps& steps, const cluster::PointToPoint& path) {
-    return steps.count * path.latency + size * steps.share / path.rate;
-  };
-  return time(schedule.local, local) + time(schedule.across, across);
-}
-
 }  // namespace rehearse::comm

@@ -71,9 +71,4 @@ Result<Schedule> schedule(CollectiveKind kind, Algorithm algorithm, const Arrang
 /// negative.
 Schedule uneven_all_to_all(const std::vector<std::vector<double>>& shares);
 
-/// The closed form: exact where each rank has a port of the path's rate in each direction and
-/// nothing else uses it (kTree: where each edge of the trees has a quarter of the port).
-Seconds closed_time(const Schedule& schedule, Bytes size, const cluster::PointToPoint& local,
-                    const cluster::PointToPoint& across);
-
 }  // namespace rehearse::comm

@@ -8,7 +8,7 @@ namespace {
 
 using workload::Extent;
 
-constexpr double kLoad = 16;
+constexpr double kLoad = 16, kLoadAmd = 4;
 // A100: 0.55 to 0.62 of the rate with 4 or 8 bytes. With 2, 0.29 where columns are odd, and 0.18 of
 // that of batches, whose operands are odd too.
 constexpr double kNarrow = 0.58, kNarrowest = 0.3, kNarrowestBatch = 0.18;
@@ -29,14 +29,14 @@ double alignment(double length, double element) {
 double aligned_share(const DeviceFacts& facts, Arithmetic arithmetic, const workload::Op& op) {
   const bool units = (arithmetic == Arithmetic::kHalf && facts.half_in_matrix_units) ||
                      arithmetic == Arithmetic::kTf32;
-  if (!units || facts.vendor != "nvidia") return 1;
+  if (!units) return 1;
   const Extent samples = op.samples == Extent::kNone ? Extent::kM : op.samples;
   const double element = workload::bytes_of(op.dtype);
   double bytes = kLoad;
   if (samples != Extent::kM) bytes = std::min(bytes, alignment(op.m, element));
   if (samples != Extent::kN) bytes = std::min(bytes, alignment(op.n, element));
   if (samples != Extent::kK) bytes = std::min(bytes, alignment(op.k, element));
-  if (bytes >= kLoad) return 1;
+  if (bytes >= (facts.vendor == "amd" ? kLoadAmd : kLoad)) return 1;
   const bool newer =
       facts.architecture.starts_with("hopper") || facts.architecture.starts_with("blackwell");
   const double narrowest = op.batch > 1 ? kNarrowestBatch : kNarrowest;

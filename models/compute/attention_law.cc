@@ -1,7 +1,6 @@
 #include "models/compute/attention_law.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace rehearse::compute {
 namespace {

@@ -46,6 +46,11 @@ WaveShape shape_of(const YamlMap& map) {
                   .memory = in_range(map, "memory", 0.75, 0.1, 1),
                   .launch = time_in(map, "launch"),
                   .smooth = in_range(map, "smooth", 5, 1, 20)};
+  if (map.has("clock_mhz")) {
+    shape.clock = in_range(map, "clock_mhz", 0, 100, 10000) * 1e6;
+    shape.step = time_in(map, "step");
+    shape.cut = time_in(map, "cut");
+  }
   for (const YamlMap& tile : map.maps("tiles")) {
     if (shape.count == kTiles) {
       map.report("tiles", "are too many", fmt::format("up to {}", kTiles));

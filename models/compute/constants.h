@@ -71,6 +71,10 @@ struct Predicted {
 struct Timing {
   double overhead = 0;    ///< s, that a benchmark adds to each call
   bool quantises = true;  ///< FP8 operands come in half precision
+  /// Second operands (weights) that the calls of a benchmark use in turn. What L2 holds of them is
+  /// read at `cache` bytes per multiprocessor and clock. 0: all is read from memory, as in a job.
+  double copies = 0;
+  double cache = 0;
 };
 
 /// REQUIRES: the op does not communicate.

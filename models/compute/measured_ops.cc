@@ -1,7 +1,6 @@
 #include "models/compute/measured_ops.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/core.h>
 

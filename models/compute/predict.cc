@@ -31,6 +31,20 @@ double quantising(const DeviceFacts& facts, double bytes, double elements) {
          (kCached + (1 - kCached) * missed) * bytes * elements / facts.memory_rate.bytes_per_s();
 }
 
+/// The bytes of a product, as a time at the rate of memory: all of them in a job, and those that L2
+/// does not hold in a benchmark, with the others at the rate of L2. Source: L40S, whose products
+/// are faster than its memory up to a sixth of its L2, with six operands in turn.
+double bytes_from_memory(const DeviceFacts& facts, double memory_rate, const Op& op,
+                         const Timing& timing) {
+  constexpr double kLost = 1.3;  // working set ÷ L2, from which nothing is held
+  const double bytes = workload::bytes_of(op).b();
+  if (!(timing.copies > 0) || !facts.l2 || !facts.boost_hz) return bytes;
+  const double others = (timing.copies - 1) * op.batch * op.n * op.k * workload::bytes_of(op.dtype);
+  const double missed = std::clamp(((bytes + others) / facts.l2->b() - 1) / (kLost - 1), 0.0, 1.0);
+  const double cache = timing.cache * facts.multiprocessors * *facts.boost_hz;
+  return bytes * (missed + (1 - missed) * std::min(1.0, memory_rate / cache));
+}
+
 Predicted matrix(const DeviceFacts& facts, const Constants& constants, const Op& op,
                  const Timing& timing) {
   const Arithmetic arithmetic = arithmetic_of(facts, op.dtype);
@@ -41,13 +55,18 @@ Predicted matrix(const DeviceFacts& facts, const Constants& constants, const Op&
   const WaveDevice device{.multiprocessors = facts.multiprocessors,
                           .rate = sustained,
                           .memory_rate = facts.memory_rate.bytes_per_s(),
-                          .reread = c.reread};
+                          .reread = c.reread,
+                          .clock = facts.boost_hz.value_or(0)};
   const MatrixProduct product{
-      .batch = op.batch, .m = op.m, .n = op.n, .k = op.k, .bytes = workload::bytes_of(op).b()};
+      .batch = op.batch,
+      .m = op.m,
+      .n = op.n,
+      .k = op.k,
+      .bytes = bytes_from_memory(facts, c.shape.memory * device.memory_rate, op, timing)};
   const double alone = op.kind == OpKind::kConvolution
                            ? convolution_time(c.shape, device, arithmetic, op)
                            : wave_time(c.shape, device, product);
-  double seconds = alone + (kernels_of(op) - 1) * c.shape.launch;
+  double seconds = alone + (kernels_of(op) - 1) * c.shape.launch * pace(c.shape, device.clock);
   if (arithmetic == Arithmetic::kFp8 && timing.quantises)
     seconds += quantising(facts, c.quantise, op.batch * op.m * op.k);
   const double flops = workload::flops_of(op).flop();

@@ -21,7 +21,8 @@ struct Energy {
   double fp32, half;
 };
 Energy energy_of(const DeviceFacts& facts) {
-  if (is(facts, {"ada", "hopper", "blackwell", "cdna3"})) return {5.5e-12, 0.79e-12};
+  if (is(facts, {"blackwell"})) return {5.5e-12, 0.5e-12};
+  if (is(facts, {"ada", "hopper", "cdna3"})) return {5.5e-12, 0.79e-12};
   if (is(facts, {"ampere_ga100"})) return {15.2e-12, 1.29e-12};
   // Twice the lanes of GA100 per multiprocessor, or FP32 in matrix units: a bound.
   if (is(facts, {"ampere", "cdna"})) return {9e-12, 1.29e-12};
@@ -36,37 +37,29 @@ const Calibration* own_of(const DeviceFacts& facts, std::span<const Calibration>
   return nullptr;
 }
 
-/// The calibration of another device with the same chip. For a partition it is that of its own
-/// device; of two candidates, the one for which `better` holds.
-const Calibration* chip_of(const DeviceFacts& facts, std::span<const Calibration> calibrations,
-                           const std::function<bool(const Calibration&)>& has,
-                           const std::function<bool(const Calibration&)>& better) {
-  const Calibration* found = nullptr;
-  for (const Calibration& c : calibrations) {
-    if (c.device == facts.partition_of && has(c)) return &c;
-    if (c.device == kTypical || c.device == facts.name || !has(c)) continue;
-    const Result<const cluster::Gpu*> gpu = cluster::find_gpu(c.device);
-    if (!gpu || facts.architecture.empty() || (*gpu)->architecture != facts.architecture) continue;
-    if (!found || (better(c) && !better(*found))) found = &c;
-  }
-  return found;
-}
-
 /// "pascal" of "pascal_gp104".
 std::string_view generation_of(std::string_view architecture) {
   return architecture.substr(0, architecture.find('_'));
 }
+std::string_view chip_of(std::string_view architecture) { return architecture; }
 
-/// The calibration of a device of the same generation, but another chip.
-const Calibration* near_of(const DeviceFacts& facts, std::span<const Calibration> calibrations,
-                           const std::function<bool(const Calibration&)>& has) {
-  const std::string_view generation = generation_of(facts.architecture);
+/// The calibration of another device with the same chip or generation. For a partition it is that
+/// of its own device; of two candidates, the one for which `better` holds.
+const Calibration* other_of(const DeviceFacts& facts, std::span<const Calibration> calibrations,
+                            std::string_view (*part)(std::string_view),
+                            const std::function<bool(const Calibration&)>& has,
+                            const std::function<bool(const Calibration&)>& better) {
+  const Calibration* found = nullptr;
   for (const Calibration& c : calibrations) {
     if (c.device == kTypical || c.device == facts.name || !has(c)) continue;
+    if (c.device == facts.partition_of) return &c;
     const Result<const cluster::Gpu*> gpu = cluster::find_gpu(c.device);
-    if (gpu && !generation.empty() && generation_of((*gpu)->architecture) == generation) return &c;
+    if (!gpu || facts.architecture.empty() ||
+        part((*gpu)->architecture) != part(facts.architecture))
+      continue;
+    if (!found || (better(c) && !better(*found))) found = &c;
   }
-  return nullptr;
+  return found;
 }
 
 }  // namespace
@@ -136,7 +129,7 @@ Transferred constants_for(const DeviceFacts& facts, std::span<const Calibration>
     matrix.provenance = Provenance::kDatasheet;
     // Where a device has a factor alone, the shape is that of its generation.
     const auto take = [&](const MatrixConstants& from) {
-      const Calibration* near = near_of(facts, calibrations, has_shape);
+      const Calibration* near = other_of(facts, calibrations, generation_of, has_shape, has_shape);
       const bool whole = from.shape.count > 0;
       if (whole || near) matrix = whole ? from : near->find(arithmetic)->constants;
       matrix.factor = from.factor;
@@ -165,11 +158,12 @@ Transferred constants_for(const DeviceFacts& facts, std::span<const Calibration>
       continue;
     }
     const double share = std::min(issue_share(facts, arithmetic), power_share(facts, arithmetic));
-    if (const Calibration* chip = chip_of(facts, calibrations, has, has_shape)) {
+    if (const Calibration* chip = other_of(facts, calibrations, chip_of, has, has_shape)) {
       adopt(*chip, share);
       continue;
     }
-    if (const Calibration* near = near_of(facts, calibrations, has_shape)) {
+    if (const Calibration* near =
+            other_of(facts, calibrations, generation_of, has_shape, has_shape)) {
       adopt(*near, share);
       matrix.provenance = Provenance::kDatasheet;
       continue;
@@ -183,7 +177,7 @@ Transferred constants_for(const DeviceFacts& facts, std::span<const Calibration>
   const Calibration* memory = own_of(facts, calibrations, has);
   constants.memory_provenance = Provenance::kInterpolated;
   if (!memory) {
-    memory = chip_of(facts, calibrations, has, has);
+    memory = other_of(facts, calibrations, chip_of, has, has);
     constants.memory_provenance = Provenance::kExtrapolated;
   }
   if (!memory) {

@@ -3,8 +3,11 @@
 //
 // For a tile of r × c results and a cut of k into s parts:
 //   tiles = batch ⌈m/r⌉ ⌈n/c⌉ s,  waves = ⌈tiles / multiprocessors⌉
-//   time  = waves (2 r c (k/s) / (share · factor · peak / multiprocessors) + fixed) + reduction
-// where the reduction of s > 1 parts writes and reads each in FP32. The least of all tiles and cuts
+//   time  = waves (k/s max(2 r c / (share · factor · peak / multiprocessors), step) + fixed)
+//           + reduction
+// where `step` is the least time of an element of the sum, which loads and matrix units need one
+// after the other, and the reduction of s > 1 parts takes `cut` and writes and reads each part in
+// FP32. Times follow the clock of the device. The least of all tiles and cuts
 // is taken, as libraries choose; it is not below FLOPs / (cap · factor · peak). A smooth maximum
 // (x^q + y^q)^(1/q) combines it with the time to move operands and result once at `memory` of the
 // peak rate, and `launch` is added. docs/concepts/op-cost.md has the source, a worked example and
@@ -33,6 +36,9 @@ struct WaveShape {
   double memory;                   ///< of the peak memory rate
   double launch;                   ///< s
   double smooth;                   ///< q
+  double clock = 0;                ///< Hz, to which all times refer; 0: they follow no clock
+  double step = 0;                 ///< s
+  double cut = 0;                  ///< s
 };
 
 /// The cost of long operand rows, which a tile reads in distant pieces, and of many of them: with
@@ -50,12 +56,16 @@ struct WaveDevice {
   double rate;         ///< sustained: factor · peak, FLOP/s
   double memory_rate;  ///< peak, B/s
   Reread reread = {};
+  double clock = 0;  ///< Hz; 0: not known
 };
 
 struct MatrixProduct {
   double batch, m, n, k;
   double bytes;  ///< operands and result, all of the batch
 };
+
+/// A time of the shape on this device, divided by that in the shape.
+double pace(const WaveShape& shape, double clock);
 
 /// Seconds. Extents may be fractions (a division of work that does not come out even); those below
 /// one count as one. Allocates nothing; a fraction of a microsecond.

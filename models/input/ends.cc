@@ -1,7 +1,5 @@
 #include "models/input/ends.h"
 
-#include <algorithm>
-
 #include "sim/base/check.h"
 
 namespace rehearse::input {

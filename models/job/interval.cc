@@ -1,7 +1,5 @@
 #include "models/job/interval.h"
 
-#include <algorithm>
-
 #include "sim/program/occupancy.h"
 
 namespace rehearse::job {

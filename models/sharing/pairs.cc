@@ -59,16 +59,16 @@ std::vector<PairTerm> pair_terms(const std::map<std::string, FamilyBatches>& fam
   const std::string &j = job.family, &o = other.family;
   const double own = slope(job), its = slope(other);
   return {{kOverallName, 1, kOverall, false, false},
-          {fmt::format("{} beside {}", j, o), 1, kFamilyPair, true, true},
+          {fmt::format("{} with {}", j, o), 1, kFamilyPair, true, true},
           {fmt::format("{} and {}", std::min(j, o), std::max(j, o)), 1, kFamilyPair, true, true},
-          {fmt::format("{} beside *", j), 1, kFamilyPair, true, false},
-          {fmt::format("* beside {}", o), 1, kFamilyPair, false, true},
-          {fmt::format("own batch: {} beside {}", j, o), own, kSlope, true, true},
-          {fmt::format("its batch: {} beside {}", j, o), its, kSlope, true, true},
-          {fmt::format("own batch: {} beside *", j), own, kSlope, true, false},
-          {fmt::format("its batch: * beside {}", o), its, kSlope, false, true},
-          {fmt::format("at {:g}: {} beside *", batch(job), j), 1, kTenant, true, false},
-          {fmt::format("at {:g}: * beside {}", batch(other), o), 1, kTenant, false, true}};
+          {fmt::format("{} with *", j), 1, kFamilyPair, true, false},
+          {fmt::format("* with {}", o), 1, kFamilyPair, false, true},
+          {fmt::format("own batch: {} with {}", j, o), own, kSlope, true, true},
+          {fmt::format("its batch: {} with {}", j, o), its, kSlope, true, true},
+          {fmt::format("own batch: {} with *", j), own, kSlope, true, false},
+          {fmt::format("its batch: * with {}", o), its, kSlope, false, true},
+          {fmt::format("at {:g}: {} with *", batch(job), j), 1, kTenant, true, false},
+          {fmt::format("at {:g}: * with {}", batch(other), o), 1, kTenant, false, true}};
 }
 
 PairLaw::PairLaw(std::span<const MeasuredPair> pairs, std::shared_ptr<const PairLaw> from)

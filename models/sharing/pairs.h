@@ -49,7 +49,7 @@ struct FamilyBatches {
 };
 
 struct PairTerm {
-  std::string name;       ///< "LM beside ResNet-50"; `*` is any family
+  std::string name;       ///< "LM with ResNet-50"; `*` is any family
   double value;           ///< factor of its coefficient
   double held;            ///< strength of the regularization to 0, in rows of an error of 10 %
   bool of_job, of_other;  ///< whose family it is about; neither: all pairs

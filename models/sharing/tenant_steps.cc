@@ -56,7 +56,7 @@ class Steps {
       const Seconds step = step_of_(t, *timeline), period = timeline->makespan().seconds();
       if (!(step > Seconds::s(0)))
         return fail(fmt::format("a step of {} takes no time", tenants_[t].name));
-      result_.push_back({.alone = step, .beside = step, .when_contended = step});
+      result_.push_back({.alone = step, .shared = step, .when_contended = step});
       periods_.push_back(period);
       longest = std::max(longest, period);
       shortest = std::min(shortest, period);
@@ -84,7 +84,7 @@ class Steps {
 
   /// Over phases: each tenant begins later by a share of the shortest period, so that all run
   /// before any is counted.
-  Result<std::vector<Mean>> beside(const Sharing& sharing, const Contended& contended) {
+  Result<std::vector<Mean>> shared(const Sharing& sharing, const Contended& contended) {
     const bool leases =
         sharing.policy == Policy::kCrossover || sharing.policy == Policy::kExclusive;
     const std::size_t phases = leases ? 1 : kPhases;
@@ -96,7 +96,7 @@ class Steps {
         const double late = static_cast<double>(phase * t % kPhases) / kPhases;
         begins.push_back(Picoseconds::from(shortest) * late);
       }
-      Result<std::vector<Mean>> means = beside(sharing, contended, begins);
+      Result<std::vector<Mean>> means = shared(sharing, contended, begins);
       if (!means) return forward(means);
       for (std::size_t t = 0; t < tenants_.size(); ++t) {
         sum[t].step += (*means)[t].step / static_cast<double>(phases);
@@ -108,7 +108,7 @@ class Steps {
   }
 
   /// Counted from the second period on, while all tenants run.
-  Result<std::vector<Mean>> beside(const Sharing& sharing, const Contended& contended,
+  Result<std::vector<Mean>> shared(const Sharing& sharing, const Contended& contended,
                                    const std::vector<Picoseconds>& begins) {
     while (true) {
       const Result<Together> together = run_together(tenants_, sharing, counts_, contended, begins);
@@ -143,12 +143,12 @@ class Steps {
       // The last two stages differ only in links, if there are any.
       const bool last = s + 1 == stages.size();
       if (last && !uses_links()) break;
-      Result<std::vector<Mean>> means = beside(sharing, stage.contended);
+      Result<std::vector<Mean>> means = shared(sharing, stage.contended);
       if (!means) return forward(means);
       for (std::size_t t = 0; t < tenants_.size(); ++t) {
         TenantStep& step = result_[t];
         step.loss.*stage.loss = (*means)[t].step - before[t];
-        step.beside = before[t] = (*means)[t].step;
+        step.shared = before[t] = (*means)[t].step;
         step.periods = (*means)[t].periods;
         step.last = std::move((*means)[t].last);
       }
@@ -157,7 +157,7 @@ class Steps {
   }
 
   Status contend(const Sharing& sharing) {
-    for (TenantStep& step : result_) step.when_contended = step.beside;
+    for (TenantStep& step : result_) step.when_contended = step.shared;
     Sharing worst = sharing;
     Contended contended;
     switch (sharing.policy) {
@@ -172,10 +172,10 @@ class Steps {
       case Policy::kExclusive:
         return {};
     }
-    const Result<std::vector<Mean>> means = beside(worst, contended);
+    const Result<std::vector<Mean>> means = shared(worst, contended);
     if (!means) return forward(means);
     for (std::size_t t = 0; t < tenants_.size(); ++t)
-      result_[t].when_contended = std::max(result_[t].beside, (*means)[t].step);
+      result_[t].when_contended = std::max(result_[t].shared, (*means)[t].step);
     return {};
   }
 

@@ -115,13 +115,13 @@ struct Loss {
 };
 
 struct TenantStep {
-  Seconds alone = Seconds::s(0), beside = Seconds::s(0);
+  Seconds alone = Seconds::s(0), shared = Seconds::s(0);
   Loss loss = {};                          ///< adds up to shared − alone
   Seconds when_contended = Seconds::s(0);  ///< shared, if every kernel requested the whole device
   std::size_t periods = 0;                 ///< counted periods
   graph::Timeline last = {};               ///< the last counted period
 
-  double slowdown() const { return beside / alone; }
+  double slowdown() const { return shared / alone; }
 };
 
 /// The 90 % interval of the slowdown, from the widest errors known for the policy.

@@ -24,9 +24,7 @@ void end_batch(KeyStream& stream) {
   stream.ends.push_back(static_cast<std::uint32_t>(stream.accesses.size()));
 }
 
-}  // namespace
-
-KeyStream zipf_stream(const Shape& shape, double exponent) {
+KeyStream draw_zipf(const Shape& shape, double exponent) {
   check_size(std::uint64_t{shape.batch} * shape.batches);
   KeyStream stream{.keys = shape.keys};
   stream.accesses.reserve(std::size_t{shape.batch} * shape.batches);
@@ -36,6 +34,31 @@ KeyStream zipf_stream(const Shape& shape, double exponent) {
     for (std::uint32_t i = 0; i < shape.batch; ++i) stream.accesses.push_back(zipf.draw(random));
     end_batch(stream);
   }
+  return stream;
+}
+
+}  // namespace
+
+KeyStream zipf_stream(const Shape& shape, double exponent) {
+  // A study asks for the same draws in several caches, and again at its next points.
+  struct Drawn {
+    Shape shape;
+    double exponent;
+    KeyStream stream;
+  };
+  constexpr std::size_t kKept = 2, kMostKept = 16'000'000;
+  thread_local std::vector<Drawn> drawn;  // the latest last
+  const auto found = std::find_if(drawn.begin(), drawn.end(), [&](const Drawn& one) {
+    return one.shape == shape && one.exponent == exponent;
+  });
+  if (found != drawn.end()) {
+    std::rotate(found, found + 1, drawn.end());
+    return drawn.back().stream;
+  }
+  KeyStream stream = draw_zipf(shape, exponent);
+  if (stream.accesses.size() > kMostKept) return stream;
+  if (drawn.size() == kKept) drawn.erase(drawn.begin());
+  drawn.push_back({shape, exponent, stream});
   return stream;
 }
 

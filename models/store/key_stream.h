@@ -38,6 +38,8 @@ struct Shape {
   std::uint32_t batch;  ///< accesses of a batch; seeds of one in a sampled graph
   std::uint32_t batches;
   std::uint64_t seed = 1;
+
+  friend bool operator==(const Shape&, const Shape&) = default;
 };
 
 /// The seed of the n-th stream of one seed: `seed` for the first, and
@@ -46,7 +48,8 @@ constexpr std::uint64_t nth_seed(std::uint64_t seed, std::uint32_t before) {
   return before == 0 ? seed : mixed(seed) ^ before;
 }
 
-/// Independent draws by Zipf's law; key 0 is the most popular.
+/// Independent draws by Zipf's law; key 0 is the most popular. Each thread keeps its last two, of 16
+/// million accesses at most, for requests of the same draws.
 KeyStream zipf_stream(const Shape& shape, double exponent);
 
 /// Each epoch has every key once, in a new order. Batches do not span the end of an epoch.

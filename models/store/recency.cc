@@ -34,6 +34,45 @@ class Lists {
   std::vector<Link> links_;
 };
 
+/// Held keys by their last use, in a log: a use counts as long as its key has no later one.
+/// Neighbouring keys that are read together stay together in memory, unlike in a list.
+class Recency {
+ public:
+  Recency(std::uint32_t keys, std::uint32_t capacity)
+      : last_(keys, 0), longest_(2 * std::size_t{capacity} + 64) {}
+
+  bool holds(Key key) const { return last_[key] != 0; }
+  void use(Key key) {
+    if (log_.size() == longest_) forget_superseded();
+    log_.push_back(key);
+    last_[key] = static_cast<std::uint32_t>(log_.size());
+  }
+  /// REQUIRES: a key is held.
+  Key drop_oldest() {
+    while (last_[log_[gone_]] != gone_ + 1) ++gone_;
+    const Key oldest = log_[gone_++];
+    last_[oldest] = 0;
+    return oldest;
+  }
+
+ private:
+  void forget_superseded() {
+    std::uint32_t kept = 0;
+    for (std::size_t at = gone_; at < log_.size(); ++at) {
+      const Key key = log_[at];
+      if (last_[key] != at + 1) continue;
+      log_[kept++] = key;
+      last_[key] = kept;
+    }
+    log_.resize(kept);
+    gone_ = 0;
+  }
+
+  std::vector<Key> log_;
+  std::vector<std::uint32_t> last_;  // use of each held key, counted from 1; 0: not held
+  std::size_t longest_, gone_ = 0;   // size at which the log is packed; uses that hold no key
+};
+
 }  // namespace
 
 // The stream itself is the list by recency: an access counts as long as its key has no later one.
@@ -66,29 +105,22 @@ Traffic run_lru(const KeyStream& stream, std::uint32_t capacity) {
 Traffic run_lru_readahead(const KeyStream& stream, const Cache& cache,
                           std::span<const std::uint32_t> readahead) {
   Meter meter(stream);
-  std::vector<char> held(stream.keys, 0);
-  Lists lists(stream.keys);
-  Lists::Ends recent;
+  Recency recency(stream.keys, cache.capacity);
   std::uint32_t size = 0;
   std::vector<Key> coming;
   const auto take_in = [&](Key key) {
-    lists.put(recent, key);
-    held[key] = 1;
+    recency.use(key);
     if (++size > cache.capacity) {
-      const Key oldest = recent.oldest;
-      lists.remove(recent, oldest);
-      held[oldest] = 0;
+      meter.leave(recency.drop_oldest());
       --size;
-      meter.leave(oldest);
     }
     meter.holds(size);
   };
   for (std::size_t b = 0; b < stream.batches(); ++b) {
     meter.begin(b);
     for (const Key key : stream.batch(b)) {
-      if (held[key]) {
-        lists.remove(recent, key);
-        lists.put(recent, key);
+      if (recency.holds(key)) {
+        recency.use(key);
         continue;
       }
       meter.miss(key);
@@ -98,9 +130,9 @@ Traffic run_lru_readahead(const KeyStream& stream, const Cache& cache,
       // The keys to read are determined before any of them evicts another; the nearest enters last.
       coming.clear();
       for (Key front = key - in_front; front < key; ++front)
-        if (!held[front]) coming.push_back(front);
+        if (!recency.holds(front)) coming.push_back(front);
       for (std::uint64_t ahead = end - 1; ahead > key; --ahead)
-        if (!held[ahead]) coming.push_back(static_cast<Key>(ahead));
+        if (!recency.holds(static_cast<Key>(ahead))) coming.push_back(static_cast<Key>(ahead));
       for (const Key k : coming) meter.read(k);
       for (const Key k : coming) take_in(k);
       take_in(key);

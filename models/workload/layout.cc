@@ -1,7 +1,5 @@
 #include "models/workload/layout.h"
 
-#include <algorithm>
-
 namespace rehearse::workload {
 
 double Stage::parameters() const {

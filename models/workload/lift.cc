@@ -1,7 +1,6 @@
 #include "models/workload/lift.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include <fmt/core.h>

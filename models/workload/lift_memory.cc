@@ -1,7 +1,6 @@
 #include "models/workload/lift_memory.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/core.h>
 

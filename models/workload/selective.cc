@@ -1,7 +1,6 @@
 #include "models/workload/selective.h"
 
 #include <algorithm>
-#include <optional>
 
 namespace rehearse::workload {
 namespace {

@@ -1,6 +1,5 @@
 #include "models/workload/transformer_block.h"
 
-#include <algorithm>
 #include <initializer_list>
 #include <utility>
 
@@ -57,9 +56,8 @@ class Block {
 
   // The input of products that tensor parallelism divides by columns.
   void keep_input(std::string_view name) {
-    layer_.keep({.name = name,
-                 .bytes = layer_.moved(tokens_ * hidden_),
-                 .gathered = how_.gathered_inputs});
+    layer_.keep(
+        {.name = name, .bytes = layer_.moved(tokens_ * hidden_), .gathered = how_.gathered_inputs});
   }
 
   // One pass over a tensor of `elements`; a dropout mask has one byte per element.

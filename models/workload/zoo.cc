@@ -73,10 +73,4 @@ Result<Description> find_description(std::string_view name) {
   return fail(fmt::format("unknown model '{}'", name), suggest(name, zoo_names()));
 }
 
-Result<Workload> find_model(std::string_view name, const Implementation& how) {
-  const Result<Description> description = find_description(name);
-  if (!description) return forward(description);
-  return workload_of(*description, how);
-}
-
 }  // namespace rehearse::workload

@@ -25,7 +25,4 @@ std::vector<std::string_view> zoo_names();
 
 /// Fails with the nearest name.
 Result<Description> find_description(std::string_view name);
-/// The same, as a workload of one sample. Fails for a family too: its dimensions are missing.
-Result<Workload> find_model(std::string_view name, const Implementation& how);
-
 }  // namespace rehearse::workload

@@ -1,5 +1,4 @@
 // Copies and memory sets, by the driver.
-#include <fmt/core.h>
 
 #include "profiler/bench/library.h"
 #include "profiler/bench/operation.h"

@@ -3,8 +3,6 @@
 #include <cmath>
 #include <limits>
 
-#include <fmt/core.h>
-
 #include "profiler/bench/cudnn.h"
 #include "profiler/bench/operation.h"
 

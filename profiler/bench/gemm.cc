@@ -1,6 +1,5 @@
 // Matrix products by cuBLASLt. Matrices are stored by rows, as in frameworks. The library expects
 // columns, so it computes the transposed product: C' = B' A'.
-#include <array>
 
 #include <fmt/core.h>
 

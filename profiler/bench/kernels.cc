@@ -4,7 +4,6 @@
 
 #include <fmt/core.h>
 
-#include "profiler/bench/kernel_source.h"
 #include "profiler/bench/nvrtc.h"
 #include "profiler/bench/operation.h"
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include <fmt/core.h>
-
 namespace rehearse::bench {
 namespace {
 

@@ -4,10 +4,15 @@
 
 #include <fmt/core.h>
 
+#include "profiler/bench/bench_files.h"
 #include "profiler/bench/library.h"
 #include "sim/base/text.h"
 
 namespace rehearse::bench {
+
+std::string kernel_source(std::string_view dtype) {
+  return fmt::format("#define ELEMENT_{}\n{}", dtype, bench_files::kernels_cu);
+}
 
 Result<Nvrtc> Nvrtc::open() {
   Nvrtc library;

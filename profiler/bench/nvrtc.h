@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/base/result.h"
@@ -21,6 +22,14 @@ namespace rehearse::bench {
   X(nvrtcGetCUBIN, int, (void*, char*))                                              \
   X(nvrtcGetProgramLogSize, int, (void*, std::size_t*))                              \
   X(nvrtcGetProgramLog, int, (void*, char*))
+
+/// The source of our kernels (kernels.cu) for operands of a format: bf16, fp16 or fp32.
+std::string kernel_source(std::string_view dtype);
+
+/// Threads per block, with which all functions of the source are launched: rehearse_elementwise_1
+/// (one operand), rehearse_elementwise_2 (two), rehearse_reduction, rehearse_norm,
+/// rehearse_softmax.
+inline constexpr unsigned kKernelThreads = 256;
 
 class Nvrtc {
  public:

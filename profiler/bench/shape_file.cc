@@ -4,6 +4,8 @@
 
 #include <fmt/core.h>
 
+#include "profiler/bench/bench_files.h"
+#include "sim/base/check.h"
 #include "sim/base/csv.h"
 #include "sim/base/text.h"
 #include "sim/base/yaml.h"
@@ -131,8 +133,7 @@ void read_sweep(const YamlMap& map, std::vector<Shape>& shapes) {
         }
 }
 
-Result<std::vector<Shape>> read_yaml(const std::filesystem::path& path) {
-  const Result<YamlFile> file = YamlFile::load(path);
+Result<std::vector<Shape>> read_yaml(const Result<YamlFile>& file) {
   if (!file) return forward(file);
   const YamlMap root = file->root();
   std::vector<Shape> shapes;
@@ -149,7 +150,8 @@ Result<std::vector<Shape>> read_yaml(const std::filesystem::path& path) {
 }  // namespace
 
 Result<std::vector<Shape>> read_shapes(const std::filesystem::path& path) {
-  Result<std::vector<Shape>> shapes = path.extension() == ".csv" ? read_csv(path) : read_yaml(path);
+  Result<std::vector<Shape>> shapes =
+      path.extension() == ".csv" ? read_csv(path) : read_yaml(YamlFile::load(path));
   if (!shapes) return shapes;
   if (shapes->empty())
     return fail(Diagnostic{.file = path.string(), .problem = "has no shape", .expected = "one"});
@@ -157,6 +159,13 @@ Result<std::vector<Shape>> read_shapes(const std::filesystem::path& path) {
     return fail(Diagnostic{.file = path.string(),
                            .problem = fmt::format("has more than {} shapes", grouped(kMostShapes)),
                            .expected = "fewer: each takes about half a second"});
+  return without_repeats(*shapes);
+}
+
+std::vector<Shape> default_shapes() {
+  const Result<std::vector<Shape>> shapes = read_yaml(
+      YamlFile::parse(std::string(bench_files::default_shapes_yaml), "default_shapes.yaml"));
+  REHEARSE_CHECK(shapes, "{}", to_string(shapes.error()));
   return without_repeats(*shapes);
 }
 

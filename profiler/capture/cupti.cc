@@ -1,6 +1,5 @@
 #include "profiler/capture/cupti.h"
 
-#include <iterator>
 #include <string_view>
 
 #include <pthread.h>
@@ -9,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/capture/cupti_calls.h"
 #include "profiler/capture/cupti_decode.h"
 #include "profiler/capture/cupti_library.h"
 #include "profiler/capture/facts.h"
@@ -20,6 +18,64 @@
 
 namespace rehearse::capture {
 namespace {
+
+std::string_view without_end(std::string_view name, std::string_view end) {
+  if (name.ends_with(end)) name.remove_suffix(end.size());
+  return name;
+}
+
+/// Removes a version such as "_v7000".
+std::string_view unversioned(std::string_view name) {
+  std::string_view left = name;
+  while (!left.empty() && left.back() >= '0' && left.back() <= '9') left.remove_suffix(1);
+  return left.size() < name.size() && left.ends_with("_v") ? without_end(left, "_v") : name;
+}
+
+/// The name without prefix and version: cudaLaunchKernel for CUPTI's cudaLaunchKernel_ptsz_v7000.
+std::string_view plain_call_name(const char* name) {
+  // The runtime's version follows the suffix for the default stream; the driver's precedes it.
+  return unversioned(without_end(without_end(unversioned(clip(name)), "_ptsz"), "_ptds"));
+}
+
+/// Whether the call starts work on a device, waits for it, or allocates device memory. Other calls
+/// are so frequent and short that recording them would cost more time than they take.
+bool is_recorded_call(std::string_view plain_name) {
+  constexpr std::string_view kRecorded[] = {"CtxSynchronize",
+                                            "DeviceSynchronize",
+                                            "EventRecord",
+                                            "EventSynchronize",
+                                            "Free",
+                                            "GraphInstantiate",
+                                            "GraphLaunch",
+                                            "HostAlloc",
+                                            "Launch",
+                                            "Malloc",
+                                            "MemAlloc",
+                                            "MemFree",
+                                            "MemHostAlloc",
+                                            "MemPrefetch",
+                                            "Memcpy",
+                                            "Memset",
+                                            "StreamBeginCapture",
+                                            "StreamEndCapture",
+                                            "StreamSynchronize",
+                                            "StreamWait",
+                                            "StreamWriteValue",
+                                            "ThreadSynchronize"};
+  std::string_view call = plain_name;
+  if (!call.starts_with("cu")) return false;
+  call.remove_prefix(call.starts_with("cuda") ? 4 : 2);
+  for (const std::string_view recorded : kRecorded)
+    if (call.starts_with(recorded)) return true;
+  return false;
+}
+
+/// Whether CUPTI's records must be fetched before the call, because it may discard them.
+bool ends_records(std::string_view plain_name) {
+  for (const std::string_view call : {"cuCtxDestroy", "cuDevicePrimaryCtxReset", "cudaDeviceReset"})
+    if (plain_name == call) return true;
+  return false;
+}
 
 // CUPTI returns a buffer only when every record in it is complete, so a killed process loses up to
 // a buffer: some 2000 kernels.

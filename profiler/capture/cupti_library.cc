@@ -1,12 +1,12 @@
 #include "profiler/capture/cupti_library.h"
 
-#include <string_view>
-
 #include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <initializer_list>
 
 namespace rehearse::capture {
 namespace {

@@ -1,6 +1,5 @@
 #include "profiler/capture/nccl.h"
 
-#include <algorithm>
 #include <string_view>
 
 #include <string.h>

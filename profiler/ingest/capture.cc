@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <tuple>
 #include <unordered_map>
+#include <vector>
 
 #include <fmt/core.h>
 
@@ -14,8 +16,10 @@
 #include "profiler/ingest/capture_device.h"
 #include "profiler/ingest/capture_power.h"
 #include "profiler/ingest/capture_texts.h"
-#include "profiler/ingest/forward_threads.h"
+#include "profiler/ingest/torch_ranges.h"
 #include "profiler/trace/collective_names.h"
+#include "profiler/trace/recorder.h"
+#include "sim/base/paged_map.h"
 
 namespace rehearse::ingest {
 namespace {
@@ -25,6 +29,79 @@ using capture::BlockReader;
 using capture::PayloadKind;
 using capture::Row;
 using capture::RowKind;
+using trace::HostOp;
+
+/// Takes operators with a sequence number and passes them on. It passes forward operators on at
+/// once (with forward thread 0, as other recorders write it), and backward ones once every forward
+/// operator that ran before them must have been read. A backward operator gets the thread of the
+/// latest forward one with its number that began before it. If there is none, its number means
+/// nothing and is removed.
+class ForwardThreads {
+ public:
+  explicit ForwardThreads(trace::Recorder& recorder) : recorder_(recorder) {}
+
+  /// `thread` is the system's number of the thread that it ran on.
+  void add(trace::HostOp op, std::uint32_t thread);
+  /// Call it when all threads have been written out once more since the last call.
+  void turn();
+  void finish();
+
+ private:
+  struct Forward {
+    Nanoseconds start{0};
+    std::uint32_t thread = 0;  ///< 0: none
+  };
+  void settle(std::vector<trace::HostOp>& ops);
+
+  trace::Recorder& recorder_;
+  /// By number. Nested operators share it and count as one. Other threads, and threads that restart
+  /// their numbers, are rare.
+  PagedMap<Forward> first_;
+  std::unordered_map<std::uint32_t, std::vector<Forward>> others_;
+  std::vector<trace::HostOp> young_, old_;  ///< backward ones of the last two turns
+};
+
+void ForwardThreads::add(HostOp op, std::uint32_t thread) {
+  if (names_backward_node(recorder_.names()[op.name])) return young_.push_back(op);
+  constexpr Nanoseconds kNested{1'000'000};
+  Forward& first = first_[*op.sequence];
+  if (first.thread == 0)
+    first = {op.start, thread};
+  else if (first.thread != thread || op.start >= first.start + kNested)
+    others_[*op.sequence].push_back({op.start, thread});
+  op.forward_thread = 0;
+  recorder_.add(op);
+}
+
+void ForwardThreads::settle(std::vector<HostOp>& ops) {
+  for (HostOp& op : ops) {
+    const Forward* latest = nullptr;
+    const auto consider = [&](const Forward& forward) {
+      if (forward.thread != 0 && forward.start < op.start &&
+          (!latest || forward.start >= latest->start))
+        latest = &forward;
+    };
+    consider(first_[*op.sequence]);
+    if (const auto found = others_.find(*op.sequence); found != others_.end())
+      for (const Forward& forward : found->second) consider(forward);
+    if (latest)
+      op.forward_thread = latest->thread;
+    else
+      op.sequence.reset();
+    recorder_.add(op);
+  }
+  ops.clear();
+}
+
+void ForwardThreads::turn() {
+  settle(old_);
+  std::swap(old_, young_);
+}
+
+void ForwardThreads::finish() {
+  settle(old_);
+  settle(young_);
+}
 
 // Longer spans are damage; sums of shorter ones cannot overflow.
 constexpr std::uint64_t kLongest = INT64_MAX / 4;

@@ -151,24 +151,6 @@ Result<std::vector<Input>> inputs_at(const fs::path& path) {
 
 }  // namespace
 
-std::string_view to_string(InputKind kind) {
-  switch (kind) {
-    case InputKind::kStore:
-      return "trace store";
-    case InputKind::kCapture:
-      return "capture folder";
-    case InputKind::kKineto:
-      return "Kineto trace";
-    case InputKind::kExecutionTrace:
-      return "execution trace";
-    case InputKind::kChakra:
-      return "Chakra trace";
-    case InputKind::kNsys:
-      return "Nsight Systems export";
-  }
-  return "?";
-}
-
 Result<InputKind> detect_input(const fs::path& path) {
   const Result<std::vector<Input>> inputs = inputs_at(path);
   if (!inputs) return forward(inputs);

@@ -12,8 +12,6 @@ namespace rehearse::ingest {
 
 enum class InputKind { kStore, kCapture, kKineto, kExecutionTrace, kChakra, kNsys };
 
-std::string_view to_string(InputKind kind);
-
 /// The kind of a file or folder; for a folder of recordings, the kind of the first one. Fails on
 /// anything else, and lists the accepted kinds.
 Result<InputKind> detect_input(const std::filesystem::path& path);

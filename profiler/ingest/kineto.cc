@@ -2,8 +2,6 @@
 
 #include <charconv>
 
-#include <fmt/core.h>
-
 #include "profiler/ingest/device_calls.h"
 #include "profiler/ingest/json_stream.h"
 #include "profiler/ingest/kineto_event.h"

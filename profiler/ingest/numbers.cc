@@ -1,11 +1,8 @@
 #include "profiler/ingest/numbers.h"
 
-#include <algorithm>
-#include <array>
 #include <cctype>
 #include <charconv>
 #include <cmath>
-#include <string>
 
 #include "sim/base/text.h"
 

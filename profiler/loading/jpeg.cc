@@ -1,7 +1,5 @@
 #include "profiler/loading/jpeg.h"
 
-#include <fmt/core.h>
-
 #ifdef REHEARSE_JPEG
 #include <csetjmp>
 #include <cstdio>

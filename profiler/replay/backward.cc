@@ -1,6 +1,5 @@
 #include "profiler/replay/backward.h"
 
-#include <algorithm>
 #include <map>
 
 namespace rehearse::replay {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <string>
-#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 

@@ -1,7 +1,6 @@
 #include "profiler/replay/recording.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
 namespace rehearse::replay {

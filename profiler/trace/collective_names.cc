@@ -1,6 +1,5 @@
 #include "profiler/trace/collective_names.h"
 
-#include <algorithm>
 #include <cctype>
 #include <string>
 

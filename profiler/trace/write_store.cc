@@ -2,10 +2,9 @@
 #include <cmath>
 
 #include <fmt/core.h>
-#include <sqlite3.h>
 
 #include "profiler/trace/store.h"
-#include "profiler/trace/store_schema.h"
+#include "profiler/trace/store_tables.h"
 #include "sim/base/file.h"
 #include "sim/sqlite/sqlite.h"
 
@@ -15,18 +14,62 @@ namespace {
 using namespace sqlite;
 using Cell = std::optional<std::int64_t>;
 
-/// No implicit conversion: whole numbers are cells.
-struct Real {
-  double value;
-};
-
 template <class Tag>
-Cell cell(const std::optional<Id<Tag>>& id) {
-  return id ? Cell(id->index()) : std::nullopt;
+Cell cell(Id<Tag> id) {
+  return id.index();
 }
 template <class Integer>
-Cell cell(const std::optional<Integer>& value) {
-  return value ? Cell(static_cast<std::int64_t>(*value)) : std::nullopt;
+requires(std::is_integral_v<Integer> || std::is_enum_v<Integer>) Cell cell(Integer value) {
+  return static_cast<std::int64_t>(value);
+}
+Cell cell(Nanoseconds time) { return time.count(); }
+Cell cell(Bytes size) { return std::llround(size.b()); }
+Cell cell(Watts power) { return std::llround(power.w() * 1e3); }
+Cell cell(Joules energy) { return std::llround(energy.j() * 1e3); }
+template <class T>
+Cell cell(const std::optional<T>& value) {
+  return value ? cell(*value) : std::nullopt;
+}
+
+/// A row of whole numbers, which follow its rank.
+template <class Row, class... Members>
+std::array<Cell, sizeof...(Members) + 1> cells(const Table<Row, Members...>& table, Cell rank,
+                                               const Row& row) {
+  return std::apply(
+      [&](const auto&... column) {
+        return std::array<Cell, sizeof...(Members) + 1>{rank, cell(column.of(row))...};
+      },
+      table.columns);
+}
+
+template <class T>
+void add_value(Insert& insert, const T& value) {
+  if constexpr (std::is_same_v<T, std::string>)
+    insert.add(std::string_view(value));
+  else if constexpr (std::is_same_v<T, double>)
+    insert.add(value);
+  else if constexpr (std::is_same_v<T, Seconds>)
+    insert.add(value.us() * 1e3);
+  else if (const Cell number = cell(value))
+    insert.add(*number);
+  else
+    insert.add_null();
+}
+
+template <class Row, class... Members>
+Insert insert_into(sqlite3* db, const Table<Row, Members...>& table) {
+  const std::string keys =
+      fmt::format("{}{}", table.keys, table.keys.empty() ? "" : ", ") + column_names(table);
+  std::string marks = "?";
+  for (const char c : keys) marks += c == ',' ? ",?" : "";
+  return {db, fmt::format("INSERT INTO {} VALUES ({})", table.name, marks)};
+}
+
+template <class Row, class... Members>
+bool add_row(Insert& insert, const Table<Row, Members...>& table, const Row& row) {
+  std::apply([&](const auto&... column) { (add_value(insert, column.of(row)), ...); },
+             table.columns);
+  return insert.run();
 }
 
 }  // namespace
@@ -41,174 +84,52 @@ struct StoreWriter::Database final : RowSink {
   std::int64_t rank_id = 0;
   std::optional<IntegerInserter> hosts, gpus, syncs, dependencies, power;
 
-  void add(const HostOp& op) override {
-    hosts->add(std::array<Cell, 13>{rank_id, static_cast<std::int64_t>(op.kind), op.name.index(),
-                                    op.thread.index(), op.start.count(), op.duration.count(),
-                                    cell(op.correlation), cell(op.sequence),
-                                    cell(op.forward_thread), cell(op.record_function),
-                                    cell(op.inputs), cell(op.collective), cell(op.payload)});
-  }
-  void add(const GpuOp& op) override {
-    gpus->add(std::array<Cell, 14>{
-        rank_id, static_cast<std::int64_t>(op.kind), op.name.index(), op.device, op.stream,
-        op.start.count(), op.duration.count(), cell(op.correlation), cell(op.bytes),
-        static_cast<std::int64_t>(op.direction), static_cast<std::int64_t>(op.host_memory),
-        cell(op.launch_shape), cell(op.collective), cell(op.collective_number)});
-  }
-  void add(const Sync& sync) override {
-    syncs->add(std::array<Cell, 8>{rank_id, static_cast<std::int64_t>(sync.kind),
-                                   sync.start.count(), sync.duration.count(),
-                                   cell(sync.correlation), cell(sync.stream),
-                                   cell(sync.source_stream), cell(sync.event_correlation)});
-  }
-  void add(const Dependency& d) override {
-    dependencies->add(
-        std::array<Cell, 5>{rank_id, d.from.on_gpu, d.from.index, d.to.on_gpu, d.to.index});
-  }
+  void add(const HostOp& op) override { hosts->add(cells(kHostOpTable, rank_id, op)); }
+  void add(const GpuOp& op) override { gpus->add(cells(kGpuOpTable, rank_id, op)); }
+  void add(const Sync& sync) override { syncs->add(cells(kSyncTable, rank_id, sync)); }
+  void add(const Dependency& d) override { dependencies->add(cells(kDependencyTable, rank_id, d)); }
+  void add(const PowerReading& r) override { power->add(cells(kPowerTable, rank_id, r)); }
 
-  void add(const PowerReading& r) override {
-    const auto thousandths = [](const auto& value) {
-      return value ? Cell(std::llround(value->si() * 1e3)) : std::nullopt;
-    };
-    power->add(std::array<Cell, 9>{rank_id, r.board, r.time.count(), thousandths(r.power),
-                                   thousandths(r.energy), cell(r.core_mhz), cell(r.memory_mhz),
-                                   cell(r.celsius), cell(r.clock_reasons)});
+  template <class Row, class... Members>
+  void open(std::optional<IntegerInserter>& rows, const Table<Row, Members...>& table) {
+    rows.emplace(db.get(), std::string(table.name), sizeof...(Members) + 1);
   }
-
-  bool execute(const char* sql) {
-    return sqlite3_exec(db.get(), sql, nullptr, nullptr, nullptr) == SQLITE_OK;
-  }
-
-  /// Inserts one row of texts and numbers; a null pointer is NULL.
-  class Row {
-   public:
-    Row(sqlite3* db, const std::string& sql, bool& ok) : ok_(ok) {
-      sqlite3_stmt* raw = nullptr;
-      ok_ = sqlite3_prepare_v2(db, sql.c_str(), -1, &raw, nullptr) == SQLITE_OK && ok_;
-      statement_.reset(raw);
-    }
-    Row& operator<<(Cell value) {
-      ++column_;
-      value ? sqlite3_bind_int64(statement_.get(), column_, *value)
-            : sqlite3_bind_null(statement_.get(), column_);
-      return *this;
-    }
-    Row& operator<<(std::string_view text) {
-      sqlite3_bind_text(statement_.get(), ++column_, text.data(), static_cast<int>(text.size()),
-                        SQLITE_TRANSIENT);
-      return *this;
-    }
-    Row& operator<<(Real number) {
-      sqlite3_bind_double(statement_.get(), ++column_, number.value);
-      return *this;
-    }
-    void end() {
-      ok_ = sqlite3_step(statement_.get()) == SQLITE_DONE && ok_;
-      sqlite3_reset(statement_.get());
-      column_ = 0;
-    }
-
-   private:
-    StatementPtr statement_;
-    bool& ok_;
-    int column_ = 0;
-  };
-
   bool write_tables(const Trace& trace);
-  bool write_timings(const Trace& trace);
 };
 
-bool StoreWriter::Database::write_timings(const Trace& trace) {
-  bool ok = true;
-  Row row(db.get(), "INSERT INTO op_cost VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-          ok);
-  const auto ns = [](Seconds time) { return Real{time.us() * 1e3}; };
-  for (const OpTiming& t : trace.timings)
-    (row << std::string_view(t.op) << std::string_view(t.shape) << std::string_view(t.dtype)
-         << std::string_view(t.layout) << std::string_view(t.epilogue) << Cell(t.cold)
-         << std::string_view(t.device) << Cell(t.multiprocessors) << std::string_view(t.partition)
-         << Real{t.memory_clock_hz} << std::string_view(t.libraries) << ns(t.median) << ns(t.mean)
-         << ns(t.min) << ns(t.p10) << ns(t.p90) << Cell(static_cast<std::int64_t>(t.samples))
-         << Real{t.half_width} << Cell(static_cast<std::int64_t>(t.dropped)) << Real{t.capped}
-         << Real{t.sm_clock_hz} << std::string_view(t.date) << std::string_view(t.note))
-        .end();
-  return ok;
-}
-
 bool StoreWriter::Database::write_tables(const Trace& trace) {
-  bool ok = true;
-  {
-    Row row(db.get(), "INSERT INTO meta VALUES (?, ?)", ok);
-    (row << "format"
-         << "rehearse-trace")
-        .end();
-    (row << "version" << std::to_string(kStoreVersion)).end();
-  }
-  {
-    Row row(db.get(), "INSERT INTO name VALUES (?, ?)", ok);
-    for (std::size_t i = 0; i < trace.names.size(); ++i)
-      (row << static_cast<std::int64_t>(i) << trace.names[NameId(i)]).end();
-  }
-  {
-    Row row(db.get(), "INSERT INTO problem VALUES (?, ?, ?, ?, ?)", ok);
-    for (const Problem& p : trace.problems.list())
-      (row << static_cast<std::int64_t>(p.kind) << info(p.kind).name
-           << to_string(info(p.kind).severity) << static_cast<std::int64_t>(p.count) << p.first)
-          .end();
-  }
-  Row ranks(db.get(), "INSERT INTO rank VALUES (?, ?, ?, ?, ?, ?, ?, ?)", ok);
-  Row threads(db.get(), "INSERT INTO thread VALUES (?, ?, ?, ?)", ok);
-  Row devices(db.get(), "INSERT INTO device VALUES (?, ?, ?, ?, ?, ?, ?)", ok);
-  Row facts(db.get(), "INSERT INTO fact VALUES (?, ?, ?)", ok);
-  Row inputs(db.get(), "INSERT INTO inputs VALUES (?, ?, ?, ?)", ok);
-  Row shapes(db.get(), "INSERT INTO launch_shape VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", ok);
-  Row collectives(db.get(), "INSERT INTO collective VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                  ok);
-  Row boards(db.get(), "INSERT INTO board VALUES (?, ?, ?, ?, ?, ?, ?, ?)", ok);
+  Insert meta(db.get(), "INSERT INTO meta VALUES (?, ?)");
+  bool ok = meta.add("format").add("rehearse-trace").run() &&
+            meta.add("version").add(std::to_string(kStoreVersion)).run();
+  Insert names(db.get(), "INSERT INTO name VALUES (?, ?)");
+  for (std::size_t i = 0; i < trace.names.size(); ++i)
+    ok = names.add(static_cast<std::int64_t>(i)).add(trace.names[NameId(i)]).run() && ok;
+  Insert problems(db.get(), "INSERT INTO problem VALUES (?, ?, ?, ?, ?)");
+  for (const Problem& p : trace.problems.list())
+    ok = problems.add(static_cast<std::int64_t>(p.kind))
+             .add(info(p.kind).name)
+             .add(to_string(info(p.kind).severity))
+             .add(static_cast<std::int64_t>(p.count))
+             .add(p.first)
+             .run() &&
+         ok;
+  Insert ranks = insert_into(db.get(), kRankTable);
   for (std::size_t r = 0; r < trace.ranks.size(); ++r) {
-    const Rank& rank = trace.ranks[r];
-    const Cell id = static_cast<std::int64_t>(r);
-    (ranks << id << cell(rank.info.rank) << cell(rank.info.world_size) << rank.info.source
-           << rank.info.format << rank.info.host << rank.info.clock_base.count()
-           << Cell(rank.info.timed))
-        .end();
-    for (std::size_t i = 0; i < rank.threads.size(); ++i)
-      (threads << id << static_cast<std::int64_t>(i) << rank.threads[i].process.index()
-               << rank.threads[i].thread.index())
-          .end();
-    for (const Device& d : rank.devices)
-      (devices << id << d.ordinal << std::string_view(d.name)
-               << (d.memory ? Cell(static_cast<std::int64_t>(d.memory->b())) : std::nullopt)
-               << cell(d.multiprocessors) << cell(d.compute_major) << cell(d.compute_minor))
-          .end();
-    for (const Fact& fact : rank.info.facts)
-      (facts << id << std::string_view(fact.key) << std::string_view(fact.value)).end();
-    for (std::size_t i = 0; i < rank.inputs.size(); ++i)
-      (inputs << id << static_cast<std::int64_t>(i) << rank.inputs[i].shapes.index()
-              << rank.inputs[i].types.index())
-          .end();
-    for (std::size_t i = 0; i < rank.launch_shapes.size(); ++i) {
-      const LaunchShape& s = rank.launch_shapes[i];
-      (shapes << id << static_cast<std::int64_t>(i) << s.grid[0] << s.grid[1] << s.grid[2]
-              << s.block[0] << s.block[1] << s.block[2] << s.registers << s.shared_bytes)
-          .end();
-    }
-    for (std::size_t i = 0; i < rank.collectives.size(); ++i) {
-      const Collective& c = rank.collectives[i];
-      (collectives << id << static_cast<std::int64_t>(i) << static_cast<std::int64_t>(c.kind)
-                   << cell(c.bytes_in) << cell(c.bytes_out) << cell(c.group_size) << cell(c.group)
-                   << cell(c.ranks) << cell(c.dtype) << cell(c.algorithm) << cell(c.protocol)
-                   << cell(c.channels))
-          .end();
-    }
-    for (std::size_t i = 0; i < rank.boards.size(); ++i) {
-      const Board& b = rank.boards[i];
-      (boards << id << static_cast<std::int64_t>(i) << std::string_view(b.uuid)
-              << std::string_view(b.name) << std::string_view(b.instance) << cell(b.device)
-              << cell(b.multiprocessors) << cell(b.all_multiprocessors))
-          .end();
-    }
+    const auto id = static_cast<std::int64_t>(r);
+    ranks.add(id);
+    ok = add_row(ranks, kRankTable, trace.ranks[r].info) && ok;
+    visit_small_tables([&](const auto& table, const auto& rows_of) {
+      const auto& rows = std::invoke(rows_of, trace.ranks[r]);
+      Insert insert = insert_into(db.get(), table);
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        insert.add(id);
+        if (table.keys == kNumbered) insert.add(static_cast<std::int64_t>(i));
+        ok = add_row(insert, table, rows[i]) && ok;
+      }
+    });
   }
+  Insert timings = insert_into(db.get(), kTimingTable);
+  for (const OpTiming& timing : trace.timings) ok = add_row(timings, kTimingTable, timing) && ok;
   return ok;
 }
 
@@ -227,15 +148,14 @@ Result<StoreWriter> StoreWriter::create(const std::filesystem::path& path) {
       "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"
       "PRAGMA page_size = 32768; PRAGMA cache_size = -16384; PRAGMA application_id = {};"
       "PRAGMA user_version = {}; BEGIN;{}",
-      kApplicationId, kStoreVersion, kSchema);
-  if (!database->execute(setup.c_str()))
+      kApplicationId, kStoreVersion, schema());
+  if (!execute(database->db.get(), setup))
     return sqlite_error(database->db.get(), path, "cannot be written");
-  sqlite3* raw = database->db.get();
-  database->hosts.emplace(raw, "host_op", 13);
-  database->gpus.emplace(raw, "gpu_op", 14);
-  database->syncs.emplace(raw, "sync", 8);
-  database->dependencies.emplace(raw, "dependency", 5);
-  database->power.emplace(raw, "power", 9);
+  database->open(database->hosts, kHostOpTable);
+  database->open(database->gpus, kGpuOpTable);
+  database->open(database->syncs, kSyncTable);
+  database->open(database->dependencies, kDependencyTable);
+  database->open(database->power, kPowerTable);
   return StoreWriter(std::move(database));
 }
 
@@ -252,7 +172,7 @@ Status StoreWriter::finish(const Trace& trace) {
     ok = ok && (*inserter)->ok();
     inserter->reset();
   }
-  ok = ok && d.write_tables(trace) && d.write_timings(trace) && d.execute("COMMIT");
+  ok = ok && d.write_tables(trace) && execute(d.db.get(), "COMMIT");
   if (!ok) return sqlite_error(d.db.get(), d.path, "cannot be written");
   d.db.reset();
   return d.file.commit();

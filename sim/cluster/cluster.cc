@@ -4,14 +4,29 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <memory>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include <fmt/core.h>
 
 #include "sim/base/check.h"
-#include "sim/cluster/state.h"
+#include "sim/cluster/routing.h"
 
 namespace rehearse::cluster {
+
+struct Cluster::State {
+  std::vector<Node> nodes;
+  std::vector<Device> devices;
+  std::vector<Vertex> vertices;
+  std::vector<Link> links;
+  std::vector<LinkType> types;
+  std::map<std::pair<VertexId, VertexId>, std::vector<HopId>> given;  ///< routes
+  std::unique_ptr<const Router> router;
+  std::vector<std::uint32_t> node_kinds;
+};
+
 namespace {
 
 Route route_over(const Cluster& cluster, std::vector<HopId> hops) {

@@ -225,26 +225,6 @@ Result<const Gpu*> find_partition(const Gpu& gpu, std::string_view profile) {
   return &known.try_emplace(slice.name, slice).first->second;
 }
 
-Status check_layout(const MigDevice& device, const MigLayout& layout) {
-  if (const std::string rule = broken_rule(device, device.set_of(layout)); !rule.empty())
-    return fail(rule);
-  std::uint32_t taken = 0;
-  for (const MigInstance& i : layout) {
-    const MigProfile& p = device.profile(i.profile);
-    if (std::find(p.placement_starts.begin(), p.placement_starts.end(), i.start) ==
-        p.placement_starts.end()) {
-      std::string starts;
-      for (const std::uint32_t start : p.placement_starts)
-        starts += fmt::format("{}{}", starts.empty() ? "" : ", ", start);
-      return fail(fmt::format("{} may not start at {}", p.name, i.start), "one of " + starts);
-    }
-    if (taken & bits_of(p, i.start))
-      return fail(fmt::format("{} at {} overlaps with another instance", p.name, i.start));
-    taken |= bits_of(p, i.start);
-  }
-  return {};
-}
-
 Result<std::vector<MigLayout>> placements(const MigDevice& device, const MigSet& set) {
   std::vector<MigLayout> layouts;
   std::string rule = broken_rule(device, set);

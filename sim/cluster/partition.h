@@ -75,9 +75,6 @@ Gpu slice_of(const MigDevice& device, std::uint32_t profile);
 /// find_profile do.
 Result<const Gpu*> find_partition(const Gpu& gpu, std::string_view profile);
 
-/// Fails with the rule that the layout breaks.
-Status check_layout(const MigDevice& device, const MigLayout& layout);
-
 /// Every way to place the set, in the order of positions; instances of one profile are alike. Fails
 /// where there is none, with the rule that forbids it and the nearest set that can be placed.
 Result<std::vector<MigLayout>> placements(const MigDevice& device, const MigSet& set);

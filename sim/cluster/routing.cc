@@ -1,7 +1,6 @@
 #include "sim/cluster/routing.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <numeric>
 #include <queue>

@@ -24,25 +24,12 @@ using graph::Op;
 using graph::Policy;
 using graph::Timeline;
 
-/// Ops added while the loop runs, and the edges that lead to them.
-struct Additions {
-  std::vector<AddedOp> ops;
-  std::vector<std::vector<OpId>> successors;  // by op id; grows only when a process adds an edge
-  std::vector<std::vector<Process*>> watchers;
-};
-
 /// The need of an op that has itself ended.
 constexpr std::uint32_t kEnded = UINT32_MAX;
 
-/// What takes part in a run besides the graph. The loop is compiled for each, so that a run pays
-/// only for what it uses.
-enum class With { kNothing, kProcesses, kCarrier };
-
-template <With kWith>
-class Loop final : public Injector, public Driven {
-  static constexpr bool kWithProcesses = kWith == With::kProcesses;
-  static constexpr bool kWithCarrier = kWith == With::kCarrier;
-
+/// The loop is compiled with and without a carrier, so that a run pays only for what it uses.
+template <bool kWithCarrier>
+class Loop final : public Driven {
  public:
   Loop(const Graph& graph, const RunOptions& options, Carrier* carrier = nullptr)
       : graph_(graph),
@@ -62,17 +49,7 @@ class Loop final : public Injector, public Driven {
     if (slotted_) slot_of_.assign(n, 0);
   }
 
-  Result<ProcessRun> run(std::span<Process* const> processes) {
-    if constexpr (kWithProcesses) {
-      added_.watchers.resize(graph_.size());
-      added_.successors.resize(graph_.size());
-      for (Process* process : processes)
-        for (const OpId op : process->watches()) added_.watchers[op.index()].push_back(process);
-      for (Process* process : processes) {
-        adding_ = process;
-        process->on_start(*this);
-      }
-    }
+  Result<Timeline> run() {
     for (std::size_t i = 0; i < graph_.size(); ++i)
       if (graph_.need(OpId(i)) == 0) ready(OpId(i), std::nullopt);
     if constexpr (kWithCarrier)
@@ -82,7 +59,7 @@ class Loop final : public Injector, public Driven {
     if (too_long_) return fail("the run lasts longer than 106 days of simulated time");
     if (failed_at_) return describe_failure();
     if (ended_ < need_.size()) return describe_stuck();
-    return ProcessRun{std::move(timeline_), std::move(added_.ops)};
+    return std::move(timeline_);
   }
 
   // Driven; by a carrier alone, and so compiled, that the loop above stays one piece of code.
@@ -98,31 +75,6 @@ class Loop final : public Injector, public Driven {
   void arrived(FlowTag flow, Picoseconds now) override {
     now_ = std::max(now_, now);
     flow_ends(flow);
-  }
-
-  // Injector
-  Picoseconds now() const override { return now_; }
-  OpId add(const Op& op, std::span<const OpId> after) override {
-    REHEARSE_CHECK(op.demand.index() < graph_.demands().size(),
-                   "an added op refers to demand {}, which does not exist", op.demand.index());
-    const OpId id(need_.size());
-    std::uint32_t need = 0;
-    for (const OpId before : after) {
-      REHEARSE_CHECK(before.index() < id.index(), "op {} waits for a later one", id.index());
-      if (need_[before.index()] == kEnded) continue;
-      added_.successors[before.index()].push_back(id);
-      ++need;
-    }
-    need_.push_back(need);
-    timeline_.ops.push_back({Picoseconds(0), Picoseconds(0), std::nullopt});
-    if (slotted_) slot_of_.push_back(0);
-    added_.ops.push_back({op, std::vector<OpId>(after.begin(), after.end())});
-    added_.successors.emplace_back();
-    added_.watchers.push_back({adding_});
-    if (Queue* queue = servers_.queue_of(op.demand))
-      queue->waiting.announce(graph_.demands()[op.demand.index()]);
-    if (need == 0) ready(id, ending_);
-    return id;
   }
 
  private:
@@ -154,36 +106,25 @@ class Loop final : public Injector, public Driven {
     return events_.pop([this](const Event& soon) {
       if (soon.kind != EventKind::kOpEnds) return;
       // Its successor is usually the next op.
-      if (soon.index < graph_.size()) graph_.prefetch(OpId(soon.index));
+      graph_.prefetch(OpId(soon.index));
       __builtin_prefetch(need_.data() + soon.index + 1, 1);
       __builtin_prefetch(timeline_.ops.data() + soon.index + 1, 1);
     });
   }
 
-  bool is_added(OpId op) const { return kWithProcesses && op.index() >= graph_.size(); }
-  const Op& added(OpId op) const { return added_.ops[op.index() - graph_.size()].op; }
-  DemandId demand_id(OpId op) const {
-    return is_added(op) ? added(op).demand : graph_.demand_id(op);
-  }
-  const Demand& demand(OpId op) const { return graph_.demands()[demand_id(op).index()]; }
-  Picoseconds duration(OpId op) const {
-    return is_added(op) ? added(op).duration : graph_.duration(op);
-  }
-  double work(OpId op) const { return is_added(op) ? added(op).work : graph_.work(op); }
   std::string describe(OpId op) const {
-    const std::string_view name = is_added(op) ? graph_.names()[added(op).name] : graph_.name(op);
-    return fmt::format("op {} '{}'", op.index(), name);
+    return fmt::format("op {} '{}'", op.index(), graph_.name(op));
   }
 
   /// All dependencies of `op` have ended; `cause` was the last.
   void ready(OpId op, std::optional<OpId> cause) {
     timeline_[op].cause = cause;
-    const Place& place = servers_.place(demand_id(op));
+    const Place& place = servers_.place(graph_.demand_id(op));
     if (place.kind == Place::kNoServer) return start(op, now_);
     if (place.kind == Place::kQueued) {
       Queue& queue = servers_.queue(place.index);
       timeline_[op].start = now_;  // until it is served: the time of its request
-      queue.waiting.push(op, demand(op));
+      queue.waiting.push(op, graph_.demand(op));
       return schedule_grant(queue);
     }
     Reserved& slot = servers_.reserved(place.index);
@@ -192,20 +133,20 @@ class Loop final : public Injector, public Driven {
       at = slot.free_at;
       timeline_[op].cause = slot.last;
     }
-    slot.free_at = later(later(at, duration(op)), slot.turnaround);
+    slot.free_at = later(later(at, graph_.duration(op)), slot.turnaround);
     slot.last = op;
     start(op, at);
   }
 
   void start(OpId op, Picoseconds at) {
     timeline_[op].start = at;
-    if (holds_ && demand(op).hold) {
-      flows_.join({false, op.index()}, *demand(op).hold, std::numeric_limits<double>::infinity(),
-                  at);
+    if (holds_ && graph_.demand(op).hold) {
+      flows_.join({false, op.index()}, *graph_.demand(op).hold,
+                  std::numeric_limits<double>::infinity(), at);
       schedule_share();
     }
-    const Picoseconds until = later(at, duration(op));
-    if (!(work(op) > 0 || takes_part(op))) {
+    const Picoseconds until = later(at, graph_.duration(op));
+    if (!(graph_.work(op) > 0 || takes_part(op))) {
       timeline_[op].end = until;
       return events_.push(until, EventKind::kOpEnds, op.index());
     }
@@ -231,13 +172,13 @@ class Loop final : public Injector, public Driven {
   void end(OpId op) {
     need_[op.index()] = kEnded;
     ++ended_;
-    if (holds_ && demand(op).hold) {
-      flows_.withdraw({false, op.index()}, *demand(op).hold, now_);
+    if (holds_ && graph_.demand(op).hold) {
+      flows_.withdraw({false, op.index()}, *graph_.demand(op).hold, now_);
       schedule_share();
     }
-    if (const Place& place = servers_.place(demand_id(op)); place.kind == Place::kQueued) {
+    if (const Place& place = servers_.place(graph_.demand_id(op)); place.kind == Place::kQueued) {
       Queue& queue = servers_.queue(place.index);
-      queue.waiting.ended(demand(op));
+      queue.waiting.ended(graph_.demand(op));
       queue.freed_by = op;
       if (slotted_ && has_slots(queue)) queue.free.push(slot_of_[op.index()]);
       const Picoseconds turnaround = graph_.servers()[queue.server.index()].turnaround;
@@ -247,18 +188,7 @@ class Loop final : public Injector, public Driven {
         free_slot(queue);
       }
     }
-    if constexpr (kWithProcesses) {
-      ending_ = op;
-      // By index, because a process that adds ops makes these tables grow.
-      for (std::size_t i = 0; i < added_.watchers[op.index()].size(); ++i) {
-        adding_ = added_.watchers[op.index()][i];
-        adding_->on_end(op, *this);
-      }
-      for (std::size_t i = 0; i < added_.successors[op.index()].size(); ++i)
-        release(added_.successors[op.index()][i], op);
-    }
-    if (!is_added(op))
-      for (const OpId next : graph_.successors(op)) release(next, op);
+    for (const OpId next : graph_.successors(op)) release(next, op);
   }
 
   /// One predecessor of `op` has ended. An op that waits for the first m ignores the others.
@@ -297,20 +227,20 @@ class Loop final : public Injector, public Driven {
     // Ops that have waited for long have left the caches. This is not a separate function, because
     // GCC would remove a function without effect.
     if (const std::optional<OpId> next = queue.waiting.first()) {
-      if (next->index() < graph_.size()) graph_.prefetch(*next);
+      graph_.prefetch(*next);
       __builtin_prefetch(need_.data() + next->index(), 1);
       __builtin_prefetch(timeline_.ops.data() + next->index(), 1);
     }
   }
 
-  bool takes_part(OpId op) const { return !is_added(op) && messages_.carries(op); }
+  bool takes_part(OpId op) const { return messages_.carries(op); }
 
   void begin_work(OpId op) {
     if (takes_part(op)) {
       messages_.take_part(op, next_);
       return follow();
     }
-    begin_flow({false, op.index()}, flow_demand(op), work(op));
+    begin_flow({false, op.index()}, flow_demand(op), graph_.work(op));
   }
 
   bool has_slots(const Queue& queue) const {
@@ -319,10 +249,10 @@ class Loop final : public Injector, public Driven {
   /// The demand of its slot, if slots have demands.
   DemandId flow_demand(OpId op) const {
     if (slotted_)
-      if (const auto& server = demand(op).server)
+      if (const auto& server = graph_.demand(op).server)
         if (const graph::Server& s = graph_.servers()[server->index()]; !s.slot_demands.empty())
           return s.slot_demands[slot_of_[op.index()]];
-    return demand_id(op);
+    return graph_.demand_id(op);
   }
 
   void begin_flow(FlowTag flow, DemandId demand, double work) {
@@ -422,8 +352,8 @@ class Loop final : public Injector, public Driven {
 
   /// What an op whose predecessors have all ended still waits for.
   std::string what_holds(OpId op) const {
-    const Demand& d = demand(op);
-    if (const Place& place = servers_.place(demand_id(op)); place.kind == Place::kQueued) {
+    const Demand& d = graph_.demand(op);
+    if (const Place& place = servers_.place(graph_.demand_id(op)); place.kind == Place::kQueued) {
       const Queue& queue = servers_.queue(place.index);
       const std::string_view name = graph_.names()[graph_.servers()[queue.server.index()].name];
       if (queue.waiting.holder() && queue.waiting.holder() != d.lease)
@@ -465,29 +395,16 @@ class Loop final : public Injector, public Driven {
   FirstCome occupied_;
   Messages::Consequences next_, now_follows_;
   bool following_ = false;
-
-  Additions added_;
-  Process* adding_ = nullptr;
-  std::optional<OpId> ending_;
 };
 
 }  // namespace
 
 Result<Timeline> run(const Graph& graph, const RunOptions& options) {
-  auto result = Loop<With::kNothing>(graph, options).run({});
-  if (!result) return forward(std::move(result));
-  return std::move(result->timeline);
+  return Loop<false>(graph, options).run();
 }
 
 Result<Timeline> run(const Graph& graph, Carrier& carrier) {
-  auto result = Loop<With::kCarrier>(graph, {}, &carrier).run({});
-  if (!result) return forward(std::move(result));
-  return std::move(result->timeline);
-}
-
-Result<ProcessRun> run(const Graph& graph, std::span<Process* const> processes,
-                       const RunOptions& options) {
-  return Loop<With::kProcesses>(graph, options).run(processes);
+  return Loop<true>(graph, {}, &carrier).run();
 }
 
 }  // namespace rehearse::engine

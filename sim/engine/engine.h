@@ -10,10 +10,8 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "sim/base/result.h"
-#include "sim/engine/process.h"
 #include "sim/graph/graph.h"
 #include "sim/graph/timeline.h"
 
@@ -46,20 +44,5 @@ struct RunOptions {
 /// Runs the graph from time zero until every op has ended. Fails if some op can never end, with
 /// the stuck ops and what each waits for. Thread-safe: runs share nothing.
 Result<graph::Timeline> run(const graph::Graph& graph, const RunOptions& options = {});
-
-/// One op that a process added.
-struct AddedOp {
-  graph::Op op;
-  std::vector<OpId> after;
-};
-
-struct ProcessRun {
-  graph::Timeline timeline;    ///< ops of the graph, then the added ones
-  std::vector<AddedOp> added;  ///< the op with id graph.size() + i
-};
-
-/// The same with processes. A graph that needs none runs faster without this call.
-Result<ProcessRun> run(const graph::Graph& graph, std::span<Process* const> processes,
-                       const RunOptions& options = {});
 
 }  // namespace rehearse::engine

@@ -1,6 +1,5 @@
 #include "sim/graph/graph.h"
 
-#include <algorithm>
 #include <functional>
 
 #include <fmt/core.h>

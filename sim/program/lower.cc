@@ -2,17 +2,41 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include <fmt/core.h>
 
-#include "sim/program/order.h"
+#include "sim/program/program.h"
 
 namespace rehearse::program {
 namespace {
 
 using graph::Category;
+/// An op, and another op that must end before it.
+using Order = std::pair<std::uint32_t, std::uint32_t>;
+
+/// The order of issue beyond the dependencies: a collective that names no stream follows the
+/// previous one in its group. In ascending order of ops.
+std::vector<Order> order_of_groups(const RankProgram& program) {
+  std::vector<Order> order;
+  std::vector<std::optional<std::uint32_t>> last;  // by group
+  for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
+    const ProgramOp& op = program.ops[i];
+    if (op.task != Task::kCollective || op.stream != kStreamOfTask) continue;
+    if (op.group >= last.size()) last.resize(op.group + 1);
+    const auto begin = program.dependencies.begin();
+    const auto end = begin + program.first_dependency[i + 1];
+    if (last[op.group] &&
+        std::find(begin + program.first_dependency[i], end, *last[op.group]) == end)
+      order.emplace_back(i, *last[op.group]);
+    last[op.group] = i;
+  }
+  return order;
+}
 
 Category category_of(Task task) {
   switch (task) {

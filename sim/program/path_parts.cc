@@ -1,7 +1,6 @@
 #include "sim/program/path_parts.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "sim/base/check.h"
 

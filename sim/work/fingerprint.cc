@@ -1,7 +1,6 @@
 #include "sim/work/fingerprint.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>

@@ -7,6 +7,7 @@ namespace rehearse::step {
 using workload::Op;
 
 Estimate<Seconds> OpPrice::estimate(const Op& op) const {
+  if (op.host && op.measured) return *op.measured;
   if (op.host || !cost_) {
     // The memory rate of updates on the host. Hosts differ by a factor of two in both directions.
     constexpr ByteRate kHostMemory = ByteRate::gb_per_s(50);

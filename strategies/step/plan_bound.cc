@@ -349,7 +349,9 @@ Result<const std::vector<PlanBound::LayerSums>*> PlanBound::sums_of(Rank& rank, 
   const auto known = rank.sums.find(key);
   if (known != rank.sums.end()) return &known->second;
   std::vector<LayerSums> sums(rank.layers.size());
-  bool known_pieces = plan.synchronization == Synchronization::kAllReduce && plan.overlap_gradients;
+  bool known_pieces = plan.synchronization == Synchronization::kAllReduce &&
+                      plan.overlap_gradients &&
+                      plan.gather_weights == strategies::GatherWeights::kByLayer;
   // Below that, layers share buckets. Embedding and head may share a matrix besides.
   for (const LayerFacts& facts : rank.layers)
     known_pieces = known_pieces && (plan.zero == 3 || facts.parameters.summed() == 0 ||

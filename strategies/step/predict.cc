@@ -232,6 +232,20 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
             .memory = {},
             .devices = {},
             .warnings = {}};
+  Result<std::vector<memory::StageMemory>> memory = memory_on(step.layout, cluster);
+  if (!memory) return forward(memory);
+  step.memory = std::move(*memory);
+  step.model_flops = work.model * replicas;
+  step.hardware_flops = (work.model + work.recomputed) * replicas;
+  for (std::size_t k = 0; k < devices->kinds().size(); ++k) {
+    const DeviceKind& kind = devices->kinds()[k];
+    step.devices.push_back({kind.name, kind.ranks, work.busy[k]});
+    if (kind.gpu == nullptr) continue;
+    const compute::DeviceFacts facts = compute::facts_of(*kind.gpu);
+    step.peak += facts.peak(compute::arithmetic_of(facts, spec.training.dtype)) * kind.ranks;
+  }
+  step.share_by_provenance = work.share_by_provenance;
+  if (options.value_only) return step;
   const Result<Seconds> free = runner.time_without(
       step.layout, {.axes = {Axis::kTensor, Axis::kContext, Axis::kExpert, Axis::kData},
                     .sends = true,
@@ -280,7 +294,8 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
       step.time.low = std::max(step.time.low, unmeasured.low);
       step.time.high = std::min(step.time.high, unmeasured.high);
     }
-    const Seconds median = median_stall(step.regime, step.layout, spec.conditions.host);
+    const Seconds median =
+        median_stall(step.regime, step.layout, spec.conditions.host, situation.whole_gradients);
     // A run that does not stall, and one that stalls for longer than the median.
     if (!known || median > Seconds::s(0))
       step.time.low = std::min(step.time.low, (all - median) * step.regime.factors.low);
@@ -293,9 +308,6 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
          "0.8 to 1.4 times as long as predicted, and four of 51 about twice as long",
          "measure a few steps of the job on the smallest number of devices that holds it, and fit "
          "the prediction to them: rehearse calibrate job"});
-  Result<std::vector<memory::StageMemory>> memory = memory_on(step.layout, cluster);
-  if (!memory) return forward(memory);
-  step.memory = std::move(*memory);
   if (const memory::StageMemory& most = memory::fullest(step.memory);
       most.fit != memory::Fit::kFits)
     step.warnings.push_back(
@@ -305,16 +317,6 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
          most.fit == memory::Fit::kDoesNotFit
              ? "change the plan as in `remedies`, or search one that fits with rehearse plan"
              : "measure the peak of a step on the device, as counted by its allocator"});
-  step.model_flops = work.model * replicas;
-  step.hardware_flops = (work.model + work.recomputed) * replicas;
-  for (std::size_t k = 0; k < devices->kinds().size(); ++k) {
-    const DeviceKind& kind = devices->kinds()[k];
-    step.devices.push_back({kind.name, kind.ranks, work.busy[k]});
-    if (kind.gpu == nullptr) continue;
-    const compute::DeviceFacts facts = compute::facts_of(*kind.gpu);
-    step.peak += facts.peak(compute::arithmetic_of(facts, spec.training.dtype)) * kind.ranks;
-  }
-  step.share_by_provenance = work.share_by_provenance;
   return step;
 }
 

@@ -13,6 +13,9 @@ struct PredictOptions {
   Fidelity fidelity = Fidelity::kMessage;
   bool unfold = false;          ///< run every rank, even if ranks do the same; always with servers
   bool counterfactuals = true;  ///< make the runs that `Step::counterfactuals` needs
+  /// Only one run, without those that the interval of the step needs: `Step::time` is its value
+  /// alone, and communication, occupancy and the regime are not known.
+  bool value_only = false;
   /// The cost of ops; all shipped calibrations, unless a validation withholds some.
   std::span<const compute::Calibration> calibrations = compute::shipped_calibrations();
 };

@@ -142,10 +142,10 @@ Estimate<Seconds> with_host(const Estimate<Seconds>& step, double host_share,
 }
 
 Seconds median_stall(const Regime& regime, const workload::Layout& layout,
-                     const host::Implementation& host) {
+                     const host::Implementation& host, bool whole_gradients) {
   if (!regime.mostly_stalls()) return Seconds::s(0);
   const double neighbours = layout.stages.size() == 2 ? 1 : 2;
-  return host.stall * (neighbours * slots_of(layout));
+  return host.stall * (neighbours * slots_of(layout) + (whole_gradients ? 1 : 0));
 }
 
 Seconds stall_of(const Regime& regime, const workload::Layout& layout) {

@@ -76,9 +76,10 @@ Estimate<Seconds> with_host(const Estimate<Seconds>& step, double host_share,
 
 /// The stall of the median run of an implementation whose stalls were measured; zero where most
 /// runs do not stall. A stage waits for each of its neighbours, once for each microbatch and each
-/// further stage.
+/// further stage. Gradients that every data-parallel rank holds whole are summed in one more
+/// exchange.
 Seconds median_stall(const Regime& regime, const workload::Layout& layout,
-                     const host::Implementation& host);
+                     const host::Implementation& host, bool whole_gradients);
 
 /// The longest of 95 % of the stalls of a step; zero where a tenth of the runs stall, or fewer.
 Seconds stall_of(const Regime& regime, const workload::Layout& layout);

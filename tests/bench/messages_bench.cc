@@ -3,9 +3,9 @@
 
 #include <benchmark/benchmark.h>
 
-#include "models/comm/schedule.h"
 #include "sim/engine/engine.h"
 #include "tests/bench/peak_memory.h"
+#include "tests/support/closed_time.h"
 #include "tests/support/star.h"
 
 namespace rehearse::bench {
@@ -82,7 +82,7 @@ void closed(benchmark::State& state) {
   double bytes = 1024;
   for (auto _ : state) {
     bytes = bytes < 1e9 ? bytes * 1.1 : 1024;
-    benchmark::DoNotOptimize(comm::closed_time(ring, Bytes::b(bytes), kPath, kPath));
+    benchmark::DoNotOptimize(test::closed_time(ring, Bytes::b(bytes), kPath));
   }
   state.SetItemsProcessed(state.iterations());
 }

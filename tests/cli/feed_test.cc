@@ -225,7 +225,7 @@ TEST_CASE("input of a job: mistakes end with one line each") {
           "input");
   refused({"simulate", fed_job(kSlow, std::string(kFedJob) + "target: {epochs: 2}\n")},
           "target.samples_per_epoch: is missing");
-  refused({"simulate", bare, "--beside", fed_job(kSlow)},
+  refused({"simulate", bare, "--share-with", fed_job(kSlow)},
           "jobs on the same devices are predicted without input stalls");
   refused({"calibrate", "job", fed_job(kSlow), "--measured", "1 s"},
           "the measured step may include input stalls, so it cannot calibrate compute");

@@ -27,7 +27,7 @@ std::vector<Words> readers_of(const std::string& file) {
           {"replay", file},
           {"whatif", file, "--scale", "gpu:2"},
           {"whatif", kExample, "--network", file},
-          {"whatif", kExample, "--beside", file},
+          {"whatif", kExample, "--share-with", file},
           {"whatif", kExample, "--input-pipeline", file},
           {"simulate", file},
           {"plan", file},

@@ -307,7 +307,7 @@ TEST_CASE("stalls: gain or loss of GPUs that share a node") {
     if (option["instance"] == "p3.16xlarge") CHECK(value(stalls["node_sharing"]) < 0);
   }
   CHECK(shared > 2);
-  const Ran csv = recommend({"--provider", "aws", "--counts", "1,4", "--format", "csv"});
+  const Ran csv = recommend({"--provider", "aws", "--counts", "1", "--format", "csv"});
   CHECK(csv.out.find("node sharing (%)") != std::string::npos);
 }
 

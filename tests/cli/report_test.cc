@@ -70,14 +70,17 @@ TEST_CASE("the page of a job has memory, roofline and changes that were simulate
   const Json& memory = data["document"]["memory_per_device"];
   CHECK(most == Approx(memory["value"].get<double>() / memory["usable"]["value"].get<double>()));
 
-  // Ops of all kinds of devices together are the compute time, as a mean over ranks.
+  // Ops of all kinds of devices together are the compute time, as a mean over ranks. Communication
+  // slows some of them, which only the step counts.
   double time = 0, ranks = 0;
   for (const Json& device : data["roofline"]["devices"]) {
     ranks += device["ranks"].get<double>();
     for (const Json& op : device["ops"])
       time += op["time_s"].get<double>() * device["ranks"].get<double>();
   }
-  CHECK(time / ranks == Approx(data["document"]["breakdown"]["compute"]["value"].get<double>()));
+  const double compute = data["document"]["breakdown"]["compute"]["value"].get<double>();
+  CHECK(time / ranks <= compute);
+  CHECK(time / ranks > 0.999 * compute);
 
   REQUIRE_FALSE(data["gains"].empty());
   const double step = data["document"]["step_time"]["value"].get<double>();

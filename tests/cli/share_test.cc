@@ -1,4 +1,4 @@
-// --beside and --share: what each of two jobs loses to the other, and wrong requests.
+// --share-with and --share: what each of two jobs loses to the other, and wrong requests.
 #include <cmath>
 
 #include <catch2/catch.hpp>
@@ -23,14 +23,14 @@ const std::string kParallel = "examples/sharing/data_parallel.yaml";
 
 Json shared(const std::string& job, const std::string& other, const std::string& share,
             std::vector<std::string> more = {}) {
-  more.insert(more.begin(), {"simulate", job, "--beside", other, "--share", share});
+  more.insert(more.begin(), {"simulate", job, "--share-with", other, "--share", share});
   return checked_json_of(more);
 }
 
 double value(const Json& tenant, const std::string& key) { return tenant[key]["value"]; }
 double lost(const Json& tenant, const std::string& key) { return tenant["loss"][key]["value"]; }
 
-TEST_CASE("simulate --beside: every policy says what each job loses, and losses add up") {
+TEST_CASE("simulate --share-with: every policy says what each job loses, and losses add up") {
   const Ran alone = test::rehearse({"simulate", kBert, "--format", "json", "--quiet"});
   const double bert = Json::parse(alone.out)["step_time"]["value"];
   for (const char* share : {"mps", "mps:40%", "mps:40%,30%", "priority", "timeslice",
@@ -42,14 +42,14 @@ TEST_CASE("simulate --beside: every policy says what each job loses, and losses 
     CHECK(value(json["tenants"][0], "alone") == bert);
     for (const Json& tenant : json["tenants"]) {
       CHECK(value(tenant, "slowdown") > 1 - 1e-9);
-      CHECK(value(tenant, "beside") ==
+      CHECK(value(tenant, "shared") ==
             Approx(value(tenant, "alone") * value(tenant, "slowdown")).epsilon(1e-9));
       double sum = 0;
       for (const char* part :
            {"compute", "memory_bandwidth", "waiting", "changes", "communication"})
         sum += lost(tenant, part);
       CHECK(sum == Approx(lost(tenant, "total")).margin(1e-12));
-      CHECK(sum == Approx(value(tenant, "beside") - value(tenant, "alone")).margin(1e-9));
+      CHECK(sum == Approx(value(tenant, "shared") - value(tenant, "alone")).margin(1e-9));
       // What is lost is as uncertain as the slowdown, also where that is none; no part more so.
       const auto width = [](const Json& of) {
         return of["high"].get<double>() - of["low"].get<double>();
@@ -62,7 +62,30 @@ TEST_CASE("simulate --beside: every policy says what each job loses, and losses 
   }
 }
 
-TEST_CASE("simulate --beside: each policy has its own cost") {
+TEST_CASE("the former names of --share-with and overlap_penalty are read with a note") {
+  const Ran now = test::rehearse({"simulate", kBert, "--share-with", kResnet, "--share", "mps"}),
+            before = test::rehearse({"simulate", kBert, "--beside", kResnet, "--share", "mps"});
+  CHECK(now.errors.empty());
+  CHECK(before.errors == "note: --beside is now --share-with\n");
+  CHECK(before.out == now.out);
+  CHECK_THAT(test::rehearse({"simulate", "--help"}).out, !Contains("--beside"));
+  const auto with = [](const std::string& key) {
+    const auto job = test::write_scratch(
+        "former.yaml",
+        "workload: {model: bert_large, sequence: 128}\ntraining: {global_batch: 8, microbatch: 1}\n"
+        "cluster: {device: a100_sxm4_80, devices_per_node: 2, nodes: 1}\nplan: {data: 2}\n"
+        "sustained: {" +
+            key + ": 0.5}\n");
+    return Json::parse(
+        test::rehearse({"simulate", job.string(), "--format", "json", "--quiet"}).out);
+  };
+  const Json former = with("beside"), named = with("overlap_penalty");
+  CHECK(former["step_time"] == named["step_time"]);
+  CHECK_THAT(former["notes"].dump(), Contains("`beside` is now `overlap_penalty`"));
+  CHECK_THAT(named["notes"].dump(), !Contains("beside"));
+}
+
+TEST_CASE("simulate --share-with: each policy has its own cost") {
   const Json mps = shared(kBert, kResnet, "mps:40%"), slices = shared(kBert, kResnet, "timeslice"),
              first = shared(kBert, kResnet, "priority");
   CHECK(mps["share"]["caps"] == Json{0.4, 0.6});
@@ -83,7 +106,7 @@ TEST_CASE("simulate --beside: each policy has its own cost") {
   CHECK(mps["tenants"][1]["slowdown"]["high"].get<double>() >
         2.5 * value(mps["tenants"][1], "slowdown"));
   // Without --share: what is assumed is said.
-  const Json plain = checked_json_of({"simulate", kBert, "--beside", kResnet});
+  const Json plain = checked_json_of({"simulate", kBert, "--share-with", kResnet});
   CHECK(plain["share"] == slices["share"]);
   CHECK_THAT(plain["notes"][0].get<std::string>(), Contains("assumed time slices of 2.00 ms"));
 }
@@ -95,7 +118,7 @@ struct MeasuredPair {
   double slowdown, its;
 };
 
-TEST_CASE("simulate --beside: pairs of ResNet-50 that were measured lie in the interval") {
+TEST_CASE("simulate --share-with: pairs of ResNet-50 that were measured lie in the interval") {
   const auto job = [](const std::string& device, int batch) {
     return test::write_scratch(fmt::format("{}_{}.yaml", device, batch),
                                fmt::format("workload: {{model: resnet50}}\n"
@@ -109,7 +132,7 @@ TEST_CASE("simulate --beside: pairs of ResNet-50 that were measured lie in the i
                          const std::vector<MeasuredPair>& pairs) {
     double sum = 0;
     for (const MeasuredPair& pair : pairs) {
-      INFO(device << ", " << pair.batch << " beside " << pair.other);
+      INFO(device << ", " << pair.batch << " with " << pair.other);
       const Json tenants =
           shared(job(device, pair.batch), job(device, pair.other), share)["tenants"];
       const double measured[] = {pair.slowdown, pair.its};
@@ -138,7 +161,7 @@ TEST_CASE("simulate --beside: pairs of ResNet-50 that were measured lie in the i
                {64, 64, 2.01, 2.01}}) < 1);
 }
 
-TEST_CASE("simulate --beside: jobs of several ranks take turns, and share links by message") {
+TEST_CASE("simulate --share-with: jobs of several ranks take turns, and share links by message") {
   const Json turns = shared(kParallel, kParallel, "crossover");
   const double gain = turns["gain"];
   CHECK(gain > 1.1);
@@ -157,13 +180,15 @@ TEST_CASE("simulate --beside: jobs of several ranks take turns, and share links 
   CHECK_THAT(unfolded["notes"].dump(), Contains("do not share links"));
 }
 
-TEST_CASE("simulate --beside: an impossible combination is an error of one line") {
-  const auto beside = [](const std::string& other, const std::vector<std::string>& more = {}) {
-    std::vector<std::string> all = {"simulate", kBert, "--beside", other};
+TEST_CASE("simulate --share-with: an impossible combination is an error of one line") {
+  const auto share_with = [](const std::string& other, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> all = {"simulate", kBert, "--share-with", other};
     all.insert(all.end(), more.begin(), more.end());
     return test::rehearse(all);
   };
-  const auto share = [&](const std::string& text) { return beside(kResnet, {"--share", text}); };
+  const auto share = [&](const std::string& text) {
+    return share_with(kResnet, {"--share", text});
+  };
   test::check_failed(share("mps:140%"), 2, "140 % of the multiprocessors is out of range");
   test::check_failed(share("mps:60%,50%"), 2, "more than 100 %");
   test::check_failed(share("mps:100%"), 2, "leaves nothing for the other");
@@ -178,12 +203,13 @@ TEST_CASE("simulate --beside: an impossible combination is an error of one line"
   test::check_failed(share("timeslice:1ms,1ms,1ms"), 2, "more than a quantum and a switch time");
   test::check_failed(share("crossover:1"), 2, "takes no value");
   test::check_failed(share("crossover"), 1, "has no communication during which");
-  test::check_failed(test::rehearse({"simulate", kBert, "--share", "mps"}), 2, "--beside");
-  test::check_failed(beside(kResnet, {"--slice", "2g.20gb"}), 2, "--slice excludes --beside");
-  test::check_failed(beside(kResnet, {"--fidelity", "simgrid"}), 2,
+  test::check_failed(test::rehearse({"simulate", kBert, "--share", "mps"}), 2, "--share-with");
+  test::check_failed(share_with(kResnet, {"--slice", "2g.20gb"}), 2,
+                     "--slice excludes --share-with");
+  test::check_failed(share_with(kResnet, {"--fidelity", "simgrid"}), 2,
                      "SimGrid does not model shared devices");
-  test::check_failed(beside("none.yaml"), 1, "none.yaml");
-  test::check_failed(beside(kParallel), 1,
+  test::check_failed(share_with("none.yaml"), 1, "none.yaml");
+  test::check_failed(share_with(kParallel), 1,
                      "the second job has 4 ranks, but the cluster has 1 device");
   const auto job = [](const std::string& device, const std::string& batch) {
     return test::write_scratch(
@@ -195,12 +221,12 @@ TEST_CASE("simulate --beside: an impossible combination is an error of one line"
         .string();
   };
   test::check_failed(
-      beside(job("h100_sxm5_80", "4")), 1,
+      share_with(job("h100_sxm5_80", "4")), 1,
       "rank 0 of the second job is on h100_sxm5_80, but rank 0 of the first is on a100_sxm4_80");
-  test::check_failed(beside(job("a100_sxm4_80", "512")), 1, "of the 79.2 GiB");
+  test::check_failed(share_with(job("a100_sxm4_80", "512")), 1, "of the 79.2 GiB");
   test::check_failed(
-      test::rehearse({"simulate", "--chakra", "a", "--cluster", "b", "--beside", "c"}), 2,
-      "--beside needs a job file");
+      test::rehearse({"simulate", "--chakra", "a", "--cluster", "b", "--share-with", "c"}), 2,
+      "--share-with needs a job file");
 }
 
 TEST_CASE("simulate --slice: the price is the slice's share, and ranks have no links") {
@@ -224,15 +250,17 @@ TEST_CASE("simulate --slice: the price is the slice's share, and ranks have no l
                      1, "8 ranks on slices");
 }
 
-TEST_CASE("replay --beside: recordings that sum gradients take turns in each of their steps") {
+TEST_CASE("replay --share-with: recordings that sum gradients take turns in each of their steps") {
   // Kernels of 500 us, then 100 us of a collective, of every 1000 us: the other computes meanwhile.
   std::string text = test::text_of(test::source_file(test::kExample));
   const std::string relu = "\"name\": \"relu\"";
   for (std::size_t at = 0; (at = text.find(relu, at)) != std::string::npos;)
     text.replace(at, relu.size(), "\"name\": \"ncclKernel_AllReduce_RING_LL_Sum_float\"");
   const std::string file = test::write_scratch("sums.json", text).string();
-  const Json turns = checked_json_of({"replay", file, "--beside", file, "--share", "crossover"}),
-             whole = checked_json_of({"replay", file, "--beside", file, "--share", "exclusive"});
+  const Json turns =
+                 checked_json_of({"replay", file, "--share-with", file, "--share", "crossover"}),
+             whole =
+                 checked_json_of({"replay", file, "--share-with", file, "--share", "exclusive"});
   for (const Json& tenant : turns["tenants"]) {
     CHECK(value(tenant, "slowdown") >= 1 - 1e-9);
     CHECK(value(tenant, "slowdown") < 1.5);
@@ -250,13 +278,13 @@ std::string recorded_on(const std::string& gpu, const std::string& file) {
   return test::write_scratch(file, text).string();
 }
 
-TEST_CASE("replay and whatif --beside: two recordings on one GPU") {
+TEST_CASE("replay and whatif --share-with: two recordings on one GPU") {
   const std::string a = recorded_on("NVIDIA A100-SXM4-80GB", "a.json"),
                     b = recorded_on("NVIDIA A100-SXM4-80GB", "b.json");
   const double alone = checked_json_of({"replay", a})["step_time"]["simulated"]["value"];
   for (const char* share : {"mps", "mps:30%", "priority", "timeslice", "exclusive"}) {
     INFO(share);
-    const Json json = checked_json_of({"replay", a, "--beside", b, "--share", share});
+    const Json json = checked_json_of({"replay", a, "--share-with", b, "--share", share});
     REQUIRE(json["tenants"].size() == 2);
     CHECK(value(json["tenants"][0], "alone") == Approx(alone));
     for (const Json& tenant : json["tenants"]) CHECK(value(tenant, "slowdown") > 1 - 1e-9);
@@ -264,30 +292,31 @@ TEST_CASE("replay and whatif --beside: two recordings on one GPU") {
   }
   // Faster kernels leave the other more.
   const Json recorded =
-                 checked_json_of({"whatif", a, "--beside", b, "--share", "timeslice:100us,0s"}),
-             edited = checked_json_of({"whatif", a, "--scale", "gpu:0.5", "--beside", b, "--share",
-                                       "timeslice:100us,0s"});
+                 checked_json_of({"whatif", a, "--share-with", b, "--share", "timeslice:100us,0s"}),
+             edited = checked_json_of({"whatif", a, "--scale", "gpu:0.5", "--share-with", b,
+                                       "--share", "timeslice:100us,0s"});
   CHECK(value(edited["tenants"][0], "alone") < value(recorded["tenants"][0], "alone"));
-  CHECK(value(edited["tenants"][1], "beside") < value(recorded["tenants"][1], "beside"));
+  CHECK(value(edited["tenants"][1], "shared") < value(recorded["tenants"][1], "shared"));
   // A timeline of the first job with the second.
-  const auto drawn = test::scratch_folder() / "beside.json";
-  CHECK(test::rehearse({"replay", a, "--beside", b, "--perfetto", drawn.string()}).code == 0);
+  const auto drawn = test::scratch_folder() / "shared.json";
+  CHECK(test::rehearse({"replay", a, "--share-with", b, "--perfetto", drawn.string()}).code == 0);
   CHECK(std::filesystem::exists(drawn));
-  CHECK_THAT(test::rehearse({"replay", a, "--beside", b}).out, Contains("waiting for its turn"));
+  CHECK_THAT(test::rehearse({"replay", a, "--share-with", b}).out,
+             Contains("waiting for its turn"));
 
   // A folder is named with a trailing slash or without.
   const auto run = test::scratch_folder() / "run_a";
   std::filesystem::create_directories(run);
   std::filesystem::copy_file(a, run / "a.json", std::filesystem::copy_options::overwrite_existing);
-  CHECK(checked_json_of({"replay", run.string() + "/", "--beside", b})["tenants"][0]["name"] ==
+  CHECK(checked_json_of({"replay", run.string() + "/", "--share-with", b})["tenants"][0]["name"] ==
         "run_a");
 
   const std::string h100 = recorded_on("NVIDIA H100 80GB HBM3", "h.json");
-  test::check_failed(test::rehearse({"replay", a, "--beside", h100}), 1,
+  test::check_failed(test::rehearse({"replay", a, "--share-with", h100}), 1,
                      "the first from 'NVIDIA A100-SXM4-80GB'");
-  test::check_failed(test::rehearse({"replay", a, "--share", "mps"}), 2, "--beside");
-  test::check_failed(test::rehearse({"replay", a, "--beside", "none.json"}), 1, "none.json");
-  test::check_failed(test::rehearse({"whatif", a, "--beside", "traces/train-cpu-epyc"}), 1,
+  test::check_failed(test::rehearse({"replay", a, "--share", "mps"}), 2, "--share-with");
+  test::check_failed(test::rehearse({"replay", a, "--share-with", "none.json"}), 1, "none.json");
+  test::check_failed(test::rehearse({"whatif", a, "--share-with", "traces/train-cpu-epyc"}), 1,
                      "has no GPU work");
 }
 

@@ -98,8 +98,8 @@ TEST_CASE("whatif: a pipeline that cannot precede a recording is one line with t
   refused({"--input-pipeline", "workers=2", "--batch", "1"}, 2, "--input-pipeline FILE");
   refused({"--scale", "gpu:2", "--batch", "1"}, 2, "--input-pipeline FILE");
   refused({"--input-pipeline", pipeline(kSlowLoading), "--batch", "0"}, 2, "--batch");
-  refused({"--input-pipeline", pipeline(kSlowLoading), "--batch", "1", "--beside", kExample}, 2,
-          "excludes --beside");
+  refused({"--input-pipeline", pipeline(kSlowLoading), "--batch", "1", "--share-with", kExample}, 2,
+          "excludes --share-with");
 }
 
 }  // namespace

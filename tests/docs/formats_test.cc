@@ -154,10 +154,10 @@ TEST_CASE("the page of JSON names every key that a command writes") {
         test::section_of(page, "## simulate"));
   check({"calibrate", "job", job, "--measured", "60 ms"}, "");
   const std::string shared = test::section_of(page, "## Two jobs on the same devices");
-  check({"simulate", "examples/sharing/bert.yaml", "--beside", "examples/sharing/resnet.yaml",
+  check({"simulate", "examples/sharing/bert.yaml", "--share-with", "examples/sharing/resnet.yaml",
          "--share", "mps:40%"},
         shared);
-  check({"replay", kExample, "--beside", kExample}, shared);
+  check({"replay", kExample, "--share-with", kExample}, shared);
   const std::string open =
       test::write_scratch("open.yaml",
                           "workload: {model: gpt2}\ntraining: {global_batch: 8}\n"

@@ -1,4 +1,4 @@
-// mutants TARGET CORPUS SECONDS [SEED]: runs a reader on mutants of its corpus, for where libFuzzer
+// mutants TARGET CORPUS COUNT [SEED]: runs a reader on mutants of its corpus, for where libFuzzer
 // is not.
 //
 // The mutations are blind: nothing tells which inputs reach new code, so this finds what lies near
@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <exception>
@@ -109,12 +108,10 @@ std::vector<std::string> read_corpus(const std::filesystem::path& folder) {
   return corpus;
 }
 
-int run(const Target& target, const std::vector<std::string>& corpus, unsigned seconds,
+int run(const Target& target, const std::vector<std::string>& corpus, std::uint64_t count,
         std::uint64_t seed) {
   finding = fmt::format("finding-{}", target.name);
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
-  std::uint64_t number = 0;
-  for (; std::chrono::steady_clock::now() < end; ++number) {
+  for (std::uint64_t number = 0; number < count; ++number) {
     std::seed_seq place{seed, number};
     input = mutant(corpus, Random(place));
     report = fmt::format("{}: mutant {} of seed {} breaks the reader; it is in {}\n", target.name,
@@ -128,7 +125,7 @@ int run(const Target& target, const std::vector<std::string>& corpus, unsigned s
       return 1;
     }
   }
-  fmt::print("{}: {} mutants of seed {}\n", target.name, number, seed);
+  fmt::print("{}: {} mutants of seed {}\n", target.name, count, seed);
   return 0;
 }
 
@@ -143,10 +140,9 @@ bool parse(std::string_view text, Number& number) {
 
 int main(int argc, char** argv) {
   using namespace rehearse::fuzz;
-  unsigned seconds = 0;
-  std::uint64_t seed = 1;
-  if (argc < 4 || argc > 5 || !parse(argv[3], seconds) || (argc == 5 && !parse(argv[4], seed))) {
-    fmt::print(stderr, "usage: mutants TARGET CORPUS SECONDS [SEED]\n");
+  std::uint64_t count = 0, seed = 1;
+  if (argc < 4 || argc > 5 || !parse(argv[3], count) || (argc == 5 && !parse(argv[4], seed))) {
+    fmt::print(stderr, "usage: mutants TARGET CORPUS COUNT [SEED]\n");
     return 2;
   }
   const std::vector<std::string> corpus = read_corpus(argv[2]);
@@ -161,7 +157,7 @@ int main(int argc, char** argv) {
   ::setrlimit(RLIMIT_AS, &memory);
 #endif
   for (const Target& target : targets())
-    if (target.name == argv[1]) return run(target, corpus, seconds, seed);
+    if (target.name == argv[1]) return run(target, corpus, count, seed);
   fmt::print(stderr, "there is no target '{}'\n", argv[1]);
   return 2;
 }

@@ -134,11 +134,11 @@ TEST_CASE("collectives have the errors of the reviewed table") {
   const std::string page = cli::collective_section(*measured);
   // The table of cases, and how often NCCL's choice was right: the rest follows from them.
   const std::size_t table = page.find("| case |"),
-                    choice = page.find("On ", page.find("### Choice"));
+                    choice = page.find("At ", page.find("### Choice"));
   REQUIRE(table != std::string::npos);
   REQUIRE(choice != std::string::npos);
   check_golden("collectives.txt", page.substr(table, page.find("\n\n", table) + 1 - table) +
-                                      page.substr(choice, page.find('\n', choice) + 1 - choice));
+                                      page.substr(choice, page.find("\n\n", choice) + 1 - choice));
 }
 
 }  // namespace

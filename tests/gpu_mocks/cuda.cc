@@ -240,7 +240,7 @@ int cuModuleGetFunction(void** function, void* module, const char* name) {
   auto& [text, functions] = *static_cast<Module*>(module);
   if (text.find(std::string("void ") + name + "(") == std::string::npos) return 500;
   *function = &functions.emplace_back(
-      Function{name, text.find("typedef float Element") != std::string::npos ? 4. : 2.});
+      Function{name, text.find("#define ELEMENT_fp32") != std::string::npos ? 4. : 2.});
   return 0;
 }
 int cuLaunchKernel(void* function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,

@@ -1,5 +1,5 @@
-// When device work takes no time, a step lasts as long as the host's time outside blocking calls: what a
-// call waited must not come back as work of the host, whether its cause is recorded or not.
+// When device work takes no time, a step lasts as long as the host's time outside blocking calls:
+// the waiting of a call must not come back as work of the host, whether its cause is recorded or not.
 #include <cstdlib>
 #include <memory>
 

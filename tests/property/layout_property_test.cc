@@ -1,5 +1,6 @@
 // Properties of jobs made from layouts. A failure prints the seed.
 #include <algorithm>
+#include <cmath>
 
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
@@ -103,6 +104,18 @@ program::Program job_from(const Layout& layout) {
 
 Result<graph::Timeline> run(const graph::Graph& graph) { return engine::run(graph); }
 
+/// The time in which a rank waits is bubble or exposed communication. With stages of unequal degrees
+/// the ranks of a stage receive different messages, and the split of a folded run is that of one of
+/// them. Their sum is that of each, here in whole picoseconds.
+std::vector<RankRange> with_waits_joined(std::vector<RankRange> ranges) {
+  for (RankRange& range : ranges) {
+    program::Occupancy& of = range.occupancy;
+    of.bubble = Seconds::s(std::round((of.bubble + of.exposed_communication).s() * 1e12) * 1e-12);
+    of.exposed_communication = Seconds::s(0);
+  }
+  return ranges;
+}
+
 TEST_CASE(
     "layouts: one rank per stage gives what all ranks give by closed form, to the picosecond") {
   std::uint32_t folds = 0;
@@ -126,7 +139,11 @@ TEST_CASE(
     CHECK(makespan(**folded) == makespan(*all));
     if (rules.slowdown > 1) continue;
     const auto one = engine::run((*folded)->graph), each = engine::run(all->graph);
-    CHECK(occupancy(job, **folded, *one) == occupancy(job, *all, *each));
+    const auto of_one = occupancy(job, **folded, *one), of_each = occupancy(job, *all, *each);
+    if (unequal)
+      CHECK(with_waits_joined(of_one) == with_waits_joined(of_each));
+    else
+      CHECK(of_one == of_each);
   }
   // Stages that are partly on one node and partly on another do not fold.
   CHECK(folds >= 100);

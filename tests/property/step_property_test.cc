@@ -374,6 +374,8 @@ strategies::Plan random_plan(Random& random) {
   plan.sequence_parallel = between(random, 0, 1) == 1;
   plan.asynchronous_tensor = between(random, 0, 1) == 1;
   plan.overlap_gradients = between(random, 0, 1) == 1;
+  plan.overlap_tensor = plan.overlap_gradients;
+  if (!plan.overlap_gradients) plan.gather_weights = strategies::GatherWeights::kByTensor;
   plan.bucket = Bytes::kib(between(random, 1, 200));
   if (between(random, 0, 2) == 0) {
     plan.synchronization = strategies::Synchronization::kParameterServer;

@@ -13,6 +13,7 @@
 #include "tests/support/layout_sums.h"
 #include "tests/support/pipeline_run.h"
 #include "tests/support/tiny_models.h"
+#include "tests/support/zoo_model.h"
 
 namespace rehearse::strategies {
 namespace {
@@ -135,7 +136,7 @@ TEST_CASE("every model of the zoo is divided without loss") {
     if (model.family) continue;
     ++models;
     INFO(model.name);
-    const Result<workload::Workload> w = workload::find_model(model.name, {});
+    const Result<workload::Workload> w = test::zoo_model(model.name);
     REQUIRE(w);
     const Training training{.global_batch = 16};
     Plan plan{.data = 4, .tensor = 2, .pipeline = 2, .sequence_parallel = true};

@@ -59,8 +59,8 @@ TEST_CASE("with others no tenant is faster than alone, and its losses add up") {
       for (const TenantStep& step : *steps) {
         // A period ends on a whole picosecond: each op may round.
         CHECK(step.slowdown() > 1 - 1e-9);
-        CHECK(step.when_contended >= step.beside);
-        CHECK((step.beside - step.alone - step.loss.total()).us() == Approx(0).margin(1e-9));
+        CHECK(step.when_contended >= step.shared);
+        CHECK((step.shared - step.alone - step.loss.total()).us() == Approx(0).margin(1e-9));
       }
       if (policy == Policy::kPriority) CHECK((*steps)[0].slowdown() == Approx(1).epsilon(1e-9));
     }

@@ -4,10 +4,10 @@
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
 
-#include "models/workload/zoo.h"
 #include "sim/cluster/catalog.h"
 #include "sim/cluster/read_cluster.h"
 #include "strategies/step/predict.h"
+#include "tests/support/zoo_model.h"
 
 namespace rehearse::test {
 
@@ -32,8 +32,8 @@ inline step::Conditions a100_conditions() {
 
 inline step::Spec zoo_spec(std::string_view model, const strategies::Training& training,
                            const strategies::Plan& plan) {
-  Result<workload::Workload> workload = workload::find_model(
-      model, {.dtype = training.dtype, .attention = workload::Attention::kFlash});
+  Result<workload::Workload> workload =
+      test::zoo_model(model, {.dtype = training.dtype, .attention = workload::Attention::kFlash});
   REQUIRE(workload);
   return {.workload = std::move(*workload),
           .training = training,

@@ -56,6 +56,9 @@ PlanSpace random_plan_space(std::mt19937& random) {
                      .dtype = pick(random, {workload::Dtype::kBf16, workload::Dtype::kFp16})},
         .plan = {.overlap_gradients = random() % 4 != 0, .asynchronous_tensor = random() % 4 == 0},
         .conditions = {}};
+    spec.plan.overlap_tensor = spec.plan.overlap_gradients;
+    if (!spec.plan.overlap_gradients)
+      spec.plan.gather_weights = strategies::GatherWeights::kByTensor;
     if (random() % 2 == 0)
       spec.conditions.host = {.layer = Seconds::us(500),
                               .layer_tensor = Seconds::ms(1),

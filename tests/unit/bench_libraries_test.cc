@@ -5,7 +5,6 @@
 #include "profiler/bench/cublaslt.h"
 #include "profiler/bench/cuda.h"
 #include "profiler/bench/cudnn.h"
-#include "profiler/bench/kernel_source.h"
 #include "profiler/bench/library.h"
 #include "profiler/bench/nccl.h"
 #include "profiler/bench/nvrtc.h"

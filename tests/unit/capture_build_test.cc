@@ -72,8 +72,9 @@ TEST_CASE("the capture library builds alone, without the CUDA toolkit") {
   int status = 0;
   const std::string output = output_of(
       "cmake -S '" + test::source_file("profiler/capture").string() + "' -B '" + build.string() +
-          "' -DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON && cmake --build '" + build.string() +
-          "' --parallel 2",
+          "' -DCMAKE_BUILD_TYPE=Debug -DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON && "
+          "cmake --build '" +
+          build.string() + "' --parallel 2",
       status);
   INFO(output);
   REQUIRE(status == 0);

@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
 
-#include "models/comm/schedule.h"
 #include "sim/engine/engine.h"
+#include "tests/support/closed_time.h"
 #include "tests/support/share_received.h"
 #include "tests/support/star.h"
 
@@ -114,7 +114,7 @@ TEST_CASE("the closed form is the time of the messages without contention") {
     INFO(name_of(c));
     const Result<Schedule> s = schedule(c.kind, c.algorithm, c.group);
     REQUIRE(s);
-    const double closed = closed_time(*s, Bytes::b(kSize), kPath, kPath).us();
+    const double closed = test::closed_time(*s, Bytes::b(kSize), kPath).us();
     // Instants are whole picoseconds.
     CHECK(message_us(*s, engine::Division::kFair) == Approx(closed).epsilon(1e-9).margin(1e-4));
     // Many messages at once on one port are contention, and then who comes first matters.
@@ -139,7 +139,7 @@ TEST_CASE("double binary trees: every rank sends up and down, few are inner node
     // Inner in one (three flows of S/2 out), leaf in the other (one); roots and odd n a little
     // more.
     CHECK(most <= 2.5);
-    const double closed = closed_time(*s, Bytes::b(kSize), kPath, kPath).us();
+    const double closed = test::closed_time(*s, Bytes::b(kSize), kPath).us();
     CHECK(message_us(*s, engine::Division::kFair, true) == Approx(closed).epsilon(1e-9));
     // On ports that flows share an idle flow's part is used by the others.
     CHECK(message_us(*s, engine::Division::kFair) <= closed * (1 + 1e-9));
@@ -151,7 +151,7 @@ TEST_CASE("an uneven all-to-all takes at least what its busiest port needs") {
   const Schedule s = uneven_all_to_all({{0, 0.5, 0.25}, {0, 0, 0}, {0, 0.5, 0}});
   CHECK(s.local.share == 1.0);
   CHECK(s.flows->messages() == 3);
-  const double closed = closed_time(s, Bytes::b(kSize), kPath, kPath).us();
+  const double closed = test::closed_time(s, Bytes::b(kSize), kPath).us();
   CHECK(message_us(s, engine::Division::kFair) == Approx(closed));
 }
 

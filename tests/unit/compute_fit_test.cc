@@ -79,6 +79,21 @@ TEST_CASE("a shape fitted to two devices predicts their rows, with a factor for 
   CHECK(fit.devices[0].factor / fit.devices[1].factor == Approx(1.5).epsilon(0.05));
 }
 
+TEST_CASE("a benchmark reads what L2 holds of its weights from there") {
+  // 6 weights of 8 MiB and little else stay in the 96 MB of L40S; of 64 MiB, none does.
+  const DeviceFacts facts = device("l40s");
+  Constants constants;
+  constants.matrix[static_cast<std::size_t>(Arithmetic::kHalf)] = truth();
+  const Timing cached = {.copies = 6, .cache = 20};
+  const auto gain = [&](double n, const Timing& timing) {
+    const Op op{.name = "", .kind = OpKind::kGemm, .m = 1, .n = n, .k = 4096};
+    return predict(facts, constants, op).seconds / predict(facts, constants, op, timing).seconds;
+  };
+  CHECK(gain(1024, cached) > 1.5);
+  CHECK(gain(8192, cached) == 1);
+  CHECK(gain(1024, {.copies = 60, .cache = 20}) == 1);
+}
+
 TEST_CASE("shares of memory are recovered from rows of each kind") {
   const DeviceFacts facts = device("v100_pcie_32");
   Constants constants;
@@ -104,7 +119,8 @@ TEST_CASE("a calibration is read") {
   const Result<Calibration> read = parse_calibration(
       "operations: 1\ndevice: a100_sxm4_80\nmatrix:\n  - arithmetic: half\n    factor: 0.9\n"
       "    reread_from: 20000\n    reread_extra: 1.5\n    cap: 0.95\n    memory: 0.8\n"
-      "    launch: 4 us\n    smooth: 6\n    tiles:\n"
+      "    launch: 4 us\n    smooth: 6\n    clock_mhz: 1700\n    step: 1.5 ns\n    cut: 2 us\n"
+      "    tiles:\n"
       "      - {rows: 128, columns: 256, share: 0.9, fixed: 2 us}\n"
       "      - {rows: 64, columns: 64, share: 0.7, fixed: 1 us}\n"
       "    source: table\n    rows_used: all\n    date: 2026-08\n    rows: 36\n"
@@ -120,6 +136,9 @@ TEST_CASE("a calibration is read") {
   CHECK(half->constants.shape.count == 2);
   CHECK(half->constants.shape.tiles[1].share == 0.7);
   CHECK(half->constants.shape.tiles[1].fixed == Approx(1e-6));
+  CHECK(half->constants.shape.clock == Approx(1.7e9));
+  CHECK(half->constants.shape.step == Approx(1.5e-9));
+  CHECK(half->constants.shape.cut == Approx(2e-6));
   CHECK(half->constants.from == Approx(1e6));
   CHECK(half->constants.to == Approx(1e13));
   CHECK(half->fitted.rows == 36);

@@ -42,6 +42,26 @@ TEST_CASE("few tiles with a long sum are cut along it") {
   // one wave still: 3355.44 us + 2 us + 8 parts of 8 · 128 · 64 bytes at 0.5 TB/s, 1.049 us; + 3.
   const MatrixProduct deep{.batch = 1, .m = 128, .n = 64, .k = 8192, .bytes = 0};
   CHECK(wave_time(kOneTile, kDevice, deep) == Approx((3355.4432 + 2 + 8 * 0.131072 + 3) * 1e-6));
+  // Kernels of matrix units are cut in up to 32, and another kernel adds the parts: 1 us.
+  WaveShape units = kOneTile;
+  units.clock = 1e9;
+  units.cut = 1e-6;
+  CHECK(wave_time(units, kDevice, deep) == Approx((838.8608 + 2 + 1 + 32 * 0.131072 + 3) * 1e-6));
+}
+
+TEST_CASE("an element of the sum takes a least time, and times follow the clock") {
+  // The one wave of 32 elements at 10 us each, where its FLOPs take 3.28 us each.
+  WaveShape steps = kOneTile;
+  steps.step = 10e-6;
+  const MatrixProduct one{.batch = 1, .m = 1280, .n = 640, .k = 32, .bytes = 0};
+  CHECK(wave_time(steps, kDevice, one) == Approx((320 + 2 + 3) * 1e-6));
+  // At twice the clock to which the times refer, half of them; the rate is the device's.
+  steps.clock = 1e9;
+  WaveDevice fast = kDevice;
+  fast.clock = 2e9;
+  CHECK(wave_time(steps, fast, one) == Approx((160 + 1 + 1.5) * 1e-6));
+  steps.step = 0;
+  CHECK(wave_time(steps, fast, one) == Approx((104.8576 + 1 + 1.5) * 1e-6));
 }
 
 TEST_CASE("memory joins by a smooth maximum") {

@@ -249,56 +249,5 @@ op 1 "b" compute 9000000000000000000ps after 0
 
 TEST_CASE("an empty graph ends at once") { CHECK(run_text("").makespan() == Picoseconds(0)); }
 
-/// Adds one op after each op that it sees, up to a number.
-class Chainer final : public Process {
- public:
-  Chainer(OpId seed, graph::Op next, int count) : seed_{seed}, next_(next), left_(count) {}
-  void on_start(Injector&) override {}
-  void on_end(OpId op, Injector& injector) override {
-    if (left_-- > 0) injector.add(next_, std::array{op});
-  }
-  std::span<const OpId> watches() const override { return seed_; }
-
- private:
-  std::vector<OpId> seed_;
-  graph::Op next_;
-  int left_;
-};
-
-TEST_CASE("a process adds ops while the loop runs") {
-  const Result<Graph> graph = graph::parse_graph(R"(rehearse-graph 1
-server 0 "s" slots 1 policy fifo turnaround 0ps
-demand 1 server 0
-op 0 "seed" compute 5ps on 1
-op 1 "more" compute 2ps on 1
-)",
-                                                 "test");
-  REQUIRE(graph);
-  Chainer chainer(OpId(0), graph->op(OpId(1)), 3);
-  Process* process = &chainer;
-  const Result<ProcessRun> result = run(*graph, std::span(&process, 1));
-  REQUIRE(result);
-  REQUIRE(result->added.size() == 3);
-  // Seed 0-5, op 1 5-7 (it asked first), then three added ops of 2.
-  CHECK(result->timeline[OpId(1)].start == Picoseconds(5));
-  CHECK(result->timeline.makespan() == Picoseconds(13));
-  CHECK(result->added[2].after == std::vector<OpId>{OpId(3)});
-}
-
-TEST_CASE("processes that add nothing do not change the run of a graph") {
-  const Result<Graph> graph = graph::parse_graph(R"(rehearse-graph 1
-server 0 "s" slots 1 policy fifo turnaround 0ps
-demand 1 server 0
-op 0 "a" compute 5ps on 1
-op 1 "b" compute 2ps on 1 after 0
-)",
-                                                 "test");
-  const Result<ProcessRun> with = run(*graph, std::span<Process* const>{});
-  const Result<Timeline> without = run(*graph);
-  REQUIRE(with);
-  REQUIRE(without);
-  for (int op = 0; op < 2; ++op) CHECK(with->timeline[OpId(op)].end == (*without)[OpId(op)].end);
-}
-
 }  // namespace
 }  // namespace rehearse::engine

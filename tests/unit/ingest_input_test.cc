@@ -34,9 +34,17 @@ fs::path write_gzip(const fs::path& file, std::string_view bytes) {
   return file;
 }
 
-std::string kind_of(const fs::path& path) {
+InputKind kind_of(const fs::path& path) {
   const Result<InputKind> kind = detect_input(path);
-  return kind ? std::string(to_string(*kind)) : to_string(kind.error());
+  INFO((kind ? "" : to_string(kind.error())));
+  REQUIRE(kind);
+  return *kind;
+}
+
+std::string refusal_of(const fs::path& path) {
+  const Result<InputKind> kind = detect_input(path);
+  REQUIRE_FALSE(kind);
+  return to_string(kind.error());
 }
 
 /// A recording of `ops` operators with a kernel each; `rank` as distributedInfo says it.
@@ -86,32 +94,33 @@ void make_nsys(const fs::path& file, std::int64_t pid) {
 
 TEST_CASE("the kind of an input is found from its content, whatever its name") {
   const fs::path folder = test::scratch_folder();
-  CHECK(kind_of(write(folder / "a.et", kineto(1))) == "Kineto trace");
-  CHECK(kind_of(write(folder / "b", " \n [\n{\"ph\": \"X\"}, {\"ph\": \"X\"}]")) == "Kineto trace");
-  CHECK(kind_of(write_gzip(folder / "c.bin", kineto(1))) == "Kineto trace");
-  CHECK(kind_of(write(folder / "d.sqlite", execution_trace(1))) == "execution trace");
-  CHECK(kind_of(write_gzip(folder / "e", execution_trace(1))) == "execution trace");
-  CHECK(kind_of(write(folder / "f.json", kChakra)) == "Chakra trace");
-  CHECK(kind_of(write_gzip(folder / "g", kChakra)) == "Chakra trace");
+  CHECK(kind_of(write(folder / "a.et", kineto(1))) == InputKind::kKineto);
+  CHECK(kind_of(write(folder / "b", " \n [\n{\"ph\": \"X\"}, {\"ph\": \"X\"}]")) ==
+        InputKind::kKineto);
+  CHECK(kind_of(write_gzip(folder / "c.bin", kineto(1))) == InputKind::kKineto);
+  CHECK(kind_of(write(folder / "d.sqlite", execution_trace(1))) == InputKind::kExecutionTrace);
+  CHECK(kind_of(write_gzip(folder / "e", execution_trace(1))) == InputKind::kExecutionTrace);
+  CHECK(kind_of(write(folder / "f.json", kChakra)) == InputKind::kChakra);
+  CHECK(kind_of(write_gzip(folder / "g", kChakra)) == InputKind::kChakra);
   make_nsys(folder / "h.json", 5);
-  CHECK(kind_of(folder / "h.json") == "Nsight Systems export");
+  CHECK(kind_of(folder / "h.json") == InputKind::kNsys);
   const fs::path store = folder / "i.json";
   REQUIRE(import_inputs(std::vector{folder / "a.et"}, store, {}));
-  CHECK(kind_of(store) == "trace store");
+  CHECK(kind_of(store) == InputKind::kStore);
   // Larger than what is looked at.
-  CHECK(kind_of(write(folder / "j", kineto(5000))) == "Kineto trace");
-  CHECK(kind_of(write(folder / "k", execution_trace(9000))) == "execution trace");
+  CHECK(kind_of(write(folder / "j", kineto(5000))) == InputKind::kKineto);
+  CHECK(kind_of(write(folder / "k", execution_trace(9000))) == InputKind::kExecutionTrace);
 
   const fs::path capture = test::scratch_folder();
   write(capture / "host.1.cap", "x");
-  CHECK(kind_of(capture) == "capture folder");
-  CHECK(kind_of(folder) == "Kineto trace");  // a.et is the first in it
+  CHECK(kind_of(capture) == InputKind::kCapture);
+  CHECK(kind_of(folder) == InputKind::kKineto);  // a.et is the first in it
 }
 
 TEST_CASE("a file that is not a recording is refused in one line that names the accepted kinds") {
   const fs::path folder = test::scratch_folder();
   const auto refused = [&](const fs::path& file, const std::string& why) {
-    const std::string line = kind_of(file);
+    const std::string line = refusal_of(file);
     CHECK(line == fmt::format("{}: {}; {}", file.string(), why, kAccepted));
     CHECK(line.find('\n') == std::string::npos);
     const Result<Trace> trace = read_inputs(std::vector{file}, {});
@@ -139,9 +148,10 @@ TEST_CASE("a file that is not a recording is refused in one line that names the 
   write(nothing / "README.md", "# Recordings\n");
   refused(nothing, "is a folder without a recording");
 
-  CHECK(kind_of(write(folder / "report.nsys-rep", "NSYS"))
+  CHECK(refusal_of(write(folder / "report.nsys-rep", "NSYS"))
             .ends_with("; export it with nsys export --type sqlite"));
-  CHECK(kind_of(folder / "absent.json").find("cannot be read: No such file") != std::string::npos);
+  CHECK(refusal_of(folder / "absent.json").find("cannot be read: No such file") !=
+        std::string::npos);
   const std::vector<fs::path> two = {folder / "empty.json", folder / "notes.txt"};
   const Result<Trace> both = read_inputs(two, {});
   REQUIRE_FALSE(both);

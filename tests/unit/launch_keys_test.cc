@@ -1,6 +1,8 @@
 // Launch configurations: every flag and key that is emitted is one that the framework has, with a
 // value of its type, and what frameworks demand of each other's flags holds. Names and types were
 // looked up in the files that docs/concepts/planning.md names.
+#include "tests/unit/launch_keys.h"
+
 #include <map>
 #include <regex>
 #include <set>
@@ -18,131 +20,6 @@ namespace {
 using strategies::Optimizer;
 using strategies::Recompute;
 using workload::Dtype;
-
-/// How the value of a flag or key has to look; empty: a flag that takes none.
-using Keys = std::map<std::string, std::string>;
-constexpr char kWhole[] = "[0-9]+", kNumber[] = "[0-9]+(\\.[0-9]+)?(e-?[0-9]+)?";
-
-/// megatron/training/arguments.py.
-const Keys kMegatron = {
-    {"--account-for-embedding-in-pipeline-split", ""},
-    {"--account-for-loss-in-pipeline-split", ""},
-    {"--add-qkv-bias", ""},
-    {"--attention-dropout", kNumber},
-    {"--bf16", ""},
-    {"--ckpt-format", "torch|torch_dist|zarr|torch_dcp|fsdp_dtensor"},
-    {"--context-parallel-size", kWhole},
-    {"--cp-comm-type", "p2p|a2a|allgather"},
-    {"--data-parallel-sharding-strategy", "no_shard|optim|optim_grads|optim_grads_params"},
-    {"--ddp-bucket-size", kWhole},
-    {"--disable-bias-linear", ""},
-    {"--eval-iters", kWhole},
-    {"--expert-model-parallel-size", kWhole},
-    {"--expert-tensor-parallel-size", kWhole},
-    {"--ffn-hidden-size", kWhole},
-    {"--fp16", ""},
-    {"--fp8-format", "e4m3|hybrid"},
-    {"--global-batch-size", kWhole},
-    {"--group-query-attention", ""},
-    {"--hidden-dropout", kNumber},
-    {"--hidden-size", kWhole},
-    {"--kv-channels", kWhole},
-    {"--log-interval", kWhole},
-    {"--lr", kNumber},
-    {"--max-position-embeddings", kWhole},
-    {"--micro-batch-size", kWhole},
-    {"--mock-data", ""},
-    {"--moe-expert-capacity-factor", kNumber},
-    {"--moe-ffn-hidden-size", kWhole},
-    {"--moe-grouped-gemm", ""},
-    {"--moe-layer-freq", "'[\\[\\]0-9()+*]+'"},
-    {"--moe-pad-expert-input-to-capacity", ""},
-    {"--moe-router-topk", kWhole},
-    {"--moe-shared-expert-intermediate-size", kWhole},
-    {"--moe-token-dispatcher-type", "allgather|alltoall|flex"},
-    {"--no-gradient-accumulation-fusion", ""},
-    {"--normalization", "LayerNorm|RMSNorm"},
-    {"--num-attention-heads", kWhole},
-    {"--num-experts", kWhole},
-    {"--num-layers", kWhole},
-    {"--num-query-groups", kWhole},
-    {"--num-virtual-stages-per-pipeline-rank", kWhole},
-    {"--optimizer", "adam|sgd|muon|dist_muon"},
-    {"--optimizer-cpu-offload", ""},
-    {"--overlap-grad-reduce", ""},
-    {"--overlap-param-gather", ""},
-    {"--pipeline-model-parallel-size", kWhole},
-    {"--position-embedding-type", "learned_absolute|rope|mrope|relative|none"},
-    {"--qk-layernorm", ""},
-    {"--recompute-granularity", "full|selective"},
-    {"--recompute-method", "uniform|block"},
-    {"--recompute-num-layers", kWhole},
-    {"--seq-length", kWhole},
-    {"--sequence-parallel", ""},
-    {"--sgd-momentum", kNumber},
-    {"--swiglu", ""},
-    {"--tensor-model-parallel-size", kWhole},
-    {"--tokenizer-type", "NullTokenizer"},
-    {"--tp-comm-overlap", ""},
-    {"--train-iters", "\"\\$\\{TRAIN_ITERS:-20\\}\""},
-    {"--untie-embeddings-and-output-weights", ""},
-    {"--use-distributed-optimizer", ""},
-    {"--use-megatron-fsdp", ""},
-    {"--use-precision-aware-optimizer", ""},
-    {"--use-tp-pp-dp-mapping", ""},
-    {"--vocab-size", kWhole},
-};
-
-/// docs/_pages/config-json.md, and of ZeRO deepspeed/runtime/zero/config.py.
-const Keys kDeepspeed = {
-    {"bf16.enabled", "true"},
-    {"fp16.enabled", "true"},
-    {"gradient_accumulation_steps", kWhole},
-    {"optimizer.params.lr", kNumber},
-    {"optimizer.params.momentum", kNumber},
-    {"optimizer.type", "\"(AdamW|SGD)\""},
-    {"tensor_parallel.autotp_size", kWhole},
-    {"train_batch_size", kWhole},
-    {"train_micro_batch_size_per_gpu", kWhole},
-    {"zero_allow_untested_optimizer", "true"},
-    {"zero_force_ds_cpu_optimizer", "false"},
-    {"zero_optimization.contiguous_gradients", "true|false"},
-    {"zero_optimization.offload_optimizer.device", "\"cpu\""},
-    {"zero_optimization.offload_optimizer.pin_memory", "true"},
-    {"zero_optimization.offload_param.device", "\"cpu\""},
-    {"zero_optimization.offload_param.pin_memory", "true"},
-    {"zero_optimization.overlap_comm", "true|false"},
-    {"zero_optimization.reduce_bucket_size", kWhole},
-    {"zero_optimization.stage", "[0-3]"},
-};
-
-/// torchtitan/config/job_config.py.
-const Keys kTorchtitan = {
-    {"activation_checkpoint.mode", "\"(selective|full|none)\""},
-    {"activation_checkpoint.selective_ac_option", "\"op\""},
-    {"compile.enable", "true"},
-    {"model.flavor", "\"(8B|70B|405B)\""},
-    {"model.name", "\"llama3\""},
-    {"parallelism.context_parallel_degree", kWhole},
-    {"parallelism.context_parallel_rotate_method", "\"(allgather|alltoall)\""},
-    {"parallelism.data_parallel_replicate_degree", kWhole},
-    {"parallelism.data_parallel_shard_degree", kWhole},
-    {"parallelism.enable_async_tensor_parallel", "true"},
-    {"parallelism.expert_parallel_degree", kWhole},
-    {"parallelism.expert_tensor_parallel_degree", kWhole},
-    {"parallelism.pipeline_parallel_degree", kWhole},
-    {"parallelism.pipeline_parallel_first_stage_less_layers", kWhole},
-    {"parallelism.pipeline_parallel_last_stage_less_layers", kWhole},
-    {"parallelism.pipeline_parallel_layers_per_stage", kWhole},
-    {"parallelism.pipeline_parallel_microbatch_size", kWhole},
-    {"parallelism.pipeline_parallel_schedule", "\"(1F1B|GPipe|Interleaved1F1B)\""},
-    {"parallelism.tensor_parallel_degree", kWhole},
-    {"training.global_batch_size", kWhole},
-    {"training.local_batch_size", kWhole},
-    {"training.mixed_precision_param", "\"(bfloat16|float32)\""},
-    {"training.seq_len", kWhole},
-    {"training.steps", kWhole},
-};
 
 /// Key and value, as in a file of the framework.
 using Found = std::map<std::string, std::string>;

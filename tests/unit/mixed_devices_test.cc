@@ -146,8 +146,7 @@ TEST_CASE("replicas on faster devices wait, and the waiting shows") {
     const Step mixed = test::predicted(spec, cluster_of({kA100, kV100}, 2), fidelity);
     const program::Occupancy& b = mixed.occupancy;
     CHECK(mixed.time.value.s() == Approx(slow.time.value.s()).epsilon(0.01));
-    CHECK(b.compute.s() ==
-          Approx((fast.occupancy.compute.s() + slow.occupancy.compute.s()) / 2));
+    CHECK(b.compute.s() == Approx((fast.occupancy.compute.s() + slow.occupancy.compute.s()) / 2));
     // Half of the ranks wait for what they are faster by.
     const Seconds waiting = (slow.occupancy.compute - fast.occupancy.compute) / 2;
     CHECK(b.bubble >= waiting * 0.99);

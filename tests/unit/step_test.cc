@@ -153,6 +153,21 @@ TEST_CASE("parts add up to the step, at either fidelity, and stay within it") {
     }
 }
 
+TEST_CASE("a value alone is that of the whole prediction, with its memory and its devices") {
+  const cluster::Cluster cluster = test::a100_nodes(2);
+  for (const Spec& spec : jobs())
+    for (const Fidelity fidelity : {Fidelity::kClosed, Fidelity::kMessage}) {
+      const Step whole = test::predicted(spec, cluster, fidelity);
+      const Result<Step> alone = predict(spec, cluster, {.fidelity = fidelity, .value_only = true});
+      REQUIRE(alone);
+      CHECK(alone->time.value == whole.time.value);
+      CHECK(alone->time.low == alone->time.high);
+      CHECK(memory::fullest(alone->memory).peak.value == memory::fullest(whole.memory).peak.value);
+      CHECK(alone->devices.front().busy == whole.devices.front().busy);
+      CHECK(alone->counterfactuals.empty());
+    }
+}
+
 TEST_CASE("the host's launches determine small passes, and the step is marked host-bound") {
   const cluster::Cluster cluster = test::a100_nodes(1);
   for (const std::uint32_t tensor : {1U, 4U})
@@ -174,8 +189,10 @@ TEST_CASE("the host's launches determine small passes, and the step is marked ho
       const program::Occupancy& b = step.occupancy;
       CHECK(sum(b).s() == Approx(step.time.value.s()).epsilon(1e-6));
       CHECK(b.compute.s() == Approx(alone.occupancy.compute.s()));
-      // Collectives occupy the device in a part of the time in which it waits.
-      CHECK(b.launch + b.exposed_communication > (block - step.block.kernels) * (24 * 8 * 0.999));
+      // The host launches a block while the device communicates, and then computes, for the head.
+      CHECK(b.launch + b.exposed_communication > block * (24 * 8) - b.compute);
+      if (tensor == 1)
+        CHECK(b.launch.s() == Approx(((block - step.block.kernels) * (24 * 8)).s()));
       // A slower host makes the step longer.
       for (Seconds host::Implementation::*time :
            {&host::Implementation::layer, &host::Implementation::layer_tensor})
@@ -301,6 +318,7 @@ TEST_CASE("the host is an implementation of the catalog, or its time for a block
                              conditions.host.layer_pipeline, Seconds::ms(3)})
     CHECK(time == Seconds::ms(3));
   CHECK(conditions.blocking);
+  CHECK(conditions.idle_per_kernel.us() == Approx(8.5));
   CHECK(read("cores_per_rank: 0.5\n").empty());
   CHECK(conditions.host.layer == Seconds::ms(6));
   CHECK(read("implementation: nanotorn\nhost_per_layer: -1 ms\n") ==

@@ -1,10 +1,10 @@
 #include <catch2/catch.hpp>
 
-#include "models/workload/zoo.h"
 #include "strategies/lay_out.h"
 #include "tests/support/laid_out.h"
 #include "tests/support/layout_sums.h"
 #include "tests/support/tiny_models.h"
+#include "tests/support/zoo_model.h"
 
 namespace rehearse::strategies {
 namespace {
@@ -108,6 +108,27 @@ TEST_CASE("ranks with the same parameters sum over data and context") {
   CHECK(workload::group_size(op, degrees) == 3);
 }
 
+// Four matrices of a block are gathered for each of three passes, and four gradients are scattered.
+TEST_CASE("DeepSpeed in 2021 gathers every matrix for every pass, and waits") {
+  const Training training{.global_batch = 8, .recompute = Recompute::kFull};
+  Plan plan{.data = 8, .zero = 3};
+  const workload::Workload w = tiny_gpt({});
+  plan.gather_weights = GatherWeights::kByTensor;
+  const Layout layout = laid_out(w, training, plan);
+  // Embedding and head are not recomputed.
+  CHECK(bytes_named(layout, "gather weights") ==
+        Approx(2 * (3 * 8 * 12 * 64 * 64 + 2 * 2 * 512 * 64)));
+  const Layer& block = layers_of(layout)[1];
+  std::size_t calls = 0;
+  for (const std::vector<Op>* pass : {&block.forward, &block.recompute, &block.backward})
+    for (const Op& op : *pass) {
+      if (op.host) CHECK(op.measured->value.us() == Approx(276 + 2 * 8 * 6.5));  // 380 measured
+      if (op.communicates()) CHECK(op.issue == Issue::kInline);
+      calls += op.host ? 1 : 0;
+    }
+  CHECK(calls == 3 * 4 + 4);
+}
+
 // Blocks have 12 · 64² = 49152 parameters: 192 KiB of gradients.
 TEST_CASE("a bucket goes with the layer that fills it, counted from the last") {
   const workload::Workload w = tiny_gpt({.vocabulary = 64, .layers = 7});
@@ -180,7 +201,7 @@ TEST_CASE("FSDP moves three times the parameters per microbatch") {
 
 // Tables of 33.8 M rows by 16: gradients of the rows alone are exchanged.
 TEST_CASE("only looked-up rows of tables are updated") {
-  const Result<workload::Workload> dlrm = workload::find_model("dlrm_criteo_kaggle", {});
+  const Result<workload::Workload> dlrm = test::zoo_model("dlrm_criteo_kaggle");
   REQUIRE(dlrm);
   const Training training{.global_batch = 4096, .microbatch = 512};
   double dense = 0;

@@ -2,12 +2,12 @@
 // states the same numbers.
 #include <catch2/catch.hpp>
 
-#include "models/workload/zoo.h"
 #include "strategies/lay_out.h"
 #include "strategies/schedule.h"
 #include "tests/support/laid_out.h"
 #include "tests/support/layout_sums.h"
 #include "tests/support/pipeline_run.h"
+#include "tests/support/zoo_model.h"
 
 namespace rehearse::strategies {
 namespace {
@@ -23,7 +23,7 @@ using workload::Op;
 
 Layout laid_out(std::string_view model, const Training& training, const Plan& plan,
                 const Implementation& how = {}) {
-  const Result<workload::Workload> w = workload::find_model(model, how);
+  const Result<workload::Workload> w = test::zoo_model(model, how);
   REQUIRE(w);
   return test::laid_out(*w, training, plan);
 }

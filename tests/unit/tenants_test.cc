@@ -20,7 +20,7 @@ std::vector<TenantStep> steps(const std::vector<Tenant>& tenants, const Sharing&
   INFO((steps ? "" : to_string(steps.error())));
   REQUIRE(steps);
   for (const TenantStep& step : *steps)
-    CHECK((step.beside - step.alone).us() == Approx(step.loss.total().us()).margin(1e-6));
+    CHECK((step.shared - step.alone).us() == Approx(step.loss.total().us()).margin(1e-6));
   return std::move(*steps);
 }
 
@@ -30,9 +30,9 @@ TEST_CASE(
   const auto found = steps(
       {chain("a", {{.kernel_us = 100}}), chain("b", {{.kernel_us = 100, .multiprocessors = 0.5}})},
       {.policy = Policy::kMps, .caps = {0.4, 0.6}});
-  CHECK(found[0].beside.us() == Approx(250));
+  CHECK(found[0].shared.us() == Approx(250));
   CHECK(found[0].loss.compute.us() == Approx(150));
-  CHECK(found[1].beside.us() == Approx(100));
+  CHECK(found[1].shared.us() == Approx(100));
   CHECK(found[1].slowdown() == Approx(1));
 }
 
@@ -43,8 +43,8 @@ TEST_CASE("bandwidth is divided by demand, including the part that a capped neig
       steps({chain("a", {{.kernel_us = 100, .multiprocessors = 1, .bandwidth = 0.5}}),
              chain("b", {{.kernel_us = 100, .multiprocessors = 0.5, .bandwidth = 0.9}})},
             {.policy = Policy::kMps, .caps = {0.4, 0.6}});
-  CHECK(found[0].beside.us() == Approx(250));
-  CHECK(found[1].beside.us() == Approx(112.5));
+  CHECK(found[0].shared.us() == Approx(250));
+  CHECK(found[1].shared.us() == Approx(112.5));
   CHECK(found[1].loss.memory_bandwidth.us() == Approx(12.5));
   CHECK(found[1].loss.compute.us() == Approx(0).margin(1e-9));
 }
@@ -107,13 +107,13 @@ TEST_CASE("crossover: one computes while the other synchronises") {
       {.kernel_us = 0, .gap_us = 20, .gap = graph::Category::kCommunication}};
   const std::vector<Tenant> tenants = {chain("a", iteration), chain("b", iteration)};
   const auto turns = steps(tenants, {.policy = Policy::kCrossover});
-  CHECK(turns[0].beside.us() == Approx(200));
+  CHECK(turns[0].shared.us() == Approx(200));
   CHECK(turns[0].loss.waiting.us() == Approx(80));
   CHECK(turns[0].when_contended.us() == Approx(240));
   // Whole steps by turns: nothing is gained.
   const auto exclusive = steps(tenants, {.policy = Policy::kExclusive});
-  CHECK(exclusive[0].beside.us() == Approx(240));
-  CHECK(exclusive[1].beside.us() == Approx(240));
+  CHECK(exclusive[0].shared.us() == Approx(240));
+  CHECK(exclusive[1].shared.us() == Approx(240));
 }
 
 TEST_CASE("crossover: ops after the synchronisation belong to the next turn") {
@@ -122,8 +122,8 @@ TEST_CASE("crossover: ops after the synchronisation belong to the next turn") {
       {.kernel_us = 90}, {.kernel_us = 10, .gap_us = 20, .gap = graph::Category::kCommunication}};
   const auto turns =
       steps({chain("a", iteration), chain("b", iteration)}, {.policy = Policy::kCrossover});
-  CHECK(turns[0].beside.us() == Approx(200));
-  CHECK(turns[1].beside.us() == Approx(200));
+  CHECK(turns[0].shared.us() == Approx(200));
+  CHECK(turns[1].shared.us() == Approx(200));
 }
 
 TEST_CASE("copies of both share the link to the host") {

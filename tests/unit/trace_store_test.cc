@@ -240,15 +240,14 @@ TEST_CASE("a reference that points nowhere refuses the whole store") {
         Case{"UPDATE gpu_op SET duration_ns = -1", "table gpu_op: a reference or time"},
         Case{"UPDATE gpu_op SET start_ns = 9000000000000000000", "table gpu_op: a reference or"},
         Case{"UPDATE gpu_op SET direction = 6", "table gpu_op: a reference or time"},
-        Case{"UPDATE collective SET kind = 8", "table collective: a reference points nowhere"},
-        Case{"UPDATE dependency SET to_row = 1", "table dependency: a reference points nowhere"},
+        Case{"UPDATE collective SET kind = 8", "table collective: a reference or time"},
+        Case{"UPDATE dependency SET to_row = 1", "table dependency: a reference or time"},
         Case{"UPDATE name SET id = 999 WHERE id = 0", "table name: ids are not dense"},
         Case{"UPDATE name SET text = 'gemm'", "table name: a text appears twice"},
         Case{"DELETE FROM rank WHERE id = 0", "table rank: ids are not dense"},
         Case{"UPDATE power SET board = 1 WHERE rank_id = 0", "table power: a reference or time"},
         Case{"UPDATE power SET time_ns = 9000000000000000000", "table power: a reference or time"},
-        Case{"UPDATE board SET rank_id = 7 WHERE rank_id = 1",
-             "table board: a reference points nowhere"},
+        Case{"UPDATE board SET rank_id = 7 WHERE rank_id = 1", "table board: a reference or time"},
         Case{"DROP TABLE sync", "table sync: no such table: sync"}}) {
     const fs::path path = stored(small_trace());
     test::Database(path).run(c.damage);

@@ -8,6 +8,7 @@
 #include "models/workload/zoo.h"
 #include "sim/base/csv.h"
 #include "tests/support/data.h"
+#include "tests/support/zoo_model.h"
 
 using namespace rehearse;
 using namespace rehearse::workload;
@@ -15,7 +16,7 @@ using namespace rehearse::workload;
 namespace {
 
 Workload found(std::string_view name) {
-  Result<Workload> w = find_model(name, {});
+  Result<Workload> w = test::zoo_model(name);
   INFO(name << ": " << (w ? "" : to_string(w.error())));
   REQUIRE(w);
   return *w;
@@ -111,17 +112,18 @@ TEST_CASE("every shipped model makes a workload, a family asks for its dimension
   for (const ZooModel& model : zoo()) {
     INFO(model.name);
     CHECK_FALSE(model.source.empty());
-    CHECK(find_model(model.name, {}).has_value() != model.family);
-    const Result<Workload> compiled = find_model(model.name, {.attention = Attention::kUnfused,
-                                                              .elementwise = Elementwise::kCompiled,
-                                                              .dropout = true,
-                                                              .loss = Loss::kCompiled});
+    CHECK(test::zoo_model(model.name).has_value() != model.family);
+    const Result<Workload> compiled =
+        test::zoo_model(model.name, {.attention = Attention::kUnfused,
+                                     .elementwise = Elementwise::kCompiled,
+                                     .dropout = true,
+                                     .loss = Loss::kCompiled});
     CHECK(compiled.has_value() != model.family);
   }
-  const Result<Workload> family = find_model("gpt", {});
+  const Result<Workload> family = test::zoo_model("gpt");
   REQUIRE_FALSE(family);
   CHECK(to_string(family.error()) == "'gpt' has no hidden size; a whole number above zero");
-  const Result<Workload> wrong = find_model("resnet500", {});
+  const Result<Workload> wrong = test::zoo_model("resnet500");
   REQUIRE_FALSE(wrong);
   CHECK(to_string(wrong.error()) == "unknown model 'resnet500'; did you mean 'resnet50'?");
 }
@@ -130,7 +132,8 @@ TEST_CASE("compiling moves fewer bytes, with the same matrix operations") {
   for (const std::string_view name : {"gpt2", "llama2_7b", "resnet50", "mixtral_8x7b", "swin_t"}) {
     INFO(name);
     const auto bytes = [&](Elementwise elementwise) {
-      const Result<Workload> w = find_model(name, {.elementwise = elementwise, .dropout = true});
+      const Result<Workload> w =
+          test::zoo_model(name, {.elementwise = elementwise, .dropout = true});
       REQUIRE(w);
       double sum = 0;
       for (const Layer& layer : w->layers)
@@ -262,7 +265,7 @@ TEST_CASE("measured layers of Llama and Qwen save the bytes of the formula") {
 TEST_CASE("the worked example of docs/concepts/workload.md") {
   const double h = 12288, s = 2048, v = 50257;
   const Result<Workload> w =
-      find_model("gpt3_175b", {.attention = Attention::kUnfused, .dropout = true});
+      test::zoo_model("gpt3_175b", {.attention = Attention::kUnfused, .dropout = true});
   REQUIRE(w);
   REQUIRE(w->layers[1].count == 96);
   CHECK(w->layers[1].parameters() == 12 * h * h + 13 * h);
@@ -276,7 +279,7 @@ TEST_CASE("the worked example of docs/concepts/workload.md") {
 TEST_CASE("activations of ResNet-50 are its outputs, except those of ReLU and sums") {
   // 22.43 million outputs of convolutions, batch norms, pools and the classifier, where sums are
   // done in place; and 64-bit positions of the largest of each 3 x 3 for the pool.
-  const Result<Workload> w = find_model("resnet50", {.dtype = Dtype::kFp32});
+  const Result<Workload> w = test::zoo_model("resnet50", {.dtype = Dtype::kFp32});
   REQUIRE(w);
   double saved = 0;
   for (const Layer& layer : w->layers) saved += layer.saved_bytes().b();

@@ -167,6 +167,8 @@ class Jobs(unittest.TestCase):
                           second["cluster.inter_node.links"],
                           second["cluster.inter_node.network"], second["workload.positions"]),
                          ("February 28", "bf16", "fp32", "layers", "4", "omni_path", "none"))
+        self.assertEqual([(row["plan.overlap_tensor"], row["sustained.launch_blocking"])
+                          for row in (first, second)], [("false", ""), ("false", "true")])
         self.assertEqual([line.split(": ")[1] for line in found["studies/jobs_left_out.txt"]],
                          ["oom", "the row of line 1 again"])
 

@@ -21,6 +21,9 @@ PYTORCH_MEMORY_SHARE = 0.52  # of kernels of PyTorch as they are
 # How frameworks compute a layer.
 MEGATRON_2021 = {"attention": "unfused", "dropout": "true", "loss": "mpt",
                  "fused_accumulation": "false", "elementwise": "eager"}
+# Until the end of 2021 Megatron-LM, and what was made of it (DeepSpeed's and EleutherAI's), sums the
+# gradients of inputs over tensor ranks before it computes those of weights (mpu/layers.py).
+SUMS_IN_LINE = {"overlap_tensor": "false"}
 MEGATRON_2022 = MEGATRON_2021 | {"fused_accumulation": "true"}
 MEGATRON_FLASH = {"attention": "flash", "loss": "fused", "fused_accumulation": "true",
                   "elementwise": "compiled", "expanded_keys": "false"}
@@ -197,7 +200,7 @@ def sc21_scaling(row):
               MEGATRON_2021, "a100_sxm4_80")
     on_selene(job)
     job.training |= {"global_batch": float(row["global_batch"]), "recompute": "full"}
-    job.plan |= {"tensor": count(row["tp"]), "pipeline": count(row["pp"])}
+    job.plan |= SUMS_IN_LINE | {"tensor": count(row["tp"]), "pipeline": count(row["pp"])}
     devices = count(row["num_gpus"])
     data = divided(devices, job.plan["tensor"] * job.plan["pipeline"])
     if data is None:
@@ -227,9 +230,10 @@ def sc21_schemes(row):
                      "microbatch": float(row["micro_batch"]), "recompute": "full"}
     model_parallel = count(row["model_parallel_size_as_transcribed"])
     if scheme == "ZeRO-3":
-        job.plan |= {"zero": 3, "overlap_gradients": "true", "tensor": 1, "pipeline": 1}
+        job.plan |= {"zero": 3, "gather_weights": "by_tensor", "tensor": 1, "pipeline": 1}
         model_parallel = 1
     else:  # tensor parallelism fills a node
+        job.plan |= SUMS_IN_LINE
         job.plan["tensor"] = min(8, max(1, model_parallel))
         job.plan["pipeline"] = max(1, model_parallel // job.plan["tensor"])
     data = divided(devices, max(1, model_parallel))
@@ -484,6 +488,8 @@ def dlperf(row, framework):
                     "recompute": "full"}
     job.plan = {"data": count(row["dp"]), "tensor": count(row["tp"]),
                 "pipeline": count(row["pp"]), "overlap_gradients": "false"}
+    if framework == "megatron":
+        job.plan |= SUMS_IN_LINE
     job.measured["step_s"] = repr(job.training["global_batch"] / float(rate))
     return job
 
@@ -598,7 +604,10 @@ def bigscience(row):
                      "dtype": "bf16" if row["dtype"] == "bf16" else "fp16", "recompute": "full",
                      "gradients": "fp32" if row["grad_accumulation"] == "fp32" else "fp16"}
     job.plan = {"data": data, "tensor": tensor, "pipeline": pipeline, "zero": count(row["zero"]),
-                "overlap_gradients": "false", "bucket": DEEPSPEED_BUCKET}
+                "overlap_gradients": "false", "bucket": DEEPSPEED_BUCKET} | SUMS_IN_LINE
+    # Where it is not stated: most runs after 24 February had blocking launches.
+    if (row["launch_blocking"] or str(row["date"] > "02-24")).lower() in ("true", "yes", "1"):
+        job.sustained["launch_blocking"] = "true"
     if "embedding" in row["partition"]:
         job.plan["split"] = "layers"
     if row["dtype"] == "bf16":

@@ -7,9 +7,9 @@
 #include <fmt/core.h>
 
 #include "models/workload/lift.h"
-#include "models/workload/zoo.h"
 #include "profiler/ingest/input.h"
 #include "sim/base/csv.h"
+#include "tests/support/zoo_model.h"
 
 namespace rehearse::cli {
 namespace {
@@ -23,7 +23,7 @@ Result<workload::Workload> described(const std::string& model, double batch) {
   workload::Implementation how;
   how.dtype = workload::Dtype::kTf32;
   how.dropout = true;
-  Result<workload::Workload> one = workload::find_model(model, how);
+  Result<workload::Workload> one = test::zoo_model(model, how);
   if (!one) return forward(one);
   workload::Workload all = workload::with_samples(std::move(*one), batch);
   for (Layer& layer : all.layers)

@@ -13,6 +13,8 @@ using workload::OpKind;
 
 /// Beyond a factor of two a row was disturbed, and it no longer matters by how much.
 constexpr double kStray = 0.7;
+/// Of an unknown that is not there: the search has positive ones alone.
+constexpr double kNone = 1e-12;
 
 double loss_of(const DeviceFacts& facts, const Constants& constants,
                std::span<const MeasuredOp> rows, const Timing& timing) {
@@ -43,12 +45,17 @@ struct Layout {
     for (std::size_t t = 0; t < s.count; ++t) {
       of_shape(s.tiles[t].share, 0.2, 1.2);
       of_shape(s.tiles[t].fixed, 0.3e-6, 15e-6);
+      if (!freedom.tiles) break;
     }
     of_shape(s.cap, 0.5, 1);
     of_shape(s.memory, 0.25, 0.95);
     of_shape(s.launch, 0.5e-6, 3e-6);
     of_shape(s.smooth, 1.2, 12);
+    of_shape(std::max(s.step, kNone), kNone, s.clock > 0 ? 12e-9 : kNone);
+    of_shape(std::max(s.cut, kNone), kNone, s.clock > 0 ? 6e-6 : kNone);
     all.push_back({freedom.overhead ? 10e-6 : 1e-9, 1e-9, freedom.overhead ? 80e-6 : 1e-9});
+    const bool cached = freedom.copies > 0;
+    all.push_back({cached ? 20 : kNone, kNone, cached ? 200 : kNone});
     const bool fp8 = arithmetic == Arithmetic::kFp8;
     all.push_back({fp8 ? 35.0 : 1e-9, fp8 ? 1.0 : 1e-9, fp8 ? 60 : 1e-9});
     for (std::size_t d = 0; d < devices; ++d) {
@@ -71,6 +78,11 @@ struct Layout {
     MatrixConstants common = start;
     WaveShape& s = common.shape;
     for (std::size_t t = 0; t < s.count; ++t) {
+      if (t > 0 && !freedom.tiles) {
+        s.tiles[t].share = s.tiles[0].share;
+        s.tiles[t].fixed = s.tiles[0].fixed;
+        continue;
+      }
       s.tiles[t].share = x[at++];
       s.tiles[t].fixed = x[at++];
     }
@@ -78,8 +90,12 @@ struct Layout {
     s.memory = x[at++];
     s.launch = x[at++];
     s.smooth = x[at++];
-    read.timing = {.overhead = freedom.overhead ? x[at] : 0};
+    s.step = s.clock > 0 ? x[at] : 0;
+    s.cut = s.clock > 0 ? x[at + 1] : 0;
+    at += 2;
+    read.timing = {.overhead = freedom.overhead ? x[at] : 0, .copies = freedom.copies};
     ++at;
+    read.timing.cache = x[at++];
     common.quantise = arithmetic == Arithmetic::kFp8 ? x[at] : 0;
     ++at;
     for (std::size_t d = 0; d < devices; ++d) {

@@ -25,8 +25,10 @@ struct DeviceRows {
 /// Adjustable constants besides factor and batched factor.
 struct MatrixFreedom {
   bool shape = true;      ///< else it stays as in the start
+  bool tiles = true;      ///< else all tiles are alike
   bool overhead = false;  ///< the rows were timed call by call
   bool reread = false;
+  double copies = 0;  ///< of Timing; its cache is fitted
 };
 
 struct MatrixFit {

@@ -50,10 +50,14 @@ std::string text_of(const compute::MatrixCalibration& m) {
   if (c.quantise > 0) text += fmt::format("    quantise: {}\n", number(c.quantise));
   if (c.shape.count > 0) {
     text += fmt::format(
-        "    cap: {}\n    memory: {}\n    launch: {} us\n    smooth: {}\n"
-        "    tiles:\n",
+        "    cap: {}\n    memory: {}\n    launch: {} us\n    smooth: {}\n",
         number(c.shape.cap), number(c.shape.memory), number(c.shape.launch * 1e6),
         number(c.shape.smooth));
+    if (c.shape.clock > 0)
+      text += fmt::format("    clock_mhz: {}\n    step: {} ns\n    cut: {} us\n",
+                          number(c.shape.clock * 1e-6), number(c.shape.step * 1e9),
+                          number(c.shape.cut * 1e6));
+    text += "    tiles:\n";
     for (std::size_t t = 0; t < c.shape.count; ++t) {
       const compute::Tile& tile = c.shape.tiles[t];
       text += fmt::format("      - {{rows: {}, columns: {}, share: {}, fixed: {} us}}\n",

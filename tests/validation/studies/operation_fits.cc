@@ -28,6 +28,11 @@ using compute::Timing;
 using compute::Width;
 
 constexpr std::string_view kGathered = "2026-08";
+/// The largest tiles of half precision, which devices share; for smaller ones the law of a step
+/// of the sum says enough.
+constexpr std::size_t kAlike = 3;
+/// Weights that the tables in half precision and FP8 use in turn (AIConfigurator's collector).
+constexpr double kCopies = 6;
 constexpr std::string_view kTwoOfThree = "two of three distinct shapes; every third is left out";
 
 bool is_memory(const std::string& kind) {
@@ -45,13 +50,6 @@ std::vector<MeasuredOp> thinned(const std::vector<MeasuredOp>& rows, std::size_t
   std::vector<MeasuredOp> kept;
   for (std::size_t i = 0; i < most; ++i) kept.push_back(rows[i * rows.size() / most]);
   return kept;
-}
-
-/// Whether the operands of a product that is repeated stay in the L2 of a device whose memory is
-/// much slower. Source: L40S, whose products exceed its memory's rate up to a quarter of its L2.
-bool held(const compute::DeviceFacts& facts, const workload::Op& op) {
-  return facts.l2 && !facts.stacked_memory && op.dtype != workload::Dtype::kFp32 &&
-         workload::bytes_of(op) < *facts.l2 * 0.25;
 }
 
 /// Tiles of common kernels, and rates to start a search from.
@@ -81,7 +79,10 @@ MatrixConstants start_of(Arithmetic arithmetic) {
                  .cap = 0.93,
                  .memory = 0.75,
                  .launch = 1e-6,
-                 .smooth = 5};
+                 .smooth = 5,
+                 .clock = 1.7e9,
+                 .step = 1.5e-9,
+                 .cut = 1e-6};
   start.factor = 0.95;
   return start;
 }
@@ -127,10 +128,9 @@ class Fitter {
     }
     return found;
   }
-  /// Tables of one device together. What devices share is fitted without rows of one that repeats
-  /// find in a cache faster than memory: no job does.
+  /// Tables of one device together.
   static std::vector<DeviceRows> by_device(const std::vector<const OperationTable*>& tables,
-                                           std::size_t most, bool shared = false) {
+                                           std::size_t most) {
     std::vector<DeviceRows> devices;
     for (const OperationTable* t : tables) {
       auto found = std::find_if(devices.begin(), devices.end(), [&](const DeviceRows& d) {
@@ -140,10 +140,7 @@ class Fitter {
         devices.push_back({t->measured.facts, {}});
         found = devices.end() - 1;
       }
-      std::vector<MeasuredOp> rows = t->measured.rows;
-      if (shared)
-        std::erase_if(rows, [&](const MeasuredOp& r) { return held(t->measured.facts, r.op); });
-      rows = thinned(rows, most);
+      const std::vector<MeasuredOp> rows = thinned(t->measured.rows, most);
       found->rows.insert(found->rows.end(), rows.begin(), rows.end());
     }
     return devices;
@@ -201,21 +198,27 @@ class Fitter {
     const bool fp32 = a == Arithmetic::kFp32;
     // Kernels of FP8 have the tiles of half precision, at another share of their peak.
     const bool as_half = a == Arithmetic::kFp8;
-    const compute::MatrixFreedom freedom{.shape = !as_half, .overhead = fp32, .reread = fp32};
+    compute::MatrixFreedom freedom{.shape = !as_half,
+                                   .tiles = fp32,
+                                   .overhead = fp32,
+                                   .reread = fp32,
+                                   .copies = fp32 ? 0 : kCopies};
     OperationFitter::Products result;
     MatrixConstants common = start_of(a);
     if (const auto* half = fits_.calibrations.front().find(Arithmetic::kHalf); half && as_half)
       common = half->constants;
-    const std::vector<DeviceRows> shared = by_device(tables, kShared, true);
+    if (!fp32 && !as_half) common.shape.count = kAlike;
+    const std::vector<DeviceRows> shared = by_device(tables, kShared);
     const compute::MatrixFit together = compute::fit_matrix(a, shared, common, freedom);
     std::vector<double> factors, batched;
     std::size_t rows = 0;
     for (std::size_t d = 0; d < shared.size(); ++d) {
       rows += shared[d].rows.size();
       batched.push_back(together.devices[d].batched);
-      if (compute::power_share(shared[d].facts, a) > 0.95)
+      if (compute::power_share(shared[d].facts, a) > 0.85)
         factors.push_back(together.devices[d].factor / compute::issue_share(shared[d].facts, a));
     }
+    freedom.tiles = true;
     common = together.devices.front();
     common.reread = {};
     common.factor = factors.empty() ? 0.9 : upper_median(factors);

@@ -8,7 +8,7 @@ const LOSS = [["compute", "compute", "fewer multiprocessors"], ["memory_bandwidt
 
 export function tenants({ document: d }) {
   if (!d.tenants?.length) return null;
-  const most = Math.max(...d.tenants.map((t) => Math.max(t.alone.value, t.beside.value)));
+  const most = Math.max(...d.tenants.map((t) => Math.max(t.alone.value, t.shared.value)));
   const wide = (time) => `${Math.max(0, time) / most * 100}%`;
   const lost = LOSS.filter(([key]) => d.tenants.some((t) => Math.abs(t.loss?.[key]?.value ?? 0) > 0));
   return section("tenants", "What does each lose?", `${d.share?.policy ? `Shared by ${d.share.policy}. ` : ""}The step alone, and the time that each part of sharing adds.`,
@@ -18,6 +18,6 @@ export function tenants({ document: d }) {
       { name: "", cell: (t) => el("span.stack.tenant", { "aria-hidden": "true" }, el("i", { style: { width: wide(t.alone.value), background: "var(--idle)" } }),
         lost.map(([key, color]) => el("i", { style: { width: wide(t.loss?.[key]?.value ?? 0), background: `var(--${color})` } }))) },
       { name: "alone", right: true, cell: (t) => quantity(t.alone) },
-      { name: "together", right: true, cell: (t) => el("span", {}, quantity(t.beside), el("div.quiet", {}, interval(t.beside))) },
+      { name: "together", right: true, cell: (t) => el("span", {}, quantity(t.shared), el("div.quiet", {}, interval(t.shared))) },
       { name: "slowdown (×)", right: true, cell: (t) => el("span", {}, text(t.slowdown.value, ""), el("div.quiet", {}, t.slowdown.low === undefined ? "" : `${text(t.slowdown.low, "")} – ${text(t.slowdown.high, "")}`)) }], d.tenants));
 }

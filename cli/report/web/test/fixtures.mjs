@@ -58,7 +58,7 @@ export function check() {
 /// Two jobs on the same devices, of whichever command runs them.
 export function tenants(command = "simulate") {
   const none = q(0, "s");
-  const tenant = (name, alone, lost) => ({ name, alone: q(alone, "s"), beside: q(alone + lost, "s", 0.3), slowdown: { value: 1 + lost / alone, low: 1, high: 3, unit: "1" },
+  const tenant = (name, alone, lost) => ({ name, alone: q(alone, "s"), shared: q(alone + lost, "s", 0.3), slowdown: { value: 1 + lost / alone, low: 1, high: 3, unit: "1" },
     loss: { total: q(lost, "s"), compute: q(lost * 0.75, "s"), memory_bandwidth: q(lost * 0.25, "s"), waiting: none, changes: none, communication: none }, periods: 31 });
   return { schema: "rehearse/1", command, share: { policy: "mps" }, tenants: [tenant("bert.yaml", 0.064, 0.01), tenant("resnet.yaml", 0.02, 0.03)], warnings: [] };
 }

@@ -28,7 +28,7 @@ export function pageOf(name, document, more = {}) {
   writeFileSync(path, template.replace("@DATA@", () => JSON.stringify(data).replaceAll("<", "\\u003c")));
   return path;
 }
-/// What the program writes. Tests beside this one go on meanwhile.
+/// What the program writes. Other tests go on meanwhile.
 export async function written(name, ...words) {
   const path = join(folder, `${name}.html`);
   const ran = spawn(program, [...words, "--quiet", "--report", path], { cwd: source, stdio: ["ignore", "ignore", "inherit"] });

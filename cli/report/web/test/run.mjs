@@ -260,8 +260,8 @@ const tests = {
     assert.doesNotMatch(await predictions.textContent("h1"), /ops? changed/);
     await close(predictions);
 
-    for (const path of [await written("beside", "simulate", "examples/sharing/bert.yaml", "--beside", "examples/sharing/resnet.yaml"),
-      await written("replayed-beside", "replay", recording, "--beside", recording)]) {
+    for (const path of [await written("shared", "simulate", "examples/sharing/bert.yaml", "--share-with", "examples/sharing/resnet.yaml"),
+      await written("replayed-shared", "replay", recording, "--share-with", recording)]) {
       const page = await open(path);
       assert.equal((await titles(page))[0], "What does each lose?");
       assert.equal(await page.locator("#tenants tbody tr").count(), 2);

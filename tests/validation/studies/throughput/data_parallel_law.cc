@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kBackward = 2.0 / 3;
 /// As everywhere in this program.
-const double kBeside = step::Conditions().overlap_penalty;
+const double kOverlapPenalty = step::Conditions().overlap_penalty;
 
 /// Of the step alone and of the sum: 90 % intervals.
 constexpr double kAloneLow = 0.85, kAloneHigh = 1.2, kSumLow = 0.7, kSumHigh = 1.5;
@@ -60,17 +60,17 @@ Seconds GradientSum::over(std::uint32_t ranks) const {
 
 Seconds step_with_sum(Seconds alone, Seconds sum, double late) {
   const Seconds backward = alone * kBackward, early = sum * (1 - late);
-  return alone - backward + std::max(backward, early) + std::min(backward, early) * kBeside +
-         sum * late;
+  return alone - backward + std::max(backward, early) +
+         std::min(backward, early) * kOverlapPenalty + sum * late;
 }
 
 Seconds sum_within(Seconds step, Seconds alone, double late) {
   if (step <= alone) return Seconds::s(0);
   const Seconds backward = alone * kBackward;
-  // While backward hides what is early, the step grows by `beside` of it and by what is late.
-  const Seconds hidden = (step - alone) / (kBeside * (1 - late) + late);
+  // While backward hides what is early, the step grows by this part of it and by what is late.
+  const Seconds hidden = (step - alone) / (kOverlapPenalty * (1 - late) + late);
   if (hidden * (1 - late) <= backward) return hidden;
-  return step - alone + backward * (1 - kBeside);
+  return step - alone + backward * (1 - kOverlapPenalty);
 }
 
 double s_per_byte_of(Seconds step, Seconds alone, std::uint32_t ranks, const GradientSum& sum) {

@@ -7,7 +7,7 @@
 #include <fmt/core.h>
 
 #include "models/comm/tcp.h"
-#include "models/workload/zoo.h"
+#include "tests/support/zoo_model.h"
 #include "tests/validation/studies/throughput/data_parallel_law.h"
 #include "tests/validation/studies/throughput/step_tables.h"
 #include "tests/validation/studies/throughput/throughput_accuracy.h"
@@ -140,7 +140,7 @@ Result<std::optional<Job>> read_job(const fs::path& folder, const JobFacts& fact
   if (!alone) return std::nullopt;
   double parameters = facts.parameters;
   if (!facts.model.empty()) {
-    const Result<workload::Workload> model = workload::find_model(facts.model, {});
+    const Result<workload::Workload> model = test::zoo_model(facts.model);
     if (!model) return forward(model);
     parameters = model->parameters();
   }

@@ -1,25 +1,15 @@
-#include "profiler/bench/kernel_source.h"
-
-namespace rehearse::bench {
-namespace {
-
-constexpr std::string_view kFloat = R"(
-typedef float Element;
-__device__ float widen(Element e) { return e; }
-__device__ Element narrow(float f) { return f; }
-)";
-
+// Our own kernels for elementwise work, which `bench-gpu` measures, in the language that NVRTC
+// compiles. They are simple: 16 bytes per load, one block per row, each row read twice. The format of
+// operands is defined by the program: ELEMENT_bf16, ELEMENT_fp16 or ELEMENT_fp32.
+#if defined(ELEMENT_bf16)
 // The upper half of a float, rounded to even.
-constexpr std::string_view kBfloat16 = R"(
 typedef unsigned short Element;
 __device__ float widen(Element e) { return __uint_as_float((unsigned)e << 16); }
 __device__ Element narrow(float f) {
   unsigned bits = __float_as_uint(f);
   return (Element)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
-)";
-
-constexpr std::string_view kHalf = R"(
+#elif defined(ELEMENT_fp16)
 typedef unsigned short Element;
 __device__ float widen(Element e) {
   float f;
@@ -31,9 +21,12 @@ __device__ Element narrow(float f) {
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(e) : "f"(f));
   return e;
 }
-)";
+#else
+typedef float Element;
+__device__ float widen(Element e) { return e; }
+__device__ Element narrow(float f) { return f; }
+#endif
 
-constexpr std::string_view kKernels = R"(
 typedef unsigned long long Count;
 enum { kWidth = 16 / sizeof(Element), kThreads = 256 };
 struct alignas(16) Pack { Element e[kWidth]; };
@@ -143,13 +136,3 @@ extern "C" __global__ void rehearse_softmax(const Element* x, Element* y, Count 
         [&](float v) { return __expf(v - all) * inverse; });
   }
 }
-)";
-
-}  // namespace
-
-std::string kernel_source(std::string_view dtype) {
-  const std::string_view format = dtype == "bf16" ? kBfloat16 : dtype == "fp16" ? kHalf : kFloat;
-  return std::string(format) + std::string(kKernels);
-}
-
-}  // namespace rehearse::bench

@@ -1,0 +1,16 @@
+// A model of the zoo as a workload of one sample.
+#pragma once
+
+#include "models/workload/zoo.h"
+
+namespace rehearse::test {
+
+/// Fails for an unknown name, and for a family, whose dimensions are missing.
+inline Result<workload::Workload> zoo_model(std::string_view name,
+                                            const workload::Implementation& how = {}) {
+  const Result<workload::Description> description = workload::find_description(name);
+  if (!description) return forward(description);
+  return workload::workload_of(*description, how);
+}
+
+}  // namespace rehearse::test
