@@ -193,7 +193,7 @@ void Reader::write(const NewRank& new_rank, std::uint64_t replaced) const {
     trace::Recorder& to = new_rank(fmt::format("{} rank {}", table_.name(), rank));
     to.info().format = "op table";
     if (replaced > 0 && first == rows_.begin())
-      to.problem(trace::ProblemKind::kInvalidText, replaced);
+      to.problem(trace::ProblemKind::kInvalidText, table_.name(), replaced);
     to.info().rank = rank;
     for (const auto& [step, time] : steps_)
       to.add(trace::HostOp{.name = to.name(fmt::format("step {}", step)),
