@@ -441,8 +441,13 @@ tl::unexpected<Error> wrong_in(const std::filesystem::path& path, Error error) {
     if (!d.file.empty()) continue;
     d.file = path.string();
     const Result<YamlFile> file = YamlFile::load(path);
-    if (!file || d.key.empty() || !file->root().has(d.key)) continue;
-    file->root().report(d.key, "");
+    if (!file || d.key.empty()) continue;
+    std::optional<YamlMap> map = file->root();
+    std::string_view key = d.key;
+    for (std::size_t dot; map && (dot = key.find('.')) != key.npos; key.remove_prefix(dot + 1))
+      map = map->is_map(key.substr(0, dot)) ? map->map(key.substr(0, dot)) : std::nullopt;
+    if (!map || !map->has(key)) continue;
+    map->report(key, "");
     const Diagnostic place = file->status().error().diagnostics.front();
     d.line = place.line;
     d.column = place.column;
