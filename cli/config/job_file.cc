@@ -84,6 +84,13 @@ std::vector<std::string> recorded_as(const YamlMap& map, const RecordedWorkload&
   return lines;
 }
 
+/// Of the kind whose published steps tell the interval of computing: models of tokens in half
+/// precision.
+bool is_usual(const workload::Workload& workload, workload::Dtype dtype) {
+  return workload.tokens_per_sample > 0 &&
+         (dtype == workload::Dtype::kBf16 || dtype == workload::Dtype::kFp16);
+}
+
 /// The conditions on each kind of device of the cluster. Values of a file apply to all of them.
 struct ConditionsOf {
   ConditionsOf(const std::vector<const cluster::Gpu*>& kinds, workload::Elementwise elementwise)
@@ -326,6 +333,8 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
       for (step::Conditions& each : conditions.all)
         each.scale = step::mixture_scale(
             model->optional<bool>("fused_experts").value_or(implementation.fused_experts));
+    if (workload && training && (mixture || !is_usual(*workload, training->dtype)))
+      for (step::Conditions& each : conditions.all) step::widen_kernels(each);
     const std::optional<std::size_t> saved = model->choice("saved", workload::kSavedNames);
     if (workload && saved && training && training->recompute == strategies::Recompute::kSelective)
       workload::save_selectively(*workload, static_cast<workload::Saved>(*saved));
