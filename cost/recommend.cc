@@ -273,8 +273,9 @@ class Search {
   /// Evaluates the whole batch and empties it. Results are kept in its order.
   Status evaluate(std::vector<const Candidate*>& batch) {
     std::vector<std::optional<Result<Option>>> results(batch.size());
-    on_threads(batch.size(), threads_,
-               [&](std::size_t i) { results[i] = option_of(wish_, *batch[i]->offer, evaluator_.evaluate); });
+    on_threads(batch.size(), threads_, [&](std::size_t i) {
+      results[i] = option_of(wish_, *batch[i]->offer, evaluator_.evaluate);
+    });
     for (std::optional<Result<Option>>& result : results) {
       if (*result) {
         found.options.push_back(std::move(**result));

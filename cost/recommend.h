@@ -84,8 +84,8 @@ struct Option {
   std::uint32_t count;
   std::optional<Evaluation> evaluation;  ///< absent: functions
   JobAccount account;
-  bool meets;  ///< every wish, at its risk
-  std::optional<Offer> offer = {};  ///< that it comes from; absent: functions
+  bool meets;                               ///< every wish, at its risk
+  std::optional<Offer> offer = {};          ///< that it comes from; absent: functions
   std::optional<Seconds> step_before = {};  ///< by the first evaluation, if this is the second
 };
 

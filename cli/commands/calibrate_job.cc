@@ -196,7 +196,7 @@ Result<Calibrated> calibrate(const CalibrateJobOptions& options) {
     const Result<step::Step> step =
         step::predict(file->spec, file->cluster, {.counterfactuals = false});
     if (!step) return wrong_in(measurement->first, step.error());
-    const step::Parts parts = step::parts_of(*step, file->spec, file->cluster);
+    const step::StepParts parts = step::parts_of(*step, file->spec, file->cluster);
     for (std::size_t k = 0; k < step::kFactors; ++k) widen(before[k], parts.before[k]);
     c.rows.push_back({.name = measurement->first,
                       .measured = measurement->second,

@@ -199,8 +199,8 @@ std::vector<std::string> why_of(const Recommended& r) {
   for (const Option& option : found.options)
     if (option.step_before && option.evaluation->detail != best.evaluation->detail &&
         told.insert(option.evaluation->detail).second)
-      lines.push_back(fmt::format("{} was first by closed forms; {}", name_of(option),
-                                  second_look(option)));
+      lines.push_back(
+          fmt::format("{} was first by closed forms; {}", name_of(option), second_look(option)));
   if (best.account.checkpoints)
     lines.push_back(
         fmt::format("with a checkpoint every {}, writing and interruptions add {:.1f} %",

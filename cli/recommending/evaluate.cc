@@ -139,11 +139,10 @@ Result<step::Step> JobOnOffers::run(const cost::Option& option) const {
 }
 
 cost::Evaluator JobOnOffers::evaluator() const {
-  return {.least_time = [this](const cost::Offer& offer) { return least_time(offer); },
-          .evaluate = [this](const cost::Offer& offer) { return evaluate(offer, Look::kFirst); },
-          .look_again = [this](const cost::Offer& offer) {
-            return evaluate(offer, Look::kSecond);
-          }};
+  return {
+      .least_time = [this](const cost::Offer& offer) { return least_time(offer); },
+      .evaluate = [this](const cost::Offer& offer) { return evaluate(offer, Look::kFirst); },
+      .look_again = [this](const cost::Offer& offer) { return evaluate(offer, Look::kSecond); }};
 }
 
 double JobOnOffers::samples() const {

@@ -87,7 +87,7 @@ void add_after_first(const GroupOfPlans& group, std::vector<MeasuredPlan>& plans
   constexpr std::size_t kFewest = 3;  // a choice of two remains
   if (group.plans.size() < kFewest) return;
   const JudgedRow& first = *group.rows[predicted_best(group.plans)];
-  const step::Parts* const known[] = {&*first.parts};
+  const step::StepParts* const known[] = {&*first.parts};
   const Seconds measured[] = {Seconds::s(first.measured)};
   const Result<step::FactorFit> fit = step::fit_parts(known, measured);
   for (const JudgedRow* row : group.rows)

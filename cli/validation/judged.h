@@ -31,7 +31,7 @@ struct JudgedRow {
   /// Jobs: the group of plans to choose from, and the samples of a step.
   std::string group = {};
   double samples = 0;
-  std::optional<step::Parts> parts = {};  ///< of its step
+  std::optional<step::StepParts> parts = {};  ///< of its step
 
   double error() const { return predicted.value / measured - 1; }
   bool has_interval() const { return predicted.low < predicted.high; }

@@ -31,7 +31,8 @@ struct Given {
 std::vector<Given> given_numbers(const Axes& axes) {
   std::vector<Given> given;
   for (const Field<Candidate>& field : plan_fields()) {
-    const bool is_number = field.at.kind == FieldKind::kCount || field.at.kind == FieldKind::kNumber;
+    const bool is_number =
+        field.at.kind == FieldKind::kCount || field.at.kind == FieldKind::kNumber;
     if (!is_number || field.axis.kept == nullptr || field.name == "zero") continue;
     if (const FieldValue value = field.axis.kept(axes)) given.push_back({field, *value});
   }
@@ -77,8 +78,8 @@ struct Nearest {
 /// nothing if no plan of these ranks divides the job, whatever its degrees.
 std::optional<Nearest> nearest_plan(const UndividedJob& job, const std::vector<Given>& given) {
   Axes free = job.axes;
-  for (std::vector<std::uint32_t>* axis : {&free.data, &free.tensor, &free.pipeline, &free.context,
-                                           &free.expert, &free.interleave})
+  for (std::vector<std::uint32_t>* axis :
+       {&free.data, &free.tensor, &free.pipeline, &free.context, &free.expert, &free.interleave})
     axis->clear();
   free.microbatch.clear();
   free.offload = {Offload::kNone};
@@ -113,10 +114,9 @@ std::optional<std::string> wrong_in_nearest(const UndividedJob& job, const Neare
 
 tl::unexpected<Error> nothing_divides(const UndividedJob& job, const std::optional<Error>& refused,
                                       std::uint32_t fewer) {
-  const std::vector<Given> given = job.plan.stages.empty() ? given_numbers(job.axes)
-                                                           : std::vector<Given>();
-  const std::optional<Nearest> nearest =
-      given.empty() ? std::nullopt : nearest_plan(job, given);
+  const std::vector<Given> given =
+      job.plan.stages.empty() ? given_numbers(job.axes) : std::vector<Given>();
+  const std::optional<Nearest> nearest = given.empty() ? std::nullopt : nearest_plan(job, given);
   std::optional<std::string> why = wrong_product(job, given);
   if (!why && nearest) why = wrong_in_nearest(job, *nearest);
   if (!why && refused) why = refused->diagnostics.front().problem;

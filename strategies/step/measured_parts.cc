@@ -9,7 +9,7 @@
 namespace rehearse::step {
 namespace {
 
-Seconds with_factors(const Parts& parts, const ByFactor<double>& factors) {
+Seconds with_factors(const StepParts& parts, const ByFactor<double>& factors) {
   double log = 0;
   for (std::size_t k = 0; k < kFactors; ++k) log += parts.shares[k] * std::log(factors[k]);
   return parts.time.value * std::exp(log);
@@ -17,7 +17,7 @@ Seconds with_factors(const Parts& parts, const ByFactor<double>& factors) {
 
 }  // namespace
 
-Parts parts_of(const Step& step, const Spec& spec, const cluster::Cluster& cluster) {
+StepParts parts_of(const Step& step, const Spec& spec, const cluster::Cluster& cluster) {
   const Situation situation =
       situation_of(step.layout, cluster, spec.training.microbatch, spec.plan.zero > 0);
   const host::Implementation& host = spec.conditions.host;
@@ -25,20 +25,18 @@ Parts parts_of(const Step& step, const Spec& spec, const cluster::Cluster& clust
   return {.time = step.time,
           .stall = step.stall,
           .shares = shares_of(step, situation.nodes > 1),
-          .before = {{step.computing,
-                      {host.fastest, host.slowest},
-                      {1 / network, network},
-                      kFixedTime}},
+          .before =
+              {{step.computing, {host.fastest, host.slowest}, {1 / network, network}, kFixedTime}},
           .regime = step.regime};
 }
 
-program::Interval unexplained(const Parts& parts) {
+program::Interval unexplained(const StepParts& parts) {
   program::Interval interval = beyond_factors(parts.regime);
   interval.high += parts.stall / parts.time.value;
   return interval;
 }
 
-Result<FactorFit> fit_parts(std::span<const Parts* const> parts,
+Result<FactorFit> fit_parts(std::span<const StepParts* const> parts,
                             std::span<const Seconds> measured) {
   REHEARSE_CHECK(!parts.empty() && parts.size() == measured.size());
   std::vector<MeasuredStep> rows;
@@ -53,10 +51,10 @@ Result<FactorFit> fit_parts(std::span<const Parts* const> parts,
                      });
 }
 
-Estimate<Seconds> corrected(const Parts& parts, const FactorFit& fit,
-                            std::span<const Parts* const> measured) {
+Estimate<Seconds> corrected(const StepParts& parts, const FactorFit& fit,
+                            std::span<const StepParts* const> measured) {
   const Seconds value = with_factors(parts, fit.factors);
-  const bool seen = std::any_of(measured.begin(), measured.end(), [&](const Parts* other) {
+  const bool seen = std::any_of(measured.begin(), measured.end(), [&](const StepParts* other) {
     return other->regime.name == parts.regime.name;
   });
   Estimate<Seconds> step = interval_of({value, value, value, parts.time.provenance}, parts.shares,

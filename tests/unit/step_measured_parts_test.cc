@@ -9,7 +9,7 @@ namespace rehearse::step {
 namespace {
 
 /// A step of which only these shares are computing and launches.
-Parts parts(double value, double computing, double host) {
+StepParts made_parts(double value, double computing, double host) {
   const Seconds time = Seconds::s(value);
   return {.time = {time, time * 0.5, time * 2, Provenance::kExtrapolated},
           .stall = Seconds::s(0),
@@ -22,8 +22,9 @@ Parts parts(double value, double computing, double host) {
 // takes the share p² / (p² + e²) of the difference, of logarithms: p = ln(1.25) / 1.645 = 0.136,
 // e = 0.08, and the weight of Student's t at a miss of 0.7 errors is close to one.
 TEST_CASE("a measured step corrects others by the share of the part that it measures") {
-  const Parts first = parts(1, 1, 0), half = parts(2, 0.5, 0.5), host = parts(3, 0, 1);
-  const Parts* const known[] = {&first};
+  const StepParts first = made_parts(1, 1, 0), half = made_parts(2, 0.5, 0.5),
+                  host = made_parts(3, 0, 1);
+  const StepParts* const known[] = {&first};
   const Seconds measured[] = {Seconds::s(1.2)};
   const Result<FactorFit> fit = fit_parts(known, measured);
   REQUIRE(fit);
@@ -39,10 +40,10 @@ TEST_CASE("a measured step corrects others by the share of the part that it meas
 }
 
 TEST_CASE("a regime that was not measured keeps its interval, and every regime its stalls") {
-  const Parts first = parts(1, 1, 0);
-  Parts other = parts(1, 1, 0);
+  const StepParts first = made_parts(1, 1, 0);
+  StepParts other = made_parts(1, 1, 0);
   other.regime = {.name = "b", .factors = {0.5, 3}, .source = "rows"};
-  const Parts* const known[] = {&first};
+  const StepParts* const known[] = {&first};
   const Seconds measured[] = {Seconds::s(1)};
   const FactorFit fit = fit_parts(known, measured).value();
   CHECK(corrected(other, fit, known).high.s() == Approx(3));

@@ -21,7 +21,7 @@ constexpr std::size_t kDraws = 20;  // for each group and number of given rows
 struct Row {
   double measured, samples;
   bool fitted;  ///< gave constants of the program
-  step::Parts parts;
+  step::StepParts parts;
 };
 
 std::optional<Row> predicted(const MeasuredJob& job) {
@@ -73,7 +73,7 @@ void judge(const std::string& table, const std::map<std::string, std::vector<Row
     for (std::size_t draw = 0; draw < (given == 0 || first ? 1 : kDraws); ++draw) {
       const std::vector<std::size_t> known =
           first ? std::vector{first_plan(rows)} : drawn(rows.size(), given, random);
-      std::vector<const step::Parts*> parts;
+      std::vector<const step::StepParts*> parts;
       std::vector<Seconds> measured;
       for (const std::size_t i : known) {
         parts.push_back(&rows[i].parts);
