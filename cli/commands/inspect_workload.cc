@@ -45,11 +45,22 @@ Value layer_fields(const Lifted& lifted, const Layer& layer) {
   return row;
 }
 
+Value plan_rows(const workload::RecordedPlan& plan) {
+  Value rows = Value::array();
+  for (const workload::FoundDegree& degree : plan.degrees)
+    rows.push_back({{"name", "plan", std::string(degree.of)},
+                    {"degree", "degree", degree.degree},
+                    {"evidence", "evidence", degree.evidence, {}, kProse}});
+  return rows;
+}
+
 Document document_of(const Lifted& lifted, const trace::Problems& problems) {
   const workload::Workload& w = lifted.workload;
   const workload::DeviceTime& device = lifted.device;
   Document d{.command = "inspect", .rows = "layers"};
   d.show("notes", "Notes", lifted.notes);
+  if (lifted.plan && !lifted.plan->degrees.empty())
+    d.show("plan", "Plan it was recorded under", plan_rows(*lifted.plan));
   d["step"] = {{"name", lifted.step_name}, {"of", lifted.steps}, {"time", "step", lifted.step}};
   const auto part = [&](Nanoseconds time) {
     return fmt::format("{} ({:.1f} %)", to_string(time.seconds()), 100 * (time / device.busy));

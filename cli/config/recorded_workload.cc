@@ -28,29 +28,6 @@ std::optional<workload::Dtype> commonest_dtype(const workload::Workload& workloa
   return static_cast<workload::Dtype>(most - flops.begin());
 }
 
-/// The time of the step without its layers and its communication, divided by the kernels of the
-/// layers: a plan that launches as many kernels is idle for as long. Communication depends on the
-/// plan.
-Seconds idle_of(const Lifted& lifted) {
-  double kernels = 0;
-  for (const Layer& layer : lifted.workload.layers) {
-    const auto count = [&](const std::vector<Op>& ops, double times) {
-      for (const Op& op : ops) kernels += op.kernels * times;
-    };
-    const auto passes = static_cast<double>(lifted.microbatches);
-    count(layer.forward, passes);
-    count(layer.backward, passes);
-    count(layer.recompute, passes);
-    count(layer.step, 1);
-  }
-  const workload::DeviceTime& device = lifted.device;
-  const Seconds alone = device.communication > device.overlapped
-                            ? (device.communication - device.overlapped).seconds()
-                            : Seconds::s(0);
-  const Seconds rest = lifted.step - device.layers.seconds() - alone;
-  return kernels > 0 ? std::max(Seconds::s(0), rest) / kernels : Seconds::s(0);
-}
-
 std::string device_of(const trace::Rank& rank) {
   for (const trace::Device& device : rank.devices)
     if (const Result<const cluster::Gpu*> gpu = device_named(device.name)) return (*gpu)->name;
@@ -74,7 +51,7 @@ Result<RecordedWorkload> read_recording(const YamlMap& map, const std::filesyste
     return fail(Diagnostic{.file = rank.info.source,
                            .problem = "was recorded without a backward pass",
                            .expected = "a recording of training"});
-  const Seconds idle = idle_of(*lifted);
+  if (!lifted->plan) return forward(lifted->plan);
   const std::optional<workload::Dtype> dtype = commonest_dtype(lifted->workload);
   std::optional<double> batch = samples;
   if (lifted->shapes) batch = lifted->workload.samples;
@@ -84,7 +61,7 @@ Result<RecordedWorkload> read_recording(const YamlMap& map, const std::filesyste
                           .source = rank.info.source,
                           .device = device_of(rank),
                           .dtype = dtype,
-                          .idle_per_kernel = idle,
+                          .idle_per_kernel = lifted->idle_per_layer_kernel,
                           .timings = std::move(trace->timings),
                           .notes = std::move(lifted->notes)};
 }

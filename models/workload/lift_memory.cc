@@ -213,7 +213,7 @@ void keep_activations(const StepUnits& step, const Layers& of, const OpMaker& ma
       last[*of.of_unit[u]] = t;
   }
   struct Sum {
-    double input = 0, whole = 0, divided = 0, core = 0;
+    double input = 0, divided_input = 0, whole = 0, divided = 0, core = 0;
   };
   std::vector<Sum> sums(workload.layers.size() + 1);
   for (std::size_t t = 0; t < tensors.all().size(); ++t) {
@@ -221,7 +221,8 @@ void keep_activations(const StepUnits& step, const Layers& of, const OpMaker& ma
     if (!made.needed) continue;
     const bool divided = made.share == Share::kColumn || made.share == Share::kBetween;
     if (last[made.layer] == t && made.layer + 1 < workload.layers.size())
-      sums[made.layer + 1].input += made.bytes;  // what a layer passes on, the next takes
+      // What a layer passes on, the next takes.
+      (divided ? sums[made.layer + 1].divided_input : sums[made.layer + 1].input) += made.bytes;
     else if (divided && made.role == Role::kSoftmax)
       sums[made.layer].core += made.bytes;
     else
@@ -237,6 +238,8 @@ void keep_activations(const StepUnits& step, const Layers& of, const OpMaker& ma
     };
     const Bytes none = Bytes::b(0);
     keep(sums[i].input, {.name = "input", .bytes = none, .input = true});
+    keep(sums[i].divided_input,
+         {.name = "input, divided", .bytes = none, .tensor = true, .input = true});
     keep(sums[i].whole, {.name = "outputs", .bytes = none, .transient = loss});
     keep(sums[i].divided, {.name = "outputs, divided", .bytes = none, .tensor = true});
     keep(sums[i].core, {.name = "scores", .bytes = none, .tensor = true, .core = true});

@@ -187,6 +187,7 @@ class Finder {
     const std::vector<HostIndex> chain = call ? chain_of(r_, *call) : std::vector<HostIndex>{};
     if (communicates(op, chain)) {
       time.communication += op.duration;
+      if (call) add_message(i, chain);
     } else if (op.direction == trace::CopyDirection::kHostToDevice ||
                op.direction == trace::CopyDirection::kDeviceToHost) {
       time.copies += op.duration;
@@ -200,10 +201,26 @@ class Finder {
     }
   }
 
-  Unit& unit_of(const std::vector<HostIndex>& chain, const GpuOp& op) {
-    std::optional<std::size_t> node;  // in the chain
+  /// The innermost backward operator of a chain, by its place.
+  std::optional<std::size_t> node_in(const std::vector<HostIndex>& chain) const {
+    std::optional<std::size_t> node;
     for (std::size_t k = 0; k < chain.size(); ++k)
       if (is_backward_node(r_, r_.host(chain[k])) || is_accumulate(r_, r_.host(chain[k]))) node = k;
+    return node;
+  }
+
+  void add_message(GpuIndex i, const std::vector<HostIndex>& chain) {
+    const std::optional<std::size_t> node = node_in(chain);
+    Unit unit{.op = chain.back(),
+              .name = {},
+              .phase = Phase::kForward,
+              .start = r_.host(chain.back()).start};
+    set_phase(unit, chain, node ? *node + 1 : 0, node);
+    out_.messages.push_back({i, unit.phase});
+  }
+
+  Unit& unit_of(const std::vector<HostIndex>& chain, const GpuOp& op) {
+    const std::optional<std::size_t> node = node_in(chain);
     const std::size_t from = node ? *node + 1 : 0;
     const std::size_t at = choose(chain, from, node);
     const auto [found, is_new] = unit_at_.try_emplace(chain[at], out_.units.size());

@@ -40,11 +40,18 @@ struct Gradient {
   std::optional<std::size_t> unit;  ///< in backward, the last unit before it
 };
 
+/// A device op of a collective, or a copy that buckets of gradients need.
+struct Message {
+  GpuIndex op;
+  Phase phase;
+};
+
 struct StepUnits {
   /// In order of start. With several microbatches, the units of the first with the time of all.
   std::vector<Unit> units;
   std::size_t microbatches = 1;
   std::vector<Gradient> gradients;
+  std::vector<Message> messages;  ///< of all microbatches, in order of launch
   DeviceTime device;  ///< `layers` is the time of the units
   double kernels = 0;
   Nanoseconds first{0}, last{0};  ///< of its device ops

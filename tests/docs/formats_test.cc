@@ -113,6 +113,7 @@ TEST_CASE("the page of JSON names every key that a command writes") {
   check({"inspect", damaged}, "");
   check({"inspect", test::power_recording().string()}, "");
   check({"inspect", "examples/recordings/two_linears.json", "--workload"}, "");
+  check({"inspect", "examples/ranks", "--workload"}, "");
   check({"inspect", "--cluster", "examples/clusters/ethernet_v100.yaml"}, "");
   check({"replay", kExample}, "");
   check({"whatif", kExample, "--scale", "gpu:2"}, replay);

@@ -325,8 +325,12 @@ TEST_CASE("copies and collectives are no part of a layer") {
   CHECK(l.device.copies == Nanoseconds(9000));
   CHECK(l.device.layers == Nanoseconds(10000));
   CHECK(l.world_size == 4u);
-  CHECK(l.notes.back() ==
-        "recorded on 4 ranks: layers contain the computation of one rank, without communication");
+  REQUIRE_FALSE(l.plan);
+  CHECK(to_string(l.plan.error()) ==
+        "test: does not tell the plan it was recorded under: 1 collective of unknown kind; tensor, "
+        "pipeline and data parallelism, or ZeRO, in a recording that states groups and sizes of "
+        "collectives");
+  CHECK(l.notes.back() == "layers contain the work of the first rank, without communication");
 }
 
 TEST_CASE("work before the first recorded launch belongs to an earlier step") {

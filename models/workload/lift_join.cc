@@ -1,0 +1,194 @@
+#include "models/workload/lift_join.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/core.h>
+
+namespace rehearse::workload::lifting {
+namespace {
+
+template <class Visit>
+void each_list(Layer& layer, Visit visit) {
+  for (std::vector<Op>* ops : {&layer.forward, &layer.backward, &layer.recompute, &layer.step})
+    visit(*ops);
+}
+
+std::vector<Op*> ops_of(Workload& workload) {
+  std::vector<Op*> ops;
+  for (Layer& layer : workload.layers)
+    each_list(layer, [&](std::vector<Op>& list) {
+      for (Op& op : list) ops.push_back(&op);
+    });
+  return ops;
+}
+
+/// The same work, whatever its time.
+bool alike(const Op& a, const Op& b) {
+  return a.kind == b.kind && a.batch == b.batch && a.m == b.m && a.n == b.n && a.k == b.k &&
+         a.bytes == b.bytes;
+}
+
+/// Ranks that did the same work: the mean of their times, within the least and the most.
+/// Ranks with other work are left out, with a note.
+Workload mean_of(const std::vector<const LiftedRank*>& ranks, std::vector<std::string>& notes) {
+  Workload mean = ranks.front()->lifted.workload;
+  const std::vector<Op*> into = ops_of(mean);
+  std::vector<double> sums;
+  for (const Op* op : into) sums.push_back(op->measured->value.s());
+  double count = 1;
+  for (std::size_t r = 1; r < ranks.size(); ++r) {
+    Workload other = ranks[r]->lifted.workload;
+    const std::vector<Op*> ops = ops_of(other);
+    if (!std::equal(ops.begin(), ops.end(), into.begin(), into.end(),
+                    [](const Op* a, const Op* b) { return alike(*a, *b); })) {
+      notes.push_back(fmt::format("{} works on other shapes than {}: it is left out",
+                                  ranks[r]->traffic.source, ranks.front()->traffic.source));
+      continue;
+    }
+    ++count;
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      sums[i] += ops[i]->measured->value.s();
+      into[i]->measured->low = std::min(into[i]->measured->low, ops[i]->measured->low);
+      into[i]->measured->high = std::max(into[i]->measured->high, ops[i]->measured->high);
+    }
+  }
+  if (count > 1)
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      into[i]->measured->value = Seconds::s(sums[i] / count);
+  return mean;
+}
+
+bool sums_partially(const Op& op) {
+  return !op.weight_gradient && op.tensor == Extent::kK;
+}
+
+/// Follows the ops of a pass: whether activations are divided by heads or features.
+class Region {
+ public:
+  void pass(const Op& op) {
+    const bool product = op.kind == OpKind::kGemm || op.kind == OpKind::kConvolution;
+    if (sums_partially(op))
+      inside_ = false;
+    else if (op.tensor != Extent::kNone)
+      inside_ = inside_ || !op.weight_gradient;
+    else if (product && !op.core && !op.weight_gradient)
+      inside_ = false;
+  }
+  bool inside() const { return inside_; }
+
+ private:
+  bool inside_ = false;
+};
+
+/// Multiplies the extents of a pass; `tokens`: ops outside of divided regions were divided by
+/// tokens. Returns whether the pass ends inside such a region.
+bool join_pass(std::vector<Op>& ops, double degree, bool tokens) {
+  Region region;
+  for (Op& op : ops) {
+    region.pass(op);
+    if (op.tensor != Extent::kNone)
+      divide(op, op.tensor, 1 / degree);
+    else if (tokens && !region.inside())
+      divide(op, op.samples, 1 / degree);
+  }
+  return region.inside();
+}
+
+/// Multiplies what tensor parallelism divided.
+void join_tensor(Workload& workload, double degree, bool tokens) {
+  for (Layer& layer : workload.layers) {
+    const bool divided_output = join_pass(layer.forward, degree, tokens);
+    join_pass(layer.backward, degree, tokens);
+    join_pass(layer.recompute, degree, tokens);
+    const double before = layer.parameters();
+    for (Weights& weights : layer.weights)
+      if (weights.tensor) weights.count *= degree;
+    if (const double now = layer.parameters(); now > before)
+      for (Op& op : layer.step) divide(op, Extent::kBytes, before / now);
+    double recomputed = 0, joined = 0;
+    for (SavedActivation& saved : layer.saved) {
+      recomputed += saved.bytes.b();
+      if (saved.tensor || tokens) saved.bytes = saved.bytes * degree;
+      joined += saved.bytes.b();
+    }
+    if (recomputed > 0) layer.recomputed = layer.recomputed * (joined / recomputed);
+    if (tokens || divided_output) layer.output = layer.output * degree;
+  }
+  for (Workload::Divisor& divisor : workload.divided_by_tensor) divisor.count *= degree;
+}
+
+/// Each data rank updated a share of the parameters. Without shapes, the bytes of the update are
+/// those of all parameters already.
+void join_updates(Workload& workload, double shares, bool shaped) {
+  for (Layer& layer : workload.layers)
+    for (Op& op : layer.step) {
+      if (shaped) {
+        divide(op, Extent::kBytes, 1 / shares);
+      } else {
+        divide(op, Extent::kBytes, shares);
+        op.measured_for = Extents{op.batch, op.m, op.n, op.k, op.bytes};
+        divide(op, Extent::kBytes, 1 / shares);
+      }
+    }
+}
+
+/// Moves the layers of a later stage behind those of the earlier ones.
+void append_stage(Workload& whole, Workload stage, std::uint32_t number) {
+  for (Layer& layer : stage.layers) {
+    const bool known = std::any_of(whole.layers.begin(), whole.layers.end(),
+                                   [&](const Layer& other) { return other.name == layer.name; });
+    if (known) layer.name = fmt::format("{} of stage {}", layer.name, number);
+    each_list(layer, [&](std::vector<Op>& ops) {
+      for (Op& op : ops) op.name = whole.names[whole.names.intern(op.name)];
+    });
+  }
+  whole.layers.insert(whole.layers.end(), std::make_move_iterator(stage.layers.begin()),
+                      std::make_move_iterator(stage.layers.end()));
+  whole.tokens_per_sample = std::max(whole.tokens_per_sample, stage.tokens_per_sample);
+  whole.tied_embedding = whole.tied_embedding || stage.tied_embedding;
+  for (const Workload::Divisor& divisor : stage.divided_by_tensor) {
+    const auto same = std::find_if(
+        whole.divided_by_tensor.begin(), whole.divided_by_tensor.end(),
+        [&](const Workload::Divisor& other) { return other.name == divisor.name; });
+    if (same == whole.divided_by_tensor.end())
+      whole.divided_by_tensor.push_back(divisor);
+    else
+      same->count = std::min(same->count, divisor.count);
+  }
+}
+
+}  // namespace
+
+Result<Workload> join_ranks(const std::vector<LiftedRank>& ranks, const FoundPlan& found,
+                            std::vector<std::string>& notes) {
+  const RecordedPlan& plan = found.plan;
+  Workload whole;
+  for (std::uint32_t s = 0; s < plan.pipeline; ++s) {
+    std::vector<const LiftedRank*> of_stage;
+    for (std::size_t r = 0; r < ranks.size(); ++r)
+      if (found.stage_of[r] == s) of_stage.push_back(&ranks[r]);
+    const LiftedRank& first = *of_stage.front();
+    Workload stage = mean_of(of_stage, notes);
+    if (plan.tensor > 1) join_tensor(stage, plan.tensor, plan.sequence_parallel);
+    if (plan.zero > 0 && plan.data > 1) join_updates(stage, plan.data, first.update_shaped);
+    if (s == 0) {
+      whole = std::move(stage);
+      continue;
+    }
+    const LiftedRank& earlier = ranks.front();
+    if (stage.samples != whole.samples ||
+        first.traffic.microbatches != earlier.traffic.microbatches)
+      return fail(Diagnostic{
+          .file = first.traffic.source,
+          .problem = fmt::format("computes {} microbatches of {:g} samples, and {} computes {} of "
+                                 "{:g}",
+                                 first.traffic.microbatches, stage.samples, earlier.traffic.source,
+                                 earlier.traffic.microbatches, whole.samples),
+          .expected = "the same on each stage, or `samples`"});
+    append_stage(whole, std::move(stage), s);
+  }
+  return whole;
+}
+
+}  // namespace rehearse::workload::lifting

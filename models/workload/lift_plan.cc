@@ -1,0 +1,470 @@
+#include "models/workload/lift_plan.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include "profiler/replay/collectives.h"
+#include "sim/base/text.h"
+
+namespace rehearse::workload::lifting {
+namespace {
+
+/// Smaller messages are numbers: norms of gradients, losses, flags.
+constexpr double kLeastBytes = 4096;
+
+/// "[0, 1, 2, 3]" -> its numbers, ascending; nothing if the text holds anything else.
+std::vector<std::uint32_t> members_of(std::string_view text) {
+  std::vector<std::uint32_t> members;
+  text = trim(text);
+  if (text.size() < 2 || text.front() != '[' || text.back() != ']') return {};
+  for (const std::string_view part : split(text.substr(1, text.size() - 2), ',')) {
+    const std::string_view number = trim(part);
+    if (number.empty() || number.size() > 9 ||
+        number.find_first_not_of("0123456789") != std::string_view::npos)
+      return {};
+    members.push_back(static_cast<std::uint32_t>(std::stoul(std::string(number))));
+  }
+  std::sort(members.begin(), members.end());
+  return members;
+}
+
+/// "ranks 0-3", "ranks 0, 2, 4"; "4 ranks" if they are not recorded.
+std::string among(const GroupTraffic& group) {
+  const std::vector<std::uint32_t>& m = group.members;
+  if (m.empty()) return group.size > 0 ? counted(group.size, "rank") : "an unknown number of ranks";
+  if (m.size() > 2 && m.back() - m.front() + 1 == m.size())
+    return fmt::format("ranks {}-{}", m.front(), m.back());
+  return fmt::format("ranks {}", fmt::join(m, ", "));
+}
+
+Exchange exchanged(const GroupTraffic& group, Phase phase, CollectiveKind kind) {
+  const auto at = group.exchanges.find({phase, kind});
+  return at == group.exchanges.end() ? Exchange{} : at->second;
+}
+
+/// Outside of the forward pass.
+Exchange after_forward(const GroupTraffic& group, CollectiveKind kind) {
+  Exchange sum;
+  for (const Phase phase : {Phase::kBackward, Phase::kRecompute, Phase::kOptimizer}) {
+    const Exchange one = exchanged(group, phase, kind);
+    sum.count += one.count;
+    sum.bytes += one.bytes;
+    sum.largest = std::max(sum.largest, one.largest);
+    sum.sized += one.sized;
+  }
+  return sum;
+}
+
+std::size_t count_of(const GroupTraffic& group, CollectiveKind kind) {
+  return exchanged(group, Phase::kForward, kind).count + after_forward(group, kind).count;
+}
+
+std::string_view plain_name(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::kAllReduce:
+      return "all-reduce";
+    case CollectiveKind::kReduceScatter:
+      return "reduce-scatter";
+    case CollectiveKind::kAllGather:
+      return "all-gather";
+    case CollectiveKind::kAllToAll:
+      return "all-to-all";
+    default:
+      return to_string(kind);
+  }
+}
+
+/// "4 all-reduces of gradients, 32.0 MiB together"
+std::string sum_of(const Exchange& exchange, CollectiveKind kind, std::string_view what) {
+  std::string text = fmt::format("{} of {}", counted(exchange.count, plain_name(kind)), what);
+  if (exchange.sized == exchange.count && exchange.count > 0)
+    text += fmt::format(", {}{}", to_string(Bytes::b(exchange.bytes)),
+                        exchange.count > 1 ? " together" : "");
+  return text;
+}
+
+/// "4 all-reduces of 32.0 MiB"
+std::string text_of(const Exchange& exchange, CollectiveKind kind, std::size_t passes = 1) {
+  std::string text = counted(exchange.count / passes, plain_name(kind));
+  if (exchange.sized == exchange.count)
+    text += fmt::format(" of {}{}",
+                        exchange.bytes < exchange.largest * static_cast<double>(exchange.count)
+                            ? "up to "
+                            : "",
+                        to_string(Bytes::b(exchange.largest)));
+  return text;
+}
+
+/// What a group of ranks is for, on one rank.
+enum class Purpose { kTensor, kData, kPipeline, kUnknown };
+
+struct Reading {
+  Purpose purpose = Purpose::kUnknown;
+  std::string reason = {};  ///< why it is unknown
+};
+
+Reading read(const GroupTraffic& group, const RankTraffic& rank) {
+  using Kind = CollectiveKind;
+  const Exchange sums = exchanged(group, Phase::kForward, Kind::kAllReduce);
+  const Exchange scattered = exchanged(group, Phase::kForward, Kind::kReduceScatter);
+  if (const std::size_t count = count_of(group, Kind::kAllToAll); count > 0)
+    return {Purpose::kUnknown,
+            fmt::format("{} among {} may exchange tokens of experts, heads of attention or rows of "
+                        "tables",
+                        counted(count, "all-to-all"), among(group))};
+  if (const Exchange sent = exchanged(group, Phase::kForward, Kind::kSendRecv); sent.count > 0) {
+    // A stage of a pipeline receives and sends once in a pass.
+    if (sent.count <= 2 * rank.microbatches) return {Purpose::kPipeline};
+    return {Purpose::kUnknown,
+            fmt::format("{} in a forward pass may pass keys and values around a ring (context "
+                        "parallelism), or be those of several chunks of a pipeline stage",
+                        counted(sent.count / rank.microbatches, "message"))};
+  }
+  if (sums.count + scattered.count > 0) {
+    if (group.row_sums > 0 && group.row_sums >= rank.rows * rank.microbatches)
+      return {Purpose::kTensor};
+    return {Purpose::kUnknown,
+            fmt::format("{} among {} in the forward pass: only {} of them have the size of the "
+                        "output of one of its {} that tensor parallelism divides by inputs",
+                        text_of(sums.count > 0 ? sums : scattered,
+                                sums.count > 0 ? Kind::kAllReduce : Kind::kReduceScatter),
+                        among(group), group.row_sums, counted(rank.rows, "linear"))};
+  }
+  if (after_forward(group, Kind::kSendRecv).count > 0) return {Purpose::kPipeline};
+  const Exchange gathered = exchanged(group, Phase::kForward, Kind::kAllGather);
+  if (gathered.count > 0 && after_forward(group, Kind::kReduceScatter).count == 0)
+    return {Purpose::kUnknown, fmt::format("{} among {} in the forward pass, without gradients that "
+                                           "are scattered, gather no weights",
+                                           text_of(gathered, Kind::kAllGather), among(group))};
+  return {Purpose::kData};
+}
+
+/// The stage of ZeRO that the collectives of a group of data-parallel ranks show.
+struct Sharding {
+  std::uint32_t zero = 0;
+  std::string evidence;
+};
+
+Sharding sharding(const GroupTraffic& group, std::size_t microbatches) {
+  using Kind = CollectiveKind;
+  const Exchange summed = after_forward(group, Kind::kAllReduce);
+  const Exchange scattered = after_forward(group, Kind::kReduceScatter);
+  const Exchange fetched = exchanged(group, Phase::kForward, Kind::kAllGather);
+  const Exchange again = exchanged(group, Phase::kBackward, Kind::kAllGather);
+  const Exchange gathered = after_forward(group, Kind::kAllGather);
+  const std::string who = among(group);
+  if (fetched.count > 0)
+    return {again.count > 0 ? 3U : 2U,
+            fmt::format("{} in the forward pass, {} in backward, {}, among {}",
+                        sum_of(fetched, Kind::kAllGather, "weights"),
+                        counted(again.count, "all-gather"),
+                        sum_of(scattered, Kind::kReduceScatter, "gradients"), who)};
+  if (scattered.count > 0 && gathered.count > 0) {
+    // A sum in FP32 of gradients of 16-bit weights moves twice the bytes of the weights.
+    const double whole = gathered.bytes * group.size;
+    const bool each_pass = microbatches > 2 && scattered.bytes > 2.5 * whole;
+    return {each_pass ? 2U : 1U,
+            fmt::format("{}, and {} after them, among {}{}",
+                        sum_of(scattered, Kind::kReduceScatter, "gradients"),
+                        sum_of(gathered, Kind::kAllGather, "weights"), who,
+                        each_pass ? "" : "; stages 1 and 2 look alike here")};
+  }
+  // Other broadcasts, in the forward pass, are of the statistics of norms.
+  const Exchange spread = exchanged(group, Phase::kOptimizer, Kind::kBroadcast);
+  if (spread.count > 0 && summed.count > 0)
+    return {1, fmt::format("{}, and {} after the update, among {}",
+                           sum_of(summed, Kind::kAllReduce, "gradients"),
+                           sum_of(spread, Kind::kBroadcast, "weights"), who)};
+  return {0, fmt::format("{}, among {}", sum_of(summed, Kind::kAllReduce, "gradients"), who)};
+}
+
+double bytes_of(const GroupTraffic& group) {
+  double sum = 0;
+  for (const auto& [what, exchange] : group.exchanges) sum += exchange.bytes;
+  return sum;
+}
+
+/// The plan as one rank shows it; a degree of 0 for the pipeline where there are messages between
+/// stages.
+struct RankReading {
+  RecordedPlan plan;
+  std::vector<std::uint32_t> known;  ///< ranks of its stage, itself included; may be incomplete
+};
+
+class Reader {
+ public:
+  explicit Reader(const RankTraffic& rank) : rank_(rank) {
+    if (rank.rank) out_.known.push_back(*rank.rank);
+  }
+
+  Result<RankReading> run() {
+    if (rank_.unknown > 0)
+      return refuse(fmt::format("{} of unknown kind", counted(rank_.unknown, "collective")));
+    const GroupTraffic *tensor = nullptr, *data = nullptr;
+    for (const GroupTraffic& group : rank_.groups) {
+      const Reading reading = read(group, rank_);
+      switch (reading.purpose) {
+        case Purpose::kUnknown:
+          return refuse(reading.reason);
+        case Purpose::kPipeline:
+          out_.plan.pipeline = 0;
+          messages_ += count_of(group, CollectiveKind::kSendRecv);
+          break;
+        case Purpose::kTensor:
+          if (tensor)
+            return refuse(fmt::format("results are summed among {} and among {}", among(*tensor),
+                                      among(group)));
+          tensor = &group;
+          break;
+        case Purpose::kData:
+          if (!data || bytes_of(group) > bytes_of(*data)) data = &group;
+          break;
+      }
+    }
+    if (tensor && tensor->size == 0)
+      return refuse("results are summed among an unknown number of ranks");
+    if (tensor) set_tensor(*tensor);
+    if (data) {
+      for (const GroupTraffic& group : rank_.groups)
+        if (&group != data && read(group, rank_).purpose == Purpose::kData &&
+            2 * bytes_of(group) > bytes_of(*data))
+          return refuse(fmt::format("gradients are exchanged among {} and among {}", among(*data),
+                                    among(group)));
+      if (Status ok = set_data(*data); !ok) return forward(ok);
+    }
+    if (out_.plan.pipeline == 0)
+      out_.plan.degrees.push_back(
+          {"pipeline", 0, fmt::format("{} between stages", counted(messages_, "message"))});
+    return std::move(out_);
+  }
+
+ private:
+  tl::unexpected<Error> refuse(const std::string& reason) const {
+    return fail(Diagnostic{.file = rank_.source,
+                           .problem = "does not tell the plan it was recorded under: " + reason,
+                           .expected = "tensor, pipeline and data parallelism, or ZeRO, in a "
+                                       "recording that states groups and sizes of collectives"});
+  }
+  void knows(const GroupTraffic& group) {
+    out_.known.insert(out_.known.end(), group.members.begin(), group.members.end());
+  }
+
+  void set_tensor(const GroupTraffic& group) {
+    using Kind = CollectiveKind;
+    const Exchange scattered = exchanged(group, Phase::kForward, Kind::kReduceScatter);
+    const bool sequence = scattered.count > 0;
+    const Exchange sums =
+        sequence ? scattered : exchanged(group, Phase::kForward, Kind::kAllReduce);
+    out_.plan.tensor = group.size;
+    out_.plan.sequence_parallel = sequence;
+    out_.plan.degrees.push_back(
+        {"tensor", group.size,
+         fmt::format("{} in a forward pass among {}, for {} divided by inputs{}",
+                     text_of(sums, sequence ? Kind::kReduceScatter : Kind::kAllReduce,
+                             rank_.microbatches),
+                     among(group), counted(rank_.rows, "linear"),
+                     sequence ? "; norms are divided by tokens" : "")});
+    knows(group);
+  }
+
+  Status set_data(const GroupTraffic& recorded) {
+    GroupTraffic group = recorded;
+    if (group.size == 0 && out_.plan.tensor == 1 && out_.plan.pipeline == 1)
+      group.size = rank_.world.value_or(0);
+    const Sharding found = sharding(group, rank_.microbatches);
+    if (group.size == 0) {
+      if (found.zero > 0) return refuse("shards are gathered from an unknown number of ranks");
+      out_.plan.notes.emplace_back("gradients are summed among an unknown number of ranks");
+      return {};
+    }
+    out_.plan.data = group.size;
+    out_.plan.zero = found.zero;
+    out_.plan.degrees.push_back({"data", group.size, found.evidence});
+    if (found.zero > 0)
+      out_.plan.degrees.push_back({"ZeRO", found.zero, "the same collectives"});
+    knows(group);
+    return {};
+  }
+
+  const RankTraffic& rank_;
+  RankReading out_;
+  std::size_t messages_ = 0;
+};
+
+tl::unexpected<Error> two_jobs(const RankTraffic& a, const RankTraffic& b, std::string_view why) {
+  return fail(Diagnostic{.file = b.source,
+                         .problem = fmt::format("is not of the same job as {}: {}", a.source, why),
+                         .expected = "ranks of one job, recorded in one run"});
+}
+
+Status check_ranks(const std::vector<RankTraffic>& ranks) {
+  for (std::size_t b = 1; b < ranks.size(); ++b)
+    for (std::size_t a = 0; a < b; ++a) {
+      if (ranks[a].rank && ranks[a].rank == ranks[b].rank)
+        return two_jobs(ranks[a], ranks[b], fmt::format("both are rank {}", *ranks[a].rank));
+      if (ranks[a].world && ranks[b].world && ranks[a].world != ranks[b].world)
+        return two_jobs(ranks[a], ranks[b],
+                        fmt::format("{} and {} ranks", *ranks[a].world, *ranks[b].world));
+    }
+  return {};
+}
+
+/// Numbers the stages by their lowest rank, which is the order of all common numberings of ranks.
+std::vector<std::uint32_t> stages_of(const std::vector<RankReading>& ranks) {
+  // Ranks of one stage know one another, directly or through others.
+  std::vector<std::set<std::uint32_t>> known;
+  for (const RankReading& rank : ranks) known.emplace_back(rank.known.begin(), rank.known.end());
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (std::size_t a = 0; a < known.size(); ++a)
+      for (std::size_t b = 0; b < known.size(); ++b) {
+        if (known[a] == known[b]) continue;
+        if (std::none_of(known[a].begin(), known[a].end(),
+                         [&](std::uint32_t r) { return known[b].contains(r); }))
+          continue;
+        known[a].insert(known[b].begin(), known[b].end());
+        changed = true;
+      }
+  }
+  std::set<std::set<std::uint32_t>> different(known.begin(), known.end());
+  std::vector<std::uint32_t> stage;
+  for (const std::set<std::uint32_t>& one : known)
+    stage.push_back(static_cast<std::uint32_t>(
+        std::distance(different.begin(), different.find(one))));
+  return stage;
+}
+
+}  // namespace
+
+RankTraffic traffic_of(const Recording& recording, const StepUnits& step, const Shares& shares,
+                       const OpMaker& maker) {
+  const trace::RankInfo& info = recording.rank().info;
+  RankTraffic traffic{.source = info.source,
+                      .rank = info.rank,
+                      .world = info.world_size,
+                      .microbatches = step.microbatches,
+                      .groups = {}};
+  std::set<double> outputs;  // of linears that are divided by inputs, in bytes
+  for (std::size_t u = 0; u < step.units.size(); ++u)
+    if (step.units[u].phase == Phase::kForward && shares.of_unit[u] == Share::kRow) {
+      ++traffic.rows;
+      outputs.insert(maker.output(u).bytes());
+    }
+  std::map<GpuIndex, std::optional<trace::Collective>> what;
+  for (const replay::CommunicationOp& op : replay::find_communication(recording))
+    what.emplace(op.op, op.what);
+  std::map<std::string, std::size_t> place;
+  for (const Message& message : step.messages) {
+    const auto at = what.find(message.op);
+    if (at == what.end()) continue;
+    if (!at->second) {
+      ++traffic.unknown;
+      continue;
+    }
+    const trace::Collective& c = *at->second;
+    if (c.kind == CollectiveKind::kBarrier) continue;
+    const bool sized = c.bytes_in.has_value() && *c.bytes_in > 0;
+    const double bytes = sized ? static_cast<double>(*c.bytes_in) : 0;
+    if (sized && bytes < kLeastBytes) continue;
+    const auto named = [&](const std::optional<NameId>& name) {
+      return name ? std::string(recording.name(*name)) : std::string();
+    };
+    GroupTraffic group{.name = named(c.group),
+                       .members = members_of(named(c.ranks)),
+                       .size = c.group_size.value_or(0),
+                       .exchanges = {}};
+    const bool between = c.kind == CollectiveKind::kSendRecv;
+    if (group.size == 0) group.size = static_cast<std::uint32_t>(group.members.size());
+    if (group.members.size() != group.size) group.members.clear();
+    if (group.size == 1 && !between) continue;
+    // Messages between two ranks are issued in groups of any size.
+    const std::string key = between ? "messages"
+                            : group.members.empty()
+                                ? fmt::format("{} {}", group.size, group.name)
+                                : fmt::format("{}", fmt::join(group.members, " "));
+    const auto [found, is_new] = place.try_emplace(key, traffic.groups.size());
+    if (is_new) traffic.groups.push_back(std::move(group));
+    GroupTraffic& into = traffic.groups[found->second];
+    Exchange& exchange = into.exchanges[{message.phase, c.kind}];
+    ++exchange.count;
+    exchange.bytes += bytes;
+    exchange.largest = std::max(exchange.largest, bytes);
+    if (sized) ++exchange.sized;
+    if (message.phase == Phase::kForward &&
+        (c.kind == CollectiveKind::kAllReduce || c.kind == CollectiveKind::kReduceScatter) &&
+        (!sized || outputs.contains(bytes)))
+      ++into.row_sums;
+  }
+  return traffic;
+}
+
+Result<FoundPlan> find_plan(const std::vector<RankTraffic>& ranks) {
+  if (Status ok = check_ranks(ranks); !ok) return forward(ok);
+  std::vector<RankReading> readings;
+  for (const RankTraffic& rank : ranks) {
+    Result<RankReading> reading = Reader(rank).run();
+    if (!reading) return forward(reading);
+    readings.push_back(std::move(*reading));
+  }
+  const RecordedPlan& first = readings.front().plan;
+  for (std::size_t r = 1; r < ranks.size(); ++r) {
+    const RecordedPlan& other = readings[r].plan;
+    if (other.tensor != first.tensor || other.data != first.data || other.zero != first.zero ||
+        other.pipeline != first.pipeline)
+      return two_jobs(ranks[0], ranks[r],
+                      fmt::format("tensor {} and {}, data {} and {}, ZeRO {} and {}", first.tensor,
+                                  other.tensor, first.data, other.data, first.zero, other.zero));
+  }
+  FoundPlan found{.plan = first, .stage_of = stages_of(readings)};
+  const std::uint32_t stages = 1 + *std::max_element(found.stage_of.begin(), found.stage_of.end());
+  const std::uint32_t in_stage = first.tensor * first.data;
+  std::optional<std::uint32_t> world;
+  for (const RankTraffic& rank : ranks)
+    if (rank.world) world = rank.world;
+  if (first.pipeline != 0) {
+    if (stages > 1)
+      return two_jobs(ranks[0], ranks[static_cast<std::size_t>(
+                                    std::find(found.stage_of.begin(), found.stage_of.end(), 1U) -
+                                    found.stage_of.begin())],
+                      "they share no group and exchange no messages");
+    if (world && in_stage > 1 && *world != in_stage)
+      return fail(Diagnostic{
+          .file = ranks[0].source,
+          .problem = fmt::format("does not tell the plan it was recorded under: its collectives "
+                                 "show {} of its {} ranks",
+                                 in_stage, *world),
+          .expected = "a whole step of training"});
+  } else {
+    if (!world || *world % in_stage != 0)
+      return fail(Diagnostic{
+          .file = ranks[0].source,
+          .problem = "does not tell the plan it was recorded under: it has messages between "
+                     "stages of a pipeline, but not their number",
+          .expected = "a recording that states the number of ranks"});
+    found.plan.pipeline = *world / in_stage;
+    FoundDegree& degree = found.plan.degrees.back();
+    degree.degree = found.plan.pipeline;
+    degree.evidence +=
+        fmt::format("; {} ÷ (tensor {} × data {})", counted(*world, "rank"), first.tensor,
+                    first.data);
+    if (stages != found.plan.pipeline)
+      return fail(Diagnostic{
+          .file = ranks[0].source,
+          .problem = fmt::format("is of a job of {}: only ranks of {} are given",
+                                 counted(found.plan.pipeline, "pipeline stage"),
+                                 counted(stages, "stage")),
+          .expected = "recordings of at least one rank of each stage"});
+  }
+  const std::uint32_t all = found.plan.ranks();
+  if (ranks.size() < all && all > 1)
+    found.plan.notes.push_back(fmt::format(
+        "{} of {} given: the others are assumed to work like the given ones of their stage",
+        ranks.size(), counted(all, "rank")));
+  return found;
+}
+
+}  // namespace rehearse::workload::lifting

@@ -1,0 +1,19 @@
+// One rank of a recording as a workload: its own work, as it was divided.
+#pragma once
+
+#include "models/workload/lift.h"
+#include "models/workload/lift_plan.h"
+
+namespace rehearse::workload::lifting {
+
+struct LiftedRank {
+  Lifted lifted;               ///< of this rank alone
+  bool update_shaped = false;  ///< whether the kernels of the optimizer have shapes
+  RankTraffic traffic = {};
+};
+
+/// `number` is an index into Trace::ranks.
+Result<LiftedRank> lift_rank(const trace::Trace& trace, std::size_t number,
+                             const LiftOptions& options);
+
+}  // namespace rehearse::workload::lifting
