@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/program/rank_builder.h"
 #include "strategies/layer_run.h"
 
 namespace rehearse::strategies {
@@ -101,10 +102,7 @@ class Writer {
   using Ops = std::vector<std::uint32_t>;
 
   std::uint32_t add(const ProgramOp& op, const Ops& after) {
-    program_.ops.push_back(op);
-    program_.dependencies.insert(program_.dependencies.end(), after.begin(), after.end());
-    program_.first_dependency.push_back(static_cast<std::uint32_t>(program_.dependencies.size()));
-    return static_cast<std::uint32_t>(program_.ops.size() - 1);
+    return program::append(program_, op, after);
   }
 
   Ops receive(const Exchange& exchange, std::uint32_t step) {

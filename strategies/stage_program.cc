@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "sim/program/rank_builder.h"
 #include "strategies/origin_writer.h"
 #include "strategies/schedule.h"
 #include "strategies/server_program.h"
@@ -346,13 +347,8 @@ class Writer {
                after);
   }
 
-  std::uint32_t add(const ProgramOp& op, Ops after) {
-    std::sort(after.begin(), after.end());
-    program::RankProgram& program = result_.program;
-    program.ops.push_back(op);
-    program.dependencies.insert(program.dependencies.end(), after.begin(), after.end());
-    program.first_dependency.push_back(static_cast<std::uint32_t>(program.dependencies.size()));
-    return static_cast<std::uint32_t>(program.ops.size() - 1);
+  std::uint32_t add(const ProgramOp& op, const Ops& after) {
+    return program::append(result_.program, op, after);
   }
 
   static void add_to(Ops& ops, std::uint32_t op) {

@@ -1,4 +1,4 @@
-// Replays a recording fed by an input pipeline.
+// An edit of a recording: it is fed by an input pipeline.
 #pragma once
 
 #include <optional>
@@ -23,21 +23,20 @@ struct FedBy {
   bool scarce_cores;
 };
 
-struct FedGraph {
-  replay::ReplayGraph graph;
+struct FedProgram {
+  replay::RecordedProgram program;
   FedBy by;
 };
 
-/// Returns the graph of a program, as recorded or edited, with such a pipeline on every host of the
-/// recording. Ranks request `batch` samples at a time (absent: a unit of the last stage), in the
+/// The program with such a pipeline on every host of the recording, as services. Ranks request `batch` samples at a time (absent: a unit of the last stage), in the
 /// order in which they would without waiting, and wait for them. The pipeline is in a steady state
 /// when the recording begins, after requests at the same rate. Ranks whose host is unknown share
 /// one. Fails if the pipeline forms no batches and `batch` is absent, if the recording requests too
 /// few of the pipeline's units to be representative, or if the graph would have too many ops.
-Result<FedGraph> feed_recording(const std::vector<replay::Recording>& recordings,
-                                const replay::RecordedProgram& program,
-                                const input::Pipeline& pipeline,
-                                std::optional<std::uint32_t> batch);
+Result<FedProgram> feed_recording(const std::vector<replay::Recording>& recordings,
+                                  const replay::RecordedProgram& program,
+                                  const input::Pipeline& pipeline,
+                                  std::optional<std::uint32_t> batch);
 
 /// "input pipeline: a rank takes 256 samples at each loading range, …"
 std::string fed_text(const FedBy& by);

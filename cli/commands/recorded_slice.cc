@@ -15,9 +15,6 @@ struct RecordedSlice {
   sharing::KernelSlice slice;
 };
 
-/// The end of the intervals of the kernels' slowdowns.
-enum class SliceBound : std::uint8_t { kLow, kValue, kHigh };
-
 double factor_of(const replay::Recording& recording, const trace::GpuOp& op,
                  const RecordedSlice& slice, SliceBound bound) {
   if (op.kind != trace::GpuKind::kKernel) {
@@ -55,15 +52,14 @@ Result<RecordedSlice> slice_of_rank(const trace::Rank& rank, const std::string& 
   return slice;
 }
 
-/// By rank: an instance of its own GPU for each.
-Result<std::vector<RecordedSlice>> slices_of(const ReplayJob& job, const std::string& profile) {
-  std::vector<RecordedSlice> slices;
-  for (const replay::Recording& recording : job.recordings) {
-    Result<RecordedSlice> slice = slice_of_rank(recording.rank(), profile);
-    if (!slice) return forward(slice);
-    slices.push_back(std::move(*slice));
+Result<ReplayRun> run_at(const ReplayJob& job, const std::vector<Edit>& edits, SliceBound bound) {
+  replay::RecordedProgram program = job.recorded.graph.program;
+  for (const Edit& edit : edits) {
+    Result<replay::RecordedProgram> next = edit(std::move(program), bound);
+    if (!next) return forward(next);
+    program = std::move(*next);
   }
-  return slices;
+  return run_program(job, std::move(program));
 }
 
 }  // namespace
@@ -81,7 +77,7 @@ std::optional<sharing::KernelLaunch> launch_of(const trace::Rank& rank, const tr
                                .shared_bytes = static_cast<double>(shape.shared_bytes)};
 }
 
-Estimate<Seconds> PlacedRun::step(const ReplayJob& job, double further_error) const {
+Estimate<Seconds> EditedRun::step(const ReplayJob& job, double further_error) const {
   const Estimate<Seconds> step = replay::estimate_step(
       job.recorded.comparison, run.comparison.step_time.simulated, further_error);
   if (!slice || !(step.value > Seconds::s(0))) return step;
@@ -89,32 +85,38 @@ Estimate<Seconds> PlacedRun::step(const ReplayJob& job, double further_error) co
           Provenance::kExtrapolated};
 }
 
-Result<PlacedRun> run_placed(const ReplayJob& job, replay::RecordedProgram program,
-                             const std::string& profile, const RunProgram& run_one) {
-  if (profile.empty()) {
-    Result<ReplayRun> run = run_one(job, std::move(program));
-    if (!run) return forward(run);
-    return PlacedRun{std::move(*run), std::nullopt};
-  }
-  const Result<std::vector<RecordedSlice>> slices = slices_of(job, profile);
-  if (!slices) return forward(slices);
-  const auto run_at = [&](SliceBound bound) {
-    return run_one(
-        job, replay::scale_each(job.recordings, program,
-                                [&](const replay::Recording& recording, const trace::GpuOp& op) {
-                                  return factor_of(recording, op, (*slices)[recording.rank_index()],
-                                                   bound);
-                                }));
+Edit on_slice(const ReplayJob& job, const std::string& profile) {
+  return [&job, profile](replay::RecordedProgram program,
+                         SliceBound bound) -> Result<replay::RecordedProgram> {
+    std::vector<RecordedSlice> slices;  // by rank
+    for (const replay::Recording& recording : job.recordings) {
+      Result<RecordedSlice> slice = slice_of_rank(recording.rank(), profile);
+      if (!slice) return forward(slice);
+      slices.push_back(std::move(*slice));
+    }
+    return replay::scale_each(job.recordings, std::move(program),
+                              [&](const replay::Recording& recording, const trace::GpuOp& op) {
+                                return factor_of(recording, op, slices[recording.rank_index()],
+                                                 bound);
+                              });
   };
-  Result<ReplayRun> run = run_at(SliceBound::kValue);
-  const Result<ReplayRun> low = run_at(SliceBound::kLow), high = run_at(SliceBound::kHigh);
+}
+
+Result<EditedRun> run_edited(const ReplayJob& job, const std::vector<Edit>& edits,
+                             const std::string& profile) {
+  Result<ReplayRun> run = run_at(job, edits, SliceBound::kValue);
   if (!run) return forward(run);
+  EditedRun edited{std::move(*run), std::nullopt};
+  if (profile.empty()) return edited;
+  const Result<RecordedSlice> first = slice_of_rank(job.recordings.front().rank(), profile);
+  const Result<ReplayRun> low = run_at(job, edits, SliceBound::kLow),
+                          high = run_at(job, edits, SliceBound::kHigh);
+  if (!first) return forward(first);
   if (!low) return forward(low);
   if (!high) return forward(high);
-  const RecordedSlice& first = slices->front();
-  return PlacedRun{std::move(*run),
-                   StepsOnSlice{first.name, first.memory, low->comparison.step_time.simulated,
-                                high->comparison.step_time.simulated}};
+  edited.slice = StepsOnSlice{first->name, first->memory, low->comparison.step_time.simulated,
+                              high->comparison.step_time.simulated};
+  return edited;
 }
 
 }  // namespace rehearse::cli

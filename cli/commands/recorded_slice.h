@@ -1,14 +1,29 @@
-// Runs a recording on its GPU or, with `--slice`, on a slice of it.
+// Edits of a recording, and its run with them, on its GPU or, with `--slice`, on a slice of it.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/commands/replay_job.h"
 #include "models/sharing/kernel_law.h"
 #include "sim/base/estimate.h"
 
 namespace rehearse::cli {
+
+/// The end of the intervals of the kernels' slowdowns on a slice.
+enum class SliceBound : std::uint8_t { kLow, kValue, kHigh };
+
+/// Makes a program of the recording from another.
+using Edit =
+    std::function<Result<replay::RecordedProgram>(replay::RecordedProgram program, SliceBound)>;
+
+/// Slows every kernel down to its time on an instance of this MIG profile. Each rank has an instance
+/// of its own GPU. Copies between host and device keep their time. Fails with one line if the
+/// recording does not name its GPU, the GPU has no MIG, the profile is unknown, or there are
+/// collectives (instances cannot reach each other). REQUIRES: the job outlives the edit.
+Edit on_slice(const ReplayJob& job, const std::string& profile);
 
 /// A slice, and the steps at either end of the intervals of the kernels' slowdowns.
 struct StepsOnSlice {
@@ -18,7 +33,7 @@ struct StepsOnSlice {
 };
 
 /// On a slice: with the expected slowdowns of the kernels.
-struct PlacedRun {
+struct EditedRun {
   ReplayRun run;
   std::optional<StepsOnSlice> slice;
 
@@ -30,11 +45,9 @@ struct PlacedRun {
 /// The launch shape of a kernel, if the recording has it.
 std::optional<sharing::KernelLaunch> launch_of(const trace::Rank& rank, const trace::GpuOp& op);
 
-/// Runs the program, as recorded or edited, and with `profile` slows every kernel down to its time
-/// on an instance of this MIG profile. Each rank has an instance of its own GPU. Copies between host
-/// and device keep their time. Fails with one line if the recording does not name its GPU, the GPU
-/// has no MIG, the profile is unknown, or there are collectives (instances cannot reach each other).
-Result<PlacedRun> run_placed(const ReplayJob& job, replay::RecordedProgram program,
-                             const std::string& profile, const RunProgram& run = run_program);
+/// Runs the recording with these edits, in their order. If they include that of a slice, `profile`
+/// names it.
+Result<EditedRun> run_edited(const ReplayJob& job, const std::vector<Edit>& edits,
+                             const std::string& profile);
 
 }  // namespace rehearse::cli

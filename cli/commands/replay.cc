@@ -36,7 +36,7 @@ Result<std::optional<Estimate<Seconds>>> without_profiler(const ReplayJob& job) 
 struct Findings {
   std::vector<replay::Advice> advice;
   std::optional<Estimate<Seconds>> without_profiler;
-  std::optional<PlacedRun> sliced;  ///< then `advice` is for the slice
+  std::optional<EditedRun> sliced;  ///< then `advice` is for the slice
 };
 
 /// The run to show: the recording's own replay, or that on a slice.
@@ -94,7 +94,8 @@ Result<Exit> run(const ReplayRequest& request, const Globals& globals) {
                           request, "replay", globals);
   Findings findings;
   if (!request.sharing.slice.empty()) {
-    Result<PlacedRun> sliced = run_placed(*job, job->recorded.graph.program, request.sharing.slice);
+    const std::string& profile = request.sharing.slice;
+    Result<EditedRun> sliced = run_edited(*job, {on_slice(*job, profile)}, profile);
     if (!sliced) return forward(sliced);
     findings.sliced = std::move(*sliced);
   }

@@ -123,20 +123,16 @@ Result<Exit> answer_replay(const Globals& globals, const ReplayRequest& request,
                     [&] { return ReportDetails{.inputs = request.inputs, .suites = {"replay"}}; });
 }
 
-Result<ReplayRun> run_graph(const ReplayJob& job, replay::ReplayGraph graph) {
-  Result<graph::Timeline> timeline = engine::run(graph.graph());
-  if (!timeline) return forward(timeline);
-  replay::begin_at_zero(graph, *timeline);
-  ReplayRun run{std::move(graph), std::move(*timeline), {}};
-  run.comparison = replay::compare(job.recordings, run.graph, run.timeline);
-  return run;
-}
-
 Result<ReplayRun> run_program(const ReplayJob& job, replay::RecordedProgram program) {
   replay::mark_edited(job.recorded.graph.program, program);
   Result<replay::ReplayGraph> graph = replay::to_graph(std::move(program));
   if (!graph) return forward(graph);
-  return run_graph(job, std::move(*graph));
+  Result<graph::Timeline> timeline = engine::run(graph->graph());
+  if (!timeline) return forward(timeline);
+  replay::begin_at_zero(*graph, *timeline);
+  ReplayRun run{std::move(*graph), std::move(*timeline), {}};
+  run.comparison = replay::compare(job.recordings, run.graph, run.timeline);
+  return run;
 }
 
 Value rank_rows(const ReplayJob& job, const ReplayRun& run, const StepColumns& add) {
@@ -191,7 +187,7 @@ Attribution attribution_of(const ReplayJob& job, const ReplayRun& run,
   Attribution of{replay::occupancy(run.graph, run.timeline),
                  program::path_times(run.graph.graph(), critical.path,
                                      std::max<std::size_t>(1, critical.steps)),
-                 program::path_parts(critical.path, run.timeline, ops, ops)};
+                 program::path_parts(critical.path, run.timeline, ops)};
   if (of.path.parts.empty()) return of;
   of.path.ends_on = rank_number(job.recordings[of.path.ends_on].rank(), of.path.ends_on);
   of.path.steps = static_cast<std::uint32_t>(critical.steps);

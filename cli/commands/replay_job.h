@@ -65,12 +65,8 @@ Result<ReplayJob> load_job(const ReplayRequest& request, const Globals& globals)
 Result<Exit> answer_replay(const Globals& globals, const ReplayRequest& request,
                            const ReplayJob& job, const ReplayRun& run, const Document& document);
 
-/// Runs a graph of the job's recordings.
-Result<ReplayRun> run_graph(const ReplayJob& job, replay::ReplayGraph graph);
 /// Lowers and runs a program of the job's recordings, as recorded or edited.
 Result<ReplayRun> run_program(const ReplayJob& job, replay::RecordedProgram program);
-using RunProgram =
-    std::function<Result<ReplayRun>(const ReplayJob& job, replay::RecordedProgram program)>;
 
 /// Adds the columns of a step that the tables of steps share.
 using StepColumns = std::function<void(std::size_t step, Value& row)>;

@@ -9,6 +9,7 @@
 #include "cli/commands/recorded_tenants.h"
 #include "cli/commands/replay_job.h"
 #include "cli/commands/share_options.h"
+#include "cli/config/job_file.h"
 #include "models/input/read_pipeline.h"
 #include "profiler/replay/edit.h"
 #include "profiler/replay/interval.h"
@@ -31,42 +32,58 @@ struct WhatifOptions {
 /// Whether the text gives workers for the recorded loop, instead of a pipeline file.
 bool is_inline_pipeline(std::string_view text) { return text.find('=') != std::string_view::npos; }
 
-using Edit = std::function<Result<replay::RecordedProgram>(replay::RecordedProgram)>;
+/// The program fed by the pipeline of a file. Sets `fed`.
+Result<replay::RecordedProgram> feed(const WhatifOptions& options, const input::Pipeline& pipeline,
+                                     const ReplayJob& job, const replay::RecordedProgram& program,
+                                     std::optional<FedBy>& fed) {
+  Result<FedProgram> with =
+      feed_recording(job.recordings, program, pipeline,
+                     options.batch > 0 ? std::optional(options.batch) : std::nullopt);
+  if (!with) return wrong_in(options.input_pipeline, std::move(with.error()));
+  fed = std::move(with->by);
+  return std::move(with->program);
+}
 
-/// All edits of a recording in the order in which they are applied: by kind, not as typed. Two
-/// edits come after them (run_placed): a slice, because it is run at both ends of its interval, and
-/// the pipeline of a file, because it is joined to the graph. REQUIRES: the arguments outlive the
-/// edits.
+/// All edits of a recording in the order in which they are applied: by kind, not as typed. The
+/// pipeline comes last, because its warm-up has the pace of the edited recording. `fed` is set when
+/// that edit is applied. REQUIRES: the arguments outlive the edits.
 std::vector<Edit> edits_of(const WhatifOptions& options,
-                           const std::optional<comm::CollectiveTime>& network, const ReplayJob& job,
-                           const Globals& globals) {
+                           const std::optional<comm::CollectiveTime>& network,
+                           const std::optional<input::Pipeline>& pipeline, const ReplayJob& job,
+                           const Globals& globals, std::optional<FedBy>& fed) {
   using replay::RecordedProgram;
   std::vector<Edit> edits;
   const auto& recordings = job.recordings;
   for (const std::string& text : options.remove)
-    edits.emplace_back([&](RecordedProgram program) {
+    edits.emplace_back([&](RecordedProgram program, SliceBound) {
       return replay::remove(recordings, std::move(program), *replay::parse_selector(text));
     });
   for (const std::string& text : options.scale)
-    edits.emplace_back([&](RecordedProgram program) {
+    edits.emplace_back([&](RecordedProgram program, SliceBound) {
       return replay::scale(recordings, std::move(program), *replay::parse_scale(text));
     });
   for (const std::string& text : options.insert)
-    edits.emplace_back([&](RecordedProgram program) {
+    edits.emplace_back([&](RecordedProgram program, SliceBound) {
       return replay::insert(recordings, std::move(program), *replay::parse_insert(text));
     });
-  if (!options.input_pipeline.empty() && is_inline_pipeline(options.input_pipeline))
-    edits.emplace_back([&](RecordedProgram program) {
+  if (!options.input_pipeline.empty() && !pipeline)
+    edits.emplace_back([&](RecordedProgram program, SliceBound) {
       return replay::overlap_input(recordings, std::move(program),
                                    *replay::parse_input_pipeline(options.input_pipeline));
     });
   if (network && options.data_parallel > 0)
-    edits.emplace_back([&](RecordedProgram program) {
+    edits.emplace_back([&](RecordedProgram program, SliceBound) {
       return data_parallel(job, std::move(program), options.data_parallel, *network);
     });
   else if (network)
-    edits.emplace_back([&](RecordedProgram program) {
+    edits.emplace_back([&](RecordedProgram program, SliceBound) {
       return on_network(job, std::move(program), *network, globals);
+    });
+  if (!options.request.sharing.slice.empty())
+    edits.push_back(on_slice(job, options.request.sharing.slice));
+  if (pipeline)
+    edits.emplace_back([&](const RecordedProgram& program, SliceBound) {
+      return feed(options, *pipeline, job, program, fed);
     });
   return edits;
 }
@@ -123,25 +140,6 @@ Document document_of(const ReplayJob& job, const ReplayRun& edited, const Estima
   return d;
 }
 
-/// Runs a program with the recording fed by the pipeline of a file, and sets `fed`.
-RunProgram feeding(const WhatifOptions& options, const input::Pipeline& pipeline,
-                   std::optional<FedBy>& fed) {
-  return [&](const ReplayJob& job, replay::RecordedProgram program) -> Result<ReplayRun> {
-    replay::mark_edited(job.recorded.graph.program, program);
-    Result<FedGraph> in_front =
-        feed_recording(job.recordings, program, pipeline,
-                       options.batch > 0 ? std::optional(options.batch) : std::nullopt);
-    if (!in_front) {
-      Error error = std::move(in_front.error());
-      for (Diagnostic& d : error.diagnostics)
-        if (d.file.empty()) d.file = options.input_pipeline;
-      return tl::unexpected(std::move(error));
-    }
-    fed = std::move(in_front->by);
-    return run_graph(job, std::move(in_front->graph));
-  };
-}
-
 Result<Exit> run(const WhatifOptions& options, const Globals& globals) {
   std::optional<comm::CollectiveTime> network;
   if (!options.network.empty()) {  // check the network before long work
@@ -157,16 +155,10 @@ Result<Exit> run(const WhatifOptions& options, const Globals& globals) {
   }
   const Result<ReplayJob> job = load_job(options.request, globals);
   if (!job) return forward(job);
-  replay::RecordedProgram program = job->recorded.graph.program;
-  for (const Edit& edit : edits_of(options, network, *job, globals)) {
-    Result<replay::RecordedProgram> next = edit(std::move(program));
-    if (!next) return forward(next);
-    program = std::move(*next);
-  }
   std::optional<FedBy> fed;
-  const Result<PlacedRun> edited =
-      run_placed(*job, std::move(program), options.request.sharing.slice,
-                 pipeline ? feeding(options, *pipeline, fed) : run_program);
+  const Result<EditedRun> edited =
+      run_edited(*job, edits_of(options, network, pipeline, *job, globals, fed),
+                 options.request.sharing.slice);
   if (!edited) return forward(edited);
   const Estimate<Seconds> step =
       edited->step(*job, options.network.empty() ? 0 : replay::kNetworkError);

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "sim/graph/graph.h"
+#include "sim/program/rank_builder.h"
 
 namespace rehearse::input {
 
@@ -14,12 +14,18 @@ namespace rehearse::input {
 /// exponential times, one activity in four hundred lasts longer.
 constexpr std::uint32_t kReach = 6;
 
+using program::OpIndex;
+using program::RankBuilder;
+
+/// An op that takes no time.
+program::ProgramOp instant(NameId name);
+
 class Ends {
  public:
   /// In the order in which they begin.
-  void add(OpId end) { ends_.push_back(end); }
+  void add(OpIndex end) { ends_.push_back(end); }
   std::size_t size() const { return ends_.size(); }
-  OpId last() const { return ends_.back(); }
+  OpIndex last() const { return ends_.back(); }
 
   /// The range of the ends that may be among the first: those before `from` certainly are, those
   /// from `to` on certainly are not.
@@ -28,16 +34,18 @@ class Ends {
   };
   /// Appends to `after` the ops that have ended when `count` have.
   /// REQUIRES: from < count <= to <= size().
-  void wait_for(std::size_t count, Reach reach, graph::GraphBuilder& builder, NameId name,
-                std::vector<OpId>& after);
+  void wait_for(std::size_t count, Reach reach, RankBuilder& builder, NameId name,
+                std::vector<OpIndex>& after);
 
  private:
   /// Ensures that all ends before `from` have ended.
-  void cover(std::size_t from, graph::GraphBuilder& builder, NameId name);
+  void cover(std::size_t from, RankBuilder& builder, NameId name);
 
-  std::vector<OpId> ends_;
+  auto at(std::size_t number) const { return ends_.begin() + static_cast<std::ptrdiff_t>(number); }
+
+  std::vector<OpIndex> ends_;
   std::size_t covered_ = 0;  // number of ends that `older_` covers
-  std::optional<OpId> older_;
+  std::optional<OpIndex> older_;
 };
 
 /// Activities with a limited number in progress.
@@ -45,9 +53,9 @@ class InHand {
  public:
   explicit InHand(std::uint32_t most) : most_(most) {}
 
-  void ended(OpId op) { ends_.add(op); }
+  void ended(OpIndex op) { ends_.add(op); }
   /// Makes the next one wait until all but `most - 1` of the earlier ones have ended.
-  void before_next(graph::GraphBuilder& builder, NameId name, std::vector<OpId>& after);
+  void before_next(RankBuilder& builder, NameId name, std::vector<OpIndex>& after);
 
  private:
   std::uint32_t most_;

@@ -31,8 +31,8 @@ std::vector<Picoseconds> latest_ends(const Run& run, const std::vector<Held>& op
   const graph::Graph& graph = run.graph;
   std::vector<char> is_one(graph.size(), 0), waits(graph.size(), 0);
   for (const Held& held : ops) {
-    is_one[held.op.index()] = 1;
-    for (const OpId next : graph.successors(held.op)) waits[next.index()] = 1;
+    is_one[held.op] = 1;
+    for (const OpId next : graph.successors(OpId(held.op))) waits[next.index()] = 1;
   }
   struct Before {
     std::uint32_t count = 0;
@@ -49,7 +49,7 @@ std::vector<Picoseconds> latest_ends(const Run& run, const std::vector<Held>& op
   std::vector<Picoseconds> latest;
   for (const Held& held : ops) {
     latest.emplace_back(std::numeric_limits<std::int64_t>::max());
-    for (const OpId next : graph.successors(held.op)) {
+    for (const OpId next : graph.successors(OpId(held.op))) {
       const Before& b = before[next.index()];
       latest.back() =
           std::min(latest.back(), graph.need(next) < b.count ? Picoseconds(0) : b.others);
@@ -125,7 +125,7 @@ Result<Feed::Unheld> Feed::run_unheld(std::uint32_t units) const {
   const Run& run = settled->run;
   const std::vector<Held>& takes = run.lowered.work.back();
   Unheld unheld{{}, latest_ends(run, takes), settled->first, settled->last};
-  for (const Held& take : takes) unheld.there.push_back(run.timeline[take.op].start);
+  for (const Held& take : takes) unheld.there.push_back(run.timeline[OpId(take.op)].start);
   return unheld;
 }
 

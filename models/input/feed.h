@@ -1,5 +1,5 @@
-// The waiting of an accelerator for its pipeline: the pipeline runs with the accelerator
-// as a further stage, in one graph.
+// The waiting of an accelerator for its pipeline: the pipeline runs with the accelerator as a
+// further stage, in one program.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,6 @@ Status gives_all_samples(const Pipeline& pipeline);
 /// as fast: the result equals that of a run of that work to the picosecond. A work that never waits
 /// does not wait with fewer units per second either. This is proven without shared cores and links,
 /// and compared by a property test with them. Thread-safe.
-/// cores and links, and compared by a property test with them. Thread-safe.
 class Feed {
  public:
   explicit Feed(Pipeline pipeline);

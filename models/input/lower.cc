@@ -12,10 +12,8 @@
 namespace rehearse::input {
 namespace {
 
-using graph::Category;
-using graph::Demand;
-using graph::GraphBuilder;
-using graph::Op;
+using program::ProgramOp;
+using program::Task;
 
 /// The number of places of an unordered queue that are distinguished. In a larger queue it matters
 /// little which place is free.
@@ -53,16 +51,15 @@ bool in_turn(const std::vector<Stage>& stages, std::size_t i) {
 /// ahead as its queue and the number in flight allow.
 class Network {
  public:
-  Network(const Pipeline& pipeline, std::uint64_t units, Start start, GraphBuilder& builder,
-          const std::vector<OpId>& asked)
+  Network(const Pipeline& pipeline, std::uint64_t units, Start start, NamePool& names,
+          bool requests)
       : pipeline_(pipeline),
         stages_(pipeline.stages),
         last_(pipeline.stages.size() - 1),
         units_(units),
-        builder_(builder),
-        asked_(asked),
-        resources_(add_resources(pipeline, builder)),
-        step_name_(builder.intern("accelerator")),
+        requests_(requests),
+        resources_(add_resources(pipeline, names, builder_)),
+        step_name_(names.intern("accelerator")),
         step_random_(random_stream(pipeline.seed, pipeline.stages.size())),
         takes_(stages_.size()),
         ended_(stages_.size()),
@@ -75,9 +72,8 @@ class Network {
     if (loop && loop->rounds()) round_ = loop->in_flight;
     lowering_.reserve(stages_.size());
     for (std::size_t i = 0; i < stages_.size(); ++i)
-      lowering_.emplace_back(pipeline, i, start == Start::kSpread, resources_, builder);
-    if (pipeline.step)
-      accelerator_ = builder.add(Demand{.server = builder.add(graph::Server{.name = step_name_})});
+      lowering_.emplace_back(pipeline, i, start == Start::kSpread, resources_, names, builder_);
+    if (pipeline.step) accelerator_ = builder_.add(program::Stream{.name = step_name_});
     for (std::size_t i = stages_.size(); i-- > 0;) {
       takes_[i] = (units + stages_[i].split - 1) / stages_[i].split;
       units = takes_[i] * (i == last_ && round_ > 0 ? round_ : stages_[i].batch);
@@ -86,7 +82,7 @@ class Network {
     samples_of_unit_ = counts.samples;
     samples_of_take_ = counts.samples / counts.takes.front();
     if (round_ > 0) return;  // nothing else is under way during a round
-    if (loop && !accelerator_ && asked_.empty() && !in_turn(stages_, last_) &&
+    if (loop && !accelerator_ && !requests_ && !in_turn(stages_, last_) &&
         takes_in_flight(pipeline) <= kMostPlaces)
       used_.emplace();
     bool uneven = false;
@@ -96,12 +92,12 @@ class Network {
     }
   }
 
-  Result<Lowered> run() {
+  /// REQUIRES: called once.
+  Result<Lowered> run(program::Program& into) {
     while (advance() || choose()) {
     }
-    Lowered lowered;
     for (std::uint64_t u = 0; u < units_; ++u) {
-      const std::optional<OpId> op = used_up(u);
+      const std::optional<OpIndex> op = used_up(u);
       if (!op)
         return fail(
             fmt::format("'{}' never receives a unit of the {} samples in flight",
@@ -109,11 +105,11 @@ class Network {
             fmt::format("{:.0f} or more",
                         std::max(std::ceil(least_in_flight(pipeline_)),
                                  1.0 + (pipeline_.loop ? double(pipeline_.loop->in_flight) : 0))));
-      lowered.units.push_back(*op);
+      lowered_.units.push_back(*op);
     }
-    for (const StageLowering& stage : lowering_) lowered.work.push_back(stage.work());
-    lowered.rounds = std::move(rounds_);
-    return lowered;
+    for (const StageLowering& stage : lowering_) lowered_.work.push_back(stage.work());
+    into.services.push_back(std::move(builder_).build());
+    return std::move(lowered_);
   }
 
  private:
@@ -125,12 +121,12 @@ class Network {
       const double units = counts.takes[i] * stages_[i].split / counts.samples;
       const bool fits = static_cast<double>(pipeline_.loop->in_flight) * units <=
                         static_cast<double>(room_after(stages_, i));
-      const bool used_up = last && !stages_[i].ordered && !accelerator_ && asked_.empty();
+      const bool used_up = last && !stages_[i].ordered && !accelerator_ && !requests_;
       always_room_[i] = used_up || fits ? 1 : 0;
     }
     first_come_[i] = comes_first(stages_, i) ? std::optional<Ends>(Ends{}) : std::nullopt;
     // Places that are freed in any order, one by one, if a take is one unit of the next stage.
-    const bool any_order = last ? !stages_[i].ordered && !accelerator_ && asked_.empty()
+    const bool any_order = last ? !stages_[i].ordered && !accelerator_ && !requests_
                                 : stages_[i + 1].slots() > 1 && stages_[i + 1].batch == 1 &&
                                       stages_[i + 1].shuffle == 0;
     if (any_order && stages_[i].split == 1 && room_after(stages_, i) <= kMostPlaces)
@@ -164,7 +160,8 @@ class Network {
     const bool begins_round = round_ > 0 && i < last_ && take % round_ == 0;
     if (begins_round && pipeline_.loop->late == Late::kAbandoned && take > 0)
       lowering_[i].free_workers();
-    const OpId end = lowering_[i].add_take(take, after_);
+    const auto [begin, end] = lowering_[i].add_take(take, after_);
+    for (const std::uint64_t unit : requested_) lowered_.requested.push_back({begin, unit});
     ended_[i].push_back(end);
     if (i > 0 && places_[i - 1]) places_[i - 1]->ended(end);
     if (i == last_ && places_[i]) places_[i]->ended(end);
@@ -174,34 +171,32 @@ class Network {
         stages_[i].slots() == 1 && stages_[i].visits >= 1 && (i == 0 || stages_[i - 1].ordered);
     const bool first = begins_round || in_order_[i].empty();
     in_order_[i].push_back(one_by_one || first ? end
-                                               : lowering_[i].add(instant(lowering_[i].name()),
-                                                                  {end, in_order_[i].back()}));
+                                               : builder_.add(instant(lowering_[i].name()),
+                                                              {end, in_order_[i].back()}));
     return true;
   }
 
   bool add_step() {
     if (!accelerator_ || steps_.size() >= units_) return false;
-    const std::optional<OpId> unit = given_last(steps_.size());
+    const std::optional<OpIndex> unit = given_last(steps_.size());
     if (!unit) return false;
-    const OpId step = builder_.add(Op{.name = step_name_,
-                                      .category = Category::kCompute,
-                                      .duration = whole(pipeline_.step->draw(step_random_)),
-                                      .demand = *accelerator_});
-    builder_.add_edge(*unit, step);
-    if (!steps_.empty()) builder_.add_edge(steps_.back(), step);
-    steps_.push_back(step);
+    const ProgramOp step{.name = step_name_,
+                         .task = Task::kCompute,
+                         .duration = whole(pipeline_.step->draw(step_random_)),
+                         .stream = *accelerator_};
+    steps_.push_back(builder_.add(step, {*unit, steps_.empty() ? *unit : steps_.back()}));
     return true;
   }
 
-  const std::vector<OpId>& given(std::size_t i) const {
+  const std::vector<OpIndex>& given(std::size_t i) const {
     return stages_[i].ordered ? in_order_[i] : ended_[i];
   }
   /// The op that makes a unit of the last stage ready, once it exists.
-  std::optional<OpId> given_last(std::uint64_t unit) const {
+  std::optional<OpIndex> given_last(std::uint64_t unit) const {
     const std::uint64_t take = unit / stages_.back().split;
     return take < ended_.back().size() ? std::optional(given(last_)[take]) : std::nullopt;
   }
-  std::optional<OpId> used_up(std::uint64_t unit) const {
+  std::optional<OpIndex> used_up(std::uint64_t unit) const {
     if (!accelerator_) return given_last(unit);
     return unit < steps_.size() ? std::optional(steps_[unit]) : std::nullopt;
   }
@@ -209,6 +204,7 @@ class Network {
   /// Puts the dependencies of a take into `after_`, once all of them exist.
   bool ready(std::size_t i, std::uint64_t take) {
     after_.clear();
+    requested_.clear();
     if (i == 0 ? !may_enter(take) : !units_there(i, take)) return false;
     return round_ > 0 || room_there(i, take);
   }
@@ -227,9 +223,9 @@ class Network {
     const std::uint64_t units = used_up_before(take);
     if (units == 0) return true;
     if (used_) return wait_for_used((units - 1) / stages_.back().split + 1);
-    const std::optional<OpId> used = used_up(units - 1);
+    const std::optional<OpIndex> used = used_up(units - 1);
     if (used) after_.push_back(*used);
-    if (!asked_.empty()) after_.push_back(asked_[units - 1]);
+    if (requests_) requested_.push_back(units - 1);
     return used.has_value();
   }
 
@@ -280,29 +276,30 @@ class Network {
   bool round_there(std::uint64_t unit) {
     const std::uint64_t from = unit * round_;
     if (ended_[last_ - 1].size() < from + round_) return false;
-    const std::vector<OpId>& came = given(last_ - 1);
-    const std::vector<OpId> all(came.begin() + static_cast<std::ptrdiff_t>(from),
-                                came.begin() + static_cast<std::ptrdiff_t>(from + round_));
+    const std::vector<OpIndex>& came = given(last_ - 1);
+    const std::vector<OpIndex> all(came.begin() + static_cast<std::ptrdiff_t>(from),
+                                   came.begin() + static_cast<std::ptrdiff_t>(from + round_));
     const Loop& loop = *pipeline_.loop;
-    OpId filled = first_of(all, stages_[last_].batch);
+    OpIndex filled = first_of(all, stages_[last_].batch);
     if (loop.quorum) {
-      const Op wait{.name = lowering_[last_].name(),
-                    .category = Category::kDelay,
-                    .duration = whole(loop.wait)};
-      const OpId in_time =
-          unit == 0 ? builder_.add(wait) : lowering_[last_].add(wait, {*used_up(unit - 1)});
-      const OpId enough = first_of({in_time, first_of(all, *loop.quorum)}, 2);
+      ProgramOp wait = instant(lowering_[last_].name());
+      wait.task = Task::kDelay;
+      wait.duration = whole(loop.wait);
+      std::vector<OpIndex> after;
+      if (unit > 0) after.push_back(*used_up(unit - 1));
+      const OpIndex in_time = builder_.add(wait, after);
+      const OpIndex enough = first_of({in_time, first_of(all, *loop.quorum)}, 2);
       filled = first_of({filled, enough}, 1);
     }
-    rounds_.push_back({filled, all});
+    lowered_.rounds.push_back({filled, all});
     after_.push_back(filled);
     return true;
   }
 
-  OpId first_of(const std::vector<OpId>& ops, std::uint32_t m) {
-    const OpId barrier = lowering_[last_].add(instant(lowering_[last_].name()), ops);
-    builder_.wait_for_first(barrier, m);
-    return barrier;
+  OpIndex first_of(const std::vector<OpIndex>& ops, std::uint32_t m) {
+    ProgramOp barrier = instant(lowering_[last_].name());
+    barrier.need = m;
+    return builder_.add(barrier, ops);
   }
 
   /// Whether the queue and the stages after this one leave room for the take's output.
@@ -316,7 +313,7 @@ class Network {
       return true;
     }
     // The last unit of the take fits once the unit `room` places earlier is used up.
-    const bool awaited = last && !asked_.empty();
+    const bool awaited = last && requests_;
     const std::uint64_t unit = (take + 1) * stages_[i].split - 1;
     // A requested unit has left the stage.
     const std::uint64_t space = room_after(stages_, i) - (awaited ? 1 : 0);
@@ -327,15 +324,15 @@ class Network {
     // overtake them.
     const std::size_t user_stage = last ? i : i + 1;
     const bool stepped = last && accelerator_;
-    const std::vector<OpId>& users = stepped               ? steps_
-                                     : uneven_[user_stage] ? in_order_[user_stage]
-                                     : last                ? given(i)
-                                                           : ended_[user_stage];
+    const std::vector<OpIndex>& users = stepped               ? steps_
+                                        : uneven_[user_stage] ? in_order_[user_stage]
+                                        : last                ? given(i)
+                                                              : ended_[user_stage];
     const std::uint64_t user = stepped ? used
                                : last  ? used / stages_[i].split
                                        : used / stages_[user_stage].batch;
     if (user >= users.size()) return false;
-    if (awaited) after_.push_back(asked_[used]);
+    if (awaited) requested_.push_back(used);
     after_.push_back(users[user]);
     return true;
   }
@@ -345,25 +342,26 @@ class Network {
   const std::size_t last_;
   std::uint64_t round_ = 0;  // samples of a round; none without rounds
   const std::uint64_t units_;
-  GraphBuilder& builder_;
-  const std::vector<OpId>& asked_;
+  RankBuilder builder_;
+  const bool requests_;
   const Resources resources_;
   const NameId step_name_;
   Random step_random_;
-  std::optional<DemandId> accelerator_;
+  std::optional<std::uint32_t> accelerator_;  // stream
   double samples_of_unit_ = 1, samples_of_take_ = 1;
   std::vector<StageLowering> lowering_;
   std::vector<std::uint64_t> takes_;
   // The ops with which take k of stage i has ended, and with which it and all earlier takes have.
-  std::vector<std::vector<OpId>> ended_, in_order_;
-  std::vector<OpId> steps_;
+  std::vector<std::vector<OpIndex>> ended_, in_order_;
+  std::vector<OpIndex> steps_;
   std::vector<char> always_room_;                // after each stage, for all that is in flight
   std::vector<char> uneven_;                     // takes differ in a cycle, there or before
   std::vector<std::optional<InHand>> places_;    // after each stage
   std::vector<std::optional<Ends>> first_come_;  // of the stage before
   std::optional<Ends> used_;                     // of the last stage
-  std::vector<Round> rounds_;
-  std::vector<OpId> after_;
+  std::vector<OpIndex> after_;                   // dependencies of the next take
+  std::vector<std::uint64_t> requested_;         // units that must have been requested before it
+  Lowered lowered_;
 };
 
 }  // namespace
@@ -387,9 +385,9 @@ double units_in_flight(const Pipeline& pipeline, const Counts& counts) {
 }
 
 Result<Lowered> lower(const Pipeline& pipeline, std::uint64_t units, Start start,
-                      GraphBuilder& builder, const std::vector<OpId>& asked) {
-  REHEARSE_CHECK(asked.empty() || (asked.size() == units && !pipeline.step));
-  return Network(pipeline, units, start, builder, asked).run();
+                      program::Program& into, bool requests) {
+  REHEARSE_CHECK(!requests || !pipeline.step);
+  return Network(pipeline, units, start, into.names, requests).run(into);
 }
 
 double ops_to_choose(const Stage& stage) {

@@ -1,4 +1,4 @@
-// Lowers a pipeline to ops and edges, which the engine runs alone or together with a training step.
+// Lowers a pipeline to a service of a program, which runs alone or feeds the program's ranks.
 //
 // A visit is one op for each of its parts: the wait for a request to be admitted, the read, the
 // work on a core, the serial part. A stage whose visits are one op is a server with a slot per
@@ -12,27 +12,36 @@
 #include <vector>
 
 #include "models/input/pipeline.h"
-#include "sim/graph/graph.h"
+#include "sim/program/program.h"
 
 namespace rehearse::input {
 
+using program::OpIndex;  // here: of the service
+
 /// An op that holds a thread, for the visit with this number.
 struct Held {
-  OpId op;
+  OpIndex op;
   std::uint64_t visit;
 };
 
 /// The op at which its batch is complete, and the samples that might be in it.
 struct Round {
-  OpId filled;
-  std::vector<OpId> came;
+  OpIndex filled;
+  std::vector<OpIndex> came;
+};
+
+/// An op that may begin only when unit `unit` has been requested.
+struct Requested {
+  OpIndex op;
+  std::uint64_t unit;
 };
 
 struct Lowered {
-  std::vector<OpId> units = {};  ///< the op that makes each unit of the last stage ready (or
-                                 ///< used up by the accelerator, where there is one)
+  std::vector<OpIndex> units = {};  ///< the op that makes each unit of the last stage ready (or
+                                    ///< used up by the accelerator, where there is one)
   std::vector<std::vector<Held>> work = {};  ///< by stage, the ops that hold its threads
   std::vector<Round> rounds = {};            ///< one for each unit, where the loop has rounds
+  std::vector<Requested> requested = {};     ///< where units are requested
 };
 
 enum class Start : std::uint8_t {
@@ -41,11 +50,12 @@ enum class Start : std::uint8_t {
               ///< together, constant times would keep them waiting and reading in step for ever
 };
 
-/// Adds the ops of the first `units` units of the last stage. Random times are drawn by the
-/// pipeline's seed, in a separate order for each stage. Fails if too few samples are in
-/// flight for one unit.
+/// Adds a service with the ops of the first `units` units of the last stage. With `requests`, units
+/// are used up as others request them, and not as soon as they are ready. Random times are drawn by
+/// the pipeline's seed, in a separate order for each stage. Fails if too few samples are in flight
+/// for one unit.
 Result<Lowered> lower(const Pipeline& pipeline, std::uint64_t units, Start start,
-                      graph::GraphBuilder& builder, const std::vector<OpId>& asked = {});
+                      program::Program& into, bool requests = false);
 
 /// The units of the last stage that all queues and stages can hold together, or that the loop
 /// admits.

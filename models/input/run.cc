@@ -7,6 +7,7 @@
 
 #include "models/input/limits.h"
 #include "sim/engine/engine.h"
+#include "sim/program/lower.h"
 
 namespace rehearse::input {
 namespace {
@@ -26,15 +27,21 @@ double round_of_reads(const Pipeline& pipeline, const Counts& counts) {
 }  // namespace
 
 Result<Run> run_units(const Pipeline& pipeline, double units, Start start) {
-  graph::GraphBuilder builder;
-  Result<Lowered> lowered = lower(pipeline, static_cast<std::uint64_t>(units), start, builder);
-  if (!lowered) return forward(lowered);
-  Result<graph::Graph> graph = std::move(builder).build();
-  if (!graph) return forward(graph);
-  Result<graph::Timeline> timeline = engine::run(*graph);
+  Run run;
+  {
+    program::Program program;
+    Result<Lowered> lowered = lower(pipeline, static_cast<std::uint64_t>(units), start, program);
+    if (!lowered) return forward(lowered);
+    run.lowered = std::move(*lowered);
+    Result<program::Lowered> alone = program::lower(program);
+    if (!alone) return forward(alone);
+    run.graph = std::move(alone->graph);
+  }
+  Result<graph::Timeline> timeline = engine::run(run.graph);
   if (!timeline) return forward(timeline);
-  Run run{std::move(*graph), std::move(*timeline), std::move(*lowered), {}};
-  for (const OpId op : run.lowered.units) run.ends.push_back(run.timeline[op].end.seconds());
+  run.timeline = std::move(*timeline);
+  for (const OpIndex op : run.lowered.units)
+    run.ends.push_back(run.timeline[OpId(op)].end.seconds());
   std::sort(run.ends.begin(), run.ends.end());
   return run;
 }

@@ -20,7 +20,7 @@ inline constexpr double kUsualOps = 6e5;
 inline constexpr std::size_t kParts = 10;
 
 struct Run {
-  graph::Graph graph;
+  graph::Graph graph;  ///< of the service alone, whose ops keep their numbers
   graph::Timeline timeline;
   Lowered lowered;
   std::vector<Seconds> ends;  ///< of the units, in order of time

@@ -18,11 +18,11 @@ double busy_between(const Run& run, const Pipeline& pipeline, std::size_t stage,
                          stage + 1 < pipeline.stages.size();
   double held = 0;
   for (const Held& work : run.lowered.work[stage]) {
-    const graph::OpTimes& times = run.timeline[work.op];
+    const graph::OpTimes& times = run.timeline[OpId(work.op)];
     Seconds end = times.end.seconds();
     if (abandoned) {
       const Round& round = run.lowered.rounds[work.visit / pipeline.loop->in_flight];
-      end = std::min(end, run.timeline[round.filled].end.seconds());
+      end = std::min(end, run.timeline[OpId(round.filled)].end.seconds());
     }
     held += std::max(0.0, std::min(end, to).s() - std::max(times.start.seconds(), from).s());
   }
@@ -34,8 +34,8 @@ double filled_in(const Run& run, std::uint32_t batch) {
   if (run.lowered.rounds.empty()) return 1;
   double there = 0;
   for (const Round& round : run.lowered.rounds) {
-    const auto came = std::count_if(round.came.begin(), round.came.end(), [&](OpId op) {
-      return run.timeline[op].end <= run.timeline[round.filled].end;
+    const auto came = std::count_if(round.came.begin(), round.came.end(), [&](OpIndex op) {
+      return run.timeline[OpId(op)].end <= run.timeline[OpId(round.filled)].end;
     });
     there += std::min(static_cast<double>(came), static_cast<double>(batch));
   }

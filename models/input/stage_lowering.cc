@@ -5,48 +5,50 @@
 
 namespace rehearse::input {
 
-using graph::Category;
-using graph::Demand;
-using graph::GraphBuilder;
-using graph::Op;
+using program::ProgramOp;
+using program::Stream;
+using program::Task;
+
+namespace {
+
+Stream on_host(NameId name, std::uint32_t slots) {
+  return {.name = name, .kind = Stream::Kind::kHost, .slots = slots};
+}
+
+}  // namespace
 
 Picoseconds whole(Seconds time) { return Picoseconds::from(std::min(time, Seconds::s(1e5))); }
 
-Op instant(NameId name) {
-  return {.name = name, .category = Category::kInput, .duration = Picoseconds(0)};
-}
-
-Resources add_resources(const Pipeline& pipeline, GraphBuilder& builder) {
+Resources add_resources(const Pipeline& pipeline, NamePool& names, RankBuilder& builder) {
   Resources resources;
   if (const auto& host = pipeline.host) {
     const double busy = busy_threads(pipeline);
     resources.core_speed = host->speed(busy);
     for (const double rate : part_capacities(pipeline))
       resources.cores.push_back(
-          builder.add(graph::Capacity{.name = builder.intern("host cores"), .rate = rate}));
+          builder.add(program::Pool{.name = names.intern("host cores"), .rate = rate}));
   }
   for (const Source& source : pipeline.sources) {
-    const NameId name = builder.intern(source.name);
+    const NameId name = names.intern(source.name);
     resources.bandwidth.emplace_back();
     if (source.total)
       resources.bandwidth.back() =
-          builder.add(graph::Capacity{.name = name, .rate = source.total->bytes_per_s()});
+          builder.add(program::Pool{.name = name, .rate = source.total->bytes_per_s()});
     resources.admission.emplace_back();
-    if (source.requests_per_s)
-      resources.admission.back() = builder.add(graph::Server{.name = name});
+    if (source.requests_per_s) resources.admission.back() = builder.add(on_host(name, 1));
   }
   return resources;
 }
 
 StageLowering::StageLowering(const Pipeline& pipeline, std::size_t index, bool spread,
-                             const Resources& resources, GraphBuilder& builder)
+                             const Resources& resources, NamePool& names, RankBuilder& builder)
     : pipeline_(pipeline),
       stage_(pipeline.stages[index]),
       source_(stage_.source ? &pipeline.sources[*stage_.source] : nullptr),
       resources_(resources),
       builder_(builder),
       random_(random_stream(pipeline.seed, index)),
-      name_(builder.intern(stage_.name)),
+      name_(names.intern(stage_.name)),
       first_thread_(0) {
   for (std::size_t i = 0; i < index; ++i) first_thread_ += threads_on_cores(pipeline.stages[i]);
   parts_.admitted = source_ && source_->requests_per_s;
@@ -61,69 +63,56 @@ StageLowering::StageLowering(const Pipeline& pipeline, std::size_t index, bool s
 }
 
 void StageLowering::free_workers() {
-  work_demands_.clear();
+  work_streams_.clear();
   add_resources();
 }
 
-OpId StageLowering::add_take(std::uint64_t take, const std::vector<OpId>& after) {
+StageLowering::Take StageLowering::add_take(std::uint64_t take, const std::vector<OpIndex>& after) {
   const auto visits_before = [&](std::uint64_t k) {
     return static_cast<std::uint64_t>(std::floor(static_cast<double>(k) * stage_.visits + 1e-9));
   };
   const std::uint64_t count = visits_before(take + 1) - visits_before(take);
   if (count == 1) return add_visit(after);
-  const OpId begin = add(instant(name_), after);
-  std::vector<OpId> ends;
-  for (std::uint64_t i = 0; i < count; ++i) ends.push_back(add_visit({begin}));
-  if (ends.empty()) return begin;
-  return add(instant(name_), ends);
-}
-
-OpId StageLowering::add(Op op, std::vector<OpId> after) {
-  const OpId id = builder_.add(op);
-  std::sort(after.begin(), after.end());
-  after.erase(std::unique(after.begin(), after.end()), after.end());
-  for (const OpId before : after) builder_.add_edge(before, id);
-  return id;
+  const OpIndex begin = builder_.add(instant(name_), after);
+  std::vector<OpIndex> ends;
+  for (std::uint64_t i = 0; i < count; ++i) ends.push_back(add_visit({begin}).end);
+  return {begin, ends.empty() ? begin : builder_.add(instant(name_), ends)};
 }
 
 void StageLowering::add_resources() {
+  const std::uint32_t slots = pooled_ ? stage_.slots() : 0;
   if (parts_.work) {
-    // Threads differ where each keeps to a part of the host.
-    const std::uint32_t different = resources_.cores.size() > 1 ? stage_.slots() : 1;
-    for (std::uint32_t thread = 0; thread < different; ++thread)
-      work_demands_.push_back(builder_.add(on_cores({}, thread)));
+    // Threads differ where each keeps to a part of the host: in a pool, by its slot.
+    const bool bound = resources_.cores.size() > 1;
+    Stream pool = on_cores(slots, 0);
+    if (bound && pooled_)
+      for (std::uint32_t thread = 1; thread < stage_.slots(); ++thread)
+        pool.pools.push_back(on_cores(slots, thread).pools.front());
+    work_streams_ = {builder_.add(std::move(pool))};
+    if (bound && !pooled_)
+      for (std::uint32_t thread = 1; thread < stage_.slots(); ++thread)
+        work_streams_.push_back(builder_.add(on_cores(slots, thread)));
   }
-  std::optional<ServerId> pool;
-  if (pooled_) {
-    graph::Server server{.name = name_, .slots = stage_.slots()};
-    if (work_demands_.size() > 1) server.slot_demands = work_demands_;
-    const bool bound = !server.slot_demands.empty();
-    pool = builder_.add(std::move(server));
-    if (parts_.work)
-      work_demands_ = {builder_.add(bound ? Demand{.server = pool} : on_cores(pool, 0))};
-  }
-  if (parts_.admitted)
-    admission_ = builder_.add(Demand{.server = resources_.admission[*stage_.source]});
   if (parts_.read) {
-    Demand demand{.server = pool};
+    Stream stream = on_host(name_, slots);
     if (const auto link = resources_.bandwidth[*stage_.source]) {
-      demand.capacities = {*link};
-      if (source_->connection) demand.rate_cap = source_->connection->bytes_per_s();
+      stream.pools = {*link};
+      if (source_->connection) stream.rate_cap = source_->connection->bytes_per_s();
     }
-    shared_link_ = !demand.capacities.empty();
-    read_ = builder_.add(std::move(demand));
+    shared_link_ = !stream.pools.empty();
+    read_ = builder_.add(std::move(stream));
   }
   if (parts_.serial) locks_.assign(stage_.workers, std::nullopt);
   if (!pooled_) threads_.assign(stage_.workers, InHand(stage_.threads));
 }
 
-Demand StageLowering::on_cores(std::optional<ServerId> server, std::uint32_t thread) const {
-  Demand demand{.server = server};
+Stream StageLowering::on_cores(std::uint32_t slots, std::uint32_t thread) const {
+  Stream stream = on_host(name_, slots);
   if (!resources_.cores.empty()) {
-    demand.capacities = {resources_.cores[(first_thread_ + thread) % resources_.cores.size()]};
-    demand.rate_cap = resources_.core_speed;
+    stream.pools = {resources_.cores[(first_thread_ + thread) % resources_.cores.size()]};
+    stream.rate_cap = resources_.core_speed;
   }
-  return demand;
+  return stream;
 }
 
 // Workers start one after another, all before any works.
@@ -132,26 +121,25 @@ void StageLowering::add_start(bool spread) {
   const Seconds over = spread ? hold_time(pipeline_, stage_) : Seconds::s(0);
   if (!(start_up + over > Seconds::s(0))) return;
   // The op that begins first in a pool requests it first.
-  const DemandId demand = !pooled_ ? DemandId(0) : read_ ? *read_ : work_demands_.front();
+  const std::uint32_t stream = !pooled_ ? program::kNoStream : read_ ? *read_ : work_streams_[0];
   for (std::uint32_t i = 0; i < stage_.slots(); ++i)
-    started_.push_back(builder_.add(Op{.name = name_,
-                                       .category = Category::kInput,
-                                       .duration = whole(start_up + over * i / stage_.slots()),
-                                       .demand = demand}));
+    started_.push_back(builder_.add(plain(start_up + over * i / stage_.slots(), stream).op));
 }
 
-Op StageLowering::core_op(const ServiceTime& time, DemandId demand) {
+StageLowering::Part StageLowering::plain(Seconds time, std::uint32_t stream) const {
+  return {{.name = name_, .task = Task::kInput, .duration = whole(time), .stream = stream}};
+}
+
+StageLowering::Part StageLowering::core_op(const ServiceTime& time, std::uint32_t stream) {
   const Seconds drawn = time.draw(random_);
-  Op op{.name = name_, .category = Category::kInput, .duration = Picoseconds(0), .demand = demand};
-  if (!resources_.cores.empty())
-    op.work = std::min(drawn.s(), 1e5);
-  else
-    op.duration = whole(drawn);
-  return op;
+  if (resources_.cores.empty()) return plain(drawn, stream);
+  Part part = plain(Seconds::s(0), stream);
+  part.work = std::min(drawn.s(), 1e5);
+  return part;
 }
 
-Op StageLowering::read_op(bool hit, Bytes bytes) {
-  Op op{.name = name_, .category = Category::kInput, .duration = Picoseconds(0), .demand = *read_};
+StageLowering::Part StageLowering::read_op(bool hit, Bytes bytes) {
+  double work = 0;
   Seconds time = Seconds::s(0);
   if (hit) {
     if (source_->memory) time = bytes / *source_->memory;
@@ -159,25 +147,29 @@ Op StageLowering::read_op(bool hit, Bytes bytes) {
     const double requests = requests_of(*source_, stage_, bytes);
     for (double i = 0; i < requests; ++i) time += source_->latency.draw(random_);
     if (shared_link_)
-      op.work = bytes.b();
+      work = bytes.b();
     else if (source_->connection)
       time += bytes / *source_->connection;
   }
   if (!parts_.work) time += stage_.time.draw(random_);
-  op.duration = whole(time);
-  return op;
+  Part part = plain(time, *read_);
+  part.work = work;
+  return part;
 }
 
-OpId StageLowering::add_visit(std::vector<OpId> after) {
+StageLowering::Take StageLowering::add_visit(std::vector<OpIndex> after) {
   const std::uint64_t visit = visits_++;
   // The workers of a stage whose visits have several parts take visits in turn.
   const std::size_t worker = visit % stage_.workers;
   if (!pooled_) threads_[worker].before_next(builder_, name_, after);
   if (!pooled_ && visit < started_.size()) after.push_back(started_[visit]);
-  const auto part = [&](const Op& op) {
-    const OpId id = add(op, std::move(after));
-    work_.push_back({id, visit});
-    after = {id};
+  std::optional<OpIndex> begin;
+  const auto add = [&](const Part& part) {
+    const OpIndex op = builder_.add(part.op, after);
+    if (part.work > 0) builder_.set_work(op, part.work);
+    work_.push_back({op, visit});
+    after.assign(1, op);
+    if (!begin) begin = op;
   };
   bool hit = false;
   const Bytes bytes =
@@ -188,25 +180,21 @@ OpId StageLowering::add_visit(std::vector<OpId> after) {
   }
   if (const double requests = parts_.admitted && !hit ? requests_of(*source_, stage_, bytes) : 0;
       requests > 0)
-    part(Op{.name = name_,
-            .category = Category::kInput,
-            .duration = whole(Seconds::s(requests / *source_->requests_per_s)),
-            .demand = *admission_});
-  if (parts_.read) part(read_op(hit, bytes));
+    add(plain(Seconds::s(requests / *source_->requests_per_s),
+              *resources_.admission[*stage_.source]));
+  if (parts_.read) add(read_op(hit, bytes));
   if (parts_.work) {
     const std::size_t thread = worker * stage_.threads + visit / stage_.workers % stage_.threads;
-    part(core_op(stage_.time, work_demands_[thread % work_demands_.size()]));
+    add(core_op(stage_.time, work_streams_[thread % work_streams_.size()]));
   }
-  if (parts_.serial) part(core_op(stage_.serial, lock_of(static_cast<std::uint32_t>(worker))));
+  if (parts_.serial) add(core_op(stage_.serial, lock_of(static_cast<std::uint32_t>(worker))));
   if (!pooled_) threads_[worker].ended(after.front());
-  return after.front();
+  return {*begin, after.front()};
 }
 
-DemandId StageLowering::lock_of(std::uint32_t worker) {
-  std::optional<DemandId>& lock = locks_[worker];
-  if (!lock)
-    lock =
-        builder_.add(on_cores(builder_.add(graph::Server{.name = name_}), worker * stage_.threads));
+std::uint32_t StageLowering::lock_of(std::uint32_t worker) {
+  std::optional<std::uint32_t>& lock = locks_[worker];
+  if (!lock) lock = builder_.add(on_cores(1, worker * stage_.threads));
   return *lock;
 }
 

@@ -208,7 +208,7 @@ class MessageCosts {
 Result<std::optional<LoweredJob>> fold(const Program& job, const Cluster& cluster,
                                        const Rules& rules, const Run& run) {
   if (Status ok = check(job, cluster); !ok) return forward(ok);
-  if (rules.grouped) return std::nullopt;
+  if (rules.grouped || !job.services.empty()) return std::nullopt;
   std::optional<Symmetry> symmetry = symmetry_of(job, rules.one_stream);
   if (!symmetry) return std::nullopt;
   const std::vector<std::vector<RankId>> ranks = ranks_of_runs(job, *symmetry);

@@ -93,7 +93,8 @@ Result<LoweredJob> lower(const program::Program& job, const cluster::Cluster& cl
 using Run = std::function<Result<graph::Timeline>(const graph::Graph&)>;
 
 /// Lowers one rank of each program to represent all of its ranks. Nothing if ranks of a program are
-/// not alike (symmetry.h), if their collectives or sends do not cost the same, or if `grouped`.
+/// not alike (symmetry.h), if their collectives or sends do not cost the same, if `grouped`, or if
+/// there are services.
 ///
 /// Messages: a collective or send takes its time from a run by `run`, in which all groups of its
 /// concurrent set (the same op on all ranks of the program) that have common links begin together.

@@ -80,7 +80,7 @@ program::PathParts path_parts(const program::Program& job, const LoweredJob& low
                               program::Interval links) {
   const ProgramOps ops(job, lowered, timeline, computing, links);
   program::PathParts parts =
-      program::path_parts(program::critical_path(timeline, ops), timeline, ops, ops);
+      program::path_parts(program::critical_path(timeline, ops), timeline, ops);
   if (!parts.parts.empty()) parts.ends_on = lowered.ranks[parts.ends_on].index();
   return parts;
 }

@@ -1,6 +1,7 @@
 #include "models/store/full_graph.h"
 
 #include "sim/base/check.h"
+#include "sim/program/rank_builder.h"
 
 namespace rehearse::store {
 namespace {
@@ -49,16 +50,7 @@ class WorkerProgram {
   double width(std::size_t l) const { return network_.widths[l]; }
 
   /// Adds an op that waits for `after_`, and on which the next op waits.
-  void add(const ProgramOp& op) {
-    push(op);
-    after_ = {last()};
-  }
-  void push(const ProgramOp& op) {
-    program_.ops.push_back(op);
-    program_.dependencies.insert(program_.dependencies.end(), after_.begin(), after_.end());
-    program_.first_dependency.push_back(static_cast<std::uint32_t>(program_.dependencies.size()));
-  }
-  std::uint32_t last() const { return static_cast<std::uint32_t>(program_.ops.size() - 1); }
+  void add(const ProgramOp& op) { after_ = {program::append(program_, op, after_)}; }
 
   void sum(std::size_t l) {
     add({.name = names_.sum,
@@ -86,12 +78,15 @@ class WorkerProgram {
         const bool send = task == Task::kSend;
         const std::uint64_t moved = send ? keys(worker_, other) : keys(other, worker_);
         if (moved == 0) continue;
-        push({.name = send ? names_.lend : names_.borrow,
-              .task = task,
-              .bytes = network_.value * (static_cast<double>(moved) * width(l)),
-              .peer = other < worker_ ? other : other - 1,
-              .tag = tag});
-        if (!send) came.push_back(last());
+        const program::OpIndex op =
+            program::append(program_,
+                            {.name = send ? names_.lend : names_.borrow,
+                             .task = task,
+                             .bytes = network_.value * (static_cast<double>(moved) * width(l)),
+                             .peer = other < worker_ ? other : other - 1,
+                             .tag = tag},
+                            after_);
+        if (!send) came.push_back(op);
       }
     // Its own values are available as well.
     came.insert(came.begin(), after_.begin(), after_.end());

@@ -10,6 +10,7 @@
 #include "profiler/ingest/byte_source.h"
 #include "profiler/ingest/chakra_program.h"
 #include "sim/base/text.h"
+#include "sim/program/rank_builder.h"
 
 namespace rehearse::ingest {
 namespace {
@@ -118,19 +119,12 @@ ChakraProgram in_phases(const ChakraProgram& read, const AstraCollectives& how,
     return static_cast<std::uint32_t>(g);
   };
   const Phases phases(how, dimensions);
-  program::RankProgram& program = result.program;
   std::vector<std::vector<std::uint32_t>>
       ends;  // by op as read: what must end for it to have ended
   const auto add = [&](const ProgramOp& op, std::uint64_t id,
-                       std::vector<std::uint32_t> dependencies) {
-    std::sort(dependencies.begin(), dependencies.end());
-    dependencies.erase(std::unique(dependencies.begin(), dependencies.end()), dependencies.end());
-    program.dependencies.insert(program.dependencies.end(), dependencies.begin(),
-                                dependencies.end());
-    program.first_dependency.push_back(static_cast<std::uint32_t>(program.dependencies.size()));
-    program.ops.push_back(op);
+                       const std::vector<program::OpIndex>& after) {
     result.ids.push_back(id);
-    return static_cast<std::uint32_t>(program.ops.size() - 1);
+    return program::append(result.program, op, after);
   };
   for (std::size_t i = 0; i < read.program.ops.size(); ++i) {
     const ProgramOp& op = read.program.ops[i];

@@ -12,12 +12,12 @@
 #include "profiler/ingest/chakra.pb.h"
 #include "profiler/ingest/chakra_messages.h"
 #include "profiler/ingest/utf8.h"
+#include "sim/program/rank_builder.h"
 
 namespace rehearse::ingest {
 namespace {
 
 using program::ProgramOp;
-using program::RankProgram;
 using program::Task;
 
 constexpr double kLargest = 1e21;  // FLOP, bytes: beyond it a number is damage
@@ -243,16 +243,11 @@ class ProgramReader {
                          .peers = std::move(peers_),
                          .ids = {}};
     result.without_length = without_length_;
-    RankProgram& program = result.program;
     for (const std::uint32_t i : order) {
-      program.ops.push_back(rows_[i].op);
+      std::vector<program::OpIndex> after;
+      for (const std::uint64_t id : rows_[i].dependencies) after.push_back(issued[place[id]]);
+      program::append(result.program, rows_[i].op, after);
       result.ids.push_back(rows_[i].id);
-      const std::size_t first = program.dependencies.size();
-      for (const std::uint64_t id : rows_[i].dependencies)
-        program.dependencies.push_back(issued[place[id]]);
-      std::sort(program.dependencies.begin() + static_cast<std::ptrdiff_t>(first),
-                program.dependencies.end());
-      program.first_dependency.push_back(static_cast<std::uint32_t>(program.dependencies.size()));
     }
     return result;
   }

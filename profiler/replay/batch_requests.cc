@@ -131,8 +131,8 @@ Result<WithBatchRequests> add_batch_requests(const std::vector<Recording>& recor
 }
 
 void begin_at_zero(const ReplayGraph& replay, graph::Timeline& timeline) {
-  if (!replay.begin) return;
-  const Picoseconds zero = timeline[*replay.begin].end;
+  if (!replay.program.begin) return;
+  const Picoseconds zero = timeline[replay.lowered.op(*replay.program.begin)].end;
   for (graph::OpTimes& op : timeline.ops) {
     op.start = op.start - zero;
     op.end = op.end - zero;

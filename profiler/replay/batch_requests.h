@@ -31,7 +31,7 @@ struct WithBatchRequests {
 Result<WithBatchRequests> add_batch_requests(const std::vector<Recording>& recordings,
                                              const RecordedProgram& program);
 
-/// Makes the times of a run relative to the end of the graph's `begin`, if it has one.
+/// Makes the times of a run relative to the end of the program's `begin`, if it has one.
 void begin_at_zero(const ReplayGraph& replay, graph::Timeline& timeline);
 
 }  // namespace rehearse::replay

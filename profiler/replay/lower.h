@@ -35,8 +35,8 @@ struct LowerOptions {
   std::optional<std::size_t> hidden_rank = {};
 };
 
+using program::OpIndex;
 using program::Recorded;
-using OpIndex = std::uint32_t;  ///< of an op in the program of its rank
 
 /// A step as instants of a run: it lasts from the end of `begins_after` to the end of `ends_with`.
 struct StepOps {
@@ -83,15 +83,15 @@ struct RecordedProgram : program::Program {
   CollectiveMatches collectives;    ///< of several ranks together
   /// The requests of each rank, in order of time, to an input pipeline that an edit added.
   std::vector<BatchRequest> batch_requests = {};
+  /// The recording begins at the end of this op, after the warm-up of the pipeline. Absent: at time
+  /// zero.
+  std::optional<program::OpRef> begin = {};
 };
 
 /// A program with the graph that is run.
 struct ReplayGraph {
   RecordedProgram program;
   program::Lowered lowered;
-  /// The recording begins at the end of this op, after the warm-up of an input pipeline. Absent: at
-  /// time zero.
-  std::optional<OpId> begin = {};
 
   const graph::Graph& graph() const { return lowered.graph; }
   /// The op of the graph with which an op of the program starts.

@@ -242,11 +242,10 @@ PathTimes path_times(const graph::Graph& graph, const std::vector<graph::PathSte
 namespace {
 
 /// The times in which a rank computes.
-Spans computing(const graph::Timeline& timeline, const RunOps& ops,
-                const Explanations& explanations, std::uint32_t rank) {
+Spans computing(const graph::Timeline& timeline, const RunOps& ops, std::uint32_t rank) {
   std::vector<Span> spans;
   for (const OpId op : ops.of_rank(rank))
-    if (explanations.alone(op)) spans.push_back({timeline[op].start, timeline[op].end});
+    if (ops.alone(op)) spans.push_back({timeline[op].start, timeline[op].end});
   return Spans(std::move(spans));
 }
 
@@ -259,7 +258,7 @@ struct Stretch {
 }  // namespace
 
 PathParts path_parts(const std::vector<graph::PathStep>& path, const graph::Timeline& timeline,
-                     const RunOps& ops, const Explanations& explanations) {
+                     const RunOps& ops) {
   PathParts result;
   std::set<std::uint32_t> ranks;
   for (const graph::PathStep& step : path)
@@ -269,7 +268,7 @@ PathParts path_parts(const std::vector<graph::PathStep>& path, const graph::Time
     }
   if (ranks.empty()) return result;
   result.ranks = static_cast<std::uint32_t>(ranks.size());
-  const Spans home = computing(timeline, ops, explanations, result.ends_on);
+  const Spans home = computing(timeline, ops, result.ends_on);
   std::map<std::pair<std::uint64_t, bool>, Stretch> stretches;  // by likeness, and whether a bubble
   PathSum sum;
   for (const graph::PathStep& step : path) {
@@ -277,23 +276,23 @@ PathParts path_parts(const std::vector<graph::PathStep>& path, const graph::Time
     if (time == Picoseconds(0)) continue;
     const auto add = [&](Picoseconds part, bool bubble) {
       if (part == Picoseconds(0)) return;
-      stretches.try_emplace({explanations.alike(step.op), bubble}, Stretch{step.op, Picoseconds(0)})
+      stretches.try_emplace({ops.alike(step.op), bubble}, Stretch{step.op, Picoseconds(0)})
           .first->second.time += part;
     };
     Picoseconds slowed(0), waiting(0);
-    if (const std::optional<Picoseconds> alone = explanations.alone(step.op)) {
+    if (const std::optional<Picoseconds> alone = ops.alone(step.op)) {
       // Not the turnaround of its server, with which the time on the path begins.
       const graph::OpTimes& times = timeline[step.op];
       slowed = std::clamp(times.end - times.start - *alone, Picoseconds(0), time);
       if (ops.rank(step.op) != result.ends_on)
         waiting = std::min(time - slowed, time - home.within(step.begin, step.end));
     }
-    if (slowed > Picoseconds(0)) sum.add(slowed, explanations.slowed(step.op));
+    if (slowed > Picoseconds(0)) sum.add(slowed, ops.slowed(step.op));
     add(waiting, true);
     add(time - slowed - waiting, false);
   }
   for (const auto& [key, stretch] : stretches) {
-    std::vector<PathShare> shares = explanations.shares(stretch.op);
+    std::vector<PathShare> shares = ops.shares(stretch.op);
     if (key.second)
       for (PathShare& share : shares) {
         share.kind = PartKind::kBubble;

@@ -50,6 +50,15 @@ class RunOps {
   virtual Purpose purpose(OpId /*op*/) const { return {}; }
   /// For a member of a collective: the member that arrived last. Until then the device waits.
   virtual OpId last_arrival(OpId op) const { return op; }
+  /// The shares of an op by purpose; not empty. Not called for ops that take no time.
+  virtual std::vector<PathShare> shares(OpId op) const = 0;
+  /// Ops of equal numbers have equal shares.
+  virtual std::uint64_t alike(OpId op) const { return op.index(); }
+  /// The time that a computing op takes when no other is on its device. Nothing for other ops, and
+  /// if ops have their times alone.
+  virtual std::optional<Picoseconds> alone(OpId /*op*/) const { return std::nullopt; }
+  /// The purpose of the additional time that a computing op takes compared with running alone.
+  virtual PathShare slowed(OpId op) const { return shares(op).front(); }
 };
 
 /// A stretch of a rank's time.
@@ -112,25 +121,10 @@ struct PathTimes {
 PathTimes path_times(const graph::Graph& graph, const std::vector<graph::PathStep>& path,
                      std::size_t steps = 1);
 
-/// The purposes of the time of a run's ops.
-class Explanations {
- public:
-  virtual ~Explanations() = default;
-  /// The shares of an op; not empty. Not called for ops that take no time.
-  virtual std::vector<PathShare> shares(OpId op) const = 0;
-  /// Ops of equal numbers have equal shares.
-  virtual std::uint64_t alike(OpId op) const { return op.index(); }
-  /// The time that a computing op takes when no other is on its device. Nothing for other ops, and
-  /// if ops have their times alone.
-  virtual std::optional<Picoseconds> alone(OpId /*op*/) const { return std::nullopt; }
-  /// The purpose of the additional time that a computing op takes compared with running alone.
-  virtual PathShare slowed(OpId op) const { return shares(op).front(); }
-};
-
 /// The path divided by purpose; the parts add up to the path. Where the path computes on one rank
 /// while the rank on which it ends is idle, the part is the bubble. With it, the parts are those of
 /// the run as that rank sees it.
 PathParts path_parts(const std::vector<graph::PathStep>& path, const graph::Timeline& timeline,
-                     const RunOps& ops, const Explanations& explanations);
+                     const RunOps& ops);
 
 }  // namespace rehearse::program

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,12 +19,12 @@ namespace {
 
 using graph::Category;
 /// An op, and another op that must end before it.
-using Order = std::pair<std::uint32_t, std::uint32_t>;
+using After = std::pair<OpIndex, OpIndex>;
 
 /// The order of issue beyond the dependencies: a collective that names no stream follows the
 /// previous one in its group. In ascending order of ops.
-std::vector<Order> order_of_groups(const RankProgram& program) {
-  std::vector<Order> order;
+std::vector<After> order_of_groups(const RankProgram& program) {
+  std::vector<After> order;
   std::vector<std::optional<std::uint32_t>> last;  // by group
   for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
     const ProgramOp& op = program.ops[i];
@@ -38,79 +40,69 @@ std::vector<Order> order_of_groups(const RankProgram& program) {
   return order;
 }
 
-Category category_of(Task task) {
-  switch (task) {
-    case Task::kCompute:
-      return Category::kCompute;
-    case Task::kHost:
-      return Category::kHost;
-    case Task::kMemory:
-      return Category::kMemory;
-    case Task::kCollective:
-    case Task::kSend:
-    case Task::kReceive:
-      return Category::kCommunication;
-    case Task::kInput:
-      return Category::kInput;
-    case Task::kLaunch:
-      return Category::kLaunch;
-    case Task::kProfiler:
-      return Category::kProfiler;
-    case Task::kDelay:
-      return Category::kDelay;
-    case Task::kMark:
-      break;
-  }
-  return Category::kSynchronization;
-}
+/// By task.
+constexpr Category kCategories[] = {
+    Category::kCompute,         Category::kHost,          Category::kMemory,
+    Category::kCommunication,   Category::kCommunication, Category::kCommunication,
+    Category::kSynchronization, Category::kInput,         Category::kLaunch,
+    Category::kProfiler,        Category::kDelay};
 
-/// The servers of one rank, each added with the first op that it serves.
+/// The resources of one program. Those of its tasks are added with the first op that they serve.
 class Servers {
  public:
-  Servers(const Program& program, RankId rank, bool one_stream, graph::GraphBuilder& builder)
-      : program_(program), rank_(rank), one_stream_(one_stream), builder_(builder) {}
-
-  /// The streams of a recording, in their order.
-  void add_streams() {
-    for (const Stream& stream : program_.program(rank_).streams)
-      streams_.push_back(demand({.name = builder_.intern(program_.names[stream.name]),
-                                 .slots = stream.slots,
-                                 .turnaround = stream.turnaround}));
+  /// `owner`: "rank 3".
+  Servers(const Program& program, const RankProgram& of, std::string owner, bool one_stream,
+          graph::GraphBuilder& builder)
+      : program_(program), owner_(std::move(owner)), one_stream_(one_stream), builder_(builder) {
+    for (const Pool& pool : of.pools)
+      pools_.push_back(builder_.add(graph::Capacity{.name = name(pool.name), .rate = pool.rate}));
+    for (const Stream& stream : of.streams) streams_.push_back(demand_of(stream));
   }
 
   DemandId of(const ProgramOp& op) {
     if (op.stream == kNoStream) return DemandId(0);
     if (op.stream != kStreamOfTask) return streams_[op.stream];
-    switch (op.task) {
-      case Task::kCompute:
-        return of_task(0, "compute");
-      case Task::kHost:
-        return of_task(1, "host");
-      case Task::kMemory:
-        return of_task(2, "memory");
-      case Task::kCollective:
-      case Task::kSend:
-        return one_stream_ ? of_task(3, "communication") : DemandId(0);
-      default:
-        return DemandId(0);
-    }
+    const bool communicates = op.task == Task::kCollective || op.task == Task::kSend;
+    if (communicates && one_stream_) return of_task(3, "communication");
+    if (op.task == Task::kCompute) return of_task(0, "compute");
+    if (op.task == Task::kHost) return of_task(1, "host");
+    return op.task == Task::kMemory ? of_task(2, "memory") : DemandId(0);
   }
 
  private:
-  DemandId of_task(std::size_t task, std::string_view name) {
+  NameId name(NameId in_program) { return builder_.intern(program_.names[in_program]); }
+
+  DemandId demand_of(const Stream& stream) {
+    graph::Demand demand;
+    const auto through = [&](std::uint32_t pool) {
+      return graph::Demand{.capacities = {pools_[pool]}, .rate_cap = stream.rate_cap};
+    };
+    if (stream.pools.size() == 1) demand = through(stream.pools.front());
+    if (stream.slots > 0) {
+      graph::Server server{
+          .name = name(stream.name), .slots = stream.slots, .turnaround = stream.turnaround};
+      if (stream.pools.size() > 1)
+        for (const std::uint32_t pool : stream.pools)
+          server.slot_demands.push_back(builder_.add(through(pool)));
+      demand.server = builder_.add(std::move(server));
+    }
+    return builder_.add(std::move(demand));
+  }
+
+  DemandId of_task(std::size_t task, std::string_view what) {
     std::optional<DemandId>& known = of_task_[task];
     if (!known)
-      known = demand({.name = builder_.intern(fmt::format("rank {} {}", rank_.index(), name))});
+      known = builder_.add(
+          graph::Demand{.server = builder_.add(graph::Server{
+                            .name = builder_.intern(fmt::format("{} {}", owner_, what))})});
     return *known;
-  }
-  DemandId demand(graph::Server server) {
-    return builder_.add(graph::Demand{.server = builder_.add(std::move(server))});
   }
 
   const Program& program_;
-  const RankId rank_;
+  const std::string owner_;
   const bool one_stream_;
   graph::GraphBuilder& builder_;
+  std::vector<CapacityId> pools_;
   std::vector<DemandId> streams_;
   std::array<std::optional<DemandId>, 4> of_task_;
 };
@@ -146,56 +138,77 @@ void add_arrivals(const Measured& measured, Lowered& into, graph::GraphBuilder& 
 
 Status add_ops(const Program& program, bool one_stream, Lowered& into,
                graph::GraphBuilder& builder) {
-  std::vector<std::vector<Order>> orders(program.programs.size());
+  std::vector<std::vector<After>> orders(program.programs.size());
   if (!one_stream)
     for (std::size_t p = 0; p < orders.size(); ++p)
       orders[p] = order_of_groups(program.programs[p]);
-  std::size_t ops = 0, edges = 0;
+  std::size_t ops = 0, edges = program.orders.size();
   for (const RankId rank : into.ranks) {
     const std::uint32_t p = program.program_of[rank.index()];
     ops += program.programs[p].ops.size();
     edges += program.programs[p].dependencies.size() + orders[p].size();
+  }
+  for (const RankProgram& service : program.services) {
+    ops += service.ops.size();
+    edges += service.dependencies.size();
   }
   builder.reserve(ops, edges);
   std::vector<NameId> names;
   for (std::size_t i = 0; i < program.names.size(); ++i)
     names.push_back(builder.intern(program.names[NameId(i)]));
   Measured measured;
-  into.first_op.assign(1, 0);
-  for (const RankId rank : into.ranks) {
-    Servers servers(program, rank, one_stream, builder);
-    servers.add_streams();
-    for (const ProgramOp& op : program.program(rank).ops) {
+  const auto add = [&](const RankProgram& of, std::string owner,
+                       std::optional<RankId> rank) -> Status {
+    Servers servers(program, of, owner, one_stream, builder);
+    for (std::size_t i = 0; i < of.ops.size(); ++i) {
+      const ProgramOp& op = of.ops[i];
       const bool communicates =
           op.task == Task::kCollective || op.task == Task::kSend || op.task == Task::kReceive;
       if (!op.duration && !communicates)
-        return fail(
-            fmt::format("op '{}' of rank {} has no duration", program.names[op.name], rank.index()),
-            "a device of the catalog, whose rates give one");
+        return fail(fmt::format("op '{}' of {} has no duration", program.names[op.name], owner),
+                    "a device of the catalog, whose rates give one");
       const OpId id = builder.add(graph::Op{.name = names[op.name.index()],
-                                            .category = category_of(op.task),
+                                            .category = kCategories[static_cast<int>(op.task)],
                                             .duration = op.duration.value_or(Picoseconds(0)),
-                                            .demand = servers.of(op)});
+                                            .demand = servers.of(op),
+                                            .work = i < of.work.size() ? of.work[i] : 0});
       if (op.need > 0) builder.wait_for_first(id, op.need);
-      if (op.task != Task::kCollective || !op.duration) continue;
-      const std::uint32_t group = program.groups_of[rank.index()][op.group];
+      if (!rank || op.task != Task::kCollective || !op.duration) continue;
+      const std::uint32_t group = program.groups_of[rank->index()][op.group];
       if (program.groups[group].members.size() > 1) measured[{group, op.tag}].push_back(id);
     }
+    return {};
+  };
+  into.first_op.assign(1, 0);
+  for (const RankId rank : into.ranks) {
+    if (Status ok = add(program.program(rank), fmt::format("rank {}", rank.index()), rank); !ok)
+      return ok;
     into.first_op.push_back(static_cast<std::uint32_t>(builder.size()));
   }
   add_arrivals(measured, into, builder);
-  for (std::size_t run = 0; run < into.ranks.size(); ++run) {
-    const std::uint32_t p = program.program_of[into.ranks[run].index()];
-    const RankProgram& of = program.programs[p];
+  for (std::size_t i = 0; i < program.services.size(); ++i) {
+    into.first_of_service.push_back(static_cast<std::uint32_t>(builder.size()));
+    if (Status ok = add(program.services[i], fmt::format("service {}", i), std::nullopt); !ok)
+      return ok;
+  }
+  const auto add_dependencies = [&](const RankProgram& of, std::uint32_t first) {
     for (std::uint32_t i = 0; i < of.ops.size(); ++i) {
       if (of.first_dependency[i] == of.first_dependency[i + 1]) continue;
-      const OpId start = into.start_of(into.op(run, i));
+      const OpId start = into.start_of(OpId(first + i));
       for (std::uint32_t d = of.first_dependency[i]; d < of.first_dependency[i + 1]; ++d)
-        builder.add_edge(into.op(run, of.dependencies[d]), start);
+        builder.add_edge(OpId(first + of.dependencies[d]), start);
     }
+  };
+  for (std::size_t run = 0; run < into.ranks.size(); ++run) {
+    const std::uint32_t p = program.program_of[into.ranks[run].index()];
+    add_dependencies(program.programs[p], into.first_op[run]);
     for (const auto& [op, before] : orders[p])
       builder.add_edge(into.op(run, before), into.start_of(into.op(run, op)));
   }
+  for (std::size_t i = 0; i < program.services.size(); ++i)
+    add_dependencies(program.services[i], into.first_of_service[i]);
+  for (const Order& order : program.orders)
+    builder.add_edge(into.op(order.before), into.start_of(into.op(order.op)));
   return {};
 }
 

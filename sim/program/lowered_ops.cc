@@ -25,6 +25,21 @@ Purpose purpose_of(const Origin& origin) {
   return purpose;
 }
 
+struct Plain {
+  PartKind kind;
+  std::string_view part;
+};
+/// By category: the purpose of an op without an origin.
+constexpr Plain kPlainShares[] = {{PartKind::kCompute, "compute"},
+                                  {PartKind::kCommunication, "sends between ranks"},
+                                  {PartKind::kMemory, "copies"},
+                                  {PartKind::kHost, "waiting for the host"},
+                                  {PartKind::kInput, "input stall"},
+                                  {PartKind::kLaunch, "launch gaps"},
+                                  {PartKind::kSynchronization, "waking and hand-offs"},
+                                  {PartKind::kProfiler, "profiler"},
+                                  {PartKind::kIdle, "not explained by any rule"}};
+
 }  // namespace
 
 LoweredOps::LoweredOps(const Program& program, const Lowered& lowered,
@@ -134,55 +149,24 @@ Provenance LoweredOps::provenance_of(const Made& made, Provenance share) const {
 /// The share of an op without an origin, by its category.
 PathShare LoweredOps::plain(OpId op, const std::optional<Made>& made) const {
   const Category category = lowered_.graph.category(op);
-  const bool links = category == Category::kCommunication;
-  const Interval& interval = links ? links_ : computing_;
+  const Interval& interval = category == Category::kCommunication ? links_ : computing_;
+  const Plain& plain = kPlainShares[static_cast<std::size_t>(category)];
   PathShare share{
-      .kind = PartKind::kIdle,
-      .part = "not explained by any rule",
+      .kind = plain.kind,
+      .part = std::string(plain.part),
       .op = std::string(lowered_.graph.name(op)),
       .low = interval.low,
       .high = interval.high,
       .provenance = made ? provenance_of(*made, Provenance::kRecorded) : Provenance::kExtrapolated};
-  const auto is = [&](PartKind kind, std::string_view part) {
-    share.kind = kind;
-    share.part = part;
-  };
-  switch (category) {
-    case Category::kCompute:
-      is(PartKind::kCompute, "compute");
-      break;
-    case Category::kCommunication:
-      is(PartKind::kCommunication, "sends between ranks");
-      if (made && made->op->task == Task::kCollective)
-        share.part = made->op->sized || made->op->collective != CollectiveKind::kBarrier
-                         ? to_string(made->op->collective)
-                         : "communication";  // a recording does not name every kind
-      break;
-    case Category::kMemory:
-      is(PartKind::kMemory, "copies");
-      break;
-    case Category::kHost:
-      if (made && without_device(made->run))
-        is(PartKind::kCompute, "host");
-      else
-        is(PartKind::kHost, "waiting for the host");
-      break;
-    case Category::kInput:
-      is(PartKind::kInput, "input stall");
-      break;
-    case Category::kLaunch:
-      is(PartKind::kLaunch, "launch gaps");
-      break;
-    case Category::kSynchronization:
-      is(PartKind::kSynchronization, "waking and hand-offs");
-      break;
-    case Category::kProfiler:
-      is(PartKind::kProfiler, "profiler");
-      break;
-    case Category::kDelay:
-      if (unexplained(op)) share.part = "unexplained waits";
-      break;
+  if (category == Category::kCommunication && made && made->op->task == Task::kCollective)
+    share.part = made->op->sized || made->op->collective != CollectiveKind::kBarrier
+                     ? to_string(made->op->collective)
+                     : "communication";  // a recording does not name every kind
+  if (category == Category::kHost && made && without_device(made->run)) {
+    share.kind = PartKind::kCompute;
+    share.part = "host";
   }
+  if (category == Category::kDelay && unexplained(op)) share.part = "unexplained waits";
   return share;
 }
 

@@ -10,7 +10,7 @@
 
 namespace rehearse::program {
 
-class LoweredOps : public RunOps, public Explanations {
+class LoweredOps : public RunOps {
  public:
   /// The intervals are those of the run, for computing, and for communication and copies whose
   /// origin has none of its own. REQUIRES: the first three outlive this object.

@@ -1,5 +1,5 @@
-// Program: the work of each rank. It is the form between every source (a plan, a Chakra trace, a
-// recording) and the graph that the engine runs.
+// Program: the work of each rank and of services. It is the form between every source (a plan, a
+// Chakra trace, a recording, an input pipeline) and the graph that the engine runs.
 //
 // Equal ranks share one RankProgram. A RankProgram refers to process groups and peers by local
 // numbers, which the Program resolves per rank. So the ranks of a pipeline stage with tensor and
@@ -10,9 +10,12 @@
 //     duplicates and cycles. In programs of plans and Chakra traces, which can be folded, they
 //     point to earlier ops; in a recording a call may wait for a device op that follows it.
 //  2. A rank is a member of each of its groups; members are distinct, and so are its peers.
+//  3. Services do not communicate. An order is between ops of different programs, and is listed once.
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,15 +44,30 @@ enum class Task : std::uint8_t {
   kDelay,       ///< time that no work explains
 };
 
-/// A resource of a rank that serves one op at a time on each of its slots.
+using OpIndex = std::uint32_t;  ///< of an op in its program
+
+/// A capacity that the ops of several streams divide: the cores of a host, a link. It moves so much
+/// work per second.
+struct Pool {
+  NameId name;
+  double rate;
+
+  friend bool operator==(const Pool&, const Pool&) = default;
+};
+
+/// A resource that serves one op at a time on each of its slots. The work of its ops flows through
+/// a pool.
 struct Stream {
   enum class Kind : std::uint8_t { kDevice, kHost };
   NameId name;
   Kind kind = Kind::kDevice;
   std::uint32_t number = 0;  ///< among the streams of the device, or the threads of the host
-  std::uint32_t slots = 1;
+  std::uint32_t slots = 1;   ///< 0: its ops wait for no slot
   /// Least time between the end of one op and the start of the next on the same slot.
   Picoseconds turnaround{0};
+  /// In RankProgram::pools: none, one for all slots, or one for each slot.
+  std::vector<std::uint32_t> pools = {};
+  double rate_cap = std::numeric_limits<double>::infinity();  ///< work per second of one op
 
   friend bool operator==(const Stream&, const Stream&) = default;
 };
@@ -103,12 +121,30 @@ struct RankProgram {
   std::vector<Stream> streams = {};
   std::vector<Recorded> recorded = {};  ///< by op; empty for a program that is not from a recording
   std::vector<DeviceWork> device_work = {};  ///< by op; ops after its end have no known demand
+  std::vector<Pool> pools = {};
+  /// By op: its work in the pools of its stream, after its duration. Ops after its end have none.
+  std::vector<double> work = {};
 
-  DeviceWork device_work_of(std::uint32_t op) const {
+  DeviceWork device_work_of(OpIndex op) const {
     return op < device_work.size() ? device_work[op] : DeviceWork{};
   }
 
   friend bool operator==(const RankProgram&, const RankProgram&) = default;
+};
+
+/// An op of a program.
+struct OpRef {
+  std::uint32_t of;  ///< a rank, or Program::ranks() + the number of a service
+  OpIndex op;
+
+  friend auto operator<=>(const OpRef&, const OpRef&) = default;
+};
+
+/// `op` starts when `before` has ended.
+struct Order {
+  OpRef before, op;
+
+  friend auto operator<=>(const Order&, const Order&) = default;
 };
 
 struct Program {
@@ -132,6 +168,9 @@ struct Program {
       groups_of;  ///< by rank: its program's groups, in `groups`
   /// By rank: its program's peers. Empty if no rank sends anything.
   std::vector<std::vector<RankId>> peers_of = {};
+  /// Work that belongs to no rank, such as an input pipeline that feeds several.
+  std::vector<RankProgram> services = {};
+  std::vector<Order> orders = {};  ///< with ops of services
 
   std::uint32_t ranks() const { return static_cast<std::uint32_t>(program_of.size()); }
   const RankProgram& program(RankId rank) const { return programs[program_of[rank.index()]]; }

@@ -6,14 +6,37 @@
 
 namespace rehearse::program {
 
+OpIndex append(RankProgram& program, const ProgramOp& op, const std::vector<OpIndex>& after) {
+  std::vector<OpIndex>& all = program.dependencies;
+  std::vector<std::uint32_t>& first = program.first_dependency;
+  first.resize(program.ops.size() + 1, first.back());
+  all.insert(all.end(), after.begin(), after.end());
+  const auto begin = all.begin() + first.back();
+  std::sort(begin, all.end());
+  all.erase(std::unique(begin, all.end()), all.end());
+  first.push_back(static_cast<std::uint32_t>(all.size()));
+  program.ops.push_back(op);
+  return static_cast<OpIndex>(program.ops.size() - 1);
+}
+
 std::uint32_t RankBuilder::add(Stream stream) {
-  program_.streams.push_back(stream);
+  program_.streams.push_back(std::move(stream));
   return static_cast<std::uint32_t>(program_.streams.size() - 1);
+}
+
+std::uint32_t RankBuilder::add(Pool pool) {
+  program_.pools.push_back(pool);
+  return static_cast<std::uint32_t>(program_.pools.size() - 1);
 }
 
 std::uint32_t RankBuilder::add(const ProgramOp& op) {
   program_.ops.push_back(op);
   return static_cast<std::uint32_t>(program_.ops.size() - 1);
+}
+
+void RankBuilder::set_work(OpIndex op, double work) {
+  if (op >= program_.work.size()) program_.work.resize(op + 1, 0);
+  program_.work[op] = work;
 }
 
 std::uint32_t RankBuilder::add(const ProgramOp& op, Recorded recorded) {

@@ -9,6 +9,10 @@
 
 namespace rehearse::program {
 
+/// Appends an op that waits for `after`, in any order, where ops may be repeated. Returns its
+/// number.
+OpIndex append(RankProgram& program, const ProgramOp& op, const std::vector<OpIndex>& after);
+
 class RankBuilder {
  public:
   RankBuilder() = default;
@@ -17,11 +21,17 @@ class RankBuilder {
 
   /// Returns the number of the added item.
   std::uint32_t add(Stream stream);
+  std::uint32_t add(Pool pool);
   std::uint32_t add(const ProgramOp& op);
+  OpIndex add(const ProgramOp& op, const std::vector<OpIndex>& after) {
+    return append(program_, op, after);
+  }
   /// REQUIRES: all ops have a record.
   std::uint32_t add(const ProgramOp& op, Recorded recorded);
   /// `op` starts when `before` has ended.
   void depend(std::uint32_t op, std::uint32_t before) { added_.emplace_back(op, before); }
+
+  void set_work(OpIndex op, double work);
 
   ProgramOp& op(std::uint32_t number) { return program_.ops[number]; }
   const RankProgram& so_far() const { return program_; }  ///< with the dependencies started from

@@ -6,10 +6,9 @@
 #include <catch2/catch.hpp>
 
 #include "models/input/limits.h"
-#include "models/input/lower.h"
+#include "models/input/run.h"
 #include "models/input/simulate.h"
 #include "models/input/tune.h"
-#include "sim/engine/engine.h"
 #include "tests/support/pipeline_text.h"
 
 namespace rehearse {
@@ -246,17 +245,11 @@ TEST_CASE("input: takes that skip a stage run ahead only as far as there is room
     Stage s{.name = "stage", .workers = 30, .visits = 0.5, .ordered = ordered};
     s.time.mean = Seconds::ms(10);
     const Pipeline p{.stages = {s}};
-    graph::GraphBuilder builder;
-    const Lowered lowered = lower(p, 4000, Start::kTogether, builder).value();
-    const Result<graph::Graph> graph = std::move(builder).build();
-    REQUIRE(graph);
-    const Result<graph::Timeline> timeline = engine::run(*graph);
-    REQUIRE(timeline);
-    std::vector<double> ends;
-    for (const OpId op : lowered.units) ends.push_back((*timeline)[op].end.seconds().s());
-    std::sort(ends.begin(), ends.end());
-    CHECK(1000 / (ends[1999] - ends[999]) == Approx(6000).epsilon(0.05));
-    CHECK(1000 / (ends[3799] - ends[2799]) == Approx(6000).epsilon(0.05));
+    const Result<Run> run = run_units(p, 4000, Start::kTogether);
+    REQUIRE(run);
+    const std::vector<Seconds>& ends = run->ends;
+    CHECK(1000 / (ends[1999] - ends[999]).s() == Approx(6000).epsilon(0.05));
+    CHECK(1000 / (ends[3799] - ends[2799]).s() == Approx(6000).epsilon(0.05));
     const Result<Flow> flow = simulate(p);
     REQUIRE(flow);
     CHECK(flow->units_per_s.value == Approx(6000).epsilon(0.01));
@@ -275,12 +268,8 @@ TEST_CASE("input: a chain of single workers follows its recursion, to the picose
       s.time = {.mean = Seconds::ms(between(random, 1, 5)), .exponential = random.uniform()};
       p.stages.push_back(std::move(s));
     }
-    graph::GraphBuilder builder;
-    const Lowered lowered = lower(p, kUnits, Start::kTogether, builder).value();
-    const Result<graph::Graph> graph = std::move(builder).build();
-    REQUIRE(graph);
-    const Result<graph::Timeline> timeline = engine::run(*graph);
-    REQUIRE(timeline);
+    const Result<Run> run = run_units(p, kUnits, Start::kTogether);
+    REQUIRE(run);
 
     std::vector<std::vector<std::int64_t>> time(stages), end(stages);
     for (std::size_t i = 0; i < stages; ++i) {
@@ -299,7 +288,7 @@ TEST_CASE("input: a chain of single workers follows its recursion, to the picose
       }
     INFO("seed " << seed);
     for (std::size_t k = 0; k < kUnits; ++k)
-      REQUIRE((*timeline)[lowered.units[k]].end.count() == end[stages - 1][k]);
+      REQUIRE(run->timeline[OpId(run->lowered.units[k])].end.count() == end[stages - 1][k]);
   }
 }
 

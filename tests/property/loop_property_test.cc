@@ -9,7 +9,7 @@
 #include <catch2/catch.hpp>
 
 #include "models/input/limits.h"
-#include "models/input/lower.h"
+#include "models/input/run.h"
 #include "models/input/simulate.h"
 #include "sim/engine/engine.h"
 #include "tests/support/pipeline_text.h"
@@ -147,17 +147,11 @@ class NaiveLoop {
 };
 
 std::vector<std::int64_t> ends_of(const Pipeline& p, std::size_t units) {
-  graph::GraphBuilder builder;
-  const Result<Lowered> lowered = lower(p, units, Start::kTogether, builder);
-  INFO((lowered ? "" : to_string(lowered.error())));
-  REQUIRE(lowered);
-  const Result<graph::Graph> graph = std::move(builder).build();
-  INFO((graph ? "" : to_string(graph.error())));
-  REQUIRE(graph);
-  const Result<graph::Timeline> timeline = engine::run(*graph);
-  REQUIRE(timeline);
+  const Result<Run> run = run_units(p, static_cast<double>(units), Start::kTogether);
+  INFO((run ? "" : to_string(run.error())));
+  REQUIRE(run);
   std::vector<std::int64_t> ends;
-  for (const OpId op : lowered->units) ends.push_back((*timeline)[op].end.count());
+  for (const OpIndex op : run->lowered.units) ends.push_back(run->timeline[OpId(op)].end.count());
   std::sort(ends.begin(), ends.end());
   return ends;
 }

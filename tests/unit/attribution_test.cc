@@ -11,7 +11,7 @@ namespace {
 using graph::Category;
 
 /// A run by hand: ops with the rank that they are of, if any.
-class HandMade : public RunOps, public Explanations {
+class HandMade : public RunOps {
  public:
   OpId add(const char* name, Category category, int us, std::optional<std::uint32_t> rank,
            const std::vector<OpId>& after, bool computes = false) {
@@ -112,7 +112,7 @@ TEST_CASE(
   CHECK(occupancies.of_run(1).bubble.us() == Approx(5));
   // On the path rank 1 computes for 50 us, while rank 0 does nothing that counts as computing:
   // a bubble. The message and the last op are no bubble.
-  const PathParts path = path_parts(graph::critical_path(ops.timeline()), ops.timeline(), ops, ops);
+  const PathParts path = path_parts(graph::critical_path(ops.timeline()), ops.timeline(), ops);
   CHECK(path.total() == ops.timeline().makespan());
   CHECK(path.ends_on == 0);
   CHECK(path.ranks == 2);

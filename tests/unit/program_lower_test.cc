@@ -108,5 +108,44 @@ TEST_CASE("a rewritten program keeps its numbers and orders its dependencies") {
   CHECK(Ran(job).end_us(0, 2) == Approx(61));
 }
 
+TEST_CASE("a service loads for a rank, and its loads share its pools") {
+  Program job = two_ranks();
+  const NameId name = job.names.intern("load");
+  RankBuilder service;
+  const std::uint32_t cores = service.add(Pool{.name = name, .rate = 1}),
+                      slow = service.add(Pool{.name = name, .rate = 0.5});
+  const std::uint32_t shared = service.add(Stream{.name = name, .slots = 0, .pools = {cores}}),
+                      bound = service.add(Stream{.name = name, .slots = 2, .pools = {cores, slow}});
+  const auto load = [&](double work, std::uint32_t on, const std::vector<OpIndex>& after) {
+    const OpIndex op =
+        service.add({.name = name, .task = Task::kInput, .duration = us(0), .stream = on}, after);
+    service.set_work(op, Seconds::us(work).s());
+    return op;
+  };
+  // Two loads of 10 and 20 us on one core: the first ends at 20 us, the second at 30 us.
+  const OpIndex first = load(10, shared, {}), second = load(20, shared, {});
+  // Each thread keeps to a pool: after that, 10 us on one, 20 us on the other at half the speed.
+  const OpIndex fast = load(10, bound, {second, second}), late = load(10, bound, {first, second});
+  const OpIndex asked = load(5, shared, {});
+  job.services.push_back(std::move(service).build());
+  // Rank 0 starts with the first load, and the last load with the end of rank 0's first op.
+  job.orders = {{{0, 0}, {2, asked}}, {{2, first}, {0, 0}}};
+  const Ran ran(job);
+  const auto end_us = [&](OpRef op) { return ran.timeline[ran.lowered.op(op)].end.seconds().us(); };
+  CHECK(end_us({2, first}) == Approx(20));
+  CHECK(end_us({2, second}) == Approx(30));
+  CHECK(ran.end_us(0, 0) == Approx(30));
+  CHECK(end_us({2, late}) == Approx(50));
+  // From 30 us on, `fast` and the last load share the first pool.
+  CHECK(end_us({2, asked}) == Approx(40));
+  CHECK(end_us({2, fast}) == Approx(45));
+  CHECK(ran.end_us(1, 1) == Approx(35));  // the ranks sum when the last of them has computed
+
+  // A service is no rank: its ops take the time of none.
+  const LoweredOps ops(job, ran.lowered, ran.timeline);
+  CHECK(ops.ranks() == 2);
+  CHECK_FALSE(ops.rank(ran.lowered.op(OpRef{2, first})));
+}
+
 }  // namespace
 }  // namespace rehearse::program

@@ -51,16 +51,18 @@ struct Fed {
 
 Result<Fed> try_feed(Replayed& job, const std::string& text,
                      std::optional<std::uint32_t> batch = 1) {
-  Result<cli::FedGraph> fed =
+  Result<cli::FedProgram> fed =
       cli::feed_recording(job.recordings, job.program, pipeline_of(text), batch);
   if (!fed) return forward(fed);
-  Result<graph::Timeline> timeline = engine::run(fed->graph.graph());
+  const Result<replay::ReplayGraph> graph = replay::to_graph(std::move(fed->program));
+  REQUIRE(graph);
+  Result<graph::Timeline> timeline = engine::run(graph->graph());
   REQUIRE(timeline);
-  replay::begin_at_zero(fed->graph, *timeline);
+  replay::begin_at_zero(*graph, *timeline);
   Fed result{.by = fed->by, .steps = {}, .input = 0, .total = 0};
-  for (const auto& step : replay::compare(job.recordings, fed->graph, *timeline).steps)
+  for (const auto& step : replay::compare(job.recordings, *graph, *timeline).steps)
     if (!step.partial) result.steps.push_back(step.host.simulated.us());
-  const program::Occupancy parts = replay::occupancy(fed->graph, *timeline);
+  const program::Occupancy parts = replay::occupancy(*graph, *timeline);
   result.input = parts.input.us();
   result.total = parts.total.us();
   return result;
@@ -178,10 +180,10 @@ TEST_CASE("fed recording: a recording that cannot be fed is an error with the re
   Replayed span(std::move(bare));
   CHECK_THAT(to_string(try_feed(span, load(10)).error()),
              Catch::Contains("neither steps nor loading ranges"));
-  Result<cli::FedGraph> fed =
+  Result<cli::FedProgram> fed =
       cli::feed_recording(job.recordings, job.program, pipeline_of(load(10)), 1);
   REQUIRE(fed);
-  CHECK_FALSE(cli::feed_recording(job.recordings, fed->graph.program, pipeline_of(load(10)), 1));
+  CHECK_FALSE(cli::feed_recording(job.recordings, fed->program, pipeline_of(load(10)), 1));
 }
 
 }  // namespace
