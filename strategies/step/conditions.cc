@@ -27,12 +27,10 @@ constexpr Row kRows[] = {{"ampere_ga100", 1.16},
 /// and unfused PyTorch kernels (MPT on A100 and H100).
 constexpr double kFusedShare = 0.76, kEagerShare = 0.52;
 
-/// With blocking launches (CUDA_LAUNCH_BLOCKING) the host never runs ahead: the device idles with
-/// each kernel for a wake-up, and for the host's time until the next launch, its share of the time
-/// of a block of so many launches. A launch and a wake-up take 10 to 15 us in recordings, and the
-/// launch's 4 us are in the host's time too.
+/// With blocking launches (CUDA_LAUNCH_BLOCKING) the device idles before each kernel until its host
+/// wakes up. A launch and a wake-up take 10 to 15 us in recordings, and the launch's 4 us are in the
+/// host's time too.
 constexpr Seconds kWakeUp = Seconds::us(8.5);
-constexpr double kLaunchesOfBlock = 159;
 
 /// Reads the value at a key, if it is in range, into each of the conditions.
 class Reader {
@@ -95,10 +93,14 @@ void read_host(const YamlMap& map, std::span<Conditions> all) {
                          .layer_pipeline = *block,
                          .source = "given in the job"};
   }
-  if (map.optional<bool>("launch_blocking").value_or(false))
+  if (const std::optional<double> cores = map.within("cores_per_rank", 0.01, 1024.0))
     for (Conditions& conditions : all)
-      conditions.idle_per_kernel +=
-          kWakeUp + host_of(conditions).layer_tensor * (1 / kLaunchesOfBlock);
+      conditions.host = host::scaled(conditions.host, std::max(1.0, 1 / *cores));
+  if (map.optional<bool>("launch_blocking").value_or(false))
+    for (Conditions& conditions : all) {
+      conditions.blocking = true;
+      conditions.idle_per_kernel += kWakeUp;
+    }
 }
 
 }  // namespace
@@ -134,6 +136,7 @@ host::Implementation host_of(const Conditions& conditions) {
 strategies::JobOptions job_options(const Conditions& conditions) {
   return {.host_per_kernel = conditions.host_per_kernel,
           .host = host_of(conditions),
+          .blocking = conditions.blocking,
           .fixed = conditions.fixed};
 }
 

@@ -37,6 +37,7 @@ struct Conditions {
   Seconds host_per_kernel = Seconds::us(5);
   host::Implementation host = {};
   double host_scale = 1;  ///< factor on its times
+  bool blocking = false;  ///< launches wait for their kernels (CUDA_LAUNCH_BLOCKING)
   /// Time of messages between nodes ÷ that on the cluster as it is described. Only who builds the
   /// cluster applies it (comm::with_slower_network).
   double network_scale = 1;
