@@ -19,7 +19,8 @@
 
 namespace rehearse::cli {
 
-/// Judges files, and the files below folders. A file that is not CSV is read as a recording. Fails
+/// Judges files, and the files below folders. Any file that is not CSV, and
+/// an op table, is read as a recording. Fails
 /// if a path does not exist, or if nothing could be predicted.
 Result<Judgement> judge(std::span<const std::filesystem::path> paths, const Progress& progress);
 
