@@ -72,7 +72,8 @@ HostTimes host_times(const JobOptions& options, const Degrees& degrees, std::siz
   const host::Sends sends = stages < 2         ? host::Sends::kNone
                             : options.over_efa ? host::Sends::kEfa
                                                : host::Sends::kLinks;
-  return {options.host_per_kernel, host::block_times(options.host, degrees.tensor, sends)};
+  return {options.host_per_kernel, host::block_times(options.host, degrees.tensor, sends),
+          options.blocking};
 }
 
 Seconds fixed_of(const JobOptions& options, const Stage& stage) {

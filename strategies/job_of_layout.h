@@ -8,6 +8,11 @@
 // If degrees differ, each rank of the wider stage has its share of a rank of the other. Sends
 // overlap computing.
 //
+// The host of a rank launches its blocks one after the other. Its ops run ahead of the device's: a
+// block starts when the host has launched the block before, and the host waits for the device
+//   - before each pass of a pipeline, whose shapes it reads, and before the optimizer, for the norm;
+//   - in other jobs while passes with kLaunchQueue launches wait for the device (launch_queue.h).
+//
 // With parameter servers, workers send them gradients and receive parameters; a server's program
 // follows (server_program.h). If several ranks send to one server, they wait for its port. Message
 // fidelity shows this; the closed forms of sends do not.
@@ -29,9 +34,10 @@ struct JobOptions {
   /// The least time per kernel. The host launches kernels one after the other, so a phase of a
   /// layer takes at least its kernels times this.
   Seconds host_per_kernel = Seconds::s(0);
-  /// A pass of a transformer block takes at least the time in which its host launches it. Without
-  /// times: kernels alone determine it.
+  /// How long the host takes to launch a transformer block. Without times: kernels alone determine
+  /// the step.
   host::Implementation host = {};
+  bool blocking = false;  ///< launches wait for their kernels
   bool over_efa = false;  ///< stages send to each other over EFA
   /// Once per step and rank, and once more for each of its transformer blocks: time without an op.
   Seconds fixed = Seconds::s(0), fixed_of_block = Seconds::s(0);

@@ -80,6 +80,7 @@ void add_phase(LayerRun& run, const Layer& layer, LayerPhase phase, TakesPart wh
     if (multiplies_matrices(op.kind)) times.back().matrix += time;
     run.pieces.back().device.bytes += bytes_of(op);
   }
+  run.launches += kernels;
   const Seconds least = kernels * host_per_kernel;
   const double longer = sum > Seconds::s(0) && sum < least ? least / sum : 1;
   for (const OnDevice& on : times) {
@@ -162,7 +163,10 @@ LayerRun layer_run(const Layer& layer, Pass pass, Split split, const Price& pric
       least = launches.recompute;
       break;
   }
-  run.host = Picoseconds::from(least);
+  if (host.blocking && least > Seconds::s(0))
+    run.pieces.insert(run.pieces.begin(), {.host = true, .time = Picoseconds::from(least)});
+  else
+    run.host = layer.host_work > 0 ? Picoseconds::from(least) : run.computing();
   return run;
 }
 

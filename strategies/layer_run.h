@@ -48,10 +48,14 @@ struct LayerPiece {
 struct LayerRun {
   std::vector<LayerPiece> pieces;
   bool prefetches = false;  ///< some piece is Issue::kPrefetched
-  /// The pass takes at least this long: the host launches everything in it, communication too.
+  /// The host takes this long to launch everything in it, communication too. If that is not known
+  /// it is taken to be as busy as the device, and does not run ahead.
   Picoseconds host{0};
+  double launches = 0;  ///< kernels
 
   Picoseconds computing() const;  ///< sum of its pieces of computing
+  /// Whether the next block waits for the host of this one, even if nothing else delays this one.
+  bool is_paced() const { return host > computing(); }
 };
 
 /// Work of a layer in a step of the optimizer.
@@ -73,6 +77,7 @@ Split split_of(const workload::Stage& stage);
 struct HostTimes {
   Seconds per_kernel = Seconds::s(0);
   host::BlockTimes block = {};
+  bool blocking = false;  ///< the host waits for each kernel that it launches
 };
 /// The host's time for the phases of a layer.
 struct LaunchTimes {
@@ -82,7 +87,8 @@ struct LaunchTimes {
 LaunchTimes launch_times(const workload::Layer& layer, const host::BlockTimes& block);
 
 /// A phase of a layer takes at least its kernels times `host.per_kernel`; shorter ops are
-/// lengthened in proportion. Passes that divide backward share its launches by their kernels.
+/// lengthened in proportion. Passes that divide backward share its launches by their kernels. If
+/// launches block, the host's work is the first piece, and delays the others.
 /// REQUIRES: the layer outlives the result.
 LayerRun layer_run(const workload::Layer& layer, workload::Pass pass, Split split,
                    const Price& price, const HostTimes& host);

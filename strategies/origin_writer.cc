@@ -93,12 +93,14 @@ std::uint32_t OriginWriter::end(NameId op, Picoseconds duration) {
   // Rounding each piece to a picosecond does not count as launch time.
   const double launch = duration.seconds().s() - busy;
   if (launch > busy * 1e-6 || origin.empty()) {
-    origin.push_back(
-        {.kind = PartKind::kLaunch,
-         .part = name("launch gaps"),
-         .what = name(fmt::format("{}: launches take longer than kernels", whole_.names[op])),
-         .weight = origin.empty() ? 1 : launch,
-         .provenance = price_.conditions});
+    Share gaps{.kind = PartKind::kLaunch,
+               .part = name("launch gaps"),
+               .provenance = price_.conditions};
+    if (!origin.empty()) {
+      gaps.what = name(fmt::format("{}: launches take longer than kernels", whole_.names[op]));
+      gaps.weight = launch;
+    }
+    origin.push_back(std::move(gaps));
   }
   whole_.origins.push_back(std::move(origin));
   return next;

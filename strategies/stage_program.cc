@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "sim/program/rank_builder.h"
+#include "strategies/launch_queue.h"
 #include "strategies/origin_writer.h"
 #include "strategies/schedule.h"
 #include "strategies/server_program.h"
@@ -106,6 +107,7 @@ class Writer {
              {Pass::kForward, Pass::kBackward, Pass::kBackwardWeights, Pass::kRecompute})
           runs_[c][kPasses * l + static_cast<std::size_t>(pass)] =
               layer_run(layers[l], pass, split_, price, host);
+        for (const LayerRun& run : runs_[c]) paced_ = paced_ || run.is_paced();
         chunks_[c].steps.push_back(layer_step(layers[l], price, options_.host_per_kernel));
       }
       const auto add = [&](std::size_t l, Pass pass, std::string_view what) {
@@ -133,6 +135,7 @@ class Writer {
   void slot(std::size_t s) {
     const Slot& slot = stage_.order[s];
     receive(slot);
+    begin_launches();
     const std::vector<Block>& blocks = blocks_of(slot);
     // The last backward of the chunk: sums that overlap it may start.
     const bool ends = slot.pass == (split_.weights ? Pass::kBackwardWeights : Pass::kBackward) &&
@@ -146,10 +149,12 @@ class Writer {
       if (ends) {
         const LayerRun& deferred =
             chunks_[slot.chunk].steps[chunks_[slot.chunk].layer_of[b]].deferred;
+        if (!deferred.pieces.empty() && last_paced_) await_launches();
         for (const LayerPiece& piece : deferred.pieces) defer(*piece.communication);
       }
     }
     if (!late_.empty()) finish();
+    end_launches(blocks);
     send(slot);
   }
 
@@ -167,29 +172,64 @@ class Writer {
     return nullptr;
   }
 
-  void block(const Block& block, const Block* next) {
-    // Computing that takes longer than its launches hides them.
-    const bool launched = block.run->host > block.run->computing();
-    if (launched) flush();
-    const Ops began = ready_;
-    pass_through(block, next);
-    if (launched) launch(block, began);
+  /// The host begins to launch a pass. In a pipeline it has waited for what the stage received.
+  void begin_launches() {
+    if (!paced_) return;
+    await_launches();
+    if (layout_.stages.size() > 1)
+      host_after_ = ready_;
+    else if (const Ops* ends = queue_.awaited())
+      for (const std::uint32_t op : *ends) add_to(host_after_, op);
   }
-
-  /// The host launches the pass of a block while it runs; the next op waits for both.
-  void launch(const Block& block, const Ops& began) {
+  void end_launches(const std::vector<Block>& blocks) {
+    if (!paced_) return;
     flush();
-    for (const LayerPiece& piece : block.run->pieces)
-      if (!piece.communication) origins_.add(block.chunk, block.layer, piece.ops);
-    ProgramOp launches{.name = names_.intern(fmt::format("{} launches", names_[block.name])),
-                       .task = Task::kHost};
-    launches.duration = block.run->host;
-    launches.origin = origins_.end(block.name, block.run->host);
-    add_to(ready_, add(launches, began));
-    after_deferred_.clear();
+    double launches = 0;
+    for (const Block& block : blocks) launches += block.run->launches;
+    queue_.add(launches, ready_);
+    await_launches();
   }
 
-  void pass_through(const Block& block, const Block* next) {
+  /// The next op waits for everything that the host has launched. Blocks whose device takes longer
+  /// than their launches need not wait, and share an op of the host.
+  void await_launches() {
+    flush();
+    end_launching();
+    for (const std::uint32_t op : host_after_) add_to(ready_, op);
+    after_deferred_.clear();
+    last_paced_ = false;
+  }
+  void end_launching() {
+    if (!launching_) return;
+    launching_->origin = origins_.end(launched_, *launching_->duration);
+    host_after_ = {add(*std::exchange(launching_, {}), host_after_)};
+  }
+
+  void launch(const Block& block) {
+    if (last_paced_) await_launches();
+    last_paced_ = block.run->is_paced();
+    after_deferred_.clear();
+    if (block.run->host == Picoseconds(0)) return;
+    const Layer& layer = stage_.chunks[block.chunk].layers[block.layer];
+    const bool alone = last_paced_ || layer.host_work == 0;
+    if (alone) {
+      flush();
+      end_launching();
+      for (const LayerPiece& piece : block.run->pieces)
+        if (!piece.communication) origins_.add(block.chunk, block.layer, piece.ops);
+    }
+    if (!launching_) {
+      launching_ = ProgramOp{.name = names_.intern(fmt::format("{} launches", names_[block.name])),
+                             .task = Task::kHost};
+      launching_->duration = Picoseconds(0);
+      launched_ = block.name;
+    }
+    *launching_->duration += block.run->host;
+    if (alone) end_launching();
+  }
+
+  void block(const Block& block, const Block* next) {
+    if (paced_) launch(block);
     // Communication that the previous block issued for this one; the first block of a step has no
     // previous one.
     if (block.run->prefetches && first_) {
@@ -431,6 +471,10 @@ class Writer {
     deferred_.clear();
     after_deferred_.clear();
     first_ = false;
+    if (paced_) {
+      await_launches();
+      host_after_ = ready_;  // it reads the norm
+    }
     if (const std::optional<std::uint32_t> other = tied_with(layout_, number_))
       exchange_tied(*other);
     const NameId name = names_.intern("optimizer");
@@ -495,6 +539,13 @@ class Writer {
   Ops deferred_;                      // so far
   Ops after_deferred_;                // the op before, where it is deferred
   bool first_ = true;
+  // The host's thread.
+  bool paced_ = false;                  // some block waits for it
+  bool last_paced_ = false;             // the next block waits for it
+  std::optional<ProgramOp> launching_;  // launches since its last op
+  NameId launched_{0};                  // the first block of them
+  Ops host_after_;                      // its next op waits for these
+  LaunchQueue<Ops> queue_;
   std::uint32_t step_ = 0;
   std::uint32_t exchanges_ = 0;  // with servers, in this step
 };

@@ -143,7 +143,7 @@ std::optional<OpKind> kind_from(std::string_view text) {
 std::optional<std::string_view> steps_from(std::string_view text) {
   using replay::StepSource;
   for (const StepSource source : {StepSource::kMarks, StepSource::kRanges, StepSource::kRepetition,
-                                  StepSource::kKernels, StepSource::kSpan})
+                                  StepSource::kKernels, StepSource::kGraphs, StepSource::kSpan})
     if (replay::to_string(source) == text) return replay::to_string(source);
   return std::nullopt;
 }

@@ -1,7 +1,9 @@
 // rehearse replay: simulate a recording as recorded, and report how well that explains it.
 #include <algorithm>
+#include <set>
 
 #include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "cli/commands/options.h"
 #include "cli/commands/recorded_slice.h"
@@ -10,6 +12,7 @@
 #include "cli/commands/share_options.h"
 #include "profiler/replay/edit.h"
 #include "profiler/replay/interval.h"
+#include "profiler/replay/slow_ranks.h"
 #include "sim/base/text.h"
 #include "sim/engine/engine.h"
 
@@ -35,6 +38,7 @@ Result<std::optional<Estimate<Seconds>>> without_profiler(const ReplayJob& job) 
 /// The findings in addition to the replay itself.
 struct Findings {
   std::vector<replay::Advice> advice;
+  replay::Stragglers stragglers = {};
   std::optional<Estimate<Seconds>> without_profiler;
   std::optional<EditedRun> sliced;  ///< then `advice` is for the slice
 };
@@ -42,6 +46,41 @@ struct Findings {
 /// The run to show: the recording's own replay, or that on a slice.
 const ReplayRun& shown(const ReplayJob& job, const Findings& findings) {
   return findings.sliced ? findings.sliced->run : job.recorded;
+}
+
+std::uint32_t rank_number(const ReplayJob& job, const replay::SlowRank& slow) {
+  return job.recordings[slow.rank].rank().info.rank.value_or(
+      static_cast<std::uint32_t>(slow.rank));
+}
+
+/// "ranks 6, 7 (data of stage 3) slow in forward-compute: 1.84 s if all were equally fast".
+std::string straggler_words(const ReplayJob& job, const replay::Stragglers& stragglers) {
+  constexpr double kWorthSaying = 0.02;  // of the step
+  const Seconds step = job.recorded.comparison.step_time.simulated;
+  if (stragglers.ranks.empty() || stragglers.step_if_equal > step * (1 - kWorthSaying)) return "";
+  std::set<std::uint32_t> numbers;
+  for (const replay::SlowRank& slow : stragglers.ranks) numbers.insert(rank_number(job, slow));
+  return fmt::format("{} {}{} slow in {}: {} if all were equally fast",
+                     numbers.size() == 1 ? "rank" : "ranks", fmt::join(numbers, ", "),
+                     stragglers.group.empty() ? "" : fmt::format(" ({})", stragglers.group),
+                     stragglers.ranks.front().op, range_words(stragglers.step_if_equal));
+}
+
+void add_stragglers(const ReplayJob& job, const replay::Stragglers& stragglers, Document& d) {
+  if (stragglers.ranks.empty()) return;
+  const replay::Comparison& c = job.recorded.comparison;
+  d.show("step_time_if_equal", "all ranks equal",
+         replay::estimate_step(c, stragglers.step_if_equal));
+  if (!stragglers.group.empty()) d["slow_group"] = stragglers.group;
+  Value rows = Value::array();
+  for (const replay::SlowRank& slow : stragglers.ranks)
+    rows.push_back({{"rank", "rank", rank_number(job, slow)},
+                    {"op", "slow in", slow.op},
+                    {"ratio", "time, others' = 1", slow.ratio},
+                    {"since", "since", slow.since},
+                    {"step_time", replay::estimate_step(c, slow.step_without)},
+                    {"", "step if as fast as the others", slow.step_without}});
+  d.show("slow_ranks", "Ranks that are slower than the others", std::move(rows), {}, first(8));
 }
 
 Document document_of(const ReplayJob& job, const Findings& findings) {
@@ -55,6 +94,7 @@ Document document_of(const ReplayJob& job, const Findings& findings) {
   d.answer = sentence_of(ranks_and_steps(job),
                          {"step time " + range_words(c.step_time.measured) + " measured",
                           range_words(step, slice ? " simulated on " + slice->name : " simulated"),
+                          distrust_words(job), straggler_words(job, findings.stragglers),
                           fmt::format("median error {:.2f} %", c.median_error * 100),
                           largest_part(occupancy_fields(attribution.occupancy))});
   d.line(describe_input(job));
@@ -79,6 +119,7 @@ Document document_of(const ReplayJob& job, const Findings& findings) {
                       {"", "step time", a.step_time},
                       {"meaning", "edit", a.meaning, {}, kProse},
                       {"edit", "option", a.edit}});
+  add_stragglers(job, findings.stragglers, d);
   d.show("advice", "What would help most (each change alone, simulated)", std::move(advice), {},
          first(3));
   d.show("ranks", "Steps", rank_rows(job, run), {}, first(kStepsShown));
@@ -108,6 +149,11 @@ Result<Exit> run(const ReplayRequest& request, const Globals& globals) {
     Result<std::optional<Estimate<Seconds>>> without = without_profiler(*job);
     if (!without) return forward(without);
     findings.without_profiler = *without;
+    Result<replay::Stragglers> stragglers = replay::find_stragglers(
+        job->recordings, job->recorded.graph,
+        [](const graph::Graph& graph) { return engine::run(graph); });
+    if (!stragglers) return forward(stragglers);
+    findings.stragglers = std::move(*stragglers);
   }
   const Document document = document_of(*job, findings);
   return answer_replay(globals, request, *job, run, document);

@@ -10,6 +10,7 @@
 #include "profiler/ingest/input.h"
 #include "profiler/replay/batch_requests.h"
 #include "profiler/replay/edit.h"
+#include "profiler/replay/interval.h"
 #include "profiler/trace/remedies.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
@@ -110,6 +111,12 @@ Result<ReplayJob> load_job(const ReplayRequest& request, const Globals& globals)
   Result<ReplayRun> run = run_program(job, std::move(*program));
   if (!run) return forward(run);
   job.recorded = std::move(*run);
+  if (globals.strict && !distrust_words(job).empty())
+    return fail(Diagnostic{
+        .file = job.recordings.front().rank().info.source,
+        .problem = distrust_words(job),
+        .expected = fmt::format("at most {:g} % with --strict", replay::kTrustedResidual * 100),
+        .nearest = "without --strict, replay lists these ops"});
   return job;
 }
 
@@ -145,16 +152,18 @@ Value rank_rows(const ReplayJob& job, const ReplayRun& run, const StepColumns& a
       if (step.rank != r) continue;
       Value row = {{"rank", "rank", number},
                    {"name", "step", step.name},
-                   {"partial", step.partial},
-                   {"measured_s", "measured", bare(step.host.measured), in::kMs},
-                   {"simulated_s", "simulated", bare(step.host.simulated), in::kMs}};
+                   {"partial", step.partial}};
+      if (step.host) {
+        row.show("measured_s", "measured", bare(step.host->measured), in::kMs);
+        row.show("simulated_s", "simulated", bare(step.host->simulated), in::kMs);
+      }
       if (step.device)
         row["gpu"] = {{"measured_s", "GPU measured", bare(step.device->measured), in::kMs},
                       {"simulated_s", "GPU simulated", bare(step.device->simulated), in::kMs}};
       if (add)
         add(i, row);
-      else
-        row.show("", "error", change(step.host.error()));
+      else if (step.host)
+        row.show("", "error", change(step.host->error()));
       if (!add && step.device) row.show("", "GPU error", change(step.device->error()));
       row.show("", "note", step.partial ? "partial" : "");
       steps.push_back(std::move(row));
@@ -194,6 +203,47 @@ Attribution attribution_of(const ReplayJob& job, const ReplayRun& run,
   return of;
 }
 
+std::string distrust_words(const ReplayJob& job) {
+  const double late = job.recorded.comparison.residual_share;
+  if (late <= replay::kTrustedResidual) return "";
+  return fmt::format("{:.0f} % of the step is unexplained delay: do not trust what-ifs on these ops",
+                     late * 100);
+}
+
+namespace {
+
+/// The ops that are late without a reason, the longest delays of all ranks first.
+Value late_rows(const ReplayJob& job) {
+  constexpr std::size_t kLateOps = 20;
+  struct Late {
+    std::size_t rank;
+    const replay::DelayedOp* op;
+  };
+  std::vector<Late> late;
+  for (std::size_t rank = 0; rank < job.recordings.size(); ++rank)
+    for (const replay::DelayedOp& op : job.recorded.graph.program.replays[rank].delayed)
+      late.push_back({rank, &op});
+  std::stable_sort(late.begin(), late.end(),
+                   [](const Late& a, const Late& b) { return a.op->total > b.op->total; });
+  if (late.size() > kLateOps) late.resize(kLateOps);
+  Value rows = Value::array();
+  for (const auto& [rank, op] : late) {
+    const replay::Recording& r = job.recordings[rank];
+    const bool kept = op->recurring > Nanoseconds(0);
+    Value row = {{"rank", "rank", rank_number(r.rank(), rank)},
+                 {"op", "op", r.name(r.gpu(op->ops.front()))},
+                 {"stream", "stream", r.gpu(op->ops.front()).stream},
+                 {"times", "times late", op->times},
+                 {"total_s", "late in all", bare(op->total.seconds()), in::kMs}};
+    if (kept) row["recurring_s"] = bare(op->recurring.seconds());
+    row.show("", "kept in each step", kept ? Value(op->recurring.seconds()) : Value("–"), in::kMs);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace
+
 void add_errors(const ReplayJob& job, Document& document) {
   const replay::Comparison& c = job.recorded.comparison;
   document["error"] = {{"median", "median error", share(c.median_error)},
@@ -202,6 +252,9 @@ void add_errors(const ReplayJob& job, Document& document) {
                                   [](const replay::Recording& r) { return !r.streams().empty(); });
   document.show("kernel_start_error", device ? "GPU start error" : "", share(c.start_error));
   document.show("residual_share", device ? "unexplained" : "", share(c.residual_share));
+  if (Value rows = late_rows(job); !rows.list().empty())
+    document.show("delays", distrust_words(job).empty() ? "" : "Ops with an unexplained delay",
+                  std::move(rows), {}, first(5));
 }
 
 std::string ranks_and_steps(const ReplayJob& job) {

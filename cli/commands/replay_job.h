@@ -77,7 +77,9 @@ Value rank_rows(const ReplayJob& job, const ReplayRun& run, const StepColumns& a
 /// that the replay fitted as interpolated, and the rest as recorded.
 Attribution attribution_of(const ReplayJob& job, const ReplayRun& run,
                            const Estimate<Seconds>& step);
-/// Adds how well the replay explains the recording.
+/// For the first line: the share of unexplained delays, if edits are not to be trusted with it.
+std::string distrust_words(const ReplayJob& job);
+/// Adds how well the replay explains the recording, and the ops that are late without a reason.
 void add_errors(const ReplayJob& job, Document& document);
 /// "2 ranks, 3 whole steps".
 std::string ranks_and_steps(const ReplayJob& job);

@@ -15,7 +15,9 @@ void add_input_options(CLI::App& command, ReplayRequest& request) {
 
 void add_replay_options(CLI::App& command, ReplayRequest& request) {
   add_input_options(command, request);
-  command.add_flag("--residuals", request.lower.residuals, "keep unexplained delays as ops");
+  command.add_flag_callback(
+      "--residuals", [&request] { request.lower.residuals = replay::Residuals::kAll; },
+      "keep every unexplained delay, not only those that recur in most steps");
   add_run_files(command, request.files, "recorded and simulated timelines");
 }
 

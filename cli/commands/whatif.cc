@@ -95,8 +95,10 @@ double change_of(Seconds before, Seconds after) {
 /// Adds the recorded values of a step to a row of the table of steps.
 void add_recorded(const replay::StepComparison& before, const replay::StepComparison& after,
                   Value& row) {
-  row.show("", "as recorded", before.host.simulated, in::kMs);
-  row.show("", "change", change(change_of(before.host.simulated, after.host.simulated)));
+  if (before.host && after.host) {
+    row.show("", "as recorded", before.host->simulated, in::kMs);
+    row.show("", "change", change(change_of(before.host->simulated, after.host->simulated)));
+  }
   if (!before.device || !after.device) return;
   row.show("", "GPU as recorded", before.device->simulated, in::kMs);
   row.show("", "GPU change", change(change_of(before.device->simulated, after.device->simulated)));
@@ -113,6 +115,7 @@ Document document_of(const ReplayJob& job, const ReplayRun& edited, const Estima
   Document d{.command = "whatif", .rows = "ranks.steps", .rows_title = "Steps"};
   d.answer = sentence_of(fmt::format("Step time {}", signed_percent(changed)),
                          {range_words(before) + " before the edit", range_words(after, " after it"),
+                          distrust_words(job),
                           largest_part(occupancy_fields(attribution.occupancy))});
   d.line(describe_input(job));
   if (fed) d.line(fed_text(*fed));

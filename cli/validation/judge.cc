@@ -87,8 +87,9 @@ class Judge {
 
  private:
   Status file(const fs::path& path) {
-    if (path.extension() == ".csv") return measurements(path);
-    if (ingest::detect_input(path)) {
+    const bool recording = ingest::detect_input(path).has_value();
+    if (path.extension() == ".csv" && !recording) return measurements(path);
+    if (recording) {
       if (Status ok = judge_recording(path, judgement_); !ok)
         judgement_.skip("file", reason_of(ok.error()), path.string());
     } else {
@@ -155,7 +156,8 @@ class Judge {
                       .predicted = verdict->predicted,
                       .use = use,
                       .group = verdict->group.empty() || group.empty() ? verdict->group : group,
-                      .samples = verdict->samples},
+                      .samples = verdict->samples,
+                      .parts = verdict->parts},
            .choice = cells.text("choice")});
     }
     for (auto& [of, found] : cases) {

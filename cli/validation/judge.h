@@ -19,7 +19,8 @@
 
 namespace rehearse::cli {
 
-/// Judges files, and the files below folders. A file that is not CSV is read as a recording. Fails
+/// Judges files, and the files below folders. Any file that is not CSV, and
+/// an op table, is read as a recording. Fails
 /// if a path does not exist, or if nothing could be predicted.
 Result<Judgement> judge(std::span<const std::filesystem::path> paths, const Progress& progress);
 
@@ -53,6 +54,7 @@ struct Verdict {
   /// Jobs: the default of the column `group`, and the samples of a step.
   std::string group = {};
   double samples = 0;
+  std::optional<step::StepParts> parts = {};  ///< of the step
 };
 
 /// An estimate in a unit: in_unit(step.time, &Seconds::us).

@@ -1,13 +1,104 @@
-// Recordings, replayed as they are.
+// Recordings, replayed as they are, and with one side of them taking no time.
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "cli/validation/judge.h"
 #include "profiler/ingest/input.h"
 #include "profiler/replay/compare.h"
+#include "profiler/replay/edit.h"
 #include "profiler/replay/interval.h"
+#include "profiler/replay/limits.h"
 #include "sim/engine/engine.h"
 
 namespace rehearse::cli {
+namespace {
+
+using replay::RecordedProgram;
+
+/// How far a replay may be outside a physical limit.
+constexpr double kLimitError = 0.05;
+
+/// A recording, or one rank of it, with its replay.
+struct Run {
+  replay::ReplayGraph graph;
+  graph::Timeline timeline;
+  replay::Comparison comparison;
+};
+
+Result<Run> run_program(const std::vector<replay::Recording>& recordings, RecordedProgram program) {
+  Result<replay::ReplayGraph> graph = replay::to_graph(std::move(program));
+  if (!graph) return forward(graph);
+  Result<graph::Timeline> timeline = engine::run(graph->graph());
+  if (!timeline) return forward(timeline);
+  Run run{std::move(*graph), std::move(*timeline), {}};
+  run.comparison = replay::compare(recordings, run.graph, run.timeline);
+  return run;
+}
+
+/// The program with all ops of a target taking no time; as it is if there are none.
+RecordedProgram without(const std::vector<replay::Recording>& recordings,
+                        const RecordedProgram& program, std::string_view target) {
+  Result<RecordedProgram> edited = replay::scale(
+      recordings, program, {.what = *replay::parse_selector(target), .factor = 0});
+  return edited ? std::move(*edited) : program;
+}
+
+/// Adds rows of the suites "limits": the nearest possible time is what counts as measured.
+class LimitRows {
+ public:
+  explicit LimitRows(Judgement& into) : into_(into) {}
+
+  void add(const std::string& suite, std::string row, const replay::Limits& limits, Seconds found) {
+    const Seconds nearest = std::clamp(found, limits.least, std::max(limits.least, limits.most));
+    if (!(nearest > Seconds::s(0))) return;
+    into_.case_of("limits/" + suite, "s")
+        .rows.push_back({.name = std::move(row),
+                         .measured = nearest.s(),
+                         .predicted = {found.s(), found.s() * (1 - kLimitError),
+                                       found.s() * (1 + kLimitError), Provenance::kRecorded},
+                         .use = Use::kFitted});
+  }
+
+ private:
+  Judgement& into_;
+};
+
+/// One rank alone without its devices, and without its host. Returns its step time without its
+/// collectives.
+Result<Seconds> judge_rank(const trace::Trace& whole, std::size_t rank, const std::string& name,
+                           LimitRows& rows) {
+  trace::Trace trace{.names = whole.names, .ranks = {whole.ranks[rank]}, .problems = {}};
+  const std::vector<replay::Recording> alone = {replay::Recording(trace, 0)};
+  const replay::Recording& r = alone.front();
+  const Result<RecordedProgram> program = replay::lower(alone, {});
+  if (!program) return forward(program);
+  if (!r.threads().empty()) {
+    const Result<Run> host = run_program(alone, without(alone, *program, "gpu"));
+    if (!host) return forward(host);
+    const std::vector<replay::StepOps>& steps = program->replays.front().steps;
+    for (std::size_t s = 0; s < steps.size(); ++s)
+      if (!steps[s].step.partial)
+        rows.add("host alone", fmt::format("{} {}", name, steps[s].step.name),
+                 replay::host_alone(r, steps[s]),
+                 host->comparison.steps[s].period().simulated);
+  }
+  if (!r.streams().empty() && !r.threads().empty()) {
+    const Result<Run> device = run_program(alone, without(alone, *program, "host"));
+    if (!device) return forward(device);
+    Picoseconds end(0);
+    for (const replay::OpIndex op : program->replays.front().device_last)
+      end = std::max(end, device->timeline[device->graph.lowered.op(0, op)].end);
+    rows.add("devices alone", name,
+             replay::devices_alone(r, program->replays.front(), program->programs.front()),
+             end.seconds());
+  }
+  const Result<Run> local = run_program(alone, without(alone, *program, "collective"));
+  if (!local) return forward(local);
+  return local->comparison.step_time.simulated;
+}
+
+}  // namespace
 
 Status judge_recording(const std::filesystem::path& path, Judgement& into) {
   const Result<trace::Trace> trace = ingest::read_inputs(std::span(&path, 1), {});
@@ -19,28 +110,41 @@ Status judge_recording(const std::filesystem::path& path, Judgement& into) {
     device_ops += recordings.back().rank().gpu_ops.size();
   }
   if (device_ops == 0) return fail("no device work, so there is not a step to predict");
-  const Result<replay::ReplayGraph> graph = replay::to_graph(recordings);
-  if (!graph) return forward(graph);
-  const Result<graph::Timeline> timeline = engine::run(graph->graph());
-  if (!timeline) return forward(timeline);
+  Result<RecordedProgram> program = replay::lower(recordings, {});
+  if (!program) return forward(program);
+  const Result<Run> recorded = run_program(recordings, *program);
+  if (!recorded) return forward(recorded);
+  const std::string file = path.filename().string();
   JudgedCase& of = into.case_of("replay", "s");
   const auto add = [&](const replay::StepComparison& step, std::string_view what,
                        const replay::Pair& period) {
     if (!(period.measured > Seconds::s(0))) return;
     const double simulated = period.simulated.s();
-    of.rows.push_back({.name = fmt::format("{} rank {} {}, {}", path.filename().string(), step.rank,
-                                           step.name, what),
-                       .measured = period.measured.s(),
-                       .predicted = {simulated, simulated * (1 - replay::kReplayError),
-                                     simulated * (1 + replay::kReplayError), Provenance::kRecorded},
-                       // The constants of a replay are medians of the recording itself.
-                       .use = Use::kFitted});
+    of.rows.push_back(
+        {.name = fmt::format("{} rank {} {}, {}", file, step.rank, step.name, what),
+         .measured = period.measured.s(),
+         .predicted = {simulated, simulated * (1 - replay::kReplayError),
+                       simulated * (1 + replay::kReplayError), Provenance::kRecorded},
+         // The constants of a replay are medians of the recording itself.
+         .use = Use::kFitted});
   };
-  for (const replay::StepComparison& step : replay::compare(recordings, *graph, *timeline).steps) {
+  for (const replay::StepComparison& step : recorded->comparison.steps) {
     if (step.partial) continue;
-    add(step, "host", step.host);
+    if (step.host) add(step, "host", *step.host);
     if (step.device) add(step, "device", *step.device);
   }
+  LimitRows rows(into);
+  replay::Limits together{Seconds::s(0), recorded->comparison.step_time.simulated};
+  for (std::size_t rank = 0; rank < recordings.size(); ++rank) {
+    const Result<Seconds> local =
+        judge_rank(*trace, rank, fmt::format("{} rank {}", file, rank), rows);
+    if (!local) return forward(local);
+    together.least = std::max(together.least, *local);
+  }
+  if (program->collectives.matched.empty()) return {};
+  const Result<Run> joint = run_program(recordings, without(recordings, *program, "collective"));
+  if (!joint) return forward(joint);
+  rows.add("slowest rank", file, together, joint->comparison.step_time.simulated);
   return {};
 }
 

@@ -83,7 +83,7 @@ constexpr std::size_t kBufferBytes = 512 << 10;
 constexpr std::size_t kSpareBuffers = 64;
 constexpr std::uint64_t kAskEvery = 1000000000;  // ns between two requests for finished records
 // The time for which the end of the process waits for the last records, in case a GPU hangs.
-constexpr std::uint64_t kPatience = 5000000000;
+constexpr std::uint64_t kDevicePatience = 5000000000;
 constexpr std::uint32_t kMaxCallbacks = 2048;  // numbers of calls; CUDA 13.0 has under 800
 
 CuptiLibrary library;
@@ -117,7 +117,7 @@ class SpareBuffers {
 SpareBuffers spare_buffers;
 
 /// By call number, in one word: 0 unknown, 1 not recorded, else its name's text number plus 2^32.
-std::atomic<std::uint64_t> calls[2][kMaxCallbacks];
+std::atomic<std::uint64_t> known_calls[2][kMaxCallbacks];
 constexpr std::uint64_t kNotRecorded = 1;
 constexpr std::uint64_t kRecorded = std::uint64_t{1} << 32;
 
@@ -131,7 +131,7 @@ const char* callback_name(std::uint32_t domain, std::uint32_t callback) {
 /// The number of the text that names the call; 0 if it is not to be recorded.
 std::uint32_t call_name(ThreadState& thread, std::uint32_t domain, std::uint32_t callback) {
   if (callback >= kMaxCallbacks) return 0;
-  std::atomic<std::uint64_t>& known = calls[domain == cupti::kDriverApi][callback];
+  std::atomic<std::uint64_t>& known = known_calls[domain == cupti::kDriverApi][callback];
   const std::uint64_t seen = known.load(std::memory_order_relaxed);
   if (seen == kNotRecorded) return 0;
   if (seen != 0) return static_cast<std::uint32_t>(seen);
@@ -395,9 +395,9 @@ void stop_device_records() {
   const std::uint64_t begin = clock_ns(CLOCK_MONOTONIC);
   while (closed.load(std::memory_order_acquire) == 0) {
     const std::uint64_t waited = clock_ns(CLOCK_MONOTONIC) - begin;
-    if (waited >= kPatience)
+    if (waited >= kDevicePatience)
       return trouble({"the last kernels were not delivered within 5 s of the end"});
-    futex_wait(closed, 0, kPatience - waited);
+    futex_wait(closed, 0, kDevicePatience - waited);
   }
 }
 

@@ -27,9 +27,9 @@ constexpr std::size_t kMaxBoards = 32;
 constexpr std::size_t kMaxParts = 128;
 // The energy counter takes milliseconds to read and moves every tenth of a second; temperature and
 // memory clock change slowly.
-constexpr std::uint64_t kSeldom = 2000000000;   ///< ns
-constexpr std::uint64_t kPatience = 500000000;  ///< ns to wait for the thread to end
-constexpr unsigned kFailures = 3;               ///< in a row, and a question is asked no more
+constexpr std::uint64_t kSeldom = 2000000000;          ///< ns
+constexpr std::uint64_t kSamplerPatience = 500000000;  ///< ns to wait for the thread to end
+constexpr unsigned kFailures = 3;  ///< in a row, and a question is asked no more
 
 struct Board {
   Device device;
@@ -63,36 +63,36 @@ struct Sampler {
 std::atomic<Sampler*> running{nullptr};
 
 template <class Function>
-bool look_up(void* library, Function& into, const char* name, const char* older = nullptr) {
-  void* found = ::dlsym(library, name);
-  if (!found && older) found = ::dlsym(library, older);
+bool look_up(void* loaded, Function& into, const char* name, const char* older = nullptr) {
+  void* found = ::dlsym(loaded, name);
+  if (!found && older) found = ::dlsym(loaded, older);
   into = reinterpret_cast<Function>(found);
   return found != nullptr;
 }
 
-bool find_functions(void* library, nvml::Functions& f) {
-  look_up(library, f.shutdown, "nvmlShutdown");
-  look_up(library, f.driver_version, "nvmlSystemGetDriverVersion");
-  look_up(library, f.name, "nvmlDeviceGetName");
-  look_up(library, f.power_limit, "nvmlDeviceGetEnforcedPowerLimit");
-  look_up(library, f.energy, "nvmlDeviceGetTotalEnergyConsumption");
-  look_up(library, f.power, "nvmlDeviceGetPowerUsage");
-  look_up(library, f.fields, "nvmlDeviceGetFieldValues");
-  look_up(library, f.clock, "nvmlDeviceGetClockInfo");
-  look_up(library, f.temperature, "nvmlDeviceGetTemperature");
-  look_up(library, f.reasons, "nvmlDeviceGetCurrentClocksEventReasons",
+bool find_functions(void* loaded, nvml::Functions& f) {
+  look_up(loaded, f.shutdown, "nvmlShutdown");
+  look_up(loaded, f.driver_version, "nvmlSystemGetDriverVersion");
+  look_up(loaded, f.name, "nvmlDeviceGetName");
+  look_up(loaded, f.power_limit, "nvmlDeviceGetEnforcedPowerLimit");
+  look_up(loaded, f.energy, "nvmlDeviceGetTotalEnergyConsumption");
+  look_up(loaded, f.power, "nvmlDeviceGetPowerUsage");
+  look_up(loaded, f.fields, "nvmlDeviceGetFieldValues");
+  look_up(loaded, f.clock, "nvmlDeviceGetClockInfo");
+  look_up(loaded, f.temperature, "nvmlDeviceGetTemperature");
+  look_up(loaded, f.reasons, "nvmlDeviceGetCurrentClocksEventReasons",
           "nvmlDeviceGetCurrentClocksThrottleReasons");
-  look_up(library, f.mig_mode, "nvmlDeviceGetMigMode");
-  look_up(library, f.max_instances, "nvmlDeviceGetMaxMigDeviceCount");
-  look_up(library, f.instance, "nvmlDeviceGetMigDeviceHandleByIndex");
-  look_up(library, f.gpu_instance, "nvmlDeviceGetGpuInstanceId");
-  look_up(library, f.compute_instance, "nvmlDeviceGetComputeInstanceId");
-  look_up(library, f.attributes, "nvmlDeviceGetAttributes_v2");
-  return look_up(library, f.init, "nvmlInit_v2", "nvmlInit") &&
-         look_up(library, f.count, "nvmlDeviceGetCount_v2", "nvmlDeviceGetCount") &&
-         look_up(library, f.by_index, "nvmlDeviceGetHandleByIndex_v2",
+  look_up(loaded, f.mig_mode, "nvmlDeviceGetMigMode");
+  look_up(loaded, f.max_instances, "nvmlDeviceGetMaxMigDeviceCount");
+  look_up(loaded, f.instance, "nvmlDeviceGetMigDeviceHandleByIndex");
+  look_up(loaded, f.gpu_instance, "nvmlDeviceGetGpuInstanceId");
+  look_up(loaded, f.compute_instance, "nvmlDeviceGetComputeInstanceId");
+  look_up(loaded, f.attributes, "nvmlDeviceGetAttributes_v2");
+  return look_up(loaded, f.init, "nvmlInit_v2", "nvmlInit") &&
+         look_up(loaded, f.count, "nvmlDeviceGetCount_v2", "nvmlDeviceGetCount") &&
+         look_up(loaded, f.by_index, "nvmlDeviceGetHandleByIndex_v2",
                  "nvmlDeviceGetHandleByIndex") &&
-         look_up(library, f.uuid, "nvmlDeviceGetUUID");
+         look_up(loaded, f.uuid, "nvmlDeviceGetUUID");
 }
 
 void note_failure(std::string_view what, Result result) {
@@ -400,8 +400,8 @@ void stop_power() {
   const std::uint64_t begin = clock_ns(CLOCK_MONOTONIC);
   while (sampler->stopped.load(std::memory_order_acquire) == 0) {
     const std::uint64_t waited = clock_ns(CLOCK_MONOTONIC) - begin;
-    if (waited >= kPatience) return;
-    futex_wait(sampler->stopped, 0, kPatience - waited);
+    if (waited >= kSamplerPatience) return;
+    futex_wait(sampler->stopped, 0, kSamplerPatience - waited);
   }
 }
 

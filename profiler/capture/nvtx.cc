@@ -18,7 +18,7 @@ using nvtx::RangeId;
 using nvtx::StringHandle;
 
 // The number of the name of NCCL's domain, once it exists.
-std::atomic<std::uint32_t> nccl_domain{0};
+std::atomic<std::uint32_t> domain_of_nccl{0};
 
 std::uint32_t domain_number(DomainHandle domain) {
   const Text* text = as_text(domain);
@@ -76,7 +76,7 @@ void read_payload(ThreadState& thread, const EventAttributes& event, Row& row) {
         note_communicator(thread,
                           read_payloads(reinterpret_cast<const PayloadData*>(event.payload.u64),
                                         static_cast<std::size_t>(event.reserved), row.domain,
-                                        nccl_domain.load(std::memory_order_relaxed), row));
+                                        domain_of_nccl.load(std::memory_order_relaxed), row));
       return;
     default:
       return;
@@ -99,7 +99,7 @@ void fill(ThreadState& thread, Row& row, const Char* message) {
 void fill(ThreadState& thread, Row& row, const PayloadData* payloads, std::size_t count) {
   row.text = text_number(thread, payload_message(payloads, count, row.domain));
   note_communicator(thread, read_payloads(payloads, count, row.domain,
-                                          nccl_domain.load(std::memory_order_relaxed), row));
+                                          domain_of_nccl.load(std::memory_order_relaxed), row));
 }
 
 template <class... What>
@@ -183,7 +183,7 @@ void name_thread(std::uint32_t thread, const Char* name) {
 DomainHandle create_domain(std::string_view name) {
   const Text* text = intern(name, true);
   if (text && name == kStepDomain) step_domain.store(text->number, std::memory_order_relaxed);
-  if (text && name == "NCCL") nccl_domain.store(text->number, std::memory_order_relaxed);
+  if (text && name == "NCCL") domain_of_nccl.store(text->number, std::memory_order_relaxed);
   return reinterpret_cast<DomainHandle>(text);
 }
 
@@ -255,8 +255,8 @@ int range_pop_payload(DomainHandle domain, const PayloadData* payloads, std::siz
   if (!callback) return nvtx::kNoPushPopTracking;
   Communicator made;
   const int level = pop(callback.thread(), domain_number(domain), [&](Row& row) {
-    made = read_payloads(payloads, count, row.domain, nccl_domain.load(std::memory_order_relaxed),
-                         row);
+    made = read_payloads(payloads, count, row.domain,
+                         domain_of_nccl.load(std::memory_order_relaxed), row);
   });
   note_communicator(callback.thread(), made);
   return level;

@@ -15,13 +15,13 @@ constexpr std::size_t kLongestMark = 32;
 
 /// Atomics, so that who reads an entry while it is written anew reads numbers, if wrong ones, and
 /// finds out by `ended`.
-struct Entry {
+struct StepEntry {
   std::atomic<std::uint64_t> number;
   std::atomic<std::uint64_t> begin;
   std::atomic<std::uint64_t> end;
 };
 
-Entry entries[kRememberedSteps];
+StepEntry entries[kRememberedSteps];
 std::atomic<std::uint64_t> ended{0};
 std::atomic<std::uint64_t> ended_inside{0};
 
@@ -126,7 +126,7 @@ bool open_step(StepText text, const Row& row) {
 
 void close_step(std::uint64_t end) {
   const std::uint64_t ordinal = ended.load(std::memory_order_relaxed);
-  Entry& entry = entries[ordinal % kRememberedSteps];
+  StepEntry& entry = entries[ordinal % kRememberedSteps];
   entry.number.store(open_now.number, std::memory_order_relaxed);
   entry.begin.store(open_now.begin, std::memory_order_relaxed);
   entry.end.store(end, std::memory_order_relaxed);
@@ -148,7 +148,7 @@ std::uint64_t steps_in_window() { return ended_inside.load(std::memory_order_rel
 
 bool ended_step(std::uint64_t ordinal, Step& into) {
   if (ordinal >= steps_ended()) return false;
-  const Entry& entry = entries[ordinal % kRememberedSteps];
+  const StepEntry& entry = entries[ordinal % kRememberedSteps];
   into.number = entry.number.load(std::memory_order_relaxed);
   into.begin = entry.begin.load(std::memory_order_relaxed);
   into.end = entry.end.load(std::memory_order_relaxed);

@@ -7,17 +7,17 @@
 namespace rehearse::capture {
 namespace {
 
-constexpr std::uint32_t kSlots = 1 << 16;
-constexpr std::uint32_t kMaxPassing = kSlots / 2;
-constexpr std::uint32_t kMaxLasting = kSlots / 8 * 7;
+constexpr std::uint32_t kTextSlots = 1 << 16;
+constexpr std::uint32_t kMaxPassing = kTextSlots / 2;
+constexpr std::uint32_t kMaxLasting = kTextSlots / 8 * 7;
 constexpr std::size_t kArenaBytes = 32u << 20;
 constexpr std::size_t kPassingBytes = 24u << 20;
 
 // Open addressing; slots fill and never empty.
-std::atomic<Text*> slots[kSlots];
+std::atomic<Text*> slots[kTextSlots];
 // A text is counted before it is visible in its slot, so that every reader of a text sees it
 // counted.
-std::atomic<std::uint32_t> begun;
+std::atomic<std::uint32_t> texts_begun;
 std::atomic<std::uint32_t> abandoned;
 std::atomic<std::uint32_t> last_number;
 
@@ -87,11 +87,11 @@ void say(std::initializer_list<std::string_view> parts) {
 const Text* intern(std::string_view content, bool lasting) {
   const std::uint64_t hash = hash_of(content);
   Text* fresh = nullptr;
-  for (std::uint32_t i = static_cast<std::uint32_t>(hash) % kSlots;; i = (i + 1) % kSlots) {
+  for (std::uint32_t i = static_cast<std::uint32_t>(hash) % kTextSlots;; i = (i + 1) % kTextSlots) {
     Text* found = slots[i].load(std::memory_order_acquire);
     if (!found) {
       if (!fresh) {
-        if (begun.load(std::memory_order_relaxed) >= (lasting ? kMaxLasting : kMaxPassing))
+        if (texts_begun.load(std::memory_order_relaxed) >= (lasting ? kMaxLasting : kMaxPassing))
           return nullptr;
         fresh = static_cast<Text*>(
             allocate(sizeof(Text) + content.size(), lasting ? kArenaBytes : kPassingBytes));
@@ -101,7 +101,7 @@ const Text* intern(std::string_view content, bool lasting) {
         fresh->bytes = static_cast<std::uint32_t>(content.size());
         fresh->step = StepText::of(content);
         std::memcpy(fresh + 1, content.data(), content.size());
-        begun.fetch_add(1, std::memory_order_relaxed);
+        texts_begun.fetch_add(1, std::memory_order_relaxed);
       }
       if (slots[i].compare_exchange_strong(found, fresh, std::memory_order_acq_rel)) return fresh;
     }
@@ -151,11 +151,11 @@ bool UnwrittenTexts::rewind() {
   slot_ = 0;
   // In this order: a text begun in between must not look like one that was abandoned before.
   const std::uint32_t settled = abandoned.load(std::memory_order_acquire) + written_;
-  return begun.load(std::memory_order_acquire) != settled;
+  return texts_begun.load(std::memory_order_acquire) != settled;
 }
 
 Text* UnwrittenTexts::next(std::uint32_t last) {
-  for (; slot_ < kSlots; ++slot_) {
+  for (; slot_ < kTextSlots; ++slot_) {
     Text* text = slots[slot_].load(std::memory_order_acquire);
     if (text && text->written_in != recording_ && text->number <= last) {
       ++slot_;

@@ -230,7 +230,7 @@ std::vector<std::vector<double>> step_times(const replay::Comparison& comparison
   for (const replay::StepComparison& step : comparison.steps) {
     if (step.partial) continue;
     Periods& p = periods[step.rank];
-    p.host.push_back(step.host.measured.s());
+    p.host.push_back((step.host ? step.host->measured : Seconds::s(0)).s());
     p.device.push_back((step.device ? step.device->measured : Seconds::s(0)).s());
     p.host_sum += p.host.back();
     p.device_sum += p.device.back();

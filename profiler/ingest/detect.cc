@@ -14,6 +14,7 @@
 #include "profiler/ingest/chakra_messages.h"
 #include "profiler/ingest/json_stream.h"
 #include "profiler/ingest/nsys.h"
+#include "profiler/ingest/op_table.h"
 #include "profiler/trace/store.h"
 
 namespace rehearse::ingest {
@@ -23,7 +24,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kAccepted =
     "a trace store (.rehearse), a capture folder, Kineto JSON, a PyTorch execution trace, Chakra "
-    "(.et), or an Nsight Systems export (SQLite)";
+    "(.et), an Nsight Systems export (SQLite), or an op table (CSV)";
 
 // --- the kind of an input
 
@@ -89,6 +90,7 @@ Result<InputKind> file_kind(const fs::path& path) {
     if (const auto kind = json_kind(begin)) return *kind;
     return unknown(path, "is JSON, but neither a Kineto trace nor an execution trace");
   }
+  if (looks_like_op_table(begin)) return InputKind::kOpTable;
   if (looks_like_chakra(begin)) return InputKind::kChakra;
   return unknown(path, "is not a readable recording");
 }

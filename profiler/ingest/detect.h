@@ -10,7 +10,7 @@
 
 namespace rehearse::ingest {
 
-enum class InputKind { kStore, kCapture, kKineto, kExecutionTrace, kChakra, kNsys };
+enum class InputKind { kStore, kCapture, kKineto, kExecutionTrace, kChakra, kNsys, kOpTable };
 
 /// The kind of a file or folder; for a folder of recordings, the kind of the first one. Fails on
 /// anything else, and lists the accepted kinds.

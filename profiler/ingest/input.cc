@@ -16,6 +16,7 @@
 #include "profiler/ingest/join.h"
 #include "profiler/ingest/kineto.h"
 #include "profiler/ingest/nsys.h"
+#include "profiler/ingest/op_table.h"
 #include "profiler/ingest/rank_number.h"
 #include "profiler/trace/align.h"
 #include "profiler/trace/recorder.h"
@@ -141,6 +142,8 @@ Status Ranks::read_one(const Input& input, const Progress& progress) {
   }
   const Result<std::unique_ptr<ByteSource>> bytes = open_bytes(input.path);
   if (!bytes) return forward(bytes);
+  if (input.kind == InputKind::kOpTable)
+    return read_op_table(**bytes, input.path.string(), new_rank);
   Recorder& recorder = next(input.path.string());
   switch (input.kind) {
     case InputKind::kExecutionTrace:

@@ -117,7 +117,7 @@ Result<WithBatchRequests> add_batch_requests(const std::vector<Recording>& recor
     }
     if (result.program.batch_requests.size() == before)
       for (const StepOps& step : program.replays[rank].steps)
-        if (step.begins_after) requests.at_step(step);
+        if (step.begins_after && step.of_host) requests.at_step(step);
     requests.build();
     if (result.program.batch_requests.size() == before)
       return fail(Diagnostic{

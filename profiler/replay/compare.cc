@@ -15,8 +15,8 @@ double median_or_zero(std::vector<double> values) {
 /// The longer of the mean host and the mean device period.
 class LongerPeriod {
  public:
-  void add(Seconds host, std::optional<Seconds> device) {
-    host_ += host.s();
+  void add(std::optional<Seconds> host, std::optional<Seconds> device) {
+    if (host) host_ += host->s();
     if (device) device_ += device->s();
     steps_ += 1;
   }
@@ -49,7 +49,7 @@ Comparison compare(const std::vector<Recording>& recordings, const ReplayGraph& 
       StepComparison step{.rank = rank,
                           .name = ops.step.name,
                           .partial = ops.step.partial,
-                          .host = {measured, (end_of(ops.ends_with) - begin).seconds()},
+                          .host = Pair{measured, (end_of(ops.ends_with) - begin).seconds()},
                           .device = std::nullopt};
       if (ops.measured_device_end) {
         Picoseconds simulated_end(0);
@@ -61,18 +61,20 @@ Comparison compare(const std::vector<Recording>& recordings, const ReplayGraph& 
         measured_before = ops.measured_device_end;
         simulated_before = simulated_end;
       }
+      if (!ops.of_host && step.device) step.host.reset();
       if (!step.partial) {
-        for (const std::optional<Pair>& pair : {std::optional(step.host), step.device}) {
+        for (const std::optional<Pair>& pair : {step.host, step.device}) {
           if (!pair || pair->measured <= Seconds::s(0)) continue;
           errors.push_back(std::abs(pair->error()));
           if (std::abs(pair->error()) > std::abs(result.worst_error))
             result.worst_error = pair->error();
         }
-        const auto device = [&](Seconds Pair::*side) {
-          return step.device ? std::optional((*step.device).*side) : std::nullopt;
+        const auto side = [](const std::optional<Pair>& pair, Seconds Pair::*which) {
+          return pair ? std::optional((*pair).*which) : std::nullopt;
         };
-        measured_period.add(step.host.measured, device(&Pair::measured));
-        simulated_period.add(step.host.simulated, device(&Pair::simulated));
+        measured_period.add(side(step.host, &Pair::measured), side(step.device, &Pair::measured));
+        simulated_period.add(side(step.host, &Pair::simulated),
+                             side(step.device, &Pair::simulated));
       }
       result.steps.push_back(std::move(step));
     }

@@ -1,6 +1,7 @@
 // compare: the error of the simulated run of a recording relative to the recording.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,13 @@ struct StepComparison {
   std::size_t rank;
   std::string name;
   bool partial;
-  Pair host;                   ///< from the start of the step to the start of the next
+  /// From the start of the step to the start of the next. Absent without a host, and where the
+  /// whole recording of a device is one step: nothing repeats on the host.
+  std::optional<Pair> host;
   std::optional<Pair> device;  ///< from the last device op of the step before to this step's last
+
+  /// That of the host if there is one.
+  const Pair& period() const { return host ? *host : *device; }
 };
 
 struct Comparison {
@@ -36,7 +42,7 @@ struct Comparison {
   double worst_error = 0;   ///< the error with the largest magnitude, with its sign
   /// Median over device ops of |simulated - recorded start|, as a share of the mean whole step.
   double start_error = 0;
-  /// Unexplained delays of device ops, as a share of the recorded span.
+  /// The share of the recorded time in which a device op was late for a reason that no rule knows.
   double residual_share = 0;
 };
 

@@ -120,6 +120,8 @@ Constants fit_constants(const Recording& r, const std::vector<HostWait>& waits) 
               .copy_lead = median(lead, kDefaultCopyLead),
               .sync_cost = median(sync_cost, kDefaultSyncCost),
               .copy_cost = median(copy_cost, kDefaultCopyCost)};
+  // Without a host the distances of ops are kept as recorded.
+  if (r.threads().empty()) c.queue_gap = {};
   if (c.copy_launch.samples < kEnough && c.launch.samples >= kEnough) c.copy_launch = c.launch;
   return c;
 }

@@ -172,7 +172,7 @@ std::vector<RankOp> select(const std::vector<Recording>& recordings, const Recor
     bool matches = false;
     switch (selector.target) {
       case Target::kGpu:
-        matches = device || recorded.kind == Kind::kUnexplained;
+        matches = device || recorded.kind == Kind::kUnexplained || recorded.kind == Kind::kResidual;
         break;
       case Target::kKernel:
         matches = device && op.task == Task::kCompute && named(name);
@@ -233,7 +233,7 @@ Result<RecordedProgram> remove(const std::vector<Recording>& recordings, Recorde
   for_each_op(program, [&](const RankOp& at, const ProgramOp&, const Recorded& recorded) {
     if (!recorded.row) return;
     const std::set<std::uint32_t>& gone = removed[at.rank];
-    if (recorded.kind == Kind::kLaunch && gone.contains(*recorded.row))
+    if ((recorded.kind == Kind::kLaunch || recorded.kind == Kind::kResidual) && gone.contains(*recorded.row))
       time_of(program, at) = Picoseconds(0);
     if (recorded.kind != Kind::kHost && recorded.kind != Kind::kCall) return;
     // A call whose every device op is gone need not be made.
@@ -250,9 +250,11 @@ Result<RecordedProgram> insert(const std::vector<Recording>& recordings, Recorde
   const auto ops = select_some(recordings, program, edit.after);
   if (!ops) return forward(ops);
   // Time that is added after an op, on its resource and before its successors, lengthens the op.
-  for (const RankOp& at : *ops)
-    if (program.programs[at.rank].recorded[at.op].kind != Kind::kUnexplained)
+  for (const RankOp& at : *ops) {
+    const Kind kind = program.programs[at.rank].recorded[at.op].kind;
+    if (kind != Kind::kUnexplained && kind != Kind::kResidual)
       time_of(program, at) += Picoseconds::from(edit.length);
+  }
   return program;
 }
 

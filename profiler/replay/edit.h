@@ -16,7 +16,8 @@ namespace rehearse::replay {
 /// any characters: "kernel=*gemm*", "host=enumerate(DataLoader)*", "collective", "gpu".
 struct Selector {
   enum class Target {
-    kGpu,     ///< all device work (kernels, copies, sets, collectives) and unexplained waits for it
+    kGpu,  ///< all device work (kernels, copies, sets, collectives) with unexplained waits for it
+           ///< and its unexplained delays
     kKernel,  ///< kernels other than collectives, by their name
     kCopy,    ///< copies and sets, by their name
     kCollective,  ///< collectives, by their kind ("all_reduce") or kernel name

@@ -50,4 +50,12 @@ EventSequence host_events(const Recording& recording, const HostThread& thread) 
   return sequence;
 }
 
+program::Task host_task(const Recording& r, std::optional<HostIndex> innermost) {
+  for (std::optional<HostIndex> at = innermost; at; at = r.parent(*at)) {
+    if (r.host(*at).kind == trace::HostKind::kOverhead) return program::Task::kProfiler;
+    if (r.name(r.host(*at)).starts_with("enumerate(DataLoader)")) return program::Task::kInput;
+  }
+  return program::Task::kHost;
+}
+
 }  // namespace rehearse::replay

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "profiler/replay/recording.h"
+#include "sim/program/program.h"
 
 namespace rehearse::replay {
 
@@ -29,5 +30,9 @@ EventSequence host_events(const Recording& recording, const HostThread& thread);
 /// Whether the op may wait for the device, so that its recorded duration is not its cost: a call
 /// that synchronizes or copies, or a launch that is held up by a full queue.
 bool may_wait(const Recording& recording, HostIndex op);
+
+/// What a thread does while this op is the innermost: it loads samples, works for the profiler, or
+/// anything else.
+program::Task host_task(const Recording& recording, std::optional<HostIndex> innermost);
 
 }  // namespace rehearse::replay

@@ -12,7 +12,8 @@ Estimate<Seconds> around(Seconds value, double relative, Provenance provenance) 
 }
 
 double own_error(const Comparison& recorded) {
-  return std::max(kReplayError, std::abs(recorded.step_time.error()));
+  return std::max(
+      {kReplayError, std::abs(recorded.step_time.error()), recorded.residual_share});
 }
 
 }  // namespace

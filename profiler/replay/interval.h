@@ -16,8 +16,13 @@ inline constexpr double kReplayError = 0.01;
 /// that pair.
 inline constexpr double kErrorPerChange = 0.15;
 
+/// The largest share of unexplained delays with which edits of a recording are to be trusted; twice
+/// that of the recordings of docs/accuracy.md in the median. A share above it is said first, and
+/// fails with --strict.
+inline constexpr double kTrustedResidual = 0.05;
+
 /// The simulated step time of an unedited recording: its 90 % interval comes from the error of this
-/// very recording, and is at least kReplayError.
+/// very recording and from its share of unexplained delays, and is at least kReplayError.
 Estimate<Seconds> estimate_step(const Comparison& recorded);
 
 /// The additional relative error of a replay on ranks or a network that were not recorded. In 20

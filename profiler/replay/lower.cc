@@ -38,6 +38,7 @@ struct RankState {
   /// By device op: nothing where it is no communication.
   std::vector<std::optional<std::uint32_t>> communication;  // index into RankReplay::communication
   std::vector<std::optional<std::pair<std::size_t, std::size_t>>> start_event;  // of a host op
+  Steps steps{StepSource::kSpan, {}};
 };
 
 class Lowering {
@@ -50,7 +51,8 @@ class Lowering {
  private:
   OpIndex add(Kind kind, std::size_t rank, std::optional<std::uint32_t> row, std::string_view name,
               Task task, Nanoseconds duration, std::uint32_t stream = kNoStream) {
-    const bool fitted = kind == Kind::kLaunch || kind == Kind::kWake || kind == Kind::kHandOff;
+    const bool fitted = kind == Kind::kLaunch || kind == Kind::kWake || kind == Kind::kHandOff ||
+                        (kind == Kind::kResidual && options_.residuals == Residuals::kRecurring);
     return states_[rank].builder.add(
         {.name = result_.names.intern(name),
          .task = task,
@@ -73,8 +75,6 @@ class Lowering {
   void add_hand_offs(std::size_t rank);
   void add_backward_links(std::size_t rank);
   void match_collectives();
-
-  Task host_task(const Recording& r, std::optional<HostIndex> innermost) const;
 
   const std::vector<Recording>& recordings_;
   const LowerOptions& options_;
@@ -119,14 +119,7 @@ void Lowering::analyse(std::size_t rank) {
   for (const StreamWait& wait : state.stream_waits)
     ++out.stream_waits[static_cast<std::size_t>(wait.evidence)];
   out.span = r.last() - r.first();
-}
-
-Task Lowering::host_task(const Recording& r, std::optional<HostIndex> innermost) const {
-  for (std::optional<HostIndex> at = innermost; at; at = r.parent(*at)) {
-    if (r.host(*at).kind == HostKind::kOverhead) return Task::kProfiler;
-    if (r.name(r.host(*at)).starts_with("enumerate(DataLoader)")) return Task::kInput;
-  }
-  return Task::kHost;
+  state.steps = find_steps(r);
 }
 
 void Lowering::add_threads(std::size_t rank) {
@@ -295,22 +288,26 @@ void Lowering::communicate(std::size_t rank, GpuIndex i) {
 }
 
 /// Ties each device op to what decides its start: its launch, its stream, other streams, the state
-/// before the recording. Adds up what none of them explains.
+/// before the recording. What none of them explains is a delay, of which the requested ones are kept:
+/// they come after everything else that the op waits for.
 void Lowering::add_device_edges(std::size_t rank) {
   const Recording& r = recordings_[rank];
   RankState& state = states_[rank];
   RankReplay& out = result_.replays[rank];
   std::vector<std::vector<GpuIndex>> waits_for(r.rank().gpu_ops.size());
   for (const StreamWait& wait : state.stream_waits) waits_for[wait.after].push_back(wait.before);
+  std::vector<Nanoseconds> late(r.rank().gpu_ops.size(), Nanoseconds(0));
+  std::vector<std::vector<OpIndex>> before(r.rank().gpu_ops.size());
+  std::vector<std::optional<GpuIndex>> followed;
+  if (r.threads().empty()) followed = find_followed(r);
 
   for (const Stream& stream : r.streams())
     for (std::size_t k = 0; k < stream.ops.size(); ++k) {
       const GpuIndex i = stream.ops[k];
       const GpuOp& op = r.gpu(i);
-      std::vector<OpIndex> before;
-      Nanoseconds bound(INT64_MIN);  // when the recorded times of `before` would let it start
+      Nanoseconds bound(INT64_MIN);  // when the recorded times of its `before` would let it start
       const auto need = [&](OpIndex from, Nanoseconds at) {
-        before.push_back(from);
+        before[i].push_back(from);
         bound = std::max(bound, at);
       };
       const auto delay = [&](Kind kind, std::string_view name, Task task, Nanoseconds length,
@@ -330,10 +327,14 @@ void Lowering::add_device_edges(std::size_t rank) {
       const auto event = call ? state.start_event[*call] : std::nullopt;
       if (!event) {
         // Launched before the recording: the first keeps its place, the others their distance.
+        const bool no_host = r.threads().empty();
+        const std::optional<GpuIndex> from = no_host ? followed[i] : previous;
         const Nanoseconds since =
-            previous ? std::max(Nanoseconds(0), op.start - r.gpu(*previous).end()) : op.start;
-        need(delay(Kind::kInitial, "launched before the recording", Task::kDelay, since,
-                   previous ? std::optional(out.device_last[*previous]) : std::nullopt),
+            from ? std::max(Nanoseconds(0), op.start - r.gpu(*from).end()) : op.start;
+        need(delay(Kind::kInitial,
+                   no_host && from ? "between ops" : "launched before the recording", Task::kDelay,
+                   since,
+                   from ? std::optional(out.device_last[*from]) : std::nullopt),
              op.start);
       } else {
         const GpuIndex first = r.launched(*call).front();
@@ -364,17 +365,24 @@ void Lowering::add_device_edges(std::size_t rank) {
         }
       }
 
-      const Nanoseconds unexplained = op.start - bound;
-      if (unexplained > Nanoseconds(0)) out.residual += unexplained;
-      OpIndex target = out.device_first[i];
-      if (options_.residuals && unexplained > Nanoseconds(0)) {
-        const OpIndex late =
-            delay(Kind::kResidual, "unexplained delay", Task::kDelay, unexplained, std::nullopt);
-        edge(rank, late, target);
-        target = late;
-      }
-      for (const OpIndex from : before) edge(rank, from, target);
+      late[i] = std::max(Nanoseconds(0), op.start - bound);
     }
+
+  out.residual = time_late(r, late);
+  out.delayed = find_delayed(r, state.steps, late);
+  std::vector<Nanoseconds> kept(late.size(), Nanoseconds(0));
+  if (options_.residuals == Residuals::kAll) kept = late;
+  if (options_.residuals == Residuals::kRecurring)
+    for (const DelayedOp& op : out.delayed)
+      for (const GpuIndex i : op.ops) kept[i] = op.recurring;
+  for (GpuIndex i = 0; i < before.size(); ++i) {
+    OpIndex target = out.device_first[i];
+    if (kept[i] > Nanoseconds(0)) {
+      target = add(Kind::kResidual, rank, i, "unexplained delay", Task::kDelay, kept[i]);
+      edge(rank, target, out.device_first[i]);
+    }
+    for (const OpIndex from : before[i]) edge(rank, from, target);
+  }
 }
 
 void Lowering::add_host_waits(std::size_t rank) {
@@ -460,8 +468,8 @@ Result<RecordedProgram> Lowering::run() {
     add_backward_links(rank);
   }
   for (std::size_t rank = 0; rank < n; ++rank) {
-    add_steps(recordings_[rank], states_[rank].events, states_[rank].ends_at,
-              result_.replays[rank]);
+    add_steps(recordings_[rank], std::move(states_[rank].steps), states_[rank].events,
+              states_[rank].ends_at, result_.replays[rank]);
     result_.programs.push_back(std::move(states_[rank].builder).build());
     result_.program_of.push_back(static_cast<std::uint32_t>(rank));
   }

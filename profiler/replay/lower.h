@@ -10,6 +10,7 @@
 
 #include "profiler/replay/collectives.h"
 #include "profiler/replay/constants.h"
+#include "profiler/replay/delays.h"
 #include "profiler/replay/hand_offs.h"
 #include "profiler/replay/recording.h"
 #include "profiler/replay/steps.h"
@@ -20,8 +21,14 @@
 
 namespace rehearse::replay {
 
-/// The dependency rules. All are on by default except residuals; switching one off shows its
-/// effect.
+/// The delays of device ops that no rule explains and that a replay keeps as ops.
+enum class Residuals : std::uint8_t {
+  kNone,
+  kRecurring,  ///< those of an op that is late in most steps, by its median delay (delays.h)
+  kAll,        ///< each as recorded
+};
+
+/// The dependency rules. All are on by default; switching one off shows its effect.
 struct LowerOptions {
   bool stream_order = true;         ///< ops of one stream run one after the other
   bool host_waits = true;           ///< synchronising and copying calls wait for the device
@@ -30,7 +37,7 @@ struct LowerOptions {
   bool stream_waits_calls = true;   ///< rule A of stream_waits.h
   bool stream_waits_timing = true;  ///< rule B
   bool collectives = true;          ///< collectives of several ranks wait for the last to arrive
-  bool residuals = false;           ///< delays that no rule explains are kept as ops
+  Residuals residuals = Residuals::kRecurring;
   /// The times of this rank's collectives are ignored: they are predicted from the other ranks'.
   std::optional<std::size_t> hidden_rank = {};
 };
@@ -43,6 +50,7 @@ struct StepOps {
   Step step;
   std::optional<OpIndex> begins_after;  ///< absent: time zero
   OpIndex ends_with;
+  bool of_host = true;  ///< both are instants of the host
   /// The last device op of each stream launched in the step; empty for a step without device work.
   std::vector<OpIndex> last_device_ops = {};
   std::optional<Nanoseconds> measured_device_end = {};
@@ -59,7 +67,8 @@ struct RankReplay {
   /// By HostIndex: the op whose end is that of the host op; nothing if its thread was not replayed.
   std::vector<std::optional<OpIndex>> host_last;
   std::vector<CommunicationOp> communication;
-  Nanoseconds residual{0};           ///< sum of the delays that no rule explains
+  Nanoseconds residual{0};           ///< time in which a device op was late for no known reason
+  std::vector<DelayedOp> delayed;    ///< these ops
   Nanoseconds span{0};               ///< duration of the recording
   Nanoseconds unseen_backlog{0};     ///< longest wait of a stream for work that left no record
   Nanoseconds unexplained_waits{0};  ///< sum of blocking calls' waits without a recorded cause

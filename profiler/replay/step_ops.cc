@@ -4,9 +4,8 @@
 
 namespace rehearse::replay {
 
-void add_steps(const Recording& r, const std::vector<EventSequence>& events,
+void add_steps(const Recording& r, Steps steps, const std::vector<EventSequence>& events,
                const std::vector<std::vector<OpIndex>>& ends_at, RankReplay& out) {
-  Steps steps = find_steps(r);
   out.step_source = steps.source;
   // A step that inherits work of unknown length is not a step to compare with.
   Step& first = steps.steps.front();
@@ -22,30 +21,27 @@ void add_steps(const Recording& r, const std::vector<EventSequence>& events,
                                          : static_cast<std::size_t>(at - of_thread.begin());
     return ends_at[thread][k];
   };
-  // The last instant of any thread, for a recording that is one step as a whole.
-  const auto last_of_all = [&] {
-    OpIndex last = out.device_last.empty() ? 0 : out.device_last.front();
+  // Without a host, and where the recording is one step as a whole, a step ends with its device work:
+  // what the host does after that belongs to no repetition. A host alone ends with its last thread.
+  const bool by_device = !r.streams().empty() &&
+                         (steps.source == StepSource::kSpan || r.threads().empty());
+  const auto last_thread = [&](StepOps& ops) {
     Nanoseconds time(INT64_MIN);
     for (std::size_t t = 0; t < r.threads().size(); ++t)
       if (r.threads()[t].last > time) {
         time = r.threads()[t].last;
-        last = ends_at[t].back();
+        ops.ends_with = ends_at[t].back();
       }
-    if (time == Nanoseconds(INT64_MIN))
-      for (const Stream& stream : r.streams())
-        if (r.gpu(stream.ops.back()).end() > time) {
-          time = r.gpu(stream.ops.back()).end();
-          last = out.device_last[stream.ops.back()];
-        }
-    return last;
   };
 
   for (std::size_t s = 0; s < steps.steps.size(); ++s) {
     Step& step = steps.steps[s];
     const bool is_last = s + 1 == steps.steps.size();
-    StepOps ops{.step = step, .begins_after = std::nullopt, .ends_with = 0};
-    if (steps.source == StepSource::kSpan) {
-      ops.ends_with = last_of_all();
+    StepOps ops{.step = step, .begins_after = std::nullopt, .ends_with = 0, .of_host = !by_device};
+    if (by_device) {
+      if (s > 0) ops.begins_after = out.steps.back().ends_with;
+    } else if (steps.source == StepSource::kSpan) {
+      last_thread(ops);
     } else {
       ops.begins_after = op_at(step.thread, step.start);
       ops.ends_with = op_at(step.thread, is_last ? step.end : steps.steps[s + 1].start);
@@ -55,7 +51,9 @@ void add_steps(const Recording& r, const std::vector<EventSequence>& events,
       std::optional<GpuIndex> last;
       for (const GpuIndex i : stream.ops) {
         const auto call = r.launcher(i);
-        const Nanoseconds at = call ? r.host(*call).start : Nanoseconds(INT64_MIN);
+        const Nanoseconds at = call                    ? r.host(*call).start
+                               : r.threads().empty() ? r.gpu(i).start
+                                                     : Nanoseconds(INT64_MIN);
         const bool inside = steps.source == StepSource::kSpan ||
                             (at >= step.start && (is_last || at < steps.steps[s + 1].start));
         if (inside) last = i;
@@ -63,8 +61,15 @@ void add_steps(const Recording& r, const std::vector<EventSequence>& events,
       if (!last) continue;
       ops.last_device_ops.push_back(out.device_last[*last]);
       const Nanoseconds end = r.gpu(*last).end();
-      ops.measured_device_end =
-          ops.measured_device_end ? std::max(*ops.measured_device_end, end) : end;
+      if (ops.measured_device_end && *ops.measured_device_end >= end) continue;
+      ops.measured_device_end = end;
+      if (by_device) ops.ends_with = out.device_last[*last];
+    }
+    if (by_device && ops.measured_device_end) {
+      ops.step.end = *ops.measured_device_end;
+    } else if (by_device) {  // a step in which this rank did nothing
+      ops.step.partial = true;
+      ops.ends_with = ops.begins_after.value_or(0);
     }
     out.steps.push_back(std::move(ops));
   }

@@ -63,6 +63,18 @@ Steps from_marks(const Recording& r, const Found& found) {
   return steps;
 }
 
+/// Marks of a rank without a host: they are not on a thread that is replayed.
+std::optional<Found> marks_without_host(const Recording& r) {
+  if (!r.threads().empty()) return std::nullopt;
+  Found found{0, {}};
+  for (HostIndex i = 0; i < r.rank().host_ops.size(); ++i)
+    if (r.host(i).kind == HostKind::kAnnotation && trace::is_step_name(r.name(r.host(i))))
+      found.ops.push_back(i);
+  std::stable_sort(found.ops.begin(), found.ops.end(),
+                   [&](HostIndex a, HostIndex b) { return r.host(a).start < r.host(b).start; });
+  return found.ops.empty() ? std::nullopt : std::optional(std::move(found));
+}
+
 /// Steps from one start to the next; what comes before the first and after the last is partial.
 Steps from_starts(StepSource source, std::size_t thread, const std::vector<Nanoseconds>& starts,
                   Nanoseconds last) {
@@ -97,6 +109,8 @@ struct Launch {
   std::size_t thread;
   NameId name;
   bool copies;
+  bool graph;        ///< the call launches a CUDA or HIP graph
+  Nanoseconds work;  ///< sum of the durations of its ops
 };
 
 /// In order of time.
@@ -109,7 +123,10 @@ std::vector<Launch> launches_of(const Recording& r) {
       const trace::GpuOp& op = r.gpu(ops.front());
       const bool copies = op.direction == trace::CopyDirection::kHostToDevice ||
                           op.direction == trace::CopyDirection::kDeviceToHost;
-      launches.push_back({r.host(i).start, t, op.name, copies});
+      Nanoseconds work(0);
+      for (const GpuIndex of : ops) work += r.gpu(of).duration;
+      const bool graph = r.name(r.host(i)).find("GraphLaunch") != std::string_view::npos;
+      launches.push_back({r.host(i).start, t, op.name, copies, graph, work});
     }
   std::stable_sort(launches.begin(), launches.end(),
                    [](const Launch& a, const Launch& b) { return a.time < b.time; });
@@ -144,6 +161,37 @@ std::optional<Steps> from_repetition(const Recording& r, const std::vector<Launc
   std::vector<Nanoseconds> starts;
   for (const std::size_t k : *best) starts.push_back(launches[k].time);
   return from_starts(StepSource::kRepetition, launches[best->front()].thread, starts, r.last());
+}
+
+/// A server decodes one token per turn with a graph that does most of the work. A step begins with
+/// each launch of the graph that comes first, if these are evenly spaced among the launches of graphs
+/// and each turn copies between host and device: its tokens. Graphs of the layers of one pass follow
+/// each other without such copies.
+std::optional<Steps> from_graphs(const Recording& r, const std::vector<Launch>& launches) {
+  Nanoseconds all(0), in_graphs(0);
+  std::vector<std::size_t> graphs, turns;  // turns: positions in graphs
+  for (std::size_t k = 0; k < launches.size(); ++k) {
+    all += launches[k].work;
+    if (!launches[k].graph) continue;
+    in_graphs += launches[k].work;
+    if (launches[k].name == launches[graphs.empty() ? k : graphs.front()].name)
+      turns.push_back(graphs.size());
+    graphs.push_back(k);
+  }
+  if (turns.size() < 3 || in_graphs * 2.0 < all) return std::nullopt;
+  const std::size_t period = turns[1];
+  std::vector<Nanoseconds> starts;
+  for (std::size_t k = 0; k < turns.size(); ++k) {
+    if (turns[k] != k * period) return std::nullopt;
+    const std::size_t from = graphs[turns[k]];
+    starts.push_back(launches[from].time);
+    if (k + 1 < turns.size() &&
+        std::none_of(launches.begin() + static_cast<std::ptrdiff_t>(from),
+                     launches.begin() + static_cast<std::ptrdiff_t>(graphs[turns[k + 1]]),
+                     [](const Launch& launch) { return launch.copies; }))
+      return std::nullopt;
+  }
+  return from_starts(StepSource::kGraphs, launches[graphs.front()].thread, starts, r.last());
 }
 
 /// Without any range or operator: the order of the launches, which repeats from step to step as a
@@ -194,6 +242,8 @@ std::string_view to_string(StepSource source) {
       return "copies at regular intervals";
     case StepSource::kKernels:
       return "kernels that repeat in the same order";
+    case StepSource::kGraphs:
+      return "launches of a graph that repeat";
     case StepSource::kSpan:
       return "the whole recording";
   }
@@ -201,9 +251,10 @@ std::string_view to_string(StepSource source) {
 }
 
 Steps find_steps(const Recording& r) {
-  const auto marks = largest_family(r, [&](const HostOp& op) {
+  auto marks = largest_family(r, [&](const HostOp& op) {
     return op.kind == HostKind::kAnnotation && trace::is_step_name(r.name(op));
   });
+  if (!marks) marks = marks_without_host(r);
   Steps steps{StepSource::kSpan, {}};
   if (marks) {
     steps = from_marks(r, *marks);
@@ -212,6 +263,8 @@ Steps find_steps(const Recording& r) {
   } else if (const std::vector<Launch> launches = launches_of(r);
              auto repetition = from_repetition(r, launches)) {
     steps = std::move(*repetition);
+  } else if (auto graphs = from_graphs(r, launches)) {
+    steps = std::move(*graphs);
   } else if (auto kernels = from_kernels(r, launches)) {
     steps = std::move(*kernels);
   } else {

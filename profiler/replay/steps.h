@@ -14,6 +14,7 @@ enum class StepSource {
   kRanges,      ///< a range that occurs once per step: data loader, optimizer
   kRepetition,  ///< a copy between host and device that recurs at even distances
   kKernels,     ///< in a recording without ranges: recurring kernels in the same order
+  kGraphs,      ///< recurring launches of CUDA graphs, as in the decode loop of a server
   kSpan,        ///< nothing repeats: the whole recording is one step
 };
 
@@ -23,7 +24,9 @@ struct Step {
   std::string name;
   Nanoseconds start;
   Nanoseconds end;       ///< of a marked step: the mark's end; else the start of the next
-  std::size_t thread;    ///< index into Recording::threads() of the thread that the marks are on
+  /// Index into Recording::threads() of the thread that the marks are on; zero for a recording
+  /// without a host.
+  std::size_t thread;
   bool partial = false;  ///< begins or ends outside the recording: not for comparison
 };
 

@@ -4,6 +4,8 @@
 #include <set>
 #include <unordered_map>
 
+#include "profiler/replay/delays.h"
+
 namespace rehearse::replay {
 namespace {
 
@@ -11,8 +13,6 @@ using trace::GpuOp;
 using trace::HostOp;
 using trace::Sync;
 
-// An op that starts this much later than launch and stream explain waited for something.
-constexpr Nanoseconds kUnexplained{6000};
 // The allowed distance of its start from the end of the awaited work: a kernel may start while the
 // other still drains, and an event takes a few microseconds to reach the other stream.
 constexpr Nanoseconds kDraining{3000};
@@ -76,7 +76,7 @@ class StreamWaitFinder {
                      [&](GpuIndex a, GpuIndex b) { return r_.gpu(a).start < r_.gpu(b).start; });
     for (const GpuIndex i : by_start) {
       const GpuOp& op = r_.gpu(i);
-      if (!bound_[i] || op.start - *bound_[i] <= kUnexplained) continue;
+      if (!bound_[i] || op.start - *bound_[i] <= kLate) continue;
       if (const auto before = nearest_end(i)) add(*before, i, Evidence::kTiming);
     }
   }
@@ -186,6 +186,29 @@ std::vector<StreamWait> find_stream_waits(const Recording& recording, const Cons
   if (options.from_calls) finder.from_calls();
   if (options.from_timing) finder.from_timing();
   return finder.take();
+}
+
+std::vector<std::optional<GpuIndex>> find_followed(const Recording& r) {
+  std::vector<std::optional<GpuIndex>> followed(r.rank().gpu_ops.size());
+  std::vector<GpuIndex> by_end;
+  for (const Stream& stream : r.streams()) {
+    by_end.insert(by_end.end(), stream.ops.begin(), stream.ops.end());
+    for (std::size_t k = 1; k < stream.ops.size(); ++k)
+      if (r.gpu(stream.ops[k]).start <= r.gpu(stream.ops[k - 1]).end() + kLate)
+        followed[stream.ops[k]] = stream.ops[k - 1];
+  }
+  std::stable_sort(by_end.begin(), by_end.end(),
+                   [&](GpuIndex a, GpuIndex b) { return r.gpu(a).end() < r.gpu(b).end(); });
+  for (const GpuIndex i : by_end) {
+    if (followed[i]) continue;
+    const GpuOp& op = r.gpu(i);
+    auto after = std::upper_bound(by_end.begin(), by_end.end(), op.start + kDraining,
+                                  [&](Nanoseconds t, GpuIndex o) { return t < r.gpu(o).end(); });
+    // An op cannot follow one that began no earlier.
+    while (after != by_end.begin() && r.gpu(*std::prev(after)).start >= op.start) --after;
+    if (after != by_end.begin()) followed[i] = *std::prev(after);
+  }
+  return followed;
 }
 
 }  // namespace rehearse::replay

@@ -30,4 +30,9 @@ struct StreamWaitOptions {
 std::vector<StreamWait> find_stream_waits(const Recording& recording, const Constants& constants,
                                           StreamWaitOptions options);
 
+/// For a recording without a host, by GpuIndex: the op whose end each op follows, since no launch
+/// says more. It is the previous op of its stream where the distance is short (kLate), else the op of
+/// any stream that had ended last. Nothing for ops that began before any had ended.
+std::vector<std::optional<GpuIndex>> find_followed(const Recording& recording);
+
 }  // namespace rehearse::replay

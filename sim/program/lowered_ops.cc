@@ -107,7 +107,9 @@ bool LoweredOps::unexplained(OpId op) const {
   const std::optional<Made> made = this->made(op);
   if (!made) return false;
   const std::vector<Recorded>& recorded = program_.programs[made->program].recorded;
-  return !recorded.empty() && recorded[made->index].kind == Recorded::Kind::kUnexplained;
+  if (recorded.empty()) return false;
+  const Recorded::Kind kind = recorded[made->index].kind;
+  return kind == Recorded::Kind::kUnexplained || kind == Recorded::Kind::kResidual;
 }
 
 Purpose LoweredOps::purpose(OpId op) const {

@@ -29,6 +29,8 @@ using workload::OpKind;
 using workload::Pass;
 using workload::Stage;
 
+constexpr Picoseconds kLongAgo(INT64_MIN / 2);
+
 class Evaluation {
  public:
   Evaluation(const Layout& layout, const StepPrices& prices, const StepOptions& options)
@@ -87,6 +89,8 @@ class Evaluation {
         const LayerRun run =
             strategies::layer_run(layer, static_cast<Pass>(pass), split, price_of(stage).op, host);
         priced.host[pass] = run.host;
+        priced.launches[pass] = run.launches;
+        is_paced_ = is_paced_ || run.is_paced();
         if (Status ok = price(run, stage, priced.passes[pass]); !ok) return forward(ok);
         if (is_in_order(static_cast<Pass>(pass), split))
           add_to(in_passes_[place.stage], run, stage, layer.count * layout_.microbatches);
@@ -110,15 +114,27 @@ class Evaluation {
   /// The duration of each pass through each chunk.
   void run_passes() {
     costs_.passes.clear();
+    costs_.ahead.clear();
     for (const std::vector<PricedLayer>& layers : layers_) {
       std::array<Picoseconds, strategies::kPasses>& passes = costs_.passes.emplace_back(
           std::array{Picoseconds(0), Picoseconds(0), Picoseconds(0), Picoseconds(0)});
+      for (std::size_t pass = 0; pass < strategies::kPasses; ++pass)
+        passes[pass] = run_pass(layers, static_cast<Pass>(pass), Picoseconds(0)).end();
+      if (layout_.stages.size() > 1 || !is_paced_) continue;
+      std::array<PassAhead, strategies::kPasses>& ahead = costs_.ahead.emplace_back();
       for (std::size_t pass = 0; pass < strategies::kPasses; ++pass) {
-        StepClock clock(Picoseconds(0), options_.overlap_loss, options_.background);
-        through(layers, static_cast<Pass>(pass), clock, [](const PricedLayer&) {});
-        passes[pass] = clock.end();
+        // The host is so far ahead that nothing waits for it.
+        StepClock clock = run_pass(layers, static_cast<Pass>(pass), kLongAgo);
+        ahead[pass] = {clock.end(), clock.host() - kLongAgo, 0};
+        for (const PricedLayer& layer : layers)
+          ahead[pass].launches += layer.launches[pass] * layer.count;
       }
     }
+  }
+  StepClock run_pass(const std::vector<PricedLayer>& layers, Pass pass, Picoseconds host) const {
+    StepClock clock(Picoseconds(0), host, options_.overlap_loss, options_.background);
+    through(layers, pass, clock, [](const PricedLayer&) {});
+    return clock;
   }
 
   /// Layer by layer, backward from the last one; `each` after every layer.
@@ -360,14 +376,15 @@ class Evaluation {
     std::sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
       return times.last_begin[a] < times.last_begin[b];
     });
-    StepClock streams(Picoseconds(0), options_.overlap_loss, options_.background);
+    StepClock streams(Picoseconds(0), kLongAgo, options_.overlap_loss, options_.background);
     Ending& ending = ending_[s];
     ending.sums_begin = times.end[s];
     for (const std::size_t place : places) {
       const bool sums = std::any_of(layers_[place].begin(), layers_[place].end(),
                                     [](const PricedLayer& l) { return !l.deferred.empty(); });
       if (!sums) continue;
-      StepClock clock(times.last_begin[place], options_.overlap_loss, options_.background);
+      StepClock clock(times.last_begin[place], times.last_host[place], options_.overlap_loss,
+                      options_.background);
       through(layers_[place], last, clock, [&](const PricedLayer& layer) {
         if (!layer.deferred.empty())
           ending.sums_begin = std::min(ending.sums_begin, clock.reached());
@@ -444,6 +461,7 @@ class Evaluation {
   std::vector<ChunkPlace> chain_;
   std::vector<Split> split_of_;                   // by stage: it looks through a whole order
   std::vector<std::vector<PricedLayer>> layers_;  // by place in the chain
+  bool is_paced_ = false;  // some pass of a block
   OrderCosts costs_;
   std::vector<Ending> ending_;                           // by stage
   std::vector<std::vector<Collective>> in_passes_ = {};  // by stage

@@ -1,10 +1,10 @@
 // The step time of a layout without a graph: for searches over thousands of plans.
 //
-// Each pass of a microbatch through a chunk takes the sum over its layers, each at least the time in
-// which the host launches it. The orders of the stages
-// determine when passes run (order_times.h), and gradients and optimizer follow. Within a layer,
-// inline communications add up, and those that overlap an op share its time. Prefetched or deferred
-// communications (their longest stream) overlap everything else:
+// Each pass of a microbatch through a chunk takes the sum over its layers, and each layer begins when
+// the host has launched those before. The orders of the stages determine when passes run
+// (order_times.h), and gradients and optimizer follow. Within a layer, inline communications add up,
+// and those that overlap an op share its time. Prefetched or deferred communications (their longest
+// stream) overlap everything else:
 //   max(a, b) + overlap_loss min(a, b)
 // because kernels and communication slow each other.
 //

@@ -1,5 +1,6 @@
 #include "strategies/step/conditions.h"
 
+#include <algorithm>
 #include <vector>
 
 #include <fmt/core.h>
@@ -10,26 +11,26 @@ namespace {
 struct Row {
   std::string_view architecture;  ///< the beginning of the catalog's
   double gemm;
+  program::Interval kernels = kKernelBound;
 };
 
 // Fitted on part of the rows of whole jobs; docs/accuracy.md has the errors on all. Benchmarks run
 // at clocks that a step of seconds does not sustain: A100 at 400 W loses less than H100 at 700 W.
-// Nothing was fitted on Blackwell: the value for all other devices predicts its published jobs.
+// Nothing was fitted on Blackwell: the value for all other devices predicts its published jobs,
+// which are in FP8 or mixtures.
 constexpr double kOthers = 1.2;
 constexpr Row kRows[] = {{"ampere_ga100", 1.16},
                          {"hopper", 1.30},
-                         {"blackwell_gb100", kOthers},
-                         {"blackwell_ultra", kOthers}};
+                         {"blackwell_gb100", kOthers, kOtherKernelBound},
+                         {"blackwell_ultra", kOthers, kOtherKernelBound}};
 /// The share of the peak memory rate: kernels fused by hand or by a compiler (Megatron-LM on A100),
 /// and unfused PyTorch kernels (MPT on A100 and H100).
 constexpr double kFusedShare = 0.76, kEagerShare = 0.52;
 
-/// With blocking launches (CUDA_LAUNCH_BLOCKING) the host never runs ahead: the device idles with
-/// each kernel for a wake-up, and for the host's time until the next launch, its share of the time
-/// of a block of so many launches. A launch and a wake-up take 10 to 15 us in recordings, and the
-/// launch's 4 us are in the host's time too.
+/// With blocking launches (CUDA_LAUNCH_BLOCKING) the device idles before each kernel until its host
+/// wakes up. A launch and a wake-up take 10 to 15 us in recordings, and the launch's 4 us are in the
+/// host's time too.
 constexpr Seconds kWakeUp = Seconds::us(8.5);
-constexpr double kLaunchesOfBlock = 159;
 
 /// Reads the value at a key, if it is in range, into each of the conditions.
 class Reader {
@@ -92,10 +93,14 @@ void read_host(const YamlMap& map, std::span<Conditions> all) {
                          .layer_pipeline = *block,
                          .source = "given in the job"};
   }
-  if (map.optional<bool>("launch_blocking").value_or(false))
+  if (const std::optional<double> cores = map.within("cores_per_rank", 0.01, 1024.0))
     for (Conditions& conditions : all)
-      conditions.idle_per_kernel +=
-          kWakeUp + host_of(conditions).layer_tensor * (1 / kLaunchesOfBlock);
+      conditions.host = host::scaled(conditions.host, std::max(1.0, 1 / *cores));
+  if (map.optional<bool>("launch_blocking").value_or(false))
+    for (Conditions& conditions : all) {
+      conditions.blocking = true;
+      conditions.idle_per_kernel += kWakeUp;
+    }
 }
 
 }  // namespace
@@ -108,6 +113,8 @@ Conditions conditions_for(const cluster::Gpu& device, workload::Elementwise elem
     if (device.architecture.starts_with(row.architecture))
       return {.sustained = {.gemm = row.gemm, .memory = memory},
               .host = host,
+              .fastest = row.kernels.low,
+              .slowest = row.kernels.high,
               .source = fmt::format("sustained as in published jobs on {}", row.architecture)};
   return {.sustained = {.gemm = kOthers, .memory = memory},
           .host = host,
@@ -117,6 +124,11 @@ Conditions conditions_for(const cluster::Gpu& device, workload::Elementwise elem
           .source = "sustained as in published jobs on other architectures"};
 }
 
+void widen_kernels(Conditions& conditions) {
+  conditions.fastest = std::min(conditions.fastest, kOtherKernelBound.low);
+  conditions.slowest = std::max(conditions.slowest, kOtherKernelBound.high);
+}
+
 host::Implementation host_of(const Conditions& conditions) {
   return host::scaled(conditions.host, conditions.host_scale);
 }
@@ -124,6 +136,7 @@ host::Implementation host_of(const Conditions& conditions) {
 strategies::JobOptions job_options(const Conditions& conditions) {
   return {.host_per_kernel = conditions.host_per_kernel,
           .host = host_of(conditions),
+          .blocking = conditions.blocking,
           .fixed = conditions.fixed};
 }
 

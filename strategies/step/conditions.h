@@ -37,6 +37,7 @@ struct Conditions {
   Seconds host_per_kernel = Seconds::us(5);
   host::Implementation host = {};
   double host_scale = 1;  ///< factor on its times
+  bool blocking = false;  ///< launches wait for their kernels (CUDA_LAUNCH_BLOCKING)
   /// Time of messages between nodes ÷ that on the cluster as it is described. Only who builds the
   /// cluster applies it (comm::with_slower_network).
   double network_scale = 1;
@@ -64,6 +65,9 @@ struct Conditions {
 /// The shipped conditions: those of the device's architecture, else the general ones, with a wider
 /// interval. Those of elementwise kernels, and the host's, depend on how the kernels are written.
 Conditions conditions_for(const cluster::Gpu& device, workload::Elementwise elementwise);
+
+/// Widens the interval of computing to that of FP8, mixtures, and other models and formats.
+void widen_kernels(Conditions& conditions);
 
 /// `host` with its scale.
 host::Implementation host_of(const Conditions& conditions);

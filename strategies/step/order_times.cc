@@ -5,6 +5,8 @@
 
 #include <fmt/core.h>
 
+#include "strategies/launch_queue.h"
+
 namespace rehearse::step {
 namespace {
 
@@ -59,12 +61,13 @@ class Evaluation {
     next_.assign(stages, 0);
     now_.assign(stages, 0);
     last_begin_.assign(chain.size(), 0);
+    last_host_.assign(chain.size(), 0);
     ends_.resize(stages);
     for (std::size_t s = 0; s < stages; ++s) ends_[s].resize(layout.stages[s].order.size());
   }
 
   Result<OrderTimes> run(bool skip) {
-    if (skip) find_repeats();
+    if (skip && costs_.ahead.empty()) find_repeats();
     for (bool all = false; !all;) {
       all = true;
       bool progress = false;
@@ -78,6 +81,7 @@ class Evaluation {
     OrderTimes times;
     for (const std::int64_t now : now_) times.end.push_back(Picoseconds(now));
     for (const std::int64_t begin : last_begin_) times.last_begin.push_back(Picoseconds(begin));
+    for (const std::int64_t begin : last_host_) times.last_host.push_back(Picoseconds(begin));
     times.slots = evaluated_;
     return times;
   }
@@ -110,7 +114,18 @@ class Evaluation {
       begin = std::max(begin, last ? before : before + costs_.returns[place].count());
     }
     last_begin_[place] = begin;
-    now_[s] = begin + costs_.passes[place][static_cast<std::size_t>(slot.pass)].count();
+    const auto pass = static_cast<std::size_t>(slot.pass);
+    if (costs_.ahead.empty()) {
+      last_host_[place] = begin;
+      now_[s] = begin + costs_.passes[place][pass].count();
+    } else {
+      const PassAhead& ahead = costs_.ahead[place][pass];
+      if (const std::int64_t* ended = queue_.awaited()) host_ = std::max(host_, *ended);
+      last_host_[place] = host_;
+      now_[s] = std::max(begin + ahead.device.count(), host_ + costs_.passes[place][pass].count());
+      host_ += ahead.host.count();
+      queue_.add(ahead.launches, now_[s]);
+    }
     if (slot.pass == Pass::kForward) forward_[place * m_ + slot.microbatch] = now_[s];
     if (slot.pass == Pass::kBackward) backward_[place * m_ + slot.microbatch] = now_[s];
     ends_[s][next_[s]] = now_[s];
@@ -192,7 +207,10 @@ class Evaluation {
   std::vector<std::size_t> next_;                  // by stage
   std::vector<std::int64_t> now_;                  // by stage
   std::vector<std::int64_t> last_begin_;           // by place
+  std::vector<std::int64_t> last_host_;            // by place
   std::vector<std::vector<std::int64_t>> ends_;    // by stage and slot
+  std::int64_t host_ = 0;                          // where it runs ahead
+  strategies::LaunchQueue<std::int64_t> queue_;
   Repeats repeat_;
   std::size_t warmup_ = 0;
   std::uint64_t evaluated_ = 0;

@@ -63,6 +63,7 @@ class PlanBound::Plans {
       cost.busy[kind] += Seconds::s(computing * stage_.degrees.ranks() * kRounding);
       cost.memory = std::max(cost.memory, memory(kind));
     }
+    pace();
     // The time of a microbatch through the places before this one, forward and back.
     std::vector<double> ahead = {0}, behind = {0};
     for (const Place& place : places_) {
@@ -102,6 +103,21 @@ class PlanBound::Plans {
   }
 
  private:
+  /// In a pipeline each pass takes as long as its host or its device; alone, all passes of a stage
+  /// together do.
+  void pace() {
+    double device = 0, host = 0;
+    for (const Place& place : places_)
+      for (std::size_t pass = 0; pass < strategies::kPasses; ++pass) {
+        device += place.passes[pass];
+        host += place.host[pass];
+      }
+    for (Place& place : places_)
+      for (std::size_t pass = 0; pass < strategies::kPasses; ++pass)
+        if (plan_.pipeline > 1 ? place.host[pass] > place.passes[pass] : host > device)
+          place.passes[pass] = place.host[pass];
+  }
+
   /// The remaining work of a stage's order.
   double work_of(const OrderProfile::Rest& rest, std::uint32_t s) const {
     double sum = 0;
@@ -160,7 +176,8 @@ class PlanBound::Plans {
           const double device =
               std::max(t.all[pass], overlap_penalty) +
               b_.spec_.conditions.overlap_penalty * std::min(t.all[pass], overlap_penalty);
-          place.passes[pass] += part.count * std::max(device, t.host[pass]);
+          place.passes[pass] += part.count * device;
+          place.host[pass] += part.count * t.host[pass];
           busy_ += part.count * t.computing[pass];
         }
         for (std::size_t k = 0; k < 2; ++k) {

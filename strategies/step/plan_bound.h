@@ -42,7 +42,7 @@ class PlanBound {
   /// Passes of a layer, in seconds: time of its rank's device, and the computing part of it.
   struct LayerTimes {
     std::array<double, strategies::kPasses> all = {}, computing = {};
-    std::array<double, strategies::kPasses> host = {};  ///< the least of the host
+    std::array<double, strategies::kPasses> host = {};  ///< of launching
   };
   /// Collectives of a layer among those that hold the same parameters: dense ones, and experts,
   /// which have a stream of their own.
@@ -76,6 +76,7 @@ class PlanBound {
   /// A chunk: its passes, and its collectives of parameters.
   struct Place {
     std::array<double, strategies::kPasses> passes = {};
+    std::array<double, strategies::kPasses> host = {};  ///< how long launching them takes
     LayerSums sums = {};
     double busy() const { return passes[0] + passes[1] + passes[2] + passes[3]; }
   };

@@ -1,5 +1,5 @@
-// StepClock: the device of a stage and its communication streams, as they process the priced pieces
-// of layers. The laws of overlap are those of closed_step.h.
+// StepClock: the device of a stage, its communication streams and its host, as they process the
+// priced pieces of layers. The laws of overlap are those of closed_step.h.
 #pragma once
 
 #include <algorithm>
@@ -31,26 +31,28 @@ struct PricedLayer {
   std::array<PricedRun, strategies::kPasses> passes;
   std::array<Picoseconds, strategies::kPasses> host = {Picoseconds(0), Picoseconds(0),
                                                        Picoseconds(0), Picoseconds(0)};
+  std::array<double, strategies::kPasses> launches = {};
   PricedRun deferred, rest;
 };
 
-/// The device and its streams, as they process pieces.
+/// The device, its streams and its host, as they process pieces.
 class StepClock {
  public:
-  StepClock(Picoseconds begin, double overlap_loss, Background background)
-      : ready_(begin), loss_(overlap_loss), background_(background) {
+  /// The host may begin before or after the device.
+  StepClock(Picoseconds begin, Picoseconds host, double overlap_loss, Background background)
+      : ready_(begin), host_(host), loss_(overlap_loss), background_(background) {
     free_.fill(begin);
   }
 
-  /// Runs the pieces of a layer's pass, which its host launches. Background communication counts
-  /// when the layer ends. If it is inline, launches do not hide it either: its stream may run it
-  /// during another layer, which launches do not determine and whose communication waits for it.
+  /// Runs the pieces of a layer's pass, which begins when the host has launched those before.
+  /// Background communication counts when the layer ends. If it is inline, launches do not hide it
+  /// either: its stream may run it during an earlier pass, whose communication waits for it.
   void layer(const PricedRun& run, Picoseconds host) {
-    const Picoseconds begin = ready_;
-    Picoseconds launched = begin + host;
+    const Picoseconds begin = ready_ = reached();
+    host_ += host;
     if (background_ == Background::kInline)
       for (const Priced& piece : run)
-        if (is_background(piece)) launched += piece.time;
+        if (is_background(piece)) host_ += piece.time;
     background_times_.fill(Picoseconds(0));
     for (const Priced& piece : run) pass_piece(piece);
     const Picoseconds foreground = ready_ - begin,
@@ -58,7 +60,6 @@ class StepClock {
                           *std::max_element(background_times_.begin(), background_times_.end());
     if (background > Picoseconds(0))
       ready_ = begin + std::max(foreground, background) + std::min(foreground, background) * loss_;
-    ready_ = std::max(ready_, launched);
   }
   /// Runs the pieces of the optimizer step, or sums alongside the last backward. Deferred pieces
   /// stay on their stream until they end.
@@ -85,11 +86,12 @@ class StepClock {
 
   /// The end of everything that the pass waits for.
   Picoseconds end() {
-    ready_ = std::max(ready_, late_);
+    ready_ = std::max(reached(), late_);
     late_ = Picoseconds(0);
     return ready_;
   }
-  Picoseconds reached() const { return ready_; }
+  Picoseconds reached() const { return std::max(ready_, host_); }
+  Picoseconds host() const { return host_; }
   /// The end of everything that runs.
   Picoseconds all() { return std::max(end(), *std::max_element(free_.begin(), free_.end())); }
   void wait_until(Picoseconds when) { ready_ = std::max(ready_, when); }
@@ -122,7 +124,7 @@ class StepClock {
     }
   }
 
-  Picoseconds ready_, late_{0}, after_{0};
+  Picoseconds ready_, host_, late_{0}, after_{0};
   std::array<Picoseconds, kStreams> free_ = make(), background_times_ = make();
   double loss_;
   Background background_;

@@ -55,8 +55,8 @@ Work work_of(const workload::Layout& layout, const Devices& devices,
     std::vector<double> passes(stage.chunks.size(), 0);
     for (const workload::Slot& slot : stage.order)
       if (slot.pass == workload::Pass::kForward) passes[slot.chunk] += 1;
-    const host::BlockTimes launches =
-        strategies::host_times(options, stage.degrees, layout.stages.size()).block;
+    const strategies::HostTimes host_times =
+        strategies::host_times(options, stage.degrees, layout.stages.size());
     work.fixed += strategies::fixed_of(options, stage) * (stage.degrees.ranks() / workers);
     for (const Devices::Share& on : devices.under(stage)) {
       const DeviceKind& kind = devices.kinds()[on.kind];
@@ -87,12 +87,14 @@ Work work_of(const workload::Layout& layout, const Devices& devices,
                                    add(layer.recompute, passes[c], work.recompute, work.recomputed);
           add(layer.step, 1, work.optimizer, none);
           if (layer.host_work == 0) continue;
-          const strategies::LaunchTimes host = strategies::launch_times(layer, launches);
+          const strategies::LaunchTimes host = strategies::launch_times(layer, host_times.block);
           const Seconds again = host.backward + host.recompute;
           const double times = passes[c] * layer.count * share;
-          work.launch += (std::max(Seconds::s(0), host.forward - forward) +
-                          std::max(Seconds::s(0), again - backward)) *
-                         times;
+          work.launch += host_times.blocking
+                             ? (host.forward + again) * times
+                             : (std::max(Seconds::s(0), host.forward - forward) +
+                                std::max(Seconds::s(0), again - backward)) *
+                                   times;
           work.block.launches += (host.forward + again) * times;
           work.block.kernels += (forward + backward) * times;
           blocks += times;

@@ -16,7 +16,7 @@ struct Work {
   Seconds compute = Seconds::s(0);    ///< forward and backward
   Seconds recompute = Seconds::s(0);  ///< repeated forward work
   Seconds optimizer = Seconds::s(0);
-  Seconds launch = Seconds::s(0);  ///< additional time of launching kernels beyond running them
+  Seconds launch = Seconds::s(0);  ///< time of launching beyond running, of each pass alone
   Seconds fixed = Seconds::s(0);   ///< once per step, on ranks of stages
   /// Of a transformer block and microbatch, as a mean: forward, backward and recomputation. Zero
   /// without such blocks.

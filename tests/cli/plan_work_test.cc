@@ -22,9 +22,9 @@ using test::Ran;
 fs::path job_path() {
   return test::write_scratch(
       "job.yaml",
-      "workload: {model: gpt, hidden: 1024, layers: 24, heads: 16, sequence: 1024, "
+      "workload: {model: gpt, hidden: 1024, layers: 12, heads: 16, sequence: 1024, "
       "vocabulary: 51200}\n"
-      "training: {global_batch: 32, dtype: bf16, optimizer: adam}\n"
+      "training: {global_batch: 32, microbatch: 1, dtype: bf16, optimizer: adam}\n"
       "cluster: {device: a100_sxm4_80, devices_per_node: 4, nodes: 2, intra_node: nvswitch, "
       "inter_node: {links: 4, rate: 200 Gbit/s, latency: 5 us}}\n");
 }

@@ -1,4 +1,4 @@
-// simulate: an iteration of 48 layers on 512 ranks, from a Chakra trace as a user would have it.
+// simulate: an iteration of 12 layers on 512 ranks, from a Chakra trace as a user would have it.
 #include <fstream>
 
 #include <catch2/catch.hpp>
@@ -26,8 +26,8 @@ std::string sets(std::uint32_t count, std::uint32_t size, std::uint32_t stride,
   return text + "]";
 }
 
-TEST_CASE("48 layers on 512 ranks: folded, unfolded and as messages") {
-  const bench::Iteration iteration;
+TEST_CASE("12 layers on 512 ranks: folded, unfolded and as messages") {
+  const bench::Iteration iteration{.layers = 12};
   const program::Program job = bench::make_job(iteration);
   const std::filesystem::path folder = test::scratch_folder();
   std::ofstream(folder / "job.et", std::ios::binary)

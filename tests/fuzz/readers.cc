@@ -28,6 +28,7 @@
 #include "profiler/ingest/join.h"
 #include "profiler/ingest/kineto.h"
 #include "profiler/ingest/nsys.h"
+#include "profiler/ingest/op_table.h"
 #include "profiler/ingest/utf8.h"
 #include "profiler/trace/align.h"
 #include "profiler/trace/store.h"
@@ -345,6 +346,15 @@ void nsys(std::string_view bytes) {
       {}));
 }
 
+void op_table(std::string_view bytes) {
+  (void)ingest::looks_like_op_table(bytes);
+  const auto source = ingest::bytes_in_memory(bytes);
+  Reading reading;
+  reading.finish(ingest::read_op_table(*source, kName, [&](std::string rank) -> Recorder& {
+    return reading.next(std::move(rank));
+  }));
+}
+
 void pack_file(std::string_view bytes) {
   const Result<cli::PackFile> file = cli::parse_pack(std::string(bytes), kName, "/absent");
   if (!file) return check_error(file.error());
@@ -397,7 +407,7 @@ void input(std::string_view bytes) {
 }
 
 std::span<const Target> targets() {
-  static constexpr std::array<Target, 22> kTargets = {{{"astra_network", astra_network},
+  static constexpr std::array<Target, 23> kTargets = {{{"astra_network", astra_network},
                                                        {"astra_system", astra_system},
                                                        {"budget", budget},
                                                        {"calibration", calibration},
@@ -414,6 +424,7 @@ std::span<const Target> targets() {
                                                        {"model", model},
                                                        {"nccl_log", nccl_log},
                                                        {"nsys", nsys},
+                                                       {"op_table", op_table},
                                                        {"pack_file", pack_file},
                                                        {"pair_law", pair_law},
                                                        {"pipeline", pipeline},

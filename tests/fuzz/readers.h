@@ -33,6 +33,8 @@ void keys(std::string_view bytes);
 void model(std::string_view bytes);
 void nccl_log(std::string_view bytes);
 void nsys(std::string_view bytes);
+/// Each rank of an op table is a recording of its own.
+void op_table(std::string_view bytes);
 /// A set of jobs to pack; small ones are packed.
 void pack_file(std::string_view bytes);
 /// A law of pairs as it is shipped; writing and reading it again gives the same law.

@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "profiler/ingest/input.h"
+#include "profiler/replay/limits.h"
 #include "tests/support/data.h"
 #include "tests/support/program.h"
 #include "tests/support/replayed.h"
@@ -15,45 +16,6 @@ namespace rehearse::replay {
 namespace {
 
 using test::Replayed;
-using trace::CopyDirection;
-using trace::GpuOp;
-using trace::HostMemory;
-using trace::HostOp;
-
-/// Whether a call blocks its thread by what it means (CUDA Runtime API, "API synchronization
-/// behavior"), or by how it was recorded to last until its own copy had ended.
-bool blocks(const Recording& r, HostIndex i) {
-  const HostOp& call = r.host(i);
-  const std::string_view name = r.name(call);
-  if (name == "Command Buffer Full") return true;
-  if (call.kind != trace::HostKind::kRuntime && call.kind != trace::HostKind::kDriver) return false;
-  if (name.find("Synchronize") != std::string_view::npos) return true;
-  if (name.find("Memcpy") == std::string_view::npos || r.launched(i).empty()) return false;
-  const GpuOp& copy = r.gpu(r.launched(i).back());
-  if (copy.direction == CopyDirection::kDeviceToHost)
-    return copy.host_memory == HostMemory::kPageable || call.end() >= copy.end();
-  return copy.direction == CopyDirection::kHostToDevice &&
-         copy.host_memory != HostMemory::kPinned && copy.bytes.value_or(0) > 64 << 10 &&
-         call.end() >= copy.start;
-}
-
-/// The time from `start` to `end` that blocking calls of these threads cover.
-double blocked_us(const Recording& r, const std::vector<const HostThread*>& threads,
-                  Nanoseconds start, Nanoseconds end) {
-  std::vector<std::pair<Nanoseconds, Nanoseconds>> calls;
-  for (const HostThread* thread : threads)
-    for (const HostIndex i : thread->ops)
-      if (blocks(r, i))
-        calls.emplace_back(std::max(start, r.host(i).start), std::min(end, r.host(i).end()));
-  std::sort(calls.begin(), calls.end());
-  Nanoseconds covered(0), until = start;
-  for (const auto& [from, to] : calls) {
-    covered += std::max(Nanoseconds(0), to - std::max(from, until));
-    until = std::max(until, to);
-  }
-  return static_cast<double>(covered.count()) / 1e3;
-}
-
 /// Every whole step of one rank alone, with device work that takes no time.
 void check_steps(const std::string& name, trace::Trace whole) {
   for (std::size_t rank = 0; rank < whole.ranks.size(); ++rank) {
@@ -67,14 +29,10 @@ void check_steps(const std::string& name, trace::Trace whole) {
     for (std::size_t s = 0; s < steps.size(); ++s) {
       const Step& step = steps[s].step;
       if (step.partial) continue;
-      const double period = replayed.comparison.steps[s].host.measured.us();
-      const double left = replayed.comparison.steps[s].host.simulated.us();
-      const Nanoseconds end = step.start + Nanoseconds(std::llround(period * 1e3));
-      std::vector<const HostThread*> all;
-      for (const HostThread& thread : r.threads()) all.push_back(&thread);
-      // What another thread waited counts where this one waited for that thread.
-      const double most = period - blocked_us(r, {&r.threads()[step.thread]}, step.start, end);
-      const double least = period - blocked_us(r, all, step.start, end);
+      const double period = replayed.comparison.steps[s].period().measured.us();
+      const double left = replayed.comparison.steps[s].period().simulated.us();
+      const Limits limits = host_alone(r, steps[s]);
+      const double most = limits.most.us(), least = limits.least.us();
       INFO(fmt::format(
           "{}, rank {}, {}: {:.0f} us, without device {:.0f} us; {:.0f} to {:.0f} expected", name,
           rank, step.name, period, left, least, most));

@@ -36,7 +36,7 @@ Predicted predict(const test::Recorded& recorded, const std::vector<std::string>
   REQUIRE(timeline);
   double host = 0, device = 0;
   for (const StepComparison& step : compare(recordings, *graph, *timeline).steps)
-    host += step.host.simulated.us();
+    host += step.period().simulated.us();
   for (const OpIndex op : program->replays[0].device_last)
     device = std::max(device, (*timeline)[graph->lowered.op(0, op)].end.seconds().us());
   return {host, device};

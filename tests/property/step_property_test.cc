@@ -161,10 +161,11 @@ TEST_CASE("steps: a pass of a block takes at least as long as its host") {
   layer.recompute = layer.forward;
   CHECK(step(layer, Seconds::ms(3.45)) == Approx(2 * (3 + 3.9 + 3)));
   layer.recompute = {};
-  // Communication that the pass waits for is launched with it: 1 + 2.5 ms, longer than 3 ms.
+  // Communication that the pass waits for is launched with it, and takes 1 + 2.5 ms, longer than
+  // 3 ms. The host runs ahead meanwhile; backward it is the host that takes longer, and in all.
   layer.forward.push_back(
       test::collective_op(CollectiveKind::kAllReduce, Axis::kTensor, Bytes::mb(1), Issue::kInline));
-  CHECK(step(layer, Seconds::ms(3.45)) == Approx(2 * (3.5 + 3.9)));
+  CHECK(step(layer, Seconds::ms(3.45)) == Approx(2 * (3 + 3.9)));
   // A layer whose host is not known takes the time of its kernels.
   layer.host_work = 0;
   CHECK(step(layer, Seconds::ms(3.45)) == Approx(2 * (3.5 + 2)));
@@ -263,7 +264,12 @@ TEST_CASE("steps: equal to the engine, to rounding, if nothing runs in the backg
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     INFO("seed " << seed);
     Random random(seed);
-    const Layout layout = random_layout(random, Overlap::kNothing);
+    Layout layout = random_layout(random, Overlap::kNothing);
+    // Passes that fill the launch queue, or do not.
+    for (workload::Stage& stage : layout.stages)
+      for (workload::Chunk& chunk : stage.chunks)
+        for (Op& op : chunk.layers[0].forward)
+          if (seed % 3 == 2) op.kernels = between(random, 1, 500);
     const cluster::Cluster cluster = cluster_for(layout);
     const job::Rules rules{.fidelity = job::Fidelity::kClosed, .calibrated = seed % 2 == 0};
     StepOptions options;
@@ -271,6 +277,7 @@ TEST_CASE("steps: equal to the engine, to rounding, if nothing runs in the backg
     if (seed % 3 != 1) {
       const auto block = [&] { return Seconds::us(between(random, 0, 3000)); };
       options.job.host = {.layer = block(), .layer_tensor = block(), .layer_pipeline = block()};
+      options.job.blocking = seed % 7 == 0;
     }
     const auto engine = by_engine(layout, cluster, rules, options);
     if (!engine) continue;
@@ -301,7 +308,7 @@ std::optional<double> check_between(const Layout& layout, StepOptions options) {
   return overlap_penalty / *engine;
 }
 
-TEST_CASE("steps: launches of a layer do not hide communication that another layer waits for") {
+TEST_CASE("steps: the host launches a layer while streams run what an earlier one left to them") {
   const auto gather = [](Bytes bytes, Issue issue) {
     return test::collective_op(CollectiveKind::kAllGather, Axis::kTensor, bytes, issue);
   };
@@ -316,7 +323,7 @@ TEST_CASE("steps: launches of a layer do not hide communication that another lay
   const Bytes large = Bytes::mb(200), small = Bytes::mb(1);
   const Seconds p = alone(large), x = alone(small);
   // The weights of the second layer are gathered during the first, whose own collective waits for
-  // them. The second then takes as long as its launches: p + p + x + 1.5 p, and backward.
+  // them: until 2 p + x. Its launches end later, at 3 p; and backward follows.
   Layer layer{.name = "a",
               .forward = {gather(large, Issue::kPrefetched), test::seconds_op(p.s() * 0.1),
                           gather(small, Issue::kInline)},
@@ -329,7 +336,8 @@ TEST_CASE("steps: launches of a layer do not hide communication that another lay
   const auto engine =
       by_engine(two, cluster_for(two), {.fidelity = job::Fidelity::kClosed}, options);
   REQUIRE(engine);
-  CHECK(engine->s() == Approx((p * 3.5 + x + backward * 2).s()).epsilon(1e-8));
+  CHECK(x < p * 0.4);
+  CHECK(engine->s() == Approx((p * 3 + backward * 2).s()).epsilon(1e-8));
   CHECK(check_between(two, options));
 }
 
@@ -379,7 +387,7 @@ strategies::Plan random_plan(Random& random) {
 
 TEST_CASE("steps: plans of a transformer become jobs that run, and fold, within the bounds") {
   std::uint32_t ran = 0, servers = 0, folds = 0;
-  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
     INFO("seed " << seed);
     Random random(seed);
     const strategies::Plan plan = random_plan(random);
@@ -415,9 +423,9 @@ TEST_CASE("steps: plans of a transformer become jobs that run, and fold, within 
     CHECK(step(Background::kFree) <= *engine + rounding);
     CHECK(*engine <= step(Background::kInline) + rounding);
   }
-  CHECK(ran >= 150);
-  CHECK(servers >= 20);
-  CHECK(folds >= 80);
+  CHECK(ran >= 50);
+  CHECK(servers >= 6);
+  CHECK(folds >= 27);
 }
 
 TEST_CASE("steps: with servers, equal to the engine with all ranks, to rounding") {

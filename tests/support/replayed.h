@@ -53,7 +53,7 @@ struct Replayed {
   double end_us(std::size_t gpu, std::size_t rank = 0) const {
     return timeline[graph.lowered.op(rank, of_rank(rank).device_last[gpu])].end.seconds().us();
   }
-  double host_us(std::size_t step) const { return comparison.steps[step].host.simulated.us(); }
+  double host_us(std::size_t step) const { return comparison.steps[step].period().simulated.us(); }
 
   std::unique_ptr<trace::Trace> trace;
   std::vector<replay::Recording> recordings;

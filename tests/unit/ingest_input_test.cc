@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kAccepted =
     "a trace store (.rehearse), a capture folder, Kineto JSON, a PyTorch execution trace, Chakra "
-    "(.et), or an Nsight Systems export (SQLite)";
+    "(.et), an Nsight Systems export (SQLite), or an op table (CSV)";
 
 fs::path write(const fs::path& file, std::string_view bytes) {
   std::ofstream(file, std::ios::binary) << bytes;

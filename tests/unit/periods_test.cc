@@ -150,6 +150,42 @@ TEST_CASE("if the program names its work, repeated kernels are not steps") {
   CHECK(find_steps(Recording(trace, 0)).source == StepSource::kSpan);
 }
 
+/// Turns of a decode loop: tokens are copied in, a graph of six kernels runs, tokens are copied out.
+trace::Trace decode_loop(int turns, int graphs, bool copies) {
+  trace::Trace trace;
+  test::RankBuilder rank(trace);
+  rank.host("aten::embedding", 0, 1);  // named work
+  std::uint32_t id = 0;
+  for (int turn = 0; turn < turns; ++turn) {
+    double at = 1000.0 * turn;
+    if (copies) {
+      rank.call("cudaMemcpyAsync", at, 5, ++id);
+      rank.copy(trace::CopyDirection::kHostToDevice, trace::HostMemory::kPinned, at + 8, 2, 64, id);
+    }
+    for (int g = 0; g < graphs; ++g) {
+      rank.call("cudaGraphLaunch", at += 20, 5, ++id);
+      for (int k = 0; k < 6; ++k)
+        rank.kernel("graph " + std::to_string(g) + " kernel " + std::to_string(k),
+                    at + 60 + 10 * k, 9, id);
+    }
+  }
+  return trace;
+}
+
+TEST_CASE("launches of a graph that repeat are the steps of a decode loop") {
+  for (const int graphs : {1, 2}) {
+    const trace::Trace trace = decode_loop(5, graphs, true);
+    const Steps steps = find_steps(Recording(trace, 0));
+    CHECK(steps.source == StepSource::kGraphs);
+    REQUIRE(steps.steps.size() == 5);
+    CHECK((steps.steps[1].end - steps.steps[1].start).seconds().us() == Approx(1000));
+    CHECK(steps.steps.back().partial);
+  }
+  // Without tokens they may be the layers of one pass.
+  const trace::Trace layers = decode_loop(5, 1, false);
+  CHECK(find_steps(Recording(layers, 0)).source == StepSource::kSpan);
+}
+
 TEST_CASE("kernels without order are one step") {
   Words words;
   std::mt19937_64 random(5);

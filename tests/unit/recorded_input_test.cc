@@ -61,7 +61,7 @@ Result<Fed> try_feed(Replayed& job, const std::string& text,
   replay::begin_at_zero(*graph, *timeline);
   Fed result{.by = fed->by, .steps = {}, .input = 0, .total = 0};
   for (const auto& step : replay::compare(job.recordings, *graph, *timeline).steps)
-    if (!step.partial) result.steps.push_back(step.host.simulated.us());
+    if (!step.partial) result.steps.push_back(step.period().simulated.us());
   const program::Occupancy parts = replay::occupancy(*graph, *timeline);
   result.input = parts.input.us();
   result.total = parts.total.us();

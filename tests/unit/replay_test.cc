@@ -1,8 +1,11 @@
 // The rules of profiler/replay, each on a trace made for it: the recording is explained, and, more
 // telling, an edit moves what it should and nothing else.
+#include <cmath>
+
 #include <catch2/catch.hpp>
 
 #include "profiler/replay/attribution.h"
+#include "profiler/replay/interval.h"
 #include "tests/support/replayed.h"
 #include "tests/support/trace_builder.h"
 
@@ -430,7 +433,7 @@ TEST_CASE("steps: the host's period and the device's differ where the host runs 
   }
   Replayed r(std::move(trace));
   REQUIRE(r.comparison.steps.size() == 3);
-  CHECK(r.comparison.steps[1].host.measured.us() == Approx(100));
+  CHECK(r.comparison.steps[1].host->measured.us() == Approx(100));
   CHECK(r.comparison.steps[1].device->measured.us() == Approx(151));
   CHECK(r.comparison.steps[1].device->simulated.us() == Approx(151));
   CHECK(r.comparison.step_time.measured.us() == Approx((168 + 151 + 151) / 3.0));
@@ -442,8 +445,64 @@ TEST_CASE("residuals restore the delays that no rule explains") {
   Replayed without(trace);
   CHECK(without.start_us(5) == Approx(1018));
   CHECK(without.comparison.residual_share == Approx(40.0 / 2000));
-  Replayed with(trace, {.residuals = true});
+  Replayed with(trace, {.residuals = Residuals::kAll});
   CHECK(with.start_us(5) == Approx(1058));
+}
+
+/// Steps of 1 ms whose third kernel starts `late` after its launch; `last` in the last step.
+Trace late_in_each_step(double late, double last) {
+  Trace trace;
+  RankBuilder rank(trace);
+  std::uint32_t id = 0;
+  for (int s = 0; s < 5; ++s) {
+    rank.step(s, 1000.0 * s, 1000);
+    for (int k = 0; k < 4; ++k) {
+      const double at = 1000.0 * s + 200 * k;
+      rank.call("cudaLaunchKernel", at + 10, 5, ++id);
+      rank.kernel("gemm", at + 18 + (k == 2 ? (s == 4 ? last : late) : 0), 20, id);
+    }
+    rank.host("cudaDeviceSynchronize", 1000.0 * s + 750, 10, HostKind::kRuntime);
+  }
+  return trace;
+}
+
+TEST_CASE("a delay that recurs in most steps is kept by its median") {
+  Replayed r(late_in_each_step(64, 90));
+  REQUIRE(r.of_rank().delayed.size() == 1);
+  const DelayedOp& op = r.of_rank().delayed.front();
+  CHECK(op.recurring == Nanoseconds(64000));
+  CHECK(op.times == 5);
+  CHECK(op.ops.front() == 2);
+  // 4 x 64 + 90 us of the 5 ms.
+  CHECK(r.comparison.residual_share == Approx(0.346 / 5));
+  CHECK(r.start_us(2) == Approx(418 + 64));
+  CHECK(r.start_us(18) == Approx(4418 + 64));  // in the last step, too
+  // The kernel's time does not change it; without device work it is gone.
+  r.scale("kernel:0.5");
+  CHECK(r.start_us(2) == Approx(418 + 64));
+  r.scale("gpu:0");
+  CHECK(r.start_us(2) == Approx(418));
+  const Result<RecordedProgram> without =
+      remove(r.recordings, r.program, *parse_selector("kernel"));
+  REQUIRE(without);
+  r.run(*without);
+  CHECK(r.end_us(2) < 418);  // the time of its launch is gone as well
+}
+
+TEST_CASE("a delay of few steps is not kept") {
+  Trace trace = late_in_each_step(0, 90);
+  Replayed r(trace);
+  CHECK(r.of_rank().delayed.front().recurring == Nanoseconds(0));
+  CHECK(r.start_us(18) == Approx(4418));
+  CHECK(r.comparison.residual_share == Approx(0.09 / 5));
+}
+
+TEST_CASE("the interval is at least as wide as the share of unexplained delays") {
+  Comparison recorded;
+  recorded.step_time = {Seconds::s(1), Seconds::s(1)};
+  CHECK(estimate_step(recorded).high.s() == Approx(std::exp(0.01)));
+  recorded.residual_share = 0.12;
+  CHECK(estimate_step(recorded).high.s() == Approx(std::exp(0.12)));
 }
 
 TEST_CASE("work of the profiler belongs to the only call that contains it") {

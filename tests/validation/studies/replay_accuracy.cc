@@ -98,19 +98,20 @@ Result<RecordingAccuracy> measure(const Job& job) {
   for (const trace::Device& d : first.rank().devices)
     if (!first.streams().empty() && d.ordinal == first.streams().front().device) a.device = d.name;
 
-  const Result<Replayed> base = replay_job(job, {});
+  const Result<Replayed> base = replay_job(job, {.residuals = replay::Residuals::kNone});
   if (!base) return forward(base);
   a.step_source = base->graph.program.replays.front().step_source;
   a.plain = base->comparison;
   for (const replay::StepComparison& step : a.plain.steps)
     if (!step.partial) a.whole_steps.push_back(step);
-  const Result<Replayed> residuals = replay_job(job, {.residuals = true});
+  const Result<Replayed> residuals = replay_job(job, {.residuals = replay::Residuals::kAll});
   if (!residuals) return forward(residuals);
   a.with_residuals = residuals->comparison;
 
   using program::ProgramOp;
   const auto device = [](std::size_t, const Recorded& of, const ProgramOp&) {
-    return of.kind == Recorded::Kind::kDevice || of.kind == Recorded::Kind::kUnexplained;
+    return of.kind == Recorded::Kind::kDevice || of.kind == Recorded::Kind::kUnexplained ||
+           of.kind == Recorded::Kind::kResidual;
   };
   const auto host = [](std::size_t, const Recorded& of, const ProgramOp&) { return is_host(of); };
   const auto collective = [](std::size_t, const Recorded& of, const ProgramOp& op) {
@@ -217,7 +218,7 @@ Status measure_ranks(const Job& job, ReplayAccuracy& accuracy) {
     if (!hidden) return forward(hidden);
     double error = 0;
     for (const replay::StepComparison& step : hidden->comparison.steps)
-      if (step.rank == rank && !step.partial) error = step.host.error();
+      if (step.rank == rank && !step.partial) error = step.period().error();
     accuracy.hidden.push_back({job.name, number_of(job.recordings[rank]), error});
   }
   return {};
@@ -247,7 +248,7 @@ Result<PairPrediction> predict_pair(const Job& from, const Job& to, std::string_
   if (!measured) return forward(measured);
   std::vector<double> steps;
   for (const replay::StepComparison& step : measured->comparison.steps)
-    if (!step.partial) steps.push_back(step.host.measured.s());
+    if (!step.partial) steps.push_back(step.period().measured.s());
   if (steps.empty()) return fail("no whole step to compare with");
   std::sort(steps.begin(), steps.end());
   const double median = steps[steps.size() / 2];

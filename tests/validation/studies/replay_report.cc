@@ -20,8 +20,8 @@ std::string range_of(const std::vector<replay::StepComparison>& steps,
                      Seconds replay::Pair::*side) {
   double low = 1e300, high = 0;
   for (const replay::StepComparison& step : steps) {
-    low = std::min(low, (step.host.*side).ms());
-    high = std::max(high, (step.host.*side).ms());
+    low = std::min(low, (step.period().*side).ms());
+    high = std::max(high, (step.period().*side).ms());
   }
   if (steps.empty()) return "";
   if (high < low * 1.005) return significant(high);
@@ -32,7 +32,7 @@ double worst(const std::vector<replay::StepComparison>& steps, bool device) {
   double found = 0;
   for (const replay::StepComparison& step : steps) {
     if (device && !step.device) continue;
-    const double e = device ? step.device->error() : step.host.error();
+    const double e = device ? step.device->error() : step.period().error();
     if (std::abs(e) > std::abs(found)) found = e;
   }
   return found;
@@ -102,7 +102,7 @@ std::vector<SuiteSummary> summarize(const ReplayAccuracy& accuracy) {
   std::size_t covered = 0;
   for (const RecordingAccuracy& r : accuracy.recordings)
     for (const replay::StepComparison& step : r.whole_steps)
-      for (const std::optional<replay::Pair>& pair : {std::optional(step.host), step.device}) {
+      for (const std::optional<replay::Pair>& pair : {step.host, step.device}) {
         if (!pair || !(pair->measured > Seconds::s(0))) continue;
         errors.push_back(pair->error());
         if (std::abs(pair->error()) <= replay::kReplayError) ++covered;

@@ -48,7 +48,8 @@ function accuracy(rows) {
 }
 
 function steps(d) {
-  const all = (d.ranks ?? []).flatMap((rank) => (rank.steps ?? []).map((step) => ({ ...step, rank: rank.rank })));
+  // A step without a period of the host shows that of the device.
+  const all = (d.ranks ?? []).flatMap((rank) => (rank.steps ?? []).map((step) => ({ ...step.gpu, ...step, rank: rank.rank })));
   if (!all.length || d.command !== "replay") return null;
   const shown = all.slice(0, 200), most = Math.max(...shown.map((s) => Math.max(s.measured_s, s.simulated_s)));
   const at = (time) => `${time / most * 100}%`;

@@ -37,7 +37,7 @@ export async function written(name, ...words) {
   return path;
 }
 
-export const rented = () => written("rent", "recommend", "examples/jobs/mpt_7b_rent.yaml", "--deadline", "30 days");
+export const rented = (...words) => written("rent", "recommend", "examples/jobs/mpt_7b_rent.yaml", "--deadline", "30 days", ...words);
 
 /// Opens a page; fails the test on an error in it, or where it asks for anything but itself.
 export async function open(path, options = {}) {

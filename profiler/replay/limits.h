@@ -1,0 +1,30 @@
+// Physical limits of a replay, from the recording alone: how long the host and the devices take by
+// themselves. A replay whose other side takes no time must lie within them.
+#pragma once
+
+#include "profiler/replay/lower.h"
+
+namespace rehearse::replay {
+
+/// The shortest and the longest time that is possible.
+struct Limits {
+  Seconds least, most;
+};
+
+/// The time that the host works in a step by itself, outside blocking calls. A step that ends with
+/// the device's work ends with its last launch. What other threads
+/// waited counts where the thread of the step waited for them, so the calls of that thread alone
+/// give `most`, and those of all threads together `least`. A call blocks by its meaning (CUDA
+/// Runtime API, "API synchronization behavior"), or because it lasted until its own copy had ended.
+/// REQUIRES: the recording has a host.
+Limits host_alone(const Recording& recording, const StepOps& step);
+
+/// The time from the beginning of the recording to the end of its last device op, if the host takes
+/// no time. `least` is the busy time of the busiest stream. `most` is the time in which any device op
+/// ran, plus what a host of no time leaves: the gaps between ops of a stream, hand-offs, unexplained
+/// waits and delays, the way back and forth of each blocking call, and the state before the
+/// recording.
+Limits devices_alone(const Recording& recording, const RankReplay& replay,
+                     const program::RankProgram& program);
+
+}  // namespace rehearse::replay

@@ -1,0 +1,195 @@
+#include "profiler/replay/slow_ranks.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace rehearse::replay {
+namespace {
+
+using Kind = Recorded::Kind;
+
+/// The corresponding ops of ranks: by rank and in order. All have the same number.
+struct SameWork {
+  NameId name;
+  std::map<std::size_t, std::vector<OpIndex>> of_rank = {};
+  std::vector<double> sums = {};  ///< of the seconds of the n-th ops
+};
+
+bool is_work(const Recorded& recorded, const program::ProgramOp& op) {
+  if (recorded.kind == Kind::kDevice) return op.task != program::Task::kCollective;
+  return recorded.kind == Kind::kHost || recorded.kind == Kind::kCall;
+}
+
+std::vector<SameWork> same_work(const RecordedProgram& program) {
+  std::map<std::pair<bool, NameId>, SameWork> by_name;  // of the device, name
+  for (std::size_t rank = 0; rank < program.programs.size(); ++rank) {
+    const program::RankProgram& of = program.programs[rank];
+    for (OpIndex i = 0; i < of.ops.size(); ++i)
+      if (is_work(of.recorded[i], of.ops[i])) {
+        const NameId name = of.ops[i].name;
+        const std::pair key(of.recorded[i].kind == Kind::kDevice, name);
+        by_name.try_emplace(key, SameWork{name}).first->second.of_rank[rank].push_back(i);
+      }
+  }
+  std::vector<SameWork> found;
+  for (auto& [key, work] : by_name) {
+    const std::size_t count = work.of_rank.begin()->second.size();
+    const bool same = std::all_of(work.of_rank.begin(), work.of_rank.end(),
+                                  [&](const auto& of) { return of.second.size() == count; });
+    if (work.of_rank.size() < 2 || !same) continue;
+    work.sums.assign(count, 0);
+    for (const auto& [rank, ops] : work.of_rank)
+      for (std::size_t n = 0; n < count; ++n)
+        work.sums[n] += program.programs[rank].ops[ops[n]].duration->seconds().s();
+    found.push_back(std::move(work));
+  }
+  return found;
+}
+
+class Finder {
+ public:
+  Finder(const std::vector<Recording>& recordings, const ReplayGraph& replay, const Run& run)
+      : recordings_(recordings), program_(replay.program), run_(run), work_(same_work(program_)) {}
+
+  Result<Stragglers> find();
+
+ private:
+  double seconds(std::size_t rank, OpIndex op) const {
+    return program_.programs[rank].ops[op].duration->seconds().s();
+  }
+  /// The mean time of the n-th op over the other ranks.
+  double others(const SameWork& work, std::size_t rank, std::size_t n) const {
+    return (work.sums[n] - seconds(rank, work.of_rank.at(rank)[n])) /
+           static_cast<double>(work.of_rank.size() - 1);
+  }
+  std::string since(const SameWork& work, std::size_t rank, double ratio) const;
+  std::string group_of(const std::vector<SlowRank>& ranks) const;
+  /// The step if this rank takes the mean of the others' times; without a rank, if each
+  /// takes the mean of all.
+  Result<Seconds> step_with(std::optional<std::size_t> rank) const;
+  /// The recorded time of an op's row.
+  Nanoseconds recorded_at(std::size_t rank, OpIndex op) const;
+
+  const std::vector<Recording>& recordings_;
+  const RecordedProgram& program_;
+  const Run& run_;
+  const std::vector<SameWork> work_;
+};
+
+Result<Seconds> Finder::step_with(std::optional<std::size_t> of) const {
+  RecordedProgram program = program_;
+  for (const SameWork& work : work_)
+    for (const auto& [rank, ops] : work.of_rank) {
+      if (of && rank != *of) continue;
+      for (std::size_t n = 0; n < ops.size(); ++n) {
+        const double mean = of ? others(work, rank, n)
+                               : work.sums[n] / static_cast<double>(work.of_rank.size());
+        program.programs[rank].ops[ops[n]].duration = Picoseconds::from(Seconds::s(mean));
+      }
+    }
+  Result<ReplayGraph> graph = to_graph(std::move(program));
+  if (!graph) return forward(graph);
+  const Result<graph::Timeline> timeline = run_(graph->graph());
+  if (!timeline) return forward(timeline);
+  return compare(recordings_, *graph, *timeline).step_time.simulated;
+}
+
+Nanoseconds Finder::recorded_at(std::size_t rank, OpIndex op) const {
+  const Recorded& recorded = program_.programs[rank].recorded[op];
+  if (!recorded.row) return Nanoseconds(INT64_MIN);
+  const Recording& r = recordings_[rank];
+  if (recorded.kind != Kind::kDevice) return r.host(*recorded.row).start;
+  const auto call = r.launcher(*recorded.row);
+  return call ? r.host(*call).start : r.gpu(*recorded.row).start;
+}
+
+/// The first step from which on the rank loses at least half as much as on average in most steps.
+std::string Finder::since(const SameWork& work, std::size_t rank, double ratio) const {
+  const std::vector<StepOps>& steps = program_.replays[rank].steps;
+  std::vector<double> own(steps.size(), 0), usual(steps.size(), 0);
+  const std::vector<OpIndex>& ops = work.of_rank.at(rank);
+  for (std::size_t n = 0; n < ops.size(); ++n) {
+    const Nanoseconds at = recorded_at(rank, ops[n]);
+    const auto after = std::upper_bound(
+        steps.begin(), steps.end(), at,
+        [](Nanoseconds time, const StepOps& step) { return time < step.step.start; });
+    if (after == steps.begin()) continue;
+    const auto s = static_cast<std::size_t>(after - steps.begin()) - 1;
+    own[s] += seconds(rank, ops[n]);
+    usual[s] += others(work, rank, n);
+  }
+  std::size_t first = steps.size(), slow = 0, all = 0;
+  for (std::size_t s = steps.size(); s-- > 0;) {
+    if (usual[s] <= 0) continue;
+    const bool is_slow = own[s] > usual[s] * (1 + (ratio - 1) / 2);
+    ++all;
+    slow += is_slow ? 1 : 0;
+    if (is_slow && slow * 5 >= all * 4) first = s;
+  }
+  return first < steps.size() ? steps[first].step.name : "";
+}
+
+std::string Finder::group_of(const std::vector<SlowRank>& ranks) const {
+  std::set<std::size_t> slow;
+  for (const SlowRank& rank : ranks) slow.insert(rank.rank);
+  for (const program::Program::Group& group : program_.groups) {
+    std::set<std::size_t> members;
+    for (const RankId member : group.members) members.insert(member.index());
+    if (members == slow && members.size() > 1) return group.name;
+  }
+  return "";
+}
+
+Result<Stragglers> Finder::find() {
+  Stragglers found;
+  for (std::size_t rank = 0; rank < program_.programs.size(); ++rank) {
+    const SameWork* most = nullptr;
+    double lost = 0, ratio = 1, busy = 0;
+    for (const SameWork& work : work_) {
+      const auto ops = work.of_rank.find(rank);
+      if (ops == work.of_rank.end()) continue;
+      double own = 0, usual = 0;
+      for (std::size_t n = 0; n < ops->second.size(); ++n) {
+        own += seconds(rank, ops->second[n]);
+        usual += others(work, rank, n);
+      }
+      busy += own;
+      if (own <= usual * (1 + kSlow) || own - usual <= lost || usual <= 0) continue;
+      most = &work;
+      lost = own - usual;
+      ratio = own / usual;
+    }
+    if (!most || lost <= kLoss * busy) continue;
+    found.ranks.push_back({.rank = rank,
+                           .op = std::string(program_.names[most->name]),
+                           .ratio = ratio,
+                           .since = since(*most, rank, ratio),
+                           .lost = Seconds::s(lost)});
+  }
+  if (found.ranks.empty()) return found;
+  found.group = group_of(found.ranks);
+  std::stable_sort(found.ranks.begin(), found.ranks.end(),
+                   [](const auto& a, const auto& b) { return a.lost > b.lost; });
+  if (found.ranks.size() > kMostSlowRanks) found.ranks.resize(kMostSlowRanks);
+  for (SlowRank& slow : found.ranks) {
+    const Result<Seconds> without = step_with(slow.rank);
+    if (!without) return forward(without);
+    slow.step_without = *without;
+  }
+  const Result<Seconds> equal = step_with(std::nullopt);
+  if (!equal) return forward(equal);
+  found.step_if_equal = *equal;
+  return found;
+}
+
+}  // namespace
+
+Result<Stragglers> find_stragglers(const std::vector<Recording>& recordings,
+                                   const ReplayGraph& replay, const Run& run) {
+  if (recordings.size() < 2) return Stragglers{};
+  return Finder(recordings, replay, run).find();
+}
+
+}  // namespace rehearse::replay

@@ -1,0 +1,42 @@
+// Stragglers among recorded ranks: which ranks take longer than the others for the same work, in
+// what, since when, and the step without it.
+//
+// Ranks do the same work in ops of one name, if all ranks that have the name have it equally often;
+// the n-th of one rank corresponds to the n-th of the others. Waiting is not work: collectives are
+// left out.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "profiler/replay/advice.h"
+
+namespace rehearse::replay {
+
+struct SlowRank {
+  std::size_t rank;                ///< index into the recordings
+  std::string op;                  ///< in which it loses most
+  double ratio = 1;                ///< its time in these ops relative to the other ranks'
+  std::string since;               ///< the step from which on it is slow; empty if in few
+  Seconds lost = Seconds::s(0);    ///< in these ops, over the whole recording
+  Seconds step_without = Seconds::s(0);  ///< if this rank were as fast as the others
+};
+
+struct Stragglers {
+  std::vector<SlowRank> ranks;  ///< the largest loss first
+  std::string group;            ///< the process group of exactly these ranks, if there is one
+  /// The step if all ranks were equally fast: each op takes the mean of all ranks' times.
+  Seconds step_if_equal = Seconds::s(0);
+};
+
+/// A rank is slow if it takes kSlow longer in ops of some name than the others do on average, and
+/// loses more than kLoss of its time by it.
+inline constexpr double kSlow = 0.05, kLoss = 0.01;
+inline constexpr std::size_t kMostSlowRanks = 16;  ///< in a result
+
+/// REQUIRES: `replay` is the recordings as recorded. The result has no ranks if fewer than two were
+/// recorded, or no work corresponds.
+Result<Stragglers> find_stragglers(const std::vector<Recording>& recordings,
+                                   const ReplayGraph& replay, const Run& run);
+
+}  // namespace rehearse::replay
