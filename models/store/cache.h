@@ -43,6 +43,8 @@ struct Cache {
   std::uint32_t readahead = 1;
   /// Half of them precede it, as in a page fault of a memory map.
   bool around = false;
+
+  friend bool operator==(const Cache&, const Cache&) = default;
 };
 
 struct BatchTraffic {

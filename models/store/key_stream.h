@@ -30,6 +30,7 @@ struct KeyStream {
     const std::uint32_t from = b == 0 ? 0 : ends[b - 1];
     return {accesses.data() + from, accesses.data() + ends[b]};
   }
+  friend bool operator==(const KeyStream&, const KeyStream&) = default;
 };
 
 /// The size of a stream. The makers below REQUIRE fewer than 2^32 - 1 accesses in all.

@@ -57,7 +57,7 @@ TEST_CASE("the engine agrees with the naive one") {
 }
 
 TEST_CASE("the engine agrees with the naive one on devices that groups share") {
-  for_seeds(1000, [](std::uint64_t seed) {
+  for_seeds(500, [](std::uint64_t seed) {
     const Graph graph =
         random_graph(seed, {.max_ops = 25, .instant_ops = false, .shared_device = true});
     const Timeline fast = run(graph), naive = test::naive_run(graph);
@@ -86,7 +86,7 @@ TEST_CASE("the engine agrees with the naive one on slots with capacities of thei
 }
 
 TEST_CASE("the engine agrees with the naive one on transfers") {
-  for_seeds(1500, [](std::uint64_t seed) {
+  for_seeds(600, [](std::uint64_t seed) {
     const Graph graph = random_graph(seed, {.max_ops = 15, .instant_ops = false, .transfers = 3});
     const Timeline fast = run(graph), naive = test::naive_run(graph);
     std::uint64_t flows = graph.size();  // each rounds its end

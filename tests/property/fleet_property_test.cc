@@ -52,7 +52,7 @@ constexpr Policy kPolicies[] = {Policy::kFifo, Policy::kBackfill, Policy::kShort
 constexpr Placement kPlacements[] = {Placement::kPacked, Placement::kSpread, Placement::kRail};
 
 TEST_CASE("the fleet agrees with the naive one") {
-  for (std::uint64_t seed = 1; seed <= 300; ++seed)
+  for (std::uint64_t seed = 1; seed <= 120; ++seed)
     for (const Policy policy : kPolicies)
       for (const Placement placement : kPlacements) {
         const bool rail = placement == Placement::kRail;
@@ -62,7 +62,7 @@ TEST_CASE("the fleet agrees with the naive one") {
 }
 
 TEST_CASE("the fleet agrees with the naive one on slices") {
-  for (std::uint64_t seed = 1; seed <= 300; ++seed)
+  for (std::uint64_t seed = 1; seed <= 120; ++seed)
     for (const Policy policy : {Policy::kFifo, Policy::kShortest, Policy::kFairShare})
       for (const Placement placement : kPlacements)
         agree(seed, random_fleet(seed, true, placement == Placement::kRail),

@@ -55,7 +55,7 @@ Pipeline random_pipeline(Random& random, bool varies) {
 }
 
 TEST_CASE("input: no pipeline is faster than the operational laws allow") {
-  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 25; ++seed) {
     Random random(seed);
     const bool varies = seed % 2 == 0;
     const Pipeline p = random_pipeline(random, varies);
@@ -76,7 +76,7 @@ TEST_CASE("input: no pipeline is faster than the operational laws allow") {
 }
 
 TEST_CASE("input: takes that read unequally keep to the mean of their reads where nothing waits") {
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     INFO("seed " << seed);
     Random random(seed);
     Pipeline p{.sources = {{.name = "store", .latency = {.mean = Seconds::ms(1)}}}};
@@ -154,7 +154,7 @@ TEST_CASE("input: a delay and a server have the knee of mean value analysis") {
 }
 
 TEST_CASE("input: tuned, a pipeline is as fast as the program says") {
-  for (std::uint64_t seed = 101; seed <= 160; ++seed) {
+  for (std::uint64_t seed = 101; seed <= 120; ++seed) {
     Random random(seed);
     Pipeline p{.seed = seed};
     if (random.below(4) != 0)

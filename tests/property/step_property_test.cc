@@ -387,7 +387,7 @@ strategies::Plan random_plan(Random& random) {
 
 TEST_CASE("steps: plans of a transformer become jobs that run, and fold, within the bounds") {
   std::uint32_t ran = 0, servers = 0, folds = 0;
-  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
     INFO("seed " << seed);
     Random random(seed);
     const strategies::Plan plan = random_plan(random);
@@ -423,9 +423,9 @@ TEST_CASE("steps: plans of a transformer become jobs that run, and fold, within 
     CHECK(step(Background::kFree) <= *engine + rounding);
     CHECK(*engine <= step(Background::kInline) + rounding);
   }
-  CHECK(ran >= 150);
-  CHECK(servers >= 20);
-  CHECK(folds >= 80);
+  CHECK(ran >= 50);
+  CHECK(servers >= 6);
+  CHECK(folds >= 27);
 }
 
 TEST_CASE("steps: with servers, equal to the engine with all ranks, to rounding") {
