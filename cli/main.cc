@@ -2,6 +2,7 @@
 #include <array>
 #include <csignal>
 #include <exception>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <span>
@@ -48,19 +49,33 @@ void add_globals(CLI::App& app, Globals& globals) {
   app.add_option("--seed", globals.seed, "random seed (default 1)")->type_name("N");
 }
 
+/// The command that was given, with its own commands: "calibrate job".
+std::string given_command(const CLI::App& app) {
+  std::string words = app.get_name();
+  for (const CLI::App* sub : app.get_subcommands()) words += " " + given_command(*sub);
+  return words;
+}
+
 /// "did you mean '--scale'?" for what the parser did not expect.
 std::string suggestion(const CLI::App& app, const std::string& word) {
   std::vector<std::string> names;
-  const auto collect = [&](const CLI::App& from) {
+  const std::function<void(const CLI::App&)> collect = [&](const CLI::App& from) {
     for (const CLI::App* sub : from.get_subcommands({})) names.push_back(sub->get_name());
     for (const CLI::Option* option : from.get_options())
-      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+      if (!option->get_group().empty())  // former names are hidden
+        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const CLI::App* sub : from.get_subcommands()) collect(*sub);
   };
   collect(app);
-  for (const CLI::App* sub : app.get_subcommands()) collect(*sub);
   const std::vector<std::string_view> views(names.begin(), names.end());
-  const auto near = nearest(word, views);
-  return near ? fmt::format("; did you mean '{}'?", *near) : "";
+  std::string_view begins = std::string_view(word).substr(0, word.find('='));
+  if (const auto near = nearest(begins, views)) return fmt::format("; did you mean '{}'?", *near);
+  // "--foo" is near nothing, but half of it begins "--format".
+  const std::size_t least = std::max(std::string_view("--fo").size(), begins.size() / 2);
+  for (; begins.starts_with("--") && begins.size() >= least; begins.remove_suffix(1))
+    for (const std::string_view name : views)
+      if (name.starts_with(begins)) return fmt::format("; did you mean '{}'?", name);
+  return fmt::format("; {} --help lists what it takes", given_command(app));
 }
 
 /// The library's words for a value that is no number: "Could not convert: --seed = many".

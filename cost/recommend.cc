@@ -16,6 +16,8 @@ namespace {
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 /// The number of options that are evaluated before bounds are checked again.
 constexpr std::size_t kBatch = 32;
+/// Second evaluations take seconds. A first option seldom loses to several rivals.
+constexpr std::size_t kMostLooks = 5;
 
 /// An offer before its evaluation, with its bounds.
 struct Candidate {
@@ -75,8 +77,9 @@ std::optional<Quote> quote_of(const Wish& wish, const Offer& offer) {
   return book.quote(offer.instance->name, offer.region, offer.market);
 }
 
-Result<Option> option_of(const Wish& wish, const Offer& offer, const Evaluator& evaluator) {
-  Result<Evaluation> evaluation = evaluator.evaluate(offer);
+Result<Option> option_of(const Wish& wish, const Offer& offer,
+                         const std::function<Result<Evaluation>(const Offer&)>& evaluate) {
+  Result<Evaluation> evaluation = evaluate(offer);
   if (!evaluation) return forward(evaluation);
   Result<JobAccount> account =
       account_for_job(evaluation->job, evaluation->devices, place_of(wish, offer), wish.keeping);
@@ -91,7 +94,8 @@ Result<Option> option_of(const Wish& wish, const Offer& offer, const Evaluator& 
                 offer.count,
                 std::move(*evaluation),
                 std::move(*account),
-                false};
+                false,
+                offer};
   option.meets = excess_of(wish, option) <= 0;
   return option;
 }
@@ -127,6 +131,35 @@ std::vector<Candidate> candidates_of(const Wish& wish, const std::vector<Offer>&
   return candidates;
 }
 
+void order(const Wish& wish, Recommendation& found) {
+  const Aim aim = aim_of(wish);
+  std::stable_sort(found.options.begin(), found.options.end(),
+                   [&](const Option& a, const Option& b) {
+                     const auto key = [&](const Option& o) {
+                       const Counted values = counted(wish, o);
+                       const double time = values.time.s();
+                       const double cost = values.money ? values.money->usd() : kInfinite;
+                       return aim == Aim::kFastest ? std::tuple(!o.meets, time, cost)
+                                                   : std::tuple(!o.meets, cost, time);
+                     };
+                     return key(a) < key(b);
+                   });
+  found.pareto.clear();
+  for (std::size_t i = 0; i < found.options.size(); ++i) {
+    const Option& option = found.options[i];
+    const Counted values = counted(wish, option);
+    if (!option.meets || !values.money) continue;
+    const bool beaten =
+        std::any_of(found.options.begin(), found.options.end(), [&](const Option& other) {
+          return other.meets && dominates(counted(wish, other), values.time, *values.money);
+        });
+    if (!beaten) found.pareto.push_back(i);
+  }
+  std::stable_sort(found.pareto.begin(), found.pareto.end(), [&](std::size_t a, std::size_t b) {
+    return counted(wish, found.options[a]).time < counted(wish, found.options[b]).time;
+  });
+}
+
 class Search {
  public:
   Search(const Wish& wish, const Evaluator& evaluator, unsigned threads, const Progress& progress)
@@ -142,6 +175,7 @@ class Search {
         continue;
       }
       if (is_dominated(c)) {
+        dominated_.push_back(&c);
         ++found.bounded;
         continue;
       }
@@ -155,10 +189,54 @@ class Search {
     return find_nearest(std::move(hopeless));
   }
 
+  /// Evaluates the first option again, then the one that is first as a result, and so on. REQUIRES:
+  /// options are in order.
+  Status look_again() {
+    for (std::size_t looks = 0; looks < kMostLooks && !found.options.empty(); ++looks) {
+      const Option& first = found.options.front();
+      if (!first.meets || !first.evaluation || first.step_before) break;
+      evaluate_again(first.evaluation->detail);
+      if (Status ok = evaluate_no_longer_dominated(); !ok) return ok;
+      order(wish_, found);
+    }
+    return {};
+  }
+
   Recommendation found;
   std::optional<Error> first_error;
 
  private:
+  /// An option and those that share its plan; those that turn out to be impossible are removed.
+  void evaluate_again(std::size_t detail) {
+    std::vector<Option> options;
+    for (Option& option : found.options) {
+      if (!option.evaluation || option.evaluation->detail != detail) {
+        options.push_back(std::move(option));
+        continue;
+      }
+      Result<Option> again = option_of(wish_, *option.offer, evaluator_.look_again);
+      if (again) {
+        again->step_before = option.evaluation->job.step.value;
+        options.push_back(std::move(*again));
+      } else {
+        ++found.impossible;
+        if (!first_error) first_error = again.error();
+      }
+    }
+    found.options = std::move(options);
+  }
+
+  Status evaluate_no_longer_dominated() {
+    std::vector<const Candidate*> batch;
+    std::erase_if(dominated_, [&](const Candidate* c) {
+      if (is_dominated(*c)) return false;
+      batch.push_back(c);
+      return true;
+    });
+    found.bounded -= batch.size();
+    return batch.empty() ? Status() : evaluate(batch);
+  }
+
   bool any_meets() const {
     return std::any_of(found.options.begin(), found.options.end(),
                        [](const Option& o) { return o.meets; });
@@ -195,8 +273,9 @@ class Search {
   /// Evaluates the whole batch and empties it. Results are kept in its order.
   Status evaluate(std::vector<const Candidate*>& batch) {
     std::vector<std::optional<Result<Option>>> results(batch.size());
-    on_threads(batch.size(), threads_,
-               [&](std::size_t i) { results[i] = option_of(wish_, *batch[i]->offer, evaluator_); });
+    on_threads(batch.size(), threads_, [&](std::size_t i) {
+      results[i] = option_of(wish_, *batch[i]->offer, evaluator_.evaluate);
+    });
     for (std::optional<Result<Option>>& result : results) {
       if (*result) {
         found.options.push_back(std::move(**result));
@@ -218,6 +297,7 @@ class Search {
   const Evaluator& evaluator_;
   unsigned threads_;
   const Progress& progress_;
+  std::vector<const Candidate*> dominated_ = {};  // not evaluated
   std::size_t total_ = 0, done_ = 0;
 };
 
@@ -252,34 +332,6 @@ void add_functions(const Wish& wish, std::vector<Option>& options) {
       options.push_back(std::move(option));
     }
   }
-}
-
-void order(const Wish& wish, Recommendation& found) {
-  const Aim aim = aim_of(wish);
-  std::stable_sort(found.options.begin(), found.options.end(),
-                   [&](const Option& a, const Option& b) {
-                     const auto key = [&](const Option& o) {
-                       const Counted values = counted(wish, o);
-                       const double time = values.time.s();
-                       const double cost = values.money ? values.money->usd() : kInfinite;
-                       return aim == Aim::kFastest ? std::tuple(!o.meets, time, cost)
-                                                   : std::tuple(!o.meets, cost, time);
-                     };
-                     return key(a) < key(b);
-                   });
-  for (std::size_t i = 0; i < found.options.size(); ++i) {
-    const Option& option = found.options[i];
-    const Counted values = counted(wish, option);
-    if (!option.meets || !values.money) continue;
-    const bool beaten =
-        std::any_of(found.options.begin(), found.options.end(), [&](const Option& other) {
-          return other.meets && dominates(counted(wish, other), values.time, *values.money);
-        });
-    if (!beaten) found.pareto.push_back(i);
-  }
-  std::stable_sort(found.pareto.begin(), found.pareto.end(), [&](std::size_t a, std::size_t b) {
-    return counted(wish, found.options[a]).time < counted(wish, found.options[b]).time;
-  });
 }
 
 /// The wishes that the option misses, and by how much: "costs 44000.00 USD, 10 % above the budget",
@@ -344,6 +396,10 @@ Result<Recommendation> recommend(const Wish& wish, const std::vector<Offer>& off
                 "more instances: --counts");
   }
   order(wish, found);
+  if (evaluator.look_again) {
+    if (Status ok = search.look_again(); !ok) return forward(ok);
+    if (found.options.empty()) return tl::unexpected(std::move(*search.first_error));
+  }
   if (!found.options.front().meets) return tl::unexpected(nothing_meets(wish, found.options));
   return std::move(found);
 }

@@ -8,6 +8,9 @@
 // evaluated option that meets every constraint is both faster and cheaper. Both bounds hold for any
 // plan, so the answer and the Pareto front equal those of evaluating everything (tested). The order
 // of evaluation is fixed, and so is the result, with any number of threads.
+//
+// The first option is then evaluated a second time, as is the one that takes its place if it is no
+// longer first, and so on.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +48,8 @@ struct Evaluation {
   std::string plan;                     ///< the best that was found; for people
   std::vector<PoweredDevices> devices;  ///< on all instances together
   Stalls stalls = {};
-  std::size_t detail = 0;  ///< the caller's own
+  std::size_t detail = 0;  ///< the caller's own; equal for offers that share their plan
+  bool all_ranks = false;  ///< the step is of a run with all ranks
 };
 
 struct Evaluator {
@@ -53,6 +57,8 @@ struct Evaluator {
   std::function<std::optional<Seconds>(const Offer&)> least_time;
   /// The prediction under the best plan, or why there is none. Called from several threads.
   std::function<Result<Evaluation>(const Offer&)> evaluate;
+  /// A second, slower evaluation, of the option that would be recommended; may be absent.
+  std::function<Result<Evaluation>(const Offer&)> look_again = {};
 };
 
 struct Wish {
@@ -78,7 +84,9 @@ struct Option {
   std::uint32_t count;
   std::optional<Evaluation> evaluation;  ///< absent: functions
   JobAccount account;
-  bool meets;  ///< every wish, at its risk
+  bool meets;                               ///< every wish, at its risk
+  std::optional<Offer> offer = {};          ///< that it comes from; absent: functions
+  std::optional<Seconds> step_before = {};  ///< by the first evaluation, if this is the second
 };
 
 struct Recommendation {

@@ -13,7 +13,7 @@
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/base/yaml.h"
-#include "strategies/step/fit_factors.h"
+#include "strategies/step/measured_parts.h"
 #include "strategies/step/predict.h"
 
 namespace rehearse::cli {
@@ -182,7 +182,6 @@ Result<Calibrated> calibrate(const CalibrateJobOptions& options) {
   std::vector<JobFile> jobs;
   Calibrated c;
   ByFactor<program::Interval> before = {};
-  before[static_cast<std::size_t>(step::Factor::kFixed)] = step::kFixedTime;
   for (const std::string& text : options.measured) {
     const auto measurement = measurement_of(options, text);
     if (!measurement) return forward(measurement);
@@ -197,18 +196,12 @@ Result<Calibrated> calibrate(const CalibrateJobOptions& options) {
     const Result<step::Step> step =
         step::predict(file->spec, file->cluster, {.counterfactuals = false});
     if (!step) return wrong_in(measurement->first, step.error());
-    const host::Implementation& host = file->spec.conditions.host;
-    const step::Situation situation = step::situation_of(
-        step->layout, file->cluster, file->spec.training.microbatch, file->spec.plan.zero > 0);
-    widen(before[0], step->computing);
-    widen(before[1], {host.fastest, host.slowest});
-    widen(before[2], {1 / (1 + situation.network_width), 1 + situation.network_width});
-    program::Interval regime = step::beyond_factors(step->regime);
-    regime.high += step->stall / step->time.value;
+    const step::StepParts parts = step::parts_of(*step, file->spec, file->cluster);
+    for (std::size_t k = 0; k < step::kFactors; ++k) widen(before[k], parts.before[k]);
     c.rows.push_back({.name = measurement->first,
                       .measured = measurement->second,
                       .at_peak = step->hardware_flops / step->peak,
-                      .regime = regime});
+                      .regime = step::unexplained(parts)});
     c.ranks.push_back(step->layout.ranks());
     if (std::find(c.regimes.begin(), c.regimes.end(), step->regime.name) == c.regimes.end())
       c.regimes.emplace_back(step->regime.name);

@@ -84,6 +84,13 @@ std::vector<std::string> recorded_as(const YamlMap& map, const RecordedWorkload&
   return lines;
 }
 
+/// Of the kind whose published steps tell the interval of computing: models of tokens in half
+/// precision.
+bool is_usual(const workload::Workload& workload, workload::Dtype dtype) {
+  return workload.tokens_per_sample > 0 &&
+         (dtype == workload::Dtype::kBf16 || dtype == workload::Dtype::kFp16);
+}
+
 /// The conditions on each kind of device of the cluster. Values of a file apply to all of them.
 struct ConditionsOf {
   ConditionsOf(const std::vector<const cluster::Gpu*>& kinds, workload::Elementwise elementwise)
@@ -326,6 +333,8 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
       for (step::Conditions& each : conditions.all)
         each.scale = step::mixture_scale(
             model->optional<bool>("fused_experts").value_or(implementation.fused_experts));
+    if (workload && training && (mixture || !is_usual(*workload, training->dtype)))
+      for (step::Conditions& each : conditions.all) step::widen_kernels(each);
     const std::optional<std::size_t> saved = model->choice("saved", workload::kSavedNames);
     if (workload && saved && training && training->recompute == strategies::Recompute::kSelective)
       workload::save_selectively(*workload, static_cast<workload::Saved>(*saved));
@@ -441,8 +450,13 @@ tl::unexpected<Error> wrong_in(const std::filesystem::path& path, Error error) {
     if (!d.file.empty()) continue;
     d.file = path.string();
     const Result<YamlFile> file = YamlFile::load(path);
-    if (!file || d.key.empty() || !file->root().has(d.key)) continue;
-    file->root().report(d.key, "");
+    if (!file || d.key.empty()) continue;
+    std::optional<YamlMap> map = file->root();
+    std::string_view key = d.key;
+    for (std::size_t dot; map && (dot = key.find('.')) != key.npos; key.remove_prefix(dot + 1))
+      map = map->is_map(key.substr(0, dot)) ? map->map(key.substr(0, dot)) : std::nullopt;
+    if (!map || !map->has(key)) continue;
+    map->report(key, "");
     const Diagnostic place = file->status().error().diagnostics.front();
     d.line = place.line;
     d.column = place.column;

@@ -63,7 +63,7 @@ Result<JobFile> load_job(const std::filesystem::path& path,
                          std::string_view slice = {}, JobUse use = JobUse::kOnePlan);
 
 /// An error about the job as a whole: adds the file if the error names none, and the line of the
-/// section that it names.
+/// section, or of the key of a section ("plan.tensor"), that it names.
 tl::unexpected<Error> wrong_in(const std::filesystem::path& path, Error error);
 
 }  // namespace rehearse::cli

@@ -115,7 +115,9 @@ class Finder {
     double& memory = question.at_most[static_cast<std::size_t>(Figure::kMemory)];
     memory = std::min(memory, kFits * costs_.usable().b());
     question.keep = request_.keep;
-    if (ranks_anew()) question.keep = std::max(request_.keep, runs_of(spec_, space));
+    if (ranks_anew())
+      question.keep = std::max(
+          request_.keep, std::min(runs_of(spec_, space), request_.most_runs.value_or(SIZE_MAX)));
     return question;
   }
 

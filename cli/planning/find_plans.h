@@ -28,6 +28,8 @@ struct PlanRequest {
   double risk = 0.5;
   strategies::Axes axes = {};
   std::size_t keep = 10;
+  /// At most so many plans are run message by message, if fewer than runs_of(); absent: no limit.
+  std::optional<std::size_t> most_runs = {};
   std::optional<std::uint32_t> ranks = {};  ///< absent: all devices of the cluster
   /// Absent: only closed forms are used, and FoundPlan::step stays empty. Message runs the best 5
   /// %, or as many as may be run (runs_of()), and ranks them anew; then it runs the best of those,

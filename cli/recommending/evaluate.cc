@@ -25,6 +25,8 @@ namespace {
 constexpr double kConvolutionSaving = 4;
 /// All devices together hold at least one weight of 16 bits for each parameter.
 constexpr double kLeastBytesPerParameter = 2;
+/// A second look runs as many plans as `plan` shows.
+constexpr std::size_t kSecondLook = 10;
 /// A checkpoint has the weights in fp32, and the optimizer's states.
 constexpr double kWeightBytes = 4;
 
@@ -130,14 +132,17 @@ tl::unexpected<Error> JobOnOffers::wrong_at(const Diagnostic& diagnostic) const 
 Result<step::Step> JobOnOffers::run(const cost::Option& option) const {
   const Result<cluster::Cluster> cluster = cluster_of(option.instance, option.count);
   if (!cluster) return forward(cluster);
+  const Found& found = kept_->found[option.evaluation->detail];
   return step::predict(
-      spec(option.evaluation->detail), *cluster,
-      {.fidelity = step::Fidelity::kClosed, .unfold = false, .counterfactuals = false});
+      found.spec, *cluster,
+      {.fidelity = found.fidelity, .unfold = found.all_ranks, .counterfactuals = false});
 }
 
 cost::Evaluator JobOnOffers::evaluator() const {
-  return {.least_time = [this](const cost::Offer& offer) { return least_time(offer); },
-          .evaluate = [this](const cost::Offer& offer) { return evaluate(offer); }};
+  return {
+      .least_time = [this](const cost::Offer& offer) { return least_time(offer); },
+      .evaluate = [this](const cost::Offer& offer) { return evaluate(offer, Look::kFirst); },
+      .look_again = [this](const cost::Offer& offer) { return evaluate(offer, Look::kSecond); }};
 }
 
 double JobOnOffers::samples() const {
@@ -160,7 +165,7 @@ std::optional<Seconds> JobOnOffers::least_time(const cost::Offer& offer) const {
   return workload.model_flops() * samples() / (peak * (devices * saving));
 }
 
-JobOnOffers::Plan JobOnOffers::find_plan(const cost::Offer& offer) const {
+JobOnOffers::Plan JobOnOffers::find_plan(const cost::Offer& offer, Look look) const {
   Result<cluster::Cluster> cluster = cluster_of(offer);
   if (!cluster) return forward(cluster);
   const Result<YamlFile> file = YamlFile::parse(text_, path_.string());
@@ -168,41 +173,46 @@ JobOnOffers::Plan JobOnOffers::find_plan(const cost::Offer& offer) const {
   const Result<JobFile> job = read_job_on(file->root(), path_.parent_path(), *cluster,
                                           {offer.instance->name, static_cast<double>(offer.count)});
   if (!job) return forward(job);
+  const step::Fidelity fidelity =
+      look == Look::kSecond ? step::Fidelity::kMessage : step::Fidelity::kClosed;
   const PlanRequest request{
       .axes = axes_of(job->axes),
       .keep = 1,
-      .confirm = step::Fidelity::kClosed,
+      .most_runs = kSecondLook,
+      .confirm = fidelity,
       .progress = [](double) { return !interrupted.load(); }};  // the offers' own is drawn
   Result<FoundPlans> plans = find_plans(job->spec, *cluster, request);
   if (!plans) return forward(plans);
   step::Step& step = *plans->best.front().step;
   step::Spec spec = spec_of(job->spec, plans->best.front());
-  Result<cost::Stalls> stalls = stalls_of(spec, *cluster, step, step::Fidelity::kClosed);
+  Result<cost::Stalls> stalls = stalls_of(spec, *cluster, step, fidelity);
   if (!stalls) return forward(stalls);
   if (offer.instance->gpu_count > 1 && step.layout.ranks() > 1) {
     const Result<std::optional<Seconds>> sharing =
-        node_sharing(spec, *cluster, job->place.rented, step, step::Fidelity::kClosed);
+        node_sharing(spec, *cluster, job->place.rented, step, fidelity);
     if (!sharing) return forward(sharing);
     stalls->node_sharing = *sharing;
   }
   const double steps = *steps_to(job_.target, step.layout);
+  const bool all_ranks = plans->best.front().times.all_ranks.has_value();
   const std::lock_guard lock(kept_->mutex);
-  kept_->found.push_back(
-      {std::move(spec), step.layout.samples_per_step, memory::fullest(step.memory)});
+  kept_->found.push_back({std::move(spec), step.layout.samples_per_step,
+                          memory::fullest(step.memory), fidelity, all_ranks});
   return std::make_shared<const Planned>(Planned{std::move(*cluster), std::move(step), *stalls,
                                                  &kept_->found.back().spec, kept_->found.size() - 1,
-                                                 steps});
+                                                 steps, all_ranks});
 }
 
-Result<cost::Evaluation> JobOnOffers::evaluate(const cost::Offer& offer) const {
-  const Result<std::string> key = key_of(offer);
+Result<cost::Evaluation> JobOnOffers::evaluate(const cost::Offer& offer, Look look) const {
+  Result<std::string> key = key_of(offer);
   if (!key) return forward(key);
+  if (look == Look::kSecond) *key += " again";
   std::optional<input::Pipeline> input = input_;
   if (input)
     input = on_hosts_of({.rented = {{offer.instance->name, 1.0}}, .region = {}}, std::move(*input));
   const std::uint32_t cores = input && input->host ? input->host->cores : 0;
   const auto run = [&]() -> Result<cost::Evaluation> {
-    const Plan& plan = kept_->plans.of(*key, [&] { return find_plan(offer); });
+    const Plan& plan = kept_->plans.of(*key, [&] { return find_plan(offer, look); });
     if (!plan) return forward(plan);
     const cluster::Cluster& cluster = (*plan)->cluster;
     step::Step step = (*plan)->step;
@@ -225,7 +235,8 @@ Result<cost::Evaluation> JobOnOffers::evaluate(const cost::Offer& offer) const {
                             .plan = plan_words(of_plan.training, of_plan.plan),
                             .devices = devices_of(cluster, step),
                             .stalls = stalls,
-                            .detail = (*plan)->detail};
+                            .detail = (*plan)->detail,
+                            .all_ranks = (*plan)->all_ranks};
   };
   return kept_->evaluations.of(fmt::format("{} on {}", *key, cores), run);
 }

@@ -13,6 +13,7 @@
 #include "cost/recommend.h"
 #include "models/input/feed.h"
 #include "sim/base/once.h"
+#include "strategies/step/fidelity.h"
 
 namespace rehearse::cli {
 
@@ -52,12 +53,16 @@ class JobOnOffers {
 
   double samples() const;  ///< to the target
   std::optional<Seconds> least_time(const cost::Offer& offer) const;
-  Result<cost::Evaluation> evaluate(const cost::Offer& offer) const;
+  /// The model of the steps of plans. The second look runs the best ones as `plan` does.
+  enum class Look : std::uint8_t { kFirst, kSecond };
+  Result<cost::Evaluation> evaluate(const cost::Offer& offer, Look look) const;
 
   struct Found {
     step::Spec spec;
     double samples;  ///< per step
     memory::StageMemory memory;
+    step::Fidelity fidelity;
+    bool all_ranks;
   };
   /// The best plan on a cluster, its step with samples always available, and its stalls on links.
   struct Planned {
@@ -67,9 +72,10 @@ class JobOnOffers {
     const step::Spec* spec;  ///< in Kept::found, which grows meanwhile
     std::size_t detail;
     double steps;  ///< to the target
+    bool all_ranks;
   };
   using Plan = Result<std::shared_ptr<const Planned>>;
-  Plan find_plan(const cost::Offer& offer) const;
+  Plan find_plan(const cost::Offer& offer, Look look) const;
   /// The input pipeline of the job on a host.
   struct Fed {
     input::Feed feed, with_free_storage;

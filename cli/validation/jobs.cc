@@ -28,7 +28,8 @@ PredictRow jobs_predictor(const CsvTable& table, std::vector<std::string>& unkno
     return Verdict{.measured = cells.positive("step_s"),
                    .predicted = in_unit(step->time, &Seconds::s),
                    .group = group_of(table, cells.row()),
-                   .samples = step->layout.samples_per_step};
+                   .samples = step->layout.samples_per_step,
+                   .parts = step::parts_of(*step, job->spec, job->cluster)};
   };
 }
 

@@ -156,7 +156,8 @@ class Judge {
                       .predicted = verdict->predicted,
                       .use = use,
                       .group = verdict->group.empty() || group.empty() ? verdict->group : group,
-                      .samples = verdict->samples},
+                      .samples = verdict->samples,
+                      .parts = verdict->parts},
            .choice = cells.text("choice")});
     }
     for (auto& [of, found] : cases) {

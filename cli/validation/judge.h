@@ -54,6 +54,7 @@ struct Verdict {
   /// Jobs: the default of the column `group`, and the samples of a step.
   std::string group = {};
   double samples = 0;
+  std::optional<step::StepParts> parts = {};  ///< of the step
 };
 
 /// An estimate in a unit: in_unit(step.time, &Seconds::us).

@@ -68,23 +68,64 @@ std::vector<SuiteSummary> summarize(const Judgement& judgement) {
   return suites;
 }
 
+namespace {
+
+/// The plans of one group: of one job on equal devices.
+struct GroupOfPlans {
+  std::vector<MeasuredPlan> plans;
+  std::vector<const JudgedRow*> rows;  ///< of the plans
+};
+using TableOfPlans = std::map<std::string, GroupOfPlans>;
+
+MeasuredPlan plan_of(const JudgedRow& row, double step) {
+  return {row.group, row.measured / row.samples, step / row.samples};
+}
+
+/// Adds the plans of a group but the first, as predicted after its step was measured. A step that no
+/// factors explain changes nothing.
+void add_after_first(const GroupOfPlans& group, std::vector<MeasuredPlan>& plans) {
+  constexpr std::size_t kFewest = 3;  // a choice of two remains
+  if (group.plans.size() < kFewest) return;
+  const JudgedRow& first = *group.rows[predicted_best(group.plans)];
+  const step::StepParts* const known[] = {&*first.parts};
+  const Seconds measured[] = {Seconds::s(first.measured)};
+  const Result<step::FactorFit> fit = step::fit_parts(known, measured);
+  for (const JudgedRow* row : group.rows)
+    if (row != &first)
+      plans.push_back(plan_of(*row, fit ? step::corrected(*row->parts, *fit, known).value.s()
+                                        : row->predicted.value));
+}
+
+}  // namespace
+
 std::vector<PlanChoice> choices_of(const Judgement& judgement) {
-  std::vector<std::string> tables;
-  std::map<std::string, std::vector<MeasuredPlan>> plans;
+  std::vector<std::string> names;
+  std::map<std::string, TableOfPlans> tables;
   for (const JudgedCase& each : judgement.cases)
     for (const JudgedRow& row : each.rows) {
       if (row.group.empty()) continue;
       // "jobs/mpt/fp8": the table is "mpt".
       const std::string_view table = split(each.name, '/').at(1);
-      const auto [found, is_new] = plans.try_emplace(std::string(table));
-      if (is_new) tables.emplace_back(table);
-      found->second.push_back(
-          {row.group, row.measured / row.samples, row.predicted.value / row.samples});
+      const auto [found, is_new] = tables.try_emplace(std::string(table));
+      if (is_new) names.emplace_back(table);
+      GroupOfPlans& group = found->second[row.group];
+      group.plans.push_back(plan_of(row, row.predicted.value));
+      group.rows.push_back(&row);
     }
   std::vector<PlanChoice> choices;
-  for (const std::string& table : tables)
-    if (std::optional<PlanChoice> choice = choice_of(table, plans[table]))
+  const auto add = [&](const std::string& name, const std::vector<MeasuredPlan>& plans) {
+    if (std::optional<PlanChoice> choice = choice_of(name, plans))
       choices.push_back(std::move(*choice));
+  };
+  for (const std::string& name : names) {
+    std::vector<MeasuredPlan> all, others;
+    for (const auto& [key, group] : tables[name]) {
+      all.insert(all.end(), group.plans.begin(), group.plans.end());
+      add_after_first(group, others);
+    }
+    add(name, all);
+    add(name + ", first step given", others);
+  }
   return choices;
 }
 

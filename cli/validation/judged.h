@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "cli/validation/plan_choice.h"
 #include "cli/validation/suite.h"
 #include "sim/base/estimate.h"
+#include "strategies/step/measured_parts.h"
 
 namespace rehearse::cli {
 
@@ -29,6 +31,7 @@ struct JudgedRow {
   /// Jobs: the group of plans to choose from, and the samples of a step.
   std::string group = {};
   double samples = 0;
+  std::optional<step::StepParts> parts = {};  ///< of its step
 
   double error() const { return predicted.value / measured - 1; }
   bool has_interval() const { return predicted.low < predicted.high; }
@@ -63,7 +66,11 @@ struct Judgement {
 std::vector<SuiteSummary> summarize(const Judgement& judgement);
 
 /// How well the predictions choose among measured plans: one element per table of jobs that has
-/// groups of plans. Tables are the first parts of the names of cases.
+/// groups of plans; and one with a measured step given, if a group has three plans. Tables are the
+/// first parts of the names of cases.
+///
+/// The step that is given is that of the plan predicted best, which a user would try first. The
+/// others are predicted by the factors that `calibrate job` fits to it, and judged.
 std::vector<PlanChoice> choices_of(const Judgement& judgement);
 
 /// Adds errors by case and use, the rows with the largest errors, all rows, and the skipped ones.

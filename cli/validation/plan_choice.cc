@@ -1,7 +1,10 @@
 #include "cli/validation/plan_choice.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+
+#include "sim/base/statistics.h"
 
 namespace rehearse::cli {
 namespace {
@@ -34,6 +37,14 @@ double best_of_first(const Group& ranked, std::size_t count) {
 
 }  // namespace
 
+std::size_t predicted_best(const std::vector<MeasuredPlan>& group) {
+  const auto by_predicted = [](const MeasuredPlan& a, const MeasuredPlan& b) {
+    return a.predicted < b.predicted;
+  };
+  return static_cast<std::size_t>(
+      std::min_element(group.begin(), group.end(), by_predicted) - group.begin());
+}
+
 std::optional<PlanChoice> choice_of(std::string name, const std::vector<MeasuredPlan>& plans) {
   std::map<std::string, Group> groups;
   for (const MeasuredPlan& plan : plans) groups[plan.group].push_back(&plan);
@@ -41,9 +52,12 @@ std::optional<PlanChoice> choice_of(std::string name, const std::vector<Measured
   if (groups.empty()) return std::nullopt;
   PlanChoice choice{.name = std::move(name), .groups = groups.size()};
   Pairs pairs;
+  std::vector<double> errors;
   for (auto& [key, group] : groups) {
     choice.plans += group.size();
     pairs.add(group);
+    for (const MeasuredPlan* plan : group)
+      errors.push_back(std::abs(plan->predicted / plan->measured - 1));
     std::stable_sort(group.begin(), group.end(), [](const MeasuredPlan* a, const MeasuredPlan* b) {
       return a->predicted < b->predicted;
     });
@@ -58,6 +72,8 @@ std::optional<PlanChoice> choice_of(std::string name, const std::vector<Measured
   }
   for (double* mean : {&choice.regret, &choice.regret_of_three, &choice.best_in_five})
     *mean /= static_cast<double>(groups.size());
+  std::sort(errors.begin(), errors.end());
+  choice.median_error = quantile(errors, 0.5);
   if (pairs.count > 0) choice.tau = pairs.agree / pairs.count;
   return choice;
 }
@@ -70,6 +86,7 @@ Value choice_rows(const std::vector<PlanChoice>& choices) {
                     {"groups", "groups", c.groups},
                     {"plans", "plans", c.plans},
                     {"tau", "tau", c.tau, {"", 1, 2, true}},
+                    {"median_error", "median error", share(c.median_error), kPercent},
                     {"regret", "regret", share(c.regret), kPercent},
                     {"worst_regret", "worst regret", share(c.worst_regret), kPercent},
                     {"regret_of_three", "best of first three", share(c.regret_of_three), kPercent},

@@ -17,6 +17,9 @@ struct MeasuredPlan {
   double measured, predicted;  ///< time per sample, in one unit; above zero
 };
 
+/// The place of the plan predicted best, which a user would measure first. REQUIRES: not empty.
+std::size_t predicted_best(const std::vector<MeasuredPlan>& group);
+
 struct PlanChoice {
   std::string name;
   std::size_t groups = 0, plans = 0;
@@ -27,6 +30,7 @@ struct PlanChoice {
   /// Regret: the measured time of the plan that is predicted best ÷ that of the best one - 1. Mean
   /// and worst over groups; the same of the best of the first three.
   double regret = 0, worst_regret = 0, regret_of_three = 0, worst_of_three = 0;
+  double median_error = 0;  ///< of |predicted ÷ measured - 1|
   double best_in_five = 0;  ///< share of groups whose best plan is among the first five
 };
 

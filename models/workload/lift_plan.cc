@@ -116,14 +116,7 @@ Reading read(const GroupTraffic& group, const RankTraffic& rank) {
             fmt::format("{} among {} may exchange tokens of experts, heads of attention or rows of "
                         "tables",
                         counted(count, "all-to-all"), among(group))};
-  if (const Exchange sent = exchanged(group, Phase::kForward, Kind::kSendRecv); sent.count > 0) {
-    // A stage of a pipeline receives and sends once in a pass.
-    if (sent.count <= 2 * rank.microbatches) return {Purpose::kPipeline};
-    return {Purpose::kUnknown,
-            fmt::format("{} in a forward pass may pass keys and values around a ring (context "
-                        "parallelism), or be those of several chunks of a pipeline stage",
-                        counted(sent.count / rank.microbatches, "message"))};
-  }
+  if (count_of(group, Kind::kSendRecv) > 0) return {Purpose::kPipeline};
   if (sums.count + scattered.count > 0) {
     if (group.row_sums > 0 && group.row_sums >= rank.rows * rank.microbatches)
       return {Purpose::kTensor};
@@ -134,7 +127,6 @@ Reading read(const GroupTraffic& group, const RankTraffic& rank) {
                                 sums.count > 0 ? Kind::kAllReduce : Kind::kReduceScatter),
                         among(group), group.row_sums, counted(rank.rows, "linear"))};
   }
-  if (after_forward(group, Kind::kSendRecv).count > 0) return {Purpose::kPipeline};
   const Exchange gathered = exchanged(group, Phase::kForward, Kind::kAllGather);
   if (gathered.count > 0 && after_forward(group, Kind::kReduceScatter).count == 0)
     return {Purpose::kUnknown, fmt::format("{} among {} in the forward pass, without gradients that "
@@ -192,6 +184,7 @@ double bytes_of(const GroupTraffic& group) {
 /// stages.
 struct RankReading {
   RecordedPlan plan;
+  std::size_t messages = 0;          ///< between two ranks
   std::vector<std::uint32_t> known;  ///< ranks of its stage, itself included; may be incomplete
 };
 
@@ -212,7 +205,7 @@ class Reader {
           return refuse(reading.reason);
         case Purpose::kPipeline:
           out_.plan.pipeline = 0;
-          messages_ += count_of(group, CollectiveKind::kSendRecv);
+          out_.messages += count_of(group, CollectiveKind::kSendRecv);
           break;
         case Purpose::kTensor:
           if (tensor)
@@ -238,7 +231,7 @@ class Reader {
     }
     if (out_.plan.pipeline == 0)
       out_.plan.degrees.push_back(
-          {"pipeline", 0, fmt::format("{} between stages", counted(messages_, "message"))});
+          {"pipeline", 0, fmt::format("{} between stages", counted(out_.messages, "message"))});
     return std::move(out_);
   }
 
@@ -292,7 +285,6 @@ class Reader {
 
   const RankTraffic& rank_;
   RankReading out_;
-  std::size_t messages_ = 0;
 };
 
 tl::unexpected<Error> two_jobs(const RankTraffic& a, const RankTraffic& b, std::string_view why) {
@@ -336,6 +328,20 @@ std::vector<std::uint32_t> stages_of(const std::vector<RankReading>& ranks) {
     stage.push_back(static_cast<std::uint32_t>(
         std::distance(different.begin(), different.find(one))));
   return stage;
+}
+
+/// A stage of a pipeline exchanges activations and their gradients once per microbatch with each of
+/// its neighbours.
+Status check_messages(const RankTraffic& rank, const RankReading& reading, bool has_two) {
+  const std::size_t most = (has_two ? 4 : 2) * rank.microbatches;
+  if (reading.messages <= most) return {};
+  return fail(Diagnostic{
+      .file = rank.source,
+      .problem = fmt::format(
+          "does not tell the plan it was recorded under: {} in {} may pass keys and values around a "
+          "ring (context parallelism), or be those of several chunks of a pipeline stage",
+          counted(reading.messages, "message"), counted(rank.microbatches, "pass")),
+      .expected = "at most one message of activations and one of gradients per pass and neighbour"});
 }
 
 }  // namespace
@@ -458,6 +464,11 @@ Result<FoundPlan> find_plan(const std::vector<RankTraffic>& ranks) {
                                  counted(found.plan.pipeline, "pipeline stage"),
                                  counted(stages, "stage")),
           .expected = "recordings of at least one rank of each stage"});
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+      const std::uint32_t stage = found.stage_of[r];
+      if (Status ok = check_messages(ranks[r], readings[r], stage > 0 && stage + 1 < stages); !ok)
+        return forward(ok);
+    }
   }
   const std::uint32_t all = found.plan.ranks();
   if (ranks.size() < all && all > 1)

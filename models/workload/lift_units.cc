@@ -18,7 +18,7 @@ using trace::HostOp;
 
 struct Passes {
   std::size_t count = 1;
-  Nanoseconds second{INT64_MAX};  ///< when the second pass began
+  Nanoseconds second{INT64_MAX};  ///< when the second backward pass began
 };
 
 /// By unit; the optimizer's belong to none. A forward unit after a backward one begins a pass.
@@ -37,9 +37,44 @@ std::vector<std::size_t> pass_of(const std::vector<Unit>& units) {
   return passes;
 }
 
+/// The same for the schedules of pipelines, which run several forward passes before the first
+/// backward one. Backward passes follow one another in the order of the forward ones: each begins
+/// with a unit of a later forward pass than all before it. Empty if there is one pass alone.
+std::vector<std::size_t> pass_in_pipeline(const std::vector<Unit>& units) {
+  std::vector<std::size_t> ends;  // by pass: its last forward unit
+  std::vector<std::size_t> passes(units.size(), 0);
+  bool recording = false;  // the backward pass has begun, and not yet gone below its first unit
+  for (std::size_t u = 0; u < units.size(); ++u) {
+    if (units[u].phase != Phase::kBackward && units[u].phase != Phase::kRecompute) continue;
+    if (const std::optional<std::size_t> forward = units[u].forward) {
+      if (ends.empty() || (*forward > ends.back() && !recording)) {
+        ends.push_back(*forward);
+        recording = true;
+      } else if (*forward > ends.back()) {
+        ends.back() = *forward;
+      } else if (*forward < ends.back()) {
+        recording = false;
+      }
+    }
+    passes[u] = ends.empty() ? 0 : ends.size() - 1;
+  }
+  if (ends.size() < 2) return {};
+  // Forward passes are alike, but their last units need not have a backward one.
+  const auto all = static_cast<std::size_t>(
+      std::count_if(units.begin(), units.end(),
+                    [](const Unit& unit) { return unit.phase == Phase::kForward; }));
+  if (all % ends.size() != 0) return {};
+  std::size_t seen = 0;
+  for (std::size_t u = 0; u < units.size(); ++u) {
+    if (units[u].phase == Phase::kForward) passes[u] = seen++ / (all / ends.size());
+    if (units[u].phase == Phase::kOptimizer) passes[u] = ends.size() - 1;
+  }
+  return passes;
+}
+
 /// Whether the forward parts of all passes are the same operators on the same shapes.
 bool alike(const std::vector<Unit>& units, const std::vector<std::size_t>& passes) {
-  std::vector<std::vector<const Unit*>> forward(passes.back() + 1);
+  std::vector<std::vector<const Unit*>> forward(1 + *std::max_element(passes.begin(), passes.end()));
   for (std::size_t u = 0; u < units.size(); ++u)
     if (units[u].phase == Phase::kForward) forward[passes[u]].push_back(&units[u]);
   return std::all_of(forward.begin(), forward.end(), [&](const auto& pass) {
@@ -56,20 +91,23 @@ bool alike(const std::vector<Unit>& units, const std::vector<std::size_t>& passe
 /// REQUIRES: `units` in order of start, paired.
 Passes fold_passes(std::vector<Unit>& units) {
   if (units.empty()) return {};
-  const std::vector<std::size_t> passes = pass_of(units);
-  if (passes.back() == 0 || !alike(units, passes)) return {};
-  Passes found{.count = passes.back() + 1};
+  std::vector<std::size_t> passes = pass_of(units);
+  if (passes.back() == 0 || !alike(units, passes)) {
+    passes = pass_in_pipeline(units);
+    if (passes.empty() || !alike(units, passes)) return {};
+  }
+  Passes found{.count = 1 + *std::max_element(passes.begin(), passes.end())};
   using Key = std::tuple<Phase, std::string_view, std::size_t>;
   std::map<Key, std::size_t> first;  // by what it is in a pass: its place among `saved`
-  std::map<std::pair<Phase, std::string_view>, std::size_t> seen;
+  std::map<std::tuple<std::size_t, Phase, std::string_view>, std::size_t> seen;
   std::vector<std::size_t> place(units.size());
   std::vector<Unit> saved, later;
   std::vector<std::size_t> of_later;  // units
   for (std::size_t u = 0; u < units.size(); ++u) {
-    if (u > 0 && passes[u] != passes[u - 1]) seen.clear();
     Unit& unit = units[u];
-    if (passes[u] > 0) found.second = std::min(found.second, unit.start);
-    const Key key{unit.phase, unit.name, seen[{unit.phase, unit.name}]++};
+    if (passes[u] > 0 && unit.phase == Phase::kBackward)
+      found.second = std::min(found.second, unit.start);
+    const Key key{unit.phase, unit.name, seen[{passes[u], unit.phase, unit.name}]++};
     const auto at = first.find(key);
     if (passes[u] == 0 || unit.phase == Phase::kOptimizer) {
       place[u] = saved.size();

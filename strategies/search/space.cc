@@ -4,11 +4,10 @@
 #include <array>
 #include <cmath>
 
-#include <fmt/core.h>
-
 #include "strategies/check_plan.h"
 #include "strategies/lay_out.h"
 #include "strategies/layer_split.h"
+#include "strategies/search/nothing_divides.h"
 #include "strategies/search/useful.h"
 
 namespace rehearse::strategies {
@@ -286,16 +285,13 @@ Result<Space> Space::of(const Workload& workload, const Training& training, cons
     why_not = std::move(all).why_not();
   }
   if (space.size() > 0) return space;
-  std::string nearest;
   constexpr std::uint32_t kLookedAt = 64;  // counts below
   const std::uint32_t least = std::max(servers, ranks > kLookedAt ? ranks - kLookedAt : 0);
-  for (std::uint32_t fewer = ranks; fewer-- > least + 1 && nearest.empty();) {
+  std::uint32_t fewer = ranks;
+  while (space.size() == 0 && --fewer > least)
     Enumeration(workload, axes, space).of(fewer - servers);
-    if (space.size() > 0) nearest = fmt::format("nearest: {} ranks", fewer);
-  }
-  return fail(fmt::format("no plan of {} ranks divides this job{}", ranks,
-                          why_not ? ": " + why_not->diagnostics.front().problem : ""),
-              "degrees that divide layers, heads and batch", nearest);
+  return nothing_divides({workload, training, plan, ranks, axes}, why_not,
+                         space.size() > 0 ? fewer : 0);
 }
 
 }  // namespace rehearse::strategies

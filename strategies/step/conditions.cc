@@ -11,16 +11,18 @@ namespace {
 struct Row {
   std::string_view architecture;  ///< the beginning of the catalog's
   double gemm;
+  program::Interval kernels = kKernelBound;
 };
 
 // Fitted on part of the rows of whole jobs; docs/accuracy.md has the errors on all. Benchmarks run
 // at clocks that a step of seconds does not sustain: A100 at 400 W loses less than H100 at 700 W.
-// Nothing was fitted on Blackwell: the value for all other devices predicts its published jobs.
+// Nothing was fitted on Blackwell: the value for all other devices predicts its published jobs,
+// which are in FP8 or mixtures.
 constexpr double kOthers = 1.2;
 constexpr Row kRows[] = {{"ampere_ga100", 1.16},
                          {"hopper", 1.30},
-                         {"blackwell_gb100", kOthers},
-                         {"blackwell_ultra", kOthers}};
+                         {"blackwell_gb100", kOthers, kOtherKernelBound},
+                         {"blackwell_ultra", kOthers, kOtherKernelBound}};
 /// The share of the peak memory rate: kernels fused by hand or by a compiler (Megatron-LM on A100),
 /// and unfused PyTorch kernels (MPT on A100 and H100).
 constexpr double kFusedShare = 0.76, kEagerShare = 0.52;
@@ -111,6 +113,8 @@ Conditions conditions_for(const cluster::Gpu& device, workload::Elementwise elem
     if (device.architecture.starts_with(row.architecture))
       return {.sustained = {.gemm = row.gemm, .memory = memory},
               .host = host,
+              .fastest = row.kernels.low,
+              .slowest = row.kernels.high,
               .source = fmt::format("sustained as in published jobs on {}", row.architecture)};
   return {.sustained = {.gemm = kOthers, .memory = memory},
           .host = host,
@@ -118,6 +122,11 @@ Conditions conditions_for(const cluster::Gpu& device, workload::Elementwise elem
           .slowest = 1.5,
           .provenance = Provenance::kDatasheet,
           .source = "sustained as in published jobs on other architectures"};
+}
+
+void widen_kernels(Conditions& conditions) {
+  conditions.fastest = std::min(conditions.fastest, kOtherKernelBound.low);
+  conditions.slowest = std::max(conditions.slowest, kOtherKernelBound.high);
 }
 
 host::Implementation host_of(const Conditions& conditions) {

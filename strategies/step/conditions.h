@@ -66,6 +66,9 @@ struct Conditions {
 /// interval. Those of elementwise kernels, and the host's, depend on how the kernels are written.
 Conditions conditions_for(const cluster::Gpu& device, workload::Elementwise elementwise);
 
+/// Widens the interval of computing to that of FP8, mixtures, and other models and formats.
+void widen_kernels(Conditions& conditions);
+
 /// `host` with its scale.
 host::Implementation host_of(const Conditions& conditions);
 

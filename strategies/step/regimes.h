@@ -19,8 +19,10 @@
 
 namespace rehearse::step {
 
-/// The 90 % interval of computing on an architecture with published jobs: factors of the time.
-inline constexpr program::Interval kKernelBound{0.86, 1.45};
+/// The 90 % interval of computing on an architecture with published jobs, as factors of the time:
+/// of dense transformers in half precision; and of FP8, mixtures and other models and formats, whose
+/// sources are few or none (docs/decisions/0074-one-measured-step-and-narrower-intervals.md).
+inline constexpr program::Interval kKernelBound{0.92, 1.25}, kOtherKernelBound{0.86, 1.45};
 
 /// Whether launches of the host determine most of a step.
 constexpr bool is_host_bound(double host_share) { return host_share > 0.5; }

@@ -248,7 +248,9 @@ TEST_CASE("plan refuses unsatisfiable limits in one line") {
         std::pair("speed=3 s", "unknown quantity 'speed'"),
         std::pair("carbon=3 kg", "unknown unit 'kg' of an amount of carbon")})
     test::check_failed(plan(kPlanned, {"--within", limit}), 2, says);
-  refused(with(kPlanned, "context: 1", "tensor: 3"), {}, "no plan of 4 ranks divides this job");
+  refused(with(kPlanned, "context: 1", "tensor: 3"), {},
+          "plan.tensor: no plan of 4 ranks divides this job: tensor 3 does not divide 4 ranks; "
+          "nearest: tensor 4");
   test::check_failed(plan(kPlanned, {"--objective", "speed"}), 2, "unknown name 'speed'");
   test::check_failed(plan(kPlanned, {"--emit", "megatron-lm"}), 2, "unknown name 'megatron-lm'");
 }

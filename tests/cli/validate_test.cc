@@ -90,6 +90,32 @@ TEST_CASE("validate: plans of one job on equal devices are a choice") {
   CHECK(joined["choices"][0]["plans"] == 2);
 }
 
+// All plans take 1.2 times as long as predicted. The step of the one predicted best tells most of
+// that, and the other two are judged.
+TEST_CASE("validate: the other plans are judged again with the step of the plan predicted best") {
+  const auto with = [](const std::vector<double>& steps) {
+    std::string rows =
+        "case,workload.model,training.global_batch,training.microbatch,plan.data,cluster.device,"
+        "cluster.devices_per_node,cluster.nodes,cluster.intra_node,step_s\n";
+    for (std::size_t i = 0; i < steps.size(); ++i)
+      rows += "mine,llama3_8b,256," + std::to_string(2 << i) + ",8,h100_sxm5_80,8,1,nvswitch," +
+              std::to_string(steps[i]) + "\n";
+    return judged("mine.csv", rows);
+  };
+  std::vector<double> slower;
+  const Json alone = with({1, 1, 1});
+  for (const Json& row : alone["rows"])
+    slower.push_back(1.2 * row["predicted"]["value"].get<double>());
+  const Json json = with(slower);
+  REQUIRE(json["choices"].size() == 2);
+  CHECK(number(json["choices"][0], "median_error") == Approx(1 - 1 / 1.2).epsilon(1e-3));
+  const Json& given = json["choices"][1];
+  CHECK(given["name"] == "mine, first step given");
+  CHECK(given["plans"] == 2);
+  CHECK(number(given, "median_error") < 0.08);
+  CHECK(with({1, 1})["choices"].size() == 1);  // no choice would remain
+}
+
 TEST_CASE("validate: unknown rows are skipped and counted, and never end the run") {
   const Json json = judged(
       "mixed.csv",

@@ -112,11 +112,14 @@ class RecordedRanks {
                   sequence_++);
       linear(fmt::format("[[{}, {}, {}], [{}, {}], []]", job_.samples, job_.rows, w, h, w));
       sum(StepBuilder::kMain);
+      const std::string whole = fmt::format("[{}, {}, {}]", job_.samples, job_.rows, h);
+      b_->forward("aten::add", "[" + whole + ", " + whole + "]", 2, sequence_++);
     }
     between(true);
     const std::uint32_t after = sequence_;
     between(true);
     for (int i = 0; i < own(); ++i) {
+      --sequence_;  // of the addition, whose backward does nothing
       gradient(w, h);
       b_->backward("GeluBackward0", --sequence_, [&] {
         b_->op("aten::gelu_backward",

@@ -19,7 +19,13 @@ TEST_CASE("tau and regret of one group") {
   CHECK(choice->regret == Approx(0.2));
   CHECK(choice->worst_regret == Approx(0.2));
   CHECK(choice->regret_of_three == 0);
+  CHECK(choice->median_error == Approx(0.1));  // of 0.1, 0.33 and 0.09
   CHECK(choice->best_in_five == 1);
+}
+
+TEST_CASE("the plan predicted best is measured first") {
+  CHECK(predicted_best({{"a", 1, 0.9}, {"a", 1.2, 0.8}, {"a", 1.1, 1}}) == 1);
+  CHECK(predicted_best({{"a", 1, 1}, {"a", 2, 1}}) == 0);
 }
 
 // Group b: six plans in the opposite order of their predictions, 1 s to 6 s: regret 5, of the first

@@ -106,6 +106,14 @@ TEST_CASE("regimes: a stall is for each microbatch and each further stage") {
 TEST_CASE("regimes: the range of kernels is that of conditions") {
   CHECK(Conditions().fastest == kKernelBound.low);
   CHECK(Conditions().slowest == kKernelBound.high);
+  Conditions fp8;
+  widen_kernels(fp8);
+  CHECK(fp8.fastest == kOtherKernelBound.low);
+  CHECK(fp8.slowest == kOtherKernelBound.high);
+  Conditions wide{.fastest = 0.5, .slowest = 2};
+  widen_kernels(wide);
+  CHECK(wide.fastest == 0.5);
+  CHECK(wide.slowest == 2);
 }
 
 }  // namespace

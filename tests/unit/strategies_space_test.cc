@@ -133,6 +133,31 @@ TEST_CASE("Ranks that nothing divides are refused with the nearest number") {
         "nearest: 10 ranks");
 }
 
+TEST_CASE("Given degrees that divide nothing are named, with the nearest that do") {
+  const auto refused = [](std::uint32_t ranks, const Axes& axes) {
+    const Result<Space> space =
+        Space::of(test::tiny_gpt({}), {.global_batch = 16, .microbatch = 1}, {}, ranks, axes);
+    REQUIRE_FALSE(space);
+    return to_string(space.error());
+  };
+  // tiny_gpt has 8 heads.
+  CHECK(refused(8, {.tensor = {3}}) ==
+        "plan.tensor: no plan of 8 ranks divides this job: tensor 3 does not divide 8 ranks; "
+        "nearest: tensor 4");
+  CHECK(refused(16, {.tensor = {16}, .context = {1}}) ==
+        "plan.tensor: no plan of 16 ranks divides this job: tensor 16 does not divide 8 heads; "
+        "nearest: tensor 8");
+  CHECK(refused(8, {.data = {2}, .tensor = {2}, .pipeline = {1}, .context = {1}}) ==
+        "plan.data: no plan of 8 ranks divides this job: data 2 x tensor 2 = 4 leaves 4 of 8 ranks "
+        "without work; nearest: data 4, or 4 ranks");
+  CHECK(refused(8, {.data = {4}, .microbatch = {3}}) ==
+        "training.microbatch: no plan of 8 ranks divides this job: global_batch 16 is not a "
+        "multiple of data 4 x microbatch 3; nearest: microbatch 4");
+  CHECK(refused(8, {.expert = {2}}) ==
+        "plan.expert: no plan of 8 ranks divides this job: expert 2 for a model without experts; "
+        "nearest: expert 1");
+}
+
 TEST_CASE("Placement: stages together number ranks by pipeline, apart by stage") {
   const workload::Workload gpt = test::tiny_gpt({});
   const Training training{.global_batch = 16};

@@ -1,7 +1,6 @@
 #include "tests/validation/studies/anchored_accuracy.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <numeric>
 
@@ -9,14 +8,11 @@
 
 #include "sim/base/random.h"
 #include "sim/base/statistics.h"
-#include "strategies/step/fit_factors.h"
+#include "strategies/step/measured_parts.h"
 #include "strategies/step/predict.h"
 
 namespace rehearse::cli {
 namespace {
-
-using step::ByFactor;
-using step::kFactors;
 
 constexpr std::size_t kGiven[] = {0, 1, 2, 3, 5};
 constexpr std::uint64_t kSeed = 1;
@@ -25,11 +21,7 @@ constexpr std::size_t kDraws = 20;  // for each group and number of given rows
 struct Row {
   double measured, samples;
   bool fitted;  ///< gave constants of the program
-  Estimate<Seconds> step;
-  Seconds stall;
-  ByFactor<double> shares;
-  ByFactor<program::Interval> before;
-  step::Regime regime;
+  step::StepParts parts;
 };
 
 std::optional<Row> predicted(const MeasuredJob& job) {
@@ -38,29 +30,21 @@ std::optional<Row> predicted(const MeasuredJob& job) {
     const Result<step::Step> step =
         step::predict(choice.spec, choice.cluster,
                       {.fidelity = step::Fidelity::kClosed, .counterfactuals = false});
-    if (!step || (best && best->step.value <= step->time.value)) continue;
-    const step::Situation situation = step::situation_of(
-        step->layout, choice.cluster, choice.spec.training.microbatch, choice.spec.plan.zero > 0);
-    const host::Implementation& host = choice.spec.conditions.host;
+    if (!step || (best && best->parts.time.value <= step->time.value)) continue;
     best = Row{.measured = job.number("step_s").value_or(0),
                .samples = choice.spec.training.global_batch,
                .fitted = job.use == Use::kFitted,
-               .step = step->time,
-               .stall = step->stall,
-               .shares = step::shares_of(*step, situation.nodes > 1),
-               .before = {{step->computing,
-                           {host.fastest, host.slowest},
-                           {1 / (1 + situation.network_width), 1 + situation.network_width},
-                           step::kFixedTime}},
-               .regime = step->regime};
+               .parts = step::parts_of(*step, choice.spec, choice.cluster)};
   }
   return best;
 }
 
-double times(const Row& row, const ByFactor<double>& factors) {
-  double log = 0;
-  for (std::size_t k = 0; k < kFactors; ++k) log += row.shares[k] * std::log(factors[k]);
-  return std::exp(log);
+/// The row of the plan predicted best, which a user would measure first.
+std::size_t first_plan(const std::vector<Row>& rows) {
+  std::vector<MeasuredPlan> plans;
+  for (const Row& row : rows)
+    plans.push_back({{}, row.measured / row.samples, row.parts.time.value.s() / row.samples});
+  return predicted_best(plans);
 }
 
 /// Rows by their numbers: `given` of them at random.
@@ -73,21 +57,10 @@ std::vector<std::size_t> drawn(std::size_t rows, std::size_t given, Random& rand
   return numbers;
 }
 
-/// The step of a row after a fit to others.
-Estimate<Seconds> after(const Row& row, const step::FactorFit& fit,
-                        std::vector<std::string> regimes) {
-  const Seconds value = row.step.value * times(row, fit.factors);
-  const bool measured = std::find(regimes.begin(), regimes.end(), row.regime.name) != regimes.end();
-  Estimate<Seconds> step = step::interval_of({value, value, value, row.step.provenance}, row.shares,
-                                             {fit.after, step::kStepError, std::move(regimes)});
-  if (!measured) step = step::widened(step, step::beyond_factors(row.regime));
-  step.high += row.stall;
-  return step;
-}
-
-/// The suite of a table of rows by group, and its plan choice.
+/// The suite of a table of rows by group, and its plan choice. Rows are given at random, or the
+/// `first` plan is.
 void judge(const std::string& table, const std::map<std::string, std::vector<Row>>& groups,
-           std::size_t given, AnchoredAccuracy& into) {
+           std::size_t given, bool first, AnchoredAccuracy& into) {
   std::vector<double> errors;
   std::size_t fitted_rows = 0;
   Intervals intervals;
@@ -97,32 +70,25 @@ void judge(const std::string& table, const std::map<std::string, std::vector<Row
     const std::string& name = group.first;
     const std::vector<Row>& rows = group.second;
     if (rows.size() < given + 2) continue;
-    for (std::size_t draw = 0; draw < (given == 0 ? 1 : kDraws); ++draw) {
-      const std::vector<std::size_t> known = drawn(rows.size(), given, random);
-      std::vector<step::MeasuredStep> measured;
-      std::vector<std::string> regimes;
+    for (std::size_t draw = 0; draw < (given == 0 || first ? 1 : kDraws); ++draw) {
+      const std::vector<std::size_t> known =
+          first ? std::vector{first_plan(rows)} : drawn(rows.size(), given, random);
+      std::vector<const step::StepParts*> parts;
+      std::vector<Seconds> measured;
       for (const std::size_t i : known) {
-        program::Interval regime = step::beyond_factors(rows[i].regime);
-        regime.high += rows[i].stall / rows[i].step.value;
-        measured.push_back({.name = name,
-                            .measured = Seconds::s(rows[i].measured),
-                            .at_peak = Seconds::s(0),
-                            .regime = regime});
-        regimes.emplace_back(rows[i].regime.name);
+        parts.push_back(&rows[i].parts);
+        measured.push_back(Seconds::s(rows[i].measured));
       }
       std::optional<step::FactorFit> fit;
       if (given > 0) {
-        Result<step::FactorFit> fitted = step::fit_factors(
-            measured, rows[known.front()].before,
-            [&](std::size_t i, const ByFactor<double>& factors) -> Result<Seconds> {
-              return rows[known[i]].step.value * times(rows[known[i]], factors);
-            });
+        Result<step::FactorFit> fitted = step::fit_parts(parts, measured);
         if (!fitted) continue;  // no factor gives a stalled run
         fit = std::move(*fitted);
       }
       for (std::size_t i = 0; i < rows.size(); ++i) {
         if (std::find(known.begin(), known.end(), i) != known.end()) continue;
-        const Estimate<Seconds> step = fit ? after(rows[i], *fit, regimes) : rows[i].step;
+        const Estimate<Seconds> step =
+            fit ? step::corrected(rows[i].parts, *fit, parts) : rows[i].parts.time;
         errors.push_back(step.value.s() / rows[i].measured - 1);
         fitted_rows += rows[i].fitted;
         intervals.add(Seconds::s(rows[i].measured), step);
@@ -132,7 +98,8 @@ void judge(const std::string& table, const std::map<std::string, std::vector<Row
     }
   }
   if (errors.empty()) return;
-  const std::string name = fmt::format("anchored/{}, {} given", table, given);
+  const std::string name = first ? fmt::format("anchored/{}, first given", table)
+                                 : fmt::format("anchored/{}, {} given", table, given);
   SuiteSummary suite = summary_of(name, errors);
   intervals.summarize(suite);
   suite.fitted_rows = fitted_rows;
@@ -152,8 +119,10 @@ AnchoredAccuracy measure_anchored_accuracy(const std::vector<MeasuredJob>& jobs)
       tables[job.table][job.group].push_back(std::move(*row));
   }
   AnchoredAccuracy accuracy;
-  for (const auto& [table, groups] : tables)
-    for (const std::size_t given : kGiven) judge(table, groups, given, accuracy);
+  for (const auto& [table, groups] : tables) {
+    for (const std::size_t given : kGiven) judge(table, groups, given, false, accuracy);
+    judge(table, groups, 1, true, accuracy);
+  }
   return accuracy;
 }
 
@@ -183,8 +152,9 @@ std::string anchored_section(const AnchoredAccuracy& accuracy) {
       R"(
 ## Steps and plans with measured steps given
 
-Some measured steps of a model on equal GPUs are given, drawn {} times at random. The fit of
-`calibrate job` then predicts the others. The constants of *nanotron* were fitted to its rows.
+Some measured steps of a model on equal GPUs are given, drawn {} times at random, or that of the plan
+predicted best (*first*), which a user would measure first. The fit of `calibrate job` then predicts
+the others. The constants of *nanotron* were fitted to its rows.
 
 {})",
       kDraws, table.markdown());

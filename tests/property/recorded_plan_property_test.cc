@@ -1,0 +1,140 @@
+// A job simulated under plan A is recorded, joined and laid out again: under A, and under B.
+#include <random>
+
+#include <catch2/catch.hpp>
+
+#include "models/workload/lift.h"
+#include "strategies/step/op_price.h"
+#include "tests/support/a100_nodes.h"
+#include "tests/support/recorded_ranks.h"
+#include "tests/support/recorded_step.h"
+
+namespace rehearse::workload {
+namespace {
+
+using strategies::Plan;
+using strategies::Training;
+
+/// Operations last milliseconds to minutes, so that a recording in nanoseconds is exact to 1e-9.
+constexpr test::RecordedJob kJob{
+    .blocks = 8, .samples = 4, .rows = 12288, .hidden = 16384, .inner = 65536};
+
+/// For one sample, without recorded times: all times follow from the laws.
+Workload chain_of_blocks() {
+  trace::Trace trace;
+  test::RecordedRanks(trace, kJob).add(0);
+  Result<Lifted> lifted = lift(trace, {});
+  REQUIRE(lifted);
+  for (Layer& layer : lifted->workload.layers) {
+    for (auto* ops : {&layer.forward, &layer.backward})
+      for (Op& op : *ops) {
+        op.measured.reset();
+        op.measured_for.reset();
+      }
+    layer.step.clear();  // the plan adds the update
+  }
+  return with_samples(std::move(lifted->workload), 1);
+}
+
+step::Conditions without_host() {
+  step::Conditions conditions;
+  conditions.host_per_kernel = conditions.fixed = conditions.most_fixed = Seconds::s(0);
+  conditions.overlap_penalty = 0;
+  return conditions;
+}
+
+template <class T>
+T one_of(std::mt19937& random, std::initializer_list<T> list) {
+  return *(list.begin() + random() % list.size());
+}
+
+Plan random_plan(std::mt19937& random) {
+  Plan plan{.data = one_of(random, {1U, 2U, 4U}),
+            .tensor = one_of(random, {1U, 2U, 4U}),
+            .pipeline = one_of(random, {1U, 2U, 4U})};
+  plan.schedule = one_of(random, {strategies::Schedule::kGpipe, strategies::Schedule::k1f1b});
+  if (plan.data > 1) plan.zero = one_of(random, {0U, 0U, 1U, 2U});
+  if (plan.data > 1 && plan.pipeline == 1 && random() % 3 == 0) plan.zero = 3;
+  if (plan.tensor > 1) plan.sequence_parallel = random() % 2 == 0;
+  return plan;
+}
+
+std::string text_of(const Plan& plan, const Training& training) {
+  return fmt::format("data {} tensor {}{} pipeline {} zero {} {} batch {} of {}", plan.data,
+                     plan.tensor, plan.sequence_parallel ? " by tokens" : "", plan.pipeline,
+                     plan.zero, plan.schedule == strategies::Schedule::kGpipe ? "gpipe" : "1f1b",
+                     training.global_batch, training.microbatch);
+}
+
+step::Step simulated(const Workload& workload, const Training& training, const Plan& plan,
+                     bool value_only) {
+  static const cluster::Cluster cluster = test::a100_nodes(8);
+  const step::Spec spec{.workload = workload,
+                        .training = training,
+                        .plan = plan,
+                        .conditions = without_host()};
+  Result<step::Step> step = step::predict(spec, cluster,
+                                          {.fidelity = step::Fidelity::kClosed,
+                                           .unfold = true,
+                                           .counterfactuals = false,
+                                           .value_only = value_only});
+  INFO((step ? "" : to_string(step.error())));
+  REQUIRE(step);
+  return std::move(*step);
+}
+
+void check_pairs(unsigned seed, int rounds) {
+  const Workload truth = chain_of_blocks();
+  const Result<compute::OpCost> cost = compute::OpCost::on("a100_sxm4_80", {});
+  REQUIRE(cost);
+  const step::OpPrice op_price(*cost, without_host());
+  const strategies::Price price([&](const Op& op) { return op_price.timed(op); });
+  std::mt19937 random(seed);
+  for (int round = 0; round < rounds; ++round) {
+    Plan a = random_plan(random);
+    const Plan b = random_plan(random);
+    // The backward passes of GPipe run in reverse: the recording does not tell where one ends.
+    if (a.pipeline > 1) a.schedule = strategies::Schedule::k1f1b;
+    const auto training_of = [](const Plan& plan) {
+      return Training{.global_batch = kJob.samples * plan.data * 4,
+                      .microbatch = kJob.samples,
+                      .dtype = Dtype::kFp32,
+                      .optimizer = strategies::Optimizer::kSgd};
+    };
+    INFO("round " << round << ": " << text_of(a, training_of(a)) << " -> "
+                  << text_of(b, training_of(b)));
+    const step::Step before = simulated(truth, training_of(a), a, true);
+    const trace::Trace trace = test::record(before, price);
+    Result<Lifted> lifted = lift(trace, {});
+    INFO((lifted ? "" : to_string(lifted.error())));
+    REQUIRE(lifted);
+    INFO((lifted->plan ? "" : to_string(lifted->plan.error())));
+    REQUIRE(lifted->plan);
+    CHECK(lifted->plan->tensor == a.tensor);
+    CHECK(lifted->plan->pipeline == a.pipeline);
+    CHECK(lifted->plan->data == a.data);
+    CHECK((lifted->plan->zero > 0) == (a.zero > 0));
+    CHECK(lifted->plan->sequence_parallel == a.sequence_parallel);
+    CHECK(lifted->microbatches == 4);
+    CHECK(lifted->workload.parameters() == truth.parameters());
+    const Workload joined = with_samples(std::move(lifted->workload), 1);
+    const step::Step again = simulated(joined, training_of(a), a, true);
+    CHECK(again.time.value.s() == Approx(before.time.value.s()).epsilon(1e-9));
+    const step::Step expected = simulated(truth, training_of(b), b, true);
+    const step::Step other = simulated(joined, training_of(b), b, false);
+    CHECK(other.time.low <= expected.time.value);
+    CHECK(expected.time.value <= other.time.high);
+    CHECK(other.time.value.s() == Approx(expected.time.value.s()).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("a recorded plan laid out again gives what its simulation gave: 10 pairs of plans") {
+  check_pairs(21, 10);
+}
+
+TEST_CASE("a recorded plan laid out again gives what its simulation gave: 200 pairs of plans") {
+  check_pairs(20, 200);
+}
+
+}  // namespace
+}  // namespace rehearse::workload

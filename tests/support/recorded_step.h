@@ -1,0 +1,15 @@
+// Recordings of the ranks of a predicted step: every rank with its kernels and collectives at their
+// predicted times, as a profiler would have recorded them.
+#pragma once
+
+#include "profiler/trace/trace.h"
+#include "strategies/prices.h"
+#include "strategies/step/step.h"
+
+namespace rehearse::test {
+
+/// REQUIRES: a step of all ranks (PredictOptions::unfold) of a workload lifted from RecordedRanks,
+/// priced by `price`, without times of the host.
+trace::Trace record(const step::Step& step, const strategies::Price& price);
+
+}  // namespace rehearse::test
