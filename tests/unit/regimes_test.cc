@@ -110,7 +110,9 @@ TEST_CASE("regimes: the range of kernels is that of conditions") {
   widen_kernels(fp8);
   CHECK(fp8.fastest == kOtherKernelBound.low);
   CHECK(fp8.slowest == kOtherKernelBound.high);
-  Conditions wide{.fastest = 0.5, .slowest = 2};
+  Conditions wide;
+  wide.fastest = 0.5;
+  wide.slowest = 2;
   widen_kernels(wide);
   CHECK(wide.fastest == 0.5);
   CHECK(wide.slowest == 2);
