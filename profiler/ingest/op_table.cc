@@ -96,7 +96,8 @@ Status Reader::find_columns() {
                     "rank, stream, step, name, start (us), duration (us), group, bytes; units of "
                     "times: ns, us, ms, s");
   }
-  for (const auto& [column, found] : {std::pair("start", &start_), std::pair("duration", &duration_)})
+  for (const auto& [column, found] :
+       {std::pair("start", &start_), std::pair("duration", &duration_)})
     if (found->heading.empty())
       return refuse(fmt::format("no column '{}' with a unit", column),
                     fmt::format("'{0} (ns)', '{0} (us)', '{0} (ms)' or '{0} (s)'", column));
@@ -158,8 +159,9 @@ Result<Row> Reader::row(std::size_t r) const {
 
 Status Reader::read() {
   if (Status ok = find_columns(); !ok) return ok;
-  if (table_.rows() == 0)
-    return fail(Diagnostic{.file = table_.name(), .problem = "has no rows"});
+  if (table_.rows() == 0) return fail(Diagnostic{.file = table_.name(), .problem = "has no rows"});
+  constexpr Nanoseconds kLongest{30LL * 86'400 * 1'000'000'000};  // a recorder drops longer ones
+  Nanoseconds first(INT64_MAX / 4), last(INT64_MIN / 4);
   for (std::size_t r = 0; r < table_.rows(); ++r) {
     Result<Row> row = this->row(r);
     if (!row) return forward(row);
@@ -170,6 +172,13 @@ Status Reader::read() {
                       std::max(at->second.second, row->end())};
     }
     rows_.push_back(*row);
+    first = std::min(first, row->start);
+    last = std::max(last, row->end());
+    if (last - first > kLongest)
+      return wrong(
+          r, start_.heading,
+          fmt::format("{} is more than 30 days from other rows", table_.cell(r, start_.heading)),
+          "times of one run, in the unit of the heading");
   }
   std::stable_sort(rows_.begin(), rows_.end(), [](const Row& a, const Row& b) {
     return std::tie(a.rank, a.start) < std::tie(b.rank, b.start);
@@ -217,8 +226,8 @@ void Reader::write(const NewRank& new_rank, std::uint64_t replaced) const {
       op.bytes = first->bytes;
       if (!first->group.empty()) {
         const CollectiveKind kind = kind_of(first->name);
-        op.collective = to.collective(
-            {.kind = kind, .bytes_in = first->bytes, .group = to.name(first->group)});
+        op.collective =
+            to.collective({.kind = kind, .bytes_in = first->bytes, .group = to.name(first->group)});
         const std::uint64_t number = done[{first->group, first->step, kind}]++;
         op.collective_number = (std::uint64_t{first->step.value_or(0)} << 31U) + number;
       }
@@ -250,8 +259,7 @@ Status read_op_table(ByteSource& source, const std::string& name, const NewRank&
     read = source.read(std::span(bytes).subspan(before));
     bytes.resize(before + read);
   }
-  if (!source.damage().empty())
-    return fail(Diagnostic{.file = name, .problem = source.damage()});
+  if (!source.damage().empty()) return fail(Diagnostic{.file = name, .problem = source.damage()});
   std::uint64_t replaced = 0;
   const Result<CsvTable> table = CsvTable::parse(sound_text(bytes, replaced), name);
   if (!table) return forward(table);

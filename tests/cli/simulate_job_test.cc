@@ -412,8 +412,9 @@ TEST_CASE("a measured step corrects the part that it consists of, and simulate t
     test::check_has(json, key);
   CHECK(json["rows"] == 1);
   CHECK(json["residual"] < 0.04);
-  CHECK(json["scale"] > 1.12);
-  CHECK(json["scale"] < 1.4);
+  // The rest of the 20 % may be the fixed time: computing is known to 0.92 to 1.25 before.
+  CHECK(json["scale"] > 1.08);
+  CHECK(json["scale"] < 1.2);
   CHECK(json["warnings"].empty());
   // The host of this step is hidden by its kernels, and there is no network.
   CHECK(json["factors"][2]["factor"] == 1);
@@ -476,7 +477,8 @@ TEST_CASE("a step that launches determine corrects the host, and other plans kee
   };
   const std::string with = fmt::format("calibration: {}\n", file.string());
   CHECK(width(step_json(job() + with)) < 0.8 * width(step));
-  CHECK(width(step_json(kernel_bound() + with)) > 0.3);
+  // Computing is known to 25 % above its value before.
+  CHECK(width(step_json(kernel_bound() + with)) > 0.95 * 0.25);
 }
 
 TEST_CASE("steps at three batches show the time of a step besides computing") {
