@@ -23,7 +23,8 @@ class LaunchQueue {
   }
   /// The pass that must have ended before the host goes on; null while the queue has room.
   const End* awaited() {
-    while (first_ < passes_.size() && launched_ - passes_[first_].launched >= kLaunchQueue) ++first_;
+    while (first_ < passes_.size() && launched_ - passes_[first_].launched >= kLaunchQueue)
+      ++first_;
     return first_ > 0 ? &passes_[first_ - 1].end : nullptr;
   }
 

@@ -93,9 +93,8 @@ std::uint32_t OriginWriter::end(NameId op, Picoseconds duration) {
   // Rounding each piece to a picosecond does not count as launch time.
   const double launch = duration.seconds().s() - busy;
   if (launch > busy * 1e-6 || origin.empty()) {
-    Share gaps{.kind = PartKind::kLaunch,
-               .part = name("launch gaps"),
-               .provenance = price_.conditions};
+    Share gaps{
+        .kind = PartKind::kLaunch, .part = name("launch gaps"), .provenance = price_.conditions};
     if (!origin.empty()) {
       gaps.what = name(fmt::format("{}: launches take longer than kernels", whole_.names[op]));
       gaps.weight = launch;

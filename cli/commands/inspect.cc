@@ -294,7 +294,8 @@ void add_inspect(CLI::App& app, Action& action) {
                                          "ops, time breakdown) or of a cluster");
   add_input_options(*command, options->request);
   add_value(*command, "--top", "N", options->top, "number of ops to list (default 15)");
-  command->add_flag("--workload", options->workload, "show the layers of a step, and the plan of its ranks");
+  command->add_flag("--workload", options->workload,
+                    "show the layers of a step, and the plan of its ranks");
   command->get_option("INPUT")->required(false);
   add_value(*command, "--cluster", "FILE", options->cluster,
             "show a cluster file instead of recordings");

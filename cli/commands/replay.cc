@@ -49,8 +49,7 @@ const ReplayRun& shown(const ReplayJob& job, const Findings& findings) {
 }
 
 std::uint32_t rank_number(const ReplayJob& job, const replay::SlowRank& slow) {
-  return job.recordings[slow.rank].rank().info.rank.value_or(
-      static_cast<std::uint32_t>(slow.rank));
+  return job.recordings[slow.rank].rank().info.rank.value_or(static_cast<std::uint32_t>(slow.rank));
 }
 
 /// "ranks 6, 7 (data of stage 3) slow in forward-compute: 1.84 s if all were equally fast".
@@ -149,9 +148,9 @@ Result<Exit> run(const ReplayRequest& request, const Globals& globals) {
     Result<std::optional<Estimate<Seconds>>> without = without_profiler(*job);
     if (!without) return forward(without);
     findings.without_profiler = *without;
-    Result<replay::Stragglers> stragglers = replay::find_stragglers(
-        job->recordings, job->recorded.graph,
-        [](const graph::Graph& graph) { return engine::run(graph); });
+    Result<replay::Stragglers> stragglers =
+        replay::find_stragglers(job->recordings, job->recorded.graph,
+                                [](const graph::Graph& graph) { return engine::run(graph); });
     if (!stragglers) return forward(stragglers);
     findings.stragglers = std::move(*stragglers);
   }

@@ -150,9 +150,8 @@ Value rank_rows(const ReplayJob& job, const ReplayRun& run, const StepColumns& a
     for (std::size_t i = 0; i < run.comparison.steps.size(); ++i) {
       const replay::StepComparison& step = run.comparison.steps[i];
       if (step.rank != r) continue;
-      Value row = {{"rank", "rank", number},
-                   {"name", "step", step.name},
-                   {"partial", step.partial}};
+      Value row = {
+          {"rank", "rank", number}, {"name", "step", step.name}, {"partial", step.partial}};
       if (step.host) {
         row.show("measured_s", "measured", bare(step.host->measured), in::kMs);
         row.show("simulated_s", "simulated", bare(step.host->simulated), in::kMs);
@@ -206,8 +205,8 @@ Attribution attribution_of(const ReplayJob& job, const ReplayRun& run,
 std::string distrust_words(const ReplayJob& job) {
   const double late = job.recorded.comparison.residual_share;
   if (late <= replay::kTrustedResidual) return "";
-  return fmt::format("{:.0f} % of the step is unexplained delay: do not trust what-ifs on these ops",
-                     late * 100);
+  return fmt::format(
+      "{:.0f} % of the step is unexplained delay: do not trust what-ifs on these ops", late * 100);
 }
 
 namespace {

@@ -113,10 +113,10 @@ Document document_of(const ReplayJob& job, const ReplayRun& edited, const Estima
   const Attribution attribution = attribution_of(job, edited, after),
                     unedited = attribution_of(job, recorded, before);
   Document d{.command = "whatif", .rows = "ranks.steps", .rows_title = "Steps"};
-  d.answer = sentence_of(fmt::format("Step time {}", signed_percent(changed)),
-                         {range_words(before) + " before the edit", range_words(after, " after it"),
-                          distrust_words(job),
-                          largest_part(occupancy_fields(attribution.occupancy))});
+  d.answer =
+      sentence_of(fmt::format("Step time {}", signed_percent(changed)),
+                  {range_words(before) + " before the edit", range_words(after, " after it"),
+                   distrust_words(job), largest_part(occupancy_fields(attribution.occupancy))});
   d.line(describe_input(job));
   if (fed) d.line(fed_text(*fed));
   d["baseline"] = {{"measured", "recorded, measured", c.step_time.measured},

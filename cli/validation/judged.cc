@@ -92,8 +92,8 @@ void add_after_first(const GroupOfPlans& group, std::vector<MeasuredPlan>& plans
   const Result<step::FactorFit> fit = step::fit_parts(known, measured);
   for (const JudgedRow* row : group.rows)
     if (row != &first)
-      plans.push_back(plan_of(*row, fit ? step::corrected(*row->parts, *fit, known).value.s()
-                                        : row->predicted.value));
+      plans.push_back(plan_of(
+          *row, fit ? step::corrected(*row->parts, *fit, known).value.s() : row->predicted.value));
 }
 
 }  // namespace
@@ -139,20 +139,20 @@ Value use_rows(const Judgement& judgement) {
       const auto rows = rows_where(each, [use](const JudgedRow& row) { return row.use == use; });
       if (rows.empty()) continue;
       const SuiteSummary s = summary_of_rows(each.name, rows);
-      table.push_back({{"", "case", each.name},
-                       {"", "constants", kUseWords[static_cast<std::size_t>(use)]},
-                       {"", "rows", s.rows},
-                       {"", "mean error", share(s.mean_error), kErrors},
-                       {"", "median", share(s.median_error), kErrors},
-                       {"", "p90", share(s.p90_error), kErrors},
-                       {"", "worst", change(s.worst_error), kErrors},
-                       {"", "bias", change(s.bias), kErrors},
-                       {"", "in the 90 % interval",
-                        s.interval_coverage ? Value(share(*s.interval_coverage)) : Value("–"),
-                        in::kWholePercent},
-                       {"", "median width",
-                        s.interval_width ? Value(share(*s.interval_width)) : Value("–"),
-                        in::kWholePercent}});
+      table.push_back(
+          {{"", "case", each.name},
+           {"", "constants", kUseWords[static_cast<std::size_t>(use)]},
+           {"", "rows", s.rows},
+           {"", "mean error", share(s.mean_error), kErrors},
+           {"", "median", share(s.median_error), kErrors},
+           {"", "p90", share(s.p90_error), kErrors},
+           {"", "worst", change(s.worst_error), kErrors},
+           {"", "bias", change(s.bias), kErrors},
+           {"", "in the 90 % interval",
+            s.interval_coverage ? Value(share(*s.interval_coverage)) : Value("–"),
+            in::kWholePercent},
+           {"", "median width", s.interval_width ? Value(share(*s.interval_width)) : Value("–"),
+            in::kWholePercent}});
     }
   return table;
 }
@@ -202,8 +202,9 @@ void add_judgement(const Judgement& judgement, Document& d) {
                        {"first", "first", each.first}});
   d.show("", "Errors by use (fitted rows gave constants of the program)", use_rows(judgement));
   if (Value choices = choice_rows(choices_of(judgement)); !choices.list().empty())
-    d.show("choices", "Choosing among measured plans of one job on equal devices (regret: time "
-                      "lost against the best plan)",
+    d.show("choices",
+           "Choosing among measured plans of one job on equal devices (regret: time "
+           "lost against the best plan)",
            std::move(choices));
   d.show("", fmt::format("Largest errors of {}", counted(rows.list().size(), "row")),
          std::move(shown));

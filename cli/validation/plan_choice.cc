@@ -41,8 +41,8 @@ std::size_t predicted_best(const std::vector<MeasuredPlan>& group) {
   const auto by_predicted = [](const MeasuredPlan& a, const MeasuredPlan& b) {
     return a.predicted < b.predicted;
   };
-  return static_cast<std::size_t>(
-      std::min_element(group.begin(), group.end(), by_predicted) - group.begin());
+  return static_cast<std::size_t>(std::min_element(group.begin(), group.end(), by_predicted) -
+                                  group.begin());
 }
 
 std::optional<PlanChoice> choice_of(std::string name, const std::vector<MeasuredPlan>& plans) {
@@ -82,16 +82,17 @@ Value choice_rows(const std::vector<PlanChoice>& choices) {
   constexpr Scale kPercent{"%", 0.01, 1, true};
   Value rows = Value::array();
   for (const PlanChoice& c : choices)
-    rows.push_back({{"name", "table", c.name},
-                    {"groups", "groups", c.groups},
-                    {"plans", "plans", c.plans},
-                    {"tau", "tau", c.tau, {"", 1, 2, true}},
-                    {"median_error", "median error", share(c.median_error), kPercent},
-                    {"regret", "regret", share(c.regret), kPercent},
-                    {"worst_regret", "worst regret", share(c.worst_regret), kPercent},
-                    {"regret_of_three", "best of first three", share(c.regret_of_three), kPercent},
-                    {"worst_of_three", "worst of three", share(c.worst_of_three), kPercent},
-                    {"best_in_five", "best in first five", share(c.best_in_five), in::kWholePercent}});
+    rows.push_back(
+        {{"name", "table", c.name},
+         {"groups", "groups", c.groups},
+         {"plans", "plans", c.plans},
+         {"tau", "tau", c.tau, {"", 1, 2, true}},
+         {"median_error", "median error", share(c.median_error), kPercent},
+         {"regret", "regret", share(c.regret), kPercent},
+         {"worst_regret", "worst regret", share(c.worst_regret), kPercent},
+         {"regret_of_three", "best of first three", share(c.regret_of_three), kPercent},
+         {"worst_of_three", "worst of three", share(c.worst_of_three), kPercent},
+         {"best_in_five", "best in first five", share(c.best_in_five), in::kWholePercent}});
   return rows;
 }
 

@@ -39,8 +39,8 @@ Result<Run> run_program(const std::vector<replay::Recording>& recordings, Record
 /// The program with all ops of a target taking no time; as it is if there are none.
 RecordedProgram without(const std::vector<replay::Recording>& recordings,
                         const RecordedProgram& program, std::string_view target) {
-  Result<RecordedProgram> edited = replay::scale(
-      recordings, program, {.what = *replay::parse_selector(target), .factor = 0});
+  Result<RecordedProgram> edited =
+      replay::scale(recordings, program, {.what = *replay::parse_selector(target), .factor = 0});
   return edited ? std::move(*edited) : program;
 }
 
@@ -80,8 +80,7 @@ Result<Seconds> judge_rank(const trace::Trace& whole, std::size_t rank, const st
     for (std::size_t s = 0; s < steps.size(); ++s)
       if (!steps[s].step.partial)
         rows.add("host alone", fmt::format("{} {}", name, steps[s].step.name),
-                 replay::host_alone(r, steps[s]),
-                 host->comparison.steps[s].period().simulated);
+                 replay::host_alone(r, steps[s]), host->comparison.steps[s].period().simulated);
   }
   if (!r.streams().empty() && !r.threads().empty()) {
     const Result<Run> device = run_program(alone, without(alone, *program, "host"));
@@ -120,13 +119,12 @@ Status judge_recording(const std::filesystem::path& path, Judgement& into) {
                        const replay::Pair& period) {
     if (!(period.measured > Seconds::s(0))) return;
     const double simulated = period.simulated.s();
-    of.rows.push_back(
-        {.name = fmt::format("{} rank {} {}, {}", file, step.rank, step.name, what),
-         .measured = period.measured.s(),
-         .predicted = {simulated, simulated * (1 - replay::kReplayError),
-                       simulated * (1 + replay::kReplayError), Provenance::kRecorded},
-         // The constants of a replay are medians of the recording itself.
-         .use = Use::kFitted});
+    of.rows.push_back({.name = fmt::format("{} rank {} {}, {}", file, step.rank, step.name, what),
+                       .measured = period.measured.s(),
+                       .predicted = {simulated, simulated * (1 - replay::kReplayError),
+                                     simulated * (1 + replay::kReplayError), Provenance::kRecorded},
+                       // The constants of a replay are medians of the recording itself.
+                       .use = Use::kFitted});
   };
   for (const replay::StepComparison& step : recorded->comparison.steps) {
     if (step.partial) continue;

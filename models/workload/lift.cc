@@ -15,15 +15,15 @@ using lifting::FoundPlan;
 using lifting::LiftedRank;
 
 void note_steps(const std::vector<LiftedRank>& ranks, std::vector<std::string>& notes) {
-  const auto [least, most] =
-      std::minmax_element(ranks.begin(), ranks.end(), [](const LiftedRank& a, const LiftedRank& b) {
-        return a.lifted.steps < b.lifted.steps;
-      });
+  const auto [least, most] = std::minmax_element(
+      ranks.begin(), ranks.end(),
+      [](const LiftedRank& a, const LiftedRank& b) { return a.lifted.steps < b.lifted.steps; });
   if (least->lifted.steps == most->lifted.steps) return;
-  notes.push_back(fmt::format("{} in {} and {} in {}: each rank counts by its step of median "
-                              "device time",
-                              counted(least->lifted.steps, "whole step"), least->traffic.source,
-                              most->lifted.steps, most->traffic.source));
+  notes.push_back(
+      fmt::format("{} in {} and {} in {}: each rank counts by its step of median "
+                  "device time",
+                  counted(least->lifted.steps, "whole step"), least->traffic.source,
+                  most->lifted.steps, most->traffic.source));
 }
 
 }  // namespace

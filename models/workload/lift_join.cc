@@ -59,9 +59,7 @@ Workload mean_of(const std::vector<const LiftedRank*>& ranks, std::vector<std::s
   return mean;
 }
 
-bool sums_partially(const Op& op) {
-  return !op.weight_gradient && op.tensor == Extent::kK;
-}
+bool sums_partially(const Op& op) { return !op.weight_gradient && op.tensor == Extent::kK; }
 
 /// Follows the ops of a pass: whether activations are divided by heads or features.
 class Region {
@@ -148,9 +146,9 @@ void append_stage(Workload& whole, Workload stage, std::uint32_t number) {
   whole.tokens_per_sample = std::max(whole.tokens_per_sample, stage.tokens_per_sample);
   whole.tied_embedding = whole.tied_embedding || stage.tied_embedding;
   for (const Workload::Divisor& divisor : stage.divided_by_tensor) {
-    const auto same = std::find_if(
-        whole.divided_by_tensor.begin(), whole.divided_by_tensor.end(),
-        [&](const Workload::Divisor& other) { return other.name == divisor.name; });
+    const auto same =
+        std::find_if(whole.divided_by_tensor.begin(), whole.divided_by_tensor.end(),
+                     [&](const Workload::Divisor& other) { return other.name == divisor.name; });
     if (same == whole.divided_by_tensor.end())
       whole.divided_by_tensor.push_back(divisor);
     else

@@ -91,11 +91,10 @@ std::string sum_of(const Exchange& exchange, CollectiveKind kind, std::string_vi
 std::string text_of(const Exchange& exchange, CollectiveKind kind, std::size_t passes = 1) {
   std::string text = counted(exchange.count / passes, plain_name(kind));
   if (exchange.sized == exchange.count)
-    text += fmt::format(" of {}{}",
-                        exchange.bytes < exchange.largest * static_cast<double>(exchange.count)
-                            ? "up to "
-                            : "",
-                        to_string(Bytes::b(exchange.largest)));
+    text += fmt::format(
+        " of {}{}",
+        exchange.bytes < exchange.largest * static_cast<double>(exchange.count) ? "up to " : "",
+        to_string(Bytes::b(exchange.largest)));
   return text;
 }
 
@@ -129,9 +128,10 @@ Reading read(const GroupTraffic& group, const RankTraffic& rank) {
   }
   const Exchange gathered = exchanged(group, Phase::kForward, Kind::kAllGather);
   if (gathered.count > 0 && after_forward(group, Kind::kReduceScatter).count == 0)
-    return {Purpose::kUnknown, fmt::format("{} among {} in the forward pass, without gradients that "
-                                           "are scattered, gather no weights",
-                                           text_of(gathered, Kind::kAllGather), among(group))};
+    return {Purpose::kUnknown,
+            fmt::format("{} among {} in the forward pass, without gradients that "
+                        "are scattered, gather no weights",
+                        text_of(gathered, Kind::kAllGather), among(group))};
   return {Purpose::kData};
 }
 
@@ -159,11 +159,10 @@ Sharding sharding(const GroupTraffic& group, std::size_t microbatches) {
     // A sum in FP32 of gradients of 16-bit weights moves twice the bytes of the weights.
     const double whole = gathered.bytes * group.size;
     const bool each_pass = microbatches > 2 && scattered.bytes > 2.5 * whole;
-    return {each_pass ? 2U : 1U,
-            fmt::format("{}, and {} after them, among {}{}",
-                        sum_of(scattered, Kind::kReduceScatter, "gradients"),
-                        sum_of(gathered, Kind::kAllGather, "weights"), who,
-                        each_pass ? "" : "; stages 1 and 2 look alike here")};
+    return {each_pass ? 2U : 1U, fmt::format("{}, and {} after them, among {}{}",
+                                             sum_of(scattered, Kind::kReduceScatter, "gradients"),
+                                             sum_of(gathered, Kind::kAllGather, "weights"), who,
+                                             each_pass ? "" : "; stages 1 and 2 look alike here")};
   }
   // Other broadcasts, in the forward pass, are of the statistics of norms.
   const Exchange spread = exchanged(group, Phase::kOptimizer, Kind::kBroadcast);
@@ -256,11 +255,11 @@ class Reader {
     out_.plan.sequence_parallel = sequence;
     out_.plan.degrees.push_back(
         {"tensor", group.size,
-         fmt::format("{} in a forward pass among {}, for {} divided by inputs{}",
-                     text_of(sums, sequence ? Kind::kReduceScatter : Kind::kAllReduce,
-                             rank_.microbatches),
-                     among(group), counted(rank_.rows, "linear"),
-                     sequence ? "; norms are divided by tokens" : "")});
+         fmt::format(
+             "{} in a forward pass among {}, for {} divided by inputs{}",
+             text_of(sums, sequence ? Kind::kReduceScatter : Kind::kAllReduce, rank_.microbatches),
+             among(group), counted(rank_.rows, "linear"),
+             sequence ? "; norms are divided by tokens" : "")});
     knows(group);
   }
 
@@ -277,8 +276,7 @@ class Reader {
     out_.plan.data = group.size;
     out_.plan.zero = found.zero;
     out_.plan.degrees.push_back({"data", group.size, found.evidence});
-    if (found.zero > 0)
-      out_.plan.degrees.push_back({"ZeRO", found.zero, "the same collectives"});
+    if (found.zero > 0) out_.plan.degrees.push_back({"ZeRO", found.zero, "the same collectives"});
     knows(group);
     return {};
   }
@@ -325,8 +323,8 @@ std::vector<std::uint32_t> stages_of(const std::vector<RankReading>& ranks) {
   std::set<std::set<std::uint32_t>> different(known.begin(), known.end());
   std::vector<std::uint32_t> stage;
   for (const std::set<std::uint32_t>& one : known)
-    stage.push_back(static_cast<std::uint32_t>(
-        std::distance(different.begin(), different.find(one))));
+    stage.push_back(
+        static_cast<std::uint32_t>(std::distance(different.begin(), different.find(one))));
   return stage;
 }
 
@@ -338,10 +336,12 @@ Status check_messages(const RankTraffic& rank, const RankReading& reading, bool 
   return fail(Diagnostic{
       .file = rank.source,
       .problem = fmt::format(
-          "does not tell the plan it was recorded under: {} in {} may pass keys and values around a "
+          "does not tell the plan it was recorded under: {} in {} may pass keys and values around "
+          "a "
           "ring (context parallelism), or be those of several chunks of a pipeline stage",
           counted(reading.messages, "message"), counted(rank.microbatches, "pass")),
-      .expected = "at most one message of activations and one of gradients per pass and neighbour"});
+      .expected =
+          "at most one message of activations and one of gradients per pass and neighbour"});
 }
 
 }  // namespace
@@ -433,9 +433,10 @@ Result<FoundPlan> find_plan(const std::vector<RankTraffic>& ranks) {
     if (rank.world) world = rank.world;
   if (first.pipeline != 0) {
     if (stages > 1)
-      return two_jobs(ranks[0], ranks[static_cast<std::size_t>(
-                                    std::find(found.stage_of.begin(), found.stage_of.end(), 1U) -
-                                    found.stage_of.begin())],
+      return two_jobs(ranks[0],
+                      ranks[static_cast<std::size_t>(
+                          std::find(found.stage_of.begin(), found.stage_of.end(), 1U) -
+                          found.stage_of.begin())],
                       "they share no group and exchange no messages");
     if (world && in_stage > 1 && *world != in_stage)
       return fail(Diagnostic{
@@ -454,16 +455,14 @@ Result<FoundPlan> find_plan(const std::vector<RankTraffic>& ranks) {
     found.plan.pipeline = *world / in_stage;
     FoundDegree& degree = found.plan.degrees.back();
     degree.degree = found.plan.pipeline;
-    degree.evidence +=
-        fmt::format("; {} ÷ (tensor {} × data {})", counted(*world, "rank"), first.tensor,
-                    first.data);
+    degree.evidence += fmt::format("; {} ÷ (tensor {} × data {})", counted(*world, "rank"),
+                                   first.tensor, first.data);
     if (stages != found.plan.pipeline)
-      return fail(Diagnostic{
-          .file = ranks[0].source,
-          .problem = fmt::format("is of a job of {}: only ranks of {} are given",
-                                 counted(found.plan.pipeline, "pipeline stage"),
-                                 counted(stages, "stage")),
-          .expected = "recordings of at least one rank of each stage"});
+      return fail(Diagnostic{.file = ranks[0].source,
+                             .problem = fmt::format("is of a job of {}: only ranks of {} are given",
+                                                    counted(found.plan.pipeline, "pipeline stage"),
+                                                    counted(stages, "stage")),
+                             .expected = "recordings of at least one rank of each stage"});
     for (std::size_t r = 0; r < ranks.size(); ++r) {
       const std::uint32_t stage = found.stage_of[r];
       if (Status ok = check_messages(ranks[r], readings[r], stage > 0 && stage + 1 < stages); !ok)

@@ -60,9 +60,8 @@ std::vector<std::size_t> pass_in_pipeline(const std::vector<Unit>& units) {
   }
   if (ends.size() < 2) return {};
   // Forward passes are alike, but their last units need not have a backward one.
-  const auto all = static_cast<std::size_t>(
-      std::count_if(units.begin(), units.end(),
-                    [](const Unit& unit) { return unit.phase == Phase::kForward; }));
+  const auto all = static_cast<std::size_t>(std::count_if(
+      units.begin(), units.end(), [](const Unit& unit) { return unit.phase == Phase::kForward; }));
   if (all % ends.size() != 0) return {};
   std::size_t seen = 0;
   for (std::size_t u = 0; u < units.size(); ++u) {
@@ -74,7 +73,8 @@ std::vector<std::size_t> pass_in_pipeline(const std::vector<Unit>& units) {
 
 /// Whether the forward parts of all passes are the same operators on the same shapes.
 bool alike(const std::vector<Unit>& units, const std::vector<std::size_t>& passes) {
-  std::vector<std::vector<const Unit*>> forward(1 + *std::max_element(passes.begin(), passes.end()));
+  std::vector<std::vector<const Unit*>> forward(1 +
+                                                *std::max_element(passes.begin(), passes.end()));
   for (std::size_t u = 0; u < units.size(); ++u)
     if (units[u].phase == Phase::kForward) forward[passes[u]].push_back(&units[u]);
   return std::all_of(forward.begin(), forward.end(), [&](const auto& pass) {

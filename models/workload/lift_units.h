@@ -52,7 +52,7 @@ struct StepUnits {
   std::size_t microbatches = 1;
   std::vector<Gradient> gradients;
   std::vector<Message> messages;  ///< of all microbatches, in order of launch
-  DeviceTime device;  ///< `layers` is the time of the units
+  DeviceTime device;              ///< `layers` is the time of the units
   double kernels = 0;
   Nanoseconds first{0}, last{0};  ///< of its device ops
 };

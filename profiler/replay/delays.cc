@@ -22,8 +22,8 @@ std::optional<std::size_t> step_at(const Steps& steps, Nanoseconds time) {
 
 std::vector<DelayedOp> find_delayed(const Recording& r, const Steps& steps,
                                     const std::vector<Nanoseconds>& late) {
-  const auto whole = static_cast<std::size_t>(
-      std::count_if(steps.steps.begin(), steps.steps.end(), [](const Step& s) { return !s.partial; }));
+  const auto whole = static_cast<std::size_t>(std::count_if(
+      steps.steps.begin(), steps.steps.end(), [](const Step& s) { return !s.partial; }));
   struct Occurrences {
     DelayedOp op;
     std::vector<Nanoseconds> in_whole_steps;

@@ -233,7 +233,8 @@ Result<RecordedProgram> remove(const std::vector<Recording>& recordings, Recorde
   for_each_op(program, [&](const RankOp& at, const ProgramOp&, const Recorded& recorded) {
     if (!recorded.row) return;
     const std::set<std::uint32_t>& gone = removed[at.rank];
-    if ((recorded.kind == Kind::kLaunch || recorded.kind == Kind::kResidual) && gone.contains(*recorded.row))
+    if ((recorded.kind == Kind::kLaunch || recorded.kind == Kind::kResidual) &&
+        gone.contains(*recorded.row))
       time_of(program, at) = Picoseconds(0);
     if (recorded.kind != Kind::kHost && recorded.kind != Kind::kCall) return;
     // A call whose every device op is gone need not be made.

@@ -18,8 +18,8 @@ struct Selector {
   enum class Target {
     kGpu,  ///< all device work (kernels, copies, sets, collectives) with unexplained waits for it
            ///< and its unexplained delays
-    kKernel,  ///< kernels other than collectives, by their name
-    kCopy,    ///< copies and sets, by their name
+    kKernel,      ///< kernels other than collectives, by their name
+    kCopy,        ///< copies and sets, by their name
     kCollective,  ///< collectives, by their kind ("all_reduce") or kernel name
     kHost,        ///< work of host threads, by the name of any enclosing range
     kLaunch,      ///< the time from a launching call to the start on the device

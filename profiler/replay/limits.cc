@@ -75,8 +75,7 @@ Limits devices_alone(const Recording& r, const RankReplay& replay,
       left += time;
     if (kind == Kind::kInitial) before = std::max(before, time);
   }
-  return {busiest.seconds(),
-          covered_by(std::move(ran)).seconds() + (left + before).seconds()};
+  return {busiest.seconds(), covered_by(std::move(ran)).seconds() + (left + before).seconds()};
 }
 
 }  // namespace rehearse::replay

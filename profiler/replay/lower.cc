@@ -331,11 +331,10 @@ void Lowering::add_device_edges(std::size_t rank) {
         const std::optional<GpuIndex> from = no_host ? followed[i] : previous;
         const Nanoseconds since =
             from ? std::max(Nanoseconds(0), op.start - r.gpu(*from).end()) : op.start;
-        need(delay(Kind::kInitial,
-                   no_host && from ? "between ops" : "launched before the recording", Task::kDelay,
-                   since,
-                   from ? std::optional(out.device_last[*from]) : std::nullopt),
-             op.start);
+        need(
+            delay(Kind::kInitial, no_host && from ? "between ops" : "launched before the recording",
+                  Task::kDelay, since, from ? std::optional(out.device_last[*from]) : std::nullopt),
+            op.start);
       } else {
         const GpuIndex first = r.launched(*call).front();
         const bool kernel = op.kind == trace::GpuKind::kKernel;

@@ -84,8 +84,8 @@ Result<Seconds> Finder::step_with(std::optional<std::size_t> of) const {
     for (const auto& [rank, ops] : work.of_rank) {
       if (of && rank != *of) continue;
       for (std::size_t n = 0; n < ops.size(); ++n) {
-        const double mean = of ? others(work, rank, n)
-                               : work.sums[n] / static_cast<double>(work.of_rank.size());
+        const double mean =
+            of ? others(work, rank, n) : work.sums[n] / static_cast<double>(work.of_rank.size());
         program.programs[rank].ops[ops[n]].duration = Picoseconds::from(Seconds::s(mean));
       }
     }

@@ -14,11 +14,11 @@
 namespace rehearse::replay {
 
 struct SlowRank {
-  std::size_t rank;                ///< index into the recordings
-  std::string op;                  ///< in which it loses most
-  double ratio = 1;                ///< its time in these ops relative to the other ranks'
-  std::string since;               ///< the step from which on it is slow; empty if in few
-  Seconds lost = Seconds::s(0);    ///< in these ops, over the whole recording
+  std::size_t rank;                      ///< index into the recordings
+  std::string op;                        ///< in which it loses most
+  double ratio = 1;                      ///< its time in these ops relative to the other ranks'
+  std::string since;                     ///< the step from which on it is slow; empty if in few
+  Seconds lost = Seconds::s(0);          ///< in these ops, over the whole recording
   Seconds step_without = Seconds::s(0);  ///< if this rank were as fast as the others
 };
 

@@ -23,8 +23,8 @@ void add_steps(const Recording& r, Steps steps, const std::vector<EventSequence>
   };
   // Without a host, and where the recording is one step as a whole, a step ends with its device work:
   // what the host does after that belongs to no repetition. A host alone ends with its last thread.
-  const bool by_device = !r.streams().empty() &&
-                         (steps.source == StepSource::kSpan || r.threads().empty());
+  const bool by_device =
+      !r.streams().empty() && (steps.source == StepSource::kSpan || r.threads().empty());
   const auto last_thread = [&](StepOps& ops) {
     Nanoseconds time(INT64_MIN);
     for (std::size_t t = 0; t < r.threads().size(); ++t)
@@ -51,7 +51,7 @@ void add_steps(const Recording& r, Steps steps, const std::vector<EventSequence>
       std::optional<GpuIndex> last;
       for (const GpuIndex i : stream.ops) {
         const auto call = r.launcher(i);
-        const Nanoseconds at = call                    ? r.host(*call).start
+        const Nanoseconds at = call                  ? r.host(*call).start
                                : r.threads().empty() ? r.gpu(i).start
                                                      : Nanoseconds(INT64_MIN);
         const bool inside = steps.source == StepSource::kSpan ||

@@ -23,7 +23,7 @@ std::string_view to_string(StepSource source);
 struct Step {
   std::string name;
   Nanoseconds start;
-  Nanoseconds end;       ///< of a marked step: the mark's end; else the start of the next
+  Nanoseconds end;  ///< of a marked step: the mark's end; else the start of the next
   /// Index into Recording::threads() of the thread that the marks are on; zero for a recording
   /// without a host.
   std::size_t thread;

@@ -461,7 +461,7 @@ class Evaluation {
   std::vector<ChunkPlace> chain_;
   std::vector<Split> split_of_;                   // by stage: it looks through a whole order
   std::vector<std::vector<PricedLayer>> layers_;  // by place in the chain
-  bool is_paced_ = false;  // some pass of a block
+  bool is_paced_ = false;                         // some pass of a block
   OrderCosts costs_;
   std::vector<Ending> ending_;                           // by stage
   std::vector<std::vector<Collective>> in_passes_ = {};  // by stage

@@ -90,11 +90,10 @@ Work work_of(const workload::Layout& layout, const Devices& devices,
           const strategies::LaunchTimes host = strategies::launch_times(layer, host_times.block);
           const Seconds again = host.backward + host.recompute;
           const double times = passes[c] * layer.count * share;
-          work.launch += host_times.blocking
-                             ? (host.forward + again) * times
-                             : (std::max(Seconds::s(0), host.forward - forward) +
-                                std::max(Seconds::s(0), again - backward)) *
-                                   times;
+          work.launch += host_times.blocking ? (host.forward + again) * times
+                                             : (std::max(Seconds::s(0), host.forward - forward) +
+                                                std::max(Seconds::s(0), again - backward)) *
+                                                   times;
           work.block.launches += (host.forward + again) * times;
           work.block.kernels += (forward + backward) * times;
           blocks += times;

@@ -69,10 +69,8 @@ std::string text_of(const Plan& plan, const Training& training) {
 step::Step simulated(const Workload& workload, const Training& training, const Plan& plan,
                      bool value_only) {
   static const cluster::Cluster cluster = test::a100_nodes(8);
-  const step::Spec spec{.workload = workload,
-                        .training = training,
-                        .plan = plan,
-                        .conditions = without_host()};
+  const step::Spec spec{
+      .workload = workload, .training = training, .plan = plan, .conditions = without_host()};
   Result<step::Step> step = step::predict(spec, cluster,
                                           {.fidelity = step::Fidelity::kClosed,
                                            .unfold = true,

@@ -60,8 +60,7 @@ class RecordedRanks {
   std::vector<std::uint32_t> data_group() const {
     std::vector<std::uint32_t> members;
     for (std::uint32_t d = 0; d < job_.data; ++d)
-      members.push_back(stage() * job_.tensor * job_.data + d * job_.tensor +
-                        rank_ % job_.tensor);
+      members.push_back(stage() * job_.tensor * job_.data + d * job_.tensor + rank_ % job_.tensor);
     return members;
   }
 
@@ -122,8 +121,7 @@ class RecordedRanks {
       --sequence_;  // of the addition, whose backward does nothing
       gradient(w, h);
       b_->backward("GeluBackward0", --sequence_, [&] {
-        b_->op("aten::gelu_backward",
-               fmt::format("[[{}, {}, {}]]", job_.samples, job_.rows, w), 3,
+        b_->op("aten::gelu_backward", fmt::format("[[{}, {}, {}]]", job_.samples, job_.rows, w), 3,
                StepBuilder::kAutograd);
       });
       gradient(h, w);

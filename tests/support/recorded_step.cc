@@ -97,8 +97,7 @@ class RankRecorder {
 
   /// All ops hold the samples of a microbatch.
   double samples_of() const {
-    return step_.layout.samples_per_step / step_.layout.microbatches /
-           stage_->degrees.data;
+    return step_.layout.samples_per_step / step_.layout.microbatches / stage_->degrees.data;
   }
 
   std::vector<std::uint32_t> members_of(const ProgramOp& op) const {
@@ -133,17 +132,19 @@ class RankRecorder {
     }
     const bool product = op.kind == OpKind::kGemm;
     const std::uint32_t sequence =
-        100 * (1000 * work.microbatch + work.layer) + (product ? 1 : name == "add" ? 3 : 2);
+        100 * (1000 * work.microbatch + work.layer) + (product         ? 1
+                                                       : name == "add" ? 3
+                                                                       : 2);
     if (work.phase == Work::Phase::kForward) {
       trace::HostOp& row = operation("aten::" + name, forward_shapes(op), at, duration, kMain);
       row.sequence = sequence;
       row.forward_thread = 0;
       return;
     }
-    operation("aten::" + name,
-              product ? fmt::format("[[{}, {}], [{}, {}]]", op.m, op.k, op.k, op.n)
-                      : forward_shapes(op),
-              at, duration, kAutograd);
+    operation(
+        "aten::" + name,
+        product ? fmt::format("[[{}, {}], [{}, {}]]", op.m, op.k, op.k, op.n) : forward_shapes(op),
+        at, duration, kAutograd);
     trace::HostOp& node = b_.host(product ? "AddmmBackward0" : "GeluBackward0", at, 0.9,
                                   trace::HostKind::kOperator, kAutograd);
     node.sequence = sequence;
@@ -199,8 +200,7 @@ class RankRecorder {
                Bytes bytes, const std::vector<std::uint32_t>& members) {
     Picoseconds start(0);
     for (std::uint32_t d = program.first_dependency[i]; d < program.first_dependency[i + 1]; ++d)
-      start = std::max(start,
-                       step_.timeline[step_.lowered.op(run_, program.dependencies[d])].end);
+      start = std::max(start, step_.timeline[step_.lowered.op(run_, program.dependencies[d])].end);
     const Picoseconds end = step_.timeline[step_.lowered.op(run_, i)].end;
     last_ = std::max(last_, end);
     const double share = kind == CollectiveKind::kAllGather
@@ -212,9 +212,8 @@ class RankRecorder {
          .group_size = static_cast<std::uint32_t>(members.size()),
          .ranks = trace_.names.intern(fmt::format("[{}]", fmt::join(members, ", ")))});
     // Issued where the last computing op was.
-    const bool backward =
-        kind != CollectiveKind::kSendRecv && next_ > 0 &&
-        work_[next_ - 1].phase == Work::Phase::kBackward;
+    const bool backward = kind != CollectiveKind::kSendRecv && next_ > 0 &&
+                          work_[next_ - 1].phase == Work::Phase::kBackward;
     const double at = us(start);
     launch("ncclDevKernel", at, us(end) - at, backward ? kAutograd : kMain, 13).collective =
         trace::CollectiveId(b_.rank().collectives.size() - 1);

@@ -50,7 +50,8 @@ double ms(const Layout& layout, double host, bool blocking = false) {
   return timeline->makespan().seconds().s() * 1e3;
 }
 
-TEST_CASE("launches: a device that takes no time waits for its host, and a free host changes nothing") {
+TEST_CASE(
+    "launches: a device that takes no time waits for its host, and a free host changes nothing") {
   for (const std::uint32_t stages : {1U, 2U})
     for (const bool blocking : {false, true}) {
       INFO(stages << " stages, blocking " << blocking);

@@ -92,8 +92,7 @@ TEST_CASE("data parallelism is found by sums of gradients, and leaves work as it
   CHECK(l.plan->data == 2);
   CHECK(l.plan->zero == 0);
   REQUIRE(l.plan->degrees.size() == 2);
-  CHECK(l.plan->degrees[1].evidence ==
-        "1 all-reduce of gradients, 4.00 MiB, among ranks 0, 2");
+  CHECK(l.plan->degrees[1].evidence == "1 all-reduce of gradients, 4.00 MiB, among ranks 0, 2");
   CHECK(total_us(l.workload) == Approx(total_us(joined(recorded_job(job, {0})).workload)));
 }
 
@@ -109,18 +108,20 @@ TEST_CASE("stages of a pipeline follow one another") {
   CHECK(l.workload.layers[4].name == "linear 1 of stage 1");
   CHECK(l.workload.parameters() == 4 * 2 * 256 * 1024);
   // A stage without a recording cannot be known.
-  CHECK(refusal(recorded_job(job, {0, 1})).starts_with(
-      "rank0.json: is of a job of 2 pipeline stages: only ranks of 1 stage are given"));
+  CHECK(refusal(recorded_job(job, {0, 1}))
+            .starts_with(
+                "rank0.json: is of a job of 2 pipeline stages: only ranks of 1 stage are given"));
 }
 
 TEST_CASE("recordings of two jobs are not joined") {
   Trace trace;
   RecordedRanks(trace, {.tensor = 2}).add(0);
   RecordedRanks(trace, {.tensor = 4}).add(1);
-  CHECK(refusal(trace).starts_with("rank1.json: is not of the same job as rank0.json: 2 and 4 "
-                                   "ranks"));
-  CHECK(refusal(recorded_job({.tensor = 2}, {0, 0})).starts_with(
-      "rank0.json: is not of the same job as rank0.json: both are rank 0"));
+  CHECK(
+      refusal(trace).starts_with("rank1.json: is not of the same job as rank0.json: 2 and 4 "
+                                 "ranks"));
+  CHECK(refusal(recorded_job({.tensor = 2}, {0, 0}))
+            .starts_with("rank0.json: is not of the same job as rank0.json: both are rank 0"));
 }
 
 TEST_CASE("ranks with different numbers of steps are joined, and it is said") {

@@ -165,8 +165,8 @@ trace::Trace decode_loop(int turns, int graphs, bool copies) {
     for (int g = 0; g < graphs; ++g) {
       rank.call("cudaGraphLaunch", at += 20, 5, ++id);
       for (int k = 0; k < 6; ++k)
-        rank.kernel("graph " + std::to_string(g) + " kernel " + std::to_string(k),
-                    at + 60 + 10 * k, 9, id);
+        rank.kernel("graph " + std::to_string(g) + " kernel " + std::to_string(k), at + 60 + 10 * k,
+                    9, id);
     }
   }
   return trace;

@@ -1,7 +1,8 @@
 // How well predictions choose among measured plans, by hand.
+#include "cli/validation/plan_choice.h"
+
 #include <catch2/catch.hpp>
 
-#include "cli/validation/plan_choice.h"
 #include "cli/validation/suite.h"
 
 namespace rehearse::cli {
