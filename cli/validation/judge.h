@@ -19,9 +19,9 @@
 
 namespace rehearse::cli {
 
-/// Judges files, and the files below folders. Any file that is not CSV, and
-/// an op table, is read as a recording. Fails
-/// if a path does not exist, or if nothing could be predicted.
+/// Judges files, and the files below folders. CSV files hold measurements, except for op tables: those
+/// and all other files are read as recordings. Fails if a path does not exist, or if nothing could
+/// be predicted.
 Result<Judgement> judge(std::span<const std::filesystem::path> paths, const Progress& progress);
 
 /// The cells of a row whose columns may be absent. Errors are collected in `status`.

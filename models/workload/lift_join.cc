@@ -104,13 +104,13 @@ void join_tensor(Workload& workload, double degree, bool tokens) {
       if (weights.tensor) weights.count *= degree;
     if (const double now = layer.parameters(); now > before)
       for (Op& op : layer.step) divide(op, Extent::kBytes, before / now);
-    double recomputed = 0, joined = 0;
+    double divided = 0, joined = 0;
     for (SavedActivation& saved : layer.saved) {
-      recomputed += saved.bytes.b();
+      divided += saved.bytes.b();
       if (saved.tensor || tokens) saved.bytes = saved.bytes * degree;
       joined += saved.bytes.b();
     }
-    if (recomputed > 0) layer.recomputed = layer.recomputed * (joined / recomputed);
+    if (divided > 0) layer.recomputed = layer.recomputed * (joined / divided);
     if (tokens || divided_output) layer.output = layer.output * degree;
   }
   for (Workload::Divisor& divisor : workload.divided_by_tensor) divisor.count *= degree;
@@ -131,7 +131,7 @@ void join_updates(Workload& workload, double shares, bool shaped) {
     }
 }
 
-/// Moves the layers of a later stage behind those of the earlier ones.
+/// Appends the layers of a later stage to those of the earlier ones.
 void append_stage(Workload& whole, Workload stage, std::uint32_t number) {
   for (Layer& layer : stage.layers) {
     const bool known = std::any_of(whole.layers.begin(), whole.layers.end(),

@@ -21,8 +21,8 @@ inline constexpr double kErrorPerChange = 0.15;
 /// fails with --strict.
 inline constexpr double kTrustedResidual = 0.05;
 
-/// The simulated step time of an unedited recording: its 90 % interval comes from the error of this
-/// very recording and from its share of unexplained delays, and is at least kReplayError.
+/// The simulated step time of an unedited recording: its 90 % interval comes from the error of its
+/// replay and from its share of unexplained delays, and is at least kReplayError.
 Estimate<Seconds> estimate_step(const Comparison& recorded);
 
 /// The additional relative error of a replay on ranks or a network that were not recorded. In 20

@@ -11,11 +11,11 @@ struct Limits {
   Seconds least, most;
 };
 
-/// The time that the host works in a step by itself, outside blocking calls. A step that ends with
-/// the device's work ends with its last launch. What other threads
-/// waited counts where the thread of the step waited for them, so the calls of that thread alone
-/// give `most`, and those of all threads together `least`. A call blocks by its meaning (CUDA
-/// Runtime API, "API synchronization behavior"), or because it lasted until its own copy had ended.
+/// The time that the host works in a step by itself, outside blocking calls. Where a step ends with
+/// the device's work, its last launch ends it here. The blocking calls of the step's thread alone
+/// give `most`, and those of all threads together give `least`, because it is not known for which of
+/// them the step's thread waited. A call blocks by its meaning (CUDA Runtime API, "API
+/// synchronization behavior"), or because it lasted until its own copy had ended.
 /// REQUIRES: the recording has a host.
 Limits host_alone(const Recording& recording, const StepOps& step);
 

@@ -25,7 +25,7 @@
 
 namespace rehearse::step {
 
-/// A pass on a device that is behind its host. If both begin together it takes as long as
+/// A pass that its host launches ahead of the device. If both begin together it takes as long as
 /// OrderCosts::passes says.
 struct PassAhead {
   Picoseconds device{0}, host{0};
