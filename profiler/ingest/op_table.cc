@@ -144,7 +144,9 @@ Result<Row> Reader::row(std::size_t r) const {
   if (!start) return forward(start);
   if (!duration) return forward(duration);
   if (*duration < Nanoseconds(0))
-    return wrong(r, duration_.heading, "is below zero", "zero or more");
+    return wrong(r, duration_.heading,
+                 fmt::format("{} is below zero", table_.cell(r, duration_.heading)),
+                 "zero or more");
   row.rank = static_cast<std::uint32_t>(**rank);
   row.stream = static_cast<std::uint32_t>(stream->value_or(0));
   if (*step) row.step = static_cast<std::uint32_t>(**step);

@@ -68,7 +68,7 @@ TEST_CASE("a row of an op table is a device op of its rank") {
 TEST_CASE("errors of op tables name the cell") {
   const std::string head = "rank,name,start (us),duration (us)\n";
   CHECK(error_of(head + "0,a,1,2\nx,b,1,2\n").find("wrong.csv:3: rank: ") != std::string::npos);
-  CHECK(error_of(head + "0,a,1,-2\n").find("wrong.csv:2: duration (us): is below zero") !=
+  CHECK(error_of(head + "0,a,1,-2\n").find("wrong.csv:2: duration (us): -2 is below zero") !=
         std::string::npos);
   CHECK(error_of(head + "0,,1,2\n").find("name: is empty") != std::string::npos);
   CHECK(error_of(head + "0.5,a,1,2\n").find("is not a whole number") != std::string::npos);
