@@ -71,7 +71,7 @@ Result<comm::CollectiveTime> parse_network(const std::string& text) {
 }
 
 Result<replay::RecordedProgram> data_parallel(const ReplayJob& job, replay::RecordedProgram program,
-                                              std::uint32_t ranks,
+                                              std::uint32_t ranks, Bytes bucket,
                                               const comm::CollectiveTime& network) {
   const std::string& source = job.recordings.front().rank().info.source;
   if (job.recordings.size() != 1)
@@ -97,6 +97,7 @@ Result<replay::RecordedProgram> data_parallel(const ReplayJob& job, replay::Reco
   if (Status ok = strategies::data_parallel(
           program, gradients->steps,
           {.ranks = ranks,
+           .bucket = bucket,
            .overlap = overlap,
            .lateness = strategies::lateness(gradients->steps, *alone, ranks, overlap)});
       !ok)

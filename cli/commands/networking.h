@@ -18,9 +18,9 @@ bool is_inline_link(std::string_view text);
 Result<comm::CollectiveTime> parse_network(const std::string& text);
 
 /// The program with `ranks` ranks that all do the recorded work, with gradients summed on
-/// `network`. Fails if the recording communicates already, or has no gradients.
+/// `network` in buckets of at least `bucket`. Fails if the recording communicates already, or has no gradients.
 Result<replay::RecordedProgram> data_parallel(const ReplayJob& job, replay::RecordedProgram program,
-                                              std::uint32_t ranks,
+                                              std::uint32_t ranks, Bytes bucket,
                                               const comm::CollectiveTime& network);
 
 /// The program with its recorded collectives on `network`. Warns of collectives that keep their

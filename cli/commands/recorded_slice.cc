@@ -3,7 +3,6 @@
 #include "cli/calibrate/device_names.h"
 #include "models/sharing/kernel_law.h"
 #include "profiler/replay/edit.h"
-#include "profiler/replay/interval.h"
 #include "sim/cluster/partition.h"
 
 namespace rehearse::cli {
@@ -16,16 +15,16 @@ struct RecordedSlice {
 };
 
 double factor_of(const replay::Recording& recording, const trace::GpuOp& op,
-                 const RecordedSlice& slice, SliceBound bound) {
+                 const RecordedSlice& slice, Bound bound) {
   if (op.kind != trace::GpuKind::kKernel) {
     const bool host =
         op.direction != trace::CopyDirection::kDeviceToDevice && op.kind == trace::GpuKind::kCopy;
-    return host || bound == SliceBound::kLow ? 1 : slice.slice.memory;
+    return host || bound == Bound::kLow ? 1 : slice.slice.memory;
   }
   const sharing::Slowdown slowdown = sharing::slowdown_on(
       slice.slice, recording.name(op), op.duration.seconds(), launch_of(recording.rank(), op));
-  if (bound == SliceBound::kLow) return slowdown.low;
-  return bound == SliceBound::kHigh ? slowdown.high : slowdown.value;
+  if (bound == Bound::kLow) return slowdown.low;
+  return bound == Bound::kHigh ? slowdown.high : slowdown.value;
 }
 
 Result<RecordedSlice> slice_of_rank(const trace::Rank& rank, const std::string& profile) {
@@ -52,16 +51,6 @@ Result<RecordedSlice> slice_of_rank(const trace::Rank& rank, const std::string& 
   return slice;
 }
 
-Result<ReplayRun> run_at(const ReplayJob& job, const std::vector<Edit>& edits, SliceBound bound) {
-  replay::RecordedProgram program = job.recorded.graph.program;
-  for (const Edit& edit : edits) {
-    Result<replay::RecordedProgram> next = edit(std::move(program), bound);
-    if (!next) return forward(next);
-    program = std::move(*next);
-  }
-  return run_program(job, std::move(program));
-}
-
 }  // namespace
 
 std::optional<sharing::KernelLaunch> launch_of(const trace::Rank& rank, const trace::GpuOp& op) {
@@ -77,17 +66,15 @@ std::optional<sharing::KernelLaunch> launch_of(const trace::Rank& rank, const tr
                                .shared_bytes = static_cast<double>(shape.shared_bytes)};
 }
 
-Estimate<Seconds> EditedRun::step(const ReplayJob& job, double further_error) const {
-  const Estimate<Seconds> step = replay::estimate_step(
-      job.recorded.comparison, run.comparison.step_time.simulated, further_error);
-  if (!slice || !(step.value > Seconds::s(0))) return step;
-  return {step.value, slice->low * (step.low / step.value), slice->high * (step.high / step.value),
-          Provenance::kExtrapolated};
+Result<SliceName> name_slice(const ReplayJob& job, const std::string& profile) {
+  Result<RecordedSlice> slice = slice_of_rank(job.recordings.front().rank(), profile);
+  if (!slice) return forward(slice);
+  return SliceName{std::move(slice->name), slice->memory};
 }
 
 Edit on_slice(const ReplayJob& job, const std::string& profile) {
-  return [&job, profile](replay::RecordedProgram program,
-                         SliceBound bound) -> Result<replay::RecordedProgram> {
+  const auto apply = [&job, profile](replay::RecordedProgram program,
+                                     Bound bound) -> Result<replay::RecordedProgram> {
     std::vector<RecordedSlice> slices;  // by rank
     for (const replay::Recording& recording : job.recordings) {
       Result<RecordedSlice> slice = slice_of_rank(recording.rank(), profile);
@@ -100,23 +87,7 @@ Edit on_slice(const ReplayJob& job, const std::string& profile) {
                                                  bound);
                               });
   };
-}
-
-Result<EditedRun> run_edited(const ReplayJob& job, const std::vector<Edit>& edits,
-                             const std::string& profile) {
-  Result<ReplayRun> run = run_at(job, edits, SliceBound::kValue);
-  if (!run) return forward(run);
-  EditedRun edited{std::move(*run), std::nullopt};
-  if (profile.empty()) return edited;
-  const Result<RecordedSlice> first = slice_of_rank(job.recordings.front().rank(), profile);
-  const Result<ReplayRun> low = run_at(job, edits, SliceBound::kLow),
-                          high = run_at(job, edits, SliceBound::kHigh);
-  if (!first) return forward(first);
-  if (!low) return forward(low);
-  if (!high) return forward(high);
-  edited.slice = StepsOnSlice{first->name, first->memory, low->comparison.step_time.simulated,
-                              high->comparison.step_time.simulated};
-  return edited;
+  return {apply, "kernels on the slice take their time by the law of slices"};
 }
 
 }  // namespace rehearse::cli

@@ -41,6 +41,7 @@ struct Findings {
   replay::Stragglers stragglers = {};
   std::optional<Estimate<Seconds>> without_profiler;
   std::optional<EditedRun> sliced;  ///< then `advice` is for the slice
+  std::optional<SliceName> slice = {};
 };
 
 /// The run to show: the recording's own replay, or that on a slice.
@@ -87,7 +88,7 @@ Document document_of(const ReplayJob& job, const Findings& findings) {
   const ReplayRun& run = shown(job, findings);
   const Estimate<Seconds> step =
       findings.sliced ? findings.sliced->step(job) : replay::estimate_step(c);
-  const StepsOnSlice* slice = findings.sliced ? &*findings.sliced->slice : nullptr;
+  const std::optional<SliceName>& slice = findings.slice;
   const Attribution attribution = attribution_of(job, run, step);
   Document d{.command = "replay", .rows = "ranks.steps", .rows_title = "Steps"};
   d.answer = sentence_of(ranks_and_steps(job),
@@ -135,9 +136,12 @@ Result<Exit> run(const ReplayRequest& request, const Globals& globals) {
   Findings findings;
   if (!request.sharing.slice.empty()) {
     const std::string& profile = request.sharing.slice;
-    Result<EditedRun> sliced = run_edited(*job, {on_slice(*job, profile)}, profile);
+    Result<EditedRun> sliced = run_edited(*job, {on_slice(*job, profile)});
     if (!sliced) return forward(sliced);
     findings.sliced = std::move(*sliced);
+    Result<SliceName> name = name_slice(*job, profile);
+    if (!name) return forward(name);
+    findings.slice = std::move(*name);
   }
   const ReplayRun& run = shown(*job, findings);
   if (globals.format != Format::kCsv || !request.files.report.empty()) {

@@ -1,7 +1,10 @@
 // rehearse whatif: replay an edited recording.
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "cli/commands/commands.h"
+#include "cli/commands/edits.h"
 #include "cli/commands/networking.h"
 #include "cli/commands/options.h"
 #include "cli/commands/recorded_input.h"
@@ -14,19 +17,19 @@
 #include "profiler/replay/edit.h"
 #include "profiler/replay/interval.h"
 #include "sim/base/text.h"
+#include "strategies/data_parallel.h"
 
 namespace rehearse::cli {
 namespace {
 
 struct WhatifOptions {
   ReplayRequest request;
-  std::vector<std::string> scale;
-  std::vector<std::string> remove;
-  std::vector<std::string> insert;
+  std::vector<std::vector<std::string>> named;  ///< by edit of named_edits()
   std::string input_pipeline;
   std::uint32_t batch = 0;  ///< samples per request of a rank; 0: a unit of the last stage
   std::string network;
   std::uint32_t data_parallel = 0;  ///< ranks; 0: as recorded
+  Bytes bucket = strategies::DataParallelPlan{.ranks = 1}.bucket;
 };
 
 /// Whether the text gives workers for the recorded loop, instead of a pipeline file.
@@ -54,37 +57,34 @@ std::vector<Edit> edits_of(const WhatifOptions& options,
   using replay::RecordedProgram;
   std::vector<Edit> edits;
   const auto& recordings = job.recordings;
-  for (const std::string& text : options.remove)
-    edits.emplace_back([&](RecordedProgram program, SliceBound) {
-      return replay::remove(recordings, std::move(program), *replay::parse_selector(text));
-    });
-  for (const std::string& text : options.scale)
-    edits.emplace_back([&](RecordedProgram program, SliceBound) {
-      return replay::scale(recordings, std::move(program), *replay::parse_scale(text));
-    });
-  for (const std::string& text : options.insert)
-    edits.emplace_back([&](RecordedProgram program, SliceBound) {
-      return replay::insert(recordings, std::move(program), *replay::parse_insert(text));
-    });
+  for (std::size_t i = 0; i < named_edits().size(); ++i)
+    for (const std::string& text : options.named[i])
+      edits.push_back({[&, apply = named_edits()[i].apply](RecordedProgram program, Bound bound) {
+                         return apply(job, text, std::move(program), bound, globals);
+                       },
+                       named_edits()[i].assumption(text)});
   if (!options.input_pipeline.empty() && !pipeline)
-    edits.emplace_back([&](RecordedProgram program, SliceBound) {
+    edits.push_back({[&](RecordedProgram program, Bound) {
       return replay::overlap_input(recordings, std::move(program),
                                    *replay::parse_input_pipeline(options.input_pipeline));
-    });
+    }});
   if (network && options.data_parallel > 0)
-    edits.emplace_back([&](RecordedProgram program, SliceBound) {
-      return data_parallel(job, std::move(program), options.data_parallel, *network);
-    });
+    edits.push_back({[&](RecordedProgram program, Bound) {
+      return data_parallel(job, std::move(program), options.data_parallel, options.bucket,
+                           *network);
+    }});
   else if (network)
-    edits.emplace_back([&](RecordedProgram program, SliceBound) {
-      return on_network(job, std::move(program), *network, globals);
-    });
+    edits.push_back({[&](RecordedProgram program, Bound bound) {
+      Globals once = globals;  // the same warning at both bounds
+      once.quiet = once.quiet || bound != Bound::kValue;
+      return on_network(job, std::move(program), *network, once);
+    }});
   if (!options.request.sharing.slice.empty())
     edits.push_back(on_slice(job, options.request.sharing.slice));
   if (pipeline)
-    edits.emplace_back([&](const RecordedProgram& program, SliceBound) {
+    edits.push_back({[&](const RecordedProgram& program, Bound) {
       return feed(options, *pipeline, job, program, fed);
-    });
+    }});
   return edits;
 }
 
@@ -104,9 +104,9 @@ void add_recorded(const replay::StepComparison& before, const replay::StepCompar
   row.show("", "GPU change", change(change_of(before.device->simulated, after.device->simulated)));
 }
 
-Document document_of(const ReplayJob& job, const ReplayRun& edited, const Estimate<Seconds>& after,
+Document document_of(const ReplayJob& job, const EditedRun& with, const Estimate<Seconds>& after,
                      const std::optional<FedBy>& fed) {
-  const ReplayRun& recorded = job.recorded;
+  const ReplayRun &recorded = job.recorded, &edited = with.run;
   const replay::Comparison& c = recorded.comparison;
   const Estimate<Seconds> before = replay::estimate_step(c);
   const double changed = change_of(c.step_time.simulated, edited.comparison.step_time.simulated);
@@ -133,6 +133,7 @@ Document document_of(const ReplayJob& job, const ReplayRun& edited, const Estima
   add_errors(job, d);
   add_attribution(attribution, after, d);
   if (fed) d["input_pipeline"] = fed_json(*fed);
+  if (!with.assumptions.empty()) d.show("notes", "Assumptions", with.assumptions);
   d.show("ranks", "Steps",
          rank_rows(job, edited,
                    [&](std::size_t step, Value& row) {
@@ -160,15 +161,14 @@ Result<Exit> run(const WhatifOptions& options, const Globals& globals) {
   if (!job) return forward(job);
   std::optional<FedBy> fed;
   const Result<EditedRun> edited =
-      run_edited(*job, edits_of(options, network, pipeline, *job, globals, fed),
-                 options.request.sharing.slice);
+      run_edited(*job, edits_of(options, network, pipeline, *job, globals, fed));
   if (!edited) return forward(edited);
   const Estimate<Seconds> step =
       edited->step(*job, options.network.empty() ? 0 : replay::kNetworkError);
   if (options.request.sharing.asked())
     return share_recorded({*job, edited->run, step}, options.request, "whatif", globals);
   return answer_replay(globals, options.request, *job, edited->run,
-                       document_of(*job, edited->run, step, fed));
+                       document_of(*job, *edited, step, fed));
 }
 
 /// Fails if the text cannot be a link; a file's contents are checked later.
@@ -185,6 +185,13 @@ Status check_pipeline(const std::string& text) {
   return {};
 }
 
+Result<Bytes> parse_bucket(const std::string& text) {
+  const Result<Bytes> size = parse_quantity<Bytes>(text);
+  if (size && !(*size >= Bytes::b(1) && *size <= Bytes::gib(1024)))
+    return fail(fmt::format("'{}' is not a bucket size", text), "1 B to 1 TiB");
+  return size;
+}
+
 }  // namespace
 
 void add_whatif(CLI::App& app, Action& action) {
@@ -196,16 +203,11 @@ void add_whatif(CLI::App& app, Action& action) {
   const auto add_edit = [&](const char* name, auto& value, auto read, const char* what) {
     return add_value(*command, name, "EDIT", value, what)->check(reads_as(read));
   };
-  add_edit("--scale", options->scale, replay::parse_scale,
-           "TARGET[=PATTERN]:FACTOR, multiply times by FACTOR; targets: gpu, kernel, copy, "
-           "collective, host, launch, profiler; * in PATTERN matches any text")
-      ->allow_extra_args(false);
-  add_edit("--remove", options->remove, replay::parse_selector,
-           "TARGET[=PATTERN], remove ops and the calls that launch them")
-      ->allow_extra_args(false);
-  add_edit("--insert", options->insert, replay::parse_insert,
-           "TARGET[=PATTERN]:DURATION, add time after each op, such as 50 us")
-      ->allow_extra_args(false);
+  options->named.resize(named_edits().size());
+  for (std::size_t i = 0; i < named_edits().size(); ++i) {
+    const NamedEdit& edit = named_edits()[i];
+    add_edit(edit.option, options->named[i], edit.check, edit.help)->allow_extra_args(false);
+  }
   add_edit("--input-pipeline", options->input_pipeline, check_pipeline,
            "workers=N[,prefetch=2], load batches in worker processes; or an input pipeline "
            "file, which replaces the recorded loading on every host");
@@ -220,13 +222,20 @@ void add_whatif(CLI::App& app, Action& action) {
              "number of data-parallel ranks, each with the recorded work, that all-reduce "
              "their gradients")
       ->needs(network);
+  add_read(*command, "--bucket", "SIZE", options->bucket, parse_bucket,
+           "least size of a bucket of gradients with --data-parallel (default: 25 MiB)")
+      ->needs("--data-parallel");
   add_share_options(*command, options->request.sharing, "recording",
                     "run each recorded rank on an instance of this MIG profile, such as 2g.20gb; "
                     "applied last");
-  command->footer("Example: rehearse whatif trace.json.gz --scale 'kernel=*gemm*:0.5'");
+  command->footer(
+      "Example: rehearse whatif trace.json.gz --scale 'kernel=*gemm*:0.5'\n"
+      "Another batch, accumulation, recomputation, number format of all work, or plan: rehearse "
+      "simulate with a job file that has workload: {recording: trace.json.gz}");
   command->callback([options, &action] {
-    if (options->scale.empty() && options->remove.empty() && options->insert.empty() &&
-        options->input_pipeline.empty() && options->network.empty() &&
+    const bool named = std::any_of(options->named.begin(), options->named.end(),
+                                   [](const auto& texts) { return !texts.empty(); });
+    if (!named && options->input_pipeline.empty() && options->network.empty() &&
         options->request.sharing.slice.empty() && !options->request.sharing.asked())
       throw CLI::RequiredError("an edit is missing, such as --scale 'kernel=*gemm*:0.5'",
                                CLI::ExitCodes::RequiredError);

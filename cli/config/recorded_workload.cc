@@ -18,6 +18,27 @@ using workload::Layer;
 using workload::Lifted;
 using workload::Op;
 
+/// Computes in `to` what was recorded in `from`. Casts of the weights, and of their gradients, are
+/// added to each layer. Activations change in proportion.
+void set_format(workload::Workload& workload, workload::Dtype from, workload::Dtype to) {
+  const double ratio = bytes_of(to) / bytes_of(from);
+  for (Layer& layer : workload.layers) {
+    for (std::vector<Op>* ops : {&layer.forward, &layer.backward, &layer.recompute})
+      for (Op& op : *ops)
+        if (!op.communicates() && op.dtype == from) workload::set_format(op, to);
+    for (workload::SavedActivation& saved : layer.saved) saved.bytes = saved.bytes * ratio;
+    layer.output = layer.output * ratio;
+    const bool stored_alike = bytes_of(from) == 4 && bytes_of(to) == 4;  // FP32 and TF32
+    if (stored_alike || layer.parameters() == 0) continue;
+    const Op cast{.name = "cast of weights",
+                  .kind = workload::OpKind::kElementwise,
+                  .dtype = to,
+                  .bytes = Bytes::b(layer.parameters() * (bytes_of(from) + bytes_of(to)))};
+    layer.forward.insert(layer.forward.begin(), cast);
+    if (!layer.backward.empty()) layer.backward.push_back(cast);
+  }
+}
+
 std::optional<workload::Dtype> commonest_dtype(const workload::Workload& workload) {
   std::array<double, std::size(workload::kDtypeNames)> flops = {};
   for (const Layer& layer : workload.layers)
@@ -28,13 +49,13 @@ std::optional<workload::Dtype> commonest_dtype(const workload::Workload& workloa
   return static_cast<workload::Dtype>(most - flops.begin());
 }
 
+}  // namespace
+
 std::string device_of(const trace::Rank& rank) {
   for (const trace::Device& device : rank.devices)
     if (const Result<const cluster::Gpu*> gpu = device_named(device.name)) return (*gpu)->name;
   return "";
 }
-
-}  // namespace
 
 Result<RecordedWorkload> read_recording(const YamlMap& map, const std::filesystem::path& folder) {
   const std::filesystem::path path =
@@ -108,6 +129,17 @@ Result<workload::Workload> place_recording(RecordedWorkload recorded,
     notes.push_back(
         fmt::format("{}: the device is not in the catalog; times are used unchanged for {}", file,
                     devices.front()));
+  if (recorded.dtype && training.dtype != *recorded.dtype) {
+    if (!recorded.shapes)
+      return workload::needs_shapes(
+          recorded.source, fmt::format("{} instead of the recorded {}", to_string(training.dtype),
+                                       to_string(*recorded.dtype)));
+    set_format(workload, *recorded.dtype, training.dtype);
+    notes.push_back(fmt::format(
+        "{}: recorded in {}; times are scaled to {} by the ratio of the cost model's predictions, "
+        "with casts of weights",
+        file, to_string(*recorded.dtype), to_string(training.dtype)));
+  }
   const std::string& on = recorded.device.empty() ? devices.front() : recorded.device;
   for (const std::string& device : devices) {
     if (device == on) continue;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/workload/workload.h"
-#include "profiler/trace/op_timing.h"
+#include "profiler/trace/trace.h"
 #include "sim/base/yaml.h"
 #include "strategies/plan.h"
 #include "strategies/step/conditions.h"
@@ -28,6 +28,9 @@ struct RecordedWorkload {
   std::vector<trace::OpTiming> timings;  ///< from the same store
   std::vector<std::string> notes;        ///< for people
 };
+
+/// The GPU of a recording in the catalog; empty where unknown.
+std::string device_of(const trace::Rank& rank);
 
 /// Reads the keys `recording` (a file or folder, relative to `folder`) and `samples` of the
 /// section. Fails if the recording cannot be lifted, or has no backward pass.

@@ -125,7 +125,7 @@ void join_updates(Workload& workload, double shares, bool shaped) {
         divide(op, Extent::kBytes, 1 / shares);
       } else {
         divide(op, Extent::kBytes, shares);
-        op.measured_for = Extents{op.batch, op.m, op.n, op.k, op.bytes};
+        op.measured_for = extents_of(op);
         divide(op, Extent::kBytes, 1 / shares);
       }
     }

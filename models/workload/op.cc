@@ -96,8 +96,7 @@ bool equal(double a, double b) { return std::abs(a - b) <= kRounding * std::max(
 void divide(Op& op, Extent extent, double by) {
   REHEARSE_CHECK(by > 0);
   if (extent == Extent::kNone) return;
-  if (op.measured && !op.measured_for)
-    op.measured_for = Extents{op.batch, op.m, op.n, op.k, op.bytes};
+  if (op.measured && !op.measured_for) op.measured_for = extents_of(op);
   switch (extent) {
     case Extent::kNone:
       return;
@@ -120,11 +119,19 @@ void divide(Op& op, Extent extent, double by) {
   op.bytes = op.bytes / by;
 }
 
+void set_format(Op& op, Dtype dtype) {
+  if (op.measured && !op.measured_for) op.measured_for = extents_of(op);
+  op.bytes = op.bytes * (bytes_of(dtype) / bytes_of(op.dtype));
+  op.dtype = dtype;
+}
+
+Extents extents_of(const Op& op) { return {op.batch, op.m, op.n, op.k, op.bytes, op.dtype}; }
+
 bool differs_from_measured(const Op& op) {
   if (!op.measured_for) return false;
   const Extents& was = *op.measured_for;
   return !(equal(op.batch, was.batch) && equal(op.m, was.m) && equal(op.n, was.n) &&
-           equal(op.k, was.k) && equal(op.bytes.b(), was.bytes.b()));
+           equal(op.k, was.k) && equal(op.bytes.b(), was.bytes.b()) && op.dtype == was.dtype);
 }
 
 Op as_measured(Op op) {
@@ -134,6 +141,7 @@ Op as_measured(Op op) {
   op.n = op.measured_for->n;
   op.k = op.measured_for->k;
   op.bytes = op.measured_for->bytes;
+  op.dtype = op.measured_for->dtype;
   op.measured_for.reset();
   return op;
 }

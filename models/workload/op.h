@@ -64,10 +64,11 @@ constexpr std::string_view to_string(OpKind k) { return kOpKindNames[static_cast
 
 enum class Extent : std::uint8_t { kNone, kBatch, kM, kN, kK, kBytes };
 
-/// Extents of a recorded time.
+/// Extents and number format of a recorded time.
 struct Extents {
   double batch, m, n, k;
   Bytes bytes;
+  Dtype dtype;
   friend bool operator==(const Extents&, const Extents&) = default;
 };
 
@@ -136,7 +137,12 @@ Bytes bytes_of(const Op& op);
 /// made whole, so that dividing and multiplying by the same number is exact.
 void divide(Op& op, Extent extent, double by);
 
-/// Whether its extents differ from those of its recorded time.
+/// Changes the number format: bytes that do not follow from extents change in proportion.
+void set_format(Op& op, Dtype dtype);
+
+/// The current extents.
+Extents extents_of(const Op& op);
+/// Whether its extents or its number format differ from those of its recorded time.
 bool differs_from_measured(const Op& op);
 /// The op with the extents that its time was recorded for.
 Op as_measured(Op op);

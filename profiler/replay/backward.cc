@@ -14,11 +14,10 @@ struct End {
   Nanoseconds time;
 };
 
-// Recorders write 0, or nothing, for the forward thread of an operator that is forward itself.
+}  // namespace
+
 bool is_forward(const HostOp& op) { return op.sequence && op.forward_thread.value_or(0) == 0; }
 bool is_backward(const HostOp& op) { return op.sequence && op.forward_thread.value_or(0) != 0; }
-
-}  // namespace
 
 std::vector<BackwardLink> find_backward_links(const Recording& r,
                                               const std::vector<EventSequence>& events) {

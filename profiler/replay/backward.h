@@ -8,6 +8,10 @@
 
 namespace rehearse::replay {
 
+// Recorders write 0, or nothing, for the forward thread of an operator that is forward itself.
+bool is_forward(const trace::HostOp& op);
+bool is_backward(const trace::HostOp& op);
+
 /// The event `to` of thread `backward` cannot come before the event `from` of thread `forward`.
 /// Threads are indices into Recording::threads().
 struct BackwardLink {

@@ -4,12 +4,12 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <set>
 #include <utility>
 
 #include <fmt/core.h>
 
 #include "profiler/replay/batch_requests.h"
+#include "profiler/replay/slow_ranks.h"
 #include "sim/base/text.h"
 #include "sim/program/rank_builder.h"
 
@@ -20,10 +20,6 @@ using program::ProgramOp;
 using program::RankBuilder;
 using program::Task;
 using Kind = Recorded::Kind;
-using Target = Selector::Target;
-
-constexpr std::array<std::string_view, 7> kTargets = {"gpu",  "kernel", "copy",    "collective",
-                                                      "host", "launch", "profiler"};
 
 /// "SELECTOR:VALUE" at its last colon: names hold colons too.
 Result<std::pair<Selector, std::string_view>> split_edit(std::string_view text,
@@ -37,39 +33,14 @@ Result<std::pair<Selector, std::string_view>> split_edit(std::string_view text,
   return std::pair(std::move(*selector), text.substr(colon + 1));
 }
 
-/// Names that a pattern could have meant, for the message of an edit that matches nothing.
-std::string names_of(const std::vector<Recording>& recordings, const RecordedProgram& program,
-                     const Selector& selector) {
-  Selector all = selector;
-  all.pattern.clear();
-  std::set<std::string_view> names;
-  for (const RankOp& at : select(recordings, program, all))
-    names.insert(program.names[program.programs[at.rank].ops[at.op].name]);
-  if (names.empty()) return fmt::format("the recording has no {}", selector.text);
-  std::string bare;
-  for (const char c : selector.pattern)
-    if (c != '*') bare += c;
-  const std::vector<std::string_view> list(names.begin(), names.end());
-  if (const auto near = nearest(bare, list)) return fmt::format("did you mean '{}'?", *near);
-  std::string shown;
-  for (std::size_t i = 0; i < std::min<std::size_t>(3, list.size()); ++i)
-    shown += fmt::format("{}'{}'", i ? ", " : "", list[i].substr(0, 60));
-  return fmt::format("there are {} names, such as {}", list.size(), shown);
-}
-
-Result<std::vector<RankOp>> select_some(const std::vector<Recording>& recordings,
-                                        const RecordedProgram& program, const Selector& selector) {
-  std::vector<RankOp> ops = select(recordings, program, selector);
-  if (ops.empty())
-    return fail(fmt::format("'{}' matches nothing", selector.text), "",
-                names_of(recordings, program, selector));
-  return ops;
-}
-
-bool lies_in(const Recording& r, std::optional<HostIndex> op, std::string_view pattern) {
-  for (; op; op = r.parent(*op))
-    if (matches_wildcard(pattern, r.name(r.host(*op)))) return true;
-  return false;
+Result<double> parse_factor(std::string_view text) {
+  const std::string_view number = trim(text);
+  double factor = 0;
+  const auto [rest, error] = std::from_chars(number.data(), number.data() + number.size(), factor);
+  if (error != std::errc{} || rest != number.data() + number.size() || !(factor >= 0) ||
+      factor > 1e6)
+    return fail(fmt::format("'{}' is not a factor", number), "a number from 0 to 1e6, such as 0.5");
+  return factor;
 }
 
 /// The duration of an op, to be changed. All ops of a recording have one.
@@ -88,43 +59,51 @@ void for_each_op(const RecordedProgram& program, Visit visit) {
 
 }  // namespace
 
-Result<Selector> parse_selector(std::string_view text) {
-  const std::size_t equals = text.find('=');
-  const std::string_view target = text.substr(0, equals);
-  const auto found = std::find(kTargets.begin(), kTargets.end(), target);
-  if (found == kTargets.end())
-    return fail(fmt::format("unknown target '{}'", target), suggest(target, kTargets));
-  Selector selector{static_cast<Target>(found - kTargets.begin()), "", std::string(text)};
-  if (equals == std::string_view::npos) return selector;
-  selector.pattern = text.substr(equals + 1);
-  if (selector.pattern.empty())
-    return fail(fmt::format("'{}' has an empty pattern", text), "TARGET or TARGET=PATTERN");
-  if (selector.target == Target::kGpu || selector.target == Target::kLaunch ||
-      selector.target == Target::kProfiler)
-    return fail(fmt::format("'{}' takes no pattern", target), "", "kernel=PATTERN or host=PATTERN");
-  return selector;
-}
-
 Result<Scale> parse_scale(std::string_view text) {
   const auto parts = split_edit(text, "FACTOR");
   if (!parts) return forward(parts);
-  const std::string_view number = trim(parts->second);
-  double factor = 0;
-  const auto [rest, error] = std::from_chars(number.data(), number.data() + number.size(), factor);
-  if (error != std::errc{} || rest != number.data() + number.size() || !(factor >= 0) ||
-      factor > 1e6)
-    return fail(fmt::format("'{}' is not a factor", number), "a number from 0 to 1e6, such as 0.5");
-  return Scale{parts->first, factor};
+  const Result<double> factor = parse_factor(parts->second);
+  if (!factor) return forward(factor);
+  return Scale{parts->first, *factor};
 }
 
-Result<Insert> parse_insert(std::string_view text) {
+Result<Timed> parse_timed(std::string_view text) {
   const auto parts = split_edit(text, "DURATION");
   if (!parts) return forward(parts);
   const Result<Seconds> length = parse_quantity<Seconds>(parts->second);
   if (!length) return forward(length);
   if (*length < Seconds::s(0) || *length > Seconds::s(86400))
     return fail(fmt::format("'{}' is not a valid duration", parts->second), "0 s to 1 d");
-  return Insert{parts->first, *length};
+  return Timed{parts->first, *length};
+}
+
+Result<MaybeTimed> parse_maybe_timed(std::string_view text) {
+  // Names hold colons too: what follows the last one is a duration if it begins like a number.
+  const std::size_t colon = text.rfind(':');
+  if (colon != std::string_view::npos &&
+      trim(text.substr(colon + 1)).find_first_of("0123456789-+.") == 0) {
+    Result<Timed> timed = parse_timed(text);
+    if (!timed) return forward(timed);
+    return MaybeTimed{std::move(timed->what), timed->time};
+  }
+  Result<Selector> selector = parse_selector(text);
+  if (!selector) return forward(selector);
+  return MaybeTimed{std::move(*selector), std::nullopt};
+}
+
+Result<Straggler> parse_straggler(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  Straggler straggler{};
+  const std::string_view rank = trim(text.substr(0, colon));
+  const auto [rest, error] =
+      std::from_chars(rank.data(), rank.data() + rank.size(), straggler.rank);
+  if (colon == std::string_view::npos || error != std::errc{} || rest != rank.data() + rank.size())
+    return fail(fmt::format("'{}' is not RANK:FACTOR", text), "such as 3:1.5, or 3:none");
+  if (trim(text.substr(colon + 1)) == "none") return straggler;
+  const Result<double> factor = parse_factor(text.substr(colon + 1));
+  if (!factor) return forward(factor);
+  straggler.factor = *factor;
+  return straggler;
 }
 
 Result<InputPipeline> parse_input_pipeline(std::string_view text) {
@@ -151,55 +130,6 @@ Result<InputPipeline> parse_input_pipeline(std::string_view text) {
   return pipeline;
 }
 
-std::vector<RankOp> select(const std::vector<Recording>& recordings, const RecordedProgram& program,
-                           const Selector& selector) {
-  // The kinds of communication ops, because the kernel's name alone hides an all-to-all.
-  std::vector<std::vector<std::string_view>> kinds(recordings.size());
-  if (selector.target == Target::kCollective)
-    for (std::size_t rank = 0; rank < recordings.size(); ++rank) {
-      kinds[rank].assign(recordings[rank].rank().gpu_ops.size(), "");
-      for (const CommunicationOp& op : program.replays[rank].communication)
-        if (op.what) kinds[rank][op.op] = to_string(op.what->kind);
-    }
-  std::vector<RankOp> chosen;
-  for_each_op(program, [&](const RankOp& at, const ProgramOp& op, const Recorded& recorded) {
-    const bool device = recorded.kind == Kind::kDevice;
-    const bool host = recorded.kind == Kind::kHost || recorded.kind == Kind::kCall;
-    const auto named = [&](std::string_view name) {
-      return selector.pattern.empty() || matches_wildcard(selector.pattern, name);
-    };
-    const std::string_view name = program.names[op.name];
-    bool matches = false;
-    switch (selector.target) {
-      case Target::kGpu:
-        matches = device || recorded.kind == Kind::kUnexplained || recorded.kind == Kind::kResidual;
-        break;
-      case Target::kKernel:
-        matches = device && op.task == Task::kCompute && named(name);
-        break;
-      case Target::kCopy:
-        matches = device && op.task == Task::kMemory && named(name);
-        break;
-      case Target::kCollective:
-        matches = device && op.task == Task::kCollective &&
-                  (named(name) || named(kinds[at.rank][*recorded.row]));
-        break;
-      case Target::kHost:
-        matches = host && (selector.pattern.empty() ||
-                           lies_in(recordings[at.rank], recorded.row, selector.pattern));
-        break;
-      case Target::kLaunch:
-        matches = recorded.kind == Kind::kLaunch;
-        break;
-      case Target::kProfiler:
-        matches = op.task == Task::kProfiler;
-        break;
-    }
-    if (matches) chosen.push_back(at);
-  });
-  return chosen;
-}
-
 Result<RecordedProgram> scale(const std::vector<Recording>& recordings, RecordedProgram program,
                               const Scale& edit) {
   const auto ops = select_some(recordings, program, edit.what);
@@ -220,42 +150,99 @@ RecordedProgram scale_each(
   return program;
 }
 
+void take_away(const std::vector<Recording>& recordings, RecordedProgram& program,
+               const DeviceOps& gone, bool operators) {
+  for (std::uint32_t rank = 0; rank < recordings.size(); ++rank) {
+    if (gone[rank].empty()) continue;
+    const Recording& r = recordings[rank];
+    struct Launches {
+      std::size_t all = 0, gone = 0;
+    };
+    std::vector<Launches> launches(r.rank().host_ops.size());  // within each host op
+    for (GpuIndex i = 0; i < r.rank().gpu_ops.size(); ++i)
+      for (auto op = r.launcher(i); op; op = r.parent(*op)) {
+        ++launches[*op].all;
+        if (gone[rank].contains(i)) ++launches[*op].gone;
+      }
+    const auto is_idle = [&](HostIndex op) {
+      const trace::HostKind kind = r.host(op).kind;
+      const bool call = kind == trace::HostKind::kRuntime || kind == trace::HostKind::kDriver;
+      return (call || (operators && kind == trace::HostKind::kOperator)) && launches[op].all > 0 &&
+             launches[op].gone == launches[op].all;
+    };
+    program::RankProgram& of = program.programs[rank];
+    for (OpIndex i = 0; i < of.ops.size(); ++i) {
+      const Recorded& recorded = of.recorded[i];
+      if (!recorded.row) continue;
+      bool nothing = false;
+      if (recorded.kind == Kind::kHost || recorded.kind == Kind::kCall) {
+        for (auto op = recorded.row; op && !nothing; op = operators ? r.parent(*op) : std::nullopt)
+          nothing = is_idle(*op);
+      } else if (recorded.kind == Kind::kDevice || recorded.kind == Kind::kLaunch ||
+                 recorded.kind == Kind::kResidual) {
+        nothing = gone[rank].contains(*recorded.row);
+        if (nothing) of.ops[i].stream = program::kNoStream;
+      }
+      if (nothing) of.ops[i].duration = Picoseconds(0);
+    }
+  }
+}
+
 Result<RecordedProgram> remove(const std::vector<Recording>& recordings, RecordedProgram program,
                                const Selector& edit) {
   const auto ops = select_some(recordings, program, edit);
   if (!ops) return forward(ops);
-  std::vector<std::set<std::uint32_t>> removed(recordings.size());  // device ops, by rank
+  DeviceOps gone(recordings.size());
   for (const RankOp& at : *ops) {
     time_of(program, at) = Picoseconds(0);
     const Recorded& recorded = program.programs[at.rank].recorded[at.op];
-    if (recorded.kind == Kind::kDevice) removed[at.rank].insert(*recorded.row);
+    if (recorded.kind == Kind::kDevice) gone[at.rank].insert(*recorded.row);
   }
-  for_each_op(program, [&](const RankOp& at, const ProgramOp&, const Recorded& recorded) {
-    if (!recorded.row) return;
-    const std::set<std::uint32_t>& gone = removed[at.rank];
-    if ((recorded.kind == Kind::kLaunch || recorded.kind == Kind::kResidual) &&
-        gone.contains(*recorded.row))
-      time_of(program, at) = Picoseconds(0);
-    if (recorded.kind != Kind::kHost && recorded.kind != Kind::kCall) return;
-    // A call whose every device op is gone need not be made.
-    const auto launched = recordings[at.rank].launched(*recorded.row);
-    if (!launched.empty() && std::all_of(launched.begin(), launched.end(),
-                                         [&](GpuIndex op) { return gone.contains(op); }))
-      time_of(program, at) = Picoseconds(0);
-  });
+  take_away(recordings, program, gone, false);
   return program;
 }
 
 Result<RecordedProgram> insert(const std::vector<Recording>& recordings, RecordedProgram program,
-                               const Insert& edit) {
-  const auto ops = select_some(recordings, program, edit.after);
+                               const Timed& edit) {
+  const auto ops = select_some(recordings, program, edit.what);
   if (!ops) return forward(ops);
   // Time that is added after an op, on its resource and before its successors, lengthens the op.
-  for (const RankOp& at : *ops) {
-    const Kind kind = program.programs[at.rank].recorded[at.op].kind;
-    if (kind != Kind::kUnexplained && kind != Kind::kResidual)
-      time_of(program, at) += Picoseconds::from(edit.length);
+  for (auto at = ops->begin(); at != ops->end(); ++at) {
+    const Kind kind = program.programs[at->rank].recorded[at->op].kind;
+    const auto next = std::next(at);  // in the same range: the time comes after the last
+    if (kind != Kind::kUnexplained && kind != Kind::kResidual &&
+        !(at->range && next != ops->end() && next->rank == at->rank && next->range == at->range))
+      time_of(program, *at) += Picoseconds::from(edit.time);
   }
+  return program;
+}
+
+Result<RecordedProgram> replace(const std::vector<Recording>& recordings, RecordedProgram program,
+                                const Timed& edit) {
+  const auto ops = select_some(recordings, program, edit.what);
+  if (!ops) return forward(ops);
+  const Selector::Target target = edit.what.target;
+  if (target != Selector::Target::kKernel && target != Selector::Target::kCopy &&
+      target != Selector::Target::kCollective)
+    return fail(fmt::format("'{}' has more than one kind of op to replace", edit.what.text),
+                "kernel=PATTERN, copy=PATTERN or collective=PATTERN");
+  for (const RankOp& at : *ops) time_of(program, at) = Picoseconds::from(edit.time);
+  return program;
+}
+
+Result<RecordedProgram> straggle(const std::vector<Recording>& recordings, RecordedProgram program,
+                                 const Straggler& edit) {
+  std::optional<std::uint32_t> rank;
+  for (std::uint32_t i = 0; i < recordings.size(); ++i)
+    if (recordings[i].rank().info.rank.value_or(i) == edit.rank) rank = i;
+  if (!rank)
+    return fail(fmt::format("the recording has no rank {}", edit.rank),
+                "the number of a recorded rank");
+  if (!edit.factor) return as_others(std::move(program), *rank);
+  program::RankProgram& of = program.programs[*rank];
+  for (OpIndex i = 0; i < of.ops.size(); ++i)
+    if (is_own_work(of.recorded[i], of.ops[i]))
+      of.ops[i].duration = *of.ops[i].duration * *edit.factor;
   return program;
 }
 

@@ -3,34 +3,16 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "profiler/replay/lower.h"
+#include "profiler/replay/selector.h"
 #include "sim/base/units.h"
 
 namespace rehearse::replay {
-
-/// Selects the ops of an edit. Written TARGET or TARGET=PATTERN, where `*` in the pattern matches
-/// any characters: "kernel=*gemm*", "host=enumerate(DataLoader)*", "collective", "gpu".
-struct Selector {
-  enum class Target {
-    kGpu,  ///< all device work (kernels, copies, sets, collectives) with unexplained waits for it
-           ///< and its unexplained delays
-    kKernel,      ///< kernels other than collectives, by their name
-    kCopy,        ///< copies and sets, by their name
-    kCollective,  ///< collectives, by their kind ("all_reduce") or kernel name
-    kHost,        ///< work of host threads, by the name of any enclosing range
-    kLaunch,      ///< the time from a launching call to the start on the device
-    kProfiler,    ///< work of the profiler
-  };
-  Target target;
-  std::string pattern;  ///< empty: every op of the target
-  std::string text;     ///< as written, for messages
-};
-
-Result<Selector> parse_selector(std::string_view text);
 
 /// Multiplies durations: SELECTOR:FACTOR.
 struct Scale {
@@ -39,12 +21,27 @@ struct Scale {
 };
 Result<Scale> parse_scale(std::string_view text);
 
-/// Adds time after each op: SELECTOR:DURATION.
-struct Insert {
-  Selector after;
-  Seconds length;
+/// Ops, and a time of theirs: SELECTOR:DURATION.
+struct Timed {
+  Selector what;
+  Seconds time;
 };
-Result<Insert> parse_insert(std::string_view text);
+Result<Timed> parse_timed(std::string_view text);
+
+/// The same where the time may be absent: SELECTOR or SELECTOR:DURATION.
+struct MaybeTimed {
+  Selector what;
+  std::optional<Seconds> time;
+};
+Result<MaybeTimed> parse_maybe_timed(std::string_view text);
+
+/// A rank, by its number in the job, and how many times as long its work takes: RANK:FACTOR. Absent:
+/// as long as that of the other ranks, RANK:none.
+struct Straggler {
+  std::uint32_t rank;
+  std::optional<double> factor;
+};
+Result<Straggler> parse_straggler(std::string_view text);
 
 /// Loads batches on worker processes instead of on the thread that uses them:
 /// "workers=4,prefetch=2". Each loading range ("enumerate(DataLoader)...") becomes work of one of
@@ -67,22 +64,29 @@ RecordedProgram scale_each(
 /// Sets the duration of ops, and the cost of the calls that launch them, to zero.
 Result<RecordedProgram> remove(const std::vector<Recording>& recordings, RecordedProgram program,
                                const Selector& edit);
+/// Adds time after each op; with a pattern for work of the host, after each of its ranges.
 Result<RecordedProgram> insert(const std::vector<Recording>& recordings, RecordedProgram program,
-                               const Insert& edit);
+                               const Timed& edit);
+/// Each op lasts this long. Fails for ops that are no kernels, copies or collectives.
+Result<RecordedProgram> replace(const std::vector<Recording>& recordings, RecordedProgram program,
+                                const Timed& edit);
+/// Multiplies the time of a rank's own work, on host and device; waiting and collectives are none.
+/// Without a factor, its ops take the mean time of the corresponding ops of other ranks
+/// (slow_ranks.h). Fails if the recording lacks the rank, and without a factor if it is the only one
+/// or none corresponds.
+Result<RecordedProgram> straggle(const std::vector<Recording>& recordings, RecordedProgram program,
+                                 const Straggler& edit);
 Result<RecordedProgram> overlap_input(const std::vector<Recording>& recordings,
                                       RecordedProgram program, const InputPipeline& edit);
 
+/// Device ops, by rank.
+using DeviceOps = std::vector<std::set<GpuIndex>>;
+/// These ops take no time and leave no gap on their streams, and their launches no time either. A
+/// call that launched nothing else costs nothing; with `operators` neither does an operator.
+void take_away(const std::vector<Recording>& recordings, RecordedProgram& program,
+               const DeviceOps& gone, bool operators);
+
 /// Ops that are new, or that last another time than recorded, count as extrapolated.
 void mark_edited(const RecordedProgram& recorded, RecordedProgram& program);
-
-/// An op of a rank.
-struct RankOp {
-  std::uint32_t rank;
-  OpIndex op;
-};
-
-/// The selected ops, by rank and in their order.
-std::vector<RankOp> select(const std::vector<Recording>& recordings, const RecordedProgram& program,
-                           const Selector& selector);
 
 }  // namespace rehearse::replay

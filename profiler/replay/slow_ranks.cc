@@ -17,17 +17,12 @@ struct SameWork {
   std::vector<double> sums = {};  ///< of the seconds of the n-th ops
 };
 
-bool is_work(const Recorded& recorded, const program::ProgramOp& op) {
-  if (recorded.kind == Kind::kDevice) return op.task != program::Task::kCollective;
-  return recorded.kind == Kind::kHost || recorded.kind == Kind::kCall;
-}
-
 std::vector<SameWork> same_work(const RecordedProgram& program) {
   std::map<std::pair<bool, NameId>, SameWork> by_name;  // of the device, name
   for (std::size_t rank = 0; rank < program.programs.size(); ++rank) {
     const program::RankProgram& of = program.programs[rank];
     for (OpIndex i = 0; i < of.ops.size(); ++i)
-      if (is_work(of.recorded[i], of.ops[i])) {
+      if (is_own_work(of.recorded[i], of.ops[i])) {
         const NameId name = of.ops[i].name;
         const std::pair key(of.recorded[i].kind == Kind::kDevice, name);
         by_name.try_emplace(key, SameWork{name}).first->second.of_rank[rank].push_back(i);
@@ -48,6 +43,33 @@ std::vector<SameWork> same_work(const RecordedProgram& program) {
   return found;
 }
 
+double seconds_of(const RecordedProgram& program, std::size_t rank, OpIndex op) {
+  return program.programs[rank].ops[op].duration->seconds().s();
+}
+
+/// The mean time of the n-th op over the other ranks.
+double others(const RecordedProgram& program, const SameWork& work, std::size_t rank,
+              std::size_t n) {
+  return (work.sums[n] - seconds_of(program, rank, work.of_rank.at(rank)[n])) /
+         static_cast<double>(work.of_rank.size() - 1);
+}
+
+/// The program if this rank takes the mean of the others' times; without a rank, if each takes the
+/// mean of all.
+RecordedProgram evened(RecordedProgram program, const std::vector<SameWork>& all,
+                       std::optional<std::size_t> of) {
+  for (const SameWork& work : all)
+    for (const auto& [rank, ops] : work.of_rank) {
+      if (of && rank != *of) continue;
+      for (std::size_t n = 0; n < ops.size(); ++n) {
+        const double mean = of ? others(program, work, rank, n)
+                               : work.sums[n] / static_cast<double>(work.of_rank.size());
+        program.programs[rank].ops[ops[n]].duration = Picoseconds::from(Seconds::s(mean));
+      }
+    }
+  return program;
+}
+
 class Finder {
  public:
   Finder(const std::vector<Recording>& recordings, const ReplayGraph& replay, const Run& run)
@@ -56,18 +78,9 @@ class Finder {
   Result<Stragglers> find();
 
  private:
-  double seconds(std::size_t rank, OpIndex op) const {
-    return program_.programs[rank].ops[op].duration->seconds().s();
-  }
-  /// The mean time of the n-th op over the other ranks.
-  double others(const SameWork& work, std::size_t rank, std::size_t n) const {
-    return (work.sums[n] - seconds(rank, work.of_rank.at(rank)[n])) /
-           static_cast<double>(work.of_rank.size() - 1);
-  }
   std::string since(const SameWork& work, std::size_t rank, double ratio) const;
   std::string group_of(const std::vector<SlowRank>& ranks) const;
-  /// The step if this rank takes the mean of the others' times; without a rank, if each
-  /// takes the mean of all.
+  /// The step if times are evened.
   Result<Seconds> step_with(std::optional<std::size_t> rank) const;
   /// The recorded time of an op's row.
   Nanoseconds recorded_at(std::size_t rank, OpIndex op) const;
@@ -79,17 +92,7 @@ class Finder {
 };
 
 Result<Seconds> Finder::step_with(std::optional<std::size_t> of) const {
-  RecordedProgram program = program_;
-  for (const SameWork& work : work_)
-    for (const auto& [rank, ops] : work.of_rank) {
-      if (of && rank != *of) continue;
-      for (std::size_t n = 0; n < ops.size(); ++n) {
-        const double mean =
-            of ? others(work, rank, n) : work.sums[n] / static_cast<double>(work.of_rank.size());
-        program.programs[rank].ops[ops[n]].duration = Picoseconds::from(Seconds::s(mean));
-      }
-    }
-  Result<ReplayGraph> graph = to_graph(std::move(program));
+  Result<ReplayGraph> graph = to_graph(evened(program_, work_, of));
   if (!graph) return forward(graph);
   const Result<graph::Timeline> timeline = run_(graph->graph());
   if (!timeline) return forward(timeline);
@@ -117,8 +120,8 @@ std::string Finder::since(const SameWork& work, std::size_t rank, double ratio) 
         [](Nanoseconds time, const StepOps& step) { return time < step.step.start; });
     if (after == steps.begin()) continue;
     const auto s = static_cast<std::size_t>(after - steps.begin()) - 1;
-    own[s] += seconds(rank, ops[n]);
-    usual[s] += others(work, rank, n);
+    own[s] += seconds_of(program_, rank, ops[n]);
+    usual[s] += others(program_, work, rank, n);
   }
   std::size_t first = steps.size(), slow = 0, all = 0;
   for (std::size_t s = steps.size(); s-- > 0;) {
@@ -152,8 +155,8 @@ Result<Stragglers> Finder::find() {
       if (ops == work.of_rank.end()) continue;
       double own = 0, usual = 0;
       for (std::size_t n = 0; n < ops->second.size(); ++n) {
-        own += seconds(rank, ops->second[n]);
-        usual += others(work, rank, n);
+        own += seconds_of(program_, rank, ops->second[n]);
+        usual += others(program_, work, rank, n);
       }
       busy += own;
       if (own <= usual * (1 + kSlow) || own - usual <= lost || usual <= 0) continue;
@@ -185,6 +188,20 @@ Result<Stragglers> Finder::find() {
 }
 
 }  // namespace
+
+bool is_own_work(const Recorded& recorded, const program::ProgramOp& op) {
+  if (recorded.kind == Kind::kDevice) return op.task != program::Task::kCollective;
+  return recorded.kind == Kind::kHost || recorded.kind == Kind::kCall;
+}
+
+Result<RecordedProgram> as_others(RecordedProgram program, std::size_t rank) {
+  const std::vector<SameWork> work = same_work(program);
+  if (std::none_of(work.begin(), work.end(),
+                   [&](const SameWork& same) { return same.of_rank.contains(rank); }))
+    return fail("no work of this rank corresponds to that of another rank",
+                "recordings of several ranks of one job");
+  return evened(std::move(program), work, rank);
+}
 
 Result<Stragglers> find_stragglers(const std::vector<Recording>& recordings,
                                    const ReplayGraph& replay, const Run& run) {

@@ -34,6 +34,13 @@ struct Stragglers {
 inline constexpr double kSlow = 0.05, kLoss = 0.01;
 inline constexpr std::size_t kMostSlowRanks = 16;  ///< in a result
 
+/// Whether an op is work of its rank alone: no collective, and no waiting.
+bool is_own_work(const Recorded& recorded, const program::ProgramOp& op);
+
+/// The ops of a rank (an index into the recordings) take the mean time of the corresponding ops of
+/// the others. Fails if no work corresponds.
+Result<RecordedProgram> as_others(RecordedProgram program, std::size_t rank);
+
 /// REQUIRES: `replay` is the recordings as recorded. The result has no ranks if fewer than two were
 /// recorded, or no work corresponds.
 Result<Stragglers> find_stragglers(const std::vector<Recording>& recordings,

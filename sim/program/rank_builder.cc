@@ -23,6 +23,20 @@ OpIndex append(RankProgram& program, const ProgramOp& op, std::span<const OpInde
   return static_cast<OpIndex>(program.ops.size() - 1);
 }
 
+void erase_dependencies(RankProgram& program,
+                        const std::function<bool(OpIndex op, OpIndex before)>& gone) {
+  std::uint32_t kept = 0, begin = 0;
+  for (OpIndex op = 0; op < program.ops.size(); ++op) {
+    const std::uint32_t end = program.first_dependency[op + 1];
+    for (std::uint32_t d = begin; d < end; ++d)
+      if (const OpIndex before = program.dependencies[d]; !gone(op, before))
+        program.dependencies[kept++] = before;
+    begin = end;
+    program.first_dependency[op + 1] = kept;
+  }
+  program.dependencies.resize(kept);
+}
+
 std::uint32_t RankBuilder::add(Stream stream) {
   program_.streams.push_back(std::move(stream));
   return static_cast<std::uint32_t>(program_.streams.size() - 1);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <span>
 #include <utility>
@@ -14,6 +15,10 @@ namespace rehearse::program {
 /// Appends an op that waits for `after`, in any order, where ops may be repeated. Returns its
 /// number.
 OpIndex append(RankProgram& program, const ProgramOp& op, std::span<const OpIndex> after);
+
+/// Removes the dependencies of an op on one before it for which `gone` holds.
+void erase_dependencies(RankProgram& program,
+                        const std::function<bool(OpIndex op, OpIndex before)>& gone);
 
 class RankBuilder {
  public:

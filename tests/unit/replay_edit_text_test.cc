@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "profiler/replay/edit.h"
+#include "profiler/replay/overlap.h"
 
 namespace rehearse::replay {
 namespace {
@@ -25,8 +26,8 @@ TEST_CASE("a selector is a target, with a pattern if the target has names") {
 
   CHECK(error_of(parse_selector("kernels")) == "unknown target 'kernels'; did you mean 'kernel'?");
   CHECK(error_of(parse_selector("everything")) ==
-        "unknown target 'everything'; one of gpu, kernel, copy, collective, host, launch, "
-        "profiler");
+        "unknown target 'everything'; one of gpu, kernel, copy, collective, host, range, "
+        "launch, profiler");
   CHECK(error_of(parse_selector("kernel=")) ==
         "'kernel=' has an empty pattern; TARGET or TARGET=PATTERN");
   CHECK(error_of(parse_selector("launch=gemm")) ==
@@ -48,14 +49,40 @@ TEST_CASE("a factor follows the last colon") {
 }
 
 TEST_CASE("an inserted duration has a unit and at most a day") {
-  const Result<Insert> insert = parse_insert("copy:50 us");
+  const Result<Timed> insert = parse_timed("copy:50 us");
   REQUIRE(insert);
-  CHECK(insert->after.target == Selector::Target::kCopy);
-  CHECK(insert->length.us() == Approx(50));
-  CHECK(error_of(parse_insert("copy:50")) ==
+  CHECK(insert->what.target == Selector::Target::kCopy);
+  CHECK(insert->time.us() == Approx(50));
+  CHECK(error_of(parse_timed("copy:50")) ==
         "'50' has no unit; one of ps, ns, us, ms, s, min, h, d");
-  CHECK(error_of(parse_insert("copy:-1 us")) == "'-1 us' is not a valid duration; 0 s to 1 d");
-  CHECK(error_of(parse_insert("copy:25 h")) == "'25 h' is not a valid duration; 0 s to 1 d");
+  CHECK(error_of(parse_timed("copy:-1 us")) == "'-1 us' is not a valid duration; 0 s to 1 d");
+  CHECK(error_of(parse_timed("copy:25 h")) == "'25 h' is not a valid duration; 0 s to 1 d");
+}
+
+TEST_CASE("names may hold the colons that separate the parts of an edit") {
+  const Result<MaybeTimed> plain = parse_maybe_timed("range=aten::gelu");
+  REQUIRE(plain);
+  CHECK(plain->what.pattern == "aten::gelu");
+  CHECK_FALSE(plain->time);
+  CHECK(parse_maybe_timed("range=aten::gelu:12us")->time->us() == Approx(12));
+  CHECK(error_of(parse_maybe_timed("kernel:12")) ==
+        "'12' has no unit; one of ps, ns, us, ms, s, min, h, d");
+  const Result<OwnStream> moved = parse_own_stream("kernel=a::b:range=Optimizer::step");
+  REQUIRE(moved);
+  CHECK(moved->what.pattern == "a::b");
+  CHECK(moved->needed_by->pattern == "Optimizer::step");
+  CHECK_FALSE(parse_own_stream("kernel=a::b")->needed_by);
+  CHECK(error_of(parse_selector("range")) ==
+        "'range' needs a pattern; range=PATTERN, such as 'range=*layers.3*'");
+}
+
+TEST_CASE("a straggler is a rank with a factor, or none") {
+  CHECK(parse_straggler("3:1.5")->factor == 1.5);
+  CHECK_FALSE(parse_straggler("3:none")->factor);
+  CHECK(error_of(parse_straggler("rank 3")) ==
+        "'rank 3' is not RANK:FACTOR; such as 3:1.5, or 3:none");
+  CHECK(error_of(parse_straggler("3:fast")) ==
+        "'fast' is not a factor; a number from 0 to 1e6, such as 0.5");
 }
 
 TEST_CASE("an input pipeline has workers, each two batches ahead by default") {

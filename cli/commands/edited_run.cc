@@ -1,0 +1,52 @@
+#include "cli/commands/edited_run.h"
+
+#include <algorithm>
+
+#include "profiler/replay/interval.h"
+
+namespace rehearse::cli {
+namespace {
+
+Result<ReplayRun> run_at(const ReplayJob& job, const std::vector<Edit>& edits, Bound bound) {
+  replay::RecordedProgram program = job.recorded.graph.program;
+  for (const Edit& edit : edits) {
+    Result<replay::RecordedProgram> next = edit.apply(std::move(program), bound);
+    if (!next) return forward(next);
+    program = std::move(*next);
+  }
+  return run_program(job, std::move(program));
+}
+
+}  // namespace
+
+Estimate<Seconds> EditedRun::step(const ReplayJob& job, double further_error) const {
+  const Estimate<Seconds> step = replay::estimate_step(
+      job.recorded.comparison, run.comparison.step_time.simulated, further_error);
+  if (!assumed || !(step.value > Seconds::s(0))) return step;
+  return {step.value, assumed->low * (step.low / step.value),
+          assumed->high * (step.high / step.value), Provenance::kExtrapolated};
+}
+
+Result<EditedRun> run_edited(const ReplayJob& job, const std::vector<Edit>& edits) {
+  Result<ReplayRun> run = run_at(job, edits, Bound::kValue);
+  if (!run) return forward(run);
+  EditedRun edited{std::move(*run), {}};
+  std::vector<std::string>& assumptions = edited.assumptions;
+  for (const Edit& edit : edits)
+    if (!edit.assumption.empty() &&
+        std::find(assumptions.begin(), assumptions.end(), edit.assumption) == assumptions.end())
+      assumptions.push_back(edit.assumption);
+  if (assumptions.empty()) return edited;
+  const Seconds value = edited.run.comparison.step_time.simulated;
+  edited.assumed = {value, value};
+  for (const Bound bound : {Bound::kLow, Bound::kHigh}) {
+    const Result<ReplayRun> at = run_at(job, edits, bound);
+    if (!at) return forward(at);
+    const Seconds step = at->comparison.step_time.simulated;
+    edited.assumed->low = std::min(edited.assumed->low, step);
+    edited.assumed->high = std::max(edited.assumed->high, step);
+  }
+  return edited;
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,134 @@
+#include "cli/commands/edits.h"
+
+#include "cli/commands/kernel_laws.h"
+#include "profiler/replay/edit.h"
+#include "profiler/replay/fewer_launches.h"
+#include "profiler/replay/overlap.h"
+
+namespace rehearse::cli {
+namespace {
+
+using replay::RecordedProgram;
+
+/// The check of an option by the function that reads it.
+template <auto read>
+Status reads(const std::string& text) {
+  if (const auto value = read(text); !value) return forward(value);
+  return {};
+}
+
+/// An edit that assumes nothing: `read` makes its argument, and `edit` applies it.
+template <auto read, auto edit>
+Result<RecordedProgram> apply(const ReplayJob& job, const std::string& text,
+                              RecordedProgram program, Bound, const Globals&) {
+  return edit(job.recordings, std::move(program), *read(text));
+}
+
+Result<replay::MaybeTimed> parse_graph(std::string_view text) {
+  Result<replay::MaybeTimed> graph = replay::parse_maybe_timed(text);
+  if (graph && graph->what.target != replay::Selector::Target::kRange)
+    return fail(fmt::format("'{}' is no range", graph->what.text), "range=PATTERN[:DURATION]");
+  return graph;
+}
+
+/// The host's time for the launch of a graph: 10 us and 3 us per kernel, as one launch of 540
+/// kernels on MI300X took; the interval is that of `cuda_graphs` in models/host.
+constexpr double kGraphLaunch = 10e-6, kGraphKernel = 3e-6;
+constexpr double kGraphFastest = 0.3, kGraphSlowest = 2;
+
+Result<RecordedProgram> as_graph(const ReplayJob& job, const std::string& text,
+                                 RecordedProgram program, Bound bound, const Globals&) {
+  const replay::MaybeTimed graph = *parse_graph(text);
+  const double factor = bound == Bound::kLow    ? kGraphFastest
+                        : bound == Bound::kHigh ? kGraphSlowest
+                                                : 1;
+  return replay::launch_as_graph(
+      job.recordings, std::move(program), graph.what, [&](std::size_t kernels) {
+        return graph.time.value_or(
+            Seconds::s(factor * (kGraphLaunch + kGraphKernel * static_cast<double>(kernels))));
+      });
+}
+
+std::string if_untimed(const std::string& text, const char* assumption) {
+  return replay::parse_maybe_timed(text)->time ? "" : assumption;
+}
+
+constexpr NamedEdit kEdits[] = {
+    {"--remove", "TARGET[=PATTERN], remove ops and the calls that launch them",
+     reads<replay::parse_selector>, apply<replay::parse_selector, replay::remove>},
+    {"--dtype",
+     "TARGET[=PATTERN]:FORMAT, kernels in fp32, tf32, fp16, bf16 or fp8, by the cost laws of the "
+     "recorded GPU, with casts",
+     reads<parse_format_edit>,
+     [](const ReplayJob& job, const std::string& text, RecordedProgram program, Bound bound,
+        const Globals& globals) {
+       return in_format(job, std::move(program), *parse_format_edit(text), bound, globals);
+     },
+     [](const std::string&) {
+       return std::string(
+           "another number format: times by the ratio of the cost laws; operators cast their "
+           "weights, and an input that no selected operator made; the host's work for casts is "
+           "left out");
+     }},
+    {"--replace", "TARGET[=PATTERN]:DURATION, each matching kernel, copy or collective lasts this long",
+     reads<replay::parse_timed>, apply<replay::parse_timed, replay::replace>},
+    {"--scale",
+     "TARGET[=PATTERN]:FACTOR, multiply times by FACTOR; targets: gpu, kernel, copy, collective, "
+     "host, range, launch, profiler; * in PATTERN matches any text",
+     reads<replay::parse_scale>, apply<replay::parse_scale, replay::scale>},
+    {"--straggler",
+     "RANK:FACTOR, multiply the time of a rank's own work; RANK:none, its ops take the mean time of "
+     "the other ranks",
+     reads<replay::parse_straggler>, apply<replay::parse_straggler, replay::straggle>},
+    {"--fuse",
+     "TARGET[=PATTERN][:DURATION], consecutive matching kernels become one (default time: by the "
+     "bytes that it moves; attention by its law)",
+     reads<replay::parse_maybe_timed>,
+     [](const ReplayJob& job, const std::string& text, RecordedProgram program, Bound bound,
+        const Globals&) {
+       return fuse_kernels(job, std::move(program), *replay::parse_maybe_timed(text), bound);
+     },
+     [](const std::string& text) {
+       return if_untimed(text,
+                         "fused kernels: time by the bytes that they move, between the longest of "
+                         "them and all of them; attention by its law");
+     }},
+    {"--graph",
+     "range=PATTERN[:DURATION], launch each instance of a range as a CUDA graph (default: 10 us and 3 us per "
+     "kernel)",
+     reads<parse_graph>, as_graph,
+     [](const std::string& text) {
+       return if_untimed(text,
+                         "CUDA graphs: a launch takes the host 10 us and 3 us per kernel, 0.3 to 2 "
+                         "times as long on another host");
+     }},
+    {"--insert", "TARGET[=PATTERN]:DURATION, add time after each op or range, such as 50 us",
+     reads<replay::parse_timed>, apply<replay::parse_timed, replay::insert>},
+    {"--asynchronous",
+     "TARGET[=PATTERN], the calls of these copies, or these calls of the host, no longer wait for "
+     "the device",
+     reads<replay::parse_selector>, apply<replay::parse_selector, replay::make_asynchronous>},
+    {"--own-stream",
+     "TARGET[=PATTERN][:TARGET[=PATTERN]], move device ops to a stream of their own, until the ops "
+     "that need their results (default: until the end of the step)",
+     reads<replay::parse_own_stream>,
+     [](const ReplayJob& job, const std::string& text, RecordedProgram program, Bound bound,
+        const Globals&) {
+       return replay::move_to_stream(job.recordings, std::move(program),
+                                     *replay::parse_own_stream(text),
+                                     bound == Bound::kHigh ? replay::Needed::kAtOnce
+                                                           : replay::Needed::kAtEndOfStep);
+     },
+     [](const std::string& text) {
+       return std::string(replay::parse_own_stream(text)->needed_by
+                              ? ""
+                              : "ops on a stream of their own: their results are needed at the end "
+                                "of the step; the upper bound needs them at once");
+     }},
+};
+
+}  // namespace
+
+std::span<const NamedEdit> named_edits() { return kEdits; }
+
+}  // namespace rehearse::cli

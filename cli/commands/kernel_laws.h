@@ -1,0 +1,37 @@
+// Edits of kernels whose time follows from the cost laws: another number format, and fused kernels.
+#pragma once
+
+#include <string_view>
+
+#include "cli/commands/edited_run.h"
+#include "models/workload/op.h"
+#include "profiler/replay/edit.h"
+
+namespace rehearse::cli {
+
+/// Kernels, and the number format of their operands: SELECTOR:FORMAT.
+struct InFormat {
+  replay::Selector what;
+  workload::Dtype format;
+};
+Result<InFormat> parse_format_edit(std::string_view text);
+
+/// Each kernel takes recorded × modelled time in the new format ÷ that in the recorded one, on the
+/// recorded GPU. Measurements of single operations that came with the recording replace the model
+/// where they have both. A cast of the weights of each selected operator, and of its input if the
+/// operator before it is not selected, is added; the low bound has none, the high bound twice as
+/// much. Kernels without recorded shapes keep their time, with a warning. Fails if that is true of
+/// all, or if the GPU is not in the catalog.
+Result<replay::RecordedProgram> in_format(const ReplayJob& job, replay::RecordedProgram program,
+                                          const InFormat& edit, Bound bound,
+                                          const Globals& globals);
+
+/// Runs of the selected kernels as one kernel each (replay::find_runs). Without a time, the law is:
+/// matrix products keep their time. The others move their bytes without those of results that only
+/// the next kernel reads. Two batched matrix products or more are attention, which takes recorded ×
+/// modelled time of fused attention ÷ that of the kernels. Without shapes a run takes the geometric
+/// mean of its bounds: its longest kernel, and all of them.
+Result<replay::RecordedProgram> fuse_kernels(const ReplayJob& job, replay::RecordedProgram program,
+                                             const replay::MaybeTimed& edit, Bound bound);
+
+}  // namespace rehearse::cli

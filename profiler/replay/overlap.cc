@@ -1,0 +1,190 @@
+#include "profiler/replay/overlap.h"
+
+#include <map>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "sim/program/rank_builder.h"
+
+namespace rehearse::replay {
+namespace {
+
+using program::RankBuilder;
+using program::RankProgram;
+using Kind = Recorded::Kind;
+
+/// Moves the ops of one rank.
+class Mover {
+ public:
+  /// `users`: the ops that need the results.
+  Mover(const Recording& recording, RecordedProgram& program, std::uint32_t rank,
+        const std::set<GpuIndex>& moved, const std::set<GpuIndex>& users)
+      : recording_(recording),
+        program_(program.programs[rank]),
+        replay_(program.replays[rank]),
+        moved_(moved),
+        users_(users),
+        name_(program.names.intern(fmt::format("rank {} moved ops", rank))) {
+    for (StepOps& step : replay_.steps)
+      for (const OpIndex last : step.last_device_ops) ends_.emplace(last, &step);
+    for (OpIndex i = 0; i < program_.ops.size(); ++i)
+      if (const Kind kind = program_.recorded[i].kind; kind == Kind::kWake || kind == Kind::kReturn)
+        for (std::uint32_t d = program_.first_dependency[i]; d < program_.first_dependency[i + 1];
+             ++d)
+          waits_for_.emplace(program_.dependencies[d], i);
+  }
+
+  void move() {
+    for (const Stream& stream : recording_.streams()) move_from(stream);
+    program::erase_dependencies(program_, [&](OpIndex op, OpIndex before) {
+      const Recorded& recorded = program_.recorded[op];
+      const auto next = leaves_.find(before);
+      if (next == leaves_.end() || recorded.row != next->second) return false;
+      return recorded.kind == Kind::kDevice || recorded.kind == Kind::kLaunch ||
+             recorded.kind == Kind::kResidual;
+    });
+    RankBuilder builder(std::move(program_));
+    const std::uint32_t stream = builder.add(program::Stream{
+        .name = name_, .number = static_cast<std::uint32_t>(recording_.streams().size())});
+    for (const GpuIndex i : moved_) builder.op(replay_.device_first[i]).stream = stream;
+    for (const auto& [op, before] : added_) builder.depend(op, before);
+    program_ = std::move(builder).build();
+  }
+
+ private:
+  void move_from(const Stream& stream) {
+    std::optional<OpIndex> left, kept;  // the op before, if it moves; the last that stays
+    std::vector<OpIndex> running;       // moved, and not yet joined
+    const auto join = [&](OpIndex op) {
+      for (const OpIndex before : running) added_.emplace_back(op, before);
+    };
+    bool new_step = false;
+    for (const GpuIndex i : stream.ops) {
+      const OpIndex first = replay_.device_first[i], last = replay_.device_last[i];
+      if (moved_.contains(i)) {
+        running.push_back(last);
+        left = last;
+      } else {
+        if (left) leaves_.emplace(*left, i);
+        if (left && kept) added_.emplace_back(first, *kept);
+        left.reset();
+        kept = last;
+        if (new_step || users_.contains(i)) {
+          join(first);
+          running.clear();
+        }
+        new_step = false;
+      }
+      const auto [wait, waits_end] = waits_for_.equal_range(last);
+      for (auto w = wait; w != waits_end; ++w) join(w->second);
+      if (const auto end = ends_.find(last); end != ends_.end()) {
+        new_step = true;
+        std::vector<OpIndex>& ends = end->second->last_device_ops;
+        ends.insert(ends.end(), running.begin(), running.end());
+      }
+    }
+  }
+
+  const Recording& recording_;
+  program::RankProgram& program_;
+  RankReplay& replay_;
+  const std::set<GpuIndex>&moved_, &users_;
+  const NameId name_;
+  std::map<OpIndex, StepOps*> ends_;
+  std::multimap<OpIndex, OpIndex> waits_for_;       // of the host, by the op that it waits for
+  std::map<OpIndex, GpuIndex> leaves_;              // by moved op: what no longer waits for it
+  std::vector<std::pair<OpIndex, OpIndex>> added_;  // an op, and another before it
+};
+
+/// The selected device ops, by rank. Fails if there are none.
+Result<DeviceOps> select_device_ops(const std::vector<Recording>& recordings,
+                                    const RecordedProgram& program, const Selector& selector) {
+  const auto selected = select_some(recordings, program, selector);
+  if (!selected) return forward(selected);
+  DeviceOps ops(recordings.size());
+  bool any = false;
+  for (const RankOp& at : *selected)
+    if (const Recorded& recorded = program.programs[at.rank].recorded[at.op];
+        recorded.kind == Kind::kDevice) {
+      ops[at.rank].insert(*recorded.row);
+      any = true;
+    }
+  if (!any)
+    return fail(fmt::format("'{}' is no work of a device", selector.text),
+                "kernel=PATTERN, copy=PATTERN, collective=PATTERN or range=PATTERN");
+  return ops;
+}
+
+}  // namespace
+
+Result<RecordedProgram> make_asynchronous(const std::vector<Recording>& recordings,
+                                          RecordedProgram program, const Selector& edit) {
+  const auto selected = select_some(recordings, program, edit);
+  if (!selected) return forward(selected);
+  std::vector<std::set<HostIndex>> calls(recordings.size());
+  for (const RankOp& at : *selected) {
+    const Recorded& recorded = program.programs[at.rank].recorded[at.op];
+    const std::optional<HostIndex> call = recorded.kind == Kind::kDevice
+                                              ? recordings[at.rank].launcher(*recorded.row)
+                                              : recorded.row;
+    if (call) calls[at.rank].insert(*call);
+  }
+  bool any = false;
+  for (std::uint32_t rank = 0; rank < recordings.size(); ++rank) {
+    RankProgram& of = program.programs[rank];
+    const auto is_one = [&](OpIndex op, Kind kind) {
+      return of.recorded[op].kind == kind && of.ops[op].stream != program::kNoStream &&
+             calls[rank].contains(*of.recorded[op].row);
+    };
+    for (OpIndex i = 0; i < of.ops.size(); ++i) {
+      any = any || is_one(i, Kind::kReturn);
+      if (is_one(i, Kind::kUnexplained)) of.ops[i].duration = Picoseconds(0);
+    }
+    program::erase_dependencies(of, [&](OpIndex op, OpIndex before) {
+      return is_one(op, Kind::kReturn) && of.ops[before].stream != of.ops[op].stream;
+    });
+  }
+  if (!any)
+    return fail(fmt::format("no call of '{}' waits for the device", edit.text),
+                "copies of pageable memory, or host=PATTERN with a synchronizing call");
+  return program;
+}
+
+Result<OwnStream> parse_own_stream(std::string_view text) {
+  // Names hold colons too: the second selector begins after the first colon that a target follows.
+  for (std::size_t colon = text.find(':'); colon != std::string_view::npos;
+       colon = text.find(':', colon + 1)) {
+    Result<Selector> user = parse_selector(text.substr(colon + 1));
+    if (!user) continue;
+    Result<Selector> what = parse_selector(text.substr(0, colon));
+    if (!what) return forward(what);
+    return OwnStream{std::move(*what), std::move(*user)};
+  }
+  Result<Selector> what = parse_selector(text);
+  if (!what) return forward(what);
+  return OwnStream{std::move(*what), std::nullopt};
+}
+
+Result<RecordedProgram> move_to_stream(const std::vector<Recording>& recordings,
+                                       RecordedProgram program, const OwnStream& edit,
+                                       Needed needed) {
+  const auto moved = select_device_ops(recordings, program, edit.what);
+  if (!moved) return forward(moved);
+  DeviceOps users(recordings.size());
+  if (edit.needed_by) {
+    Result<DeviceOps> found = select_device_ops(recordings, program, *edit.needed_by);
+    if (!found) return forward(found);
+    users = std::move(*found);
+  } else if (needed == Needed::kAtOnce) {
+    for (std::size_t rank = 0; rank < recordings.size(); ++rank)
+      for (const Stream& stream : recordings[rank].streams())
+        users[rank].insert(stream.ops.begin(), stream.ops.end());
+  }
+  for (std::uint32_t rank = 0; rank < recordings.size(); ++rank)
+    if (!(*moved)[rank].empty())
+      Mover(recordings[rank], program, rank, (*moved)[rank], users[rank]).move();
+  return program;
+}
+
+}  // namespace rehearse::replay
