@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "profiler/replay/batch_requests.h"
 #include "profiler/replay/lower.h"
 #include "profiler/replay/selector.h"
 #include "sim/base/units.h"
@@ -44,12 +45,12 @@ struct Straggler {
 Result<Straggler> parse_straggler(std::string_view text);
 
 /// Loads batches on worker processes instead of on the thread that uses them:
-/// "workers=4,prefetch=2". Each loading range ("enumerate(DataLoader)...") becomes work of one of
-/// `workers`, at most workers x prefetch batches ahead; the queue is full when the recording
-/// begins.
+/// "workers=4,prefetch=2". Each range that `load` matches becomes work of one of `workers`, at most
+/// workers x prefetch batches ahead; the queue is full when the recording begins.
 struct InputPipeline {
   std::uint32_t workers;
   std::uint32_t prefetch = 2;
+  std::string load = std::string(kLoadingRange);
 };
 Result<InputPipeline> parse_input_pipeline(std::string_view text);
 
