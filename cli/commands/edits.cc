@@ -70,14 +70,16 @@ constexpr NamedEdit kEdits[] = {
            "weights, and an input that no selected operator made; the host's work for casts is "
            "left out");
      }},
-    {"--replace", "TARGET[=PATTERN]:DURATION, each matching kernel, copy or collective lasts this long",
+    {"--replace",
+     "TARGET[=PATTERN]:DURATION, each matching kernel, copy or collective lasts this long",
      reads<replay::parse_timed>, apply<replay::parse_timed, replay::replace>},
     {"--scale",
      "TARGET[=PATTERN]:FACTOR, multiply times by FACTOR; targets: gpu, kernel, copy, collective, "
      "host, range, launch, profiler; * in PATTERN matches any text",
      reads<replay::parse_scale>, apply<replay::parse_scale, replay::scale>},
     {"--straggler",
-     "RANK:FACTOR, multiply the time of a rank's own work; RANK:none, its ops take the mean time of "
+     "RANK:FACTOR, multiply the time of a rank's own work; RANK:none, its ops take the mean time "
+     "of "
      "the other ranks",
      reads<replay::parse_straggler>, apply<replay::parse_straggler, replay::straggle>},
     {"--fuse",
@@ -94,7 +96,8 @@ constexpr NamedEdit kEdits[] = {
                          "them and all of them; attention by its law");
      }},
     {"--graph",
-     "range=PATTERN[:DURATION], launch each instance of a range as a CUDA graph (default: 10 us and 3 us per "
+     "range=PATTERN[:DURATION], launch each instance of a range as a CUDA graph (default: 10 us "
+     "and 3 us per "
      "kernel)",
      reads<parse_graph>, as_graph,
      [](const std::string& text) {
@@ -114,10 +117,9 @@ constexpr NamedEdit kEdits[] = {
      reads<replay::parse_own_stream>,
      [](const ReplayJob& job, const std::string& text, RecordedProgram program, Bound bound,
         const Globals&) {
-       return replay::move_to_stream(job.recordings, std::move(program),
-                                     *replay::parse_own_stream(text),
-                                     bound == Bound::kHigh ? replay::Needed::kAtOnce
-                                                           : replay::Needed::kAtEndOfStep);
+       return replay::move_to_stream(
+           job.recordings, std::move(program), *replay::parse_own_stream(text),
+           bound == Bound::kHigh ? replay::Needed::kAtOnce : replay::Needed::kAtEndOfStep);
      },
      [](const std::string& text) {
        return std::string(replay::parse_own_stream(text)->needed_by

@@ -45,20 +45,18 @@ class Operators {
       for (std::size_t u = 0; u < found.units.size(); ++u) {
         const workload::lifting::Unit& unit = found.units[u];
         for (const replay::GpuIndex i : unit.device) of_kernel_.emplace(i, all_.size());
-        all_.push_back(
-            {.ops = maker.ops(u),
-             .operands = unit.operands,
-             .kernels =
-                 static_cast<double>(unit.device.size()) / static_cast<double>(found.microbatches)});
+        all_.push_back({.ops = maker.ops(u),
+                        .operands = unit.operands,
+                        .kernels = static_cast<double>(unit.device.size()) /
+                                   static_cast<double>(found.microbatches)});
         Operator& made = all_.back();
         const auto of = unit.phase == Phase::kForward ? std::optional(u) : unit.forward;
         const bool gradient = std::any_of(made.ops.begin(), made.ops.end(),
                                           [](const Op& op) { return op.weight_gradient; });
         if (of && (unit.phase == Phase::kForward || gradient))
           for (const Operand& weight : maker.weights(*of)) made.cast_weights += weight.elements();
-        made.known = std::all_of(made.ops.begin(), made.ops.end(), [](const Op& op) {
-          return workload::bytes_of(op) > Bytes::b(0);
-        });
+        made.known = std::all_of(made.ops.begin(), made.ops.end(),
+                                 [](const Op& op) { return workload::bytes_of(op) > Bytes::b(0); });
       }
     }
   }
@@ -76,10 +74,11 @@ class Operators {
 };
 
 tl::unexpected<Error> needs_gpu(const trace::Rank& rank, std::string_view instead) {
-  return fail(Diagnostic{.file = rank.info.source,
-                         .problem = "does not name its GPU, so that laws of its kernels are unknown",
-                         .expected = "a recording on a GPU of `rehearse catalog gpus`",
-                         .nearest = std::string(instead)});
+  return fail(
+      Diagnostic{.file = rank.info.source,
+                 .problem = "does not name its GPU, so that laws of its kernels are unknown",
+                 .expected = "a recording on a GPU of `rehearse catalog gpus`",
+                 .nearest = std::string(instead)});
 }
 
 Result<OpCost> cost_on(const ReplayJob& job, const trace::Rank& rank, std::string_view instead) {
@@ -213,8 +212,7 @@ Result<InFormat> parse_format_edit(std::string_view text) {
   if (found == std::end(workload::kDtypeNames))
     return fail(fmt::format("unknown number format '{}'", name),
                 suggest(name, workload::kDtypeNames));
-  return InFormat{std::move(*what),
-                  static_cast<Dtype>(found - std::begin(workload::kDtypeNames))};
+  return InFormat{std::move(*what), static_cast<Dtype>(found - std::begin(workload::kDtypeNames))};
 }
 
 Result<replay::RecordedProgram> in_format(const ReplayJob& job, replay::RecordedProgram program,
@@ -292,10 +290,8 @@ Result<replay::RecordedProgram> fuse_kernels(const ReplayJob& job, replay::Recor
     of = run.rank;
     std::vector<Seconds> times;
     for (const replay::GpuIndex i : run.kernels)
-      times.push_back(
-          program.programs[run.rank].ops[replay.device_first[i]].duration->seconds());
-    const Result<Seconds> time =
-        fused_time(job, recording.rank(), *operators, run, times, bound);
+      times.push_back(program.programs[run.rank].ops[replay.device_first[i]].duration->seconds());
+    const Result<Seconds> time = fused_time(job, recording.rank(), *operators, run, times, bound);
     if (!time) return forward(time);
     fused.push_back(Picoseconds::from(*time));
   }

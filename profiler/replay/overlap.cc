@@ -125,9 +125,8 @@ Result<RecordedProgram> make_asynchronous(const std::vector<Recording>& recordin
   std::vector<std::set<HostIndex>> calls(recordings.size());
   for (const RankOp& at : *selected) {
     const Recorded& recorded = program.programs[at.rank].recorded[at.op];
-    const std::optional<HostIndex> call = recorded.kind == Kind::kDevice
-                                              ? recordings[at.rank].launcher(*recorded.row)
-                                              : recorded.row;
+    const std::optional<HostIndex> call =
+        recorded.kind == Kind::kDevice ? recordings[at.rank].launcher(*recorded.row) : recorded.row;
     if (call) calls[at.rank].insert(*call);
   }
   bool any = false;

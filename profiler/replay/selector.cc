@@ -18,8 +18,8 @@ using program::Task;
 using Kind = Recorded::Kind;
 using Target = Selector::Target;
 
-constexpr std::array<std::string_view, 8> kTargets = {
-    "gpu", "kernel", "copy", "collective", "host", "range", "launch", "profiler"};
+constexpr std::array<std::string_view, 8> kTargets = {"gpu",  "kernel", "copy",   "collective",
+                                                      "host", "range",  "launch", "profiler"};
 
 /// Names that a pattern could have meant, for the message of an edit that matches nothing.
 std::string names_of(const std::vector<Recording>& recordings, const RecordedProgram& program,

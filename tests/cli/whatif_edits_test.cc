@@ -101,10 +101,9 @@ TEST_CASE("edits combine, and are applied in the order of their list") {
 
 TEST_CASE("simulate: another number format changes the times of a recording") {
   const auto step = [](const char* format) {
-    const std::string text =
-        "workload: {recording: " + test::source_file(kTwoLinears).string() +
-        "}\ntraining: {global_batch: 8" + format +
-        "}\ncluster: {device: v100_sxm2_32, devices_per_node: 1, nodes: 1}\n";
+    const std::string text = "workload: {recording: " + test::source_file(kTwoLinears).string() +
+                             "}\ntraining: {global_batch: 8" + format +
+                             "}\ncluster: {device: v100_sxm2_32, devices_per_node: 1, nodes: 1}\n";
     return test::json_of({"simulate", test::write_scratch("job.yaml", text).string()});
   };
   const double recorded = value(step("")["step_time"]);

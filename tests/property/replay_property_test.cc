@@ -161,8 +161,7 @@ test::Program with_fused(const test::Program& program, double length) {
 test::Program without_waits(test::Program program) {
   for (std::vector<Action>& step : program)
     for (Action& a : step)
-      if (a.kind == Action::Kind::kSyncStream)
-        a = {Action::Kind::kWork, test::Machine{}.sync_cost};
+      if (a.kind == Action::Kind::kSyncStream) a = {Action::Kind::kWork, test::Machine{}.sync_cost};
   return program;
 }
 
@@ -182,15 +181,15 @@ std::vector<double> errors_of(const std::function<test::Program(const test::Prog
 }
 
 TEST_CASE("fused kernels take the time of the toy machine with these kernels") {
-  const std::vector<double> errors = errors_of(
-      [](const test::Program& program) { return with_fused(program, 100); },
-      [](const std::vector<Recording>& recordings, RecordedProgram program)
-          -> Result<RecordedProgram> {
-        const auto runs = find_runs(recordings, program, *parse_selector("kernel"));
-        if (!runs) return forward(runs);
-        const std::vector times(runs->size(), Picoseconds::from(Nanoseconds(100000)));
-        return fuse(recordings, std::move(program), *runs, times);
-      });
+  const std::vector<double> errors =
+      errors_of([](const test::Program& program) { return with_fused(program, 100); },
+                [](const std::vector<Recording>& recordings,
+                   RecordedProgram program) -> Result<RecordedProgram> {
+                  const auto runs = find_runs(recordings, program, *parse_selector("kernel"));
+                  if (!runs) return forward(runs);
+                  const std::vector times(runs->size(), Picoseconds::from(Nanoseconds(100000)));
+                  return fuse(recordings, std::move(program), *runs, times);
+                });
   CHECK(quantile(errors, 0.5) < 0.001);
   CHECK(quantile(errors, 0.9) < 0.05);
 }

@@ -108,8 +108,9 @@ TEST_CASE("a synchronization between kernels keeps them apart") {
   Replayed r(std::move(trace));
   const auto runs = find_runs(r.recordings, r.program, *parse_selector("kernel"));
   REQUIRE_FALSE(runs);
-  CHECK(to_string(runs.error()).starts_with(
-      "'kernel' matches no two kernels that follow one another; kernels of one stream"));
+  CHECK(to_string(runs.error())
+            .starts_with(
+                "'kernel' matches no two kernels that follow one another; kernels of one stream"));
 }
 
 TEST_CASE("a graph launches a range at once") {
@@ -127,8 +128,8 @@ TEST_CASE("a graph launches a range at once") {
   CHECK(error_of(launch_as_graph(r.recordings, r.program, *parse_selector("range=aten::op"), cost))
             .starts_with("'aten::op' never launches two kernels"));
   Replayed waits(five_kernels(2, true));
-  CHECK(error_of(launch_as_graph(waits.recordings, waits.program, *parse_selector("range=block"),
-                                 cost))
+  CHECK(error_of(
+            launch_as_graph(waits.recordings, waits.program, *parse_selector("range=block"), cost))
             .starts_with("cudaStreamSynchronize in 'block' waits for the device; "));
 }
 
@@ -174,8 +175,8 @@ TEST_CASE("ops on a stream of their own run until their results are needed") {
   CHECK(moved("kernel=moved", Needed::kAtOnce) == Approx(500).margin(3));
   // The host waits for all of the device: also for what has moved.
   CHECK(moved("kernel=third") == Approx(500).margin(2));
-  CHECK(error_of(move_to_stream(r.recordings, r.program, *parse_own_stream("launch"),
-                                Needed::kAtOnce))
+  CHECK(error_of(
+            move_to_stream(r.recordings, r.program, *parse_own_stream("launch"), Needed::kAtOnce))
             .starts_with("'launch' is no work of a device; "));
 }
 
