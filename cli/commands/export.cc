@@ -35,17 +35,15 @@ Result<Exit> write(const ExportOptions& options, const program::Program& program
   if (!written) return forward(written);
   const std::string prefix = options.chakra.string();
   Document d{.command = "export"};
-  d.answer = sentence_of(
-      fmt::format("{}: {} of {}", prefix, counted(written->ops, "op"),
-                  counted(program.ranks(), "rank")),
-      {range_words(step, " per step")});
+  d.answer = sentence_of(fmt::format("{}: {} of {}", prefix, counted(written->ops, "op"),
+                                     counted(program.ranks(), "rank")),
+                         {range_words(step, " per step")});
   d["files"] = {{"prefix", prefix}, {"ranks", program.ranks()}, {"ops", written->ops}};
   d.show("step_time", "step time", step);
   d.show("duration", "all ops", part_of(step, whole));
   if (!program.groups.empty())
     d.show("groups", "process groups", ingest::chakra_groups(options.chakra).string());
-  d.show("simulate", "simulate it",
-         fmt::format("rehearse simulate --chakra {}{}", prefix, back));
+  d.show("simulate", "simulate it", fmt::format("rehearse simulate --chakra {}{}", prefix, back));
   if (written->unsized > 0)
     d.add_warnings(
         {{fmt::format("{} of unknown kind or size, written as barriers with their duration",
@@ -67,12 +65,11 @@ Result<Exit> export_job(const ExportOptions& options, const Globals& globals) {
   const Result<JobFile> file = load_job(path);
   if (!file) return forward(file);
   if (file->input)
-    return wrong_in(path, fail("Chakra traces have no form for an input pipeline",
-                               "a job without `input`")
-                              .value());
-  const Result<step::Step> step =
-      step::predict(file->spec, file->cluster,
-                    {.fidelity = step::Fidelity::kClosed, .counterfactuals = false});
+    return wrong_in(
+        path,
+        fail("Chakra traces have no form for an input pipeline", "a job without `input`").value());
+  const Result<step::Step> step = step::predict(
+      file->spec, file->cluster, {.fidelity = step::Fidelity::kClosed, .counterfactuals = false});
   if (!step) return wrong_in(path, step.error());
   std::string back = " --cluster FILE";
   if (const double penalty = file->spec.conditions.overlap_penalty; penalty > 0)
@@ -92,15 +89,16 @@ void add_export(CLI::App& app, Action& action) {
             "write PREFIX.<rank>.et of each rank, and PREFIX.groups.json")
       ->required();
   add_edits(*command, options->recorded);
-  command->footer("Example: rehearse export trace.json.gz --scale 'kernel=*gemm*:0.5' --chakra out");
+  command->footer(
+      "Example: rehearse export trace.json.gz --scale 'kernel=*gemm*:0.5' --chakra out");
   command->callback([options, &action] {
     check_edits(options->recorded);
     action = [options](const Globals& globals) {
       if (!is_job_file(options->recorded.request.inputs))
         return export_recording(*options, globals);
       if (has_edits(options->recorded) || !options->recorded.request.ranks.empty())
-        return Result<Exit>(fail("a job file with edits or --ranks of a recording",
-                                 "a change of the job file"));
+        return Result<Exit>(
+            fail("a job file with edits or --ranks of a recording", "a change of the job file"));
       return export_job(*options, globals);
     };
   });

@@ -113,11 +113,10 @@ Value rank_rows(const Simulation& s) {
 Document simulation_document(const Simulation& s) {
   Document d{.command = "simulate", .rows = "ranks", .rows_title = "Ranks"};
   const program::Occupancy mean = job::mean(s.occupancy);
-  d.answer =
-      sentence_of(fmt::format("{}, {}{}", s.input, counted(s.job.ranks(), "rank"),
-                              s.cluster.empty() ? "" : " on " + s.cluster),
-                  {range_words(s.step, s.cluster.empty() ? "" : " per step"),
-                   largest_part(occupancy_fields(mean))});
+  d.answer = sentence_of(fmt::format("{}, {}{}", s.input, counted(s.job.ranks(), "rank"),
+                                     s.cluster.empty() ? "" : " on " + s.cluster),
+                         {range_words(s.step, s.cluster.empty() ? "" : " per step"),
+                          largest_part(occupancy_fields(mean))});
   d.line(fmt::format(
       "{}; {}, collectives {}", counted(s.job.ops(), "op"),
       !s.lowered.folded ? "every rank was simulated"

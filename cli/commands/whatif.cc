@@ -1,4 +1,6 @@
 // rehearse whatif: replay an edited recording.
+#include "cli/commands/whatif.h"
+
 #include <fmt/core.h>
 
 #include "cli/commands/commands.h"
@@ -6,7 +8,6 @@
 #include "cli/commands/options.h"
 #include "cli/commands/recorded_tenants.h"
 #include "cli/commands/share_options.h"
-#include "cli/commands/whatif.h"
 #include "cli/config/job_file.h"
 #include "models/input/read_pipeline.h"
 #include "profiler/replay/edit.h"
@@ -199,8 +200,8 @@ void add_edits(CLI::App& command, WhatifOptions& options) {
            "TARGET[=PATTERN]:DURATION, add time after each op, such as 50 us")
       ->allow_extra_args(false);
   add_edit("--input-pipeline", options.input_pipeline, check_pipeline,
-           "workers=N[,prefetch=2], load batches in worker processes; or an input pipeline "
-           "file, which replaces the recorded loading on every host");
+           "workers=N[,prefetch=2][,load=PATTERN], load batches in worker processes; or an input "
+           "pipeline file, which replaces the recorded loading on every host");
   add_number(command, "--batch", options.batch, 1U, 1000000U,
              "samples per batch from the file's pipeline (default: a unit of its last stage)");
   CLI::Option* network =

@@ -300,8 +300,8 @@ class ProgramReader {
     const bool host = task == Task::kHost || (task == Task::kCollective && !attributes.stream);
     const std::optional<std::int64_t>& number = host ? attributes.thread : attributes.stream;
     if (!number || task == Task::kMark) return program::kStreamOfTask;
-    const auto [known, added] = stream_of_.emplace(std::pair(host, *number),
-                                                   static_cast<std::uint32_t>(streams_.size()));
+    const auto [known, added] =
+        stream_of_.emplace(std::pair(host, *number), static_cast<std::uint32_t>(streams_.size()));
     if (added)
       streams_.push_back(
           {.name = names_.intern(fmt::format("{} {}", host ? "thread" : "stream", *number)),

@@ -108,8 +108,7 @@ class RankFile {
       message.set_type(chakra::MEMORY_LOAD);
       attribute(message, "tensor_size").set_uint64_value(whole(op.bytes));
     } else {
-      const bool host =
-          stream ? stream->kind == Stream::Kind::kHost : op.task != Task::kCompute;
+      const bool host = stream ? stream->kind == Stream::Kind::kHost : op.task != Task::kCompute;
       message.set_type(chakra::COMPUTE);
       attribute(message, "is_cpu_op").set_bool_value(host);
       if (op.flops > Flops::flop(0))
@@ -171,9 +170,10 @@ Status check(const Program& program) {
   for (const RankProgram& rank : program.programs)
     for (const Stream& stream : rank.streams)
       if (stream.slots != 1 || !stream.pools.empty())
-        return fail(fmt::format("Chakra traces have no form for '{}', which runs several ops at once",
-                                program.names[stream.name]),
-                    "the same without input workers");
+        return fail(
+            fmt::format("Chakra traces have no form for '{}', which runs several ops at once",
+                        program.names[stream.name]),
+            "the same without input workers");
   return {};
 }
 
@@ -198,8 +198,8 @@ Result<ChakraWritten> write_chakra(const Program& program, const std::filesystem
     for (const RankId member : program.groups[g].members) members.push_back(member.index());
     groups.push_back(fmt::format("\"{}\": [{}]", g + 1, fmt::join(members, ", ")));
   }
-  if (Status ok = write_file(chakra_groups(prefix),
-                             fmt::format("{{{}}}\n", fmt::join(groups, ",\n ")));
+  if (Status ok =
+          write_file(chakra_groups(prefix), fmt::format("{{{}}}\n", fmt::join(groups, ",\n ")));
       !ok)
     return forward(ok);
   return written;

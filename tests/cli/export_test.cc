@@ -55,8 +55,8 @@ TEST_CASE("export and simulate: a job of tensor, data and pipeline ranks") {
 
 TEST_CASE("export: what Chakra traces cannot hold is refused") {
   const std::string prefix = test::scratch_folder() / "fed";
-  check_failed(test::rehearse({"export", test::kExample, "--chakra", prefix, "--input-pipeline",
-                               "workers=4"}),
+  check_failed(test::rehearse(
+                   {"export", test::kExample, "--chakra", prefix, "--input-pipeline", "workers=4"}),
                1, "the same without input workers");
   check_failed(test::rehearse({"export", test::kExample}), 2, "--chakra");
 }

@@ -1,10 +1,11 @@
 // Programs as Chakra traces: what was recorded or planned reads back to the same time.
+#include "profiler/ingest/chakra_writer.h"
+
 #include <random>
 
 #include <catch2/catch.hpp>
 
 #include "profiler/ingest/chakra_job.h"
-#include "profiler/ingest/chakra_writer.h"
 #include "profiler/ingest/input.h"
 #include "sim/base/file.h"
 #include "sim/program/lower.h"
@@ -94,10 +95,10 @@ TEST_CASE("40 random plans take as long from their Chakra traces, on the same cl
     INFO("data " << plan.data << " tensor " << plan.tensor << " pipeline " << plan.pipeline
                  << " context " << plan.context << " expert " << plan.expert << " zero "
                  << plan.zero << " interleave " << plan.interleave);
-    const auto again = step::run_program(
-        read_back(step->job, false), cluster,
-        {.slowdown = 1 + spec.conditions.overlap_penalty, .calibrated = true},
-        {.fidelity = step::Fidelity::kClosed});
+    const auto again =
+        step::run_program(read_back(step->job, false), cluster,
+                          {.slowdown = 1 + spec.conditions.overlap_penalty, .calibrated = true},
+                          {.fidelity = step::Fidelity::kClosed});
     INFO((again ? "" : to_string(again.error())));
     REQUIRE(again);
     CHECK(again->step().s() == Approx(step->time.value.s()).epsilon(1e-9));
