@@ -1,4 +1,6 @@
 // rehearse whatif: replay an edited recording.
+#include "cli/commands/whatif.h"
+
 #include <algorithm>
 
 #include <fmt/core.h>
@@ -7,33 +9,22 @@
 #include "cli/commands/edits.h"
 #include "cli/commands/networking.h"
 #include "cli/commands/options.h"
-#include "cli/commands/recorded_input.h"
-#include "cli/commands/recorded_slice.h"
 #include "cli/commands/recorded_tenants.h"
-#include "cli/commands/replay_job.h"
 #include "cli/commands/share_options.h"
 #include "cli/config/job_file.h"
 #include "models/input/read_pipeline.h"
 #include "profiler/replay/edit.h"
 #include "profiler/replay/interval.h"
 #include "sim/base/text.h"
-#include "strategies/data_parallel.h"
 
 namespace rehearse::cli {
 namespace {
 
-struct WhatifOptions {
-  ReplayRequest request;
-  std::vector<std::vector<std::string>> named;  ///< by edit of named_edits()
-  std::string input_pipeline;
-  std::uint32_t batch = 0;  ///< samples per request of a rank; 0: a unit of the last stage
-  std::string network;
-  std::uint32_t data_parallel = 0;  ///< ranks; 0: as recorded
-  Bytes bucket = strategies::DataParallelPlan{.ranks = 1}.bucket;
-};
-
 /// Whether the text gives workers for the recorded loop, instead of a pipeline file.
 bool is_inline_pipeline(std::string_view text) { return text.find('=') != std::string_view::npos; }
+bool feeds_from_file(const WhatifOptions& options) {
+  return !options.input_pipeline.empty() && !is_inline_pipeline(options.input_pipeline);
+}
 
 /// The program fed by the pipeline of a file. Sets `fed`.
 Result<replay::RecordedProgram> feed(const WhatifOptions& options, const input::Pipeline& pipeline,
@@ -145,30 +136,13 @@ Document document_of(const ReplayJob& job, const EditedRun& with, const Estimate
 }
 
 Result<Exit> run(const WhatifOptions& options, const Globals& globals) {
-  std::optional<comm::CollectiveTime> network;
-  if (!options.network.empty()) {  // check the network before long work
-    Result<comm::CollectiveTime> parsed = parse_network(options.network);
-    if (!parsed) return forward(parsed);
-    network = std::move(*parsed);
-  }
-  std::optional<input::Pipeline> pipeline;
-  if (!options.input_pipeline.empty() && !is_inline_pipeline(options.input_pipeline)) {
-    Result<input::Pipeline> loaded = input::load_pipeline(options.input_pipeline);
-    if (!loaded) return forward(loaded);
-    pipeline = std::move(*loaded);
-  }
-  const Result<ReplayJob> job = load_job(options.request, globals);
-  if (!job) return forward(job);
-  std::optional<FedBy> fed;
-  const Result<EditedRun> edited =
-      run_edited(*job, edits_of(options, network, pipeline, *job, globals, fed));
-  if (!edited) return forward(edited);
-  const Estimate<Seconds> step =
-      edited->step(*job, options.network.empty() ? 0 : replay::kNetworkError);
+  const Result<EditedJob> run = run_edits(options, globals);
+  if (!run) return forward(run);
   if (options.request.sharing.asked())
-    return share_recorded({*job, edited->run, step}, options.request, "whatif", globals);
-  return answer_replay(globals, options.request, *job, edited->run,
-                       document_of(*job, *edited, step, fed));
+    return share_recorded({run->job, run->edited.run, run->step}, options.request, "whatif",
+                          globals);
+  return answer_replay(globals, options.request, run->job, run->edited.run,
+                       document_of(run->job, run->edited, run->step, run->fed));
 }
 
 /// Fails if the text cannot be a link; a file's contents are checked later.
@@ -194,37 +168,76 @@ Result<Bytes> parse_bucket(const std::string& text) {
 
 }  // namespace
 
+Result<EditedJob> run_edits(const WhatifOptions& options, const Globals& globals) {
+  std::optional<comm::CollectiveTime> network;
+  if (!options.network.empty()) {  // check the network before long work
+    Result<comm::CollectiveTime> parsed = parse_network(options.network);
+    if (!parsed) return forward(parsed);
+    network = std::move(*parsed);
+  }
+  std::optional<input::Pipeline> pipeline;
+  if (feeds_from_file(options)) {
+    Result<input::Pipeline> loaded = input::load_pipeline(options.input_pipeline);
+    if (!loaded) return forward(loaded);
+    pipeline = std::move(*loaded);
+  }
+  Result<ReplayJob> job = load_job(options.request, globals);
+  if (!job) return forward(job);
+  std::optional<FedBy> fed;
+  Result<EditedRun> edited =
+      run_edited(*job, edits_of(options, network, pipeline, *job, globals, fed));
+  if (!edited) return forward(edited);
+  const Estimate<Seconds> step =
+      edited->step(*job, options.network.empty() ? 0 : replay::kNetworkError);
+  return EditedJob{std::move(*job), std::move(*edited), step, std::move(fed)};
+}
+
+void add_edits(CLI::App& command, WhatifOptions& options) {
+  const auto add_edit = [&](const char* name, auto& value, auto read, const char* what) {
+    return add_value(command, name, "EDIT", value, what)->check(reads_as(read));
+  };
+  options.named.resize(named_edits().size());
+  for (std::size_t i = 0; i < named_edits().size(); ++i) {
+    const NamedEdit& edit = named_edits()[i];
+    add_edit(edit.option, options.named[i], edit.check, edit.help)->allow_extra_args(false);
+  }
+  add_edit("--input-pipeline", options.input_pipeline, check_pipeline,
+           "workers=N[,prefetch=2][,load=PATTERN], load batches in worker processes; or an input "
+           "pipeline file, which replaces the recorded loading on every host");
+  add_number(command, "--batch", options.batch, 1U, 1000000U,
+             "samples per batch from the file's pipeline (default: a unit of its last stage)");
+  CLI::Option* network =
+      add_value(command, "--network", "LINK", options.network,
+                "network for the recorded collectives and those of --data-parallel: "
+                "latency=5us,rate=100GB/s between ranks, a link file or a cluster file")
+          ->check(reads_as(check_network));
+  add_number(command, "--data-parallel", options.data_parallel, 1U, 1000000U,
+             "number of data-parallel ranks, each with the recorded work, that all-reduce "
+             "their gradients")
+      ->needs(network);
+  add_read(command, "--bucket", "SIZE", options.bucket, parse_bucket,
+           "least size of a bucket of gradients with --data-parallel (default: 25 MiB)")
+      ->needs("--data-parallel");
+}
+
+void check_edits(const WhatifOptions& options) {
+  if (options.batch > 0 && !feeds_from_file(options))
+    wrong_usage("--batch needs --input-pipeline FILE");
+}
+
+bool has_edits(const WhatifOptions& options) {
+  return !options.input_pipeline.empty() || !options.network.empty() ||
+         std::any_of(options.named.begin(), options.named.end(),
+                     [](const auto& texts) { return !texts.empty(); });
+}
+
 void add_whatif(CLI::App& app, Action& action) {
   auto options = std::make_shared<WhatifOptions>();
   CLI::App* command = app.add_subcommand(
       "whatif",
       "Edit a recording and simulate it: faster kernels, another loader, no collectives, ...");
   add_replay_options(*command, options->request);
-  const auto add_edit = [&](const char* name, auto& value, auto read, const char* what) {
-    return add_value(*command, name, "EDIT", value, what)->check(reads_as(read));
-  };
-  options->named.resize(named_edits().size());
-  for (std::size_t i = 0; i < named_edits().size(); ++i) {
-    const NamedEdit& edit = named_edits()[i];
-    add_edit(edit.option, options->named[i], edit.check, edit.help)->allow_extra_args(false);
-  }
-  add_edit("--input-pipeline", options->input_pipeline, check_pipeline,
-           "workers=N[,prefetch=2][,load=PATTERN], load batches in worker processes; or an input "
-           "pipeline file, which replaces the recorded loading on every host");
-  add_number(*command, "--batch", options->batch, 1U, 1000000U,
-             "samples per batch from the file's pipeline (default: a unit of its last stage)");
-  CLI::Option* network =
-      add_value(*command, "--network", "LINK", options->network,
-                "network for the recorded collectives and those of --data-parallel: "
-                "latency=5us,rate=100GB/s between ranks, a link file or a cluster file")
-          ->check(reads_as(check_network));
-  add_number(*command, "--data-parallel", options->data_parallel, 1U, 1000000U,
-             "number of data-parallel ranks, each with the recorded work, that all-reduce "
-             "their gradients")
-      ->needs(network);
-  add_read(*command, "--bucket", "SIZE", options->bucket, parse_bucket,
-           "least size of a bucket of gradients with --data-parallel (default: 25 MiB)")
-      ->needs("--data-parallel");
+  add_edits(*command, *options);
   add_share_options(*command, options->request.sharing, "recording",
                     "run each recorded rank on an instance of this MIG profile, such as 2g.20gb; "
                     "applied last");
@@ -233,20 +246,13 @@ void add_whatif(CLI::App& app, Action& action) {
       "Another batch, accumulation, recomputation, number format of all work, or plan: rehearse "
       "simulate with a job file that has workload: {recording: trace.json.gz}");
   command->callback([options, &action] {
-    const bool named = std::any_of(options->named.begin(), options->named.end(),
-                                   [](const auto& texts) { return !texts.empty(); });
-    if (!named && options->input_pipeline.empty() && options->network.empty() &&
-        options->request.sharing.slice.empty() && !options->request.sharing.asked())
+    if (!has_edits(*options) && options->request.sharing.slice.empty() &&
+        !options->request.sharing.asked())
       throw CLI::RequiredError("an edit is missing, such as --scale 'kernel=*gemm*:0.5'",
                                CLI::ExitCodes::RequiredError);
-    const bool file =
-        !options->input_pipeline.empty() && !is_inline_pipeline(options->input_pipeline);
-    if (options->batch > 0 && !file)
-      throw CLI::ValidationError("--batch needs --input-pipeline FILE",
-                                 CLI::ExitCodes::ValidationError);
-    if (file && options->request.sharing.asked())
-      throw CLI::ValidationError("--input-pipeline FILE excludes --share-with",
-                                 CLI::ExitCodes::ValidationError);
+    check_edits(*options);
+    if (feeds_from_file(*options) && options->request.sharing.asked())
+      wrong_usage("--input-pipeline FILE excludes --share-with");
     action = [options](const Globals& globals) { return run(*options, globals); };
   });
 }
