@@ -4,6 +4,9 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <map>
+#include <numeric>
+#include <tuple>
 #include <utility>
 
 #include <fmt/core.h>
@@ -46,6 +49,27 @@ Result<double> parse_factor(std::string_view text) {
 /// The duration of an op, to be changed. All ops of a recording have one.
 Picoseconds& time_of(RecordedProgram& program, const RankOp& at) {
   return *program.programs[at.rank].ops[at.op].duration;
+}
+
+/// Shortens the first loads to what is left of them at the first request, in steady state. If the
+/// workers keep up with the steps, their queue is full. Otherwise it is empty, they finish in turn, one
+/// in each of equal parts of a load, and a request waits for the rest of such a part after the other
+/// work of a step.
+void shorten_first(const Recording& r, const std::vector<Load>& loads, const InputPipeline& edit,
+                   std::vector<Picoseconds>& work) {
+  const auto workers = static_cast<double>(edit.workers);
+  const auto count = static_cast<double>(loads.size());
+  Nanoseconds other = r.host(loads.back().range).start - r.host(loads.front().range).start;
+  for (std::size_t k = 0; k + 1 < loads.size(); ++k)
+    other = other - r.host(loads[k].range).duration;
+  const Picoseconds wait =
+      std::accumulate(work.begin(), work.end(), Picoseconds(0)) * (1 / (count * workers)) -
+      Picoseconds::from(other) * (1 / std::max(1.0, count - 1));
+  const bool keeps_up = wait <= Picoseconds(0);
+  const std::size_t first = edit.workers * std::size_t{keeps_up ? edit.prefetch : 1};
+  for (std::size_t k = 0; k < std::min(work.size(), first); ++k)
+    work[k] = keeps_up ? Picoseconds(0)
+                       : std::min(work[k], wait + work[k] * (static_cast<double>(k) / workers));
 }
 
 /// Calls `visit` with the rank, the number, the op and the record of every op.
@@ -211,13 +235,20 @@ Result<RecordedProgram> insert(const std::vector<Recording>& recordings, Recorde
   const auto ops = select_some(recordings, program, edit.what);
   if (!ops) return forward(ops);
   // Time that is added after an op, on its resource and before its successors, lengthens the op.
-  for (auto at = ops->begin(); at != ops->end(); ++at) {
-    const Kind kind = program.programs[at->rank].recorded[at->op].kind;
-    const auto next = std::next(at);  // in the same range: the time comes after the last
-    if (kind != Kind::kUnexplained && kind != Kind::kResidual &&
-        !(at->range && next != ops->end() && next->rank == at->rank && next->range == at->range))
-      time_of(program, *at) += Picoseconds::from(edit.time);
+  // Host work is in pieces, of which the last in its range on a thread is lengthened.
+  std::map<std::tuple<std::uint32_t, std::uint32_t, HostIndex>, OpIndex> last_pieces;
+  for (const RankOp& at : *ops) {
+    const Recorded& recorded = program.programs[at.rank].recorded[at.op];
+    const std::uint32_t stream = program.programs[at.rank].ops[at.op].stream;
+    const bool host = recorded.kind == Kind::kHost || recorded.kind == Kind::kCall;
+    if (host && recorded.row)
+      last_pieces[{at.rank, stream, at.range.value_or(*recorded.row)}] = at.op;
+    else if (recorded.kind != Kind::kUnexplained && recorded.kind != Kind::kResidual &&
+             edit.what.target != Selector::Target::kRange)
+      time_of(program, at) += Picoseconds::from(edit.time);
   }
+  for (const auto& [range, op] : last_pieces)
+    time_of(program, {std::get<0>(range), op}) += Picoseconds::from(edit.time);
   return program;
 }
 
@@ -265,19 +296,28 @@ Result<RecordedProgram> overlap_input(const std::vector<Recording>& recordings,
                         .number = static_cast<std::uint32_t>(recordings[rank].threads().size()),
                         .slots = edit.workers});
     const std::size_t depth = std::size_t{edit.workers} * edit.prefetch;
-    for (std::size_t k = 0; k < loads.size(); ++k) {
-      Picoseconds work(0);
+    std::vector<Picoseconds> work(loads.size(), Picoseconds(0));
+    for (std::size_t k = 0; k < loads.size(); ++k)
       for (const OpIndex op : loads[k].ops) {
-        work += *builder.op(op).duration;
+        work[k] += *builder.op(op).duration;
         builder.op(op).duration = Picoseconds(0);
       }
-      // A full queue: the first batches were loaded before the recording began.
-      if (k < depth) work = Picoseconds(0);
+    shorten_first(recordings[rank], loads, edit, work);
+    const program::RankProgram& so_far = builder.so_far();
+    const OpIndex first = loads.front().ops.front();
+    const std::vector<OpIndex> before_first(
+        so_far.dependencies.begin() + so_far.first_dependency[first],
+        so_far.dependencies.begin() + so_far.first_dependency[first + 1]);
+    for (std::size_t k = 0; k < loads.size(); ++k) {
       const OpIndex load =
-          builder.add({.name = name, .task = Task::kInput, .duration = work, .stream = workers},
+          builder.add({.name = name, .task = Task::kInput, .duration = work[k], .stream = workers},
                       {Kind::kHost, loads[k].range});
       builder.depend(loads[k].ops.back(), load);
-      if (k >= depth) builder.depend(load, loads[k - depth].ops.back());
+      if (k >= depth) {
+        builder.depend(load, loads[k - depth].ops.back());
+      } else {
+        for (const OpIndex before : before_first) builder.depend(load, before);
+      }
     }
     program.programs[rank] = std::move(builder).build();
   }

@@ -76,8 +76,9 @@ class RankSelector {
       case Target::kCopy:
         return device && op.task == Task::kMemory && named(name);
       case Target::kCollective:
-        return device && op.task == Task::kCollective &&
-               (named(name) || named(kinds_[*recorded.row]));
+        return op.task == Task::kCollective &&
+               (named(name) ||
+                named(device ? kinds_[*recorded.row] : to_string(op.collective)));
       case Target::kHost:
         return host && (!ranges_ || range_of(recorded));
       case Target::kRange:

@@ -190,7 +190,8 @@ Result<Stragglers> Finder::find() {
 }  // namespace
 
 bool is_own_work(const Recorded& recorded, const program::ProgramOp& op) {
-  if (recorded.kind == Kind::kDevice) return op.task != program::Task::kCollective;
+  if (op.task == program::Task::kCollective) return false;
+  if (recorded.kind == Kind::kDevice) return true;
   return recorded.kind == Kind::kHost || recorded.kind == Kind::kCall;
 }
 
