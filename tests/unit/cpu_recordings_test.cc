@@ -44,7 +44,7 @@ std::vector<double> steps_after(Replayed& r, const Result<RecordedProgram>& edit
 TEST_CASE("time is inserted once after each range, not after each of its pieces") {
   Replayed r(loading_steps());
   for (const char* edit : {"host=enumerate(DataLoader)*:100 us", "host=*mm:100us"})
-    for (const double step : steps_after(r, insert(r.recordings, r.program, *parse_insert(edit))))
+    for (const double step : steps_after(r, insert(r.recordings, r.program, *parse_timed(edit))))
       CHECK(step == Approx(1100));
 }
 
