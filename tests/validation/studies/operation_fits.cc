@@ -33,6 +33,9 @@ constexpr std::string_view kGathered = "2026-08";
 constexpr std::size_t kAlike = 3;
 /// Weights that the tables in half precision and FP8 use in turn (AIConfigurator's collector).
 constexpr double kCopies = 6;
+/// Bytes per multiprocessor and clock that attention reads from L2, where one set of operands is
+/// repeated: what products of L40S get.
+constexpr double kCacheRate = 6;
 constexpr std::string_view kTwoOfThree = "two of three distinct shapes; every third is left out";
 
 bool is_memory(const std::string& kind) {
@@ -356,6 +359,7 @@ void set_from(Calibration& calibration, const Ratios& ratios, double least) {
 
 Timing Timings::find(const std::string& device, const std::string& kind) const {
   if (kind.ends_with(kBestOfSearch)) return {.quantises = false};
+  if (kind.starts_with("attention")) return {.copies = 1, .cache = kCacheRate};
   for (const std::string& name : {device, std::string()})
     if (const auto found = all_.find({name, kind}); found != all_.end()) return found->second;
   return {};
@@ -418,6 +422,8 @@ Result<OperationFits> OperationFitter::fit(const std::string& without) {
 }
 
 Status OperationFitter::set_widths(OperationFits& fits) {
+  // About as many rows of each table, so that none of the publications decides alone.
+  constexpr std::size_t kEach = 50;
   for (Calibration& c : fits.calibrations) {
     if (c.device == compute::kTypical) continue;
     Ratios ratios;
@@ -434,7 +440,7 @@ Status OperationFitter::set_widths(OperationFits& fits) {
     if (!others) return forward(others);
     for (const DealtOperations& other : dealt_)
       if (other.table.measured.facts.architecture == chip)
-        note_ratios(left_out, *others, other, thinned(other.blind, 400));
+        note_ratios(left_out, *others, other, thinned(other.blind, kEach));
   }
   set_from(fits.calibrations.front(), left_out, 0.2);
   return {};
