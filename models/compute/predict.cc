@@ -80,21 +80,18 @@ Predicted matrix(const DeviceFacts& facts, const Constants& constants, const Op&
       inside || c.provenance == Provenance::kDatasheet ? c.provenance : Provenance::kExtrapolated};
 }
 
-Predicted attention(const DeviceFacts& facts, const Constants& constants, const Op& op,
-                    const Timing& timing) {
+Predicted attention(const DeviceFacts& facts, const Constants& constants, const Op& op) {
   const Arithmetic arithmetic = arithmetic_of(facts, op.dtype);
   const double peak = facts.peak(arithmetic).flop_per_s();
   const double factor = constants.matrix[static_cast<std::size_t>(arithmetic)].factor;
-  const double rate = constants.memory.elementwise * facts.memory_rate.bytes_per_s();
-  const double bytes = bytes_from_memory(facts, rate, op, timing) / rate;
-  double seconds = (kernels_of(op) - 1) * constants.memory.call;
-  if (constants.attention) {
-    const double flops = workload::flops_of(op).flop() * (op.causal ? 0.5 : 1) * op.effort;
-    seconds += std::max(flops / (*constants.attention * peak), bytes) + constants.memory.call;
-  } else {
-    seconds += attention_time(facts, arithmetic, factor * peak, bytes, op);
-  }
-  return {seconds, OpClass::kAttention, Provenance::kDatasheet};
+  const double flops = workload::flops_of(op).flop() * (op.causal ? 0.5 : 1) * op.effort;
+  const double computing = constants.attention
+                               ? flops / (*constants.attention * peak)
+                               : attention_time(facts, arithmetic, factor * peak, op);
+  const double bytes =
+      workload::bytes_of(op).b() / (constants.memory.elementwise * facts.memory_rate.bytes_per_s());
+  return {std::max(computing, bytes) + kernels_of(op) * constants.memory.call, OpClass::kAttention,
+          Provenance::kDatasheet};
 }
 
 /// Rows are read in the format of the op; FP8 rows are read as half precision.
@@ -113,7 +110,7 @@ Predicted alone(const DeviceFacts& facts, const Constants& constants, const Op& 
     case OpKind::kConvolution:
       return matrix(facts, constants, op, timing);
     case OpKind::kAttention:
-      return attention(facts, constants, op, timing);
+      return attention(facts, constants, op);
     case OpKind::kNorm:
       return {moved(facts, memory,
                     memory.elementwise * memory.norm / norm_passes(facts, memory, rows_of(op)), op),

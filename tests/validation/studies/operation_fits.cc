@@ -33,9 +33,6 @@ constexpr std::string_view kGathered = "2026-08";
 constexpr std::size_t kAlike = 3;
 /// Weights that the tables in half precision and FP8 use in turn (AIConfigurator's collector).
 constexpr double kCopies = 6;
-/// Bytes per multiprocessor and clock that attention reads from L2, where one set of operands is
-/// repeated: what products of L40S get.
-constexpr double kCacheRate = 6;
 constexpr std::string_view kTwoOfThree = "two of three distinct shapes; every third is left out";
 
 bool is_memory(const std::string& kind) {
@@ -359,7 +356,6 @@ void set_from(Calibration& calibration, const Ratios& ratios, double least) {
 
 Timing Timings::find(const std::string& device, const std::string& kind) const {
   if (kind.ends_with(kBestOfSearch)) return {.quantises = false};
-  if (kind.starts_with("attention")) return {.copies = 1, .cache = kCacheRate};
   for (const std::string& name : {device, std::string()})
     if (const auto found = all_.find({name, kind}); found != all_.end()) return found->second;
   return {};
