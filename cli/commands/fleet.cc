@@ -258,8 +258,7 @@ Result<Exit> run(const FleetOptions& options, const Globals& globals) {
   if (!list) return forward(list);
   result.list = std::move(*list);
   if (Status ok = predict_works(result.list, options.jobs); !ok) return forward(ok);
-  if (result.list.jobs.empty())
-    return fail(Diagnostic{.file = options.jobs.string(), .problem = "contains no job"});
+  if (result.list.jobs.empty()) return fail_in(options.jobs, "contains no job");
   std::optional<SliceRates> rates;
   if (slices) {
     rates.emplace(*slices, result.list.jobs);

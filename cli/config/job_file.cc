@@ -431,8 +431,8 @@ Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folde
 Result<JobFile> read_job_on(const YamlMap& root, const std::filesystem::path& folder,
                             cluster::Cluster cluster, cost::Rented rented) {
   root.map("cluster");  // known, and overruled
-  return read_sections(root, folder, std::move(cluster),
-                       {.rented = {std::move(rented)}, .region = {}}, JobUse::kRent);
+  return read_sections(root, folder, std::move(cluster), {.rented = {std::move(rented)}},
+                       JobUse::kRent);
 }
 
 Result<JobFile> load_job(const std::filesystem::path& path,

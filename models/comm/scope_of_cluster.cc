@@ -103,10 +103,8 @@ Result<ClusterScope> Scopes::of(std::span<const DeviceId> ranks) const {
     return cluster.devices()[id.index()];
   };
   ClusterScope scope{.device = device_of(ranks.front()).model,
-                     .fabric = {},
                      .ranks = static_cast<std::uint32_t>(ranks.size()),
-                     .nodes = 0,
-                     .network = {}};
+                     .nodes = 0};
   std::map<NodeId, std::vector<DeviceId>> of_node;
   for (const DeviceId id : ranks) {
     if (device_of(id).model != scope.device)

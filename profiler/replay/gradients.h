@@ -10,7 +10,7 @@ namespace rehearse::replay {
 
 struct Gradients {
   bool on_device;  ///< kernels complete them; else a host thread does
-  std::vector<program::GradientStep> steps;
+  std::vector<program::GradientStep> steps = {};
 };
 
 /// The gradients of one rank, found in one of two ways.

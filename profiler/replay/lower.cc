@@ -6,10 +6,12 @@
 #include <fmt/core.h>
 
 #include "profiler/replay/backward.h"
+#include "profiler/replay/hand_offs.h"
 #include "profiler/replay/host_events.h"
 #include "profiler/replay/profiler_cost.h"
 #include "profiler/replay/recorded_groups.h"
 #include "profiler/replay/step_ops.h"
+#include "profiler/replay/stream_waits.h"
 #include "profiler/replay/transfers.h"
 #include "profiler/replay/waits.h"
 #include "sim/program/lower.h"
@@ -448,13 +450,11 @@ Result<RecordedProgram> Lowering::run() {
   for (std::size_t rank = 0; rank < n; ++rank) {
     const Recording& r = recordings_[rank];
     if (!r.rank().info.timed)
-      return fail(Diagnostic{.file = r.rank().info.source,
-                             .problem = "has no times, so it cannot be replayed",
-                             .expected = "a timed recording (Kineto, Nsight Systems) of the run",
-                             .nearest = "give both: they are joined"});
+      return fail_in(r.rank().info.source, "has no times, so it cannot be replayed",
+                     "a timed recording (Kineto, Nsight Systems) of the run",
+                     "give both: they are joined");
     if (r.threads().empty() && r.streams().empty())
-      return fail(
-          Diagnostic{.file = r.rank().info.source, .problem = "contains nothing to replay"});
+      return fail_in(r.rank().info.source, "contains nothing to replay");
     analyse(rank);
   }
   if (options_.collectives && n > 1) match_collectives();

@@ -48,9 +48,9 @@ enum class VertexKind : std::uint8_t { kDevice, kSwitch, kNic, kHost, kStorage }
 struct Vertex {
   std::string name;  ///< "node0/gpu3", "leaf1"
   VertexKind kind;
-  std::optional<NodeId> node;  ///< absent: in the fabric between nodes
-  bool forwards = true;        ///< routes may pass through
-  bool spread = false;         ///< equally fast routes are chosen by destination
+  std::optional<NodeId> node = {};  ///< absent: in the fabric between nodes
+  bool forwards = true;             ///< routes may pass through
+  bool spread = false;              ///< equally fast routes are chosen by destination
 };
 
 enum class Duplex : std::uint8_t { kFull, kHalf };

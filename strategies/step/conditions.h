@@ -8,7 +8,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "models/compute/op_cost.h"
 #include "models/host/host.h"
