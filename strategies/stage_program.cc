@@ -11,6 +11,7 @@
 #include "strategies/origin_writer.h"
 #include "strategies/schedule.h"
 #include "strategies/server_program.h"
+#include "strategies/stage_blocks.h"
 
 namespace rehearse::strategies {
 
@@ -27,13 +28,6 @@ using workload::Stage;
 
 namespace {
 
-/// A layer's pass, and the names of its pieces.
-struct Block {
-  const LayerRun* run;
-  NameId name;
-  std::uint32_t chunk, layer;
-};
-
 class Writer {
  public:
   Writer(const Layout& layout, std::uint32_t stage, std::span<const Crossing> crossings,
@@ -46,14 +40,15 @@ class Writer {
         options_(options),
         names_(whole.names),
         origins_(layout.stages[stage], price, whole),
-        split_(split_of(stage_)) {
+        blocks_(stage_, Price([this](const Op& op) { return origins_.timed(op); }),
+                host_times(options, stage_.degrees, layout.stages.size()), options.host_per_kernel,
+                whole.names) {
     local_group_.fill(kNone);
   }
 
   Result<StageProgram> run() {
     if (Status ok = check_order(stage_, layout_.microbatches); !ok) return forward(ok);
     find_peers();
-    price_layers();
     for (step_ = 0; step_ < options_.steps; ++step_) {
       begin_step();
       for (std::size_t s = 0; s < stage_.order.size(); ++s) slot(s);
@@ -67,22 +62,11 @@ class Writer {
   static constexpr std::uint32_t kNone = UINT32_MAX;
   using Ops = std::vector<std::uint32_t>;
 
-  struct PricedChunk {
-    std::vector<Block> of_pass[kPasses];  // in the order of the pass, with counts
-    std::vector<LayerStep> steps;         // by layer
-    std::vector<std::uint32_t> layer_of;  // by block of a backward pass
-  };
-
   void find_peers() {
     for (const Crossing& crossing : crossings_)
       for (const std::uint32_t other : {crossing.from.stage, crossing.to.stage})
-        if (other != number_ && touches(crossing) &&
-            std::find(result_.stages.begin(), result_.stages.end(), other) == result_.stages.end())
-          result_.stages.push_back(other);
-    if (const auto other = tied_with(layout_, number_);
-        other &&
-        std::find(result_.stages.begin(), result_.stages.end(), *other) == result_.stages.end())
-      result_.stages.push_back(*other);
+        if (other != number_ && touches(crossing)) add_to(result_.stages, other);
+    if (const auto other = tied_with(layout_, number_)) add_to(result_.stages, *other);
     std::uint32_t first = 0;
     for (const std::uint32_t other : result_.stages) {
       const auto count = static_cast<std::uint32_t>(
@@ -95,50 +79,13 @@ class Writer {
     return crossing.from.stage == number_ || crossing.to.stage == number_;
   }
 
-  void price_layers() {
-    const Price price([this](const Op& op) { return origins_.timed(op); });
-    const HostTimes host = host_times(options_, stage_.degrees, layout_.stages.size());
-    chunks_.resize(stage_.chunks.size());
-    for (std::size_t c = 0; c < chunks_.size(); ++c) {
-      const std::vector<Layer>& layers = stage_.chunks[c].layers;
-      runs_.emplace_back(layers.size() * kPasses);
-      for (std::size_t l = 0; l < layers.size(); ++l) {
-        for (const Pass pass :
-             {Pass::kForward, Pass::kBackward, Pass::kBackwardWeights, Pass::kRecompute})
-          runs_[c][kPasses * l + static_cast<std::size_t>(pass)] =
-              layer_run(layers[l], pass, split_, price, host);
-        for (const LayerRun& run : runs_[c]) paced_ = paced_ || run.is_paced();
-        chunks_[c].steps.push_back(layer_step(layers[l], price, options_.host_per_kernel));
-      }
-      const auto add = [&](std::size_t l, Pass pass, std::string_view what) {
-        std::vector<Block>& blocks = chunks_[c].of_pass[static_cast<std::size_t>(pass)];
-        const Block block{&runs_[c][kPasses * l + static_cast<std::size_t>(pass)],
-                          names_.intern(fmt::format("{} {}", layers[l].name, what)),
-                          static_cast<std::uint32_t>(c), static_cast<std::uint32_t>(l)};
-        blocks.insert(blocks.end(), layers[l].count, block);
-      };
-      for (std::size_t l = 0; l < layers.size(); ++l) add(l, Pass::kForward, "forward");
-      for (std::size_t l = layers.size(); l-- > 0;) {
-        add(l, Pass::kBackward, "backward");
-        chunks_[c].layer_of.insert(chunks_[c].layer_of.end(), layers[l].count,
-                                   static_cast<std::uint32_t>(l));
-        if (split_.weights) add(l, Pass::kBackwardWeights, "weight gradients");
-        if (split_.recompute) add(l, Pass::kRecompute, "recompute");
-      }
-    }
-  }
-
-  const std::vector<Block>& blocks_of(const Slot& slot) const {
-    return chunks_[slot.chunk].of_pass[static_cast<std::size_t>(slot.pass)];
-  }
-
   void slot(std::size_t s) {
     const Slot& slot = stage_.order[s];
     receive(slot);
     begin_launches();
-    const std::vector<Block>& blocks = blocks_of(slot);
+    const std::vector<Block>& blocks = blocks_.of(slot);
     // The last backward of the chunk: sums that overlap it may start.
-    const bool ends = slot.pass == (split_.weights ? Pass::kBackwardWeights : Pass::kBackward) &&
+    const bool ends = slot.pass == blocks_.last_backward() &&
                       std::none_of(stage_.order.begin() + static_cast<std::ptrdiff_t>(s) + 1,
                                    stage_.order.end(), [&](const Slot& later) {
                                      return later.chunk == slot.chunk && later.pass == slot.pass;
@@ -147,8 +94,7 @@ class Writer {
       const Block* next = b + 1 < blocks.size() ? &blocks[b + 1] : first_block_after(s);
       block(blocks[b], next);
       if (ends) {
-        const LayerRun& deferred =
-            chunks_[slot.chunk].steps[chunks_[slot.chunk].layer_of[b]].deferred;
+        const LayerRun& deferred = blocks_.deferred_after(blocks[b]);
         if (!deferred.pieces.empty() && last_paced_) await_launches();
         for (const LayerPiece& piece : deferred.pieces) defer(*piece.communication);
       }
@@ -167,14 +113,14 @@ class Writer {
 
   const Block* first_block_after(std::size_t s) const {
     for (++s; s < stage_.order.size(); ++s)
-      if (const std::vector<Block>& blocks = blocks_of(stage_.order[s]); !blocks.empty())
+      if (const std::vector<Block>& blocks = blocks_.of(stage_.order[s]); !blocks.empty())
         return &blocks.front();
     return nullptr;
   }
 
   /// The host begins to launch a pass. In a pipeline it has waited for what the stage received.
   void begin_launches() {
-    if (!paced_) return;
+    if (!blocks_.are_paced()) return;
     await_launches();
     if (layout_.stages.size() > 1)
       host_after_ = ready_;
@@ -182,7 +128,7 @@ class Writer {
       for (const std::uint32_t op : *ends) add_to(host_after_, op);
   }
   void end_launches(const std::vector<Block>& blocks) {
-    if (!paced_) return;
+    if (!blocks_.are_paced()) return;
     flush();
     double launches = 0;
     for (const Block& block : blocks) launches += block.run->launches;
@@ -229,7 +175,7 @@ class Writer {
   }
 
   void block(const Block& block, const Block* next) {
-    if (paced_) launch(block);
+    if (blocks_.are_paced()) launch(block);
     // Communication that the previous block issued for this one; the first block of a step has no
     // previous one.
     if (block.run->prefetches && first_) {
@@ -404,11 +350,15 @@ class Writer {
     return local;
   }
 
-  void begin_step() {
+  void await_deferred() {
     if (!deferred_.empty()) flush();
     for (const std::uint32_t op : deferred_) add_to(ready_, op);
     deferred_.clear();
     after_deferred_.clear();
+  }
+
+  void begin_step() {
+    await_deferred();
     exchanges_ = 0;
     first_ = true;
   }
@@ -466,24 +416,15 @@ class Writer {
   }
 
   void step() {
-    if (!deferred_.empty()) flush();
-    for (const std::uint32_t op : deferred_) add_to(ready_, op);
-    deferred_.clear();
-    after_deferred_.clear();
+    await_deferred();
     first_ = false;
-    if (paced_) {
+    if (blocks_.are_paced()) {
       await_launches();
       host_after_ = ready_;  // it reads the norm
     }
     if (const std::optional<std::uint32_t> other = tied_with(layout_, number_))
       exchange_tied(*other);
-    const NameId name = names_.intern("optimizer");
-    std::vector<Block> blocks;
-    for (std::size_t c = 0; c < chunks_.size(); ++c)
-      for (std::size_t l = 0; l < chunks_[c].steps.size(); ++l)
-        blocks.insert(blocks.end(), stage_.chunks[c].layers[l].count,
-                      {&chunks_[c].steps[l].rest, name, static_cast<std::uint32_t>(c),
-                       static_cast<std::uint32_t>(l)});
+    const std::vector<Block>& blocks = blocks_.of_optimizer();
     for (std::size_t b = 0; b < blocks.size(); ++b) {
       if (b == 0 && blocks[b].run->prefetches) {
         flush();
@@ -523,12 +464,10 @@ class Writer {
   const JobOptions& options_;
   NamePool& names_;
   OriginWriter origins_;
-  const Split split_;
+  const StageBlocks blocks_;
   StageProgram result_;
   std::vector<Peers> peers_;  // by place in result_.stages
   std::array<std::uint32_t, kGroupKinds> local_group_;
-  std::vector<std::vector<LayerRun>> runs_;  // by chunk, layer and pass
-  std::vector<PricedChunk> chunks_;
   std::optional<Error> wrong_;
 
   std::optional<ProgramOp> pending_;  // a run of computing
@@ -540,7 +479,6 @@ class Writer {
   Ops after_deferred_;                // the op before, where it is deferred
   bool first_ = true;
   // The host's thread.
-  bool paced_ = false;                  // some block waits for it
   bool last_paced_ = false;             // the next block waits for it
   std::optional<ProgramOp> launching_;  // launches since its last op
   NameId launched_{0};                  // the first block of them

@@ -30,6 +30,7 @@ void add_network(CLI::App& app, Action& action);
 void add_pack(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);
 void add_profile(CLI::App& app, Action& action);
+void add_prove(CLI::App& app, Action& action);
 void add_recommend(CLI::App& app, Action& action);
 void add_replay(CLI::App& app, Action& action);
 void add_simulate(CLI::App& app, Action& action);

@@ -207,8 +207,8 @@ void add_whatif(CLI::App& app, Action& action) {
            "TARGET[=PATTERN]:DURATION, add time after each op, such as 50 us")
       ->allow_extra_args(false);
   add_edit("--input-pipeline", options->input_pipeline, check_pipeline,
-           "workers=N[,prefetch=2], load batches in worker processes; or an input pipeline "
-           "file, which replaces the recorded loading on every host");
+           "workers=N[,prefetch=2][,load=PATTERN], load batches in worker processes; or an input "
+           "pipeline file, which replaces the recorded loading on every host");
   add_number(*command, "--batch", options->batch, 1U, 1000000U,
              "samples per batch from the file's pipeline (default: a unit of its last stage)");
   CLI::Option* network =
