@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "profiler/bench/library.h"
 #include "sim/base/result.h"
 
 namespace rehearse::bench {
@@ -78,9 +79,7 @@ class Cuda {
   /// it does not start, or it sees no device.
   static Result<Cuda> open();
 
-#define X(name, result, parameters) result(*name) parameters = nullptr;
-  REHEARSE_CUDA_FUNCTIONS(X)
-#undef X
+  REHEARSE_CUDA_FUNCTIONS(REHEARSE_POINTER)
   /// Null in drivers that cannot let a stream wait for the host.
   int (*cuStreamWaitValue32)(CudaStream, DeviceAddress, std::uint32_t, unsigned) = nullptr;
 
