@@ -78,7 +78,7 @@ std::optional<Limit> read_limit(const YamlMap& map, const Subject& subject) {
   return limit;
 }
 
-Result<std::vector<Limit>> read(const YamlFile& file) {
+Result<std::vector<Limit>> read_limits(const YamlFile& file) {
   const YamlMap root = file.root();
   std::vector<Limit> limits;
   for (const Subject& subject : kSubjects)
@@ -131,15 +131,11 @@ Result<double> parse_rise(std::string_view text) {
 }
 
 Result<std::vector<Limit>> read_budget(const std::filesystem::path& path) {
-  const Result<YamlFile> file = YamlFile::load(path);
-  if (!file) return forward(file);
-  return read(*file);
+  return YamlFile::load(path).and_then(read_limits);
 }
 
 Result<std::vector<Limit>> parse_budget(const std::string& text, std::string name) {
-  const Result<YamlFile> file = YamlFile::parse(text, std::move(name));
-  if (!file) return forward(file);
-  return read(*file);
+  return YamlFile::parse(text, std::move(name)).and_then(read_limits);
 }
 
 }  // namespace rehearse::cli

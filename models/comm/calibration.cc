@@ -296,15 +296,11 @@ Result<Calibration> read_calibration(const YamlFile& file) {
 }  // namespace
 
 Result<Calibration> load_calibration(const std::filesystem::path& path) {
-  Result<YamlFile> file = YamlFile::load(path);
-  if (!file) return forward(file);
-  return read_calibration(*file);
+  return YamlFile::load(path).and_then(read_calibration);
 }
 
 Result<Calibration> parse_calibration(const std::string& text, std::string name) {
-  Result<YamlFile> file = YamlFile::parse(text, std::move(name));
-  if (!file) return forward(file);
-  return read_calibration(*file);
+  return YamlFile::parse(text, std::move(name)).and_then(read_calibration);
 }
 
 Result<FrameworkTiming> parse_framework_timing(const std::string& text, std::string name) {
