@@ -331,12 +331,11 @@ void add_calibrate_job(CLI::App& calibrate, Action& action) {
       "-o FILE writes the calibration, which a job uses with `calibration: FILE`; otherwise it is "
       "printed.\n"
       "Example: rehearse calibrate job job.yaml --measured 1.94s -o mine.yaml");
-  job->callback([options, &action] {
-    for (const std::string& text : options->measured)
-      if (options->job.empty() && text.find('=') == std::string::npos)
+  run_by(*job, action, options, run, [](const CalibrateJobOptions& given) {
+    for (const std::string& text : given.measured)
+      if (given.job.empty() && text.find('=') == std::string::npos)
         throw CLI::ValidationError("--measured",
                                    "a time without FILE= is of JOB, which is missing");
-    action = [options](const Globals& globals) { return run(*options, globals); };
   });
 }
 

@@ -391,10 +391,8 @@ void add_check(CLI::App& app, Action& action) {
       "Exits with 1 if the verdict is fail; with --strict also if it is inconclusive.\n"
       "Example: rehearse check --baseline main.rehearse --candidate branch.rehearse --max-slowdown "
       "2%");
-  command->callback([command, options, &action] {
-    check_usage(*command, *options);
-    action = [options](const Globals& globals) { return run(*options, globals); };
-  });
+  run_by(*command, action, options, run,
+         [command](const CheckOptions& given) { check_usage(*command, given); });
 }
 
 }  // namespace rehearse::cli

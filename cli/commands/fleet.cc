@@ -306,10 +306,9 @@ void add_fleet(CLI::App& app, Action& action) {
   command.footer(
       "Example: rehearse fleet examples/fleets/four_jobs.csv --nodes 1 --gpus-per-node 4 "
       "--policy backfill");
-  command.callback([options, &action] {
-    if (options->how.preempt && options->how.policy != fleet::Policy::kShortest)
+  run_by(command, action, options, run, [](const FleetOptions& given) {
+    if (given.how.preempt && given.how.policy != fleet::Policy::kShortest)
       throw CLI::ValidationError("--preempt", "needs --policy shortest");
-    action = [options](const Globals& globals) { return run(*options, globals); };
   });
 }
 

@@ -351,10 +351,8 @@ void add_network(CLI::App& app, Action& action) {
              "timing");
   command->footer(
       "Example: rehearse network --cluster cluster.yaml --op all_reduce --sizes 1KiB:1GiB");
-  command->callback([options, &action] {
-    check_scope_options(options->scope);
-    action = [options](const Globals& globals) { return run(*options, globals); };
-  });
+  run_by(*command, action, options, run,
+         [](const NetworkOptions& given) { check_scope_options(given.scope); });
 }
 
 }  // namespace rehearse::cli

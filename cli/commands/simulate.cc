@@ -5,11 +5,9 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-#include <fmt/core.h>
 #include <fmt/format.h>
 
-#include "cli/commands/commands.h"
+#include "cli/commands/options.h"
 #include "cli/commands/simulate_job_file.h"
 #include "cli/commands/simulate_options.h"
 #include "cli/config/fidelity_names.h"
@@ -432,10 +430,7 @@ void add_simulate(CLI::App& app, Action& action) {
       "  rehearse simulate job.yaml --fidelity closed --report step.html\n"
       "  rehearse simulate --chakra job --cluster cluster.yaml --ranks 16\n"
       "  rehearse simulate --chakra job --astra-network network.yml --astra-system system.json");
-  command->callback([options, &action] {
-    check_simulate_options(*options);
-    action = [options](const Globals& globals) { return run(*options, globals); };
-  });
+  run_by(*command, action, options, run, check_simulate_options);
 }
 
 }  // namespace rehearse::cli
