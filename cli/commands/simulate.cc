@@ -229,8 +229,7 @@ Result<ChakraNetwork> load_network(const std::filesystem::path& cluster,
 void set_astra_rules(const ingest::AstraSystem& system, std::size_t dimensions, job::Rules& rules,
                      std::vector<Warning>& warnings) {
   const auto named = [](std::string_view name) {
-    return static_cast<Algorithm>(std::find(kAlgorithmNames.begin(), kAlgorithmNames.end(), name) -
-                                  kAlgorithmNames.begin());
+    return static_cast<Algorithm>(index_of(kAlgorithmNames, name));
   };
   rules.algorithms = job::wherever_possible(named(system.reduction));
   rules.algorithms[CollectiveKind::kAllToAll] = named(system.exchange);

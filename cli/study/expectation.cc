@@ -133,9 +133,8 @@ void read_value_or_range(const YamlMap& map, Expectation& e) {
     map.report("range", "is not a range", "[from, to]");
   else
     e.low = ends[0], e.high = ends[1];
-  if (const auto index = map.choice("sweep", kComparisonNames))
-    e.comparison = static_cast<Comparison>(*index);
-  else if (!map.has("sweep"))
+  map.choose("sweep", kComparisonNames, e.comparison);
+  if (!map.has("sweep"))
     map.report("sweep", "is missing", "the criterion: within, covers or spans");
 }
 
