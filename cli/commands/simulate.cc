@@ -19,6 +19,7 @@
 #include "models/job/roofline.h"
 #include "profiler/ingest/astra_system.h"
 #include "profiler/ingest/chakra_job.h"
+#include "profiler/ingest/chakra_writer.h"
 #include "sim/base/estimate.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
@@ -30,6 +31,7 @@
 #include "sim/engine/engine.h"
 #include "sim/engine/simgrid.h"
 #include "sim/graph/timeline.h"
+#include "sim/program/lower.h"
 #include "strategies/step/run_program.h"
 
 namespace rehearse::cli {
@@ -39,7 +41,7 @@ namespace {
 struct Simulation {
   program::Program job;
   std::string input;         ///< "job.et" or "job.0.et … job.7.et"
-  std::string cluster = {};  ///< "32 × h100_sxm5_80"
+  std::string cluster = {};  ///< "32 × h100_sxm5_80"; empty: ops take the durations of their traces
   step::Fidelity fidelity;
   job::Rules rules;
   job::LoweredJob lowered = {};
@@ -105,6 +107,7 @@ Value collective_rows(const Simulation& s) {
 
 /// How the collectives were simulated, for people.
 std::string carried_by(const Simulation& s) {
+  if (s.cluster.empty()) return "at the durations of the traces";
   switch (s.fidelity) {
     case step::Fidelity::kClosed:
       return "by closed form";
@@ -146,9 +149,10 @@ Value rank_rows(const Simulation& s) {
 Document simulation_document(const Simulation& s) {
   Document d{.command = "simulate", .rows = "ranks", .rows_title = "Ranks"};
   const program::Occupancy mean = job::mean(s.occupancy);
-  d.answer =
-      sentence_of(fmt::format("{}, {} on {}", s.input, counted(s.job.ranks(), "rank"), s.cluster),
-                  {range_words(s.step, " per step"), largest_part(occupancy_fields(mean))});
+  d.answer = sentence_of(fmt::format("{}, {}{}", s.input, counted(s.job.ranks(), "rank"),
+                                     s.cluster.empty() ? "" : " on " + s.cluster),
+                         {range_words(s.step, s.cluster.empty() ? "" : " per step"),
+                          largest_part(occupancy_fields(mean))});
   d.line(fmt::format(
       "{}; {}, collectives {}", counted(s.job.ops(), "op"),
       !s.lowered.folded ? "every rank was simulated"
@@ -157,8 +161,10 @@ Document simulation_document(const Simulation& s) {
           : fmt::format("one rank of each of {} programs was simulated", s.lowered.ranks.size()),
       carried_by(s)));
   d["job"] = {{"input", s.input}, {"ranks", s.job.ranks()}, {"ops", s.job.ops()}};
-  d["cluster"] = s.cluster;
-  d["fidelity"] = name_of(s.fidelity);
+  if (!s.cluster.empty()) {
+    d["cluster"] = s.cluster;
+    d["fidelity"] = name_of(s.fidelity);
+  }
   d["folded"] = s.lowered.folded;
   d.show("step_time", "step time", s.step);
   if (s.step.low > Seconds::s(0))
@@ -324,16 +330,26 @@ const program::Occupancy& last_occupancy(const Simulation& s) {
   return range->occupancy;
 }
 
-Result<Simulation> read_job(const SimulateOptions& options, const ChakraNetwork& network,
+/// The process groups of the request, or those that lie next to the traces.
+std::filesystem::path groups_of(const SimulateOptions& options) {
+  if (!options.groups.empty()) return options.groups;
+  const std::filesystem::path beside = ingest::chakra_groups(options.chakra);
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(beside, ignored) ? beside : std::filesystem::path();
+}
+
+/// Without a network, collectives keep the durations of the traces.
+Result<Simulation> read_job(const SimulateOptions& options, const ChakraNetwork* network,
                             const std::optional<ingest::AstraSystem>& system,
                             const Globals& globals) {
-  ingest::ChakraFiles files{.prefix = options.chakra, .dimensions = network.dimensions};
+  ingest::ChakraFiles files{.prefix = options.chakra, .timed = !network};
+  if (network) files.dimensions = network->dimensions;
   if (options.ranks > 0) files.ranks = options.ranks;
   if (!options.astra_network.empty() && !files.ranks)
-    files.ranks = static_cast<std::uint32_t>(network.cluster.devices().size());
+    files.ranks = static_cast<std::uint32_t>(network->cluster.devices().size());
   if (system) files.astra = system->collectives;
-  if (!options.groups.empty()) {
-    Result<ingest::CommGroups> groups = ingest::load_comm_groups(options.groups);
+  if (const std::filesystem::path beside = groups_of(options); !beside.empty()) {
+    Result<ingest::CommGroups> groups = ingest::load_comm_groups(beside);
     if (!groups) return forward(groups);
     files.groups = std::move(*groups);
   }
@@ -345,7 +361,7 @@ Result<Simulation> read_job(const SimulateOptions& options, const ChakraNetwork&
                .rules = rules_of(options),
                .step = {Seconds::s(0), Seconds::s(0), Seconds::s(0), Provenance::kExtrapolated}};
   if (read->files.size() > 1) s.input += " … " + read->files.back();
-  if (system) set_astra_rules(*system, network.dimensions.size(), s.rules, s.warnings);
+  if (system) set_astra_rules(*system, network->dimensions.size(), s.rules, s.warnings);
   if (read->without_length > 0)
     s.warnings.push_back(
         {fmt::format("{} with neither duration_micros nor num_ops: counted as 0",
@@ -360,7 +376,25 @@ Result<Simulation> read_job(const SimulateOptions& options, const ChakraNetwork&
   return s;
 }
 
+/// The traces at their own durations.
+Result<Simulation> simulate_timed(const SimulateOptions& options, const Globals& globals) {
+  Result<Simulation> read = read_job(options, nullptr, {}, globals);
+  if (!read) return forward(read);
+  Simulation& s = *read;
+  Result<program::Lowered> lowered = program::lower(s.job);
+  if (!lowered) return forward(lowered);
+  static_cast<program::Lowered&>(s.lowered) = std::move(*lowered);
+  Result<graph::Timeline> timeline = engine::run(s.lowered.graph);
+  if (!timeline) return forward(timeline);
+  s.timeline = std::move(*timeline);
+  s.occupancy = job::occupancy(s.job, s.lowered, s.timeline);
+  const Seconds step = s.timeline.makespan().seconds();
+  s.step = {step, step, step, Provenance::kRecorded};
+  return read;
+}
+
 Result<Simulation> simulate(const SimulateOptions& options, const Globals& globals) {
+  if (!options.on_network()) return simulate_timed(options, globals);
   if (options.fidelity == step::Fidelity::kSimgrid)
     if (Status ok = engine::check_simgrid(); !ok) return forward(ok);
   const Result<ChakraNetwork> runs_on = load_network(options.cluster, options.astra_network);
@@ -372,7 +406,7 @@ Result<Simulation> simulate(const SimulateOptions& options, const Globals& globa
     if (!file) return forward(file);
     system = std::move(*file);
   }
-  Result<Simulation> read = read_job(options, *runs_on, system, globals);
+  Result<Simulation> read = read_job(options, &*runs_on, system, globals);
   if (!read) return forward(read);
   Simulation& s = *read;
   s.cluster = describe(*cluster);
@@ -411,9 +445,11 @@ Result<Exit> run(const SimulateOptions& options, const Globals& globals) {
   return answer_run(
       globals, options.files, simulation_document(*s), view_of(s->job, s->lowered, s->timeline),
       [&] {
-        return ReportDetails{
-            .inputs = {options.astra_network.empty() ? options.cluster : options.astra_network},
-            .suites = {"collectives/several nodes", "collectives/one node"}};
+        ReportDetails details{.suites = {"collectives/several nodes", "collectives/one node"}};
+        if (options.on_network())
+          details.inputs = {options.astra_network.empty() ? options.cluster
+                                                          : options.astra_network};
+        return details;
       });
 }
 

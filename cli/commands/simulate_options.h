@@ -35,6 +35,8 @@ struct SimulateOptions {
   double slowdown = 1;
   bool unfold = false;
   RunFiles files;
+
+  bool on_network() const { return !cluster.empty() || !astra_network.empty(); }
 };
 
 void add_simulate_options(CLI::App& command, SimulateOptions& options);
