@@ -163,7 +163,7 @@ Document simulation_document(const Simulation& s) {
   d["job"] = {{"input", s.input}, {"ranks", s.job.ranks()}, {"ops", s.job.ops()}};
   if (!s.cluster.empty()) {
     d["cluster"] = s.cluster;
-    d["fidelity"] = name_of(s.fidelity);
+    d["fidelity"] = cli::name_of(s.fidelity);
   }
   d["folded"] = s.lowered.folded;
   d.show("step_time", "step time", s.step);
