@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/commands/describe_job.h"
 #include "cli/commands/options.h"
 #include "cli/commands/simulate_job_file.h"
 #include "cli/commands/simulate_options.h"
@@ -130,7 +131,7 @@ std::vector<std::string> pricing_lines(const Simulation& s) {
 }
 
 /// A row per range of ranks; people see the parts that occur.
-Value rank_rows(const Simulation& s) {
+Value occupancy_rows(const Simulation& s) {
   Value rows = Value::array();
   const Value mean = occupancy_fields(job::mean(s.occupancy));
   for (const job::RankRange& range : s.occupancy) {
@@ -178,7 +179,7 @@ Document simulation_document(const Simulation& s) {
       {mean, program::path_times(s.lowered.graph, job::critical_path(s.job, s.lowered, s.timeline)),
        job::path_parts(s.job, s.lowered, s.timeline, interval, interval)},
       s.step, d);
-  d.show("ranks", "Ranks", rank_rows(s), {}, first(20));
+  d.show("ranks", "Ranks", occupancy_rows(s), {}, first(20));
   d.show("collectives", "Slowest collectives", collective_rows(s), {}, first(5));
   Value costs = Value::array();
   for (const job::Pricing& p : s.lowered.pricings)
@@ -463,9 +464,19 @@ void add_simulate(CLI::App& app, Action& action) {
   command->footer(
       "Examples:\n"
       "  rehearse simulate job.yaml --fidelity closed --report step.html\n"
+      "  rehearse simulate --model llama3_70b --gpus 64 --device h100_sxm5_80 --plan tp8,pp4 "
+      "--batch 512\n"
       "  rehearse simulate --chakra job --cluster cluster.yaml --ranks 16\n"
       "  rehearse simulate --chakra job --astra-network network.yml --astra-system system.json");
-  run_by(*command, action, options, run, check_simulate_options);
+  command->callback([options, &action] {
+    check_simulate_options(*options);
+    action = [options](const Globals& globals) -> Result<Exit> {
+      if (Status ok = use_described_job(options->described, JobUse::kOnePlan, options->job_file);
+          !ok)
+        return forward(ok);
+      return run(*options, globals);
+    };
+  });
 }
 
 }  // namespace rehearse::cli

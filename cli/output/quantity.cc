@@ -17,7 +17,7 @@ std::string time_words(double s) {
 }
 
 template <class Q>
-std::string words_of(double si) {
+std::string text_in(double si) {
   return to_string(Q::from_si(si));
 }
 
@@ -48,9 +48,9 @@ std::string factor_words(double factor) { return significant(factor) + " ×"; }
 namespace unit {
 
 constexpr Unit kTime{"s", time_words, {"s", 1, 6}};
-constexpr Unit kSize{"B", words_of<Bytes>, {"B", 1, 0, true}};
-constexpr Unit kByteRate{"B/s", words_of<ByteRate>, {"B/s", 1, 6}};
-constexpr Unit kEnergy{"J", words_of<Joules>, {"J", 1, 6}};
+constexpr Unit kSize{"B", text_in<Bytes>, {"B", 1, 0, true}};
+constexpr Unit kByteRate{"B/s", text_in<ByteRate>, {"B/s", 1, 6}};
+constexpr Unit kEnergy{"J", text_in<Joules>, {"J", 1, 6}};
 constexpr Unit kMoney{"USD", money_words, {"USD", 1, 6}};
 constexpr Unit kCarbon{"gCO2e", carbon_words, {"gCO2e", 1, 6}};
 constexpr Unit kRate{"1/s", rate_words, {"1/s", 1, 6}};
