@@ -7,6 +7,7 @@
 
 #include "cli/commands/chakra_network.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/describe_job.h"
 #include "cli/commands/simulate_job_file.h"
 #include "cli/commands/simulate_result.h"
 #include "models/job/interval.h"
@@ -244,11 +245,18 @@ void add_simulate(CLI::App& app, Action& action) {
   command->footer(
       "Examples:\n"
       "  rehearse simulate job.yaml --fidelity closed --report step.html\n"
+      "  rehearse simulate --model llama3_70b --gpus 64 --device h100_sxm5_80 --plan tp8,pp4 "
+      "--batch 512\n"
       "  rehearse simulate --chakra job --cluster cluster.yaml --ranks 16\n"
       "  rehearse simulate --chakra job --astra-network network.yml --astra-system system.json");
   command->callback([options, &action] {
     check_simulate_options(*options);
-    action = [options](const Globals& globals) { return run(*options, globals); };
+    action = [options](const Globals& globals) -> Result<Exit> {
+      if (Status ok = use_described_job(options->described, JobUse::kOnePlan, options->job_file);
+          !ok)
+        return forward(ok);
+      return run(*options, globals);
+    };
   });
 }
 

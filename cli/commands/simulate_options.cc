@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "cli/commands/describe_job.h"
 #include "cli/commands/options.h"
 #include "cli/commands/share_options.h"
 #include "cli/config/fidelity_names.h"
@@ -65,6 +66,7 @@ void add_astra_options(CLI::App& command, SimulateOptions& options) {
 void add_simulate_options(CLI::App& command, SimulateOptions& options) {
   add_value(command, "JOB", "FILE", options.job_file,
             "job file: workload, training, plan, cluster");
+  add_described_job(command, options.described, JobUse::kOnePlan);
   add_value(command, "--chakra", "PREFIX", options.chakra,
             "PREFIX.<rank>.et of each rank, or PREFIX.et for all of them; may be gzip");
   add_value(command, "--cluster", "FILE", options.cluster,
@@ -96,8 +98,9 @@ void add_simulate_options(CLI::App& command, SimulateOptions& options) {
 
 void check_simulate_options(const SimulateOptions& options) {
   const auto refuse = [](const char* why) { throw CLI::ValidationError(why); };
-  if (!options.job_file.empty()) {
-    if (!options.chakra.empty()) refuse("a job file or --chakra, not both");
+  check_described_job(options.job_file, options.described, JobUse::kOnePlan);
+  if (!options.job_file.empty() || !options.described.model.empty()) {
+    if (!options.chakra.empty()) refuse("a job or --chakra, not both");
     if (options.ranks > 0 || !options.groups.empty() || !options.algorithm.empty() ||
         !options.astra_network.empty() || !options.astra_system.empty() || options.astra_sim ||
         options.division || options.on_failure || options.slowdown > 1)
@@ -109,7 +112,7 @@ void check_simulate_options(const SimulateOptions& options) {
   } else if (options.sharing.asked()) {
     refuse("--share-with needs a job file");
   } else if (options.chakra.empty()) {
-    refuse("simulate needs a job file or --chakra PREFIX");
+    refuse("simulate needs a job file, --model NAME or --chakra PREFIX");
   } else if (!options.on_network() &&
              (!options.algorithm.empty() || !options.astra_system.empty() || options.astra_sim ||
               options.division || options.on_failure || options.slowdown > 1)) {

@@ -8,6 +8,7 @@
 
 #include "cli/commands/run_answer.h"
 #include "cli/commands/share_policy.h"
+#include "cli/config/described_job.h"
 #include "models/job/lower.h"
 #include "sim/engine/engine.h"
 #include "strategies/step/fidelity.h"
@@ -20,6 +21,7 @@ namespace rehearse::cli {
 
 struct SimulateOptions {
   std::filesystem::path job_file;
+  DescribedJob described;
   std::filesystem::path chakra;
   std::filesystem::path cluster;
   ShareRequest sharing;

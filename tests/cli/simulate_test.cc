@@ -293,7 +293,8 @@ TEST_CASE("simulate: involved_dim goes along the levels of a cluster") {
 
 TEST_CASE("simulate: wrong usage is exit code 2") {
   using test::check_failed;
-  check_failed(simulate_chakra({}), 2, "simulate needs a job file or --chakra PREFIX");
+  check_failed(simulate_chakra({}), 2,
+               "simulate needs a job file, --model NAME or --chakra PREFIX");
   check_failed(simulate_chakra({"--chakra", "x", "--algorithm", "ring"}), 2,
                "need --cluster or --astra-network");
   check_failed(simulate_chakra({"job.yaml", "--chakra", "x"}), 2,
