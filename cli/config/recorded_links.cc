@@ -36,10 +36,10 @@ struct Compared {
     const double ratio = time / price;
     const bool used = ratio >= step::kLeastPart && ratio <= step::kMostPart;
     notes.push_back(fmt::format(
-        "{} {} took {:.2f} times as long as priced ({:.2f} to {:.2f}), without waiting for others: "
-        "{}",
-        counted(count, "recorded collective"), where, ratio, least, most,
-        used ? "all collectives there are scaled by that"
+        "{} {}: {} without waiting for others, priced at {} (ratios {:.2f} to {:.2f}); {}",
+        counted(count, "recorded collective"), where, to_string(time), to_string(price), least,
+        most,
+        used ? fmt::format("all collectives there are scaled by {:.3g}", ratio)
              : "not used, because links do not explain it"));
     return used ? ratio : 1;
   }

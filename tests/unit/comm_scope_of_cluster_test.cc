@@ -98,7 +98,10 @@ TEST_CASE("slower links within a node: calibrated collectives take that many tim
       const Estimate<Seconds> before = price(as_usual, 4), after = price(when_slower, 4);
       CHECK(after.value / before.value == Approx(1.5));
       CHECK(after.high / before.high == Approx(1.5));
-      CHECK(price(when_slower, 16) == price(as_usual, 16));  // NICs decide between nodes
+      // Between nodes the part within them is slower, too.
+      const double ratio = price(when_slower, 16).value / price(as_usual, 16).value;
+      CHECK(ratio >= 1 - 1e-9);
+      CHECK(ratio < 1.5);
     }
 }
 
