@@ -62,6 +62,7 @@ Result<RecordedWorkload> read_recording(const YamlMap& map, const std::filesyste
                           .dtype = dtype,
                           .idle_per_kernel = lifted->idle_per_layer_kernel,
                           .timings = std::move(trace->timings),
+                          .collectives = recorded_collectives(*trace),
                           .notes = std::move(lifted->notes)};
 }
 

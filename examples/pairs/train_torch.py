@@ -1,12 +1,14 @@
 """A small real training job in PyTorch on CPUs, alone or data-parallel with gloo, which can record itself.
 
-    train.py [--record FILE] [--loaders N] ...                 one process
-    train.py --ranks 2 ...                                     as many processes, DistributedDataParallel
-    train.py --ranks 2 --measure-link FILE                     the link between them, for whatif --network
+    train_torch.py [--record FILE] [--loaders N] ...     one process
+    train_torch.py --ranks 2 ...                         two, with DistributedDataParallel
+    train_torch.py --ranks 2 --measure-link FILE         the link between them, for whatif --network
 
-It prints the mean step. --record writes a Chrome trace of all its steps instead of running unrecorded."""
+It prints the mean step. With --record it also writes a Chrome trace of these steps."""
 import argparse
+import json
 import os
+import socket
 import time
 
 import torch
@@ -30,9 +32,9 @@ class Samples(torch.utils.data.Dataset):
 
 def parse():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--steps", type=int, default=60)
-    parser.add_argument("--batch", type=int, default=96)
-    parser.add_argument("--width", type=int, default=768)
+    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--width", type=int, default=256)
     parser.add_argument("--hidden", type=int, default=3)
     parser.add_argument("--accumulate", type=int, default=1)
     parser.add_argument("--draws", type=int, default=1)
@@ -43,8 +45,9 @@ def parse():
     return parser.parse_args()
 
 
-def steps_of(options, rank):
+def steps_of(options):
     """Yields after each step."""
+    mark = torch.profiler.record_function
     widths = [256] + [options.width] * options.hidden
     layers = [part for i, o in zip(widths, widths[1:]) for part in (nn.Linear(i, o), nn.ReLU())]
     model = nn.Sequential(*layers, nn.Linear(options.width, 10))
@@ -56,9 +59,12 @@ def steps_of(options, rank):
                                                num_workers=options.loaders))
     for _ in range(options.steps + 10):
         optimizer.zero_grad()
-        for part in range(options.accumulate):
+        for _ in range(options.accumulate):
             samples, labels = next(batches)
-            nn.functional.cross_entropy(model(samples), labels).backward()
+            with mark("forward"):
+                loss = nn.functional.cross_entropy(model(samples), labels)
+            with mark("backward"):
+                loss.backward()
         optimizer.step()
         yield
 
@@ -85,6 +91,17 @@ def measure_link(file):
         out.write(f"link: {{latency: {latency * 1e6:.3f} us, rate: {2 * (ranks - 1) / ranks / slope / 1e9:.3f} GB/s}}\n")
 
 
+def write_trace(events, file):
+    """As export_chrome_trace does, with the shapes that PyTorch without Kineto leaves out. All tensors
+    that matter are of floats."""
+    rows = [{"name": e.name, "ph": "X", "pid": 1, "tid": e.thread, "ts": e.time_range.start,
+             "dur": e.time_range.elapsed_us(),
+             "args": {"Input Dims": e.input_shapes, "Input type": ["float"] * len(e.input_shapes)}}
+            for e in events]
+    with open(file, "w") as out:
+        json.dump({"traceEvents": rows}, out)
+
+
 def run(rank, options):
     torch.set_num_threads(1)
     torch.manual_seed(rank)
@@ -92,34 +109,27 @@ def run(rank, options):
         dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{options.port}", rank=rank,
                                 world_size=options.ranks)
     if options.measure_link:
-        return measure_link(options.measure_link) if rank == 0 else measure_link(os.devnull)
-    steps = steps_of(options, rank)
+        return measure_link(options.measure_link if rank == 0 else os.devnull)
+    steps = steps_of(options)
     for _ in range(10):  # warm-up
         next(steps)
-    if options.record:
-        file = options.record if options.ranks == 1 else f"{options.record}/rank{rank}.json"
-        activities = [torch.profiler.ProfilerActivity.CPU]
-        with torch.profiler.profile(activities=activities, record_shapes=True) as profiler:
-            begin = time.perf_counter()
-            for number in range(options.steps):
-                with torch.profiler.record_function(f"ProfilerStep#{number}"):
-                    next(steps)
-            taken = time.perf_counter() - begin
-        profiler.export_chrome_trace(file)
-    else:
+    profiler = torch.autograd.profiler.profile(enabled=bool(options.record), record_shapes=True)
+    with profiler:
         begin = time.perf_counter()
-        for _ in range(options.steps):
-            next(steps)
+        for number in range(options.steps):
+            with torch.profiler.record_function(f"ProfilerStep#{number}"):
+                next(steps)
         taken = time.perf_counter() - begin
+    if options.record:
+        write_trace(profiler.function_events, options.record)
     if rank == 0:
-        print(f"mean step {taken / options.steps * 1e3:.3f} ms")
+        print(f"mean step {taken / options.steps * 1e3:.3f} ms", flush=True)
 
 
 def main():
     options = parse()
     if options.ranks == 1:
         return run(0, options)
-    import socket
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         options.port = probe.getsockname()[1]
