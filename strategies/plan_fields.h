@@ -67,7 +67,8 @@ struct AxisAccess {
 
 template <class Record>
 struct Field {
-  std::string_view name;  ///< the key in YAML and JSON
+  std::string_view name;               ///< the key in YAML and JSON
+  std::string_view abbreviation = {};  ///< the key in `--plan tp8,pp4`, where it differs
   Section section;
   Access<Record> at;
   ValueRange range = {};

@@ -218,6 +218,7 @@ Document document_of(const Inspected& found, std::size_t top) {
         for (const Value& step : field.value.list()) steps.push_back(step);
   }
   d["ranks"] = std::move(ranks);
+  if (found.input.recordings.size() > 1) show_recorded_plan(*found.input.trace, d);
   if (found.graph)
     d.show(
         "",

@@ -45,13 +45,14 @@ Value layer_fields(const Lifted& lifted, const Layer& layer) {
   return row;
 }
 
-Value plan_rows(const workload::RecordedPlan& plan) {
+void show_plan(const workload::RecordedPlan& plan, Document& document) {
+  if (plan.degrees.empty()) return;
   Value rows = Value::array();
   for (const workload::FoundDegree& degree : plan.degrees)
     rows.push_back({{"name", "plan", std::string(degree.of)},
                     {"degree", "degree", degree.degree},
                     {"evidence", "evidence", degree.evidence, {}, kProse}});
-  return rows;
+  document.show("plan", "Plan it was recorded under", std::move(rows));
 }
 
 Document document_of(const Lifted& lifted, const trace::Problems& problems) {
@@ -59,8 +60,7 @@ Document document_of(const Lifted& lifted, const trace::Problems& problems) {
   const workload::DeviceTime& device = lifted.device;
   Document d{.command = "inspect", .rows = "layers"};
   d.show("notes", "Notes", lifted.notes);
-  if (lifted.plan && !lifted.plan->degrees.empty())
-    d.show("plan", "Plan it was recorded under", plan_rows(*lifted.plan));
+  if (lifted.plan) show_plan(*lifted.plan, d);
   d["step"] = {{"name", lifted.step_name}, {"of", lifted.steps}, {"time", "step", lifted.step}};
   const auto part = [&](Nanoseconds time) {
     return fmt::format("{} ({:.1f} %)", to_string(time.seconds()), 100 * (time / device.busy));
@@ -98,6 +98,15 @@ Document document_of(const Lifted& lifted, const trace::Problems& problems) {
 }
 
 }  // namespace
+
+void show_recorded_plan(const trace::Trace& trace, Document& document) {
+  const Result<Lifted> lifted = workload::lift(trace, {});
+  if (!lifted || !lifted->plan)
+    document.show("plan_unknown", "plan unknown",
+                  to_string(lifted ? lifted->plan.error() : lifted.error()));
+  else
+    show_plan(*lifted->plan, document);
+}
 
 Result<Exit> inspect_workload(const ReplayRequest& request, const Globals& globals) {
   Result<InputTrace> input = load_trace(request, globals);

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include "cli/commands/describe_job.h"
 #include "cli/commands/options.h"
 #include "cli/commands/plan_result.h"
 #include "cli/commands/predicted_job.h"
@@ -29,7 +30,8 @@ namespace {
 using strategies::Figure;
 
 struct PlanOptions {
-  std::string job_file;
+  std::filesystem::path job_file;
+  DescribedJob described;
   std::string cluster;
   Figure objective = Figure::kStepTime;
   std::vector<std::string> within;
@@ -213,7 +215,7 @@ Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork&
   Result<PlanRequest> request = request_of(options, *file, feed, globals);
   if (!request) return forward(request);
   const Result<work::ExecutionOptions> execution = shared.begin(
-      "", "plans of " + options.job_file, [&options] { return fingerprint_of(options); });
+      "", "plans of " + options.job_file.string(), [&options] { return fingerprint_of(options); });
   if (!execution) return forward(execution);
   if (execution->communicator || execution->journal) spread_by(*execution, *request);
   if (request->confirm == step::Fidelity::kSimgrid)
@@ -251,9 +253,9 @@ void add_plan(CLI::App& app, Action& action) {
   auto options = std::make_shared<PlanOptions>();
   CLI::App* command = app.add_subcommand(
       "plan", "Search the parallelism plans of a job for the best ones that fit");
-  add_value(*command, "job", "JOB", options->job_file,
-            "job file; keys of its plan section are kept")
-      ->required();
+  add_value(*command, "JOB", "FILE", options->job_file,
+            "job file; keys of its plan section are kept");
+  add_described_job(*command, options->described, JobUse::kSearch);
   add_value(*command, "--cluster", "FILE", options->cluster, "cluster file, instead of the job's");
   add_choice(*command, "--objective", options->objective, strategies::kFigureNames,
              "minimize step_time (default), memory, cost, energy or carbon");
@@ -282,14 +284,15 @@ void add_plan(CLI::App& app, Action& action) {
       "mpirun shares the work among ranks.\n"
       "Examples:\n"
       "  rehearse plan job.yaml\n"
+      "  rehearse plan --model llama3_8b --gpus 16 --device h100_sxm5_80 --batch 256\n"
       "  rehearse plan job.yaml --objective cost --within 'step_time=2 s'\n"
       "  rehearse plan job.yaml --emit megatron -o launch.sh");
-  command->callback([options, &action] {
-    action = [options](const Globals& globals) {
-      return run_shared(globals, options->journal,
-                        [&](SharedWork& shared) { return run(*options, globals, shared); });
-    };
-  });
+  run_on_job(*command, action, JobUse::kSearch, options->job_file, options->described,
+             [options](const Globals& globals) {
+               return run_shared(globals, options->journal, [&](SharedWork& shared) {
+                 return run(*options, globals, shared);
+               });
+             });
 }
 
 }  // namespace rehearse::cli

@@ -11,6 +11,7 @@
 #include <fmt/core.h>
 #include <fmt/format.h>
 
+#include "cli/commands/describe_job.h"
 #include "cli/commands/options.h"
 #include "cli/commands/step_result.h"
 #include "cli/config/job_account.h"
@@ -271,7 +272,8 @@ Document recommend_document(const Recommended& r) {
 }
 
 struct RecommendOptions {
-  std::filesystem::path job, prices, report, perfetto;
+  std::filesystem::path job_file, prices, report, perfetto;
+  DescribedJob described;
   std::optional<Target> target;
   cost::Wish wish = {.counts = {1, 2, 4, 8, 16, 32}};
   bool spot = false, on_demand = false;
@@ -347,7 +349,7 @@ Result<Exit> run(const RecommendOptions& options, const Globals& globals) {
   if (!wish) return forward(wish);
   // The file is read on any instance, to see its region before offers are made.
   const cost::Offer any{&cluster::instances().front(), 1};
-  const Result<JobOnOffers> job = JobOnOffers::load(options.job, options.target, any);
+  const Result<JobOnOffers> job = JobOnOffers::load(options.job_file, options.target, any);
   if (!job) return forward(job);
   add_from_file(job->job(), *wish);
   wish->functions = job->for_functions();
@@ -362,7 +364,7 @@ Result<Exit> run(const RecommendOptions& options, const Globals& globals) {
     if (Status ok = draw(options.perfetto, recommended, globals); !ok) return forward(ok);
   const Document document = recommend_document(recommended);
   if (Status ok = write_report(options.report, document,
-                               {.inputs = {options.job}, .suites = {"withheld/all"}});
+                               {.inputs = {options.job_file}, .suites = {"withheld/all"}});
       !ok)
     return forward(ok);
   return answer_with(globals, document);
@@ -375,7 +377,8 @@ void add_recommend(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "recommend", "Recommend cloud instances for a job, their number, and the plan");
   cost::Wish& wish = options->wish;
-  add_value(*command, "JOB", "FILE", options->job, "job file; its plan is searched")->required();
+  add_value(*command, "JOB", "FILE", options->job_file, "job file; its plan is searched");
+  add_described_job(*command, options->described, JobUse::kRent);
   add_read(*command, "--target", "AMOUNT", options->target, parse_target,
            "amount of training: '300e9 tokens', samples, steps or epochs (default: the file's)");
   add_read(*command, "--budget", "MONEY", wish.budget, parse_some<Usd>,
@@ -407,8 +410,11 @@ void add_recommend(CLI::App& app, Action& action) {
             "write the timeline of a step of the first option for ui.perfetto.dev");
   add_value(*command, "--report", "FILE", options->report, "write the result as one HTML page");
   command->footer(
-      "Example: rehearse recommend examples/jobs/mpt_7b_rent.yaml --deadline '30 days'");
-  run_by(*command, action, options, run);
+      "Examples:\n"
+      "  rehearse recommend examples/jobs/mpt_7b_rent.yaml --deadline '30 days'\n"
+      "  rehearse recommend --model mpt_7b --batch 1024 --target '100e9 tokens'");
+  run_on_job(*command, action, JobUse::kRent, options->job_file, options->described,
+             [options](const Globals& globals) { return run(*options, globals); });
 }
 
 }  // namespace rehearse::cli

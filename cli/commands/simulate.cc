@@ -7,6 +7,7 @@
 
 #include "cli/commands/chakra_network.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/describe_job.h"
 #include "cli/commands/simulate_job_file.h"
 #include "cli/commands/simulate_result.h"
 #include "models/job/interval.h"
@@ -14,12 +15,14 @@
 #include "models/job/roofline.h"
 #include "profiler/ingest/astra_system.h"
 #include "profiler/ingest/chakra_job.h"
+#include "profiler/ingest/chakra_writer.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/cluster/astra_network.h"
 #include "sim/cluster/catalog.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/simgrid.h"
+#include "sim/program/lower.h"
 #include "strategies/step/run_program.h"
 
 namespace rehearse::cli {
@@ -104,16 +107,26 @@ const program::Occupancy& last_occupancy(const Simulation& s) {
   return range->occupancy;
 }
 
-Result<Simulation> read_job(const SimulateOptions& options, const ChakraNetwork& network,
+/// The process groups of the request, or those that lie next to the traces.
+std::filesystem::path groups_of(const SimulateOptions& options) {
+  if (!options.groups.empty()) return options.groups;
+  const std::filesystem::path beside = ingest::chakra_groups(options.chakra);
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(beside, ignored) ? beside : std::filesystem::path();
+}
+
+/// Without a network, collectives keep the durations of the traces.
+Result<Simulation> read_job(const SimulateOptions& options, const ChakraNetwork* network,
                             const std::optional<ingest::AstraSystem>& system,
                             const Globals& globals) {
-  ingest::ChakraFiles files{.prefix = options.chakra, .dimensions = network.dimensions};
+  ingest::ChakraFiles files{.prefix = options.chakra, .timed = !network};
+  if (network) files.dimensions = network->dimensions;
   if (options.ranks > 0) files.ranks = options.ranks;
   if (!options.astra_network.empty() && !files.ranks)
-    files.ranks = static_cast<std::uint32_t>(network.cluster.devices().size());
+    files.ranks = static_cast<std::uint32_t>(network->cluster.devices().size());
   if (system) files.astra = system->collectives;
-  if (!options.groups.empty()) {
-    Result<ingest::CommGroups> groups = ingest::load_comm_groups(options.groups);
+  if (const std::filesystem::path beside = groups_of(options); !beside.empty()) {
+    Result<ingest::CommGroups> groups = ingest::load_comm_groups(beside);
     if (!groups) return forward(groups);
     files.groups = std::move(*groups);
   }
@@ -130,7 +143,7 @@ Result<Simulation> read_job(const SimulateOptions& options, const ChakraNetwork&
                .step = {Seconds::s(0), Seconds::s(0), Seconds::s(0), Provenance::kExtrapolated},
                .warnings = {}};
   if (read->files.size() > 1) s.input += " … " + read->files.back();
-  if (system) set_astra_rules(*system, network.dimensions.size(), s.rules, s.warnings);
+  if (system) set_astra_rules(*system, network->dimensions.size(), s.rules, s.warnings);
   if (read->without_length > 0)
     s.warnings.push_back(
         {fmt::format("{} with neither duration_micros nor num_ops: counted as 0",
@@ -145,7 +158,25 @@ Result<Simulation> read_job(const SimulateOptions& options, const ChakraNetwork&
   return s;
 }
 
+/// The traces at their own durations.
+Result<Simulation> simulate_timed(const SimulateOptions& options, const Globals& globals) {
+  Result<Simulation> read = read_job(options, nullptr, {}, globals);
+  if (!read) return forward(read);
+  Simulation& s = *read;
+  Result<program::Lowered> lowered = program::lower(s.job);
+  if (!lowered) return forward(lowered);
+  static_cast<program::Lowered&>(s.lowered) = std::move(*lowered);
+  Result<graph::Timeline> timeline = engine::run(s.lowered.graph);
+  if (!timeline) return forward(timeline);
+  s.timeline = std::move(*timeline);
+  s.occupancy = job::occupancy(s.job, s.lowered, s.timeline);
+  const Seconds step = s.timeline.makespan().seconds();
+  s.step = {step, step, step, Provenance::kRecorded};
+  return read;
+}
+
 Result<Simulation> simulate(const SimulateOptions& options, const Globals& globals) {
+  if (!options.on_network()) return simulate_timed(options, globals);
   if (options.fidelity == step::Fidelity::kSimgrid)
     if (Status ok = engine::check_simgrid(); !ok) return forward(ok);
   const Result<ChakraNetwork> runs_on = load_network(options.cluster, options.astra_network);
@@ -157,7 +188,7 @@ Result<Simulation> simulate(const SimulateOptions& options, const Globals& globa
     if (!file) return forward(file);
     system = std::move(*file);
   }
-  Result<Simulation> read = read_job(options, *runs_on, system, globals);
+  Result<Simulation> read = read_job(options, &*runs_on, system, globals);
   if (!read) return forward(read);
   Simulation& s = *read;
   s.cluster = describe(*cluster);
@@ -196,9 +227,11 @@ Result<Exit> run(const SimulateOptions& options, const Globals& globals) {
   return answer_run(
       globals, options.files, simulation_document(*s), view_of(s->job, s->lowered, s->timeline),
       [&] {
-        return ReportDetails{
-            .inputs = {options.astra_network.empty() ? options.cluster : options.astra_network},
-            .suites = {"collectives/several nodes", "collectives/one node"}};
+        ReportDetails details{.suites = {"collectives/several nodes", "collectives/one node"}};
+        if (options.on_network())
+          details.inputs = {options.astra_network.empty() ? options.cluster
+                                                          : options.astra_network};
+        return details;
       });
 }
 
@@ -212,11 +245,18 @@ void add_simulate(CLI::App& app, Action& action) {
   command->footer(
       "Examples:\n"
       "  rehearse simulate job.yaml --fidelity closed --report step.html\n"
+      "  rehearse simulate --model llama3_70b --gpus 64 --device h100_sxm5_80 --plan tp8,pp4 "
+      "--batch 512\n"
       "  rehearse simulate --chakra job --cluster cluster.yaml --ranks 16\n"
       "  rehearse simulate --chakra job --astra-network network.yml --astra-system system.json");
   command->callback([options, &action] {
     check_simulate_options(*options);
-    action = [options](const Globals& globals) { return run(*options, globals); };
+    action = [options](const Globals& globals) -> Result<Exit> {
+      if (Status ok = use_described_job(options->described, JobUse::kOnePlan, options->job_file);
+          !ok)
+        return forward(ok);
+      return run(*options, globals);
+    };
   });
 }
 

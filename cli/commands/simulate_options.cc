@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "cli/commands/describe_job.h"
 #include "cli/commands/options.h"
 #include "cli/commands/share_options.h"
 #include "cli/config/fidelity_names.h"
@@ -65,14 +66,17 @@ void add_astra_options(CLI::App& command, SimulateOptions& options) {
 void add_simulate_options(CLI::App& command, SimulateOptions& options) {
   add_value(command, "JOB", "FILE", options.job_file,
             "job file: workload, training, plan, cluster");
+  add_described_job(command, options.described, JobUse::kOnePlan);
   add_value(command, "--chakra", "PREFIX", options.chakra,
             "PREFIX.<rank>.et of each rank, or PREFIX.et for all of them; may be gzip");
   add_value(command, "--cluster", "FILE", options.cluster,
-            "cluster file, with a section `cluster:`");
+            "cluster file, with a section `cluster:` (--chakra without it: collectives take their "
+            "recorded time)");
   add_number(command, "--ranks", options.ranks, 1U, 1U << 20,
              "number of ranks; rank r runs on device r (default: one per file)");
   add_value(command, "--comm-groups", "FILE", options.groups,
-            "process groups: {\"name\": [ranks]} or {\"name\": [[ranks], [ranks]]} as JSON");
+            "process groups: {\"name\": [ranks]} or {\"name\": [[ranks], [ranks]]} as JSON "
+            "(default: PREFIX.groups.json, if there is one)");
   add_choice(command, "--fidelity", options.fidelity, kFidelityNames,
              "message (default): collectives as messages that share links; simgrid: the same, "
              "carried by SimGrid; closed: calibrated, else in closed form");
@@ -94,8 +98,9 @@ void add_simulate_options(CLI::App& command, SimulateOptions& options) {
 
 void check_simulate_options(const SimulateOptions& options) {
   const auto refuse = [](const char* why) { throw CLI::ValidationError(why); };
-  if (!options.job_file.empty()) {
-    if (!options.chakra.empty()) refuse("a job file or --chakra, not both");
+  check_described_job(options.job_file, options.described, JobUse::kOnePlan);
+  if (!options.job_file.empty() || !options.described.model.empty()) {
+    if (!options.chakra.empty()) refuse("a job or --chakra, not both");
     if (options.ranks > 0 || !options.groups.empty() || !options.algorithm.empty() ||
         !options.astra_network.empty() || !options.astra_system.empty() || options.astra_sim ||
         options.division || options.on_failure || options.slowdown > 1)
@@ -106,10 +111,14 @@ void check_simulate_options(const SimulateOptions& options) {
     refuse("--slice needs a job file");
   } else if (options.sharing.asked()) {
     refuse("--share-with needs a job file");
-  } else if (options.chakra.empty() || (options.cluster.empty() && options.astra_network.empty())) {
+  } else if (options.chakra.empty()) {
+    refuse("simulate needs a job file, --model NAME or --chakra PREFIX");
+  } else if (!options.on_network() &&
+             (!options.algorithm.empty() || !options.astra_system.empty() || options.astra_sim ||
+              options.division || options.on_failure || options.slowdown > 1)) {
     refuse(
-        "simulate needs a job file, or --chakra PREFIX and --cluster FILE (or --astra-network "
-        "FILE)");
+        "--algorithm, --astra-system, --semantics, --division, --on-link-failure and "
+        "--interference need --cluster or --astra-network");
   }
   if (!options.cluster.empty() && !options.astra_network.empty())
     refuse("--cluster or --astra-network, not both");

@@ -8,6 +8,7 @@
 
 #include "cli/commands/run_answer.h"
 #include "cli/commands/share_policy.h"
+#include "cli/config/described_job.h"
 #include "models/job/lower.h"
 #include "sim/engine/engine.h"
 #include "strategies/step/fidelity.h"
@@ -20,6 +21,7 @@ namespace rehearse::cli {
 
 struct SimulateOptions {
   std::filesystem::path job_file;
+  DescribedJob described;
   std::filesystem::path chakra;
   std::filesystem::path cluster;
   ShareRequest sharing;
@@ -36,6 +38,8 @@ struct SimulateOptions {
   double slowdown = 1;
   bool unfold = false;
   RunFiles files;
+
+  bool on_network() const { return !cluster.empty() || !astra_network.empty(); }
 };
 
 void add_simulate_options(CLI::App& command, SimulateOptions& options);

@@ -69,6 +69,7 @@ Value collective_rows(const Simulation& s) {
 
 /// How the collectives were simulated, for people.
 std::string carried_by(const Simulation& s) {
+  if (s.cluster.empty()) return "at the durations of the traces";
   switch (s.fidelity) {
     case step::Fidelity::kClosed:
       return "by closed form";
@@ -112,9 +113,10 @@ Value rank_rows(const Simulation& s) {
 Document simulation_document(const Simulation& s) {
   Document d{.command = "simulate", .rows = "ranks", .rows_title = "Ranks"};
   const program::Occupancy mean = job::mean(s.occupancy);
-  d.answer =
-      sentence_of(fmt::format("{}, {} on {}", s.input, counted(s.job.ranks(), "rank"), s.cluster),
-                  {range_words(s.step, " per step"), largest_part(occupancy_fields(mean))});
+  d.answer = sentence_of(fmt::format("{}, {}{}", s.input, counted(s.job.ranks(), "rank"),
+                                     s.cluster.empty() ? "" : " on " + s.cluster),
+                         {range_words(s.step, s.cluster.empty() ? "" : " per step"),
+                          largest_part(occupancy_fields(mean))});
   d.line(fmt::format(
       "{}; {}, collectives {}", counted(s.job.ops(), "op"),
       !s.lowered.folded ? "every rank was simulated"
@@ -123,8 +125,10 @@ Document simulation_document(const Simulation& s) {
           : fmt::format("one rank of each of {} programs was simulated", s.lowered.ranks.size()),
       carried_by(s)));
   d["job"] = {{"input", s.input}, {"ranks", s.job.ranks()}, {"ops", s.job.ops()}};
-  d["cluster"] = s.cluster;
-  d["fidelity"] = name_of(s.fidelity);
+  if (!s.cluster.empty()) {
+    d["cluster"] = s.cluster;
+    d["fidelity"] = name_of(s.fidelity);
+  }
   d["folded"] = s.lowered.folded;
   d.show("step_time", "step time", s.step);
   if (s.step.low > Seconds::s(0))

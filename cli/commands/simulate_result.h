@@ -17,7 +17,7 @@ namespace rehearse::cli {
 struct Simulation {
   program::Program job;
   std::string input;    ///< "job.et" or "job.0.et … job.7.et"
-  std::string cluster;  ///< "32 × h100_sxm5_80"
+  std::string cluster;  ///< "32 × h100_sxm5_80"; empty: ops take the durations of their traces
   step::Fidelity fidelity;
   job::Rules rules;
   job::LoweredJob lowered;

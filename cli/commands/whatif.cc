@@ -1,13 +1,12 @@
 // rehearse whatif: replay an edited recording.
+#include "cli/commands/whatif.h"
+
 #include <fmt/core.h>
 
 #include "cli/commands/commands.h"
 #include "cli/commands/networking.h"
 #include "cli/commands/options.h"
-#include "cli/commands/recorded_input.h"
-#include "cli/commands/recorded_slice.h"
 #include "cli/commands/recorded_tenants.h"
-#include "cli/commands/replay_job.h"
 #include "cli/commands/share_options.h"
 #include "cli/config/job_file.h"
 #include "models/input/read_pipeline.h"
@@ -18,19 +17,11 @@
 namespace rehearse::cli {
 namespace {
 
-struct WhatifOptions {
-  ReplayRequest request;
-  std::vector<std::string> scale;
-  std::vector<std::string> remove;
-  std::vector<std::string> insert;
-  std::string input_pipeline;
-  std::uint32_t batch = 0;  ///< samples per request of a rank; 0: a unit of the last stage
-  std::string network;
-  std::uint32_t data_parallel = 0;  ///< ranks; 0: as recorded
-};
-
 /// Whether the text gives workers for the recorded loop, instead of a pipeline file.
 bool is_inline_pipeline(std::string_view text) { return text.find('=') != std::string_view::npos; }
+bool feeds_from_file(const WhatifOptions& options) {
+  return !options.input_pipeline.empty() && !is_inline_pipeline(options.input_pipeline);
+}
 
 /// The program fed by the pipeline of a file. Sets `fed`.
 Result<replay::RecordedProgram> feed(const WhatifOptions& options, const input::Pipeline& pipeline,
@@ -144,31 +135,13 @@ Document document_of(const ReplayJob& job, const ReplayRun& edited, const Estima
 }
 
 Result<Exit> run(const WhatifOptions& options, const Globals& globals) {
-  std::optional<comm::CollectiveTime> network;
-  if (!options.network.empty()) {  // check the network before long work
-    Result<comm::CollectiveTime> parsed = parse_network(options.network);
-    if (!parsed) return forward(parsed);
-    network = std::move(*parsed);
-  }
-  std::optional<input::Pipeline> pipeline;
-  if (!options.input_pipeline.empty() && !is_inline_pipeline(options.input_pipeline)) {
-    Result<input::Pipeline> loaded = input::load_pipeline(options.input_pipeline);
-    if (!loaded) return forward(loaded);
-    pipeline = std::move(*loaded);
-  }
-  const Result<ReplayJob> job = load_job(options.request, globals);
-  if (!job) return forward(job);
-  std::optional<FedBy> fed;
-  const Result<EditedRun> edited =
-      run_edited(*job, edits_of(options, network, pipeline, *job, globals, fed),
-                 options.request.sharing.slice);
-  if (!edited) return forward(edited);
-  const Estimate<Seconds> step =
-      edited->step(*job, options.network.empty() ? 0 : replay::kNetworkError);
+  const Result<EditedJob> run = run_edits(options, globals);
+  if (!run) return forward(run);
   if (options.request.sharing.asked())
-    return share_recorded({*job, edited->run, step}, options.request, "whatif", globals);
-  return answer_replay(globals, options.request, *job, edited->run,
-                       document_of(*job, edited->run, step, fed));
+    return share_recorded({run->job, run->edited.run, run->step}, options.request, "whatif",
+                          globals);
+  return answer_replay(globals, options.request, run->job, run->edited.run,
+                       document_of(run->job, run->edited.run, run->step, run->fed));
 }
 
 /// Fails if the text cannot be a link; a file's contents are checked later.
@@ -187,57 +160,90 @@ Status check_pipeline(const std::string& text) {
 
 }  // namespace
 
+Result<EditedJob> run_edits(const WhatifOptions& options, const Globals& globals) {
+  std::optional<comm::CollectiveTime> network;
+  if (!options.network.empty()) {  // check the network before long work
+    Result<comm::CollectiveTime> parsed = parse_network(options.network);
+    if (!parsed) return forward(parsed);
+    network = std::move(*parsed);
+  }
+  std::optional<input::Pipeline> pipeline;
+  if (feeds_from_file(options)) {
+    Result<input::Pipeline> loaded = input::load_pipeline(options.input_pipeline);
+    if (!loaded) return forward(loaded);
+    pipeline = std::move(*loaded);
+  }
+  Result<ReplayJob> job = load_job(options.request, globals);
+  if (!job) return forward(job);
+  std::optional<FedBy> fed;
+  Result<EditedRun> edited =
+      run_edited(*job, edits_of(options, network, pipeline, *job, globals, fed),
+                 options.request.sharing.slice);
+  if (!edited) return forward(edited);
+  const Estimate<Seconds> step =
+      edited->step(*job, options.network.empty() ? 0 : replay::kNetworkError);
+  return EditedJob{std::move(*job), std::move(*edited), step, std::move(fed)};
+}
+
+void add_edits(CLI::App& command, WhatifOptions& options) {
+  const auto add_edit = [&](const char* name, auto& value, auto read, const char* what) {
+    return add_value(command, name, "EDIT", value, what)->check(reads_as(read));
+  };
+  add_edit("--scale", options.scale, replay::parse_scale,
+           "TARGET[=PATTERN]:FACTOR, multiply times by FACTOR; targets: gpu, kernel, copy, "
+           "collective, host, launch, profiler; * in PATTERN matches any text")
+      ->allow_extra_args(false);
+  add_edit("--remove", options.remove, replay::parse_selector,
+           "TARGET[=PATTERN], remove ops and the calls that launch them")
+      ->allow_extra_args(false);
+  add_edit("--insert", options.insert, replay::parse_insert,
+           "TARGET[=PATTERN]:DURATION, add time after each op, such as 50 us")
+      ->allow_extra_args(false);
+  add_edit("--input-pipeline", options.input_pipeline, check_pipeline,
+           "workers=N[,prefetch=2][,load=PATTERN], load batches in worker processes; or an input "
+           "pipeline file, which replaces the recorded loading on every host");
+  add_number(command, "--batch", options.batch, 1U, 1000000U,
+             "samples per batch from the file's pipeline (default: a unit of its last stage)");
+  CLI::Option* network =
+      add_value(command, "--network", "LINK", options.network,
+                "network for the recorded collectives and those of --data-parallel: "
+                "latency=5us,rate=100GB/s between ranks, a link file or a cluster file")
+          ->check(reads_as(check_network));
+  add_number(command, "--data-parallel", options.data_parallel, 1U, 1000000U,
+             "number of data-parallel ranks, each with the recorded work, that all-reduce "
+             "their gradients")
+      ->needs(network);
+}
+
+void check_edits(const WhatifOptions& options) {
+  if (options.batch > 0 && !feeds_from_file(options))
+    wrong_usage("--batch needs --input-pipeline FILE");
+}
+
+bool has_edits(const WhatifOptions& options) {
+  return !options.scale.empty() || !options.remove.empty() || !options.insert.empty() ||
+         !options.input_pipeline.empty() || !options.network.empty();
+}
+
 void add_whatif(CLI::App& app, Action& action) {
   auto options = std::make_shared<WhatifOptions>();
   CLI::App* command = app.add_subcommand(
       "whatif",
       "Edit a recording and simulate it: faster kernels, another loader, no collectives, ...");
   add_replay_options(*command, options->request);
-  const auto add_edit = [&](const char* name, auto& value, auto read, const char* what) {
-    return add_value(*command, name, "EDIT", value, what)->check(reads_as(read));
-  };
-  add_edit("--scale", options->scale, replay::parse_scale,
-           "TARGET[=PATTERN]:FACTOR, multiply times by FACTOR; targets: gpu, kernel, copy, "
-           "collective, host, launch, profiler; * in PATTERN matches any text")
-      ->allow_extra_args(false);
-  add_edit("--remove", options->remove, replay::parse_selector,
-           "TARGET[=PATTERN], remove ops and the calls that launch them")
-      ->allow_extra_args(false);
-  add_edit("--insert", options->insert, replay::parse_insert,
-           "TARGET[=PATTERN]:DURATION, add time after each op, such as 50 us")
-      ->allow_extra_args(false);
-  add_edit("--input-pipeline", options->input_pipeline, check_pipeline,
-           "workers=N[,prefetch=2], load batches in worker processes; or an input pipeline "
-           "file, which replaces the recorded loading on every host");
-  add_number(*command, "--batch", options->batch, 1U, 1000000U,
-             "samples per batch from the file's pipeline (default: a unit of its last stage)");
-  CLI::Option* network =
-      add_value(*command, "--network", "LINK", options->network,
-                "network for the recorded collectives and those of --data-parallel: "
-                "latency=5us,rate=100GB/s between ranks, a link file or a cluster file")
-          ->check(reads_as(check_network));
-  add_number(*command, "--data-parallel", options->data_parallel, 1U, 1000000U,
-             "number of data-parallel ranks, each with the recorded work, that all-reduce "
-             "their gradients")
-      ->needs(network);
+  add_edits(*command, *options);
   add_share_options(*command, options->request.sharing, "recording",
                     "run each recorded rank on an instance of this MIG profile, such as 2g.20gb; "
                     "applied last");
   command->footer("Example: rehearse whatif trace.json.gz --scale 'kernel=*gemm*:0.5'");
   command->callback([options, &action] {
-    if (options->scale.empty() && options->remove.empty() && options->insert.empty() &&
-        options->input_pipeline.empty() && options->network.empty() &&
-        options->request.sharing.slice.empty() && !options->request.sharing.asked())
+    if (!has_edits(*options) && options->request.sharing.slice.empty() &&
+        !options->request.sharing.asked())
       throw CLI::RequiredError("an edit is missing, such as --scale 'kernel=*gemm*:0.5'",
                                CLI::ExitCodes::RequiredError);
-    const bool file =
-        !options->input_pipeline.empty() && !is_inline_pipeline(options->input_pipeline);
-    if (options->batch > 0 && !file)
-      throw CLI::ValidationError("--batch needs --input-pipeline FILE",
-                                 CLI::ExitCodes::ValidationError);
-    if (file && options->request.sharing.asked())
-      throw CLI::ValidationError("--input-pipeline FILE excludes --share-with",
-                                 CLI::ExitCodes::ValidationError);
+    check_edits(*options);
+    if (feeds_from_file(*options) && options->request.sharing.asked())
+      wrong_usage("--input-pipeline FILE excludes --share-with");
     action = [options](const Globals& globals) { return run(*options, globals); };
   });
 }

@@ -47,8 +47,9 @@ Json inputs_json(const std::vector<std::filesystem::path>& inputs) {
   for (const std::filesystem::path& path : inputs) {
     Json entry = {{"path", path.string()}};
     std::error_code error;
-    if (std::filesystem::is_regular_file(path, error) &&
-        std::filesystem::file_size(path, error) <= kLongest && path.extension() != ".json")
+    if (held_file(path) ||
+        (std::filesystem::is_regular_file(path, error) &&
+         std::filesystem::file_size(path, error) <= kLongest && path.extension() != ".json"))
       if (const Result<std::string> text = read_file(path);
           text && text->find('\0') == std::string::npos)
         entry["text"] = *text;

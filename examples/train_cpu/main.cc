@@ -5,9 +5,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "examples/train_cpu/loader.h"
 #include "examples/train_cpu/network.h"
 #include "examples/train_cpu/nvtx.h"
 #include "examples/train_cpu/ranks.h"
@@ -19,6 +21,10 @@ struct Options {
   int steps = 200;
   int batch = 96;
   int width = 768;
+  int hidden = 3;      // layers between the first and the last matrix
+  int accumulate = 1;  // passes whose gradients are summed in a step
+  int augment = 1;     // draws per sample: work of the loader
+  int loaders = 0;     // threads that load ahead; 0: loading between steps
   std::string link_file;
   std::string output;  // empty: stdout
 };
@@ -29,11 +35,15 @@ bool parse(int argc, char** argv, Options& options) {
   for (int i = 1; i < argc; ++i) {
     const std::string name = argv[i];
     const char* value = i + 1 < argc ? argv[++i] : nullptr;
-    int* number = name == "--steps"   ? &options.steps
-                  : name == "--batch" ? &options.batch
-                  : name == "--width" ? &options.width
-                                      : nullptr;
-    if (number && value && (*number = std::atoi(value)) > 0) continue;
+    const std::map<std::string, int*> numbers = {
+        {"--steps", &options.steps},           {"--batch", &options.batch},
+        {"--width", &options.width},           {"--hidden", &options.hidden},
+        {"--accumulate", &options.accumulate}, {"--augment", &options.augment},
+        {"--loaders", &options.loaders}};
+    const auto number = numbers.find(name);
+    if (number != numbers.end() && value &&
+        (*number->second = std::atoi(value)) >= (name == "--loaders" ? 0 : 1))
+      continue;
     if (std::string* file = name == "--measure-link" ? &options.link_file
                             : name == "-o"           ? &options.output
                                                      : nullptr;
@@ -43,7 +53,9 @@ bool parse(int argc, char** argv, Options& options) {
     }
     std::fprintf(
         stderr,
-        "usage: train_cpu [--steps N] [--batch SAMPLES_PER_RANK] [--width UNITS] [-o FILE]\n"
+        "usage: train_cpu [--steps N] [--batch SAMPLES_PER_RANK] [--width UNITS] [--hidden "
+        "LAYERS]\n"
+        "                 [--accumulate PASSES] [--augment DRAWS] [--loaders THREADS] [-o FILE]\n"
         "       train_cpu --measure-link FILE   (under mpirun -n 2 or more)\n");
     return false;
   }
@@ -55,39 +67,20 @@ class Training {
  public:
   Training(const Options& options, const Ranks& ranks)
       : ranks_(ranks),
-        batch_(options.batch),
-        network_({kInputs, options.width, options.width, options.width, kClasses}, 1),
-        source_(kInputs, kClasses, static_cast<unsigned>(ranks.rank())) {}
+        accumulate_(options.accumulate),
+        network_(widths(options), 1),
+        loader_(Samples(kInputs, kClasses, options.augment), options.batch, options.loaders,
+                static_cast<unsigned>(ranks.rank())) {}
 
   /// Returns the loss.
   float step() {
-    {
-      const nvtx::Range load("load batch");
-      source_.draw(batch_, samples_, labels_);
-    }
     float loss = 0;
-    {
-      const nvtx::Range forward("forward");
-      for (std::size_t k = 0; k < network_.layers().size(); ++k) {
-        const nvtx::Range layer(layer_name(k).c_str());
-        network_.forward(k, samples_);
-      }
-      loss = network_.loss(labels_);
-    }
-    {
-      const nvtx::Range backward("backward");
-      for (std::size_t k = network_.layers().size(); k-- > 0;) {
-        {
-          const nvtx::Range layer(layer_name(k).c_str());
-          network_.backward(k);
-        }
-        Layer& done = network_.layers()[k];
-        share(done.weight_gradient.data(), done.weight_gradient.size());
-        share(done.bias_gradient.data(), done.bias_gradient.size());
-      }
-    }
+    for (int pass = 0; pass < accumulate_; ++pass) loss = this->pass(pass);
     const nvtx::Range optimizer("optimizer");
-    network_.update(0.05F);
+    for (std::size_t k = 0; k < network_.layers().size(); ++k) {
+      const nvtx::Range layer(layer_name(k).c_str());
+      network_.update(k, 0.05F / static_cast<float>(accumulate_));
+    }
     return loss;
   }
 
@@ -95,7 +88,44 @@ class Training {
   static constexpr int kInputs = 256;
   static constexpr int kClasses = 10;
 
+  static std::vector<int> widths(const Options& options) {
+    std::vector<int> widths(static_cast<std::size_t>(options.hidden), options.width);
+    widths.insert(widths.begin(), kInputs);
+    widths.push_back(kClasses);
+    return widths;
+  }
+
   static std::string layer_name(std::size_t k) { return "layer " + std::to_string(k); }
+
+  /// Forward and backward of one batch. Gradients are added to those of the passes before, and
+  /// shared in the last one.
+  float pass(int number) {
+    {
+      const nvtx::Range load("load batch");
+      loader_.next(batch_);
+    }
+    float loss = 0;
+    {
+      const nvtx::Range forward("forward");
+      for (std::size_t k = 0; k < network_.layers().size(); ++k) {
+        const nvtx::Range layer(layer_name(k).c_str());
+        network_.forward(k, batch_.samples);
+      }
+      loss = network_.loss(batch_.labels);
+    }
+    const nvtx::Range backward("backward");
+    for (std::size_t k = network_.layers().size(); k-- > 0;) {
+      {
+        const nvtx::Range layer(layer_name(k).c_str());
+        network_.backward(k, number > 0);
+      }
+      if (number + 1 < accumulate_) continue;
+      Layer& done = network_.layers()[k];
+      share(done.weight_gradient.data(), done.weight_gradient.size());
+      share(done.bias_gradient.data(), done.bias_gradient.size());
+    }
+    return loss;
+  }
 
   /// The mean over the ranks; alone, there is nothing to do. The range tells a recording that this
   /// gradient is complete, and its size.
@@ -106,11 +136,10 @@ class Training {
   }
 
   const Ranks& ranks_;
-  int batch_;
+  int accumulate_;
   Network network_;
-  Samples source_;
-  Matrix samples_;
-  std::vector<int> labels_;
+  Loader loader_;
+  Batch batch_;
 };
 
 /// Trains, and says how it went on rank 0.

@@ -42,50 +42,25 @@ float Network::loss(const std::vector<int>& labels) {
   return sum * share;
 }
 
-void Network::backward(std::size_t k) {
+void Network::backward(std::size_t k, bool add) {
   Layer& layer = layers_[k];
   if (k + 1 < layers_.size())
     flowing_ =
         flowing_.cwiseProduct(layer.output.unaryExpr([](float x) { return x > 0 ? 1.0F : 0.0F; }));
-  layer.weight_gradient.noalias() = flowing_ * layer.input.transpose();
-  layer.bias_gradient = flowing_.rowwise().sum();
+  if (add) {
+    layer.weight_gradient.noalias() += flowing_ * layer.input.transpose();
+    layer.bias_gradient += flowing_.rowwise().sum();
+  } else {
+    layer.weight_gradient.noalias() = flowing_ * layer.input.transpose();
+    layer.bias_gradient = flowing_.rowwise().sum();
+  }
   if (k > 0) flowing_ = layer.weight.transpose() * flowing_;
 }
 
-void Network::update(float learning_rate) {
-  for (Layer& layer : layers_) {
-    layer.weight -= learning_rate * layer.weight_gradient;
-    layer.bias -= learning_rate * layer.bias_gradient;
-  }
-}
-
-Samples::Samples(int inputs, int classes, unsigned rank)
-    : centres_(inputs, classes), state_(88172645463325252ULL) {
-  centres_ = centres_.unaryExpr([this](float) { return normal(); });
-  state_ += 1 + rank;
-}
-
-float Samples::normal() {
-  // Twelve uniforms (xorshift, Marsaglia 2003) summed are close enough to a normal for a test set.
-  float sum = -6;
-  for (int i = 0; i < 12; ++i) {
-    state_ ^= state_ << 13;
-    state_ ^= state_ >> 7;
-    state_ ^= state_ << 17;
-    sum += static_cast<float>(state_ >> 40) / static_cast<float>(1 << 24);
-  }
-  return sum;
-}
-
-void Samples::draw(int batch, Matrix& samples, std::vector<int>& labels) {
-  samples.resize(centres_.rows(), batch);
-  labels.resize(static_cast<std::size_t>(batch));
-  for (int i = 0; i < batch; ++i) {
-    const int label = i % static_cast<int>(centres_.cols());
-    labels[static_cast<std::size_t>(i)] = label;
-    for (Eigen::Index row = 0; row < samples.rows(); ++row)
-      samples(row, i) = centres_(row, label) + 2 * normal();
-  }
+void Network::update(std::size_t k, float learning_rate) {
+  Layer& layer = layers_[k];
+  layer.weight -= learning_rate * layer.weight_gradient;
+  layer.bias -= learning_rate * layer.bias_gradient;
 }
 
 }  // namespace train_cpu

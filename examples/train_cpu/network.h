@@ -33,25 +33,14 @@ class Network {
   void forward(std::size_t k, const Matrix& samples);
   /// The mean loss of the last layer's output; starts the backward pass.
   float loss(const std::vector<int>& labels);
-  /// Gradients of layer `k`; REQUIRES: those of the next layer are done.
-  void backward(std::size_t k);
-  void update(float learning_rate);
+  /// Gradients of layer `k`, added to the last ones or in their place; REQUIRES: those of the next
+  /// layer are done.
+  void backward(std::size_t k, bool add);
+  void update(std::size_t k, float learning_rate);
 
  private:
   std::vector<Layer> layers_;
   Matrix flowing_;  // gradient of the loss with respect to the output of the layer in hand
-};
-
-/// Samples around one centre per class, the same for every rank; each rank draws others.
-class Samples {
- public:
-  Samples(int inputs, int classes, unsigned rank);
-  void draw(int batch, Matrix& samples, std::vector<int>& labels);
-
- private:
-  Matrix centres_;
-  unsigned long long state_;
-  float normal();
 };
 
 }  // namespace train_cpu

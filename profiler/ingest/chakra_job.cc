@@ -127,7 +127,8 @@ ChakraProgram in_phases(const ChakraProgram& read, const AstraCollectives& how,
     return program::append(result.program, op, after);
   };
   for (std::size_t i = 0; i < read.program.ops.size(); ++i) {
-    const ProgramOp& op = read.program.ops[i];
+    ProgramOp op = read.program.ops[i];
+    op.stream = program::kStreamOfTask;  // ASTRA-sim computes one op at a time
     std::vector<std::uint32_t> before;
     for (std::uint32_t d = read.program.first_dependency[i];
          d < read.program.first_dependency[i + 1]; ++d) {
@@ -392,8 +393,8 @@ Result<ChakraJob> read_chakra_job(const ChakraFiles& files, const Progress& prog
       return progress((static_cast<double>(f) + of_file) /
                       static_cast<double>(found->files.size()));
     };
-    Result<ChakraProgram> program = read_chakra_program(**source, name, result.job.names,
-                                                        progress ? Progress(share) : Progress{});
+    Result<ChakraProgram> program = read_chakra_program(
+        **source, name, files.timed, result.job.names, progress ? Progress(share) : Progress{});
     if (!program) return forward(program);
     if (files.astra) program = in_phases(*program, *files.astra, files.dimensions);
     result.files.push_back(name);

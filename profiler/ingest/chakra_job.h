@@ -24,6 +24,8 @@ struct ChakraFiles {
   std::vector<std::uint32_t> dimensions = {};
   /// ASTRA-sim's rules for collectives, if its system file is given.
   std::optional<AstraCollectives> astra = {};
+  /// Collectives keep their durations, counted from the arrival of their last member.
+  bool timed = false;
 };
 
 struct ChakraJob {

@@ -7,6 +7,7 @@
 
 #include "profiler/ingest/chakra.pb.h"
 #include "profiler/ingest/numbers.h"
+#include "sim/base/check.h"
 
 namespace rehearse::ingest {
 namespace {
@@ -161,20 +162,32 @@ std::optional<std::int64_t> whole_number(const chakra::Attribute& attribute) {
   return std::nullopt;
 }
 
+namespace {
+
+/// By CollectiveCommType of the schema.
+constexpr std::array<std::optional<CollectiveKind>, 10> kCollectives = {
+    CollectiveKind::kAllReduce,
+    CollectiveKind::kReduce,
+    CollectiveKind::kAllGather,
+    std::nullopt,
+    std::nullopt,
+    CollectiveKind::kBroadcast,
+    CollectiveKind::kAllToAll,
+    CollectiveKind::kReduceScatter,
+    CollectiveKind::kReduceScatter,
+    CollectiveKind::kBarrier};
+
+}  // namespace
+
 std::optional<CollectiveKind> collective_from_chakra(std::int64_t type) {
-  static constexpr std::array<std::optional<CollectiveKind>, 10> kCollectives = {
-      CollectiveKind::kAllReduce,
-      CollectiveKind::kReduce,
-      CollectiveKind::kAllGather,
-      std::nullopt,
-      std::nullopt,
-      CollectiveKind::kBroadcast,
-      CollectiveKind::kAllToAll,
-      CollectiveKind::kReduceScatter,
-      CollectiveKind::kReduceScatter,
-      CollectiveKind::kBarrier};
   if (type < 0 || type >= static_cast<std::int64_t>(kCollectives.size())) return std::nullopt;
   return kCollectives[static_cast<std::size_t>(type)];
+}
+
+std::int64_t chakra_from_collective(CollectiveKind kind) {
+  const auto type = std::find(kCollectives.begin(), kCollectives.end(), kind);
+  REHEARSE_CHECK(type != kCollectives.end());
+  return type - kCollectives.begin();
 }
 
 }  // namespace rehearse::ingest

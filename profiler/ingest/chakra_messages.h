@@ -1,4 +1,5 @@
-// Shared by the readers of Chakra files: the messages of a file one by one, and their values.
+// Shared by the readers and the writer of Chakra files: the messages of a file one by one, and their
+// values.
 #pragma once
 
 #include <cstdint>
@@ -58,5 +59,11 @@ std::optional<std::int64_t> whole_number(const chakra::Attribute& attribute);
 
 /// Converts the schema's CollectiveCommType; gather and scatter have no counterpart here.
 std::optional<CollectiveKind> collective_from_chakra(std::int64_t type);
+/// The inverse. REQUIRES: not kSendRecv, which the schema lacks.
+std::int64_t chakra_from_collective(CollectiveKind kind);
+
+/// Our own attribute of an op: its duration in picoseconds, because the schema's field counts
+/// microseconds. Other tools ignore it.
+inline constexpr std::string_view kExactDuration = "duration_ps";
 
 }  // namespace rehearse::ingest

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <queue>
 #include <unordered_map>
@@ -42,7 +43,8 @@ struct Attributes {
   bool on_host = false;
   std::vector<bool> involved = {};  ///< empty: all dimensions
   std::optional<double> flops, tensor_bytes, bytes;
-  std::optional<std::int64_t> type, priority, source, destination, tag;
+  std::optional<std::int64_t> type, priority, source, destination, tag, duration_ps;
+  std::optional<std::int64_t> stream, thread;
   std::string_view group;
   std::string_view wrong;  ///< the first one whose value cannot be used
 };
@@ -65,6 +67,9 @@ Attributes attributes_of(const chakra::Op& op) {
     take("comm_src", used.source, whole);
     take("comm_dst", used.destination, whole);
     take("comm_tag", used.tag, whole);
+    take(kExactDuration, used.duration_ps, whole);
+    if (name == "stream") used.stream = whole_number(attribute);
+    if (name == "tid") used.thread = whole_number(attribute);
     if (name == "is_cpu_op") used.on_host = whole_number(attribute).value_or(0) != 0;
     if (name == "pg_name") used.group = attribute.string_value();
     if (name == "involved_dim")
@@ -81,11 +86,13 @@ struct Read {
   std::uint64_t id;
   ProgramOp op;
   std::vector<std::uint64_t> dependencies;  // ids
+  std::optional<std::int64_t> tag;
 };
 
 class ProgramReader {
  public:
-  ProgramReader(std::string name, NamePool& names) : file_(std::move(name)), names_(names) {}
+  ProgramReader(std::string name, bool timed, NamePool& names)
+      : file_(std::move(name)), timed_(timed), names_(names) {}
 
   Status read(const chakra::Op& message) {
     Attributes attributes = attributes_of(message);
@@ -100,11 +107,15 @@ class ProgramReader {
     if (!attributes.wrong.empty())
       return wrong(fmt::format("{} is out of range", attributes.wrong));
     constexpr std::uint64_t kMaxMicroseconds = 86400ULL * 1000000;  // a day
+    const auto day = static_cast<std::int64_t>(kMaxMicroseconds) * 1'000'000;
     if (message.duration_us() > kMaxMicroseconds)
       return wrong(fmt::format("lasts {} us", message.duration_us()), "at most a day");
+    if (attributes.duration_ps && (*attributes.duration_ps < 0 || *attributes.duration_ps > day))
+      return wrong(fmt::format("{} is out of range", kExactDuration), "at most a day");
     ProgramOp op{.name = names_.intern(name), .task = Task::kMark};
-    op.duration = Picoseconds(static_cast<std::int64_t>(message.duration_us()) * 1'000'000);
-    const bool lasts = message.duration_us() > 0;
+    op.duration = Picoseconds(attributes.duration_ps.value_or(
+        static_cast<std::int64_t>(message.duration_us()) * 1'000'000));
+    const bool lasts = attributes.duration_ps || message.duration_us() > 0;
     switch (message.type()) {
       case chakra::COMPUTE:
         op.task = attributes.on_host ? Task::kHost : Task::kCompute;
@@ -136,6 +147,8 @@ class ProgramReader {
                        "reduce_scatter, 9 barrier");
         if (!attributes.bytes && *kind != CollectiveKind::kBarrier)
           return wrong("a collective without comm_size");
+        if (timed_ && !lasts)
+          return wrong("a collective without a duration", "--cluster FILE, whose links give one");
         op.task = Task::kCollective;
         op.collective = *kind;
         op.bytes = Bytes::b(*kind == CollectiveKind::kBarrier ? 0 : attributes.bytes.value_or(0));
@@ -147,6 +160,7 @@ class ProgramReader {
         const bool sends = message.type() == chakra::SEND;
         op.task = sends ? Task::kSend : Task::kReceive;
         const auto& peer = sends ? attributes.destination : attributes.source;
+        if (timed_) return wrong("a message between ranks", "--cluster FILE, whose links carry it");
         if (!attributes.bytes) return wrong("a message without comm_size");
         if (!peer || *peer < 0 || *peer > std::numeric_limits<std::int32_t>::max())
           return wrong(sends ? "comm_dst, the receiving rank, is missing"
@@ -167,13 +181,16 @@ class ProgramReader {
         return wrong(fmt::format("type {} is unknown", static_cast<int>(message.type())),
                      "1 to 10, as in the schema");
     }
-    if (op.task == Task::kCollective || op.task == Task::kSend || op.task == Task::kReceive) {
-      op.duration.reset();
+    const bool communicates =
+        op.task == Task::kCollective || op.task == Task::kSend || op.task == Task::kReceive;
+    if (!communicates || timed_) op.stream = stream(op.task, attributes);
+    if (communicates) {
+      if (!timed_) op.duration.reset();
       constexpr std::int64_t kMaxPriority = std::numeric_limits<std::int32_t>::max();
       op.priority = static_cast<std::int32_t>(
           std::clamp(attributes.priority.value_or(0), -kMaxPriority, kMaxPriority));
     }
-    Read& row = rows_.emplace_back(Read{message.id(), op, {}});
+    Read& row = rows_.emplace_back(Read{message.id(), op, {}, attributes.tag});
     row.dependencies.assign(message.control_dependencies().begin(),
                             message.control_dependencies().end());
     row.dependencies.insert(row.dependencies.end(), message.data_dependencies().begin(),
@@ -237,13 +254,16 @@ class ProgramReader {
       return wrong(rows_[static_cast<std::size_t>(stuck - waits.begin())],
                    "depends on itself through its dependencies");
     }
-    ChakraProgram result{.program = {},
+    ChakraProgram result{.program = {.streams = std::move(streams_)},
                          .groups = std::move(groups_),
                          .involved = std::move(involved_),
                          .peers = std::move(peers_),
                          .ids = {}};
     result.without_length = without_length_;
+    std::vector<std::uint32_t> numbered(result.groups.size(), 0);  // collectives, by group
     for (const std::uint32_t i : order) {
+      if (ProgramOp& op = rows_[i].op; timed_ && op.task == Task::kCollective)
+        op.tag = static_cast<std::uint32_t>(rows_[i].tag.value_or(numbered[op.group]++));
       std::vector<program::OpIndex> after;
       for (const std::uint64_t id : rows_[i].dependencies) after.push_back(issued[place[id]]);
       program::append(result.program, rows_[i].op, after);
@@ -274,6 +294,22 @@ class ProgramReader {
     return static_cast<std::uint32_t>(place);
   }
 
+  /// The stream that the op names: `stream` on the device, `tid` on the host.
+  std::uint32_t stream(Task task, const Attributes& attributes) {
+    using Kind = program::Stream::Kind;
+    const bool host = task == Task::kHost || (task == Task::kCollective && !attributes.stream);
+    const std::optional<std::int64_t>& number = host ? attributes.thread : attributes.stream;
+    if (!number || task == Task::kMark) return program::kStreamOfTask;
+    const auto [known, added] =
+        stream_of_.emplace(std::pair(host, *number), static_cast<std::uint32_t>(streams_.size()));
+    if (added)
+      streams_.push_back(
+          {.name = names_.intern(fmt::format("{} {}", host ? "thread" : "stream", *number)),
+           .kind = host ? Kind::kHost : Kind::kDevice,
+           .number = known->second});
+    return known->second;
+  }
+
   std::uint32_t peer_number(std::uint32_t rank) {
     const auto [known, added] =
         peer_of_rank_.emplace(rank, static_cast<std::uint32_t>(peers_.size()));
@@ -282,10 +318,13 @@ class ProgramReader {
   }
 
   std::string file_;
+  bool timed_;
   NamePool& names_;
   std::vector<Read> rows_;
   std::vector<std::string> groups_;
   std::vector<std::vector<bool>> involved_;
+  std::vector<program::Stream> streams_;
+  std::map<std::pair<bool, std::int64_t>, std::uint32_t> stream_of_;  // by host and number
   std::vector<std::uint32_t> peers_;
   std::unordered_map<std::uint32_t, std::uint32_t> peer_of_rank_;
   std::uint64_t without_length_ = 0;
@@ -293,10 +332,10 @@ class ProgramReader {
 
 }  // namespace
 
-Result<ChakraProgram> read_chakra_program(ByteSource& source, const std::string& name,
+Result<ChakraProgram> read_chakra_program(ByteSource& source, const std::string& name, bool timed,
                                           NamePool& names, const Progress& progress) {
   Messages messages(source);
-  ProgramReader reader(name, names);
+  ProgramReader reader(name, timed, names);
   chakra::Op op;
   const auto damaged = [&](std::string_view what) {
     const std::string why = source.damage();

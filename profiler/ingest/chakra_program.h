@@ -26,8 +26,9 @@ struct ChakraProgram {
 
 /// Reads one file; `name` is its name in messages. Ops are in issue order: an op follows all its
 /// dependencies, and the lowest id among the ready ops comes first. Fails on damaged, unknown or
-/// contradictory contents, because the simulation would be of another job.
-Result<ChakraProgram> read_chakra_program(ByteSource& source, const std::string& name,
+/// contradictory contents, because the simulation would be of another job. If collectives are
+/// `timed`, they keep their durations, and it fails on those without one and on sends.
+Result<ChakraProgram> read_chakra_program(ByteSource& source, const std::string& name, bool timed,
                                           NamePool& names, const Progress& progress = {});
 
 }  // namespace rehearse::ingest

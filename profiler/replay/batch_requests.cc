@@ -87,14 +87,15 @@ class Requests {
 
 }  // namespace
 
-std::vector<Load> loads_of(const Recording& r, const RecordedProgram& program) {
+std::vector<Load> loads_of(const Recording& r, const RecordedProgram& program,
+                           std::string_view pattern) {
   std::vector<Load> loads;  // ops are in the order of their thread
   const std::vector<Recorded>& recorded = program.programs[r.rank_index()].recorded;
   for (OpIndex i = 0; i < recorded.size(); ++i) {
     if (!recorded[i].row) continue;
     if (recorded[i].kind != Kind::kHost && recorded[i].kind != Kind::kCall) continue;
     std::optional<HostIndex> range = *recorded[i].row;
-    while (range && !matches_wildcard(kLoadingRange, r.name(r.host(*range))))
+    while (range && !matches_wildcard(pattern, r.name(r.host(*range))))
       range = r.parent(*range);
     if (!range) continue;
     if (loads.empty() || loads.back().range != *range) loads.push_back({*range, {}});

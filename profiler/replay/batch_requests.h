@@ -12,12 +12,13 @@ namespace rehearse::replay {
 /// The range that PyTorch puts around loading a batch, or around waiting for a loading process.
 inline constexpr std::string_view kLoadingRange = "enumerate(DataLoader)*";
 
-/// The host work in one loading range, in order of time; never empty.
+/// The host work in one range that matches a pattern, in order of time; never empty.
 struct Load {
   HostIndex range;
   std::vector<OpIndex> ops;
 };
-std::vector<Load> loads_of(const Recording& recording, const RecordedProgram& program);
+std::vector<Load> loads_of(const Recording& recording, const RecordedProgram& program,
+                           std::string_view pattern = kLoadingRange);
 
 struct WithBatchRequests {
   RecordedProgram program;           ///< with `batch_requests`

@@ -129,8 +129,8 @@ Result<Insert> parse_insert(std::string_view text) {
 
 Result<InputPipeline> parse_input_pipeline(std::string_view text) {
   InputPipeline pipeline{.workers = 0};
-  constexpr std::array<std::string_view, 2> kKeys = {"workers", "prefetch"};
-  std::array<bool, 2> given = {};
+  constexpr std::array<std::string_view, 3> kKeys = {"workers", "prefetch", "load"};
+  std::array<bool, 3> given = {};
   for (const std::string_view part : split(text, ',')) {
     const std::size_t equals = part.find('=');
     const std::string_view key = trim(part.substr(0, equals));
@@ -140,7 +140,11 @@ Result<InputPipeline> parse_input_pipeline(std::string_view text) {
     if (known == kKeys.end())
       return fail(fmt::format("unknown key '{}'", key), suggest(key, kKeys));
     if (std::exchange(given[static_cast<std::size_t>(known - kKeys.begin())], true))
-      return fail(fmt::format("'{}' appears twice", key), "workers=N[,prefetch=N]");
+      return fail(fmt::format("'{}' appears twice", key), "workers=N[,prefetch=N][,load=PATTERN]");
+    if (key == "load") {
+      pipeline.load = value;
+      continue;
+    }
     std::uint32_t count = 0;
     const auto [rest, error] = std::from_chars(value.data(), value.data() + value.size(), count);
     if (error != std::errc{} || rest != value.data() + value.size() || count == 0 || count > 4096)
@@ -264,7 +268,7 @@ Result<RecordedProgram> overlap_input(const std::vector<Recording>& recordings,
   const NameId name = program.names.intern("load a batch");
   bool any = false;
   for (std::size_t rank = 0; rank < recordings.size(); ++rank) {
-    const std::vector<Load> loads = loads_of(recordings[rank], program);
+    const std::vector<Load> loads = loads_of(recordings[rank], program, edit.load);
     if (loads.empty()) continue;
     any = true;
     RankBuilder builder(std::move(program.programs[rank]));
@@ -291,8 +295,8 @@ Result<RecordedProgram> overlap_input(const std::vector<Recording>& recordings,
     program.programs[rank] = std::move(builder).build();
   }
   if (!any)
-    return fail("the recording has no loading ranges to overlap",
-                "ranges named " + std::string(kLoadingRange));
+    return fail("the recording has no loading ranges to overlap", "ranges named " + edit.load,
+                "load=PATTERN names others");
   return program;
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "profiler/replay/batch_requests.h"
 #include "profiler/replay/lower.h"
 #include "sim/base/units.h"
 
@@ -47,12 +48,12 @@ struct Insert {
 Result<Insert> parse_insert(std::string_view text);
 
 /// Loads batches on worker processes instead of on the thread that uses them:
-/// "workers=4,prefetch=2". Each loading range ("enumerate(DataLoader)...") becomes work of one of
-/// `workers`, at most workers x prefetch batches ahead; the queue is full when the recording
-/// begins.
+/// "workers=4,prefetch=2". Each range that `load` matches becomes work of one of `workers`, at most
+/// workers x prefetch batches ahead; the queue is full when the recording begins.
 struct InputPipeline {
   std::uint32_t workers;
   std::uint32_t prefetch = 2;
+  std::string load = std::string(kLoadingRange);
 };
 Result<InputPipeline> parse_input_pipeline(std::string_view text);
 

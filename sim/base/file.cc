@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -48,7 +49,21 @@ void forget(const std::filesystem::path& path) {
     }
 }
 
+std::map<std::filesystem::path, std::string>& held_files() {
+  static std::map<std::filesystem::path, std::string> files;
+  return files;
+}
+
 }  // namespace
+
+void hold_file(const std::filesystem::path& name, std::string text) {
+  held_files()[name] = std::move(text);
+}
+
+const std::string* held_file(const std::filesystem::path& name) {
+  const auto file = held_files().find(name);
+  return file == held_files().end() ? nullptr : &file->second;
+}
 
 void remove_pending_files() {
   for (Temporary& slot : temporaries)
@@ -56,6 +71,7 @@ void remove_pending_files() {
 }
 
 Result<std::string> read_file(const std::filesystem::path& path) {
+  if (const std::string* text = held_file(path)) return *text;
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) return fail_file(path, "is a folder", "a file");
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),

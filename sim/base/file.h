@@ -14,6 +14,12 @@ namespace rehearse {
 /// The whole file. Fails on a directory, a missing or an unreadable file.
 Result<std::string> read_file(const std::filesystem::path& path);
 
+/// From now on read_file(name) returns this text, which no file holds.
+/// REQUIRES: no other thread reads files yet.
+void hold_file(const std::filesystem::path& name, std::string text);
+/// The held text of that name; null if there is none.
+const std::string* held_file(const std::filesystem::path& name);
+
 /// A file under construction: written in the target folder under a temporary name, and renamed by
 /// `commit`. If commit is never reached (an error, a kill), the old file is untouched; the
 /// destructor removes the temporary one.

@@ -27,6 +27,18 @@ boost::math::students_t_distribution<double, Policy> student(double freedom) {
 
 }  // namespace
 
+std::optional<std::pair<std::size_t, std::size_t>> median_interval(std::size_t n) {
+  REHEARSE_CHECK(n <= 1000);  // the probability of no head is still a number
+  std::optional<std::pair<std::size_t, std::size_t>> ends;
+  double exactly = std::exp2(-static_cast<double>(n)), at_most = exactly;
+  for (std::size_t k = 0; 2 * at_most <= 0.1; ++k) {
+    ends = std::pair(k, n - 1 - k);
+    exactly *= static_cast<double>(n - k) / static_cast<double>(k + 1);
+    at_most += exactly;
+  }
+  return ends;
+}
+
 double quantile(const std::vector<double>& sorted, double share) {
   if (sorted.empty()) return 0;
   const double place = share * static_cast<double>(sorted.size() - 1);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "sim/base/check.h"
@@ -29,6 +31,11 @@ T upper_median(std::vector<T> values) {
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
+
+/// Which of n ascending samples are the ends of an interval of at least 90 % for the median of their
+/// distribution; nothing below 5 samples. The samples at k and n - 1 - k miss the median with
+/// probability 2 P(B <= k), B being the number of heads of n coins. REQUIRES: n <= 1000.
+std::optional<std::pair<std::size_t, std::size_t>> median_interval(std::size_t n);
 
 /// The value below which this share of the samples lies, linear between samples; 0 without samples.
 /// REQUIRES: ascending samples, 0 <= share <= 1.

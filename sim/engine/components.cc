@@ -158,14 +158,14 @@ void Flows::divide(Picoseconds now) {
     Component& component = *components_[change.component];
     // Most components stay connected when flows leave them.
     const bool whole = only_left && component.live && still_connected(component);
-    if (whole && component.filling.repeatable && !component.next_change && !component.left.empty()) {
+    if (whole && component.filling.repeatable && !component.next_change &&
+        !component.left.empty()) {
       component.changed = false;
       divide_rest(change.component, now);
       continue;
     }
-    std::erase_if(component.classes, [&](std::uint32_t c) {
-      return classes_[c].component != change.component;
-    });
+    std::erase_if(component.classes,
+                  [&](std::uint32_t c) { return classes_[c].component != change.component; });
     if (whole) {
       component.changed = false;
       divide_component(change.component, now);
@@ -281,8 +281,7 @@ void Flows::leave(std::uint32_t index, Picoseconds now, std::vector<FlowTag>& do
   for (const std::uint32_t each : component.left) {
     if (leave_class(each, done)) continue;
     const auto capacities = capacities_of(classes_[each].demand);
-    component.left_behind.insert(component.left_behind.end(), capacities.begin(),
-                                 capacities.end());
+    component.left_behind.insert(component.left_behind.end(), capacities.begin(), capacities.end());
   }
   component.changed = true;
   changed_.push_back({.component = index});

@@ -42,9 +42,7 @@ bool adds_exactly(double weight) {
 }  // namespace
 
 Divider::Divider(const graph::Graph& graph, const std::vector<std::vector<std::uint32_t>>& users)
-    : users_(users),
-      use_(graph.capacities().size()),
-      load_(graph.capacities().size()) {
+    : users_(users), use_(graph.capacities().size()), load_(graph.capacities().size()) {
   first_capacity_.push_back(0);
   for (const graph::Demand& demand : graph.demands()) {
     exact_.push_back(true);

@@ -48,12 +48,12 @@ struct Filling {
     return {fixed.data() + first_of(step), fixed.data() + first_of(step + 1)};
   }
 
-  std::size_t open = 0;                // classes not yet fixed
-  std::vector<std::uint32_t> used;     // capacities
-  std::vector<double> level;           // of each of these; infinite if all shares are fixed
-  std::vector<std::uint32_t> capped;   // classes with a cap, the tightest first
+  std::size_t open = 0;               // classes not yet fixed
+  std::vector<std::uint32_t> used;    // capacities
+  std::vector<double> level;          // of each of these; infinite if all shares are fixed
+  std::vector<std::uint32_t> capped;  // classes with a cap, the tightest first
   std::size_t next_capped = 0;
-  std::vector<Taken> taken;            // what the steps changed, if repeatable
+  std::vector<Taken> taken;  // what the steps changed, if repeatable
 };
 
 class Divider {
@@ -91,8 +91,8 @@ class Divider {
   /// ideal finish times: Pan et al., HotNets 2022.)
   ///
   /// Under every law a higher priority is served first and the others take the remainder.
-  void divide(std::vector<Share>& shares, std::span<const std::uint32_t> classes,
-              Division division, Filling& filling);
+  void divide(std::vector<Share>& shares, std::span<const std::uint32_t> classes, Division division,
+              Filling& filling);
 
   /// Undoes the steps of a filling from `step` on, so that the shares that they fixed are open.
   /// The earlier steps remain valid if the weights of open shares fall. REQUIRES: repeatable.
@@ -129,7 +129,7 @@ class Divider {
       return open > 0 ? std::max(0.0, left) / weight : std::numeric_limits<double>::infinity();
     }
   };
-  std::vector<Use> use_;  // per capacity
+  std::vector<Use> use_;                 // per capacity
   std::vector<double> block_level_;      // least of each block of levels
   std::vector<std::uint32_t> tightest_;  // capacities
   std::vector<std::uint32_t> open_;      // classes of one of these

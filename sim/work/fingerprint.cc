@@ -9,6 +9,8 @@
 
 #include <fmt/core.h>
 
+#include "sim/base/file.h"
+
 namespace rehearse::work {
 namespace {
 
@@ -38,6 +40,10 @@ void Fingerprint::add(std::string_view bytes) {
 }
 
 Status Fingerprint::add_contents(const fs::path& path) {
+  if (const std::string* text = held_file(path)) {
+    add(*text);
+    return {};
+  }
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
                                                              std::fclose);
   if (!file) return unreadable(path, std::strerror(errno));

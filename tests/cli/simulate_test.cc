@@ -293,9 +293,10 @@ TEST_CASE("simulate: involved_dim goes along the levels of a cluster") {
 
 TEST_CASE("simulate: wrong usage is exit code 2") {
   using test::check_failed;
-  const std::string needs = "simulate needs a job file, or --chakra PREFIX and --cluster FILE";
-  check_failed(simulate_chakra({}), 2, needs);
-  check_failed(simulate_chakra({"--chakra", "x"}), 2, needs);
+  check_failed(simulate_chakra({}), 2,
+               "simulate needs a job file, --model NAME or --chakra PREFIX");
+  check_failed(simulate_chakra({"--chakra", "x", "--algorithm", "ring"}), 2,
+               "need --cluster or --astra-network");
   check_failed(simulate_chakra({"job.yaml", "--chakra", "x"}), 2,
                "a job file or --chakra, not both");
   check_failed(simulate_example({"--fidelity", "exact"}), 2, "--fidelity");

@@ -206,7 +206,7 @@ void chakra(std::string_view bytes) {
 void chakra_job(std::string_view bytes) {
   const auto source = ingest::bytes_in_memory(bytes);
   NamePool names;
-  const auto read = ingest::read_chakra_program(*source, kName, names);
+  const auto read = ingest::read_chakra_program(*source, kName, false, names);
   if (!read) return check_error(read.error());
   const program::RankProgram& program = read->program;
   REHEARSE_CHECK(!program.ops.empty() && read->ids.size() == program.ops.size());

@@ -128,11 +128,12 @@ Graph many_flows(std::uint64_t seed, bool inexact) {
       demands.push_back(builder.add(std::move(demand)));
     }
     const auto last = static_cast<int>(demands.size()) - 1;
-    builder.add(Op{.name = name,
-                   .category = Category::kCommunication,
-                   .duration = Picoseconds(pick(0, waves - 1) * 7'000'000),
-                   .demand = demands[static_cast<std::size_t>(pick(0, 3) > 0 ? last : pick(0, last))],
-                   .work = static_cast<double>(pick(1, 4'000'000))});
+    builder.add(
+        Op{.name = name,
+           .category = Category::kCommunication,
+           .duration = Picoseconds(pick(0, waves - 1) * 7'000'000),
+           .demand = demands[static_cast<std::size_t>(pick(0, 3) > 0 ? last : pick(0, last))],
+           .work = static_cast<double>(pick(1, 4'000'000))});
   }
   return *std::move(builder).build();
 }

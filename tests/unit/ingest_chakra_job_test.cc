@@ -23,7 +23,7 @@ using test::kSend;
 
 Result<ChakraProgram> parse(const std::string& bytes) {
   static NamePool names;
-  return read_chakra_program(*bytes_in_memory(bytes), "job.0.et", names);
+  return read_chakra_program(*bytes_in_memory(bytes), "job.0.et", false, names);
 }
 
 ChakraProgram read_job(const std::vector<ChakraOp>& ops) {

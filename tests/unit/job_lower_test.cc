@@ -406,7 +406,7 @@ TEST_CASE("a hand-made ring all-reduce of 8 ranks takes the time of the closed f
   const auto read = [&](const std::filesystem::path& path) {
     const auto source = ingest::open_bytes(path);
     REQUIRE(source);
-    auto program = ingest::read_chakra_program(**source, path.string(), job.names);
+    auto program = ingest::read_chakra_program(**source, path.string(), false, job.names);
     REQUIRE(program);
     return std::move(*program);
   };

@@ -1,0 +1,69 @@
+#include "cli/commands/describe_job.h"
+
+#include "cli/commands/options.h"
+#include "sim/base/file.h"
+
+namespace rehearse::cli {
+
+void add_described_job(CLI::App& command, DescribedJob& job, JobUse use) {
+  add_value(command, "--model", "NAME", job.model,
+            "instead of a job file: a model of the zoo, or the path of a Hugging Face config.json");
+  if (use != JobUse::kRent) {
+    add_value(command, "--gpus", "N", job.gpus, "with --model: number of GPUs")
+        ->check(CLI::Range(1U, 131'072U).description(""));
+    add_value(command, "--device", "NAME", job.device,
+              "with --model: a GPU of the catalog, on nodes of 8, or an instance");
+  }
+  add_value(command, "--plan", "PLAN", job.plan,
+            use == JobUse::kOnePlan
+                ? "with --model: degrees such as tp8,pp4,cp2,ep8, and other keys of a plan: "
+                  "zero=1,recompute=full (default: data parallel on all GPUs)"
+                : "with --model: degrees and keys that the search keeps, such as tp8,zero=1");
+  add_value(command, "--batch", "N", job.batch, "with --model: samples per step")
+      ->check(CLI::Range(1.0, 1e9).description(""));
+  add_value(command, "--sequence", "TOKENS", job.sequence,
+            "with --model: tokens per sample (default: the model's)")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40).description(""));
+  add_value(command, "--save", "FILE", job.save, "with --model: write the job file");
+}
+
+void check_described_job(const std::filesystem::path& file, const DescribedJob& job, JobUse use) {
+  if (job.model.empty()) {
+    if (job.gpus || !job.device.empty() || !job.plan.empty() || job.batch || job.sequence ||
+        !job.save.empty())
+      wrong_usage("--gpus, --device, --plan, --batch, --sequence and --save need --model");
+    if (file.empty() && use != JobUse::kOnePlan)
+      wrong_usage("JOB is missing: a job file, or --model NAME");
+    return;
+  }
+  if (!file.empty()) wrong_usage("a job file or --model, not both");
+  if (!job.batch) wrong_usage("--model needs --batch N, the samples per step");
+  if (use != JobUse::kRent && (!job.gpus || job.device.empty()))
+    wrong_usage("--model needs --gpus N and --device NAME (rehearse catalog gpus)");
+}
+
+Status use_described_job(const DescribedJob& job, JobUse use, std::filesystem::path& file) {
+  if (job.model.empty()) return {};
+  Result<std::string> text = job_text(job, use);
+  if (!text) return forward(text);
+  if (!job.save.empty()) {
+    file = job.save;
+    return write_file(file, *text);
+  }
+  file = "options.yaml";
+  hold_file(file, std::move(*text));
+  return {};
+}
+
+void run_on_job(CLI::App& command, Action& action, JobUse use, std::filesystem::path& file,
+                const DescribedJob& job, Action run) {
+  command.callback([&action, use, &file, &job, run] {
+    check_described_job(file, job, use);
+    action = [use, &file, &job, run](const Globals& globals) -> Result<Exit> {
+      if (Status ok = use_described_job(job, use, file); !ok) return forward(ok);
+      return run(globals);
+    };
+  });
+}
+
+}  // namespace rehearse::cli

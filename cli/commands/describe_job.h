@@ -1,0 +1,28 @@
+// The options that describe a job instead of a job file, of simulate, plan and recommend.
+#pragma once
+
+#include <filesystem>
+
+#include "cli/commands/commands.h"
+#include "cli/config/described_job.h"
+
+namespace rehearse::cli {
+
+/// Adds the options to a command whose job file is the positional JOB, which is then optional.
+/// REQUIRES: JOB has been added.
+void add_described_job(CLI::App& command, DescribedJob& job, JobUse use);
+
+/// Throws CLI::ValidationError if a job file and --model are both given, if an option that describes
+/// the job is missing, and in a search if there is neither.
+void check_described_job(const std::filesystem::path& file, const DescribedJob& job, JobUse use);
+
+/// Sets `file` to the described job, if one is described: to the file of --save, else to a text
+/// in memory.
+Status use_described_job(const DescribedJob& job, JobUse use, std::filesystem::path& file);
+
+/// Makes the command check and use `file` and `job` as above before it does `run`.
+/// REQUIRES: `run` keeps both alive.
+void run_on_job(CLI::App& command, Action& action, JobUse use, std::filesystem::path& file,
+                const DescribedJob& job, Action run);
+
+}  // namespace rehearse::cli

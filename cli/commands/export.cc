@@ -1,0 +1,107 @@
+// rehearse export: a recorded, edited or planned step as files of other tools.
+#include <fmt/core.h>
+
+#include "cli/commands/commands.h"
+#include "cli/commands/options.h"
+#include "cli/commands/whatif.h"
+#include "cli/config/job_file.h"
+#include "cli/output/document.h"
+#include "profiler/ingest/chakra_writer.h"
+#include "profiler/ingest/detect.h"
+#include "sim/base/text.h"
+#include "strategies/step/predict.h"
+
+namespace rehearse::cli {
+namespace {
+
+struct ExportOptions {
+  WhatifOptions recorded;
+  std::filesystem::path chakra;  ///< prefix of the files
+};
+
+/// Whether the input is a job file: a file that is no recording, and has a workload.
+bool is_job_file(const std::vector<std::filesystem::path>& inputs) {
+  if (inputs.size() != 1 || ingest::detect_input(inputs.front())) return false;
+  const Result<YamlFile> file = YamlFile::load(inputs.front());
+  return file && file->root().has("workload");
+}
+
+/// `whole` is the time of all ops, of several steps if they were recorded; `back` the options with
+/// which `simulate --chakra` gives it again.
+Result<Exit> write(const ExportOptions& options, const program::Program& program,
+                   const Estimate<Seconds>& step, Seconds whole, const std::string& back,
+                   const Globals& globals) {
+  const Result<ingest::ChakraWritten> written = ingest::write_chakra(program, options.chakra);
+  if (!written) return forward(written);
+  const std::string prefix = options.chakra.string();
+  Document d{.command = "export"};
+  d.answer = sentence_of(fmt::format("{}: {} of {}", prefix, counted(written->ops, "op"),
+                                     counted(program.ranks(), "rank")),
+                         {range_words(step, " per step")});
+  d["files"] = {{"prefix", prefix}, {"ranks", program.ranks()}, {"ops", written->ops}};
+  d.show("step_time", "step time", step);
+  d.show("duration", "all ops", part_of(step, whole));
+  if (!program.groups.empty())
+    d.show("groups", "process groups", ingest::chakra_groups(options.chakra).string());
+  d.show("simulate", "simulate it", fmt::format("rehearse simulate --chakra {}{}", prefix, back));
+  if (written->unsized > 0)
+    d.add_warnings(
+        {{fmt::format("{} of unknown kind or size, written as barriers with their duration",
+                      counted(written->unsized, "collective")),
+          "record process groups and sizes of collectives"}});
+  return answer_with(globals, d);
+}
+
+Result<Exit> export_recording(const ExportOptions& options, const Globals& globals) {
+  const Result<EditedJob> run = run_edits(options.recorded, globals);
+  if (!run) return forward(run);
+  const ReplayRun& edited = run->edited.run;
+  return write(options, edited.graph.program, run->step, edited.timeline.makespan().seconds(), "",
+               globals);
+}
+
+Result<Exit> export_job(const ExportOptions& options, const Globals& globals) {
+  const std::filesystem::path& path = options.recorded.request.inputs.front();
+  const Result<JobFile> file = load_job(path);
+  if (!file) return forward(file);
+  if (file->input)
+    return wrong_in(
+        path,
+        fail("Chakra traces have no form for an input pipeline", "a job without `input`").value());
+  const Result<step::Step> step = step::predict(
+      file->spec, file->cluster, {.fidelity = step::Fidelity::kClosed, .counterfactuals = false});
+  if (!step) return wrong_in(path, step.error());
+  std::string back = " --cluster FILE";
+  if (const double penalty = file->spec.conditions.overlap_penalty; penalty > 0)
+    back += fmt::format(" --interference {:g}", 1 + penalty);
+  return write(options, step->job, step->time, step->time.value, back, globals);
+}
+
+}  // namespace
+
+void add_export(CLI::App& app, Action& action) {
+  auto options = std::make_shared<ExportOptions>();
+  CLI::App* command = app.add_subcommand(
+      "export", "Write a recorded, edited or planned step as Chakra execution traces");
+  add_input_options(*command, options->recorded.request);
+  command->get_option("INPUT")->description("recordings of one job, or a job file");
+  add_value(*command, "--chakra", "PREFIX", options->chakra,
+            "write PREFIX.<rank>.et of each rank, and PREFIX.groups.json")
+      ->required();
+  add_edits(*command, options->recorded);
+  command->footer(
+      "Example: rehearse export trace.json.gz --scale 'kernel=*gemm*:0.5' --chakra out");
+  command->callback([options, &action] {
+    check_edits(options->recorded);
+    action = [options](const Globals& globals) {
+      if (!is_job_file(options->recorded.request.inputs))
+        return export_recording(*options, globals);
+      if (has_edits(options->recorded) || !options->recorded.request.ranks.empty())
+        return Result<Exit>(
+            fail("a job file with edits or --ranks of a recording", "a change of the job file"));
+      return export_job(*options, globals);
+    };
+  });
+}
+
+}  // namespace rehearse::cli

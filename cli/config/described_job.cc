@@ -1,0 +1,147 @@
+#include "cli/config/described_job.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "sim/base/text.h"
+#include "sim/cluster/catalog.h"
+#include "strategies/plan_fields.h"
+
+namespace rehearse::cli {
+namespace {
+
+using strategies::Candidate;
+using strategies::Field;
+using strategies::Section;
+
+/// GPUs of a node of a cluster that is given by its device.
+constexpr std::uint32_t kUsualNode = 8;
+
+struct Setting {
+  const Field<Candidate>* field;
+  std::string value;
+};
+
+bool is_key(const Field<Candidate>& field) {
+  return field.section == Section::kPlan ||
+         (field.section == Section::kTraining && field.name != "global_batch");
+}
+
+Result<const Field<Candidate>*> find_field(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Field<Candidate>& field : strategies::plan_fields()) {
+    if (!is_key(field)) continue;
+    if (name == field.name || (!name.empty() && name == field.abbreviation)) return &field;
+    names.push_back(field.name);
+    if (!field.abbreviation.empty()) names.push_back(field.abbreviation);
+  }
+  return fail(fmt::format("--plan: unknown key '{}'", name), suggest(name, names));
+}
+
+/// "tp8", "tensor=8" or "sequence_parallel".
+Result<Setting> read_setting(std::string_view item) {
+  const std::size_t equals = item.find('=');
+  const std::size_t end = equals == item.npos ? item.find_last_not_of("0123456789") + 1 : equals;
+  const Result<const Field<Candidate>*> field = find_field(trim(item.substr(0, end)));
+  if (!field) return forward(field);
+  std::string value(trim(item.substr(std::min(item.size(), equals == item.npos ? end : end + 1))));
+  if (value.empty() && (*field)->at.kind == strategies::FieldKind::kFlag) value = "true";
+  // Anything else would be YAML of its own. The reader of job files knows the valid values.
+  const auto is_plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == ' ';
+  };
+  if (value.empty() || !std::all_of(value.begin(), value.end(), is_plain))
+    return fail(fmt::format("--plan: '{}' has no valid value", item),
+                strategies::expected_words(**field));
+  return Setting{*field, std::move(value)};
+}
+
+Result<std::vector<Setting>> read_settings(std::string_view text) {
+  std::vector<Setting> settings;
+  if (trim(text).empty()) return settings;
+  for (const std::string_view item : split(text, ',')) {
+    Result<Setting> setting = read_setting(trim(item));
+    if (!setting) return forward(setting);
+    for (const Setting& before : settings)
+      if (before.field == setting->field)
+        return fail(fmt::format("--plan: '{}' is given twice", setting->field->name));
+    settings.push_back(std::move(*setting));
+  }
+  return settings;
+}
+
+/// Adds the data-parallel degree with which the plan uses all GPUs.
+Status add_data(std::uint32_t gpus, std::vector<Setting>& settings) {
+  std::uint64_t ranks = 1;
+  for (const Setting& setting : settings) {
+    if (setting.field->said != strategies::Said::kDegree) continue;
+    if (setting.field->name == "data") return {};
+    std::uint32_t degree = 0;  // stays zero for what the reader of job files refuses
+    std::from_chars(setting.value.data(), setting.value.data() + setting.value.size(), degree);
+    ranks *= std::max(1U, degree);
+  }
+  if (gpus % ranks != 0)
+    return fail(fmt::format("--plan: its degrees multiply to {}, which does not divide {} GPUs",
+                            ranks, gpus),
+                fmt::format("--gpus {}, or other degrees", (gpus / ranks + 1) * ranks));
+  settings.insert(settings.begin(),
+                  {&strategies::plan_field("data"), std::to_string(gpus / ranks)});
+  return {};
+}
+
+Result<std::string> cluster_text(const std::string& device, std::uint32_t gpus) {
+  const auto nodes_of = [&](std::uint32_t node) -> Result<std::uint32_t> {
+    if (gpus % node == 0) return gpus / node;
+    return fail(fmt::format("{} GPUs are no multiple of a node's {}", gpus, node),
+                fmt::format("--gpus {} or {}, or a job file", gpus / node * node,
+                            (gpus / node + 1) * node));
+  };
+  if (const Result<const cluster::Instance*> instance = cluster::find_instance(device)) {
+    const Result<std::uint32_t> nodes =
+        nodes_of(std::max(1U, static_cast<std::uint32_t>((*instance)->gpu_count)));
+    if (!nodes) return forward(nodes);
+    return fmt::format("{{instance: {}, count: {}}}", device, *nodes);
+  }
+  if (const Result<const cluster::Gpu*> gpu = cluster::find_gpu(device); !gpu) return forward(gpu);
+  const std::uint32_t node = std::min(gpus, kUsualNode);
+  const Result<std::uint32_t> nodes = nodes_of(node);
+  if (!nodes) return forward(nodes);
+  return fmt::format("{{device: \"{}\", devices_per_node: {}, nodes: {}}}", device, node, *nodes);
+}
+
+std::string section_text(Section section, const std::vector<Setting>& settings,
+                         std::string first = "") {
+  std::string text = std::move(first);
+  for (const Setting& setting : settings)
+    if (setting.field->section == section)
+      text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", setting.field->name, setting.value);
+  return text;
+}
+
+}  // namespace
+
+Result<std::string> job_text(const DescribedJob& job, JobUse use) {
+  Result<std::vector<Setting>> settings = read_settings(job.plan);
+  if (!settings) return forward(settings);
+  if (use == JobUse::kOnePlan)
+    if (Status ok = add_data(*job.gpus, *settings); !ok) return forward(ok);
+  const bool config = std::filesystem::path(job.model).extension() == ".json";
+  std::string text = fmt::format("workload: {{{}: \"{}\"{}}}\n", config ? "hugging_face" : "model",
+                                 config ? std::filesystem::absolute(job.model).string() : job.model,
+                                 job.sequence ? fmt::format(", sequence: {}", *job.sequence) : "");
+  text += fmt::format(
+      "training: {{{}}}\n",
+      section_text(Section::kTraining, *settings, fmt::format("global_batch: {:g}", *job.batch)));
+  if (const std::string plan = section_text(Section::kPlan, *settings); !plan.empty())
+    text += fmt::format("plan: {{{}}}\n", plan);
+  if (use == JobUse::kRent) return text;
+  const Result<std::string> cluster = cluster_text(job.device, *job.gpus);
+  if (!cluster) return forward(cluster);
+  return text + fmt::format("cluster: {}\n", *cluster);
+}
+
+}  // namespace rehearse::cli

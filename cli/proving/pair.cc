@@ -1,0 +1,104 @@
+#include "cli/proving/pair.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "sim/base/installed.h"
+#include "sim/base/text.h"
+#include "sim/base/yaml.h"
+
+namespace rehearse::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kFileName = "pair.yaml";
+constexpr const char* kStepExpected = "a regular expression with one group, such as 'step (.* ms)'";
+
+/// The pair files of a path, sorted; none if there are none.
+std::vector<fs::path> pairs_at(const fs::path& path) {
+  std::error_code error;
+  if (fs::is_regular_file(path, error)) return {path};
+  if (fs::exists(path / kFileName, error)) return {path / kFileName};
+  std::vector<fs::path> found;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path, error))
+    if (fs::exists(entry.path() / kFileName, error)) found.push_back(entry.path() / kFileName);
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::string suggest_name(const fs::path& shipped, const std::string& given) {
+  std::vector<std::string> names;
+  for (const fs::path& file : pairs_at(shipped))
+    names.push_back(file.parent_path().filename().string());
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  return names.empty() ? "" : suggest(given, views);
+}
+
+}  // namespace
+
+Result<Pair> read_pair(const fs::path& file) {
+  const Result<YamlFile> yaml = YamlFile::load(file);
+  if (!yaml) return forward(yaml);
+  const YamlMap root = yaml->root();
+  const auto text = [&](const char* key) { return root.optional<std::string>(key).value_or(""); };
+  Pair pair{.file = fs::absolute(file),
+            .name = fs::absolute(file).parent_path().filename().string(),
+            .about = text("about"),
+            .needs = text("needs"),
+            .prepare = text("prepare"),
+            .baseline = root.required<std::string>("baseline").value_or(""),
+            .candidate = root.required<std::string>("candidate").value_or(""),
+            .record = root.optional<std::string>("record").value_or(
+                "rehearse profile -o recording -- sh -c \"$BASELINE\""),
+            .predict = root.required<std::string>("predict").value_or(""),
+            .step = {},
+            .limit = root.within<Seconds>("limit", Seconds::ms(1), Seconds::s(86400))
+                         .value_or(Seconds::s(600))};
+  if (const auto step = root.required<std::string>("step")) try {
+      pair.step = std::regex(*step);
+      if (pair.step.mark_count() != 1)
+        root.report("step",
+                    fmt::format("'{}' has {}", *step, counted(pair.step.mark_count(), "group")),
+                    kStepExpected);
+    } catch (const std::regex_error&) {
+      root.report("step", fmt::format("'{}' is no regular expression", *step), kStepExpected);
+    }
+  root.no_other_keys();
+  if (Status status = yaml->status(); !status) return forward(status);
+  return pair;
+}
+
+Result<std::vector<fs::path>> find_pairs(std::span<const std::string> given) {
+  const Result<fs::path> shipped = installed_library("pairs");
+  if (given.empty() && !shipped) return forward(shipped);
+  std::vector<fs::path> all = given.empty() ? pairs_at(*shipped) : std::vector<fs::path>();
+  for (const std::string& each : given) {
+    std::vector<fs::path> found = pairs_at(each);
+    if (found.empty() && shipped) found = pairs_at(*shipped / each);
+    if (found.empty())
+      return fail(Diagnostic{.file = each,
+                             .problem = fmt::format("is no pair: there is no {}", kFileName),
+                             .expected =
+                                 "a folder with that file, a folder of such folders, or the "
+                                 "name of a shipped pair",
+                             .nearest = shipped ? suggest_name(*shipped, each) : ""});
+    all.insert(all.end(), found.begin(), found.end());
+  }
+  return all;
+}
+
+Result<Seconds> stated_step(const Pair& pair, const std::string& output) {
+  std::string stated;
+  for (auto match = std::sregex_iterator(output.begin(), output.end(), pair.step);
+       match != std::sregex_iterator(); ++match)
+    stated = (*match)[1];
+  if (stated.empty()) return fail("printed nothing that `step` matches");
+  Result<Seconds> time = parse_quantity<Seconds>(stated);
+  if (time && *time <= Seconds::s(0))
+    return fail(fmt::format("printed a step of '{}'", stated), "a time above 0");
+  return time;
+}
+
+}  // namespace rehearse::cli

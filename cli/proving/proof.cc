@@ -1,0 +1,212 @@
+#include "cli/proving/proof.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "cli/proving/shell.h"
+#include "sim/base/file.h"
+#include "sim/base/statistics.h"
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder in the system's folder for temporary files, which ends with this object.
+class WorkFolder {
+ public:
+  static Result<WorkFolder> create() {
+    std::string path = (fs::temp_directory_path() / "rehearse-prove-XXXXXX").string();
+    if (!::mkdtemp(path.data()))
+      return fail(Diagnostic{.file = path, .problem = "cannot be created"});
+    return WorkFolder(path);
+  }
+  WorkFolder(WorkFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  WorkFolder& operator=(WorkFolder&&) = delete;
+  ~WorkFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  explicit WorkFolder(fs::path path) : path_(std::move(path)) {}
+  fs::path path_;
+};
+
+/// The commands of a pair in a work folder.
+class Commands {
+ public:
+  Commands(const Pair& pair, const fs::path& folder) : pair_(pair), folder_(folder) {
+    std::error_code error;
+    const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
+    const char* path = std::getenv("PATH");
+    variables_ = {fmt::format("PATH={}:{}:{}", program.string(), (program / "examples").string(),
+                              path ? path : "/usr/bin:/bin"),
+                  "PAIR=" + pair.file.parent_path().string(), "BASELINE=" + pair.baseline};
+  }
+
+  /// `key` names the command in errors.
+  Result<std::string> run(const std::string& key, const std::string& text) const {
+    return named(
+        key, run_shell(
+                 {.text = text, .folder = folder_, .variables = variables_, .limit = pair_.limit}));
+  }
+
+  Result<Round> round(bool candidate_first) const {
+    std::error_code ignored;
+    fs::remove_all(folder_ / "recording", ignored);
+    const Result<std::string> recorded = run("record", pair_.record);
+    if (!recorded) return forward(recorded);
+    const Result<Estimate<Seconds>> predicted = predict();
+    if (!predicted) return forward(predicted);
+    Result<Seconds> baseline =
+        candidate_first ? Seconds::s(0) : measure("baseline", pair_.baseline);
+    if (!baseline) return forward(baseline);
+    const Result<Seconds> candidate = measure("candidate", pair_.candidate);
+    if (!candidate) return forward(candidate);
+    if (candidate_first) baseline = measure("baseline", pair_.baseline);
+    if (!baseline) return forward(baseline);
+    Round round{
+        .recorded = {}, .predicted = *predicted, .baseline = *baseline, .candidate = *candidate};
+    if (const Result<Seconds> stated = stated_step(pair_, *recorded)) round.recorded = *stated;
+    return round;
+  }
+
+ private:
+  template <class T>
+  Result<T> named(const std::string& key, Result<T> result) const {
+    if (result) return result;
+    Diagnostic why = std::move(result.error().diagnostics.front());
+    why.file = pair_.file.string();
+    why.key = key;
+    return fail(std::move(why));
+  }
+
+  Result<Seconds> measure(const std::string& key, const std::string& text) const {
+    const Result<std::string> output = run(key, text);
+    if (!output) return forward(output);
+    return named(key, stated_step(pair_, *output));
+  }
+
+  Result<Estimate<Seconds>> predict() const {
+    const fs::path file = folder_ / "prediction.json";
+    const Result<std::string> ran =
+        run("predict",
+            fmt::format("rehearse {} --quiet --format json -o '{}'", pair_.predict, file.string()));
+    if (!ran) return forward(ran);
+    const Result<std::string> text = read_file(file);
+    if (!text) return forward(text);
+    const auto json = nlohmann::json::parse(*text, nullptr, false);
+    try {
+      const auto& step = json.at("step_time");
+      const auto in_seconds = [&](const char* key) { return Seconds::s(step.at(key)); };
+      Estimate<Seconds> estimate{in_seconds("value"), in_seconds("low"), in_seconds("high"),
+                                 Provenance::kRecorded};
+      while (to_string(estimate.provenance) != step.at("provenance") &&
+             estimate.provenance != Provenance::kDatasheet)
+        estimate.provenance = static_cast<Provenance>(static_cast<int>(estimate.provenance) + 1);
+      return estimate;
+    } catch (const nlohmann::json::exception&) {
+      return fail(Diagnostic{.file = pair_.file.string(),
+                             .key = "predict",
+                             .problem = "gave no step time with an interval",
+                             .expected = "arguments of whatif or simulate"});
+    }
+  }
+
+  const Pair& pair_;
+  const fs::path& folder_;
+  std::vector<std::string> variables_;
+};
+
+template <class Value>
+std::vector<Seconds> each(const std::vector<Round>& rounds, const Value& value) {
+  std::vector<Seconds> all;
+  for (const Round& round : rounds) all.push_back(value(round));
+  return all;
+}
+
+MedianStep median_step(std::vector<Seconds> values) {
+  std::sort(values.begin(), values.end());
+  MedianStep step{.value = median(values), .interval = {}};
+  if (const auto ends = median_interval(values.size()))
+    step.interval = std::pair(values[ends->first], values[ends->second]);
+  return step;
+}
+
+}  // namespace
+
+std::optional<double> MedianStep::precision() const {
+  if (!interval) return std::nullopt;
+  return (interval->second - interval->first) / value / 2;
+}
+
+std::optional<bool> Proof::right_direction() const {
+  if (!baseline.interval || !candidate.interval) return std::nullopt;
+  const bool apart = baseline.interval->second < candidate.interval->first ||
+                     candidate.interval->second < baseline.interval->first;
+  if (!apart) return std::nullopt;
+  return predicted_change() * measured_change() > 0;
+}
+
+Proof proof_of(const std::vector<Round>& rounds) {
+  const auto of_prediction = [&](Seconds Estimate<Seconds>::*part) {
+    return median_step(each(rounds, [part](const Round& r) { return r.predicted.*part; }));
+  };
+  const MedianStep predicted = of_prediction(&Estimate<Seconds>::value);
+  Proof proof{.rounds = rounds.size(),
+              .baseline = median_step(each(rounds, [](const Round& r) { return r.baseline; })),
+              .candidate = median_step(each(rounds, [](const Round& r) { return r.candidate; })),
+              .predicted = {predicted.value, of_prediction(&Estimate<Seconds>::low).value,
+                            of_prediction(&Estimate<Seconds>::high).value,
+                            rounds.front().predicted.provenance},
+              .recording_cost = {},
+              .precision = {}};
+  if (std::all_of(rounds.begin(), rounds.end(), [](const Round& r) { return r.recorded; }))
+    proof.recording_cost =
+        median(each(rounds, [](const Round& r) { return *r.recorded; })) / proof.baseline.value - 1;
+  for (const MedianStep& step : {predicted, proof.baseline, proof.candidate})
+    if (const auto precision = step.precision())
+      proof.precision = std::max(proof.precision.value_or(0), *precision);
+  return proof;
+}
+
+Proven prove(const Pair& pair, std::size_t most, const std::function<void(std::size_t)>& progress) {
+  Proven proven;
+  const Result<WorkFolder> folder = WorkFolder::create();
+  if (!folder) {
+    proven.error = folder.error();
+    return proven;
+  }
+  const Commands commands(pair, folder->path());
+  if (!pair.needs.empty())
+    if (const auto there = commands.run("needs", pair.needs); !there) {
+      proven.skipped =
+          fmt::format("`{}` {}", pair.needs, there.error().diagnostics.front().problem);
+      return proven;
+    }
+  const Result<std::string> prepared =
+      pair.prepare.empty() ? "" : commands.run("prepare", pair.prepare);
+  if (!prepared) proven.error = prepared.error();
+  std::vector<Round> rounds;
+  while (!proven.error && rounds.size() < most) {
+    progress(rounds.size());
+    const Result<Round> round = commands.round(rounds.size() % 2 == 1);
+    if (!round) {
+      proven.error = round.error();
+      break;
+    }
+    rounds.push_back(*round);
+    proven.proof = proof_of(rounds);
+    if (proven.proof->precision.value_or(1) <= kKnown) break;
+  }
+  return proven;
+}
+
+}  // namespace rehearse::cli
