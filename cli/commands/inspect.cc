@@ -15,6 +15,7 @@
 #include "profiler/replay/energy.h"
 #include "profiler/replay/host_events.h"
 #include "sim/base/text.h"
+#include "sim/engine/engine.h"
 
 namespace rehearse::cli {
 namespace {
@@ -159,6 +160,7 @@ struct Inspected {
   std::vector<OpSum> ops;
   std::optional<replay::ReplayGraph> graph;  ///< for steps; nothing without times
   std::optional<replay::Energy> energy;      ///< nothing where no power was recorded
+  bool has_device = true;
   program::Occupancy breakdown;
 };
 
@@ -224,7 +226,10 @@ Document document_of(const Inspected& found, std::size_t top) {
         "",
         fmt::format("Steps (from {})", to_string(found.graph->program.replays.front().step_source)),
         std::move(steps), {}, first(kStepsShown));
-  d.show("breakdown", found.graph ? std::string(kOccupancyTitle) + ", as measured" : "",
+  d.show("breakdown",
+         found.graph
+             ? std::string(kOccupancyTitle) + (found.has_device ? ", as measured" : ", as replayed")
+             : "",
          occupancy_fields(found.breakdown), {}, found.graph ? kBars : kInTables);
   if (found.energy) d.show("energy", "", energy_fields(*found.energy));
   Value ops = Value::array();
@@ -272,8 +277,15 @@ Result<Exit> run(const InspectOptions& options, const Globals& globals) {
     Result<replay::ReplayGraph> lowered = replay::to_graph(recordings);
     if (!lowered) return forward(lowered);
     found.graph = std::move(*lowered);
-    found.breakdown =
-        replay::occupancy(*found.graph, replay::recorded_timeline(recordings, *found.graph));
+    // Where no rank has a device the host's work is compute, and only a run has its times.
+    const auto& ranks = found.graph->program.replays;
+    found.has_device = std::any_of(ranks.begin(), ranks.end(),
+                                   [](const replay::RankReplay& rank) { return rank.has_device; });
+    const Result<graph::Timeline> timeline =
+        found.has_device ? replay::recorded_timeline(recordings, *found.graph)
+                         : engine::run(found.graph->graph());
+    if (!timeline) return forward(timeline);
+    found.breakdown = replay::occupancy(*found.graph, *timeline);
     std::vector<std::vector<replay::StepSpan>> steps;
     for (const replay::RankReplay& rank : found.graph->program.replays) {
       auto& spans = steps.emplace_back();

@@ -93,7 +93,7 @@ Result<replay::RecordedProgram> data_parallel(const ReplayJob& job, replay::Reco
   if (!lowered) return forward(lowered);
   const Result<graph::Timeline> alone = engine::run(lowered->graph);
   if (!alone) return forward(alone);
-  const bool overlap = gradients->on_device;
+  const bool overlap = gradients->overlapped;
   if (Status ok = strategies::data_parallel(
           program, gradients->steps,
           {.ranks = ranks,

@@ -75,7 +75,7 @@ class Training {
   /// Returns the loss.
   float step() {
     float loss = 0;
-    for (int pass = 0; pass < accumulate_; ++pass) loss = this->pass(pass);
+    for (int k = 0; k < accumulate_; ++k) loss = pass(k);
     const nvtx::Range optimizer("optimizer");
     for (std::size_t k = 0; k < network_.layers().size(); ++k) {
       const nvtx::Range layer(layer_name(k).c_str());

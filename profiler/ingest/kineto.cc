@@ -181,7 +181,8 @@ class KinetoHandler final : public JsonHandler {
         op.kind = HostKind::kAnnotation;
         break;
       default:
-        if (event.category == "Operator" && kineto::names_a_range(event.name))
+        if ((event.category == "Operator" || event.category.empty()) &&
+            kineto::names_a_range(event.name))
           op.kind = HostKind::kAnnotation;
     }
     if (op.kind == HostKind::kRuntime || op.kind == HostKind::kDriver) {

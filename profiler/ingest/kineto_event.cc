@@ -10,8 +10,10 @@ struct Category {
   Kind kind;
 };
 
-// By length, then as in the file most often; 2021 dialect, later CUDA and ROCm, Intel.
+// By length, then as in the file most often; 2021 dialect, later CUDA and ROCm, Intel. PyTorch built
+// without Kineto writes operators and ranges without a category.
 constexpr Category kCategories[] = {
+    {"", Kind::kOperator},
     {"ac2g", Kind::kFlow},
     {"Trace", Kind::kSpan},
     {"async", Kind::kFlow},
@@ -132,7 +134,7 @@ Kind kind_of(std::string_view category) {
 bool names_a_range(std::string_view name) {
   return trace::is_step_name(name) || name.starts_with("Optimizer.") ||
          name.starts_with("enumerate(DataLoader)") || name.starts_with("nccl:") ||
-         name.starts_with("## ");
+         name.starts_with("gloo:") || name.starts_with("## ");
 }
 
 void parse_copy_name(std::string_view name, trace::GpuOp& op) {

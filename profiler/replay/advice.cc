@@ -112,22 +112,32 @@ std::vector<Advice> find_advice(const std::vector<Recording>& recordings, const 
        }))
     candidates.scale(fmt::format("kernel=*{}*", family), 0.5,
                      fmt::format("kernels {} twice as fast", family));
-  // Host work by the outermost named range: a phase of the step, not a single operator.
-  for (const std::string& range : heaviest(critical, 2, [&](OpId op) -> std::optional<std::string> {
-         const auto place = replay.lowered.place_of(op);
-         if (!place) return std::nullopt;
-         const Recorded& recorded = replay.program.programs[place->run].recorded[place->op];
-         if (recorded.kind != Recorded::Kind::kHost || !recorded.row) return std::nullopt;
-         const Recording& r = recordings[place->run];
-         std::optional<std::string> name;
-         for (std::optional<HostIndex> at = *recorded.row; at; at = r.parent(*at))
-           if (r.host(*at).kind == trace::HostKind::kAnnotation &&
-               !trace::is_step_name(r.name(r.host(*at))))
-             name = std::string(r.name(r.host(*at)));
-         return name;
+  // Host work by the outermost named range, a phase of the step, and by the innermost operator.
+  const auto host_names = [&](std::size_t count, auto name_of_row) {
+    return heaviest(critical, count, [&](OpId op) -> std::optional<std::string> {
+      const auto place = replay.lowered.place_of(op);
+      if (!place) return std::nullopt;
+      const Recorded& recorded = replay.program.programs[place->run].recorded[place->op];
+      if (recorded.kind != Recorded::Kind::kHost || !recorded.row) return std::nullopt;
+      return name_of_row(recordings[place->run], *recorded.row);
+    });
+  };
+  std::vector<std::string> names = host_names(2, [](const Recording& r, HostIndex row) {
+    std::optional<std::string> name;
+    for (std::optional<HostIndex> at = row; at; at = r.parent(*at))
+      if (r.host(*at).kind == trace::HostKind::kAnnotation &&
+          !trace::is_step_name(r.name(r.host(*at))))
+        name = std::string(r.name(r.host(*at)));
+    return name;
+  });
+  for (std::string& name : host_names(2, [](const Recording&r, HostIndex row) {
+         const bool is_operator = r.host(row).kind == trace::HostKind::kOperator;
+         return is_operator ? std::optional(std::string(r.name(r.host(row)))) : std::nullopt;
        }))
-    candidates.scale(fmt::format("host={}", range), 0.5,
-                     fmt::format("host work in {} twice as fast", range));
+    names.push_back(std::move(name));
+  for (const std::string& name : names)
+    candidates.scale(fmt::format("host={}", name), 0.5,
+                     fmt::format("host work in {} twice as fast", name));
 
   std::vector<Candidate> list = candidates.take();
   on_threads(list.size(), threads, [&](std::size_t i) {

@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -72,9 +74,38 @@ bool lies_in(const Recording& r, std::optional<HostIndex> op, std::string_view p
   return false;
 }
 
+/// The outermost op around `op` that matches, else `op` itself.
+HostIndex range_of(const Recording& r, HostIndex op, std::string_view pattern) {
+  HostIndex range = op;
+  for (std::optional<HostIndex> at = op; at; at = r.parent(*at))
+    if (matches_wildcard(pattern, r.name(r.host(*at)))) range = *at;
+  return range;
+}
+
 /// The duration of an op, to be changed. All ops of a recording have one.
 Picoseconds& time_of(RecordedProgram& program, const RankOp& at) {
   return *program.programs[at.rank].ops[at.op].duration;
+}
+
+/// Shortens the first loads to what is left of them at the first request, in steady state. If the
+/// workers keep up with the steps, their queue is full. Otherwise it is empty, they finish in turn, one
+/// in each of equal parts of a load, and a request waits for the rest of such a part after the other
+/// work of a step.
+void shorten_first(const Recording& r, const std::vector<Load>& loads, const InputPipeline& edit,
+                   std::vector<Picoseconds>& work) {
+  const auto workers = static_cast<double>(edit.workers);
+  const auto count = static_cast<double>(loads.size());
+  Nanoseconds other = r.host(loads.back().range).start - r.host(loads.front().range).start;
+  for (std::size_t k = 0; k + 1 < loads.size(); ++k)
+    other = other - r.host(loads[k].range).duration;
+  const Picoseconds wait =
+      std::accumulate(work.begin(), work.end(), Picoseconds(0)) * (1 / (count * workers)) -
+      Picoseconds::from(other) * (1 / std::max(1.0, count - 1));
+  const bool keeps_up = wait <= Picoseconds(0);
+  const std::size_t first = edit.workers * std::size_t{keeps_up ? edit.prefetch : 1};
+  for (std::size_t k = 0; k < std::min(work.size(), first); ++k)
+    work[k] = keeps_up ? Picoseconds(0)
+                       : std::min(work[k], wait + work[k] * (static_cast<double>(k) / workers));
 }
 
 /// Calls `visit` with the rank, the number, the op and the record of every op.
@@ -185,8 +216,9 @@ std::vector<RankOp> select(const std::vector<Recording>& recordings, const Recor
         matches = device && op.task == Task::kMemory && named(name);
         break;
       case Target::kCollective:
-        matches = device && op.task == Task::kCollective &&
-                  (named(name) || named(kinds[at.rank][*recorded.row]));
+        matches = op.task == Task::kCollective &&
+                  (named(name) || (device ? named(kinds[at.rank][*recorded.row])
+                                          : named(to_string(op.collective))));
         break;
       case Target::kHost:
         matches = host && (selector.pattern.empty() ||
@@ -255,11 +287,18 @@ Result<RecordedProgram> insert(const std::vector<Recording>& recordings, Recorde
   const auto ops = select_some(recordings, program, edit.after);
   if (!ops) return forward(ops);
   // Time that is added after an op, on its resource and before its successors, lengthens the op.
+  // Host work is in pieces, of which the last in its range is lengthened.
+  std::map<std::pair<std::uint32_t, HostIndex>, OpIndex> last_pieces;
   for (const RankOp& at : *ops) {
-    const Kind kind = program.programs[at.rank].recorded[at.op].kind;
-    if (kind != Kind::kUnexplained && kind != Kind::kResidual)
+    const Recorded& recorded = program.programs[at.rank].recorded[at.op];
+    if (edit.after.target == Target::kHost && recorded.row)
+      last_pieces[{at.rank, range_of(recordings[at.rank], *recorded.row, edit.after.pattern)}] =
+          at.op;
+    else if (recorded.kind != Kind::kUnexplained && recorded.kind != Kind::kResidual)
       time_of(program, at) += Picoseconds::from(edit.length);
   }
+  for (const auto& [range, op] : last_pieces)
+    time_of(program, {range.first, op}) += Picoseconds::from(edit.length);
   return program;
 }
 
@@ -278,19 +317,28 @@ Result<RecordedProgram> overlap_input(const std::vector<Recording>& recordings,
                         .number = static_cast<std::uint32_t>(recordings[rank].threads().size()),
                         .slots = edit.workers});
     const std::size_t depth = std::size_t{edit.workers} * edit.prefetch;
-    for (std::size_t k = 0; k < loads.size(); ++k) {
-      Picoseconds work(0);
+    std::vector<Picoseconds> work(loads.size(), Picoseconds(0));
+    for (std::size_t k = 0; k < loads.size(); ++k)
       for (const OpIndex op : loads[k].ops) {
-        work += *builder.op(op).duration;
+        work[k] += *builder.op(op).duration;
         builder.op(op).duration = Picoseconds(0);
       }
-      // A full queue: the first batches were loaded before the recording began.
-      if (k < depth) work = Picoseconds(0);
+    shorten_first(recordings[rank], loads, edit, work);
+    const program::RankProgram& so_far = builder.so_far();
+    const OpIndex first = loads.front().ops.front();
+    const std::vector<OpIndex> before_first(
+        so_far.dependencies.begin() + so_far.first_dependency[first],
+        so_far.dependencies.begin() + so_far.first_dependency[first + 1]);
+    for (std::size_t k = 0; k < loads.size(); ++k) {
       const OpIndex load =
-          builder.add({.name = name, .task = Task::kInput, .duration = work, .stream = workers},
+          builder.add({.name = name, .task = Task::kInput, .duration = work[k], .stream = workers},
                       {Kind::kHost, loads[k].range});
       builder.depend(loads[k].ops.back(), load);
-      if (k >= depth) builder.depend(load, loads[k - depth].ops.back());
+      if (k >= depth) {
+        builder.depend(load, loads[k - depth].ops.back());
+      } else {
+        for (const OpIndex before : before_first) builder.depend(load, before);
+      }
     }
     program.programs[rank] = std::move(builder).build();
   }

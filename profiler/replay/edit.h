@@ -49,7 +49,8 @@ Result<Insert> parse_insert(std::string_view text);
 
 /// Loads batches on worker processes instead of on the thread that uses them:
 /// "workers=4,prefetch=2". Each range that `load` matches becomes work of one of `workers`, at most
-/// workers x prefetch batches ahead; the queue is full when the recording begins.
+/// workers x prefetch batches ahead. The recording begins in steady state: with a full queue if the
+/// workers keep up with the steps, else with an empty one.
 struct InputPipeline {
   std::uint32_t workers;
   std::uint32_t prefetch = 2;

@@ -22,6 +22,7 @@ bool is_range(const Recording& r, const HostOp& op) {
 struct Found {
   program::Gradient gradient;
   Nanoseconds end;  ///< of the operator or range
+  trace::ThreadId thread;
 };
 
 /// Device ops with the time of the call that launched them, in order of time.
@@ -56,9 +57,10 @@ Result<std::vector<Found>> accumulated(const Recording& r, const RankReplay& ran
       const auto next =
           std::upper_bound(launches.begin(), launches.end(), op.end(),
                            [](Nanoseconds time, const Launch& l) { return time < l.time; });
-      if (next == launches.begin()) continue;  // computed before the recording began
-      found.push_back(
-          {{rank.device_last[std::prev(next)->op], Bytes::b(double(*bytes))}, op.end()});
+      std::optional<OpIndex> ready;  // absent: computed before the recording began
+      if (next != launches.begin()) ready = rank.device_last[std::prev(next)->op];
+      if (!rank.has_device) ready = rank.host_last[i];
+      if (ready) found.push_back({{*ready, Bytes::b(double(*bytes))}, op.end(), thread.id});
     }
   }
   return found;
@@ -69,7 +71,7 @@ std::vector<Found> ranges(const Recording& r, const RankReplay& rank) {
   for (const HostThread& thread : r.threads())
     for (const HostIndex i : thread.ops)
       if (const HostOp& op = r.host(i); is_range(r, op) && rank.host_last[i])
-        found.push_back({{*rank.host_last[i], Bytes::b(double(*op.payload))}, op.end()});
+        found.push_back({{*rank.host_last[i], Bytes::b(double(*op.payload))}, op.end(), thread.id});
   return found;
 }
 
@@ -85,13 +87,28 @@ std::vector<OpIndex> next_on_streams(const Recording& r, const RankReplay& rank,
   return next;
 }
 
+/// The end of the first operator without others inside that the thread runs after `time`.
+std::vector<OpIndex> next_on_thread(const Recording& r, const RankReplay& rank,
+                                    trace::ThreadId thread, Nanoseconds time) {
+  for (const HostThread& each : r.threads()) {
+    if (each.id != thread) continue;
+    for (std::size_t k = 0; k < each.ops.size(); ++k) {
+      const HostOp& op = r.host(each.ops[k]);
+      const bool inner = k + 1 == each.ops.size() || r.parent(each.ops[k + 1]) != each.ops[k];
+      if (op.start < time || op.duration == Nanoseconds(0) || !inner) continue;
+      if (const auto end = rank.host_last[each.ops[k]]) return {*end};
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Gradients> find_gradients(const Recording& r, const RankReplay& rank) {
   Result<std::vector<Found>> accumulate = accumulated(r, rank);
   if (!accumulate) return forward(accumulate);
-  Gradients gradients{.on_device = !accumulate->empty(), .steps = {}};
-  std::vector<Found> found = gradients.on_device ? std::move(*accumulate) : ranges(r, rank);
+  Gradients gradients{.overlapped = !accumulate->empty(), .steps = {}};
+  std::vector<Found> found = gradients.overlapped ? std::move(*accumulate) : ranges(r, rank);
   if (found.empty())
     return fail(Diagnostic{.file = r.rank().info.source,
                            .problem = "contains no gradients",
@@ -114,8 +131,10 @@ Result<Gradients> find_gradients(const Recording& r, const RankReplay& rank) {
     }
     gradients.steps.back().gradients.push_back(found[k].gradient);
     const bool last = k + 1 == found.size() || step_of(found[k + 1].end) != current;
-    if (last && gradients.on_device)
-      gradients.steps.back().users = next_on_streams(r, rank, found[k].end);
+    if (last && gradients.overlapped)
+      gradients.steps.back().users = rank.has_device
+                                         ? next_on_streams(r, rank, found[k].end)
+                                         : next_on_thread(r, rank, found[k].thread, found[k].end);
   }
   return gradients;
 }

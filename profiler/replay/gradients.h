@@ -9,7 +9,8 @@
 namespace rehearse::replay {
 
 struct Gradients {
-  bool on_device;  ///< kernels complete them; else a host thread does
+  bool
+      overlapped;  ///< the framework sums them in buckets beside the backward pass; else their thread does
   std::vector<program::GradientStep> steps;
 };
 
@@ -17,7 +18,8 @@ struct Gradients {
 ///
 /// PyTorch: operators torch::autograd::AccumulateGrad with the shape and type of their input. A
 /// gradient is ready with the last device op that its thread launched up to the operator's end; its
-/// users are the next ops of each stream after the last gradient of the step.
+/// users are the next ops of each stream after the last gradient of the step. Without a device, it is
+/// ready with the operator; its user is the next operator of its thread.
 ///
 /// NVTX: ranges or marks "gradient" whose payload is the number of bytes. A gradient is ready where
 /// the range ends, and the thread itself would sum it there: it has no users.

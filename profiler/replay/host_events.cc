@@ -51,6 +51,8 @@ EventSequence host_events(const Recording& recording, const HostThread& thread) 
 }
 
 program::Task host_task(const Recording& r, std::optional<HostIndex> innermost) {
+  if (innermost && r.streams().empty() && r.host(*innermost).collective)
+    return program::Task::kCollective;
   for (std::optional<HostIndex> at = innermost; at; at = r.parent(*at)) {
     if (r.host(*at).kind == trace::HostKind::kOverhead) return program::Task::kProfiler;
     if (r.name(r.host(*at)).starts_with("enumerate(DataLoader)")) return program::Task::kInput;

@@ -196,10 +196,19 @@ void Lowering::add_thread(std::size_t rank, std::size_t t) {
       const auto innermost = sequence.innermost[k];
       // Half of the cost of recording an op comes after its start, half after its end.
       const Nanoseconds recording = std::min(length, cost.of(r.host(event.op).kind) * 0.5);
-      if (length > recording)
+      if (length > recording) {
         follow(add(Kind::kHost, rank, innermost,
                    innermost ? r.name(r.host(*innermost)) : std::string_view("between ops"),
                    host_task(r, innermost), length - recording, stream));
+        if (ProgramOp& op = state.builder.op(last); op.task == Task::kCollective) {
+          // Its time includes waiting for other ranks, so that its bytes explain nothing.
+          const trace::CollectiveId id = *r.host(*innermost).collective;
+          op.collective = r.rank().collectives[id.index()].kind;
+          op.group = groups_.add(rank, {RankId(rank)}, r,
+                                 {.op = 0, .what = r.rank().collectives[id.index()]});
+          op.sized = false;
+        }
+      }
       if (recording > Nanoseconds(0))
         follow(add(Kind::kHost, rank, innermost, "recording", Task::kProfiler, recording, stream));
     }

@@ -18,7 +18,8 @@ struct SameWork {
 };
 
 bool is_work(const Recorded& recorded, const program::ProgramOp& op) {
-  if (recorded.kind == Kind::kDevice) return op.task != program::Task::kCollective;
+  if (op.task == program::Task::kCollective) return false;
+  if (recorded.kind == Kind::kDevice) return true;
   return recorded.kind == Kind::kHost || recorded.kind == Kind::kCall;
 }
 

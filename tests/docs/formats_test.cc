@@ -124,6 +124,7 @@ TEST_CASE("the page of JSON names every key that a command writes") {
   REQUIRE(test::rehearse(kept).code == 0);
   against.insert(against.end(), {"--baseline", found});
   check(against, "");
+  check({"prove", "examples/pair_by_hand"}, test::section_of(page, "## validate"));
   for (const char* kind : {"gpus", "mig", "instances", "links", "prices", "carbon", "pue", "power",
                            "storage", "storage-prices", "functions", "sources"})
     check({"catalog", kind}, "");

@@ -50,7 +50,7 @@ TEST_CASE("a gradient is ready with the last kernel launched before its operator
   const RankReplay& rank = r.of_rank();
   const Result<Gradients> gradients = find_gradients(r.recordings[0], rank);
   REQUIRE(gradients);
-  CHECK(gradients->on_device);
+  CHECK(gradients->overlapped);
   REQUIRE(gradients->steps.size() == 2);
   for (std::size_t s = 0; s < 2; ++s) {
     const program::GradientStep& step = gradients->steps[s];
@@ -78,6 +78,33 @@ TEST_CASE("gradients of unknown size are refused, not left out") {
   CHECK(to_string(gradients.error()).find("record_shapes") != std::string::npos);
 }
 
+TEST_CASE("without a device a gradient is ready with its operator, and the optimizer waits for all") {
+  Trace trace;
+  RankBuilder rank(trace);
+  for (int s = 0; s < 2; ++s) {
+    const double t = 1000.0 * s;
+    rank.step(s, t, 1000);
+    rank.host("aten::mm", t + 10, 300);
+    accumulate(rank, trace, t + 320, "[[256, 1000]]", R"(["float"])");
+    accumulate(rank, trace, t + 400, "[[1000]]", R"(["float"])");
+    rank.host("Optimizer.step#SGD.step", t + 500, 200, HostKind::kAnnotation);
+    rank.host("aten::add_", t + 510, 100);
+  }
+  const Replayed r(std::move(trace));
+  const Result<Gradients> gradients = find_gradients(r.recordings[0], r.of_rank());
+  REQUIRE(gradients);
+  CHECK(gradients->overlapped);
+  REQUIRE(gradients->steps.size() == 2);
+  const auto end_us = [&](OpIndex op) {
+    return r.timeline[r.graph.lowered.op(0, op)].end.seconds().us();
+  };
+  REQUIRE(gradients->steps[1].gradients.size() == 2);
+  CHECK(end_us(gradients->steps[1].gradients[0].ready) == Approx(1325));
+  CHECK(end_us(gradients->steps[1].gradients[1].ready) == Approx(1405));
+  REQUIRE(gradients->steps[1].users.size() == 1);
+  CHECK(end_us(gradients->steps[1].users[0]) == Approx(1610));  // the end of aten::add_
+}
+
 TEST_CASE("a range with a payload is a gradient that its own thread sums") {
   Trace trace;
   RankBuilder rank(trace);
@@ -90,7 +117,7 @@ TEST_CASE("a range with a payload is a gradient that its own thread sums") {
   const Replayed r(std::move(trace));
   const Result<Gradients> gradients = find_gradients(r.recordings[0], r.of_rank());
   REQUIRE(gradients);
-  CHECK_FALSE(gradients->on_device);
+  CHECK_FALSE(gradients->overlapped);
   REQUIRE(gradients->steps.size() == 2);
   const program::Gradient& first = gradients->steps[0].gradients.at(0);
   CHECK(first.size == Bytes::b(4096));

@@ -3,6 +3,7 @@
 
 #include "cli/proving/proof.h"
 #include "sim/base/statistics.h"
+#include "tests/support/data.h"
 #include "tests/support/rehearse.h"
 
 namespace rehearse::cli {
@@ -65,6 +66,20 @@ TEST_CASE("a step is the last time that the output states") {
   CHECK(stated_step(pair, "step 4 ms\nstep 2.5 us\n")->us() == 2.5);
   for (const char* wrong : {"", "done", "step 4", "step fast", "step 0 ms", "step -1 ms"})
     CHECK_FALSE(stated_step(pair, wrong));
+}
+
+TEST_CASE("shipped pairs can be read, and predict by what-if") {
+  const std::string folders[] = {test::source_file("examples/pairs").string()};
+  const auto files = find_pairs(folders);
+  REQUIRE(files);
+  CHECK(files->size() >= 12);
+  for (const std::filesystem::path& file : *files) {
+    const Result<Pair> pair = read_pair(file);
+    INFO(file.string() << (pair ? "" : to_string(pair.error())));
+    REQUIRE(pair);
+    CHECK_FALSE(pair->about.empty());
+    CHECK(pair->predict.rfind("whatif recording ", 0) == 0);
+  }
 }
 
 TEST_CASE("errors of a pair name their lines") {

@@ -1,0 +1,118 @@
+// Recordings without a device: what works on threads is work, and edits treat it like a device's.
+#include <algorithm>
+
+#include <catch2/catch.hpp>
+
+#include "profiler/ingest/input.h"
+#include "profiler/replay/advice.h"
+#include "profiler/replay/attribution.h"
+#include "tests/support/rehearse.h"
+#include "tests/support/replayed.h"
+#include "tests/support/trace_builder.h"
+
+namespace rehearse::replay {
+namespace {
+
+using test::RankBuilder;
+using test::Replayed;
+using trace::HostKind;
+using trace::Trace;
+
+/// Six steps of 1 ms: 600 us of loading in three pieces, then aten::mm for 300 us.
+Trace loading_steps() {
+  Trace trace;
+  RankBuilder rank(trace);
+  for (int s = 0; s < 6; ++s) {
+    const double t = 1000.0 * s;
+    rank.step(s, t, 1000);
+    rank.host("enumerate(DataLoader)#next", t, 600, HostKind::kAnnotation);
+    rank.host("aten::stack", t + 200, 200);
+    rank.host("forward", t + 600, 400, HostKind::kAnnotation);
+    rank.host("aten::mm", t + 600, 300);
+  }
+  return trace;
+}
+
+std::vector<double> steps_after(Replayed& r, const Result<RecordedProgram>& edited) {
+  REQUIRE(edited);
+  r.run(*edited);
+  std::vector<double> steps;
+  for (std::size_t s = 0; s < 6; ++s) steps.push_back(r.host_us(s));
+  return steps;
+}
+
+TEST_CASE("time is inserted once after each range, not after each of its pieces") {
+  Replayed r(loading_steps());
+  for (const char* edit : {"host=enumerate(DataLoader)*:100 us", "host=*mm:100us"})
+    for (const double step : steps_after(r, insert(r.recordings, r.program, *parse_insert(edit))))
+      CHECK(step == Approx(1100));
+}
+
+TEST_CASE("loading that is too slow for its workers has no head start from a full queue") {
+  Replayed r(loading_steps());
+  const auto steps = [&](const char* edit) {
+    return steps_after(r, overlap_input(r.recordings, r.program, *parse_input_pipeline(edit)));
+  };
+  // One worker loads for 600 us, the other work takes 400: 600 from the first step on.
+  for (const double step : steps("workers=1")) CHECK(step == Approx(600));
+  // Two workers deliver every 300 us.
+  for (const double step : steps("workers=2")) CHECK(step == Approx(400));
+}
+
+TEST_CASE("advice names the largest host operator") {
+  Replayed r(loading_steps());
+  const std::vector<Advice> found = find_advice(
+      r.recordings, r.graph, r.timeline, [](const graph::Graph& g) { return engine::run(g); }, 9,
+      1);
+  const auto of_mm = std::find_if(found.begin(), found.end(), [](const Advice& advice) {
+    return advice.edit == "--scale 'host=aten::mm:0.5'";
+  });
+  REQUIRE(of_mm != found.end());
+  CHECK(of_mm->change == Approx(-0.15));
+}
+
+TEST_CASE("a collective on a thread is communication, and can be removed") {
+  Trace trace;
+  RankBuilder rank(trace);
+  for (int s = 0; s < 3; ++s) {
+    const double t = 1000.0 * s;
+    rank.step(s, t, 1000);
+    rank.host("aten::mm", t, 700);
+    rank.host("gloo:all_reduce", t + 700, 300).collective = trace::CollectiveId(0);
+  }
+  rank.rank().collectives.push_back({.kind = CollectiveKind::kAllReduce});
+  Replayed r(std::move(trace));
+  CHECK(occupancy(r.graph, r.timeline).exposed_communication.us() == Approx(300));
+  CHECK(occupancy(r.graph, r.timeline).compute.us() == Approx(700));
+  for (const char* which : {"collective", "collective=all_reduce", "collective=gloo*"}) {
+    const auto edited = remove(r.recordings, r.program, *parse_selector(which));
+    REQUIRE(edited);
+    r.run(*edited);
+    CHECK(r.host_us(1) == Approx(700));
+  }
+}
+
+TEST_CASE("events without categories are operators, or ranges by their names") {
+  std::string text = "[";
+  for (int s = 0; s < 3; ++s)
+    for (const auto& [name, from, length] :
+         {std::tuple("ProfilerStep#" + std::to_string(s), 0, 1000),
+          {"enumerate(DataLoader)#next", 0, 100},
+          {"aten::mm", 100, 800},
+          {"gloo:all_reduce", 900, 90}})
+      text += fmt::format(
+          R"({}{{"name": "{}", "ph": "X", "ts": {}, "dur": {}, "tid": 1, "pid": "CPU functions", "args": {{}}}})",
+          text.size() > 1 ? ", " : "", name, s * 1000 + from, length);
+  const std::filesystem::path file = test::write_scratch("legacy.json", text + "]");
+  const Result<Trace> trace = ingest::read_inputs(std::span(&file, 1), {});
+  REQUIRE(trace);
+  const Recording r(*trace, 0);
+  CHECK(find_steps(r).source == StepSource::kMarks);
+  CHECK(r.rank().host_ops.size() == 12);
+  CHECK(r.rank().collectives.size() == 1);
+  for (const trace::HostOp& op : r.rank().host_ops)
+    CHECK((op.kind == HostKind::kOperator) == (r.name(op) == "aten::mm"));
+}
+
+}  // namespace
+}  // namespace rehearse::replay
