@@ -19,12 +19,14 @@ const LinkPaths::Path& LinkPaths::path(DeviceId from, DeviceId to) {
   const std::uint64_t key = (std::uint64_t{from.index()} << 32) | to.index();
   const auto known = paths_.find(key);
   if (known != paths_.end()) return known->second;
-  Path path{{}, Picoseconds(0), ByteRate::gb_per_s(0), Seconds::s(0), true};
+  Path path{std::pmr::vector<std::uint32_t>(memory_.get()), Picoseconds(0), ByteRate::gb_per_s(0),
+            Seconds::s(0), true};
   if (from != to) {
     const cluster::Route route = cluster_.route(from, to);
     path.latency = Picoseconds::from(route.path.latency + overhead_);
     path.rate = route.path.rate;
     path.message_cost = route.message_cost;
+    path.links.reserve(route.hops.size());
     for (const HopId hop : route.hops) {
       const LinkId link = Cluster::link_of(hop);
       const bool half = cluster_.type(link).duplex == Duplex::kHalf;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <memory_resource>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -52,7 +53,8 @@ class LinkPaths {
       : cluster_(cluster), overhead_(overhead) {}
 
   struct Path {
-    std::vector<std::uint32_t> links;  ///< a number per direction; one for both of a half-duplex
+    std::pmr::vector<std::uint32_t>
+        links;  ///< a number per direction; one for both of a half-duplex
     Picoseconds latency;
     ByteRate rate;         ///< of the slowest of them
     Seconds message_cost;  ///< of cluster::Route
@@ -82,7 +84,10 @@ class LinkPaths {
 
   const cluster::Cluster& cluster_;
   Seconds overhead_;
-  std::unordered_map<std::uint64_t, Path> paths_;
+  // Tens of thousands of small pieces that are freed together.
+  std::unique_ptr<std::pmr::monotonic_buffer_resource> memory_ =
+      std::make_unique<std::pmr::monotonic_buffer_resource>();
+  std::pmr::unordered_map<std::uint64_t, Path> paths_{memory_.get()};
   std::vector<double> messages_;  ///< by link; zero except while a load is summed
 };
 

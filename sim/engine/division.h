@@ -1,7 +1,9 @@
 // Division: how capacities are divided among the flows that use them, at one instant.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -23,6 +25,37 @@ struct Share {
   double rate = 0;       ///< of each flow: the result
 };
 
+/// A division: its classes in the order in which their rates were fixed. One that is `repeatable`
+/// can be continued from any of its steps after flows have left.
+struct Filling {
+  struct Step {
+    std::uint32_t first_fixed, first_taken, first_capped;  // entries of all earlier steps
+  };
+  struct Taken {
+    double left;    // of the capacity, before
+    double weight;  // by which its open weight fell
+    std::uint32_t capacity, open;
+  };
+  std::vector<Step> steps;
+  std::vector<std::uint32_t> fixed;
+  bool repeatable = false;
+
+  std::uint32_t first_of(std::size_t step) const {
+    return step < steps.size() ? steps[step].first_fixed : static_cast<std::uint32_t>(fixed.size());
+  }
+  /// The classes whose rates a step fixed.
+  std::span<const std::uint32_t> classes_of(std::size_t step) const {
+    return {fixed.data() + first_of(step), fixed.data() + first_of(step + 1)};
+  }
+
+  std::size_t open = 0;               // classes not yet fixed
+  std::vector<std::uint32_t> used;    // capacities
+  std::vector<double> level;          // of each of these; infinite if all shares are fixed
+  std::vector<std::uint32_t> capped;  // classes with a cap, the tightest first
+  std::size_t next_capped = 0;
+  std::vector<Taken> taken;  // what the steps changed, if repeatable
+};
+
 class Divider {
  public:
   /// `users`: the classes that use each capacity, in the order in which they began. REQUIRES: both
@@ -36,7 +69,7 @@ class Divider {
   }
 
   /// Sets the rate of the capacity. REQUIRES: set for every capacity of the shares, before divide.
-  void offer(CapacityId capacity, double rate) { left_[capacity.index()] = rate; }
+  void offer(CapacityId capacity, double rate) { use_[capacity.index()].left = rate; }
 
   /// Sets the rates of these classes, whose shares are indexed by class number. REQUIRES: `classes`
   /// are in order of falling priority, and contain every class that uses their capacities and has
@@ -58,11 +91,20 @@ class Divider {
   /// ideal finish times: Pan et al., HotNets 2022.)
   ///
   /// Under every law a higher priority is served first and the others take the remainder.
-  void divide(std::vector<Share>& shares, std::span<const std::uint32_t> classes,
-              Division division);
+  void divide(std::vector<Share>& shares, std::span<const std::uint32_t> classes, Division division,
+              Filling& filling);
+
+  /// Undoes the steps of a filling from `step` on, so that the shares that they fixed are open.
+  /// The earlier steps remain valid if the weights of open shares fall. REQUIRES: repeatable.
+  void reopen(Filling& filling, std::size_t step);
+  /// Sets the number of flows of an open share. REQUIRES: no more than it had.
+  void reduce(Share& share, std::uint32_t number, double flows, Filling& filling);
+  /// Fixes the open shares.
+  void fill(std::vector<Share>& shares, Filling& filling);
 
  private:
-  void fill_fair(std::vector<Share>& shares, std::span<const std::uint32_t> classes);
+  void begin_filling(const std::vector<Share>& shares, std::span<const std::uint32_t> classes,
+                     Filling& filling);
   void fill_groups(std::span<Share* const> shares, Division division);
   void take(Share& share, double rate);
   double most_for(const Share& share) const;
@@ -72,22 +114,26 @@ class Divider {
   std::vector<std::uint32_t> first_capacity_;
   std::vector<CapacityId> capacities_;
   std::vector<double> taken_;
+  // By demand: whether sums of its weights are exact, in any order.
+  std::vector<char> exact_;
 
-  std::vector<double> left_;  // per capacity: what fixed shares leave
-  // While filling: per capacity the weight and number of shares not yet fixed, and its place in
-  // used_.
   struct Use {
+    double left = 0;  // by fixed shares
+    // While filling: the weight and number of shares not yet fixed, and its place among the used
+    // capacities.
     double weight = 0;
     std::uint32_t open = 0;
     std::uint32_t place = 0;
+
+    double level() const {
+      return open > 0 ? std::max(0.0, left) / weight : std::numeric_limits<double>::infinity();
+    }
   };
-  std::vector<Use> use_;
-  std::vector<std::uint32_t> used_;      // capacities
-  std::vector<double> level_;            // of each of these; infinite if all shares are fixed
-  std::vector<double> block_level_;      // least of each block of these
+  std::vector<Use> use_;                 // per capacity
+  std::vector<double> block_level_;      // least of each block of levels
   std::vector<std::uint32_t> tightest_;  // capacities
-  std::vector<std::uint32_t> capped_;    // classes
-  std::vector<char> is_open_;            // per class: not yet fixed
+  std::vector<std::uint32_t> open_;      // classes of one of these
+  std::vector<std::uint32_t> is_open_;   // per class: 1 if not yet fixed
   std::vector<Share*> equal_;            // of one priority
   std::vector<double> load_;             // per capacity, while groups are ranked
 };

@@ -7,9 +7,11 @@
 //
 // Classes that share a capacity, directly or through others, form a *component*. A join or a leave
 // divides only its component again. Every component with future events has one event in the
-// queue: its next end, or the next change of a capacity. If only leaves happened and a
-// short search finds the affected capacities still connected, the component is divided as it
-// is; otherwise its classes are gathered again, because it may have split.
+// queue: its next end, or the next change of a capacity. If only leaves happened and a search finds
+// the affected capacities still connected, the component keeps its classes; otherwise they are
+// gathered again, because it may have split. A component that stays connected keeps all rates that
+// its last division fixed before the first of those that left (division.h), and only flows whose
+// rates are fixed again are touched.
 //
 // A message that slows no other (most messages of most collectives) has no class: its end is known
 // when it begins, and costs one event and no division. A capacity carries several such messages if
@@ -20,6 +22,8 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -77,6 +81,7 @@ class Flows {
 
  private:
   static constexpr std::uint32_t kNone = UINT32_MAX;
+  static constexpr Picoseconds kNever{std::numeric_limits<std::int64_t>::max()};
   struct Flow {
     double leaves_at;  // service at which the work is done
     double work;
@@ -96,13 +101,28 @@ class Flows {
     std::vector<Flow> flows;  // a heap
     bool active = false;
   };
+  /// When flows end whose rates were fixed together.
+  struct Step {
+    Picoseconds fixed_at{0};
+    double wait = kForever;  // seconds from then to the first end
+    double slowest = std::numeric_limits<double>::infinity();
+    Picoseconds next_end = kNever;  // of this step and all before
+  };
   struct Component {
     bool live = false;
     bool in_queue = false;
     bool changed = false;                // flows have left since it was divided; see Change
-    std::vector<std::uint32_t> classes;  // by falling priority, then by age
+    std::vector<std::uint32_t> classes;  // is_before(); some have left if `component` differs
     std::vector<CapacityId> capacities;
-    std::vector<CapacityId> left_behind;  // by classes that have left since it was divided
+    std::optional<Picoseconds> next_change;  // of the capacities
+    Filling filling;
+    std::vector<Step> steps;  // of the filling
+    double most_service = 0;  // at which a flow leaves; an upper bound
+    // Since it was divided: classes with fewer flows, the first step that fixed one of them, and
+    // the capacities of classes without flows.
+    std::vector<std::uint32_t> left;
+    std::size_t first_left = 0;
+    std::vector<CapacityId> left_behind;
   };
   /// A pending division: the component of a class, or a component that flows have left.
   struct Change {
@@ -115,6 +135,7 @@ class Flows {
   void deactivate(std::uint32_t c);
   void meet_those_alone(DemandId demand, Picoseconds now);
   static void advance(Class& c, double rate, Picoseconds now);
+  bool is_done(std::uint32_t c) const;
   bool leave_class(std::uint32_t c, std::vector<FlowTag>& done);
   void begin_anew(Class& c);
   void put(Class& c, const Flow& flow);
@@ -122,6 +143,15 @@ class Flows {
   void gather(std::uint32_t seed);
   bool still_connected(const Component& component);
   void divide_component(std::uint32_t component, Picoseconds now);
+  void divide_rest(std::uint32_t component, Picoseconds now);
+  void schedule(std::uint32_t component, Picoseconds now);
+  /// The order of classes in a component: by falling priority, then by age.
+  auto is_before() const {
+    return [this](std::uint32_t a, std::uint32_t b) {
+      const std::int32_t pa = shares_[a].priority, pb = shares_[b].priority;
+      return pa != pb ? pa > pb : classes_[a].since < classes_[b].since;
+    };
+  }
   std::uint32_t new_component();
   void dissolve(std::uint32_t component);
   void offer(const std::vector<CapacityId>& capacities, Picoseconds now);
@@ -166,8 +196,10 @@ class Flows {
   std::vector<std::vector<std::uint32_t>> users_;        // per capacity: active classes, by age
   std::vector<std::vector<std::uint32_t>> group_users_;  // per group, where groups are served
   std::vector<std::optional<Picoseconds>> group_began_;
-  std::vector<Component> components_;
+  // By number. A component that was dissolved before its event is no more than its number.
+  std::vector<std::unique_ptr<Component>> components_;
   std::vector<std::uint32_t> free_components_;
+  std::vector<std::unique_ptr<Component>> spare_;
   std::vector<Change> changed_;
   // While gathering: classes and capacities seen in this division.
   std::vector<std::uint32_t> seen_class_, seen_capacity_;
