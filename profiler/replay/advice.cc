@@ -113,8 +113,8 @@ std::vector<Advice> find_advice(const std::vector<Recording>& recordings, const 
     candidates.scale(fmt::format("kernel=*{}*", family), 0.5,
                      fmt::format("kernels {} twice as fast", family));
   // Host work by the outermost named range, a phase of the step, and by the innermost operator.
-  const auto host_names = [&](std::size_t count, auto name_of_row) {
-    return heaviest(critical, count, [&](OpId op) -> std::optional<std::string> {
+  const auto host_names = [&](std::size_t most, auto name_of_row) {
+    return heaviest(critical, most, [&](OpId op) -> std::optional<std::string> {
       const auto place = replay.lowered.place_of(op);
       if (!place) return std::nullopt;
       const Recorded& recorded = replay.program.programs[place->run].recorded[place->op];

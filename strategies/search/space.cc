@@ -9,7 +9,6 @@
 #include "strategies/search/nothing_divides.h"
 
 namespace rehearse::strategies {
-namespace {
 
 /// The values of a plan's fields that make a difference for a workload.
 struct UsefulAxes {
@@ -17,6 +16,8 @@ struct UsefulAxes {
   bool unfused_attention = false;  ///< its keys and values cannot be sent around a ring
   std::vector<Recompute> recompute = {Recompute::kNone};
 };
+
+namespace {
 
 UsefulAxes useful_axes(const workload::Workload& workload) {
   UsefulAxes useful;
