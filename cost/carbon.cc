@@ -77,9 +77,7 @@ Result<CarbonHours> CarbonHours::parse(std::string_view text, std::string name) 
         return read;
       });
   if (!rows) return forward(rows);
-  if (rows->empty())
-    return fail(Diagnostic{
-        .file = hours.name_, .problem = "has no rows", .expected = "region,time,gco2e_per_kwh"});
+  if (rows->empty()) return fail_in(hours.name_, "has no rows", "region,time,gco2e_per_kwh");
   std::map<std::string, std::int64_t> from;
   for (const Row& row : *rows) {
     std::vector<Span>& spans = hours.by_region_[row.region];

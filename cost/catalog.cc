@@ -37,10 +37,7 @@ InstancePrice read_instance_price(const CsvRow& row) {
 
 /// A price given by the user, which needs a date but no source.
 InstancePrice read_given_price(const CsvRow& row) {
-  cluster::Origin origin{.source = row.required("source"),
-                         .as_of = row.required("as_of"),
-                         .confidence = {},
-                         .notes = {}};
+  cluster::Origin origin{.source = row.required("source"), .as_of = row.required("as_of")};
   if (!origin.as_of.empty() && !cluster::is_date(origin.as_of))
     row.report("as_of", "'" + origin.as_of + "' is not a date", "such as 2026-03 or 2026-03-25");
   InstancePrice price = read_price_of(row, std::move(origin));
@@ -61,13 +58,11 @@ GridCarbon read_region(const CsvRow& row) {
           .location = row.text("location"),
           .intensity = read_intensity(row),
           .basis = static_cast<CarbonBasis>(row.choice("basis", kBases)),
-          .data_year = {},
           .origin = read_origin(row)};
 }
 
 GridCarbon read_country(const CsvRow& row) {
-  return {.provider = {},
-          .region = row.required("code"),
+  return {.region = row.required("code"),
           .location = row.required("name"),
           .intensity = read_intensity(row),
           .basis = CarbonBasis::kLocationBased,

@@ -8,7 +8,6 @@
 // They are read once, at first use, and kept for the life of the program; safe from any thread.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -52,12 +51,12 @@ std::string_view to_string(CarbonBasis);
 /// The carbon intensity of electricity in a provider's region, or in a country, state or grid zone.
 /// There may be several sources for one place: use one source throughout.
 struct GridCarbon {
-  std::string provider;  ///< empty: a country, state or zone
-  std::string region;    ///< region of the provider, or country code; may be empty
-  std::string location;  ///< in words; may be empty
+  std::string provider = {};  ///< empty: a country, state or zone
+  std::string region;         ///< region of the provider, or country code; may be empty
+  std::string location;       ///< in words; may be empty
   CarbonIntensity intensity;
   CarbonBasis basis;
-  std::string data_year;  ///< year of the measurement, if known
+  std::string data_year = {};  ///< year of the measurement, if known
   cluster::Origin origin;
 };
 

@@ -6,8 +6,6 @@
 // modelled.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
 

@@ -23,9 +23,7 @@ const PriceBook& book_of(const Wish& wish) {
 }
 
 /// "aws or gcp"
-std::string either(const std::vector<std::string>& names) {
-  return join(std::vector<std::string_view>(names.begin(), names.end()), " or ");
-}
+std::string either(const std::vector<std::string>& names) { return join(names, " or "); }
 
 tl::unexpected<Error> wrong(const char* key, std::string problem, std::string expected,
                             std::string nearest = {}) {

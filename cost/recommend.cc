@@ -320,9 +320,6 @@ void add_functions(const Wish& wish, std::vector<Option>& options) {
       if (!run) break;
       JobAccount account{.time = run->time,
                          .money = run->money,
-                         .energy = {},
-                         .carbon = {},
-                         .checkpoints = {},
                          .notes = {fmt::format("functions: {:.0f} calls; price of {}", run->calls,
                                                service.as_of)}};
       // Their price is the same in many regions, so they have no region.

@@ -27,7 +27,7 @@ struct Rented {
 /// Where a job runs, as far as it is known.
 struct Place {
   std::vector<Rented> rented;  ///< empty: not rented by the instance
-  std::string region;          ///< region of their provider; empty: the cheapest with a price
+  std::string region = {};     ///< region of their provider; empty: the cheapest with a price
   Market market = Market::kOnDemand;
   std::shared_ptr<const PriceBook> prices = {};   ///< absent: those that ship
   std::shared_ptr<const CarbonHours> hours = {};  ///< absent: the region's yearly mean

@@ -134,9 +134,6 @@ Result<JobAccount> account_for_job(const JobTime& job, std::span<const PoweredDe
   JobAccount account{
       .time = {job.step.value * job.steps * slowed->value, job.step.low * job.steps * slowed->low,
                job.step.high * job.steps * slowed->high, job.step.provenance},
-      .money = {},
-      .energy = {},
-      .carbon = {},
       .checkpoints = slowed->checkpoints,
       .notes = std::move(notes)};
   Place here = place;

@@ -38,11 +38,11 @@ struct Checkpoints {
 
 struct JobAccount {
   Estimate<Seconds> time;                             ///< to the target, by the clock
-  std::optional<Estimate<Usd>> money;                 ///< machines, storage and transfer
+  std::optional<Estimate<Usd>> money = {};            ///< machines, storage and transfer
   Usd storage = Usd::usd(0), transfer = Usd::usd(0);  ///< parts of money; storage includes requests
-  std::optional<Estimate<Joules>> energy;
-  std::optional<Estimate<double>> carbon;  ///< grams
-  std::optional<Checkpoints> checkpoints;  ///< where any are written
+  std::optional<Estimate<Joules>> energy = {};
+  std::optional<Estimate<double>> carbon = {};  ///< grams
+  std::optional<Checkpoints> checkpoints = {};  ///< where any are written
   std::vector<std::string> notes;
 };
 

@@ -26,7 +26,6 @@
 #include "sim/program/program.h"
 #include "strategies/layer_run.h"
 #include "strategies/prices.h"
-#include "strategies/stage_groups.h"
 
 namespace rehearse::strategies {
 

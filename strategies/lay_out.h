@@ -1,8 +1,6 @@
 // Builds a layout from a workload, a training and a plan: the list of all transforms, in order.
 #pragma once
 
-#include <span>
-#include <string_view>
 #include <vector>
 
 #include "models/workload/layout.h"

@@ -1,7 +1,6 @@
 #include "strategies/layer_run.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace rehearse::strategies {
 

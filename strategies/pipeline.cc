@@ -85,21 +85,15 @@ Result<Layout> cut_stages(std::span<const StageSource> sources, const Workload& 
   const std::uint32_t p = static_cast<std::uint32_t>(sources.size());
   const std::vector<std::vector<LayerPart>> chunks = parts_of_chunks(sample, plan);
 
-  Layout layout{.names = {},
-                .stages = {},
-                .microbatches = microbatches_of(training, plan),
+  Layout layout{.microbatches = microbatches_of(training, plan),
                 .samples_per_step = training.global_batch,
                 .tokens_per_sample = sample.tokens_per_sample,
-                .model_flops = sample.model_flops() * (training.global_batch / sample.samples),
-                .applied = {}};
+                .model_flops = sample.model_flops() * (training.global_batch / sample.samples)};
   layout.stages.reserve(p);
   for (const StageSource& source : sources)
     layout.stages.push_back(Stage{.name = source.name,
                                   .degrees = source.setting.degrees,
                                   .first_rank = source.setting.first_rank,
-                                  .chunks = {},
-                                  .order = {},
-                                  .states = {},
                                   .together = source.setting.together});
   std::uint32_t first = 0;
   for (std::uint32_t c = 0; c < chunks.size(); ++c) {

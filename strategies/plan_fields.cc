@@ -368,7 +368,6 @@ constexpr Field<Candidate> kPlanFields[] = {
      .section = Section::kParameterServer,
      .at = {
          .kind = FieldKind::kFlag,
-         .choices = {},
          .get = [](const Candidate& c) -> FieldValue {
            return c.plan.parameter_server.staleness ? 0.0 : 1.0;
          },

@@ -54,7 +54,7 @@ enum class Said : std::uint8_t {
 template <class Record>
 struct Access {
   FieldKind kind;
-  std::span<const std::string_view> choices;
+  std::span<const std::string_view> choices = {};
   FieldValue (*get)(const Record&);
   void (*set)(Record&, double);  ///< REQUIRES: within the range
 };

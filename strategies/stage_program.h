@@ -1,7 +1,6 @@
 // The program of a stage: the ops of its ranks in a step, in issue order.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <vector>
 

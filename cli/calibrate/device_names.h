@@ -2,7 +2,6 @@
 // "AMD Instinct MI100".
 #pragma once
 
-#include <string>
 #include <string_view>
 
 #include "sim/base/result.h"

@@ -69,11 +69,9 @@ class TextReader {
         if (Status ok = row(body); !ok) return forward(ok);
     }
     if (runs_.empty())
-      return fail(Diagnostic{
-          .file = name_,
-          .problem = "has no results of nccl-tests",
-          .expected =
-              "the output of all_reduce_perf or another of its programs, as text or from -J"});
+      return fail_in(
+          name_, "has no results of nccl-tests",
+          "the output of all_reduce_perf or another of its programs, as text or from -J");
     return std::move(runs_);
   }
 
@@ -206,9 +204,7 @@ Result<std::vector<NcclRun>> parse_json(const std::string& text, const std::stri
                            .problem = "not valid JSON",
                            .expected = "the output of nccl-tests -J"});
   } catch (const OrderedJson::out_of_range&) {
-    return fail(Diagnostic{.file = name,
-                           .problem = "contains a number that is out of range",
-                           .expected = "the output of nccl-tests -J"});
+    return fail_in(name, "contains a number that is out of range", "the output of nccl-tests -J");
   }
   const OrderedJson* results = find(json, "/results");
   if (!results || !results->is_array())

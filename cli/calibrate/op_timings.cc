@@ -109,15 +109,11 @@ MeasuredByDevice measured_ops_of(std::span<const trace::OpTiming> timings,
 
 Result<std::vector<trace::OpTiming>> read_op_costs(const std::filesystem::path& store) {
   if (std::error_code none; std::filesystem::exists(store, none) && !trace::is_store(store))
-    return fail(Diagnostic{.file = store.string(),
-                           .problem = "is not a trace store",
-                           .expected = "a file written by rehearse bench-gpu -o"});
+    return fail_in(store, "is not a trace store", "a file written by rehearse bench-gpu -o");
   Result<trace::Trace> trace = trace::read_store(store);
   if (!trace) return forward(trace);
   if (trace->timings.empty())
-    return fail(Diagnostic{.file = store.string(),
-                           .problem = "has no op costs",
-                           .expected = "a file written by rehearse bench-gpu -o"});
+    return fail_in(store, "has no op costs", "a file written by rehearse bench-gpu -o");
   return std::move(trace->timings);
 }
 

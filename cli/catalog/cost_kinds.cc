@@ -60,8 +60,7 @@ Kind pue_kind() {
   return make_kind<Pue>(
       "pue", "power usage effectiveness: energy of a data centre ÷ energy of its computers", pues,
       with_origin(fields),
-      {.name = {},
-       .provider = [](P p) { return key(p.provider); },
+      {.provider = [](P p) { return key(p.provider); },
        .region = [](P p) { return key(p.region); }});
 }
 

@@ -66,7 +66,7 @@ struct Filters {
 
 struct Listing {
   std::string_view kind;
-  std::vector<CellField> fields;  ///< in the order of JSON
+  std::vector<CellField> fields = {};  ///< in the order of JSON
   Value rows = Value::array();
   bool recalled = false;  ///< some rows are recalled from memory
 };
@@ -113,7 +113,7 @@ struct CellOf {
 template <class T>
 struct KeysOf {
   using Keys = std::function<std::vector<std::string>(const T&)>;
-  Keys name;
+  Keys name = {};
   Keys provider = {};
   Keys gpu = {};
   Keys region = {};
@@ -160,7 +160,7 @@ Kind make_kind(std::string_view name, std::string_view what, const std::vector<T
     }
     const auto kept = kept_rows(name, rows().size(), given);
     if (!kept) return forward(kept);
-    Listing listing{.kind = name, .fields = {}};
+    Listing listing{.kind = name};
     for (const CellOf<T>& field : fields) listing.fields.push_back(field.field);
     for (std::size_t i = 0; i < kept->size(); ++i) {
       if (!(*kept)[i]) continue;

@@ -1,11 +1,9 @@
 #include "cli/check/budget.h"
 
-#include <array>
 #include <cmath>
 
 #include <fmt/core.h>
 
-#include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/base/yaml.h"
@@ -13,55 +11,39 @@
 namespace rehearse::cli {
 namespace {
 
-enum class AmountKind { kTime, kEnergy, kMemory, kMoney };
+/// A kind of quantity: how a limit on it is read, shown and explained.
+struct Amount {
+  Result<double> (*parse)(std::string_view text);
+  std::string (*words)(double si);
+  const char* example;
+};
+
+constexpr Amount kTime = {parse_si<Seconds>, [](double s) { return to_string(Seconds::s(s), 4); },
+                          "+2% or 450 ms"};
+constexpr Amount kEnergy = {parse_si<Joules>, [](double j) { return to_string(Joules::j(j)); },
+                            "+5% or 900 J"};
+constexpr Amount kMemory = {parse_si<Bytes>, [](double b) { return to_string(Bytes::b(b)); },
+                            "+1% or 76 GiB"};
+constexpr Amount kMoney = {parse_si<Usd>, [](double usd) { return to_string(Usd::usd(usd)); },
+                           "an amount, such as 3 USD"};
 
 /// A quantity that can be limited by name, and whether the limit is a rise.
 struct Subject {
   std::string_view name;
-  AmountKind kind;
+  const Amount* amount;
   Limit::Of of = Limit::Of::kQuantity;
 };
-constexpr std::array<Subject, 9> kSubjects = {{
-    {"step_time", AmountKind::kTime},
-    {"compute", AmountKind::kTime},
-    {"exposed_communication", AmountKind::kTime},
-    {"copies", AmountKind::kTime},
-    {"launch_gaps", AmountKind::kTime},
-    {"energy", AmountKind::kEnergy},
-    {"memory", AmountKind::kMemory},
-    {"cost_per_step", AmountKind::kMoney, Limit::Of::kCostPerStep},
-    {"cost_per_epoch", AmountKind::kMoney, Limit::Of::kCostPerEpoch},
-}};
-
-const Subject* subject_of(std::string_view name) {
-  for (const Subject& subject : kSubjects)
-    if (subject.name == name) return &subject;
-  return nullptr;
-}
-
-std::string_view example(AmountKind kind) {
-  constexpr std::string_view kExamples[] = {"+2% or 450 ms", "+5% or 900 J", "+1% or 76 GiB",
-                                            "an amount, such as 3 USD"};
-  return kExamples[static_cast<int>(kind)];
-}
-
-Result<double> parse_amount(AmountKind kind, std::string_view text) {
-  const auto si = [](const auto& parsed) -> Result<double> {
-    if (!parsed) return forward(parsed);
-    return parsed->si();
-  };
-  switch (kind) {
-    case AmountKind::kTime:
-      return si(parse_quantity<Seconds>(text));
-    case AmountKind::kEnergy:
-      return si(parse_quantity<Joules>(text));
-    case AmountKind::kMemory:
-      return si(parse_quantity<Bytes>(text));
-    case AmountKind::kMoney:
-      return si(parse_quantity<Usd>(text));
-  }
-  return fail("unknown");
-}
+constexpr Subject kSubjects[] = {
+    {"step_time", &kTime},
+    {"compute", &kTime},
+    {"exposed_communication", &kTime},
+    {"copies", &kTime},
+    {"launch_gaps", &kTime},
+    {"energy", &kEnergy},
+    {"memory", &kMemory},
+    {"cost_per_step", &kMoney, Limit::Of::kCostPerStep},
+    {"cost_per_epoch", &kMoney, Limit::Of::kCostPerEpoch},
+};
 
 /// Reads the limit at one key. Reports a wrong text and returns nothing.
 std::optional<Limit> read_limit(const YamlMap& map, const Subject& subject) {
@@ -69,16 +51,16 @@ std::optional<Limit> read_limit(const YamlMap& map, const Subject& subject) {
   if (!text) return std::nullopt;
   Limit limit{.of = subject.of, .name = std::string(subject.name)};
   const auto wrong = [&](const Error& error) -> std::optional<Limit> {
-    map.report(subject.name, error.diagnostics.front().problem, std::string(example(subject.kind)));
+    map.report(subject.name, error.diagnostics.front().problem, subject.amount->example);
     return std::nullopt;
   };
   if (text->ends_with('%')) {
-    if (subject.kind == AmountKind::kMoney) {
+    if (subject.amount == &kMoney) {
       map.report(subject.name,
                  fmt::format("'{}' is relative: cost is proportional to the step time, which has a "
                              "limit of its own",
                              *text),
-                 std::string(example(subject.kind)), "step_time: " + *text);
+                 subject.amount->example, "step_time: " + *text);
       return std::nullopt;
     }
     const Result<double> rise = parse_rise(*text);
@@ -86,18 +68,17 @@ std::optional<Limit> read_limit(const YamlMap& map, const Subject& subject) {
     limit.rise = *rise;
     return limit;
   }
-  const Result<double> most = parse_amount(subject.kind, *text);
+  const Result<double> most = subject.amount->parse(*text);
   if (!most) return wrong(most.error());
   if (!(*most > 0)) {
-    map.report(subject.name, fmt::format("'{}' allows nothing", *text),
-               std::string(example(subject.kind)));
+    map.report(subject.name, fmt::format("'{}' allows nothing", *text), subject.amount->example);
     return std::nullopt;
   }
   limit.most = *most;
   return limit;
 }
 
-Result<std::vector<Limit>> read(const YamlFile& file) {
+Result<std::vector<Limit>> read_limits(const YamlFile& file) {
   const YamlMap root = file.root();
   std::vector<Limit> limits;
   for (const Subject& subject : kSubjects)
@@ -124,18 +105,10 @@ std::string describe(const Limit& limit) {
 }
 
 std::string amount(const Limit& limit, double value) {
-  const Subject* subject = subject_of(limit.name);
-  switch (subject && limit.of != Limit::Of::kOps ? subject->kind : AmountKind::kTime) {
-    case AmountKind::kEnergy:
-      return to_string(Joules::j(value));
-    case AmountKind::kMemory:
-      return to_string(Bytes::b(value));
-    case AmountKind::kMoney:
-      return to_string(Usd::usd(value));
-    case AmountKind::kTime:
-      break;
-  }
-  return to_string(Seconds::s(value), 4);
+  if (limit.of != Limit::Of::kOps)
+    for (const Subject& subject : kSubjects)
+      if (subject.name == limit.name) return subject.amount->words(value);
+  return kTime.words(value);
 }
 
 std::string allowed(const Limit& limit) {
@@ -158,15 +131,11 @@ Result<double> parse_rise(std::string_view text) {
 }
 
 Result<std::vector<Limit>> read_budget(const std::filesystem::path& path) {
-  const Result<YamlFile> file = YamlFile::load(path);
-  if (!file) return forward(file);
-  return read(*file);
+  return YamlFile::load(path).and_then(read_limits);
 }
 
 Result<std::vector<Limit>> parse_budget(const std::string& text, std::string name) {
-  const Result<YamlFile> file = YamlFile::parse(text, std::move(name));
-  if (!file) return forward(file);
-  return read(*file);
+  return YamlFile::parse(text, std::move(name)).and_then(read_limits);
 }
 
 }  // namespace rehearse::cli

@@ -340,13 +340,8 @@ Result<Gate> run_gate(GateInput input) {
   if (!comparison) return forward(comparison);
   Result<std::optional<GateCost>> cost = cost_of(input);
   if (!cost) return forward(cost);
-  Gate gate{.input = std::move(input),
-            .comparison = std::move(*comparison),
-            .cost = std::move(*cost),
-            .limits = {},
-            .findings = {},
-            .warnings = {},
-            .lacks = {}};
+  Gate gate{
+      .input = std::move(input), .comparison = std::move(*comparison), .cost = std::move(*cost)};
   gate.lacks = what_lacks(gate.input.baseline, gate.input.candidate, gate.comparison);
   LimitJudge judge(gate);
   for (const Limit& limit : gate.input.limits)

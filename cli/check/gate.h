@@ -1,7 +1,6 @@
 // Gate: compares a candidate with a baseline and judges the differences against limits.
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,10 +48,10 @@ struct Gate {
   GateInput input;
   compare::RunComparison comparison;
   std::optional<GateCost> cost;
-  std::vector<Judged> limits;
-  CheckFindings findings;
-  std::vector<Warning> warnings;  ///< to read before trusting the result
-  std::string lacks;              ///< records whose absence rules out a verdict; else empty
+  std::vector<Judged> limits = {};
+  CheckFindings findings = {};
+  std::vector<Warning> warnings = {};  ///< to read before trusting the result
+  std::string lacks = {};              ///< records whose absence rules out a verdict; else empty
 };
 
 /// Fails if the runs are not of one job, a limit applies to a quantity that was not recorded, or

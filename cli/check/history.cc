@@ -26,7 +26,7 @@ Result<History> judge_history(const std::vector<HistoryEntry>& runs, double limi
     return fail(fmt::format("--history has {}: too few to distinguish a change from noise",
                             counted(runs.size(), "recording")),
                 fmt::format("{} or more, oldest first", kLeastHistory));
-  History history{.runs = runs, .changes = {}, .findings = {}};
+  History history{.runs = runs};
   std::vector<double> levels;
   levels.reserve(runs.size());
   for (const HistoryEntry& run : runs) levels.push_back(run.level);

@@ -22,8 +22,8 @@ struct HistoryEntry {
 
 struct History {
   std::vector<HistoryEntry> runs;
-  compare::ChangePoints changes;
-  CheckFindings findings;
+  compare::ChangePoints changes = {};
+  CheckFindings findings = {};
 };
 
 /// The length of the shortest series that has a history.

@@ -19,7 +19,7 @@ std::size_t level_begins(const Past& past, const History& history) {
 
 Result<Past> past_of(const std::filesystem::path& store, std::vector<KeptRun> runs, double limit,
                      compare::EffectOptions& effect) {
-  Past past{.store = store, .entries = {}, .baseline = std::nullopt};
+  Past past{.store = store, .baseline = std::nullopt};
   for (const KeptRun& run : runs)
     past.entries.push_back({.source = run.name,
                             .level = run.level,
@@ -38,9 +38,8 @@ Result<Past> past_of(const std::filesystem::path& store, std::vector<KeptRun> ru
   for (std::size_t i = first; i < runs.size(); ++i)
     if (runs[i].run) whole.push_back(&*runs[i].run);
   if (whole.empty())
-    return fail(Diagnostic{.file = store.string(),
-                           .problem = "is a damaged history: its newest run has no steps",
-                           .nearest = "name a new file, which --accept creates"});
+    return fail_in(store, "is a damaged history: its newest run has no steps", {},
+                   "name a new file, which --accept creates");
   compare::Pool pool = compare::pool_runs(whole);
   pool.run.source = store.string();
   past.baseline = std::move(pool.run);
@@ -79,8 +78,7 @@ std::vector<std::string> past_lines(const Past& past) {
     text += past.known ? ": compared with itself"
                        : ": the candidate is its first run, compared with itself";
   std::vector<std::string> lines = {std::move(text)};
-  if (past.accepted)
-    lines.push_back(*past.accepted ? "accepted" : "not accepted: " + past.why_not);
+  if (past.accepted) lines.push_back(*past.accepted ? "accepted" : "not accepted: " + past.why_not);
   return lines;
 }
 

@@ -16,12 +16,12 @@ namespace rehearse::cli {
 
 struct Past {
   std::filesystem::path store;
-  std::vector<HistoryEntry> entries;     ///< of the store, oldest first, without the candidate
-  std::optional<compare::Run> baseline;  ///< at the current level; absent if no run has it
-  std::size_t pooled = 0;                ///< number of runs in the baseline
-  bool known = false;                    ///< the candidate is in the store; `entries` excludes it
-  std::optional<bool> accepted = {};     ///< whether the candidate was added; absent: not requested
-  std::string why_not = {};              ///< reason for not adding it
+  std::vector<HistoryEntry> entries = {};  ///< of the store, oldest first, without the candidate
+  std::optional<compare::Run> baseline;    ///< at the current level; absent if no run has it
+  std::size_t pooled = 0;                  ///< number of runs in the baseline
+  bool known = false;                      ///< the candidate is in the store; `entries` excludes it
+  std::optional<bool> accepted = {};  ///< whether the candidate was added; absent: not requested
+  std::string why_not = {};           ///< reason for not adding it
 };
 
 /// The baseline is pooled from the runs since the last change. If there are too few runs to detect

@@ -12,7 +12,6 @@
 #include "profiler/replay/compare.h"
 #include "profiler/replay/lower.h"
 #include "sim/base/file.h"
-#include "sim/base/text.h"
 #include "sim/engine/engine.h"
 
 namespace rehearse::cli {
@@ -60,10 +59,8 @@ Result<Known> read_baseline(const fs::path& path) {
   const Result<std::string> text = read_file(path);
   if (!text) return forward(text);
   const auto wrong = [&](std::string problem) {
-    return fail(Diagnostic{
-        .file = path.string(),
-        .problem = std::move(problem),
-        .expected = "the output of 'rehearse check --predictions FOLDER --format json'"});
+    return fail_in(path, std::move(problem),
+                   "the output of 'rehearse check --predictions FOLDER --format json'");
   };
   const auto json = nlohmann::json::parse(*text, nullptr, false);
   if (json.is_discarded()) return wrong("is not JSON");
@@ -119,10 +116,8 @@ Result<PredictionGuard> guard_predictions(const fs::path& folder, const fs::path
                                           const Globals& globals) {
   std::error_code ignored;
   if (!fs::is_directory(folder, ignored))
-    return fail(
-        Diagnostic{.file = folder.string(),
-                   .problem = fs::exists(folder, ignored) ? "is not a folder" : "does not exist",
-                   .expected = "a folder of recordings"});
+    return fail_in(folder, fs::exists(folder, ignored) ? "is not a folder" : "does not exist",
+                   "a folder of recordings");
   Known known;
   if (!baseline.empty()) {
     Result<Known> read = read_baseline(baseline);
@@ -150,8 +145,7 @@ Result<PredictionGuard> guard_predictions(const fs::path& folder, const fs::path
   }
   for (const auto& [name, before] : known)
     guard.recordings.push_back({.name = name, .before = before, .trouble = "no longer exists"});
-  if (paths.empty())
-    return fail(Diagnostic{.file = folder.string(), .problem = "contains no recording with times"});
+  if (paths.empty()) return fail_in(folder, "contains no recording with times");
   std::sort(guard.recordings.begin(), guard.recordings.end(),
             [](const GuardedRecording& a, const GuardedRecording& b) { return a.name < b.name; });
   for (const GuardedRecording& r : guard.recordings) guard.findings.add(finding_of(r, folder));

@@ -54,16 +54,11 @@ std::string bytes_of(const StepSeries& series) {
   return {reinterpret_cast<const char*>(series.data()), series.size() * sizeof(double)};
 }
 
-std::string lines(const std::vector<std::string>& texts) {
-  const std::vector<std::string_view> views(texts.begin(), texts.end());
-  return join(views, "\n");
-}
-
 /// A checksum of everything that is stored of a run except its name and date.
 std::uint64_t sum_of(const Run& run) {
   work::Packer packer;
   packer.put(std::uint64_t{run.ranks});
-  packer.put(lines(run.devices));
+  packer.put(join(run.devices, "\n"));
   packer.put(run.steps_from);
   packer.put(run.memory ? run.memory->b() : -1.0);
   for (const auto series : kSeries) packer.put(bytes_of(run.*series));
@@ -81,10 +76,8 @@ std::uint64_t sum_of(const Run& run) {
 }
 
 tl::unexpected<Error> damaged(const fs::path& path, const std::string& what) {
-  return fail(Diagnostic{.file = path.string(),
-                         .problem = "is a damaged history: " + what,
-                         .expected = "a file written by rehearse check --accept",
-                         .nearest = "restore a backup, or " + std::string(kAnew)});
+  return fail_in(path, "is a damaged history: " + what, "a file written by rehearse check --accept",
+                 "restore a backup, or " + std::string(kAnew));
 }
 
 tl::unexpected<Error> not_as_written(const fs::path& path, const KeptRun& kept) {
@@ -122,14 +115,11 @@ Result<bool> has_tables(sqlite3* db, const fs::path& path) {
   if (!tables || !application || !version) return refused(db, path);
   if (*tables == 0) return false;
   if (*application != kApplication)
-    return fail(Diagnostic{.file = path.string(),
-                           .problem = "is a database, but not a history",
-                           .expected = "a new file, or one written by --accept"});
+    return fail_in(path, "is a database, but not a history",
+                   "a new file, or one written by --accept");
   if (*version != kVersion)
-    return fail(Diagnostic{.file = path.string(),
-                           .problem = fmt::format("is a history of version {}", *version),
-                           .expected = fmt::format("version {}", kVersion),
-                           .nearest = kAnew});
+    return fail_in(path, fmt::format("is a history of version {}", *version),
+                   fmt::format("version {}", kVersion), kAnew);
   return true;
 }
 
@@ -274,11 +264,7 @@ Result<std::vector<KeptRun>> read_runs(const fs::path& path) {
         !std::isfinite(kept.allowed) || ranks < 1 || !from)
       return not_as_written(path, kept);
     if (rows.integer(10) != 0) {
-      Run run{.source = kept.name,
-              .ranks = static_cast<std::size_t>(ranks),
-              .devices = {},
-              .steps_from = *from,
-              .step_time = {}};
+      Run run{.source = kept.name, .ranks = static_cast<std::size_t>(ranks), .steps_from = *from};
       if (!rows.text(7).empty())
         for (const std::string_view name : split(rows.text(7), '\n'))
           run.devices.emplace_back(name);
@@ -310,7 +296,7 @@ Result<bool> add_run(const fs::path& path, const KeptRun& kept) {
   const Run& run = *kept.run;
   sqlite::Insert row(db, "INSERT INTO run VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)");
   row.add(kept.name).add(kept.date).add(kept.level).add(kept.allowed).add(sum);
-  row.add(static_cast<std::int64_t>(run.ranks)).add(lines(run.devices)).add(run.steps_from);
+  row.add(static_cast<std::int64_t>(run.ranks)).add(join(run.devices, "\n")).add(run.steps_from);
   if (run.memory)
     row.add(run.memory->b());
   else

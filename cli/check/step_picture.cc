@@ -25,9 +25,7 @@ graph::Category category_of(const Recording& r, const trace::GpuOp& op) {
 
 StepPicture::Rank rank_in(const Recording& r, std::size_t index, const replay::StepSpan& window,
                           Nanoseconds zero) {
-  StepPicture::Rank rank{.number = r.rank().info.rank.value_or(static_cast<std::uint32_t>(index)),
-                         .lanes = {},
-                         .spans = {}};
+  StepPicture::Rank rank{.number = r.rank().info.rank.value_or(static_cast<std::uint32_t>(index))};
   const auto inside = [&](Nanoseconds time) { return time >= window.start && time < window.end; };
   const auto add = [&](std::string_view name, graph::Category category, Nanoseconds start,
                        Nanoseconds end) {
@@ -65,8 +63,7 @@ StepPicture typical_step(const std::vector<Recording>& recordings, const compare
   const auto typical = std::min_element(run.step_time.begin(), run.step_time.end(),
                                         [&](double a, double b) { return off(a) < off(b); });
   const auto step = static_cast<std::size_t>(typical - run.step_time.begin());
-  StepPicture picture{
-      .ranks = {}, .step = step + 1, .of = run.steps(), .length = Seconds::s(*typical)};
+  StepPicture picture{.step = step + 1, .of = run.steps(), .length = Seconds::s(*typical)};
   Nanoseconds zero = run.windows.front()[step].start;
   for (const auto& windows : run.windows) zero = std::min(zero, windows[step].start);
   for (std::size_t r = 0; r < recordings.size(); ++r)

@@ -20,10 +20,10 @@ struct StepPicture {
   };
   struct Rank {
     std::uint32_t number;
-    std::vector<std::string> lanes;  ///< host threads, then streams
-    std::vector<Span> spans;
+    std::vector<std::string> lanes = {};  ///< host threads, then streams
+    std::vector<Span> spans = {};
   };
-  std::vector<Rank> ranks;
+  std::vector<Rank> ranks = {};
   std::size_t step = 0;  ///< its number among the whole steps, from 1
   std::size_t of = 0;    ///< number of whole steps
   Seconds length = Seconds::s(0);

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <ctime>
 
-#include <fmt/core.h>
+#include <fmt/chrono.h>
 
 #include "cli/calibrate/op_timings.h"
 #include "cli/commands/options.h"
@@ -23,13 +23,6 @@ struct BenchGpuOptions {
   std::filesystem::path shapes;
   std::vector<std::filesystem::path> from;
 };
-
-std::string today() {
-  const std::time_t now = std::time(nullptr);
-  std::tm date = {};
-  ::gmtime_r(&now, &date);
-  return fmt::format("{:04}-{:02}-{:02}", date.tm_year + 1900, date.tm_mon + 1, date.tm_mday);
-}
 
 bool wanted(const BenchGpuOptions& options, bench::Family family) {
   return options.ops.empty() || std::find(options.ops.begin(), options.ops.end(),
@@ -154,17 +147,17 @@ Result<Exit> run(const BenchGpuOptions& options, const Globals& globals) {
   const std::filesystem::path& store = globals.output;
   if (std::error_code none; !store.empty() && std::filesystem::is_regular_file(store, none) &&
                             std::filesystem::file_size(store, none) > 0 && !trace::is_store(store))
-    return fail(Diagnostic{.file = store.string(),
-                           .problem = "exists and is not a trace store",
-                           .expected = "a new file, or a trace store to append to"});
+    return fail_in(store, "exists and is not a trace store",
+                   "a new file, or a trace store to append to");
   Result<bench::Session> session = bench::Session::open();
   if (!session) return forward(session);
   if (!globals.quiet)
     fmt::print(stderr, "{} on {}: about {:.0f} s\n", counted(shapes->size(), "shape"),
                name_of(session->gpu(0)), std::max(1.0, bench::estimated_time(*shapes).s()));
-  const bench::Outcome outcome = session->measure({.shapes = std::move(*shapes),
-                                                   .date = today(),
-                                                   .progress = globals.progress_of("measuring")});
+  const bench::Outcome outcome =
+      session->measure({.shapes = std::move(*shapes),
+                        .date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr))),
+                        .progress = globals.progress_of("measuring")});
   warn_of(outcome, globals);
   if (!store.empty() && !outcome.timings.empty())
     if (Status ok = save(store, outcome.timings); !ok) return forward(ok);

@@ -1,6 +1,6 @@
 // rehearse calibrate: turn measurements into calibration files.
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "cli/calibrate/nccl_log.h"
 #include "cli/commands/calibrate_job.h"
@@ -46,20 +46,16 @@ Result<comm::FitRequest> request_for(const std::string& device,
 }
 
 std::string envelope_text(const comm::Envelope& e) {
-  std::string ranks, kinds;
-  for (const std::uint32_t n : e.ranks) ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", n);
-  for (const CollectiveKind k : e.kinds)
-    kinds += fmt::format("{}{}", kinds.empty() ? "" : ", ", to_string(k));
-  return fmt::format("{} to {}; {} ranks; {}", to_string(e.from), to_string(e.to), ranks, kinds);
+  return fmt::format("{} to {}; {} ranks; {}", to_string(e.from), to_string(e.to),
+                     fmt::join(e.ranks, ", "),
+                     join(e.kinds, ", ", [](CollectiveKind k) { return to_string(k); }));
 }
 
 Value calibration_fields(const comm::Calibration& c) {
-  Value ranks = Value::array(), kinds = Value::array();
-  for (const std::uint32_t n : c.fitted.envelope.ranks) ranks.push_back(n);
+  Value kinds = Value::array();
   for (const CollectiveKind k : c.fitted.envelope.kinds) kinds.push_back(to_string(k));
-  std::string widths;
-  for (const double w : c.ring_widths)
-    widths += fmt::format("{}{:.0f}", widths.empty() ? "" : " / ", w * 100);
+  const std::string widths =
+      join(c.ring_widths, " / ", [](double width) { return fmt::format("{:.0f}", width * 100); });
   return {{"device", "device", c.device},
           {"fabric", "fabric", to_string(c.fabric)},
           {"rows", "rows", c.fitted.rows},
@@ -69,7 +65,7 @@ Value calibration_fields(const comm::Calibration& c) {
           {"envelope",
            {{"from", c.fitted.envelope.from},
             {"to", c.fitted.envelope.to},
-            {"ranks", std::move(ranks)},
+            {"ranks", c.fitted.envelope.ranks},
             {"kinds", std::move(kinds)}}},
           {"widths", c.ring_widths}};
 }
@@ -95,11 +91,9 @@ Result<Exit> run_nccl(const CalibrateOptions& options, const Globals& globals) {
     if (!runs) return forward(runs);
     for (const NcclRun& run : *runs) {
       if (run.nodes > 1)
-        return fail(Diagnostic{
-            .file = log,
-            .problem = fmt::format("ran on {} nodes", run.nodes),
-            .expected =
-                "runs on one node; times on several nodes are derived from it and the network"});
+        return fail_in(
+            log, fmt::format("ran on {} nodes", run.nodes),
+            "runs on one node; times on several nodes are derived from it and the network");
       rows.insert(rows.end(), run.rows.begin(), run.rows.end());
       if (!run.nccl_version.empty()) version = run.nccl_version;
       if (!run.device.empty()) device_text = run.device;
@@ -108,9 +102,8 @@ Result<Exit> run_nccl(const CalibrateOptions& options, const Globals& globals) {
   }
   Result<comm::FitRequest> request = request_for(options.device, options.fabric);
   if (!request) return forward(request);
-  const std::vector<std::string_view> views(sources.begin(), sources.end());
   request->source = fmt::format("nccl-tests{}{}: {}", device_text.empty() ? "" : " on ",
-                                device_text, join(views, ", "));
+                                device_text, join(sources, ", "));
   request->rows_used = "all";
   request->nccl_version = version;
   const Result<comm::Calibration> fitted = comm::fit(*request, rows);

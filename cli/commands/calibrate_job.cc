@@ -9,7 +9,7 @@
 #include "cli/commands/options.h"
 #include "cli/config/job_file.h"
 #include "cli/output/document.h"
-#include "models/comm/slower_network.h"
+#include "models/comm/slower_links.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/base/yaml.h"
@@ -62,7 +62,7 @@ std::vector<Neighbour> neighbours_of(const Training& training, const Plan& plan)
 
 cluster::Cluster with_factor(const cluster::Cluster& cluster, const ByFactor<double>& factors) {
   if (factors[2] == 1 || cluster.nodes().size() < 2) return cluster;
-  return comm::with_slower_network(cluster, factors[2]);
+  return comm::with_slower_links(cluster, {.between = factors[2]});
 }
 
 /// The job with factors on the parts of its step, except for the network.
@@ -331,12 +331,11 @@ void add_calibrate_job(CLI::App& calibrate, Action& action) {
       "-o FILE writes the calibration, which a job uses with `calibration: FILE`; otherwise it is "
       "printed.\n"
       "Example: rehearse calibrate job job.yaml --measured 1.94s -o mine.yaml");
-  job->callback([options, &action] {
-    for (const std::string& text : options->measured)
-      if (options->job.empty() && text.find('=') == std::string::npos)
+  run_by(*job, action, options, run, [](const CalibrateJobOptions& given) {
+    for (const std::string& text : given.measured)
+      if (given.job.empty() && text.find('=') == std::string::npos)
         throw CLI::ValidationError("--measured",
                                    "a time without FILE= is of JOB, which is missing");
-    action = [options](const Globals& globals) { return run(*options, globals); };
   });
 }
 

@@ -59,14 +59,13 @@ void add_catalog(CLI::App& app, Action& action) {
   add_value(command, "--region", "PATTERN", filters.region,
             "prices and carbon of this region or country");
   command.footer("Example: rehearse catalog prices --gpu 'h100*' --region 'us-*'");
-  command.callback([options, &command, &action] {
-    const Kind kind = kind_named(options->kind);
+  run_by(command, action, options, run, [&command](const CatalogOptions& given) {
+    const Kind kind = kind_named(given.kind);
     for (const char* filter : {"--name", "--provider", "--gpu", "--region"})
       if (command.count(filter) > 0 &&
           std::find(kind.filters.begin(), kind.filters.end(), filter) == kind.filters.end())
         wrong_usage(fmt::format("{} does not apply to {}; use {}", filter, kind.name,
                                 join(kind.filters, ", ")));
-    action = [options](const Globals& globals) { return run(*options, globals); };
   });
 }
 

@@ -40,7 +40,7 @@ constexpr double kMaxSlowdown = 0.03;
 /// Reads a run, with its typical step if one is requested.
 Result<Run> load_run(const Paths& inputs, const CheckOptions& options, const Globals& globals,
                      std::optional<StepPicture>* picture = nullptr) {
-  const ReplayRequest request{.inputs = inputs, .ranks = options.ranks, .lower = {}, .files = {}};
+  const ReplayRequest request{.inputs = inputs, .ranks = options.ranks};
   const Result<InputTrace> input = load_trace(request, globals);
   if (!input) return forward(input);
   // Reports name an existing file: the first, if there are several.
@@ -118,10 +118,10 @@ Result<Exit> run_predictions(const CheckOptions& options, const Globals& globals
 
 /// The data with which a candidate is compared, as far as it is known.
 struct Background {
-  std::optional<Run> baseline;
-  std::optional<StepPicture> picture;  ///< of the baseline
-  std::optional<History> history;      ///< with the candidate as its newest run
-  std::optional<Past> past;            ///< of a store
+  std::optional<Run> baseline = {};
+  std::optional<StepPicture> picture = {};  ///< of the baseline
+  std::optional<History> history = {};      ///< with the candidate as its newest run
+  std::optional<Past> past = {};            ///< of a store
   compare::EffectOptions effect;
 };
 
@@ -220,9 +220,7 @@ Status check_outputs(const CheckOptions& options) {
   if (!std::filesystem::exists(store, error)) return check_writable({store});
   if (std::filesystem::file_size(store, error) > 0 && !is_run_store(store) &&
       !std::filesystem::exists(store.string() + "-journal", error)) {  // killed at its begin
-    return fail(Diagnostic{.file = store.string(),
-                           .problem = "is not a history",
-                           .expected = "a new file, or one written by --accept"});
+    return fail_in(store, "is not a history", "a new file, or one written by --accept");
   }
   return {};
 }
@@ -241,23 +239,18 @@ Result<Exit> run(const CheckOptions& options, const Globals& globals) {
     if (!run) return forward(run);
     candidate = std::move(*run);
   }
-  Background background{
-      .baseline = {}, .picture = {}, .history = {}, .past = {}, .effect = {.seed = globals.seed}};
+  Background background{.effect = {.seed = globals.seed}};
   if (!options.history.empty()) {
     const Run* newest = candidate ? &*candidate : nullptr;
     std::error_code error;
     const std::filesystem::path& path = options.history.front();
     if (options.history.size() == 1 && !options.accept && !std::filesystem::exists(path, error))
-      return fail(Diagnostic{.file = path.string(),
-                             .problem = "does not exist",
-                             .expected = "a store of accepted runs, or recordings",
-                             .nearest = "--accept creates one with the candidate"});
+      return fail_in(path, "does not exist", "a store of accepted runs, or recordings",
+                     "--accept creates one with the candidate");
     for (const std::filesystem::path& one : options.history)
       if (options.history.size() > 1 && is_run_store(one))
-        return fail(
-            Diagnostic{.file = one.string(),
-                       .problem = "is a store of accepted runs mixed with other inputs",
-                       .expected = "--history with only the store, or with only recordings"});
+        return fail_in(one, "is a store of accepted runs mixed with other inputs",
+                       "--history with only the store, or with only recordings");
     const bool store = options.history.size() == 1 && (options.accept || is_run_store(path));
     if (Status ok = store ? judge_store(options, newest, rise, background)
                           : judge_series(options, newest, rise, background, globals);
@@ -398,10 +391,8 @@ void add_check(CLI::App& app, Action& action) {
       "Exits with 1 if the verdict is fail; with --strict also if it is inconclusive.\n"
       "Example: rehearse check --baseline main.rehearse --candidate branch.rehearse --max-slowdown "
       "2%");
-  command->callback([command, options, &action] {
-    check_usage(*command, *options);
-    action = [options](const Globals& globals) { return run(*options, globals); };
-  });
+  run_by(*command, action, options, run,
+         [command](const CheckOptions& given) { check_usage(*command, given); });
 }
 
 }  // namespace rehearse::cli

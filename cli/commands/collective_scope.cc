@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
-#include "cli/commands/name_option.h"
+#include "cli/commands/options.h"
+#include "cli/config/job_file.h"
 #include "models/comm/scope_of_cluster.h"
 #include "models/comm/transfer.h"
 #include "sim/base/text.h"
@@ -13,51 +13,10 @@
 
 namespace rehearse::cli {
 
-void add_scope_options(CLI::App& command, ScopeRequest& request) {
-  CLI::Option* cluster =
-      command.add_option("--cluster", request.cluster, "cluster file, with a section `cluster:`")
-          ->type_name("FILE");
-  command
-      .add_option("--device", request.device,
-                  "instead of a cluster: name in the catalog, such as h100_sxm5_80")
-      ->type_name("NAME")
-      ->excludes(cluster);
-  command
-      .add_option("--calibration", request.calibration,
-                  "file of 'rehearse calibrate nccl' instead of the device's own")
-      ->type_name("FILE");
-  command
-      .add_option("--ranks", request.ranks,
-                  "ranks, one per device (default: all of the cluster, else 8)")
-      ->type_name("N")
-      ->check(CLI::Range(2U, 1U << 20).description(""));
-  command
-      .add_option("--devices-per-node", request.devices_per_node,
-                  "participating devices per node (default 8)")
-      ->type_name("N")
-      ->excludes(cluster)
-      ->check(CLI::Range(1U, 1024U).description(""));
-  command
-      .add_option("--network", request.network,
-                  "between nodes: KIND,rate=RATE,latency=TIME; KIND is infiniband, roce, efa, "
-                  "omni_path or tcp, RATE of all NICs of a node")
-      ->type_name("NETWORK")
-      ->excludes(cluster)
-      ->check(reads_as(parse_node_network));
-  command
-      .add_option(
-          "--small-all-reduce", request.small_all_reduce,
-          "measured time of an all_reduce of 8 KiB on these ranks, which scales the latencies")
-      ->type_name("TIME")
-      ->check(reads_as([](const std::string& text) { return parse_quantity<Seconds>(text); }));
-}
+namespace {
 
-void check_scope_options(const ScopeRequest& request) {
-  if (request.cluster.empty() && request.device.empty() && request.calibration.empty())
-    throw CLI::ValidationError(
-        "a device is missing; give --cluster FILE, --device NAME or --calibration FILE");
-}
-
+/// "infiniband,rate=200GB/s,latency=5us": kind, nominal rate of all NICs of a node, one-way
+/// latency.
 Result<comm::Network> parse_node_network(const std::string& text) {
   constexpr std::array<std::string_view, 2> kKeys = {"rate", "latency"};
   std::optional<comm::NetworkKind> kind;
@@ -67,10 +26,10 @@ Result<comm::Network> parse_node_network(const std::string& text) {
     const std::size_t equals = part.find('=');
     const std::string_view key = trim(part.substr(0, equals));
     if (equals == std::string_view::npos) {
-      const auto found = std::find(comm::kNetworkNames.begin(), comm::kNetworkNames.end(), key);
-      if (found == comm::kNetworkNames.end())
+      const std::size_t index = index_of(comm::kNetworkNames, key);
+      if (index == comm::kNetworkNames.size())
         return fail(fmt::format("unknown kind '{}'", key), suggest(key, comm::kNetworkNames));
-      kind = static_cast<comm::NetworkKind>(found - comm::kNetworkNames.begin());
+      kind = static_cast<comm::NetworkKind>(index);
     } else if (key == "rate") {
       const Result<ByteRate> parsed = parse_quantity<ByteRate>(part.substr(equals + 1));
       if (!parsed) return forward(parsed);
@@ -91,6 +50,35 @@ Result<comm::Network> parse_node_network(const std::string& text) {
   return comm::Network{*kind, *rate, *latency};
 }
 
+}  // namespace
+
+void add_scope_options(CLI::App& command, ScopeRequest& request) {
+  CLI::Option* cluster = add_value(command, "--cluster", "FILE", request.cluster,
+                                   "cluster file, with a section `cluster:`");
+  add_value(command, "--device", "NAME", request.device,
+            "instead of a cluster: name in the catalog, such as h100_sxm5_80")
+      ->excludes(cluster);
+  add_value(command, "--calibration", "FILE", request.calibration,
+            "file of 'rehearse calibrate nccl' instead of the device's own");
+  add_number(command, "--ranks", request.ranks, 2U, 1U << 20,
+             "ranks, one per device (default: all of the cluster, else 8)");
+  add_number(command, "--devices-per-node", request.devices_per_node, 1U, 1024U,
+             "participating devices per node (default 8)")
+      ->excludes(cluster);
+  add_read(command, "--network", "NETWORK", request.network, parse_node_network,
+           "between nodes: KIND,rate=RATE,latency=TIME; KIND is infiniband, roce, efa, omni_path "
+           "or tcp, RATE of all NICs of a node")
+      ->excludes(cluster);
+  add_read(command, "--small-all-reduce", "TIME", request.small_all_reduce, parse_quantity<Seconds>,
+           "measured time of an all_reduce of 8 KiB on these ranks, which scales the latencies");
+}
+
+void check_scope_options(const ScopeRequest& request) {
+  if (request.cluster.empty() && request.device.empty() && request.calibration.empty())
+    throw CLI::ValidationError(
+        "a device is missing; give --cluster FILE, --device NAME or --calibration FILE");
+}
+
 namespace {
 
 /// Ranks on the first devices of the cluster.
@@ -99,22 +87,15 @@ Result<Scope> scope_on_cluster(const ScopeRequest& request) {
   if (!read) return forward(read);
   const auto there = static_cast<std::uint32_t>(read->devices().size());
   const std::uint32_t ranks = request.ranks > 0 ? request.ranks : there;
-  const auto wrong = [&](const Error& error) {
-    Diagnostic d = error.diagnostics.front();
-    d.file = request.cluster;
-    return fail(std::move(d));
-  };
   if (ranks > there)
-    return fail(Diagnostic{
-        .file = request.cluster,
-        .problem = fmt::format("has {} for {}", counted(there, "device"), counted(ranks, "rank")),
-        .expected = "at least one device per rank"});
+    return fail_in(request.cluster,
+                   fmt::format("has {} for {}", counted(there, "device"), counted(ranks, "rank")),
+                   "at least one device per rank");
   std::vector<DeviceId> devices;
   for (std::uint32_t i = 0; i < ranks; ++i) devices.emplace_back(i);
   Result<comm::ClusterScope> found = comm::scope_of(*read, devices);
-  if (!found) return wrong(found.error());
+  if (!found) return wrong_in(request.cluster, std::move(found.error()));
   return Scope{.device = found->device,
-               .calibrated = {},
                .ranks = ranks,
                .nodes = found->nodes,
                .network = found->network,
@@ -124,24 +105,13 @@ Result<Scope> scope_on_cluster(const ScopeRequest& request) {
 }
 
 Result<Scope> scope_on_device(const ScopeRequest& request) {
-  Scope scope{.device = request.device,
-              .calibrated = {},
-              .ranks = request.ranks > 0 ? request.ranks : 8,
-              .nodes = 1,
-              .network = {},
-              .cluster = {},
-              .devices = {},
-              .notes = {}};
+  Scope scope{.device = request.device, .ranks = request.ranks > 0 ? request.ranks : 8, .nodes = 1};
   scope.nodes = (scope.ranks + request.devices_per_node - 1) / request.devices_per_node;
-  if (!request.network.empty()) {
-    const Result<comm::Network> network = parse_node_network(request.network);
-    if (!network) return forward(network);
-    if (scope.nodes > 1) scope.network = *network;
-  } else if (scope.nodes > 1) {
+  if (scope.nodes > 1) scope.network = request.network;
+  if (scope.nodes > 1 && !scope.network)
     return fail(fmt::format("{} ranks of {} per node need a network between nodes", scope.ranks,
                             request.devices_per_node),
                 "--network infiniband,rate=200GB/s,latency=5us");
-  }
   return scope;
 }
 
@@ -166,15 +136,13 @@ Result<comm::Calibrated> calibration_of(const ScopeRequest& request, const Scope
     if (!joined) return forward(joined);
     if (Status ok = comm::suits(calibrated.calibration, *joined); !ok) return forward(ok);
   }
-  if (request.small_all_reduce.empty()) return calibrated;
-  const Result<Seconds> time = parse_quantity<Seconds>(request.small_all_reduce);
-  if (!time) return forward(time);
+  if (!request.small_all_reduce) return calibrated;
   return comm::anchored(calibrated,
                         {.kind = CollectiveKind::kAllReduce,
                          .ranks = scope.ranks,
                          .nodes = scope.nodes,
                          .network = scope.network},
-                        Bytes::kib(8), *time);
+                        Bytes::kib(8), *request.small_all_reduce);
 }
 
 }  // namespace

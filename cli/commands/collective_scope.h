@@ -23,20 +23,20 @@ struct ScopeRequest {
   std::string calibration;  ///< a file; empty: the calibration of the device
   std::uint32_t ranks = 0;  ///< 0: all devices of the cluster, or 8
   std::uint32_t devices_per_node = 8;
-  std::string network;
-  std::string small_all_reduce;  ///< measured time of 8 KiB on these ranks
+  std::optional<comm::Network> network;
+  std::optional<Seconds> small_all_reduce;  ///< measured time of 8 KiB on these ranks
 };
 
 struct Scope {
   std::string device;
   /// Absent if no calibration covers the scope.
-  std::optional<comm::Calibrated> calibrated;
+  std::optional<comm::Calibrated> calibrated = {};
   std::uint32_t ranks;
   std::uint32_t nodes;
-  std::optional<comm::Network> network;
-  std::optional<cluster::Cluster> cluster;
-  std::vector<DeviceId> devices;  ///< of the cluster, one per rank
-  std::vector<std::string> notes;
+  std::optional<comm::Network> network = {};
+  std::optional<cluster::Cluster> cluster = {};
+  std::vector<DeviceId> devices = {};  ///< of the cluster, one per rank
+  std::vector<std::string> notes = {};
 };
 
 void add_scope_options(CLI::App& command, ScopeRequest& request);
@@ -48,10 +48,6 @@ void check_scope_options(const ScopeRequest& request);
 /// `must_be_calibrated` is set or a calibration was named; otherwise returns a scope without
 /// calibration and a note that gives the reason.
 Result<Scope> resolve_scope(const ScopeRequest& request, bool must_be_calibrated = true);
-
-/// "infiniband,rate=200GB/s,latency=5us": kind, nominal rate of all NICs of a node, one-way
-/// latency.
-Result<comm::Network> parse_node_network(const std::string& text);
 
 /// One line for people: device, ranks, source of the numbers.
 std::string describe(const Scope& scope);

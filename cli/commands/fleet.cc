@@ -258,8 +258,7 @@ Result<Exit> run(const FleetOptions& options, const Globals& globals) {
   if (!list) return forward(list);
   result.list = std::move(*list);
   if (Status ok = predict_works(result.list, options.jobs); !ok) return forward(ok);
-  if (result.list.jobs.empty())
-    return fail(Diagnostic{.file = options.jobs.string(), .problem = "contains no job"});
+  if (result.list.jobs.empty()) return fail_in(options.jobs, "contains no job");
   std::optional<SliceRates> rates;
   if (slices) {
     rates.emplace(*slices, result.list.jobs);
@@ -307,10 +306,9 @@ void add_fleet(CLI::App& app, Action& action) {
   command.footer(
       "Example: rehearse fleet examples/fleets/four_jobs.csv --nodes 1 --gpus-per-node 4 "
       "--policy backfill");
-  command.callback([options, &action] {
-    if (options->how.preempt && options->how.policy != fleet::Policy::kShortest)
+  run_by(command, action, options, run, [](const FleetOptions& given) {
+    if (given.how.preempt && given.how.policy != fleet::Policy::kShortest)
       throw CLI::ValidationError("--preempt", "needs --policy shortest");
-    action = [options](const Globals& globals) { return run(*options, globals); };
   });
 }
 

@@ -43,10 +43,8 @@ void add_import(CLI::App& app, Action& action) {
             "recordings: Kineto, Nsight Systems, Chakra, captures")
       ->required();
   command->footer("Example: rehearse import rank0.json.gz rank1.json.gz -o job.rehearse");
-  command->callback([options, &app, &action] {
-    if (app.get_option("--output")->empty())
-      throw CLI::RequiredError("-o STORE");
-    action = [options](const Globals& globals) { return run(*options, globals); };
+  run_by(*command, action, options, run, [&app](const ImportOptions&) {
+    if (app.get_option("--output")->empty()) throw CLI::RequiredError("-o STORE");
   });
 }
 

@@ -208,10 +208,8 @@ Result<Analysis> analyse(const Pipeline& pipeline, const std::filesystem::path& 
 Result<Exit> run_file(const std::filesystem::path& path, const Globals& globals) {
   std::error_code none;
   if (std::filesystem::is_directory(path, none))
-    return fail(Diagnostic{.file = path.string(),
-                           .problem = "is a folder",
-                           .expected = "a pipeline file",
-                           .nearest = "--measure DIR, to measure the loading of its files"});
+    return fail_in(path, "is a folder", "a pipeline file",
+                   "--measure DIR, to measure the loading of its files");
   const Result<Pipeline> pipeline = input::load_pipeline(path);
   if (!pipeline) return forward(pipeline);
   const Result<Analysis> analysis = analyse(*pipeline, path);

@@ -6,6 +6,7 @@
 
 #include "cli/output/table.h"
 #include "sim/base/statistics.h"
+#include "models/input/simulate.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
@@ -36,10 +37,8 @@ std::vector<Seconds> decodes(const Measured& measured) {
 
 /// "{samples: [12.30 us, …]}"
 std::string times_text(const std::vector<Seconds>& times) {
-  std::string text = "{samples: [";
-  for (std::size_t i = 0; i < times.size(); ++i)
-    text += fmt::format("{}{:.2f} us", i > 0 ? ", " : "", times[i].us());
-  return text + "]}";
+  return "{samples: [" +
+         join(times, ", ", [](Seconds time) { return fmt::format("{:.2f} us", time.us()); }) + "]}";
 }
 
 /// Whether most of the files that the kernel was asked to evict were evicted. Otherwise the rest

@@ -8,7 +8,6 @@
 
 #include "cli/output/document.h"
 #include "models/input/pipeline.h"
-#include "models/input/simulate.h"
 #include "profiler/loading/measure.h"
 
 namespace rehearse::cli {

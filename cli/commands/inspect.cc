@@ -157,11 +157,11 @@ std::string describe_clock(const replay::Recording& r) {
 /// The input and the results derived from it.
 struct Inspected {
   InputTrace input;
-  std::vector<OpSum> ops;
-  std::optional<replay::ReplayGraph> graph;  ///< for steps; nothing without times
-  std::optional<replay::Energy> energy;      ///< nothing where no power was recorded
+  std::vector<OpSum> ops = {};
+  std::optional<replay::ReplayGraph> graph = {};  ///< for steps; nothing without times
+  std::optional<replay::Energy> energy = {};      ///< nothing where no power was recorded
   bool has_device = true;
-  program::Occupancy breakdown;
+  program::Occupancy breakdown = {};
 };
 
 /// The energy of a rank's step, if it is known.
@@ -267,8 +267,7 @@ Result<Exit> run(const InspectOptions& options, const Globals& globals) {
   if (!input) return forward(input);
   if (input->trace->ranks.empty() && !input->trace->timings.empty())
     return run_on_timings(*input->trace, globals);
-  Inspected found{
-      .input = std::move(*input), .ops = {}, .graph = {}, .energy = {}, .breakdown = {}};
+  Inspected found{.input = std::move(*input)};
   const auto& recordings = found.input.recordings;
   const bool timed = std::all_of(recordings.begin(), recordings.end(),
                                  [](const replay::Recording& r) { return r.rank().info.timed; });

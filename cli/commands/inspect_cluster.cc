@@ -20,11 +20,11 @@ std::string_view duplex_of(const cluster::LinkType& type) {
 
 /// "4 × ib_ndr_400 to nic, …"
 std::string links_text(const Cluster& c, const LinkCounts& links) {
-  std::string text;
-  for (const auto& [key, count] : links)
-    text += fmt::format("{}{} × {} to {}", text.empty() ? "" : ", ", count,
-                        c.link_types()[key.second].name, key.first);
-  return text.empty() ? "no link" : text;
+  if (links.empty()) return "no link";
+  return join(links, ", ", [&](const auto& link) {
+    const auto& [key, count] = link;
+    return fmt::format("{} × {} to {}", count, c.link_types()[key.second].name, key.first);
+  });
 }
 
 std::string group_text(const Cluster& c, const VertexGroup& group, std::size_t indent) {

@@ -4,7 +4,6 @@
 
 #include "cli/output/document.h"
 #include "models/workload/lift.h"
-#include "sim/base/text.h"
 
 namespace rehearse::cli {
 namespace {

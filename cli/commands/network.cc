@@ -6,14 +6,12 @@
 #include <string>
 #include <string_view>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "cli/calibrate/nccl_log.h"
-#include "cli/commands/collective_scope.h"
-#include "cli/commands/commands.h"
-#include "cli/commands/name_option.h"
 #include "cli/commands/network_prices.h"
+#include "cli/commands/options.h"
+#include "cli/config/fidelity_names.h"
 #include "cli/output/document.h"
 #include "models/comm/framework_timing.h"
 #include "sim/base/text.h"
@@ -50,12 +48,15 @@ std::string column_plot(std::span<const double> values, std::size_t height, std:
 struct NetworkOptions {
   ScopeRequest scope;
   std::vector<std::string> ops = {"all_reduce"};
-  std::string sizes;
-  std::string algorithm, protocol;
+  std::vector<Bytes> sizes;  ///< empty: those of `measured`, else 1 KiB to 1 GiB
+  comm::NcclOverrides overrides;
   std::string measured;
-  std::string fidelity = "closed";
-  std::string timing = "nccl_tests";
+  step::Fidelity fidelity = step::Fidelity::kClosed;
+  bool in_framework = false;
 };
+
+/// By NetworkOptions::in_framework.
+constexpr std::string_view kTimingNames[] = {"nccl_tests", "framework"};
 
 struct Point {
   CollectiveKind kind;
@@ -122,9 +123,9 @@ Quantity bus_bandwidth(const Point& p) {
 
 struct Findings {
   Scope scope;
-  std::string fidelity;
+  step::Fidelity fidelity;
   bool framework;  ///< as timed there, not as nccl-tests does
-  std::vector<Point> points;
+  std::vector<Point> points = {};
 };
 
 struct BandErrors {
@@ -231,11 +232,11 @@ Document document_of(const Findings& found) {
   d.line(describe(found.scope) + (found.framework ? framework_text() : ""));
   d["device"] = found.scope.device;
   d["nodes"] = found.scope.nodes;
-  d["fidelity"] = found.fidelity;
+  d["fidelity"] = name_of(found.fidelity);
   if (found.scope.calibrated)
     d["calibration"] = {{"source", found.scope.calibrated->calibration.fitted.source},
                         {"note", found.scope.calibrated->note}};
-  d["timing"] = found.framework ? "framework" : "nccl_tests";
+  d["timing"] = kTimingNames[found.framework ? 1 : 0];
   d["points"] = Value::array();
   for (const Point& p : found.points) d["points"].push_back(point_fields(found, p));
   d.line(plots(found));
@@ -260,51 +261,36 @@ Result<std::vector<comm::MeasuredRow>> measured_rows(const NetworkOptions& optio
       rows.insert(rows.end(), run.rows.begin(), run.rows.end());
   }
   if (rows.empty())
-    return fail(Diagnostic{.file = options.measured,
-                           .problem = fmt::format("has no run of this op on {} ranks", ranks),
-                           .expected = "it has " + there});
+    return fail_in(options.measured, fmt::format("has no run of this op on {} ranks", ranks),
+                   "it has " + there);
   return rows;
 }
 
-Result<PriceOfSize> prices_as_asked(const Scope& scope, CollectiveKind kind,
-                                    const NetworkOptions& options, Fidelity fidelity) {
-  comm::NcclOverrides overrides;
-  if (!options.algorithm.empty())
-    overrides.algorithm = static_cast<Algorithm>(index_of(kAlgorithmNames, options.algorithm));
-  if (!options.protocol.empty())
-    overrides.protocol =
-        static_cast<comm::Protocol>(index_of(comm::kProtocolNames, options.protocol));
-  return prices_of(scope, {.kind = kind,
-                           .overrides = overrides,
-                           .fidelity = fidelity,
-                           .in_framework = options.timing == "framework"});
-}
-
 Result<Findings> find(const NetworkOptions& options, const Progress& progress) {
-  const auto fidelity = static_cast<Fidelity>(index_of(kFidelityNames, options.fidelity));
-  Result<Scope> scope = resolve_scope(options.scope, fidelity == Fidelity::kClosed);
+  Result<Scope> scope = resolve_scope(options.scope, options.fidelity == step::Fidelity::kClosed);
   if (!scope) return forward(scope);
   std::vector<CollectiveKind> kinds;
   for (const std::string& op : options.ops)
     kinds.push_back(static_cast<CollectiveKind>(index_of(kCollectiveNames, op)));
   const Result<std::vector<comm::MeasuredRow>> rows = measured_rows(options, kinds, scope->ranks);
   if (!rows) return forward(rows);
-  const Result<std::vector<Bytes>> sizes =
-      parse_sizes(options.sizes.empty() ? "1KiB:1GiB" : options.sizes);
-  if (!sizes) return forward(sizes);
-  Findings found{.scope = std::move(*scope),
-                 .fidelity = options.fidelity,
-                 .framework = options.timing == "framework",
-                 .points = {}};
+  const std::vector<Bytes> sizes =
+      options.sizes.empty() ? *parse_sizes("1KiB:1GiB") : options.sizes;
+  Findings found{
+      .scope = std::move(*scope), .fidelity = options.fidelity, .framework = options.in_framework};
   double done = 0;
   for (const CollectiveKind kind : kinds) {
-    const Result<PriceOfSize> price = prices_as_asked(found.scope, kind, options, fidelity);
+    const Result<PriceOfSize> price =
+        prices_of(found.scope, {.kind = kind,
+                                .overrides = options.overrides,
+                                .fidelity = options.fidelity,
+                                .in_framework = options.in_framework});
     if (!price) return forward(price);
     std::vector<std::pair<Bytes, std::optional<Seconds>>> asked;
     if (kind == CollectiveKind::kBarrier) {
       asked.emplace_back(Bytes::b(0), std::nullopt);
     } else if (rows->empty() || !options.sizes.empty()) {
-      for (const Bytes size : *sizes) {
+      for (const Bytes size : sizes) {
         std::optional<Seconds> measured;
         for (const comm::MeasuredRow& r : *rows)
           if (r.kind == kind && r.size == size) measured = r.time;
@@ -333,63 +319,40 @@ Result<Exit> run(const NetworkOptions& options, const Globals& globals) {
     globals.warn(
         "these times cover messages alone: launches, flags and protocols, which dominate small "
         "sizes on GPUs, are not included");
-  if (Status ok = write_document(globals, document_of(*found)); !ok) return forward(ok);
-  return Exit::kSuccess;
+  return answer_with(globals, document_of(*found));
 }
 
 }  // namespace
 
 void add_network(CLI::App& app, Action& action) {
-  static constexpr std::array<std::string_view, 2> kTimings = {"nccl_tests", "framework"};
   auto options = std::make_shared<NetworkOptions>();
   CLI::App* command =
       app.add_subcommand("network", "Predict the time of a collective over sizes, with intervals");
   add_scope_options(*command, options->scope);
-  command
-      ->add_option("--op", options->ops,
-                   "all_reduce (default), all_gather, ...; several with commas")
+  add_value(*command, "--op", "NAME,...", options->ops,
+            "all_reduce (default), all_gather, ...; several with commas")
       ->delimiter(',')
-      ->type_name("NAME,...")
       ->check(one_of(kCollectiveNames, "collective"));
-  command
-      ->add_option("--sizes", options->sizes,
-                   "FROM:TO doubling, or a list (default 1KiB:1GiB, or those of --measured)")
-      ->type_name("SIZES")
-      ->check(CLI::Validator(
-          [](const std::string& text) {
-            const auto sizes = parse_sizes(text);
-            return sizes ? std::string() : to_string(sizes.error());
-          },
-          "", ""));
-  command
-      ->add_option("--algorithm", options->algorithm,
-                   "algorithm, as in NCCL_ALGO: ring, tree, nvls; as messages also pat, "
-                   "halving_doubling, hierarchical, ...")
-      ->type_name("NAME")
-      ->check(one_of(kAlgorithmNames, "algorithm"));
-  command
-      ->add_option("--protocol", options->protocol, "protocol, as in NCCL_PROTO: ll, ll128, simple")
-      ->type_name("NAME")
-      ->check(one_of(comm::kProtocolNames, "protocol"));
-  command->add_option("--measured", options->measured, "log of nccl-tests to compare with")
-      ->type_name("FILE");
-  command
-      ->add_option("--fidelity", options->fidelity,
-                   "closed (default): by calibration; message: as messages on the cluster's links; "
-                   "simgrid: the same messages, carried by SimGrid")
-      ->type_name("NAME")
-      ->check(one_of(kFidelityNames, "fidelity"));
-  command
-      ->add_option("--timing", options->timing,
-                   "nccl_tests (default), or framework: including the cost of a call in PyTorch")
-      ->type_name("NAME")
-      ->check(one_of(kTimings, "timing"));
+  add_read(*command, "--sizes", "SIZES", options->sizes, parse_sizes,
+           "FROM:TO doubling, or a list (default 1KiB:1GiB, or those of --measured)");
+  add_choice(*command, "--algorithm", options->overrides.algorithm, kAlgorithmNames,
+             "algorithm, as in NCCL_ALGO: ring, tree, nvls; as messages also pat, "
+             "halving_doubling, hierarchical, ...",
+             "algorithm");
+  add_choice(*command, "--protocol", options->overrides.protocol, comm::kProtocolNames,
+             "protocol, as in NCCL_PROTO: ll, ll128, simple", "protocol");
+  add_value(*command, "--measured", "FILE", options->measured, "log of nccl-tests to compare with");
+  add_choice(*command, "--fidelity", options->fidelity, kFidelityNames,
+             "closed (default): by calibration; message: as messages on the cluster's links; "
+             "simgrid: the same messages, carried by SimGrid",
+             "fidelity");
+  add_choice(*command, "--timing", options->in_framework, kTimingNames,
+             "nccl_tests (default), or framework: including the cost of a call in PyTorch",
+             "timing");
   command->footer(
       "Example: rehearse network --cluster cluster.yaml --op all_reduce --sizes 1KiB:1GiB");
-  command->callback([options, &action] {
-    check_scope_options(options->scope);
-    action = [options](const Globals& globals) { return run(*options, globals); };
-  });
+  run_by(*command, action, options, run,
+         [](const NetworkOptions& given) { check_scope_options(given.scope); });
 }
 
 }  // namespace rehearse::cli

@@ -34,7 +34,7 @@ class OnCluster {
 
   Result<Estimate<Seconds>> time(Bytes size) {
     Estimate<Seconds> closed = group_.price(size);
-    if (request_.fidelity == Fidelity::kClosed) return closed;
+    if (request_.fidelity == step::Fidelity::kClosed) return closed;
     const Result<Seconds> time = run(size);
     if (!time) return forward(time);
     const double longer = *time / closed.value;
@@ -65,7 +65,7 @@ class OnCluster {
     builder.add(graph::Transfer{messages->flows, routes, members, size.b()});
     const Result<graph::Graph> whole = std::move(builder).build();
     if (!whole) return forward(whole);
-    const Result<graph::Timeline> timeline = request_.fidelity == Fidelity::kSimgrid
+    const Result<graph::Timeline> timeline = request_.fidelity == step::Fidelity::kSimgrid
                                                  ? engine::run_on_simgrid(*whole)
                                                  : engine::run(*whole);
     if (!timeline) return forward(timeline);
@@ -83,7 +83,7 @@ class OnCluster {
 }  // namespace
 
 Result<PriceOfSize> prices_of(const Scope& scope, const PriceRequest& request) {
-  if (request.fidelity != Fidelity::kClosed && !scope.cluster)
+  if (request.fidelity != step::Fidelity::kClosed && !scope.cluster)
     return fail("messages need the links of a cluster", "--cluster FILE",
                 "--fidelity closed prices a device by its calibration");
   std::shared_ptr<const CalibratedCost> cost;
@@ -95,7 +95,7 @@ Result<PriceOfSize> prices_of(const Scope& scope, const PriceRequest& request) {
                                        .nodes = scope.nodes,
                                        .network = scope.network},
                                       request.overrides);
-    if (!resolved && (request.fidelity == Fidelity::kClosed || request.overrides.protocol))
+    if (!resolved && (request.fidelity == step::Fidelity::kClosed || request.overrides.protocol))
       return forward(resolved);
     if (resolved)
       cost = std::make_shared<CalibratedCost>(
@@ -122,10 +122,8 @@ Result<PriceOfSize> prices_of(const Scope& scope, const PriceRequest& request) {
       const Result<Estimate<Seconds>> time = on_cluster->time(size);
       if (!time) return forward(time);
       if (!price)
-        return CollectivePrice{.time = *time,
-                               .algorithm = std::string(to_string(usual)),
-                               .protocol = "",
-                               .channels = {}};
+        return CollectivePrice{
+            .time = *time, .algorithm = std::string(to_string(usual)), .protocol = ""};
       price->time = *time;
     }
     if (in_framework) price = comm::in_framework(*price, comm::framework_timing());

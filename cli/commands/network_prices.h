@@ -6,20 +6,18 @@
 #include <string>
 
 #include "cli/commands/collective_scope.h"
-#include "cli/config/fidelity_names.h"
 #include "models/comm/nccl_choice.h"
 #include "sim/base/algorithm.h"
 #include "sim/base/estimate.h"
+#include "strategies/step/fidelity.h"
 
 namespace rehearse::cli {
-
-enum class Fidelity : std::uint8_t { kClosed, kMessage, kSimgrid };
 
 struct CollectivePrice {
   Estimate<Seconds> time;
   std::string algorithm;
-  std::string protocol;                   ///< empty for messages without calibration
-  std::optional<std::uint32_t> channels;  ///< likewise
+  std::string protocol;                        ///< empty for messages without calibration
+  std::optional<std::uint32_t> channels = {};  ///< likewise
 };
 
 using PriceOfSize = std::function<Result<CollectivePrice>(Bytes)>;
@@ -28,7 +26,7 @@ using PriceOfSize = std::function<Result<CollectivePrice>(Bytes)>;
 struct PriceRequest {
   CollectiveKind kind;
   comm::NcclOverrides overrides = {};
-  Fidelity fidelity = Fidelity::kClosed;
+  step::Fidelity fidelity = step::Fidelity::kClosed;
   bool in_framework = false;  ///< as timed in a framework, not as nccl-tests does
 };
 

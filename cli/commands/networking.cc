@@ -75,17 +75,15 @@ Result<replay::RecordedProgram> data_parallel(const ReplayJob& job, replay::Reco
                                               const comm::CollectiveTime& network) {
   const std::string& source = job.recordings.front().rank().info.source;
   if (job.recordings.size() != 1)
-    return fail(
-        Diagnostic{.file = source,
-                   .problem = fmt::format("is one of {} ranks, so the job is already data-parallel",
-                                          job.recordings.size()),
-                   .expected = "the recording of one rank, which --ranks selects"});
+    return fail_in(source,
+                   fmt::format("is one of {} ranks, so the job is already data-parallel",
+                               job.recordings.size()),
+                   "the recording of one rank, which --ranks selects");
   if (const auto& communication = program.replays.front().communication; !communication.empty())
-    return fail(Diagnostic{
-        .file = source,
-        .problem = fmt::format("already communicates, in {} device ops", communication.size()),
-        .expected = "a recording of a single-rank job; use --network to change the collectives of "
-                    "this recording"});
+    return fail_in(source,
+                   fmt::format("already communicates, in {} device ops", communication.size()),
+                   "a recording of a single-rank job; use --network to change the collectives of "
+                   "this recording");
   const Result<replay::Gradients> gradients =
       replay::find_gradients(job.recordings.front(), program.replays.front());
   if (!gradients) return forward(gradients);
@@ -113,12 +111,11 @@ Result<replay::RecordedProgram> on_network(const ReplayJob& job, replay::Recorde
   const Result<std::size_t> priced = job::price(program, network);
   if (!priced) return forward(priced);
   if (*priced == 0)
-    return fail(Diagnostic{
-        .file = job.recordings.front().rank().info.source,
-        .problem =
-            all > 0 ? fmt::format("has {} collectives whose size and ranks were not recorded", all)
-                    : std::string("has no collectives for a network"),
-        .expected = "collectives with their size, or --data-parallel N to add them"});
+    return fail_in(
+        job.recordings.front().rank().info.source,
+        all > 0 ? fmt::format("has {} collectives whose size and ranks were not recorded", all)
+                : std::string("has no collectives for a network"),
+        "collectives with their size, or --data-parallel N to add them");
   if (*priced < all)
     globals.warn(
         fmt::format("{} collectives keep their recorded time: their size or ranks are not recorded",

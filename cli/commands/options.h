@@ -1,6 +1,7 @@
 // Options of commands: each is declared in one call, and read into a value of its own type.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -81,11 +82,13 @@ CLI::Option* add_read(CLI::App& command, const char* name, const char* type, T& 
       ->check(reads_as(read));
 }
 
-/// REQUIRES: the command's options are read into `options`.
+/// `check` may reject the command line. REQUIRES: the command's options are read into `options`.
 template <class Options>
 void run_by(CLI::App& command, Action& action, std::shared_ptr<Options> options,
-            std::type_identity_t<Result<Exit> (*)(const Options&, const Globals&)> run) {
-  command.callback([options, run, &action] {
+            std::type_identity_t<Result<Exit> (*)(const Options&, const Globals&)> run,
+            std::type_identity_t<std::function<void(const Options&)>> check = {}) {
+  command.callback([options, run, check, &action] {
+    if (check) check(*options);
     action = [options, run](const Globals& globals) { return run(*options, globals); };
   });
 }

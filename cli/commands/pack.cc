@@ -1,5 +1,5 @@
 // rehearse pack: placement of a set of jobs on GPUs, with reasons.
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "cli/commands/options.h"
 #include "cli/config/job_file.h"
@@ -31,12 +31,7 @@ std::string names_of(const Packed& p, const Placed& placed) {
   return text;
 }
 
-std::string gpus_of(const Placed& placed) {
-  std::string text;
-  for (const std::uint32_t gpu : placed.gpus)
-    text += fmt::format("{}{}", text.empty() ? "" : " ", gpu);
-  return text;
-}
+std::string gpus_of(const Placed& placed) { return fmt::format("{}", fmt::join(placed.gpus, " ")); }
 
 /// The basis of the rates of jobs that share a GPU.
 std::string basis_of(const Packed& p, std::size_t a, std::size_t b) {

@@ -42,12 +42,9 @@ struct PlanOptions {
   RunFiles files;
 };
 
-template <class Q>
-Result<double> amount(std::string_view text) {
-  const Result<Q> value = parse_quantity<Q>(text);
-  if (!value) return forward(value);
-  return value->si();
-}
+/// The reader of a limit on each figure.
+constexpr Result<double> (*kAmounts[strategies::kFigures])(std::string_view) = {
+    parse_si<Seconds>, parse_si<Bytes>, parse_si<Usd>, parse_si<Joules>, parse_carbon};
 
 /// "memory=76 GiB".
 Status read_limit(const std::string& text, strategies::Figures& at_most) {
@@ -61,24 +58,7 @@ Status read_limit(const std::string& text, strategies::Figures& at_most) {
     return fail(fmt::format("'{}': the limit is missing", text),
                 fmt::format("such as '{}=…' with a number and a unit", name));
   const std::string_view value = trim(std::string_view(text).substr(equals + 1));
-  Result<double> most = 0.0;
-  switch (static_cast<Figure>(which)) {
-    case Figure::kStepTime:
-      most = amount<Seconds>(value);
-      break;
-    case Figure::kMemory:
-      most = amount<Bytes>(value);
-      break;
-    case Figure::kCost:
-      most = amount<Usd>(value);
-      break;
-    case Figure::kEnergy:
-      most = amount<Joules>(value);
-      break;
-    case Figure::kCarbon:
-      most = parse_carbon(value);
-      break;
-  }
+  const Result<double> most = kAmounts[which](value);
   if (!most) {
     Diagnostic d = most.error().diagnostics.front();
     d.problem = fmt::format("'{}': {}", text, d.problem);

@@ -1,7 +1,6 @@
 #include "cli/commands/plan_result.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 

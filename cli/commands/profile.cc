@@ -1,14 +1,13 @@
 // rehearse profile: run a command so that it, and every process it starts, is recorded.
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <optional>
 #include <set>
 
-#include <fmt/core.h>
+#include <fmt/chrono.h>
 
 #include "cli/commands/options.h"
 #include "cli/commands/profile_overhead.h"
@@ -149,12 +148,8 @@ void add_steps(Document& document, const capture::LaunchReport& report) {
 
 /// 2026-11-22T04:50:00Z
 std::string started(Seconds wall) {
-  const std::time_t at = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()) -
-                         static_cast<std::time_t>(wall.s());
-  std::tm utc = {};
-  ::gmtime_r(&at, &utc);
-  char text[32];
-  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc)};
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
+                     fmt::gmtime(std::time(nullptr) - static_cast<std::time_t>(wall.s())));
 }
 
 std::string overhead_lines(const Overhead& overhead) {
@@ -172,13 +167,10 @@ std::string overhead_lines(const Overhead& overhead) {
 /// Writes the file into the folder of the recording.
 Status write_session(const capture::LaunchOptions& options, const capture::LaunchReport& report,
                      const std::optional<Overhead>& overhead) {
-  std::string words;
-  for (const std::string& word : options.command)
-    words += (words.empty() ? "" : ", ") + json_quoted(word);
   std::string text = fmt::format(
-      "command: [{}]\nstarted: {}\noptions: {}\nexit_code: {}\nwall: {:.6f} s\n", words,
-      json_quoted(started(report.wall)), json_quoted(capture::option_words(options.record)),
-      report.shell_code(), report.wall.s());
+      "command: [{}]\nstarted: {}\noptions: {}\nexit_code: {}\nwall: {:.6f} s\n",
+      join(options.command, ", ", json_quoted), json_quoted(started(report.wall)),
+      json_quoted(capture::option_words(options.record)), report.shell_code(), report.wall.s());
   if (overhead && overhead->step_plain)
     text += fmt::format("measured_step: {:.9f} s\n", overhead->step_plain->s());
   text += fmt::format("overhead:\n  ns_per_range: {:.1f}\n", report.cost_per_range.s() * 1e9);
@@ -203,7 +195,7 @@ struct ProfileOptions {
 struct Profiled {
   std::string folder;
   capture::LaunchReport report;
-  std::optional<Overhead> overhead;
+  std::optional<Overhead> overhead = {};
 
   /// Time spent on ranges, as a share of the time of all threads.
   double share() const { return report.wall > Seconds::s(0) ? report.recording / report.wall : 0; }
@@ -387,8 +379,7 @@ Result<Exit> run(const ProfileOptions& options, const Globals& globals) {
   if (report->signal)
     globals.warn(fmt::format(
         "signal {} ended the command; the recording covers the time until then", *report->signal));
-  Profiled profiled{
-      .folder = options.folder.string(), .report = std::move(*report), .overhead = {}};
+  Profiled profiled{.folder = options.folder.string(), .report = std::move(*report)};
   if (options.measure_overhead && profiled.report.shell_code() == 0) {
     const Result<Overhead> overhead = measure_overhead(*launched, profiled.report, options.pairs);
     if (overhead)

@@ -39,7 +39,7 @@ std::optional<MeasuredSteps> steps_of(const trace::Trace& trace, std::size_t ran
   if (whole.size() <= warm_up) return std::nullopt;
   whole.erase(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(warm_up));
 
-  MeasuredSteps measured{.steps = {}, .ranges_per_step = 0, .calls_per_step = 0};
+  MeasuredSteps measured{.ranges_per_step = 0, .calls_per_step = 0};
   for (const replay::Step& step : whole)
     measured.steps.push_back((step.end - step.start).seconds());
   std::sort(measured.steps.begin(), measured.steps.end());
@@ -58,8 +58,7 @@ std::optional<MeasuredSteps> steps_of(const trace::Trace& trace, std::size_t ran
 Result<RunPair> run_again(const capture::LaunchOptions& options, bool plain) {
   const Result<capture::LaunchReport> report = capture::launch(options);
   if (!report) return forward(report);
-  RunPair pair{
-      .wall_recorded = report->wall, .wall_plain = report->wall, .recorded = {}, .plain = {}};
+  RunPair pair{.wall_recorded = report->wall, .wall_plain = report->wall};
   Result<std::optional<MeasuredSteps>> steps =
       options.inject ? measured_steps(options.folder) : std::optional<MeasuredSteps>();
   std::error_code ignored;
@@ -106,12 +105,8 @@ Overhead overhead_of(const std::vector<RunPair>& pairs, Seconds cost_per_range) 
       per_call.push_back(std::max(Seconds::s(0), longer) / pair.recorded->calls_per_step);
     }
   }
-  Overhead overhead{.pairs = pairs.size(),
-                    .wall_plain = median(walls),
-                    .wall_share = spread_of(wall_shares),
-                    .step_plain = {},
-                    .step_share = {},
-                    .cost_per_call = {}};
+  Overhead overhead{
+      .pairs = pairs.size(), .wall_plain = median(walls), .wall_share = spread_of(wall_shares)};
   if (plain_steps.empty()) return overhead;
   overhead.step_plain = median(plain_steps);
   overhead.step_share = spread_of(step_shares);
@@ -140,8 +135,7 @@ Result<Overhead> measure_overhead(const capture::LaunchOptions& options,
   again.output_to_stderr = true;
   std::vector<RunPair> runs;
   for (std::size_t i = 0; i < pairs; ++i) {
-    RunPair pair{
-        .wall_recorded = first.wall, .wall_plain = first.wall, .recorded = *steps, .plain = {}};
+    RunPair pair{.wall_recorded = first.wall, .wall_plain = first.wall, .recorded = *steps};
     if (i > 0) {
       const Result<RunPair> recorded = run_again(again, false);
       if (!recorded) return forward(recorded);

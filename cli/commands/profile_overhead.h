@@ -21,9 +21,9 @@ struct Spread {
 /// The steps that a recording marks, on its first rank that marks any. The first fifth of them (at
 /// least one) is left out as warm-up.
 struct MeasuredSteps {
-  std::vector<Seconds> steps;  ///< sorted; never empty
-  double ranges_per_step;      ///< of all threads
-  double calls_per_step;       ///< of the CUDA runtime and driver
+  std::vector<Seconds> steps = {};  ///< sorted; never empty
+  double ranges_per_step;           ///< of all threads
+  double calls_per_step;            ///< of the CUDA runtime and driver
 };
 
 /// Returns nothing if no steps are marked, or too few to leave out the warm-up.
@@ -33,17 +33,17 @@ Result<std::optional<MeasuredSteps>> measured_steps(const std::filesystem::path&
 struct RunPair {
   Seconds wall_recorded;
   Seconds wall_plain;
-  std::optional<MeasuredSteps> recorded;
-  std::optional<MeasuredSteps> plain;
+  std::optional<MeasuredSteps> recorded = {};
+  std::optional<MeasuredSteps> plain = {};
 };
 
 struct Overhead {
   std::size_t pairs;
   Seconds wall_plain;  ///< median
   Spread wall_share;   ///< by how much the whole run takes longer, relative
-  std::optional<Seconds> step_plain;
-  std::optional<Spread> step_share;      ///< by how much a step takes longer, relative
-  std::optional<Seconds> cost_per_call;  ///< extra step time per call, less the cost of ranges
+  std::optional<Seconds> step_plain = {};
+  std::optional<Spread> step_share = {};      ///< by how much a step takes longer, relative
+  std::optional<Seconds> cost_per_call = {};  ///< extra step time per call, less the cost of ranges
 };
 
 /// The medians over the pairs. Low and high are the smallest and the largest pair; with a single

@@ -170,8 +170,8 @@ std::vector<std::string> why_of(const Recommended& r) {
     wishes += (wishes.empty() ? " that " : " and ") + text;
   };
   if (r.wish.deadline) add("finish within " + to_string(*r.wish.deadline));
-  if (r.wish.budget) add("cost at most " + unit::money_words(r.wish.budget->usd()));
-  if (r.wish.most_carbon) add("emit at most " + unit::carbon_words(*r.wish.most_carbon));
+  if (r.wish.budget) add("cost at most " + unit::kMoney.text(r.wish.budget->usd()));
+  if (r.wish.most_carbon) add("emit at most " + unit::kCarbon.text(*r.wish.most_carbon));
   lines.push_back(fmt::format("the {} of {}{}", fastest ? "fastest" : "cheapest",
                               counted(static_cast<std::uint64_t>(meeting), "option"), wishes));
   if (found.options.size() > 1 && found.options[1].meets)

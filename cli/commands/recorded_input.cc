@@ -151,14 +151,12 @@ Result<FedProgram> feed_recording(const std::vector<replay::Recording>& recordin
   const double samples = batch ? *batch : counts.samples;
   Result<replay::WithBatchRequests> with = replay::add_batch_requests(recordings, program);
   if (!with) return forward(with);
-  FedProgram fed{.program = {},
-                 .by = {.batch = samples,
+  FedProgram fed{.by = {.batch = samples,
                         .loading_ranges = with->loading_ranges,
                         .step_requests = with->program.batch_requests.size() - with->loading_ranges,
                         .replaced = with->replaced,
                         .hosts = 0,
                         .most_ranks = 0,
-                        .bound = {},
                         .allowed = 0,
                         .scarce_cores = pipeline.host.has_value()}};
   const std::vector<input::Limit> limits = input::limits_of(pipeline);

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/output/json.h"
+#include "cli/output/value.h"
 #include "models/input/pipeline.h"
 #include "profiler/replay/lower.h"
 
@@ -18,13 +18,13 @@ struct FedBy {
   std::size_t step_requests;      ///< requests at the begin of a step, by ranks without such ranges
   Seconds replaced;               ///< mean work of those ranges, which the pipeline replaces
   std::size_t hosts, most_ranks;  ///< ranks of a host
-  std::string bound;              ///< the pipeline's bottleneck; "" if nothing takes time
+  std::string bound = {};         ///< the pipeline's bottleneck; "" if nothing takes time
   double allowed;                 ///< samples per second that it can deliver, per host
   bool scarce_cores;
 };
 
 struct FedProgram {
-  replay::RecordedProgram program;
+  replay::RecordedProgram program = {};
   FedBy by;
 };
 

@@ -54,7 +54,7 @@ sharing::DeviceOp use_of(const replay::Recording& recording, const trace::GpuOp&
 Tenant tenant_of(const RecordedTenant& recorded, std::string name) {
   const ReplayJob& job = recorded.job;
   const replay::ReplayGraph& replay = recorded.run.graph;
-  Tenant tenant{.name = std::move(name), .graph = replay.graph(), .on_device = {}};
+  Tenant tenant{.name = std::move(name), .graph = replay.graph()};
   std::vector<std::optional<double>> multiprocessors;
   for (std::size_t r = 0; r < job.recordings.size(); ++r)
     multiprocessors.push_back(multiprocessors_of(job, r));
@@ -110,14 +110,14 @@ Result<Exit> share_recorded(const RecordedTenant& own, const ReplayRequest& requ
   const RecordedTenant second{*other, other->recorded,
                               replay::estimate_step(other->recorded.comparison)};
   const RecordedTenant* both[] = {&own, &second};
-  SharedJobs shared{.devices = {}, .sharing = {}, .jobs = {}};
+  SharedJobs shared{};
   shared.sharing = sharing_of(request.sharing, shared.notes);
   const trace::Device* device = device_of(own.job, 0);
   shared.devices = device ? device->name : "one GPU";
   const std::vector<Tenant> tenants = {tenant_of(own, name_of(request)),
                                        tenant_of(second, name_of(its))};
   for (std::size_t t = 0; t < 2; ++t)
-    shared.jobs.push_back({.name = tenants[t].name, .alone = both[t]->alone, .step = {}});
+    shared.jobs.push_back({.name = tenants[t].name, .alone = both[t]->alone});
   shared.notes.push_back(
       "memory: a recording does not contain memory use, so it is not checked that both jobs fit");
   if (!multiprocessors_of(own.job, 0))

@@ -1,16 +1,18 @@
 #include "cli/commands/replay_job.h"
 
 #include <algorithm>
-#include <span>
+#include <map>
+#include <vector>
 
 #include <fmt/core.h>
 
-#include "cli/commands/kernel_parts.h"
 #include "cli/output/run_events.h"
+#include "models/workload/lift_operands.h"
 #include "profiler/ingest/input.h"
 #include "profiler/replay/batch_requests.h"
 #include "profiler/replay/edit.h"
 #include "profiler/replay/interval.h"
+#include "profiler/replay/lower.h"
 #include "profiler/trace/remedies.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
@@ -19,6 +21,43 @@
 
 namespace rehearse::cli {
 namespace {
+
+/// Kinds of kernels, by workload::lifting::Role; empty if the operator's name says nothing about
+/// its role.
+constexpr std::string_view kKernelKinds[] = {
+    "",      "convolutions", "matrix products", "matrix products", "attention",
+    "norms", "softmax",      "table look-ups",  "pooling"};
+
+/// The role of a kernel, from the operator that launched it.
+std::string_view kind_of_kernel(const replay::Recording& recording, std::uint32_t row) {
+  for (auto op = recording.launcher(row); op; op = recording.parent(*op))
+    if (const std::string_view kind = kKernelKinds[static_cast<std::size_t>(
+            workload::lifting::role_of(recording.name(recording.host(*op))))];
+        !kind.empty())
+      return kind;
+  return "other kernels";
+}
+
+/// Sets the origin of each kernel: "matrix products", "norms", "other kernels", from the operator
+/// that launched it.
+void name_kernels(const std::vector<replay::Recording>& recordings,
+                  replay::RecordedProgram& program) {
+  std::map<std::string_view, std::uint32_t> origins;
+  for (std::size_t rank = 0; rank < recordings.size(); ++rank) {
+    program::RankProgram& of = program.programs[rank];
+    for (replay::OpIndex i = 0; i < of.ops.size(); ++i) {
+      if (of.ops[i].task != program::Task::kCompute) continue;
+      const std::string_view kind = kind_of_kernel(recordings[rank], *of.recorded[i].row);
+      const auto next = static_cast<std::uint32_t>(program.origins.size());
+      const auto [known, fresh] = origins.try_emplace(kind, next);
+      if (fresh)
+        program.origins.push_back({{.kind = program::PartKind::kCompute,
+                                    .part = program.names.intern(kind),
+                                    .provenance = Provenance::kRecorded}});
+      of.ops[i].origin = known->second;
+    }
+  }
+}
 
 std::uint32_t rank_number(const trace::Rank& rank, std::size_t index) {
   return rank.info.rank.value_or(static_cast<std::uint32_t>(index));
@@ -112,11 +151,9 @@ Result<ReplayJob> load_job(const ReplayRequest& request, const Globals& globals)
   if (!run) return forward(run);
   job.recorded = std::move(*run);
   if (globals.strict && !distrust_words(job).empty())
-    return fail(Diagnostic{
-        .file = job.recordings.front().rank().info.source,
-        .problem = distrust_words(job),
-        .expected = fmt::format("at most {:g} % with --strict", replay::kTrustedResidual * 100),
-        .nearest = "without --strict, replay lists these ops"});
+    return fail_in(job.recordings.front().rank().info.source, distrust_words(job),
+                   fmt::format("at most {:g} % with --strict", replay::kTrustedResidual * 100),
+                   "without --strict, replay lists these ops");
   return job;
 }
 

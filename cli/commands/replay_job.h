@@ -25,8 +25,8 @@ namespace rehearse::cli {
 struct ReplayRequest {
   std::vector<std::filesystem::path> inputs;
   std::vector<std::uint32_t> ranks;  ///< empty: all
-  replay::LowerOptions lower;
-  RunFiles files;
+  replay::LowerOptions lower = {};
+  RunFiles files = {};
   ShareRequest sharing = {};
 };
 

@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "cli/commands/name_option.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
@@ -83,28 +84,17 @@ Status parse_times(std::string_view text, Sharing& sharing) {
 Result<Sharing> parse_sharing(std::string_view text) {
   const std::size_t colon = text.find(':');
   const std::string_view name = trim(text.substr(0, colon));
-  Sharing sharing;
-  bool known = false;
-  for (std::size_t p = 0; p < std::size(sharing::kPolicyNames); ++p)
-    if (sharing::kPolicyNames[p] == name) {
-      sharing.policy = static_cast<Policy>(p);
-      known = true;
-    }
-  if (!known)
+  const std::size_t policy = index_of(sharing::kPolicyNames, name);
+  if (policy == std::size(sharing::kPolicyNames))
     return fail(fmt::format("unknown policy '{}'", name), suggest(name, sharing::kPolicyNames));
+  Sharing sharing;
+  sharing.policy = static_cast<Policy>(policy);
   if (colon == std::string_view::npos) return sharing;
   const std::string_view rest = trim(text.substr(colon + 1));
-  Status ok;
-  switch (sharing.policy) {
-    case Policy::kMps:
-      ok = parse_shares(rest, sharing);
-      break;
-    case Policy::kTimeSlice:
-      ok = parse_times(rest, sharing);
-      break;
-    default:
-      return fail(fmt::format("'{}' takes no value", name), std::string(name));
-  }
+  if (sharing.policy != Policy::kMps && sharing.policy != Policy::kTimeSlice)
+    return fail(fmt::format("'{}' takes no value", name), std::string(name));
+  const Status ok =
+      sharing.policy == Policy::kMps ? parse_shares(rest, sharing) : parse_times(rest, sharing);
   if (!ok) return forward(ok);
   return sharing;
 }

@@ -18,7 +18,7 @@ namespace rehearse::cli {
 struct SharedJob {
   std::string name;
   Estimate<Seconds> alone;                     ///< predicted or replayed without the other job
-  sharing::TenantStep step;                    ///< when run together with the other
+  sharing::TenantStep step = {};               ///< when run together with the other
   std::optional<Estimate<Bytes>> memory = {};  ///< of the fullest device, with both jobs
 };
 

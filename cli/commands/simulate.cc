@@ -1,32 +1,256 @@
 // rehearse simulate: predict a job on a cluster.
 #include <algorithm>
+#include <filesystem>
 #include <map>
+#include <string>
+#include <vector>
 
-#include <CLI/CLI.hpp>
-#include <fmt/core.h>
+#include <fmt/format.h>
 
-#include "cli/commands/chakra_network.h"
-#include "cli/commands/commands.h"
 #include "cli/commands/describe_job.h"
+#include "cli/commands/options.h"
 #include "cli/commands/simulate_job_file.h"
-#include "cli/commands/simulate_result.h"
+#include "cli/commands/simulate_options.h"
+#include "cli/config/fidelity_names.h"
+#include "cli/output/attribution.h"
+#include "cli/output/document.h"
 #include "models/job/interval.h"
+#include "models/job/lower.h"
 #include "models/job/program_ops.h"
 #include "models/job/roofline.h"
 #include "profiler/ingest/astra_system.h"
 #include "profiler/ingest/chakra_job.h"
 #include "profiler/ingest/chakra_writer.h"
+#include "sim/base/estimate.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
+#include "sim/base/warning.h"
 #include "sim/cluster/astra_network.h"
 #include "sim/cluster/catalog.h"
+#include "sim/cluster/cluster.h"
+#include "sim/cluster/read_cluster.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/simgrid.h"
+#include "sim/graph/timeline.h"
 #include "sim/program/lower.h"
 #include "strategies/step/run_program.h"
 
 namespace rehearse::cli {
 namespace {
+
+/// A job that has been run.
+struct Simulation {
+  program::Program job;
+  std::string input;         ///< "job.et" or "job.0.et … job.7.et"
+  std::string cluster = {};  ///< "32 × h100_sxm5_80"; empty: ops take the durations of their traces
+  step::Fidelity fidelity;
+  job::Rules rules;
+  job::LoweredJob lowered = {};
+  graph::Timeline timeline = {};
+  std::vector<job::RankRange> occupancy = {};
+  Estimate<Seconds> step;
+  std::vector<Warning> warnings = {};
+  double by_roofline = 0;  ///< share of the op time that is estimated by a roofline
+};
+
+std::string ranks_text(const job::RankRange& range) {
+  if (range.count == 1) return std::to_string(range.first);
+  return fmt::format("{}–{}", range.first, range.first + range.count - 1);
+}
+
+/// Collectives of one name, size and number of ranks.
+struct CollectiveSum {
+  std::string name;
+  CollectiveKind kind;
+  Bytes bytes;
+  std::size_t ranks;
+  std::size_t count = 0;
+  Seconds total = Seconds::s(0);
+  Seconds slowest = Seconds::s(0);
+};
+
+std::vector<CollectiveSum> slowest_collectives(const Simulation& s, std::size_t most) {
+  std::map<std::tuple<std::string_view, CollectiveKind, double, std::size_t>, CollectiveSum> sums;
+  for (const job::Collective& c : s.lowered.collectives) {
+    const std::string_view name = s.lowered.graph.name(c.members.front());
+    const std::size_t ranks = s.job.groups[c.group].members.size();
+    CollectiveSum& sum = sums.try_emplace({name, c.kind, c.bytes.b(), ranks},
+                                          CollectiveSum{std::string(name), c.kind, c.bytes, ranks})
+                             .first->second;
+    const Seconds time = job::time_of(c, s.timeline);
+    ++sum.count;
+    sum.total += time;
+    sum.slowest = std::max(sum.slowest, time);
+  }
+  std::vector<CollectiveSum> list;
+  list.reserve(sums.size());
+  for (auto& [key, sum] : sums) list.push_back(std::move(sum));
+  std::stable_sort(list.begin(), list.end(), [](const CollectiveSum& a, const CollectiveSum& b) {
+    return a.slowest > b.slowest;
+  });
+  if (list.size() > most) list.erase(list.begin() + static_cast<std::ptrdiff_t>(most), list.end());
+  return list;
+}
+
+Value collective_rows(const Simulation& s) {
+  Value rows = Value::array();
+  for (const CollectiveSum& sum : slowest_collectives(s, 20))
+    rows.push_back(
+        {{"name", "name", sum.name},
+         {"kind", "kind", to_string(sum.kind)},
+         {"ranks", "ranks", sum.ranks},
+         {"bytes", "size", bare(sum.bytes), in::kMb},
+         {"count", "count", sum.count},
+         {"mean_s", "mean", bare(sum.total * (1 / static_cast<double>(sum.count))), in::kUs},
+         {"slowest_s", "slowest", bare(sum.slowest), in::kUs}});
+  return rows;
+}
+
+/// How the collectives were simulated, for people.
+std::string carried_by(const Simulation& s) {
+  if (s.cluster.empty()) return "at the durations of the traces";
+  switch (s.fidelity) {
+    case step::Fidelity::kClosed:
+      return "by closed form";
+    case step::Fidelity::kMessage:
+      return "message by message: " + counted(s.lowered.messages, "message");
+    case step::Fidelity::kSimgrid:
+      return "message by message through SimGrid: " + counted(s.lowered.messages, "message");
+  }
+  return "";
+}
+
+/// The basis of the closed forms; nothing if none was used.
+std::vector<std::string> pricing_lines(const Simulation& s) {
+  std::vector<std::string> lines;
+  for (const job::Pricing& p : s.lowered.pricings)
+    lines.push_back(fmt::format("{} among {}: {}{}{}", to_string(p.kind), counted(p.ranks, "rank"),
+                                p.calibrated ? "calibrated, " : "links of the cluster",
+                                !p.calibrated && !p.why.empty() ? ", as " : "", p.why));
+  return lines;
+}
+
+/// A row per range of ranks; people see the parts that occur.
+Value occupancy_rows(const Simulation& s) {
+  Value rows = Value::array();
+  const Value mean = occupancy_fields(job::mean(s.occupancy));
+  for (const job::RankRange& range : s.occupancy) {
+    Value row = {{"", "ranks", ranks_text(range)}, {"rank", range.first}, {"count", range.count}};
+    const Value parts = occupancy_fields(range.occupancy, s.step);
+    for (std::size_t i = 0; i < parts.fields().size(); ++i) {
+      const Entry& part = parts.fields()[i];
+      const bool occurs = std::get<Quantity>(mean.fields()[i].value.content()).value > 0;
+      row.show(part.key, occurs ? part.label : "", part.value, in::kUs);
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+Document simulation_document(const Simulation& s) {
+  Document d{.command = "simulate", .rows = "ranks", .rows_title = "Ranks"};
+  const program::Occupancy mean = job::mean(s.occupancy);
+  d.answer = sentence_of(fmt::format("{}, {}{}", s.input, counted(s.job.ranks(), "rank"),
+                                     s.cluster.empty() ? "" : " on " + s.cluster),
+                         {range_words(s.step, s.cluster.empty() ? "" : " per step"),
+                          largest_part(occupancy_fields(mean))});
+  d.line(fmt::format(
+      "{}; {}, collectives {}", counted(s.job.ops(), "op"),
+      !s.lowered.folded ? "every rank was simulated"
+      : s.lowered.ranks.size() == 1
+          ? "all ranks are equivalent: one was simulated"
+          : fmt::format("one rank of each of {} programs was simulated", s.lowered.ranks.size()),
+      carried_by(s)));
+  d["job"] = {{"input", s.input}, {"ranks", s.job.ranks()}, {"ops", s.job.ops()}};
+  if (!s.cluster.empty()) {
+    d["cluster"] = s.cluster;
+    d["fidelity"] = cli::name_of(s.fidelity);
+  }
+  d["folded"] = s.lowered.folded;
+  d.show("step_time", "step time", s.step);
+  if (s.step.low > Seconds::s(0))
+    d["throughput"] =
+        Quantity(mapped(s.step, [](Seconds time) { return 1 / time.s(); }), unit::kRate);
+  const program::Interval interval =
+      s.step.value > Seconds::s(0)
+          ? program::Interval{s.step.low / s.step.value, s.step.high / s.step.value}
+          : program::Interval{};
+  add_attribution(
+      {mean, program::path_times(s.lowered.graph, job::critical_path(s.job, s.lowered, s.timeline)),
+       job::path_parts(s.job, s.lowered, s.timeline, interval, interval)},
+      s.step, d);
+  d.show("ranks", "Ranks", occupancy_rows(s), {}, first(20));
+  d.show("collectives", "Slowest collectives", collective_rows(s), {}, first(5));
+  Value costs = Value::array();
+  for (const job::Pricing& p : s.lowered.pricings)
+    costs.push_back({{"kind", to_string(p.kind)},
+                     {"ranks", p.ranks},
+                     {"from", p.calibrated ? "calibration" : "links"},
+                     {"why", p.why}});
+  d["collective_costs"] = std::move(costs);
+  d.show("", "Cost of collectives", pricing_lines(s));
+  if (!s.lowered.folded) {
+    d["messages"] = s.lowered.messages;
+    d["bytes_sent"] = s.lowered.bytes_sent;
+  }
+  d.add_warnings(s.warnings);
+  return d;
+}
+
+struct ChakraNetwork {
+  cluster::Cluster cluster;
+  /// The dimensions that involved_dim of a collective refers to, fastest first: those of
+  /// ASTRA-sim's network, or else the devices of a node and the nodes. Empty if nodes differ.
+  std::vector<std::uint32_t> dimensions;
+};
+
+/// Levels of a cluster: the devices of a node, and the nodes.
+std::vector<std::uint32_t> levels_of(const cluster::Cluster& cluster) {
+  const std::size_t each = cluster.nodes().front().devices.size(), nodes = cluster.nodes().size();
+  std::vector<std::uint32_t> levels;
+  for (const std::size_t size : {each, nodes})
+    if (size > 1) levels.push_back(static_cast<std::uint32_t>(size));
+  const bool even =
+      std::all_of(cluster.nodes().begin(), cluster.nodes().end(),
+                  [&](const cluster::Node& node) { return node.devices.size() == each; });
+  return even ? levels : std::vector<std::uint32_t>{};
+}
+
+/// Takes a cluster file or an ASTRA-sim network file: one of the two.
+Result<ChakraNetwork> load_network(const std::filesystem::path& cluster,
+                                   const std::filesystem::path& astra_network) {
+  if (astra_network.empty()) {
+    Result<cluster::Cluster> read = cluster::load_cluster(cluster);
+    if (!read) return forward(read);
+    std::vector<std::uint32_t> levels = levels_of(*read);
+    return ChakraNetwork{std::move(*read), std::move(levels)};
+  }
+  Result<cluster::AstraNetwork> read = cluster::load_astra_network(astra_network);
+  if (!read) return forward(read);
+  return ChakraNetwork{std::move(read->cluster), std::move(read->dimensions)};
+}
+
+/// Sets the rules for collectives from the system file, for a network with this number of
+/// dimensions. The chunks and phases of a collective are part of the program
+/// (profiler/ingest/chakra_job.h).
+void set_astra_rules(const ingest::AstraSystem& system, std::size_t dimensions, job::Rules& rules,
+                     std::vector<Warning>& warnings) {
+  const auto named = [](std::string_view name) {
+    return static_cast<Algorithm>(index_of(kAlgorithmNames, name));
+  };
+  rules.algorithms = job::wherever_possible(named(system.reduction));
+  rules.algorithms[CollectiveKind::kAllToAll] = named(system.exchange);
+  rules.message_overhead = system.endpoint_delay;
+  rules.calibrated = false;
+  // A rank has one communication op in flight. If parts of a collective overlap on different
+  // dimensions, each dimension needs a stream instead.
+  rules.one_stream = dimensions < 2 || system.collectives.one_ring;
+  if (system.last_first)
+    warnings.push_back(
+        {"scheduling-policy LIFO is not supported: collectives waiting for a dimension run in "
+         "order of issue",
+         "scheduling-policy FIFO"});
+}
 
 /// The device model that all ranks run on; fails if they differ.
 Result<std::string> model_of(const cluster::Cluster& cluster, std::uint32_t ranks) {
@@ -134,14 +358,9 @@ Result<Simulation> read_job(const SimulateOptions& options, const ChakraNetwork*
   if (!read) return forward(read);
   Simulation s{.job = std::move(read->job),
                .input = read->files.front(),
-               .cluster = {},
                .fidelity = options.fidelity,
                .rules = rules_of(options),
-               .lowered = {},
-               .timeline = {},
-               .occupancy = {},
-               .step = {Seconds::s(0), Seconds::s(0), Seconds::s(0), Provenance::kExtrapolated},
-               .warnings = {}};
+               .step = {Seconds::s(0), Seconds::s(0), Seconds::s(0), Provenance::kExtrapolated}};
   if (read->files.size() > 1) s.input += " … " + read->files.back();
   if (system) set_astra_rules(*system, network->dimensions.size(), s.rules, s.warnings);
   if (read->without_length > 0)

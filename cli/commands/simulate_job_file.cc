@@ -1,14 +1,222 @@
 #include "cli/commands/simulate_job_file.h"
 
+#include <algorithm>
+#include <array>
+
+#include <fmt/core.h>
+
 #include "cli/commands/predicted_job.h"
-#include "cli/commands/predicted_tenants.h"
+#include "cli/commands/share_policy.h"
+#include "cli/commands/share_result.h"
+#include "cli/commands/simulate_options.h"
 #include "cli/commands/step_report.h"
+#include "cli/config/job_file.h"
 #include "cli/config/job_input.h"
+#include "cli/globals.h"
+#include "cli/output/run_events.h"
 #include "sim/base/file.h"
+#include "sim/base/result.h"
+#include "sim/base/text.h"
+#include "sim/cluster/catalog.h"
 #include "sim/engine/simgrid.h"
+#include "strategies/step/predict.h"
 
 namespace rehearse::cli {
 namespace {
+
+using sharing::DeviceOp;
+using sharing::Tenant;
+using step::Step;
+
+struct Job {
+  std::filesystem::path path;
+  JobFile file;
+  Step step;
+};
+
+Result<Step> predict(const JobFile& file, const cluster::Cluster& cluster,
+                     const SimulateOptions& options, bool unfold) {
+  return step::predict(
+      file.spec, cluster,
+      {.fidelity = options.fidelity, .unfold = options.unfold || unfold, .counterfactuals = false});
+}
+
+/// The limits for runs in which links are shared and every rank is run: ops of all ranks of both
+/// jobs, and ranks.
+constexpr std::size_t kManyOps = 500'000;
+constexpr std::uint32_t kManyRanks = 64;
+
+/// Whether the same ranks represent the same other ranks in both jobs.
+bool fold_alike(const Step& a, const Step& b) {
+  return a.lowered.folded && b.lowered.folded && a.lowered.ranks == b.lowered.ranks &&
+         a.job.program_of == b.job.program_of;
+}
+
+/// Whether every rank must be run: if ranks cannot represent each other in both jobs, or if
+/// messages share links. Fails if there are too many ranks.
+Result<bool> unfolds(const Step& a, const Step& b, step::Fidelity fidelity) {
+  const bool many = a.job.ops() + b.job.ops() > kManyOps;
+  if (!fold_alike(a, b)) {
+    if (many)
+      return fail(
+          fmt::format("{} and {} ranks: too few of them are equivalent to be simulated as one",
+                      a.job.ranks(), b.job.ranks()),
+          fmt::format("jobs with the same layout, or at most {} ops over all ranks", kManyOps));
+    return true;
+  }
+  return fidelity == step::Fidelity::kMessage && a.job.ranks() > 1 && !many &&
+         a.job.ranks() <= kManyRanks;
+}
+
+/// Predicts both jobs, the second on the cluster of the first.
+Result<std::array<Job, 2>> predict_both(const SimulateOptions& options) {
+  Result<JobFile> own = load_job(options.job_file, options.cluster);
+  if (!own) return forward(own);
+  Result<JobFile> other = load_job(options.sharing.shared_with, options.cluster);
+  if (!other) return forward(other);
+  for (const auto& [path, file] :
+       {std::pair(options.job_file, &*own), std::pair(options.sharing.shared_with, &*other)})
+    if (file->input)
+      return fail(
+          Diagnostic{.file = path.string(),
+                     .key = "input",
+                     .problem = "jobs on the same devices are predicted without input stalls",
+                     .expected = "job files without it"});
+  const cluster::Cluster& cluster = own->cluster;
+  Result<Step> a = predict(*own, cluster, options, false);
+  if (!a) return wrong_in(options.job_file, a.error());
+  Result<Step> b = predict(*other, other->cluster, options, false);
+  if (!b) return wrong_in(options.sharing.shared_with, b.error());
+  const std::uint32_t ranks = b->job.ranks();
+  if (ranks > cluster.devices().size())
+    return fail_in(options.sharing.shared_with,
+                   fmt::format("the second job has {} ranks, but the cluster has {}", ranks,
+                               counted(cluster.devices().size(), "device")),
+                   "at least one device per rank");
+  for (std::uint32_t r = 0; r < std::min(ranks, a->job.ranks()); ++r)
+    if (const std::string& here = cluster.devices()[r].model,
+        &there = other->cluster.devices()[r].model;
+        here != there)
+      return fail(Diagnostic{
+          .file = options.sharing.shared_with.string(),
+          .key = "cluster",
+          .problem =
+              fmt::format("rank {} of the second job is on {}, but rank {} of the first is on {}",
+                          r, there, r, here),
+          .expected = "the same device for a rank in both jobs"});
+  const Result<bool> unfold = unfolds(*a, *b, options.fidelity);
+  if (!unfold) return forward(unfold);
+  if (*unfold) a = predict(*own, cluster, options, true);
+  b = predict(*other, cluster, options, *unfold);
+  if (!a) return wrong_in(options.job_file, a.error());
+  if (!b) return wrong_in(options.sharing.shared_with, b.error());
+  return std::array<Job, 2>{Job{options.job_file, std::move(*own), std::move(*a)},
+                            Job{options.sharing.shared_with, std::move(*other), std::move(*b)}};
+}
+
+/// The device usage of a kernel: matrix kernels use all multiprocessors, others as many as saturate
+/// the memory bandwidth.
+DeviceOp kernel(OpId id, std::uint32_t device, Picoseconds duration,
+                const program::DeviceWork& work, ByteRate memory) {
+  const Seconds length = duration.seconds();
+  if (!(length > Seconds::s(0))) return {id, device};
+  const double matrix = work.matrix.seconds() / length;
+  const double moving = (work.kernels - work.matrix).seconds() / length;
+  return {.op = id,
+          .device = device,
+          .multiprocessors = std::min(1.0, matrix + sharing::kDrawAll * moving),
+          .bandwidth = std::min(1.0, work.bytes / memory / length)};
+}
+
+Tenant tenant_of(const Job& job, const cluster::Cluster& cluster) {
+  const job::LoweredJob& lowered = job.step.lowered;
+  Tenant tenant{.name = job.path.filename().string(), .graph = lowered.graph};
+  for (std::size_t r = 0; r < lowered.ranks.size(); ++r) {
+    const std::uint32_t device = lowered.ranks[r].index();
+    const Result<const cluster::Gpu*> gpu = cluster::find_gpu(cluster.devices()[device].model);
+    if (!gpu) continue;  // the processor of a host
+    const program::RankProgram& program = job.step.job.program(lowered.ranks[r]);
+    const std::vector<program::ProgramOp>& ops = program.ops;
+    for (std::uint32_t i = 0; i < ops.size(); ++i) {
+      const OpId id(lowered.first_op[r] + i);
+      if (ops[i].task == program::Task::kCompute)
+        tenant.on_device.push_back(
+            kernel(id, device, *ops[i].duration, program.device_work_of(i), (*gpu)->memory_rate));
+      if (ops[i].task == program::Task::kMemory)
+        tenant.on_device.push_back(
+            {.op = id, .device = device, .multiprocessors = 0, .bandwidth = 0, .host_link = 1});
+    }
+  }
+  return tenant;
+}
+
+const memory::StageMemory* memory_of(const Step& step, std::uint32_t rank) {
+  for (std::size_t s = 0; s < step.layout.stages.size(); ++s) {
+    const workload::Stage& stage = step.layout.stages[s];
+    if (rank >= stage.first_rank && rank < stage.first_rank + stage.degrees.ranks())
+      return &step.memory[s];
+  }
+  return nullptr;
+}
+
+/// Adds to `shared` the memory of the device that both fill most. Fails if that exceeds its
+/// capacity.
+Status add_memory(const std::array<Job, 2>& jobs, SharedJobs& shared) {
+  const memory::StageMemory *first = nullptr, *second = nullptr;
+  const std::uint32_t ranks = std::min(jobs[0].step.job.ranks(), jobs[1].step.job.ranks());
+  for (std::uint32_t r = 0; r < ranks; ++r) {
+    const memory::StageMemory *a = memory_of(jobs[0].step, r), *b = memory_of(jobs[1].step, r);
+    if (!a || !b) continue;
+    if (first && a->share() + b->share() <= first->share() + second->share()) continue;
+    first = a;
+    second = b;
+  }
+  if (!first) return {};
+  const Bytes usable = first->device.usable;
+  if (first->peak.value + second->peak.value > usable)
+    return fail(fmt::format("{} needs {} and {} {} of the {} of a {}", shared.jobs[0].name,
+                            to_string(first->peak.value), shared.jobs[1].name,
+                            to_string(second->peak.value), to_string(usable), first->device.name),
+                "jobs that fit in its memory at the same time",
+                "smaller microbatches, or one after the other");
+  shared.usable = usable;
+  shared.jobs[0].memory = first->peak;
+  shared.jobs[1].memory = second->peak;
+  if (first->peak.high + second->peak.high > usable)
+    shared.notes.push_back("memory: the upper ends of both intervals together do not fit");
+  return {};
+}
+
+/// Places both jobs on the devices of the first, rank r of each on device r. Fails with one line if
+/// they do not fit: other devices, more devices, or more memory than there is.
+Result<Exit> share_predicted(const SimulateOptions& options, const Globals& globals) {
+  const Result<std::array<Job, 2>> jobs = predict_both(options);
+  if (!jobs) return forward(jobs);
+  const cluster::Cluster& cluster = (*jobs)[0].file.cluster;
+  SharedJobs shared{};
+  shared.sharing = sharing_of(options.sharing, shared.notes);
+  const std::vector<Tenant> tenants = {tenant_of((*jobs)[0], cluster),
+                                       tenant_of((*jobs)[1], cluster)};
+  shared.devices = devices_words((*jobs)[0].step);
+  for (std::size_t j = 0; j < 2; ++j)
+    shared.jobs.push_back({.name = tenants[j].name, .alone = (*jobs)[j].step.time});
+  if (Status ok = add_memory(*jobs, shared); !ok) return forward(ok);
+  if ((*jobs)[0].step.job.ranks() > 1) {
+    if ((*jobs)[0].step.lowered.folded)
+      shared.notes.push_back(
+          "one rank is simulated for all equivalent ranks, so the jobs do not share links; "
+          "--unfold with --fidelity message shares them");
+    else if (options.fidelity == step::Fidelity::kClosed)
+      shared.notes.push_back(
+          "with --fidelity closed, the jobs do not share links; --fidelity message shares them");
+  }
+  return answer_shared(globals, "simulate", options.files,
+                       {options.job_file, options.sharing.shared_with}, std::move(shared), tenants,
+                       [&](const graph::Timeline& timeline, TimelineSink& sink) {
+                         const Step& own = (*jobs)[0].step;
+                         show_job(own.job, own.lowered, timeline, sink);
+                       });
+}
 
 Result<PredictedJob> predict_job(const SimulateOptions& options) {
   Result<JobFile> file = load_job(options.job_file, options.cluster, options.sharing.slice);

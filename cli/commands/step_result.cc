@@ -137,10 +137,9 @@ Value bound_rows(const step::Step& step) {
 }  // namespace
 
 std::string devices_words(const step::Step& step) {
-  std::string text;
-  for (const step::DeviceUse& use : step.devices)
-    text += fmt::format("{}{} × {}", text.empty() ? "" : " + ", grouped(use.ranks), use.name);
-  return text;
+  return join(step.devices, " + ", [](const step::DeviceUse& use) {
+    return fmt::format("{} × {}", grouped(use.ranks), use.name);
+  });
 }
 
 std::string host_words(const step::Step& step) {

@@ -31,9 +31,7 @@ Result<std::vector<fs::path>> study_files(const std::vector<fs::path>& given) {
     for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error))
       if (it->path().extension() == ".yaml") files.push_back(it->path());
     if (error || first == static_cast<std::ptrdiff_t>(files.size()))
-      return fail(Diagnostic{.file = path.string(),
-                             .problem = error ? error.message() : "holds no study",
-                             .expected = "files that end in .yaml"});
+      return fail_in(path, error ? error.message() : "holds no study", "files that end in .yaml");
     std::sort(files.begin() + first, files.end());
   }
   return files;

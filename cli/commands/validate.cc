@@ -29,7 +29,7 @@ Result<Exit> run(const ValidateOptions& options, const Globals& globals) {
     const Skipped& why = judged->skipped.empty()
                              ? Skipped{"file", "holds no measurements", options.files.front()}
                              : judged->skipped.front();
-    return fail(Diagnostic{.file = why.first, .problem = why.reason});
+    return fail_in(why.first, why.reason);
   }
   for (const Skipped& each : judged->skipped)
     globals.warn(fmt::format("{}: {}, first {}", counted(each.count, each.what) + " skipped",

@@ -1,7 +1,6 @@
 #include "cli/config/job_costs.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/core.h>
 
@@ -76,7 +75,7 @@ std::vector<std::string> words(const YamlMap& map, std::string_view key) {
 }
 
 Rent read_rent(const YamlMap& root) {
-  Rent rent{.providers = words(root, "provider"), .regions = words(root, "region"), .markets = {}};
+  Rent rent{.providers = words(root, "provider"), .regions = words(root, "region")};
   for (const std::string& word : words(root, "market")) {
     const auto at = std::find(std::begin(cost::kMarketKeys), std::end(cost::kMarketKeys), word);
     if (at == std::end(cost::kMarketKeys))
@@ -91,7 +90,7 @@ Rent read_rent(const YamlMap& root) {
 }  // namespace
 
 Result<JobCosts> read_job_costs(const YamlMap& root, const std::filesystem::path& folder) {
-  JobCosts costs{.rent = read_rent(root), .hours = nullptr, .keeping = {}};
+  JobCosts costs{.rent = read_rent(root), .hours = nullptr};
   if (const auto file = root.optional<std::string>("carbon")) {
     Result<cost::CarbonHours> hours = cost::CarbonHours::load(folder / *file);
     if (!hours) return forward(hours);

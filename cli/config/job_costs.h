@@ -15,13 +15,13 @@ namespace rehearse::cli {
 /// The offers, regions and markets that may be rented; each is empty if the file does not name any.
 struct Rent {
   std::vector<std::string> providers, regions;
-  std::vector<cost::Market> markets;
+  std::vector<cost::Market> markets = {};
 };
 
 struct JobCosts {
   Rent rent;
   std::shared_ptr<const cost::CarbonHours> hours;  ///< null: none are given
-  cost::Keeping keeping;
+  cost::Keeping keeping = {};
 };
 
 /// Paths are relative to `folder`. Fails if a file cannot be read; mistakes in the sections are

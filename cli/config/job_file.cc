@@ -10,7 +10,6 @@
 #include "cli/config/job_input.h"
 #include "cli/config/read_plan.h"
 #include "cli/config/recorded_workload.h"
-#include "models/comm/slower_network.h"
 #include "models/workload/read_model.h"
 #include "models/workload/selective.h"
 #include "sim/base/text.h"
@@ -311,6 +310,7 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
   std::vector<std::string> assumed;
   ConditionsOf conditions(gpus, kernels_of(model, implementation, assumed_plan));
   std::vector<std::string> notes;
+  comm::LinkScales scales;
   Result<MeasuredByDevice> measured_ops = read_measured_ops(root, folder, recorded, notes);
   if (!measured_ops) return forward(measured_ops);
   if (recorded && cluster && training && plan) {
@@ -322,6 +322,7 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
     for (const cluster::Gpu* gpu : gpus) devices.push_back(gpu->name);
     if (devices.empty()) devices.push_back(cluster->devices().front().model);
     measured_on = recorded->device.empty() ? devices.front() : recorded->device;
+    scales = scales_of(recorded->collectives, measured_on, *cluster, notes);
     Result<workload::Workload> placed =
         place_recording(std::move(*recorded), devices, *training, conditions.all, notes);
     if (!placed) return forward(placed);
@@ -348,8 +349,10 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
     if (Status ok = read_calibration(folder / *calibration, conditions, notes); !ok)
       return forward(ok);
   if (const auto map = root.map("sustained")) read_sustained(*map, conditions, notes);
-  const double network_scale = conditions.all.front().network_scale;
-  if (cluster && network_scale != 1) *cluster = comm::with_slower_network(*cluster, network_scale);
+  // What measured steps say of the network, in a calibration or in the file, goes first.
+  if (const double network = conditions.all.front().network_scale; network != 1)
+    scales.between = network;
+  if (cluster && scales != comm::LinkScales{}) *cluster = comm::with_slower_links(*cluster, scales);
 
   Result<std::optional<input::Pipeline>> input = read_job_input(root, folder);
   if (!input) return forward(input);
@@ -431,8 +434,8 @@ Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folde
 Result<JobFile> read_job_on(const YamlMap& root, const std::filesystem::path& folder,
                             cluster::Cluster cluster, cost::Rented rented) {
   root.map("cluster");  // known, and overruled
-  return read_sections(root, folder, std::move(cluster),
-                       {.rented = {std::move(rented)}, .region = {}}, JobUse::kRent);
+  return read_sections(root, folder, std::move(cluster), {.rented = {std::move(rented)}},
+                       JobUse::kRent);
 }
 
 Result<JobFile> load_job(const std::filesystem::path& path,

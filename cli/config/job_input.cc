@@ -1,7 +1,6 @@
 #include "cli/config/job_input.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include <fmt/core.h>

@@ -48,9 +48,8 @@ Result<RecordedWorkload> read_recording(const YamlMap& map, const std::filesyste
   if (!lifted) return forward(lifted);
   const trace::Rank& rank = trace->ranks.front();
   if (!lifted->training)
-    return fail(Diagnostic{.file = rank.info.source,
-                           .problem = "was recorded without a backward pass",
-                           .expected = "a recording of training"});
+    return fail_in(rank.info.source, "was recorded without a backward pass",
+                   "a recording of training");
   if (!lifted->plan) return forward(lifted->plan);
   const std::optional<workload::Dtype> dtype = commonest_dtype(lifted->workload);
   std::optional<double> batch = samples;
@@ -63,6 +62,7 @@ Result<RecordedWorkload> read_recording(const YamlMap& map, const std::filesyste
                           .dtype = dtype,
                           .idle_per_kernel = lifted->idle_per_layer_kernel,
                           .timings = std::move(trace->timings),
+                          .collectives = recorded_collectives(*trace),
                           .notes = std::move(lifted->notes)};
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/config/recorded_links.h"
 #include "models/workload/workload.h"
 #include "profiler/trace/op_timing.h"
 #include "sim/base/yaml.h"
@@ -26,6 +27,7 @@ struct RecordedWorkload {
   std::optional<workload::Dtype> dtype;
   Seconds idle_per_kernel;               ///< all idle time outside the layers, per layer kernel
   std::vector<trace::OpTiming> timings;  ///< from the same store
+  std::vector<RecordedCollective> collectives;
   std::vector<std::string> notes;        ///< for people
 };
 

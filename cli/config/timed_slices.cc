@@ -103,11 +103,8 @@ Result<MigAnswer> predict_slices(const MigQuestion& question) {
   if (!steps) return forward(steps);
   Result<JobLaw> law = fit(question, *device, *steps);
   if (!law) return forward(law);
-  MigAnswer answer = {.device = *device,
-                      .law = *law,
-                      .timed_on = device->profile(device->whole).name,
-                      .slices = {},
-                      .warnings = {}};
+  MigAnswer answer = {
+      .device = *device, .law = *law, .timed_on = device->profile(device->whole).name};
   for (const auto& [profile, points] : steps->by_profile)
     if (profile != device->whole) answer.timed_on += " and " + device->profile(profile).name;
   if (!law->identified)
@@ -126,7 +123,7 @@ Result<MigAnswer> predict_slices(const MigQuestion& question) {
   batches.erase(std::unique(batches.begin(), batches.end()), batches.end());
   for (std::uint32_t p = 0; p < device->profiles.size(); ++p) {
     if (device->profile(p).name.ends_with("+me")) continue;
-    MigAnswer::Slice slice = {.profile = p, .points = {}};
+    MigAnswer::Slice slice = {.profile = p};
     for (const double batch : batches)
       slice.points.push_back(point_at(*device, *law, *steps, p, batch));
     answer.slices.push_back(std::move(slice));

@@ -32,13 +32,13 @@ struct MigPoint {
 struct MigAnswer {
   struct Slice {
     std::uint32_t profile;
-    std::vector<MigPoint> points;
+    std::vector<MigPoint> points = {};
   };
   cluster::MigDevice device;
   sharing::JobLaw law;
   std::string timed_on;  ///< "7g.80gb" or "7g.80gb and 1g.10gb"
-  std::vector<Slice> slices;
-  std::vector<Warning> warnings;
+  std::vector<Slice> slices = {};
+  std::vector<Warning> warnings = {};
 };
 
 /// Rows of the whole instance (7g; 4g on A30) are the sweep. Rows of at most one other profile fit

@@ -6,7 +6,6 @@
 #include "cli/doctor/library.h"
 #include "profiler/capture/cupti_library.h"
 #include "sim/base/file.h"
-#include "sim/base/text.h"
 
 namespace rehearse::cli::doctor {
 namespace {

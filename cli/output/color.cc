@@ -42,14 +42,9 @@ std::string painted(std::string_view text, graph::Category category) {
       return in(text, "32");
     case Category::kInput:
       return in(text, "35");
-    case Category::kHost:
-    case Category::kLaunch:
-    case Category::kSynchronization:
-    case Category::kProfiler:
-    case Category::kDelay:
+    default:
       return in(text, "90");
   }
-  return std::string(text);
 }
 
 }  // namespace rehearse::cli

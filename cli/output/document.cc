@@ -8,7 +8,6 @@
 #include "cli/output/rows.h"
 #include "profiler/trace/remedies.h"
 #include "sim/base/file.h"
-#include "sim/base/text.h"
 
 namespace rehearse::cli {
 

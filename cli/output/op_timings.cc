@@ -1,7 +1,6 @@
 #include "cli/output/op_timings.h"
 
 #include "profiler/bench/shape.h"
-#include "sim/base/text.h"
 
 namespace rehearse::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
-namespace unit {
+namespace {
 
 std::string time_words(double s) {
   if (s >= 2 * 86400.) return significant(s / 86400) + " days";
@@ -16,9 +16,10 @@ std::string time_words(double s) {
   return to_string(Seconds::s(s));
 }
 
-std::string size_words(double b) { return to_string(Bytes::b(b)); }
-std::string byte_rate_words(double rate) { return to_string(ByteRate::bytes_per_s(rate)); }
-std::string energy_words(double j) { return to_string(Joules::j(j)); }
+template <class Q>
+std::string text_in(double si) {
+  return to_string(Q::from_si(si));
+}
 
 std::string money_words(double usd) {
   if (usd < 100) return to_string(Usd::usd(usd));
@@ -40,8 +41,25 @@ std::string share_words(double share) {
   const int decimals = std::abs(share) < 0.00995 ? 2 : 1;
   return fmt::format("{:.{}f} %", share * 100, decimals);
 }
-std::string change_words(double change) { return signed_percent(change); }
 std::string factor_words(double factor) { return significant(factor) + " ×"; }
+
+}  // namespace
+
+namespace unit {
+
+constexpr Unit kTime{"s", time_words, {"s", 1, 6}};
+constexpr Unit kSize{"B", text_in<Bytes>, {"B", 1, 0, true}};
+constexpr Unit kByteRate{"B/s", text_in<ByteRate>, {"B/s", 1, 6}};
+constexpr Unit kEnergy{"J", text_in<Joules>, {"J", 1, 6}};
+constexpr Unit kMoney{"USD", money_words, {"USD", 1, 6}};
+constexpr Unit kCarbon{"gCO2e", carbon_words, {"gCO2e", 1, 6}};
+constexpr Unit kRate{"1/s", rate_words, {"1/s", 1, 6}};
+constexpr Unit kSamples{"1/s", samples_words, {"samples/s", 1, 4}};
+constexpr Unit kTokens{"1/s", tokens_words, {"tokens/s", 1, 4}};
+constexpr Unit kFrequency{"Hz", frequency_words, {"Hz", 1, 6}};
+constexpr Unit kShare{"1", share_words, {"%", 0.01, 1, true}};
+constexpr Unit kChange{"1", signed_percent, {"%", 0.01, 2, true}};
+constexpr Unit kFactor{"1", factor_words, {"", 1, 3}};
 
 }  // namespace unit
 
@@ -103,8 +121,6 @@ Estimate<Seconds> part_of(const Estimate<Seconds>& whole, Seconds part) {
           whole.provenance};
 }
 
-Estimate<double> scaled(const Estimate<double>& e, double by) {
-  return e * by;
-}
+Estimate<double> scaled(const Estimate<double>& e, double by) { return e * by; }
 
 }  // namespace rehearse::cli

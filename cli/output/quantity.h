@@ -57,34 +57,10 @@ struct Unit {
 };
 
 namespace unit {
-std::string time_words(double s);
-std::string size_words(double b);
-std::string byte_rate_words(double bytes_per_s);
-std::string energy_words(double j);
-std::string money_words(double usd);
-std::string carbon_words(double g);
-std::string rate_words(double per_s);
-std::string samples_words(double per_s);
-std::string tokens_words(double per_s);
-std::string frequency_words(double hz);
-std::string share_words(double share);
-std::string change_words(double change);
-std::string factor_words(double factor);
-
-inline constexpr Unit kTime{"s", time_words, {"s", 1, 6}};
-inline constexpr Unit kSize{"B", size_words, {"B", 1, 0, true}};
-inline constexpr Unit kByteRate{"B/s", byte_rate_words, {"B/s", 1, 6}};
-inline constexpr Unit kEnergy{"J", energy_words, {"J", 1, 6}};
-inline constexpr Unit kMoney{"USD", money_words, {"USD", 1, 6}};
-inline constexpr Unit kCarbon{"gCO2e", carbon_words, {"gCO2e", 1, 6}};
-inline constexpr Unit kRate{"1/s", rate_words, {"1/s", 1, 6}};
-inline constexpr Unit kSamples{"1/s", samples_words, {"samples/s", 1, 4}};
-inline constexpr Unit kTokens{"1/s", tokens_words, {"tokens/s", 1, 4}};
-inline constexpr Unit kFrequency{"Hz", frequency_words, {"Hz", 1, 6}};
+extern const Unit kTime, kSize, kByteRate, kEnergy, kMoney, kCarbon, kRate, kSamples, kTokens,
+    kFrequency;
 /// Numbers without a unit: parts of a whole, relative changes (with a sign), ratios.
-inline constexpr Unit kShare{"1", share_words, {"%", 0.01, 1, true}};
-inline constexpr Unit kChange{"1", change_words, {"%", 0.01, 2, true}};
-inline constexpr Unit kFactor{"1", factor_words, {"", 1, 3}};
+extern const Unit kShare, kChange, kFactor;
 }  // namespace unit
 
 struct Quantity {

@@ -2,7 +2,6 @@
 // requests (Markdown).
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -1,7 +1,6 @@
 // A plan in JSON.
 #pragma once
 
-#include "cli/output/json.h"
 #include "strategies/step/step.h"
 
 namespace rehearse::cli {

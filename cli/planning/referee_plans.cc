@@ -1,7 +1,5 @@
 #include "cli/planning/referee_plans.h"
 
-#include <algorithm>
-
 #include <fmt/core.h>
 
 #include "sim/base/text.h"

@@ -2,7 +2,6 @@
 // further price look-ups. Cost is proportional to time; energy is linear in time and compute time.
 #pragma once
 
-#include <array>
 #include <string>
 #include <vector>
 

@@ -208,8 +208,7 @@ Result<cost::Evaluation> JobOnOffers::evaluate(const cost::Offer& offer, Look lo
   if (!key) return forward(key);
   if (look == Look::kSecond) *key += " again";
   std::optional<input::Pipeline> input = input_;
-  if (input)
-    input = on_hosts_of({.rented = {{offer.instance->name, 1.0}}, .region = {}}, std::move(*input));
+  if (input) input = on_hosts_of({.rented = {{offer.instance->name, 1.0}}}, std::move(*input));
   const std::uint32_t cores = input && input->host ? input->host->cores : 0;
   const auto run = [&]() -> Result<cost::Evaluation> {
     const Plan& plan = kept_->plans.of(*key, [&] { return find_plan(offer, look); });

@@ -7,7 +7,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "cli/config/job_file.h"
 #include "cost/recommend.h"

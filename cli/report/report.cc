@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "cli/output/json.h"
 #include "cli/report/accuracy.h"
 #include "cli/report/report_files.h"

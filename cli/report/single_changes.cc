@@ -1,7 +1,6 @@
 #include "cli/report/single_changes.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/core.h>
 

@@ -133,17 +133,14 @@ void read_value_or_range(const YamlMap& map, Expectation& e) {
     map.report("range", "is not a range", "[from, to]");
   else
     e.low = ends[0], e.high = ends[1];
-  if (const auto index = map.choice("sweep", kComparisonNames))
-    e.comparison = static_cast<Comparison>(*index);
-  else if (!map.has("sweep"))
+  map.choose("sweep", kComparisonNames, e.comparison);
+  if (!map.has("sweep"))
     map.report("sweep", "is missing", "the criterion: within, covers or spans");
 }
 
 std::string text_of(const Setting& point) {
-  std::string text;
-  for (const auto& [name, value] : point)
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, value);
-  return text.empty() ? "the only point" : text;
+  if (point.empty()) return "the only point";
+  return join(point, ", ", [](const auto& each) { return each.first + " " + each.second; });
 }
 
 /// Refuses an expectation about a point that a constant was fitted to.
@@ -160,12 +157,12 @@ void refuse_fitted(const YamlMap& map, const Expectation& e, const SweptPoints& 
     for (const auto& [value, number] : fit.curve.published)
       for (const Setting& point : swept.points)
         if (is_selected(fit.curve.points_of(value), point) && is_meant(point)) {
-          const std::vector<std::string_view> names(fit.constants.begin(), fit.constants.end());
-          map.report(e.is_curve() ? "published" : "measure",
-                     fmt::format("is compared with {}, on which {} {} fitted", text_of(point),
-                                 join(names, ", "), names.size() == 1 ? "was" : "were"),
-                     "points on which nothing was fitted",
-                     e.is_curve() ? "list it under 'fitted' only" : "exclude it by 'at'");
+          map.report(
+              e.is_curve() ? "published" : "measure",
+              fmt::format("is compared with {}, on which {} {} fitted", text_of(point),
+                          join(fit.constants, ", "), fit.constants.size() == 1 ? "was" : "were"),
+              "points on which nothing was fitted",
+              e.is_curve() ? "list it under 'fitted' only" : "exclude it by 'at'");
           return;
         }
   }

@@ -6,8 +6,6 @@
 
 #include <fmt/core.h>
 
-#include "sim/base/text.h"
-
 namespace rehearse::cli {
 namespace {
 

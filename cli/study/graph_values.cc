@@ -77,7 +77,7 @@ Result<Term> epoch_time(const GraphRun& run, step::Fidelity fidelity) {
 }  // namespace
 
 GraphRun read_graph(const YamlMap& map, const std::filesystem::path& folder) {
-  GraphRun run{.halo = {}, .expected_halo = 0, .network = read_network(map), .cluster = {}};
+  GraphRun run{.expected_halo = 0, .network = read_network(map)};
   if (map.has("cluster")) {
     run.cluster = cluster::read_cluster(map);
     if (!run.network && !map.has("widths"))

@@ -14,10 +14,10 @@
 namespace rehearse::cli {
 
 struct GraphRun {
-  store::Halo halo;
+  store::Halo halo = {};
   double expected_halo;  ///< of a random partition
   std::optional<store::GraphNetwork> network;
-  std::optional<cluster::Cluster> cluster;
+  std::optional<cluster::Cluster> cluster = {};
 };
 
 /// Mistakes are recorded in the map's file; the result is then meaningless. Files of recorded

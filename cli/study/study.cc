@@ -271,8 +271,7 @@ Result<Study> read_study(const std::filesystem::path& path, std::string text) {
   study.source = root.required<std::string>("source").value_or("");
   study.about = root.optional<std::string>("about").value_or("");
   study.assumed = root.list<std::string>("assumed");
-  if (const auto index = root.choice("fidelity", kFidelityNames))
-    study.fidelity = static_cast<step::Fidelity>(*index);
+  root.choose("fidelity", kFidelityNames, study.fidelity);
   if (auto links = root.optional<std::string>("links")) {
     study.links = std::move(*links);
     if (study.links.find('$') == std::string::npos)

@@ -37,12 +37,8 @@ std::string span_text(const Term& least, const Term& most) {
 
 /// "model vgg16, workers 4 or 8"
 std::string selection_text(const Selection& selection) {
-  std::string text;
-  for (const auto& [name, values] : selection) {
-    const std::vector<std::string_view> views(values.begin(), values.end());
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, join(views, " or "));
-  }
-  return text;
+  return join(selection, ", ",
+              [](const auto& each) { return each.first + " " + join(each.second, " or "); });
 }
 
 /// "1.34 – 13.9", "13 values"
@@ -70,8 +66,7 @@ std::string got_text(const Expectation& e, const Compared& compared) {
 
 /// "least squares, on 3 values of seconds": the data of a fit.
 std::string fit_text(const Fit& fit) {
-  const std::vector<std::string_view> names(fit.constants.begin(), fit.constants.end());
-  std::string text = join(names, ", ");
+  std::string text = join(fit.constants, ", ");
   if (!fit.curve.published.empty()) {
     text += fmt::format(" on {} of {}", counted(fit.curve.published.size(), "published value"),
                         fit.measure.value_or("all measures"));
@@ -337,9 +332,8 @@ Value measure_rows(const StudyResult& result) {
   Value rows = Value::array();
   for (const StudyPoint& point : result.points)
     for (std::size_t m = 0; m < point.measured.size(); ++m) {
-      std::string where;
-      for (const auto& [name, value] : point.parameters)
-        where += fmt::format("{}{}={}", where.empty() ? "" : " ", name, value);
+      const std::string where = join(
+          point.parameters, " ", [](const auto& each) { return each.first + "=" + each.second; });
       const auto expected = expected_at(result, point, m);
       const Term& term = point.measured[m];
       Value row = {{"", "study", result.study.name},

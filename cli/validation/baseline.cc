@@ -54,9 +54,7 @@ Result<std::vector<SuiteSummary>> read_baseline(const std::filesystem::path& pat
   const Result<std::string> text = read_file(path);
   if (!text) return forward(text);
   const auto refused = [&](std::string problem) {
-    return fail(Diagnostic{.file = path.string(),
-                           .problem = std::move(problem),
-                           .expected = "the output of 'rehearse validate --format json'"});
+    return fail_in(path, std::move(problem), "the output of 'rehearse validate --format json'");
   };
   const nlohmann::json json = nlohmann::json::parse(*text, nullptr, false);
   if (json.is_discarded()) return refused("is not JSON");

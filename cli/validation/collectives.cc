@@ -6,7 +6,6 @@
 #include "cli/validation/judge.h"
 #include "models/comm/transfer.h"
 #include "sim/base/collective.h"
-#include "sim/base/text.h"
 
 namespace rehearse::cli {
 namespace {
@@ -42,10 +41,7 @@ Result<PriceOfSize> price_of(Cells& cells) {
                     .calibrated = std::move(*calibrated),
                     .ranks = static_cast<std::uint32_t>(cells.positive("ranks")),
                     .nodes = static_cast<std::uint32_t>(cells.positive("nodes", 1)),
-                    .network = network_of(cells),
-                    .cluster = {},
-                    .devices = {},
-                    .notes = {}};
+                    .network = network_of(cells)};
   const auto kind = static_cast<CollectiveKind>(cells.choice("op", kCollectiveNames));
   const comm::NcclOverrides overrides = {
       named<Algorithm>(cells, "algorithm", kAlgorithmNames),

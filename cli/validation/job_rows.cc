@@ -33,10 +33,10 @@ std::string scalar(std::string_view cell) {
 
 std::string flow_style(const Node& node) {
   if (node.children.empty()) return node.value;
-  std::string text;
-  for (const auto& [key, child] : node.children)
-    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", key, flow_style(child));
-  return "{" + text + "}";
+  return "{" +
+         join(node.children, ", ",
+              [](const auto& child) { return child.first + ": " + flow_style(child.second); }) +
+         "}";
 }
 
 }  // namespace

@@ -38,7 +38,6 @@ PredictRow jobs_predictor(const CsvTable& table, std::vector<std::string>& unkno
 const MeasurementKind kMeasuredJobs = {.name = "jobs",
                                        .unit = "s",
                                        .required = {"training.global_batch", "step_s"},
-                                       .optional = {},
                                        .predictor = jobs_predictor};
 
 }  // namespace rehearse::cli

@@ -67,8 +67,7 @@ class Judge {
 
   Status path(const fs::path& path) {
     std::error_code error;
-    if (!fs::exists(path, error))
-      return fail(Diagnostic{.file = path.string(), .problem = "cannot be read"});
+    if (!fs::exists(path, error)) return fail_in(path, "cannot be read");
     if (!fs::is_directory(path, error)) return file(path);
     // A folder that a profiler wrote is one recording.
     const Result<ingest::InputKind> kind = ingest::detect_input(path);
@@ -76,7 +75,7 @@ class Judge {
     std::vector<fs::path> entries;
     for (const fs::directory_entry& entry : fs::directory_iterator(path, error))
       entries.push_back(entry.path());
-    if (error) return fail(Diagnostic{.file = path.string(), .problem = error.message()});
+    if (error) return fail_in(path, error.message());
     std::sort(entries.begin(), entries.end());
     for (const fs::path& entry : entries)
       if (Status ok = this->path(entry); !ok) return ok;
@@ -111,10 +110,9 @@ class Judge {
       if (Status ok = rows(path, *table, *kind); !ok) return ok;
     }
     if (!any) {
-      std::string known;
-      for (const MeasurementKind* kind : kinds())
-        known += fmt::format("{}{}: {}", known.empty() ? "" : "; ", kind->name,
-                             join(kind->required, ", "));
+      const std::string known = join(kinds(), "; ", [](const MeasurementKind* kind) {
+        return fmt::format("{}: {}", kind->name, join(kind->required, ", "));
+      });
       judgement_.skip("file", "its columns match no schema of measurements; " + known,
                       path.string());
     }

@@ -71,7 +71,8 @@ struct MeasurementKind {
   std::string_view name;  ///< of its suite: "jobs"
   std::string_view unit;
   std::vector<std::string_view> required;  ///< columns
-  std::vector<std::string_view> optional;  ///< other columns; those with a dot are keys of jobs
+  std::vector<std::string_view> optional =
+      {};  ///< other columns; those with a dot are keys of jobs
   /// REQUIRES: the table outlives the result. While rows are predicted, columns that turn out to be
   /// unused are added to `unknown`.
   PredictRow (*predictor)(const CsvTable& table, std::vector<std::string>& unknown);

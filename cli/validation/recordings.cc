@@ -68,7 +68,7 @@ class LimitRows {
 /// collectives.
 Result<Seconds> judge_rank(const trace::Trace& whole, std::size_t rank, const std::string& name,
                            LimitRows& rows) {
-  trace::Trace trace{.names = whole.names, .ranks = {whole.ranks[rank]}, .problems = {}};
+  trace::Trace trace{.names = whole.names, .ranks = {whole.ranks[rank]}};
   const std::vector<replay::Recording> alone = {replay::Recording(trace, 0)};
   const replay::Recording& r = alone.front();
   const Result<RecordedProgram> program = replay::lower(alone, {});

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "sim/base/text.h"
 #include "sim/base/yaml.h"
@@ -75,23 +75,17 @@ std::string fields_of(const Simple& s) {
 }
 
 std::string list_text(const Widths& widths) {
-  std::string text;
-  for (const double w : widths) text += (text.empty() ? "" : ", ") + fmt::format("{:.3g}", w);
-  return "[" + text + "]";
+  return fmt::format("[{:.3g}]", fmt::join(widths, ", "));
 }
 
 std::string fitted_text(const Fitted& f) {
-  std::string ranks, kinds;
-  for (const std::uint32_t n : f.envelope.ranks)
-    ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", n);
-  for (const CollectiveKind k : f.envelope.kinds)
-    kinds += fmt::format("{}{}", kinds.empty() ? "" : ", ", to_string(k));
   return fmt::format(
       "fitted:\n  source: {}\n  rows_used: {}\n  nccl_version: {}\n  date: {}\n  rows: {}\n"
       "  residual: {}\n  from: {} KiB\n  to: {} KiB\n  ranks: [{}]\n  kinds: [{}]\n",
       yaml_quoted(f.source), yaml_quoted(f.rows_used), yaml_quoted(f.nccl_version),
       yaml_quoted(f.date), f.rows, number(f.residual), number(f.envelope.from.b() / 1024),
-      number(f.envelope.to.b() / 1024), ranks, kinds);
+      number(f.envelope.to.b() / 1024), fmt::join(f.envelope.ranks, ", "),
+      join(f.envelope.kinds, ", ", [](CollectiveKind k) { return to_string(k); }));
 }
 
 // --- Reading ----------------------------------------------------------------------------------
@@ -302,15 +296,11 @@ Result<Calibration> read_calibration(const YamlFile& file) {
 }  // namespace
 
 Result<Calibration> load_calibration(const std::filesystem::path& path) {
-  Result<YamlFile> file = YamlFile::load(path);
-  if (!file) return forward(file);
-  return read_calibration(*file);
+  return YamlFile::load(path).and_then(read_calibration);
 }
 
 Result<Calibration> parse_calibration(const std::string& text, std::string name) {
-  Result<YamlFile> file = YamlFile::parse(text, std::move(name));
-  if (!file) return forward(file);
-  return read_calibration(*file);
+  return YamlFile::parse(text, std::move(name)).and_then(read_calibration);
 }
 
 Result<FrameworkTiming> parse_framework_timing(const std::string& text, std::string name) {

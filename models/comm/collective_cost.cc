@@ -244,7 +244,8 @@ void CollectiveCost::widen(double factor) {
 Result<CollectiveCost> CollectiveCost::of_levels(const Calibrated& calibrated, const Group& group,
                                                  Algorithm algorithm) {
   const std::uint32_t local = group.ranks / group.nodes;
-  Group within{.kind = group.kind, .ranks = local}, between = group;
+  Group within{.kind = group.kind, .ranks = local, .local_scale = group.local_scale},
+      between = group;
   between.ranks = group.nodes;
   if (between.network) {
     between.network->node_rate = between.network->node_rate / local;
@@ -291,6 +292,7 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
   cost.provenance_ = calibrated.provenance;
   cost.from_ = c.fitted.envelope.from.b();
   cost.to_ = c.fitted.envelope.to.b();
+  if (group.nodes == 1) cost.scale_ = group.local_scale;
   if (group.ranks == 1) return cost;
   const auto extrapolate = [&](double factor) {
     cost.provenance_ = std::max(cost.provenance_, Provenance::kExtrapolated);
@@ -437,7 +439,7 @@ CollectiveCost::Answer CollectiveCost::answer(double bytes) const {
 double CollectiveCost::seconds(double bytes) const {
   double sum = 0;
   for (const Step& step : steps_) sum += step.cost->seconds(bytes * step.share);
-  return steps_.empty() ? answer(bytes).seconds : sum;
+  return steps_.empty() ? answer(bytes).seconds * scale_ : sum;
 }
 
 Price CollectiveCost::at(Bytes size) const {
@@ -465,12 +467,13 @@ Price CollectiveCost::at(Bytes size) const {
     provenance = std::max(provenance, Provenance::kExtrapolated);
     width = std::max(width * kBeyondSizes, beyond_sizes_);
   }
-  const double rest = a.seconds - messages_;
+  const double whole = a.seconds * scale_, rest = whole - messages_;
   const Estimate<Seconds> time = {
-      Seconds::s(a.seconds), Seconds::s(rest / (1 + width) + messages_ / kMessageCostWidth),
+      Seconds::s(whole), Seconds::s(rest / (1 + width) + messages_ / kMessageCostWidth),
       Seconds::s(rest * (1 + width) + messages_ * kMessageCostWidth), provenance};
   const double wire = a.form && fixed_bytes_ < 0 ? a.form->wire * size.b() : 0;
-  const LevelPrice all{time, Seconds::s(a.form ? a.form->launch : 0), Seconds::s(wire)};
+  const LevelPrice all{time, Seconds::s(a.form ? a.form->launch * scale_ : 0),
+                       Seconds::s(wire * scale_)};
   return {time, a.algorithm, a.protocol, channels_, {all, LevelPrice{}}};
 }
 

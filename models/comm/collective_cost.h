@@ -53,6 +53,7 @@ struct Group {
   std::uint32_t ranks;
   std::uint32_t nodes = 1;  ///< over which the ranks are spread evenly
   std::optional<Network> network = {};
+  double local_scale = 1;  ///< measured ÷ usual time of collectives within a node
 };
 
 /// A calibration as it applies to a device: its own, or one carried over (transfer.h).
@@ -153,6 +154,7 @@ class CollectiveCost {
   double knee_ = 0;
   std::optional<NcclTuning> tuning_;
   double fixed_bytes_ = -1;  // of a barrier
+  double scale_ = 1;         // on all times
   double messages_ = 0;      // of each price: what its messages cost the NIC
   std::uint32_t channels_ = 1;
   Widths widths_{};

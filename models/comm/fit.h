@@ -7,7 +7,6 @@
 // rounding.
 #pragma once
 
-#include <functional>
 #include <span>
 #include <string>
 

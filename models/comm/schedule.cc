@@ -31,7 +31,7 @@ Schedule from_phases(std::uint32_t ranks, const std::vector<Phase>& phases) {
   std::vector<Wait> waits;
   using OfRank = std::vector<std::optional<std::uint32_t>>;
   OfRank sent_before(ranks), received_before(ranks);
-  Schedule result{.flows = nullptr, .local = {}, .across = {}};
+  Schedule result{.flows = nullptr};
   std::vector<char> across;
   for (const Phase& phase : phases) {
     if (phase.count == 0) continue;
@@ -108,7 +108,6 @@ class Rails {
     const bool whole = std::all_of(parts_.begin(), parts_.end(), [](double p) { return p == 1; });
     return {.flows = std::make_shared<MessageFlows>(ranks, std::move(flows_), std::move(waits_)),
             .local = steps,
-            .across = {},
             .depth = depth,
             .busy = busy,
             .parts = whole ? nullptr : std::make_shared<std::vector<double>>(std::move(parts_))};
@@ -334,7 +333,6 @@ Schedule parameter_server(std::uint32_t ranks, std::uint32_t servers, bool push,
   const double busiest = std::max(1.0, static_cast<double>(workers) / servers);
   return {.flows = std::make_shared<MessageFlows>(ranks, std::move(flows), std::move(waits)),
           .local = {turns, turns * busiest, turns * (std::max(workers, servers) - 1.0)},
-          .across = {},
           .busy = turns * busiest};
 }
 
@@ -342,7 +340,6 @@ Schedule one_message(std::uint32_t ranks) {
   return {.flows = std::make_shared<MessageFlows>(ranks, std::vector<MessageFlow>{{0, 1, 1, 1.0}},
                                                   std::vector<Wait>{}),
           .local = {1, 1},
-          .across = {},
           .busy = 1};
 }
 

@@ -13,8 +13,6 @@
 #include "sim/base/algorithm.h"
 #include "sim/base/collective.h"
 #include "sim/base/result.h"
-#include "sim/base/units.h"
-#include "sim/cluster/point_to_point.h"
 #include "sim/graph/message_flows.h"
 
 namespace rehearse::comm {
@@ -44,8 +42,8 @@ struct Steps {
 
 struct Schedule {
   std::shared_ptr<const graph::MessageFlows> flows;
-  Steps local;   ///< within a node, or everywhere where the algorithm knows no levels
-  Steps across;  ///< between nodes
+  Steps local = {};   ///< within a node, or everywhere where the algorithm knows no levels
+  Steps across = {};  ///< between nodes
   /// The number of messages on the longest path of a pipelined buffer; else 0.
   std::uint32_t depth = 0;
   /// The load of the busiest port, as a share of the size. The steps of a pipeline add up to more,

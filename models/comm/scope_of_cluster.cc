@@ -38,6 +38,7 @@ Fabric fabric_of(const Cluster& cluster, DeviceId a, DeviceId b) {
 /// Whether a link type differs from the catalog's.
 bool of_their_own(const LinkType& type) {
   std::string_view name = type.name;
+  name = name.substr(0, name.find(','));
   constexpr std::string_view kDouble = "_x2";  // two links of a kind between a pair
   if (name.ends_with(kDouble)) name.remove_suffix(kDouble.size());
   const cluster::LinkSpec* row = cluster::link_named(name);
@@ -103,10 +104,8 @@ Result<ClusterScope> Scopes::of(std::span<const DeviceId> ranks) const {
     return cluster.devices()[id.index()];
   };
   ClusterScope scope{.device = device_of(ranks.front()).model,
-                     .fabric = {},
                      .ranks = static_cast<std::uint32_t>(ranks.size()),
-                     .nodes = 0,
-                     .network = {}};
+                     .nodes = 0};
   std::map<NodeId, std::vector<DeviceId>> of_node;
   for (const DeviceId id : ranks) {
     if (device_of(id).model != scope.device)
@@ -126,6 +125,8 @@ Result<ClusterScope> Scopes::of(std::span<const DeviceId> ranks) const {
   if (first.size() > 1) {
     scope.fabric = fabric_of(cluster, first[0], first[1]);
     scope.link_of_their_own = link_of_their_own(first);
+    const HopId hop = cluster.route(first[0], first[1]).hops.front();
+    scope.local_scale = cluster.type(Cluster::link_of(hop)).step_scale;
   }
   if (scope.nodes == 1) return scope;
   Nics nics = nics_[of_node.begin()->first.index()];

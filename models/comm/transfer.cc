@@ -7,7 +7,6 @@
 
 #include "models/comm/calibration_files.h"
 #include "sim/base/check.h"
-#include "sim/base/text.h"
 #include "sim/cluster/catalog.h"
 
 namespace rehearse::comm {

@@ -36,7 +36,6 @@ Schedule uneven_all_to_all(const std::vector<std::vector<double>>& shares) {
     for (const std::uint32_t count : counts) most = std::max(most, count);
   return {.flows = std::make_shared<MessageFlows>(n, std::move(flows), std::vector<Wait>{}),
           .local = {steps, busiest, most - steps},
-          .across = {},
           .busy = busiest};
 }
 

@@ -1,11 +1,15 @@
 #include "models/compute/convolution_law.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace rehearse::compute {
 namespace {
 
 using workload::Op;
+
+/// Windows divided by strides above this reach over several positions.
+constexpr double kWindow = 1.5;
 
 enum Direction { kForward, kInputs, kWeights };
 
@@ -14,13 +18,22 @@ enum Direction { kForward, kInputs, kWeights };
 struct Shares {
   double strided, pointwise, window;
 
-  double of(double u) const { return u < 0.9 ? strided : u < 1.5 ? pointwise : window; }
+  double of(double u) const { return u < 0.9 ? strided : u < kWindow ? pointwise : window; }
 };
 
-// Fitted to DeepBench: FP32 on six devices, half precision on T4 alone. A window may exceed 1,
-// because FFT algorithms save multiplications for large ones.
+// Fitted to DeepBench on six devices. A window may exceed 1, because FFT algorithms save
+// multiplications for large ones.
 constexpr Shares kFp32Shares[] = {{0.84, 0.9, 1.2}, {0.42, 0.92, 0.6}, {0.59, 0.72, 1.2}};
-constexpr Shares kHalfShares[] = {{0.79, 0.66, 0.86}, {0.31, 0.67, 0.5}, {0.33, 0.36, 0.36}};
+// Matrix units: one share for all but three cases. Fitted to DeepBench in half precision on T4 and
+// to a recorded VGG-13 and ResNet-50 in TF32 on H100, which count alike.
+constexpr double kUnits = 0.9;
+constexpr Shares kUnitShares[] = {
+    {kUnits, kUnits, kUnits}, {0.26, kUnits, kUnits}, {0.27, 0.27, 0.49}};
+/// Ordinary cores, by direction, where channels are too few for tiles: DeepBench's convolutions of
+/// 1 and 3 channels on six devices.
+constexpr double kDirect[] = {0.7, 0.2, 0.28};
+/// Channels that a tile's loads need.
+constexpr double kChannels = 8;
 constexpr double kFused = 0.83, kInParts = 0.34;
 constexpr double kProducts = 36, kResults = 16;  // of a tile of 4 × 4 results
 
@@ -61,11 +74,21 @@ Forms forms_of(const Op& op, Direction direction, double elements) {
 
 }  // namespace
 
+bool has_few_channels(const Op& op) {
+  const double in = direction_of(op) == kForward ? op.k : op.n;
+  return in == std::floor(in) && std::fmod(in, kChannels) != 0;
+}
+
 double convolution_time(const WaveShape& shape, const WaveDevice& device, Arithmetic arithmetic,
                         const Op& op) {
   const double groups = std::max(op.batch, 1.0), bytes = workload::bytes_of(op).b();
   const double element = workload::bytes_of(op.dtype);
   const Direction direction = direction_of(op);
+  const double memory = shape.memory * device.memory_rate;
+  if (has_few_channels(op))
+    return shape.launch * pace(shape, device.clock) +
+           std::max(workload::flops_of(op).flop() / (kDirect[direction] * device.rate),
+                    bytes / memory);
   const auto [given, folded] = forms_of(op, direction, bytes / element / groups);
   const auto time = [&](double share, const MatrixProduct& product) {
     WaveDevice at = device;
@@ -73,10 +96,14 @@ double convolution_time(const WaveShape& shape, const WaveDevice& device, Arithm
     return wave_time(shape, at, product);
   };
   const bool fp32 = arithmetic == Arithmetic::kFp32;
-  const double share = (fp32 ? kFp32Shares : kHalfShares)[direction].of(given.u);
+  const double share = (fp32 ? kFp32Shares : kUnitShares)[direction].of(given.u);
   double best = time(share, {groups, given.m, given.n, given.k, bytes});
   if (direction == kInputs)
     best = std::min(best, time(share, {groups, folded.m, folded.n, folded.k, bytes}));
+  if (!fp32 && given.u >= kWindow) {
+    const double weights = groups * given.n * (direction == kWeights ? given.m : given.k);
+    best += (bytes - weights * element) / memory;  // half of them, both ways
+  }
   if (!fp32 || groups > 1 || given.u < 6.8 || given.u > 9.6) return best;
   const auto in_parts = [&](double m, double n, double k, double positions, double channels) {
     // Written once and read once.

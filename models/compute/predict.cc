@@ -47,7 +47,8 @@ double bytes_from_memory(const DeviceFacts& facts, double memory_rate, const Op&
 
 Predicted matrix(const DeviceFacts& facts, const Constants& constants, const Op& op,
                  const Timing& timing) {
-  const Arithmetic arithmetic = arithmetic_of(facts, op.dtype);
+  const bool on_cores = op.kind == OpKind::kConvolution && has_few_channels(op);
+  const Arithmetic arithmetic = on_cores ? Arithmetic::kFp32 : arithmetic_of(facts, op.dtype);
   const MatrixConstants& c = constants.matrix[static_cast<std::size_t>(arithmetic)];
   const double sustained = c.factor * (op.batch > 1 ? c.batched : 1) *
                            facts.peak(arithmetic).flop_per_s() *

@@ -22,11 +22,12 @@ struct Energy {
 };
 Energy energy_of(const DeviceFacts& facts) {
   if (is(facts, {"blackwell"})) return {5.5e-12, 0.5e-12};
-  if (is(facts, {"ada", "hopper", "cdna3"})) return {5.5e-12, 0.79e-12};
-  if (is(facts, {"ampere_ga100"})) return {15.2e-12, 1.29e-12};
+  if (is(facts, {"ada"})) return {5.5e-12, 1.29e-12};
+  if (is(facts, {"hopper", "cdna3"})) return {5.5e-12, 0.79e-12};
+  if (is(facts, {"ampere_ga100"})) return {15.2e-12, 1.19e-12};
   // Twice the lanes of GA100 per multiprocessor, or FP32 in matrix units: a bound.
   if (is(facts, {"ampere", "cdna"})) return {9e-12, 1.29e-12};
-  return {17.3e-12, 2.57e-12};
+  return {17.3e-12, 1.77e-12};
 }
 
 /// The calibration of the device itself.
@@ -136,16 +137,17 @@ Transferred constants_for(const DeviceFacts& facts, std::span<const Calibration>
       matrix.from = from.from;
       matrix.to = from.to;
     };
+    const double issue = issue_share(facts, arithmetic), power = power_share(facts, arithmetic);
     // Power limits a batch of products like one.
     const auto limit_batched = [&](MatrixConstants& m) {
-      m.batched = std::min(m.batched, std::max(1.0, power_share(facts, arithmetic) / m.factor));
+      m.batched = std::min(m.batched, std::max(1.0, power / m.factor));
     };
-    const auto adopt = [&](const Calibration& other, double share) {
+    const auto adopt = [&](const Calibration& other) {
       const MatrixCalibration& m = *other.find(arithmetic);
       const DeviceFacts its = facts_of(**cluster::find_gpu(other.device));
       const double theirs = std::min(issue_share(its, arithmetic), power_share(its, arithmetic));
       take(m.constants);
-      matrix.factor = std::min(1.0, matrix.factor * share / theirs);
+      matrix.factor = std::min(matrix.factor / theirs * issue, power);
       limit_batched(matrix);
       matrix.provenance = Provenance::kExtrapolated;
       note(fmt::format("{} products", to_string(arithmetic)), other, m.fitted);
@@ -157,19 +159,17 @@ Transferred constants_for(const DeviceFacts& facts, std::span<const Calibration>
       note(fmt::format("{} products", to_string(arithmetic)), *own, m.fitted);
       continue;
     }
-    const double share = std::min(issue_share(facts, arithmetic), power_share(facts, arithmetic));
     if (const Calibration* chip = other_of(facts, calibrations, chip_of, has, has_shape)) {
-      adopt(*chip, share);
+      adopt(*chip);
       continue;
     }
     if (const Calibration* near =
             other_of(facts, calibrations, generation_of, has_shape, has_shape)) {
-      adopt(*near, share);
+      adopt(*near);
       matrix.provenance = Provenance::kDatasheet;
       continue;
     }
-    matrix.factor =
-        std::min(matrix.factor * issue_share(facts, arithmetic), power_share(facts, arithmetic));
+    matrix.factor = std::min(matrix.factor * issue, power);
     limit_batched(matrix);
     note(fmt::format("{} products", to_string(arithmetic)), typical, common->fitted);
   }

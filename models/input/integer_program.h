@@ -1,8 +1,6 @@
 // A mixed-integer linear program, solved by COIN-OR Cbc (docs/decisions).
 #pragma once
 
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "sim/base/result.h"

@@ -74,8 +74,7 @@ Result<Flow> simulate(const Pipeline& pipeline) {
   const Provenance provenance =
       all_recorded(pipeline) ? Provenance::kRecorded : Provenance::kDatasheet;
   Flow flow{.units_per_s = {rate, rate / (1 + error), rate * (1 + error), provenance},
-            .filled = filled_in(run, pipeline.stages.back().batch),
-            .busy = {}};
+            .filled = filled_in(run, pipeline.stages.back().batch)};
   for (std::size_t i = 0; i < pipeline.stages.size(); ++i)
     flow.busy.push_back(busy_between(run, pipeline, i, from, to));
 

@@ -14,7 +14,7 @@ struct Flow {
   /// The share of a unit's samples that is present when the last stage begins it: less than
   /// all if a quorum goes on without the others.
   double filled = 1;
-  std::vector<double> busy;           ///< share of the threads of each stage that work or read
+  std::vector<double> busy = {};      ///< share of the threads of each stage that work or read
   std::optional<Seconds> epoch = {};  ///< from the start of the workers to the last unit
 };
 

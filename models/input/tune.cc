@@ -384,7 +384,6 @@ Result<Tuned> tune(const Pipeline& pipeline) {
   }
   Tuned tuned{.pipeline = std::move(best->pipeline),
               .units_per_s = best->units_per_s,
-              .changes = {},
               .kept = kept,
               .kept_bytes = kept_bytes,
               .limit = {LimitKind::kThreads, 0, 0},

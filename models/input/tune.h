@@ -25,7 +25,7 @@ struct Change {
 struct Tuned {
   Pipeline pipeline;   ///< with the settings; without the stages whose units are kept in memory
   double units_per_s;  ///< of the last stage, by the laws with these settings
-  std::vector<Change> changes;
+  std::vector<Change> changes = {};
   std::optional<std::size_t>
       kept;  ///< the stage whose units are kept in memory after the first epoch
   Bytes kept_bytes = Bytes::b(0);

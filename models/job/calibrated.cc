@@ -17,10 +17,13 @@ Result<CalibratedCost> resolve(const ClusterScope& scope, CollectiveKind kind,
   const Result<Calibrated> calibrated = comm::calibration_for(scope.device);
   if (!calibrated) return forward(calibrated);
   if (Status ok = comm::suits(calibrated->calibration, scope); !ok) return forward(ok);
-  Result<CollectiveCost> cost = CollectiveCost::resolve(
-      *calibrated,
-      {.kind = kind, .ranks = scope.ranks, .nodes = scope.nodes, .network = scope.network},
-      {.algorithm = algorithm});
+  Result<CollectiveCost> cost = CollectiveCost::resolve(*calibrated,
+                                                        {.kind = kind,
+                                                         .ranks = scope.ranks,
+                                                         .nodes = scope.nodes,
+                                                         .network = scope.network,
+                                                         .local_scale = scope.local_scale},
+                                                        {.algorithm = algorithm});
   if (!cost) return forward(cost);
   const comm::Fitted& fitted = calibrated->calibration.fitted;
   std::string source =
@@ -41,8 +44,8 @@ Result<std::shared_ptr<const CalibratedCost>> CalibratedCosts::of(
     CollectiveKind kind, std::span<const DeviceId> devices, std::optional<Algorithm> algorithm) {
   const Result<ClusterScope> scope = scopes_.of(devices);
   if (!scope) return forward(scope);
-  Key key{kind, scope->device, scope->fabric, scope->ranks, scope->nodes, {}, 0, 0, 0,
-          0,    algorithm};
+  Key key{kind, scope->device, scope->fabric,     scope->ranks, scope->nodes, {}, 0, 0, 0,
+          0,    algorithm,     scope->local_scale};
   if (const auto& network = scope->network) {
     std::get<5>(key) = network->kind;
     std::get<6>(key) = network->node_rate.bytes_per_s();

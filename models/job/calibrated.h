@@ -42,7 +42,7 @@ class CalibratedCosts {
  private:
   using Key = std::tuple<CollectiveKind, std::string, std::optional<comm::Fabric>, std::uint32_t,
                          std::uint32_t, std::optional<comm::NetworkKind>, double, double, double,
-                         double, std::optional<Algorithm>>;
+                         double, std::optional<Algorithm>, double>;
 
   const comm::Scopes scopes_;
   std::map<Key, Result<std::shared_ptr<const CalibratedCost>>> known_;

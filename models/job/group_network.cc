@@ -374,8 +374,6 @@ Result<GroupSchedule> Schedules::of(CollectiveKind kind, std::span<const DeviceI
   GroupSchedule result{.flows = schedule.flows,
                        .local = schedule.local,
                        .across = schedule.across,
-                       .local_paths = {},
-                       .across_paths = {},
                        .calibrated = std::move(cost),
                        .parts = rules_.parts,
                        .message_overhead = rules_.message_overhead};

@@ -4,7 +4,6 @@
 #include <array>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -56,7 +55,7 @@ struct OnLinks {
 struct GroupSchedule {
   std::shared_ptr<const graph::MessageFlows> flows;
   comm::Steps local, across;
-  std::vector<Path> local_paths, across_paths;
+  std::vector<Path> local_paths = {}, across_paths = {};
   /// As in comm::Messages, if the schedule is not calibrated.
   std::shared_ptr<const std::vector<double>> ports = {};
   ByteRate most = comm::kUnlimited;

@@ -4,7 +4,6 @@
 #include <bit>
 #include <map>
 #include <span>
-#include <unordered_map>
 #include <utility>
 
 #include "sim/base/check.h"

@@ -2,7 +2,6 @@
 // errors are in docs/concepts/memory.md.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -148,7 +148,7 @@ Result<Turns> take_turns(std::span<const TurnTaker> jobs, Links links,
       of_job.push_back(std::max(timeline->ops[op + 1].end, timeline->ops[op + 2].end));
     until = std::min(until, of_job.back());
   }
-  Turns turns{.rates = {}, .gain = 0};
+  Turns turns{.gain = 0};
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     // From the end of the first iteration, when every job has had a turn, to that of the last. A
     // job without a turn by then was kept from the links by others.

@@ -46,7 +46,7 @@ inline constexpr std::string_view kLinksNames[] = {"fair",    "priority",   "cof
                                                    "echelon", "first_come", "apart"};
 
 struct Turns {
-  std::vector<double> rates;  ///< by job, relative to running alone: at most 1
+  std::vector<double> rates = {};  ///< by job, relative to running alone: at most 1
   /// Sum of the rates: work done together, against one job after another.
   double gain;
 };

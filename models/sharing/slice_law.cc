@@ -9,8 +9,6 @@
 namespace rehearse::sharing {
 namespace {
 
-constexpr double kSharpness = 8;
-
 struct Step {
   SliceRatio slice;
   double size;
@@ -138,15 +136,9 @@ bool tells(const std::vector<Step>& steps) {
 
 JobLaw law_of(const std::vector<SweepPoint>& whole, WorkKind kind, bool training,
               const SliceConstants& constants) {
-  JobLaw law = {.host = Seconds::s(0),
-                .fixed = Seconds::s(0),
-                .per_size = Seconds::s(0),
-                .alpha = constants.alpha_of(kind),
+  JobLaw law = {.alpha = constants.alpha_of(kind),
                 .beta = constants.beta(training),
                 .kappa = constants.kappa,
-                .sharpness = kSharpness,
-                .residual = 0,
-                .identified = true,
                 .smallest = whole.front().size,
                 .largest = whole.front().size,
                 .spread = constants.spread};
@@ -242,7 +234,7 @@ Result<JobLaw> fit_with_slice(const std::vector<SweepPoint>& whole, SliceRatio s
   const JobLaw prior = law_of(whole, kind, training, constants);
   JobLaw best = prior;
   double least = -1;
-  for (const double p : {kSharpness, 4.0, 2.5, 1.5}) {
+  for (const double p : {prior.sharpness, 4.0, 2.5, 1.5}) {
     JobLaw law = prior;
     law.sharpness = p;
     law = fit_sweep(law, sweep);
@@ -251,7 +243,7 @@ Result<JobLaw> fit_with_slice(const std::vector<SweepPoint>& whole, SliceRatio s
     const auto cost = [&](const JobLaw& tried) {
       const double alpha = tried.alpha - prior.alpha, beta = tried.beta - prior.beta;
       return squares(tried, steps) + kPull * (alpha * alpha + beta * beta) +
-             (p == kSharpness ? 0 : kPullOfKnee);
+             (p == prior.sharpness ? 0 : kPullOfKnee);
     };
     descend(law, true, cost);
     if (least >= 0 && cost(law) >= least) continue;

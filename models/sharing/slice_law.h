@@ -16,7 +16,6 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -76,19 +75,19 @@ struct SweepPoint {
 };
 
 struct JobLaw {
-  Seconds host;      ///< H
-  Seconds fixed;     ///< A
-  Seconds per_size;  ///< w
+  Seconds host = Seconds::s(0);      ///< H
+  Seconds fixed = Seconds::s(0);     ///< A
+  Seconds per_size = Seconds::s(0);  ///< w
   double alpha;
   double beta;
   double kappa;
-  double sharpness;  ///< p
-  double residual;   ///< root mean square of relative errors on the measured steps
+  double sharpness = 8;  ///< p
+  double residual = 0;   ///< root mean square of relative errors on the measured steps
   /// Whether the sweep determines the GPU's time: its longest step is at least twice its shortest,
   /// or a slice was measured too. Otherwise w and A are almost unknown: time one run on the
   /// smallest slice.
-  bool identified;
-  double smallest, largest;  ///< sizes that were measured
+  bool identified = true;
+  double smallest = 1, largest = 1;  ///< sizes that were measured
   std::array<double, kRegimes> spread;
   /// The provenance of predictions for slices: extrapolated from measured steps, or datasheet.
   Provenance provenance = Provenance::kExtrapolated;

@@ -21,21 +21,13 @@ Estimate<double> rate_by_law(const JobLaw& law, SliceRatio slice, double size) {
 Estimate<double> rate_by_step(Seconds step, Seconds host, WorkKind kind, bool training,
                               SliceRatio slice, const SliceConstants& constants) {
   REHEARSE_CHECK(step.s() > 0 && host.s() >= 0 && host <= step, "{} of {}", host.s(), step.s());
-  constexpr double kSharpness = 8;
-  const double part = 1 - std::pow(host / step, kSharpness);
-  const Seconds gpu = step * std::pow(part, 1 / kSharpness);
   JobLaw law = {.host = host,
-                .fixed = Seconds::s(0),
-                .per_size = gpu,
                 .alpha = constants.alpha_of(kind),
                 .beta = constants.beta(training),
                 .kappa = constants.kappa,
-                .sharpness = kSharpness,
-                .residual = 0,
-                .identified = true,
-                .smallest = 1,
-                .largest = 1,
                 .spread = constants.spread};
+  const double part = 1 - std::pow(host / step, law.sharpness);
+  law.per_size = step * std::pow(part, 1 / law.sharpness);
   Estimate<double> rate = rate_by_law(law, slice, 1);
   std::swap(law.fixed, law.per_size);
   rate.high = std::max(rate.high, rate_by_law(law, slice, 1).high);

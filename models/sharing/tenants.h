@@ -48,7 +48,7 @@ struct Tenant {
   std::string name;
   graph::Graph graph;  ///< of one period
   /// Each op once; those with work of their own have it in seconds.
-  std::vector<DeviceOp> on_device;
+  std::vector<DeviceOp> on_device = {};
   /// The ends of these ops bound its steps; if empty, the period is the only step.
   std::vector<OpId> step_bounds = {};
 };

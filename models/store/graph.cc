@@ -124,9 +124,7 @@ Result<Neighbours> recorded_graph(std::string_view text, const std::string& name
                              .expected = fmt::format("{:g} at most", kMostEdges)});
   }
   if (edges.empty())
-    return fail(Diagnostic{.file = name,
-                           .problem = "holds no neighbours",
-                           .expected = "on each line a key and the keys that it reads"});
+    return fail_in(name, "holds no neighbours", "on each line a key and the keys that it reads");
   const auto by_reader = [](const auto& a, const auto& b) { return a.first < b.first; };
   std::stable_sort(edges.begin(), edges.end(), by_reader);
   std::vector<std::uint32_t> ends(std::size_t{last} + 1, 0);
@@ -141,7 +139,7 @@ Result<Neighbours> recorded_graph(std::string_view text, const std::string& name
 
 Readers readers_of(const Neighbours& graph) {
   REHEARSE_CHECK(graph.edges() <= kMostEdges);
-  Readers readers{.first = std::vector<std::uint32_t>(graph.keys() + 1, 0), .keys = {}};
+  Readers readers{.first = std::vector<std::uint32_t>(graph.keys() + 1, 0)};
   for (Key node = 0; node < graph.keys(); ++node)
     for (std::uint32_t j = 0; j < graph.degree(node); ++j) ++readers.first[graph.of(node, j) + 1];
   std::partial_sum(readers.first.begin(), readers.first.end(), readers.first.begin());

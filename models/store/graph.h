@@ -12,7 +12,6 @@
 
 #include "models/store/key_stream.h"
 #include "models/store/zipf.h"
-#include "sim/base/random.h"
 
 namespace rehearse::store {
 
@@ -69,7 +68,7 @@ Result<Neighbours> recorded_graph(std::string_view text, const std::string& name
 /// The keys that read each key, for a whole graph at once.
 struct Readers {
   std::vector<std::uint32_t> first;  ///< keys + 1 offsets
-  std::vector<Key> keys;             ///< ascending for each key, once for each time they read it
+  std::vector<Key> keys = {};        ///< ascending for each key, once for each time they read it
   std::span<const Key> of(Key key) const {
     return {keys.data() + first[key], keys.data() + first[key + 1]};
   }

@@ -127,7 +127,7 @@ KeyStream in_turn(std::span<const KeyStream> streams) {
 KeyStream reordered(const KeyStream& epochs, std::uint32_t window) {
   const std::size_t keys = epochs.keys, count = epochs.accesses.size() / keys;
   const std::size_t seen = std::min<std::size_t>(window, keys);
-  KeyStream stream{.keys = epochs.keys, .accesses = {}, .ends = epochs.ends};
+  KeyStream stream{.keys = epochs.keys, .ends = epochs.ends};
   std::vector<char> taken(count, 0);
   std::vector<std::size_t> ended_with(keys, count);  // the epoch that a key is one of the last of
   for (std::size_t next = 0; next < count;) {
@@ -172,8 +172,7 @@ Result<KeyStream> recorded_keys(std::string_view text, const std::string& name) 
     }
     if (stream.accesses.size() > before) end_batch(stream);
   }
-  if (stream.accesses.empty())
-    return fail(Diagnostic{.file = name, .problem = "holds no keys", .expected = "one at least"});
+  if (stream.accesses.empty()) return fail_in(name, "holds no keys", "one at least");
   stream.keys = static_cast<std::uint32_t>(number.size());
   return stream;
 }

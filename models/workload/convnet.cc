@@ -10,7 +10,7 @@ namespace rehearse::workload {
 namespace {
 
 struct Tensor {
-  std::optional<std::uint32_t> layer;  // that made it; absent: the sample
+  std::optional<std::uint32_t> layer = {};  // that made it; absent: the sample
   std::uint32_t channels;
   std::uint32_t height;
   std::uint32_t width;
@@ -37,8 +37,7 @@ class ConvNetMaker {
   }
 
   Result<Workload> make() {
-    const Tensor sample = {
-        .layer = {}, .channels = net_.channels, .height = net_.height, .width = net_.width};
+    const Tensor sample = {.channels = net_.channels, .height = net_.height, .width = net_.width};
     const Result<Tensor> last = chain(sample, net_.pieces, "");
     if (!last) return forward(last);
     if (Status ok = verify(w_); !ok) return forward(ok);
@@ -226,7 +225,7 @@ class ConvNetMaker {
 
   Result<Tensor> linear(const Tensor& in, const Piece& p, const std::string& path) {
     if (p.channels == 0) return wrong(path, "has no outputs", "a whole number above zero");
-    const Tensor out = {.layer = {}, .channels = p.channels, .height = 1, .width = 1};
+    const Tensor out = {.channels = p.channels, .height = 1, .width = 1};
     LayerBuilder layer(w_.names, how_.dtype);
     keep_sample(layer, in);
     layer.linear({.name = "linear",
@@ -281,7 +280,7 @@ class ConvNetMaker {
   const ConvNet& net_;
   const Implementation& how_;
   bool eager_;
-  Workload w_{.name = {}, .names = {}, .layers = {}};
+  Workload w_{};
 };
 
 }  // namespace

@@ -109,7 +109,7 @@ Result<Workload> dlrm(const Dlrm& m, const Implementation& how) {
                 fmt::format("the embedding's {}", m.embedding_size));
   if (m.cross_layers > 0 && m.cross_rank == 0)
     return fail(fmt::format("'{}' has cross layers without a rank", m.name), "cross_rank");
-  Workload w{.name = m.name, .names = {}, .layers = {}};
+  Workload w{.name = m.name};
   const double features = static_cast<double>(m.rows.size()) + 1;
   const double size = m.embedding_size;
   const double joined = m.cross_layers > 0 ? features * size : features * (features - 1) / 2 + size;

@@ -91,14 +91,14 @@ struct Chunk {
 };
 
 struct Stage {
-  std::string name;  ///< "stage 3", or the role it was given
-  Degrees degrees;
+  std::string name = {};  ///< "stage 3", or the role it was given
+  Degrees degrees = {};
   std::uint32_t first_rank;
-  std::vector<Chunk> chunks;
-  std::vector<Slot> order;
+  std::vector<Chunk> chunks = {};
+  std::vector<Slot> order = {};
   /// Per parameter on one rank, after sharding. If shards of experts are
   /// larger than those of other parameters, the mean.
-  StateBytes states;
+  StateBytes states = {};
   Gathering gathering = {};
   /// Held over the step: buckets and buffers of communication; weights and gradients that sharded
   /// stages of a pipeline gather once a step.
@@ -132,8 +132,8 @@ struct Servers {
 };
 
 struct Layout {
-  NamePool names;  ///< keeps the names of ops
-  std::vector<Stage> stages;
+  NamePool names = {};  ///< keeps the names of ops
+  std::vector<Stage> stages = {};
   std::uint32_t microbatches;  ///< per data-parallel rank of the first stage and step
   double samples_per_step;     ///< over all ranks
   double tokens_per_sample;
@@ -144,7 +144,7 @@ struct Layout {
   Bytes tied_gradient = Bytes::b(0);
   Algorithms collectives = {};  ///< their algorithms; absent: the usual ones
   /// Transforms that were applied, in order; for people.
-  std::vector<std::string> applied;
+  std::vector<std::string> applied = {};
 
   std::uint32_t ranks() const;  ///< servers included
 };

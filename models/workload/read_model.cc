@@ -35,8 +35,7 @@ Op timed(std::string_view name, Seconds time, Bytes moved) {
 /// inputs (names of earlier layers). Times are those of `samples` samples, as is the
 /// workload. Nothing after an error, which is recorded.
 std::optional<Workload> read_measured_layers(const YamlMap& map) {
-  Workload w{
-      .name = map.optional<std::string>("name").value_or("layers"), .names = {}, .layers = {}};
+  Workload w{.name = map.optional<std::string>("name").value_or("layers")};
   w.samples = map.optional<double>("samples").value_or(1);
   w.tokens_per_sample = map.optional<double>("tokens_per_sample").value_or(0);
   if (!(w.samples > 0)) map.report("samples", "is not above zero");
@@ -56,7 +55,7 @@ std::optional<Workload> read_measured_layers(const YamlMap& map) {
     };
     check(parameters >= 0, "parameters", "is below zero");
     check(count >= 1 && count <= 1'000'000, "count", "is not between 1 and 1000000");
-    Layer layer{.name = name.value_or(""), .forward = {}, .backward = {}};
+    Layer layer{.name = name.value_or("")};
     for (const std::string& input : entry.list<std::string>("inputs")) {
       std::uint32_t index = 0;
       while (index < known.size() && known[index] != input) ++index;

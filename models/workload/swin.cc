@@ -67,7 +67,7 @@ Result<Workload> swin(const Swin& m, const Implementation& how) {
   if (m.patch == 0 || m.window == 0 || m.image < m.patch || m.image > kMostPixels ||
       m.window > kMostPixels)
     return fail(fmt::format("'{}' cuts {} pixels into patches of {}", m.name, m.image, m.patch));
-  Workload w{.name = m.name, .names = {}, .layers = {}};
+  Workload w{.name = m.name};
   std::uint32_t side = m.image / m.patch;
   std::uint32_t hidden = m.hidden;
   for (std::size_t i = 0; i < m.blocks.size(); ++i, side /= 2, hidden *= 2) {

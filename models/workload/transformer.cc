@@ -215,7 +215,7 @@ Status check(const Transformer& m) {
 Result<Workload> transformer(const Transformer& model, const Implementation& how) {
   if (Status ok = check(model); !ok) return forward(ok);
   const Transformer m = complete(model);
-  Workload w{.name = m.name, .names = {}, .layers = {}};
+  Workload w{.name = m.name};
   w.layers.push_back(embedding(w.names, m, how));
   add_stack(w, m, how, m.decoder_layers > 0 ? "encoder" : "block", m.layers, false);
   if (m.decoder_layers > 0) add_stack(w, m, how, "decoder", m.decoder_layers, true);

@@ -81,8 +81,8 @@ struct Layer {
 
 struct Workload {
   std::string name;
-  NamePool names;
-  std::vector<Layer> layers;
+  NamePool names = {};
+  std::vector<Layer> layers = {};
   double samples = 1;  ///< number of samples of the extents
   /// Tokens of a sample; 0 where samples have none (images).
   double tokens_per_sample = 0;

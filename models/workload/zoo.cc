@@ -18,8 +18,7 @@ const ZooModel* find(const std::vector<ZooModel>& models, std::string_view name)
 // An entry is a kind, or another model (`base`) with changes.
 void read_entry(const YamlMap& map, const std::string& source, std::vector<ZooModel>& models) {
   const std::optional<std::string> name = map.required<std::string>("name");
-  ZooModel model = {
-      .name = name.value_or(""), .source = source, .family = false, .description = {}};
+  ZooModel model = {.name = name.value_or(""), .source = source, .family = false};
   if (const std::optional<std::string> base = map.optional<std::string>("base")) {
     if (const ZooModel* found = find(models, *base))
       model.description = found->description;

@@ -2,8 +2,6 @@
 // whose dimensions are left to be given.
 #pragma once
 
-#include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,7 +14,7 @@ struct ZooModel {
   std::string name;
   std::string source;  ///< source of its dimensions
   bool family;         ///< dimensions are to be given
-  Description description;
+  Description description = {};
 };
 
 /// In the order of the files.

@@ -140,11 +140,7 @@ class CollectiveRunner final : public Runner {
 
 Result<Nccl> Nccl::open() {
   Nccl library;
-  const Symbol symbols[] = {
-#define X(name, result, parameters) {#name, reinterpret_cast<void**>(&library.name)},
-      REHEARSE_NCCL_FUNCTIONS(X)
-#undef X
-  };
+  const Symbol symbols[] = {REHEARSE_NCCL_FUNCTIONS(REHEARSE_SYMBOL)};
   const Result<std::string> found =
       open_library("NCCL", {"libnccl.so.2"}, symbols,
                    "install libnccl2, or add the folder of PyTorch's to LD_LIBRARY_PATH");
@@ -152,8 +148,7 @@ Result<Nccl> Nccl::open() {
   int version = 0;
   if (Status ok = library.check(library.ncclGetVersion(&version), "NCCL does not start"); !ok)
     return forward(ok);
-  library.name_ =
-      fmt::format("NCCL {}.{}.{}", version / 10000, version % 10000 / 100, version % 100);
+  library.name_ = fmt::format("NCCL {}", release(static_cast<std::size_t>(version)));
   return library;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "profiler/bench/cuda.h"
+#include "profiler/bench/library.h"
 #include "sim/base/result.h"
 
 namespace rehearse::bench {
@@ -54,9 +55,7 @@ struct HeuristicResult {
 class CublasLt {
  public:
   static Result<CublasLt> open();
-#define X(name, result, parameters) result(*name) parameters = nullptr;
-  REHEARSE_CUBLASLT_FUNCTIONS(X)
-#undef X
+  REHEARSE_CUBLASLT_FUNCTIONS(REHEARSE_POINTER)
   const std::string& name() const { return name_; }  ///< with its version
 
  private:

@@ -14,35 +14,33 @@ constexpr std::string_view kMemoryKey = "memory";
 }  // namespace
 
 Result<Cuda> Cuda::open() {
-  Cuda cuda;
+  Cuda library;
   const Symbol symbols[] = {
-#define X(name, result, parameters) {#name, reinterpret_cast<void**>(&cuda.name)},
-      REHEARSE_CUDA_FUNCTIONS(X)
-#undef X
-          {"cuStreamWaitValue32_v2", reinterpret_cast<void**>(&cuda.cuStreamWaitValue32),
-           "cuStreamWaitValue32", true},
+      REHEARSE_CUDA_FUNCTIONS(REHEARSE_SYMBOL){
+          "cuStreamWaitValue32_v2", reinterpret_cast<void**>(&library.cuStreamWaitValue32),
+          "cuStreamWaitValue32", true},
   };
-  const Result<std::string> library =
+  const Result<std::string> found =
       open_library("NVIDIA driver", {"libcuda.so.1"}, symbols, kRemedy);
-  if (!library) return forward(library);
+  if (!found) return forward(found);
   const auto refuse = [&](int code, std::string_view what) {
-    Error error = cuda.check(code, what).error();
+    Error error = library.check(code, what).error();
     error.diagnostics.front().expected = kRemedy;
     return tl::unexpected(std::move(error));
   };
-  if (const int code = cuda.cuDriverGetVersion(&cuda.version_); code != 0)
+  if (const int code = library.cuDriverGetVersion(&library.version_); code != 0)
     return refuse(code, "the NVIDIA driver does not report its version");
-  if (const int code = cuda.cuInit(0); code == kCudaNoDevice)
+  if (const int code = library.cuInit(0); code == kCudaNoDevice)
     return fail("the NVIDIA driver sees no GPU", std::string(kRemedy),
                 "CUDA_VISIBLE_DEVICES may hide it");
   else if (code != 0)
     return refuse(code, "the NVIDIA driver does not start");
-  if (const int code = cuda.cuDeviceGetCount(&cuda.devices_); code != 0)
+  if (const int code = library.cuDeviceGetCount(&library.devices_); code != 0)
     return refuse(code, "the NVIDIA driver does not count its GPUs");
-  if (cuda.devices_ == 0)
+  if (library.devices_ == 0)
     return fail("the NVIDIA driver sees no GPU", std::string(kRemedy),
                 "CUDA_VISIBLE_DEVICES may hide it");
-  return cuda;
+  return library;
 }
 
 Status Cuda::check(int code, std::string_view what) const {

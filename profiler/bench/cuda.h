@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
+#include "profiler/bench/library.h"
 #include "sim/base/result.h"
 
 namespace rehearse::bench {
@@ -79,9 +79,7 @@ class Cuda {
   /// it does not start, or it sees no device.
   static Result<Cuda> open();
 
-#define X(name, result, parameters) result(*name) parameters = nullptr;
-  REHEARSE_CUDA_FUNCTIONS(X)
-#undef X
+  REHEARSE_CUDA_FUNCTIONS(REHEARSE_POINTER)
   /// Null in drivers that cannot let a stream wait for the host.
   int (*cuStreamWaitValue32)(CudaStream, DeviceAddress, std::uint32_t, unsigned) = nullptr;
 

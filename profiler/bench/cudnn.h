@@ -2,14 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "profiler/bench/cuda.h"
+#include "profiler/bench/library.h"
 #include "sim/base/result.h"
 
 namespace rehearse::bench {
@@ -127,9 +126,7 @@ inline constexpr int kHeuristicA = 3, kHeuristicFallback = 2;  // heuristic mode
 class Cudnn {
  public:
   static Result<Cudnn> open();
-#define X(name, result, parameters) result(*name) parameters = nullptr;
-  REHEARSE_CUDNN_FUNCTIONS(X)
-#undef X
+  REHEARSE_CUDNN_FUNCTIONS(REHEARSE_POINTER)
   const std::string& name() const { return name_; }  ///< with its version
   Status check(int code, std::string_view what) const;
 

@@ -9,11 +9,7 @@ namespace rehearse::bench {
 
 Result<Cudnn> Cudnn::open() {
   Cudnn library;
-  const Symbol symbols[] = {
-#define X(name, result, parameters) {#name, reinterpret_cast<void**>(&library.name)},
-      REHEARSE_CUDNN_FUNCTIONS(X)
-#undef X
-  };
+  const Symbol symbols[] = {REHEARSE_CUDNN_FUNCTIONS(REHEARSE_SYMBOL)};
   const Result<std::string> found =
       open_library("cuDNN", {"libcudnn.so.9", "libcudnn.so", "/usr/local/cuda/lib64/libcudnn.so.9"},
                    symbols, "install cuDNN 9, or add the folder of PyTorch's to LD_LIBRARY_PATH");
@@ -22,8 +18,7 @@ Result<Cudnn> Cudnn::open() {
   if (version < 90000)
     return fail(fmt::format("cuDNN is of version {}.{}", version / 1000, version % 1000 / 100),
                 "cuDNN 9 or newer");
-  library.name_ =
-      fmt::format("cuDNN {}.{}.{}", version / 10000, version % 10000 / 100, version % 100);
+  library.name_ = fmt::format("cuDNN {}", release(version));
   return library;
 }
 

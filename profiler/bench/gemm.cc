@@ -219,11 +219,7 @@ class GemmRunner final : public Runner {
 
 Result<CublasLt> CublasLt::open() {
   CublasLt library;
-  const Symbol symbols[] = {
-#define X(name, result, parameters) {#name, reinterpret_cast<void**>(&library.name)},
-      REHEARSE_CUBLASLT_FUNCTIONS(X)
-#undef X
-  };
+  const Symbol symbols[] = {REHEARSE_CUBLASLT_FUNCTIONS(REHEARSE_SYMBOL)};
   const Result<std::string> found = open_library(
       "cuBLASLt",
       {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11", "libcublasLt.so",
@@ -231,9 +227,7 @@ Result<CublasLt> CublasLt::open() {
       symbols, "install the CUDA toolkit, or add the folder of PyTorch's to LD_LIBRARY_PATH");
   if (!found) return forward(found);
   const std::size_t version = library.cublasLtGetVersion();
-  // 130002 is 13.0.2.
-  library.name_ =
-      fmt::format("cuBLASLt {}.{}.{}", version / 10000, version % 10000 / 100, version % 100);
+  library.name_ = fmt::format("cuBLASLt {}", release(version));
   return library;
 }
 

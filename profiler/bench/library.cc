@@ -35,6 +35,10 @@ Result<std::string> open_library(std::string_view what, std::initializer_list<co
   return found;
 }
 
+std::string release(std::size_t number) {
+  return fmt::format("{}.{}.{}", number / 10000, number % 10000 / 100, number % 100);
+}
+
 std::string cuda_version(int number) {
   return fmt::format("{}.{}", number / 1000, number % 1000 / 10);
 }

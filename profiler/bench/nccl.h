@@ -5,6 +5,7 @@
 #include <string>
 
 #include "profiler/bench/cuda.h"
+#include "profiler/bench/library.h"
 #include "sim/base/result.h"
 
 namespace rehearse::bench {
@@ -27,9 +28,7 @@ namespace rehearse::bench {
 class Nccl {
  public:
   static Result<Nccl> open();
-#define X(name, result, parameters) result(*name) parameters = nullptr;
-  REHEARSE_NCCL_FUNCTIONS(X)
-#undef X
+  REHEARSE_NCCL_FUNCTIONS(REHEARSE_POINTER)
   const std::string& name() const { return name_; }  ///< with its version
   Status check(int code, std::string_view what) const;
 

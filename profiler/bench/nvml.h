@@ -2,7 +2,6 @@
 // this program changes no setting of a device.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "sim/base/result.h"

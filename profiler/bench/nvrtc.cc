@@ -16,11 +16,7 @@ std::string kernel_source(std::string_view dtype) {
 
 Result<Nvrtc> Nvrtc::open() {
   Nvrtc library;
-  const Symbol symbols[] = {
-#define X(name, result, parameters) {#name, reinterpret_cast<void**>(&library.name)},
-      REHEARSE_NVRTC_FUNCTIONS(X)
-#undef X
-  };
+  const Symbol symbols[] = {REHEARSE_NVRTC_FUNCTIONS(REHEARSE_SYMBOL)};
   const Result<std::string> found = open_library(
       "NVRTC",
       {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so",

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "profiler/bench/library.h"
 #include "sim/base/result.h"
 
 namespace rehearse::bench {
@@ -34,9 +35,7 @@ inline constexpr unsigned kKernelThreads = 256;
 class Nvrtc {
  public:
   static Result<Nvrtc> open();
-#define X(name, result, parameters) result(*name) parameters = nullptr;
-  REHEARSE_NVRTC_FUNCTIONS(X)
-#undef X
+  REHEARSE_NVRTC_FUNCTIONS(REHEARSE_POINTER)
   const std::string& name() const { return name_; }  ///< with its version
 
   /// Compiles a source for devices of a compute capability. Fails with the compiler's first

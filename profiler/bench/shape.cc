@@ -36,49 +36,36 @@ std::vector<OpRule> make_rules() {
                                  {"padding", 0},
                                  {"groups", 1}},
                      .dtypes = {"bf16", "fp16", "tf32", "fp32"},
-                     .layouts = {"nhwc", "nchw"},
-                     .epilogues = {}});
+                     .layouts = {"nhwc", "nchw"}});
   rules.push_back(
       {.op = "attention",
        .family = Family::kAttention,
        .extents = {{"batch", {}}, {"heads", {}}, {"queries", {}}, {"keys", {}}, {"head_size", {}}},
        .dtypes = {"bf16", "fp16"},
-       .layouts = {"causal", "full"},
-       .epilogues = {}});
+       .layouts = {"causal", "full"}});
   rules.push_back({.op = "elementwise",
                    .family = Family::kElementwise,
                    .extents = {{"elements", {}}, {"inputs", 2}},
-                   .dtypes = floats,
-                   .layouts = {},
-                   .epilogues = {}});
+                   .dtypes = floats});
   for (const std::string_view op : {"reduction", "norm", "softmax"})
     rules.push_back({.op = op,
                      .family = Family::kElementwise,
                      .extents = {{"rows", {}}, {"width", {}}},
-                     .dtypes = floats,
-                     .layouts = {},
-                     .epilogues = {}});
+                     .dtypes = floats});
   rules.push_back(
       {.op = "copy",
        .family = Family::kCopy,
        .extents = {{"bytes", {}}},
        .dtypes = {"bytes"},
-       .layouts = {"h2d_pinned", "h2d_pageable", "d2h_pinned", "d2h_pageable", "d2d", "peer"},
-       .epilogues = {}});
-  rules.push_back({.op = "set",
-                   .family = Family::kCopy,
-                   .extents = {{"bytes", {}}},
-                   .dtypes = {"bytes"},
-                   .layouts = {},
-                   .epilogues = {}});
+       .layouts = {"h2d_pinned", "h2d_pageable", "d2h_pinned", "d2h_pageable", "d2d", "peer"}});
+  rules.push_back(
+      {.op = "set", .family = Family::kCopy, .extents = {{"bytes", {}}}, .dtypes = {"bytes"}});
   for (const std::string_view op :
        {"all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all"})
     rules.push_back({.op = op,
                      .family = Family::kCollective,
                      .extents = {{"bytes", {}}, {"ranks", 0}},
-                     .dtypes = floats,
-                     .layouts = {},
-                     .epilogues = {}});
+                     .dtypes = floats});
   return rules;
 }
 
@@ -154,7 +141,7 @@ Result<Shape> make_shape(std::string_view op, const NamedExtents& extents, std::
   if (!rule)
     return fail(fmt::format("op: '{}' is not a measured operation", op), {},
                 suggest(op, op_names()));
-  Shape shape{.op = std::string(op), .dtype = {}, .extents = {}};
+  Shape shape{.op = std::string(op)};
   Names known;
   for (const ExtentRule& extent : rule->extents) {
     known.push_back(extent.name);

@@ -31,9 +31,9 @@ struct OpRule {
   std::string_view op;
   Family family;
   std::vector<ExtentRule> extents;
-  std::vector<std::string_view> dtypes;     ///< the first is the default
-  std::vector<std::string_view> layouts;    ///< likewise; empty: none
-  std::vector<std::string_view> epilogues;  ///< likewise
+  std::vector<std::string_view> dtypes;          ///< the first is the default
+  std::vector<std::string_view> layouts = {};    ///< likewise; empty: none
+  std::vector<std::string_view> epilogues = {};  ///< likewise
 };
 
 /// All operations that can be measured.
@@ -41,8 +41,8 @@ std::span<const OpRule> op_rules();
 const OpRule* rule_of(std::string_view op);
 
 struct Shape {
-  std::string op, dtype, layout = {}, epilogue = {};
-  std::vector<std::uint64_t> extents;  ///< in the order of the rule
+  std::string op, dtype = {}, layout = {}, epilogue = {};
+  std::vector<std::uint64_t> extents = {};  ///< in the order of the rule
 
   bool operator==(const Shape&) const = default;
   const OpRule& rule() const { return *rule_of(op); }

@@ -153,12 +153,10 @@ Result<std::vector<Shape>> read_shapes(const std::filesystem::path& path) {
   Result<std::vector<Shape>> shapes =
       path.extension() == ".csv" ? read_csv(path) : read_yaml(YamlFile::load(path));
   if (!shapes) return shapes;
-  if (shapes->empty())
-    return fail(Diagnostic{.file = path.string(), .problem = "has no shape", .expected = "one"});
+  if (shapes->empty()) return fail_in(path, "has no shape", "one");
   if (shapes->size() > kMostShapes)
-    return fail(Diagnostic{.file = path.string(),
-                           .problem = fmt::format("has more than {} shapes", grouped(kMostShapes)),
-                           .expected = "fewer: each takes about half a second"});
+    return fail_in(path, fmt::format("has more than {} shapes", grouped(kMostShapes)),
+                   "fewer: each takes about half a second");
   return without_repeats(*shapes);
 }
 

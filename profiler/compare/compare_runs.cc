@@ -13,24 +13,20 @@ namespace rehearse::compare {
 namespace {
 
 std::string list(const std::vector<std::string>& names) {
-  if (names.empty()) return "no device";
-  const std::vector<std::string_view> views(names.begin(), names.end());
-  return join(views, ", ");
+  return names.empty() ? "no device" : join(names, ", ");
 }
 
 Status check_alike(const Run& baseline, const Run& candidate) {
   if (baseline.devices != candidate.devices)
-    return fail(Diagnostic{.file = candidate.source,
-                           .problem = fmt::format("ran on {}, {} on {}", list(candidate.devices),
-                                                  baseline.source, list(baseline.devices)),
-                           .expected = "two recordings on the same devices"});
+    return fail_in(candidate.source,
+                   fmt::format("ran on {}, {} on {}", list(candidate.devices), baseline.source,
+                               list(baseline.devices)),
+                   "two recordings on the same devices");
   if (baseline.ranks != candidate.ranks)
-    return fail(
-        Diagnostic{.file = candidate.source,
-                   .problem = fmt::format("has {}, {} has {}", counted(candidate.ranks, "rank"),
-                                          baseline.source, baseline.ranks),
-                   .expected = "the same number of ranks in both",
-                   .nearest = "--ranks 0 compares only the first"});
+    return fail_in(candidate.source,
+                   fmt::format("has {}, {} has {}", counted(candidate.ranks, "rank"),
+                               baseline.source, baseline.ranks),
+                   "the same number of ranks in both", "--ranks 0 compares only the first");
   return {};
 }
 
@@ -171,12 +167,11 @@ Result<Matches> match_runs(const Run& baseline, const Run& candidate) {
   if (Status ok = check_alike(baseline, candidate); !ok) return forward(ok);
   Matches matches = match_ops(baseline, candidate);
   if (matches.matched_share >= kSameJob) return matches;
-  return fail(Diagnostic{.file = candidate.source,
-                         .problem = fmt::format("is of another job than {}: only {:.0f} % of the "
-                                                "op time has a counterpart in the other recording",
-                                                baseline.source, matches.matched_share * 100),
-                         .expected = fmt::format("{:.0f} % at least", kSameJob * 100),
-                         .nearest = "record the same job twice"});
+  return fail_in(candidate.source,
+                 fmt::format("is of another job than {}: only {:.0f} % of the "
+                             "op time has a counterpart in the other recording",
+                             baseline.source, matches.matched_share * 100),
+                 fmt::format("{:.0f} % at least", kSameJob * 100), "record the same job twice");
 }
 
 Result<RunComparison> compare_runs(const Run& baseline, const Run& candidate,

@@ -1,7 +1,6 @@
 // Two runs of one job compared: the step, its parts, and every op.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -17,7 +17,7 @@ using Text = std::string OpSlot::*;
 
 /// Slots that agree in these texts, which are all there, may be paired.
 struct Pass {
-  std::vector<Text> equal;
+  std::vector<Text> equal = {};
   bool by_place = false;  ///< and only where they are in the same place, as often
   double alike = 0;       ///< and only with names that are so much alike
 };
@@ -156,7 +156,7 @@ Matches match_ops(const Run& baseline, const Run& candidate) {
            Pass{{kName}},
            Pass{{kFrom, kGrid}},
            Pass{.equal = {kGrid}, .by_place = true},
-           Pass{.equal = {}, .by_place = true, .alike = kAlike},
+           Pass{.by_place = true, .alike = kAlike},
        })
     matcher.run(pass);
   return matcher.finish(!baseline.devices.empty() || !candidate.devices.empty());

@@ -276,8 +276,7 @@ bool lacks_records(const trace::Trace& trace) {
 Result<Run> measure_run(const std::vector<Recording>& recordings, std::string source,
                         bool incomplete) {
   const auto wrong = [&](std::string problem, std::string expected) {
-    return fail(
-        Diagnostic{.file = source, .problem = std::move(problem), .expected = std::move(expected)});
+    return fail_in(source, std::move(problem), std::move(expected));
   };
   for (const Recording& r : recordings) {
     if (!r.rank().info.timed)

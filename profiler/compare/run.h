@@ -33,9 +33,9 @@ struct OpSlot {
 struct Run {
   std::string source;  ///< for people
   std::size_t ranks = 0;
-  std::vector<std::string> devices;  ///< that did work, each name once, sorted; may be empty
-  std::string_view steps_from;       ///< source of the steps
-  std::vector<double> step_time;     ///< s
+  std::vector<std::string> devices = {};  ///< that did work, each name once, sorted; may be empty
+  std::string_view steps_from;            ///< source of the steps
+  std::vector<double> step_time = {};     ///< s
 
   /// Parts of the step by activity of the devices, s; empty without device activity.
   std::vector<double> compute = {}, exposed_communication = {}, copies = {}, launch_gaps = {};

@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "sim/base/text.h"
 #include "sim/base/yaml.h"
 
 namespace rehearse::ingest {
@@ -46,10 +47,8 @@ std::optional<Known> algorithm(const YamlMap& map, std::string_view key, const K
     const auto* row = std::find_if(std::begin(known), std::end(known),
                                    [&](const Known& each) { return each.theirs == name; });
     if (row == std::end(known)) {
-      std::string names;
-      for (const Known& each : known)
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", each.theirs);
-      map.report(key, fmt::format("'{}' is not supported", name), names);
+      map.report(key, fmt::format("'{}' is not supported", name),
+                 join(known, ", ", [](const Known& each) { return each.theirs; }));
       return std::nullopt;
     }
     if (found && found->theirs != row->theirs) {

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "sim/base/result.h"
 #include "sim/base/units.h"

@@ -120,12 +120,9 @@ bool is_gzip(std::string_view first) { return first.starts_with("\x1f\x8b"); }
 
 Result<std::unique_ptr<ByteSource>> open_bytes(const std::filesystem::path& path) {
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored))
-    return fail(Diagnostic{.file = path.string(), .problem = "is a folder", .expected = "a file"});
+  if (std::filesystem::is_directory(path, ignored)) return fail_in(path, "is a folder", "a file");
   FilePtr file(std::fopen(path.c_str(), "rb"), &std::fclose);
-  if (!file)
-    return fail(Diagnostic{.file = path.string(),
-                           .problem = fmt::format("cannot be read: {}", std::strerror(errno))});
+  if (!file) return fail_in(path, fmt::format("cannot be read: {}", std::strerror(errno)));
   char magic[2] = {};
   const std::size_t n = std::fread(magic, 1, sizeof magic, file.get());
   std::rewind(file.get());

@@ -171,15 +171,13 @@ class CaptureReader {
         [this] { return fmt::format("{}: block at byte {}", file_, blocks_.offset()); });
     const BlockReader::Begin begin = blocks_.begin();
     if (begin == BlockReader::Begin::kUnknownVersion)
-      return fail(Diagnostic{.file = file_,
-                             .problem = "is a capture of another format version",
-                             .expected = fmt::format("version {}", capture::kFormatVersion)});
+      return fail_in(file_, "is a capture of another format version",
+                     fmt::format("version {}", capture::kFormatVersion));
     if (begin == BlockReader::Begin::kOther) recorder_.problem(ProblemKind::kMalformed);
     while (begin == BlockReader::Begin::kCapture) {
       const auto block = blocks_.next();
       if (!block) break;
-      if (progress_ && !progress_(source_.share()))
-        return fail(Diagnostic{.file = file_, .problem = "stopped"});
+      if (progress_ && !progress_(source_.share())) return fail_in(file_, "stopped");
       if (!read_block(*block)) recorder_.problem(ProblemKind::kMalformed);
     }
     if (blocks_.damaged() > 0) recorder_.problem(ProblemKind::kMalformed, blocks_.damaged());

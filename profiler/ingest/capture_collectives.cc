@@ -90,13 +90,7 @@ void CaptureCollectives::read(const CollectiveRecord& record) {
   const auto end = record.end == 0 ? start : lookup_.time(record.end);
   if (!kind || !start || !end || record.thread > UINT32_MAX)
     return recorder_.problem(ProblemKind::kMissingField);
-  Asked asked{.record = record,
-              .kind = *kind,
-              .function = *function,
-              .start = *start,
-              .end = *end,
-              .launch_start = {},
-              .launch_end = {}};
+  Asked asked{.record = record, .kind = *kind, .function = *function, .start = *start, .end = *end};
   if (record.launch_end != 0) {
     asked.launch_start = lookup_.time(record.launch_start);
     asked.launch_end = lookup_.time(record.launch_end);

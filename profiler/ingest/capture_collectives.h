@@ -53,7 +53,7 @@ class CaptureCollectives {
     CollectiveKind kind;
     NameId function;
     Nanoseconds start, end;
-    std::optional<Nanoseconds> launch_start, launch_end;
+    std::optional<Nanoseconds> launch_start = {}, launch_end = {};
   };
   struct Held {
     trace::GpuOp kernel;

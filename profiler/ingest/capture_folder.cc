@@ -17,9 +17,9 @@ struct CaptureFile {
   fs::path path;
   double bytes;
   bool is_capture;
-  std::optional<capture::ProcessFacts> facts;
+  std::optional<capture::ProcessFacts> facts = {};
   bool lost_rank = false;  ///< the number is another process's, though the file says so
-  std::vector<capture::ClockPair> clocks;
+  std::vector<capture::ClockPair> clocks = {};
 };
 
 /// NAME.cap, or NAME.cap.gz, as recordings are kept.
@@ -45,9 +45,7 @@ Result<CaptureFile> look_at(const fs::path& path) {
   CaptureFile file{.path = path,
                    .bytes = static_cast<double>(fs::file_size(path, ignored)),
                    .is_capture = false,
-                   .facts = {},
-                   .lost_rank = false,
-                   .clocks = {}};
+                   .lost_rank = false};
   BlockReader blocks([&](std::span<char> into) { return (*source)->read(into); });
   const BlockReader::Begin begin = blocks.begin();
   file.is_capture = begin != BlockReader::Begin::kOther;
@@ -107,9 +105,7 @@ Status read_capture_folder(const fs::path& folder, const NewRank& new_rank,
   }
   if (std::none_of(files.begin(), files.end(),
                    [](const CaptureFile& file) { return file.is_capture; }))
-    return fail(Diagnostic{.file = folder.string(),
-                           .problem = "contains no capture",
-                           .expected = "files that the profiler wrote (HOST-PID.cap)"});
+    return fail_in(folder, "contains no capture", "files that the profiler wrote (HOST-PID.cap)");
   const auto facts = session_facts(folder);
   if (!facts) return forward(facts);
   settle_ranks(files);

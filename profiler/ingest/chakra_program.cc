@@ -254,11 +254,12 @@ class ProgramReader {
       return wrong(rows_[static_cast<std::size_t>(stuck - waits.begin())],
                    "depends on itself through its dependencies");
     }
-    ChakraProgram result{.program = {.streams = std::move(streams_)},
+    ChakraProgram result{.program = {},
                          .groups = std::move(groups_),
                          .involved = std::move(involved_),
                          .peers = std::move(peers_),
                          .ids = {}};
+    result.program.streams = std::move(streams_);
     result.without_length = without_length_;
     std::vector<std::uint32_t> numbered(result.groups.size(), 0);  // collectives, by group
     for (const std::uint32_t i : order) {

@@ -63,10 +63,8 @@ std::optional<InputKind> json_kind(std::string_view begin) {
 tl::unexpected<Error> unknown(const fs::path& path, std::string problem) {
   const fs::path extension = path.extension();
   const bool is_report = extension == ".nsys-rep" || extension == ".qdrep";
-  return fail(Diagnostic{.file = path.string(),
-                         .problem = std::move(problem),
-                         .expected = std::string(kAccepted),
-                         .nearest = is_report ? "export it with nsys export --type sqlite" : ""});
+  return fail_in(path, std::move(problem), std::string(kAccepted),
+                 is_report ? "export it with nsys export --type sqlite" : "");
 }
 
 Result<InputKind> file_kind(const fs::path& path) {
@@ -137,9 +135,7 @@ Result<std::vector<Input>> inputs_at(const fs::path& path) {
   std::error_code failed;
   for (fs::directory_iterator at(path, failed), end; !failed && at != end; at.increment(failed))
     if (at->is_regular_file(ignored)) files.push_back(at->path());
-  if (failed)
-    return fail(Diagnostic{.file = path.string(),
-                           .problem = fmt::format("cannot be read: {}", failed.message())});
+  if (failed) return fail_in(path, fmt::format("cannot be read: {}", failed.message()));
   std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
     if (natural_less(a.string(), b.string())) return true;
     return !natural_less(b.string(), a.string()) && a < b;

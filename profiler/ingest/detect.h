@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "sim/base/result.h"

@@ -200,20 +200,18 @@ Status read_execution_trace(ByteSource& source, Recorder& recorder, const Progre
       stream.read([&](double share) { return !is_refused() && (!progress || progress(share)); });
   recorder.set_place([file] { return file; });
   if (is_refused())
-    return fail(Diagnostic{.file = file,
-                           .problem = fmt::format("is an execution trace of schema '{}'",
-                                                  printable(*handler.schema())),
-                           .expected = "a schema from 1.0.1 to 1.1.1"});
+    return fail_in(
+        file, fmt::format("is an execution trace of schema '{}'", printable(*handler.schema())),
+        "a schema from 1.0.1 to 1.1.1");
   if (!damage) return forward(damage);
   if (!handler.schema())
-    return fail(Diagnostic{.file = file,
-                           .problem = "does not name its schema",
-                           .expected = "a PyTorch execution trace with a 'schema' member"});
+    return fail_in(file, "does not name its schema",
+                   "a PyTorch execution trace with a 'schema' member");
   if (recorder.host_count() == 0)
-    return fail(Diagnostic{.file = file,
-                           .problem = damage->truncated.empty() ? "contains no operators"
-                                                                : "ends before the first operator",
-                           .expected = "a PyTorch execution trace with a 'nodes' array"});
+    return fail_in(
+        file,
+        damage->truncated.empty() ? "contains no operators" : "ends before the first operator",
+        "a PyTorch execution trace with a 'nodes' array");
   recorder.finish();
   report_damage(*damage, recorder);
   return {};

@@ -68,7 +68,6 @@ class Ranks {
     recorder_.reset();
     rows_.reset();
     Trace trace{.names = std::move(names_),
-                .ranks = {},
                 .problems = std::move(problems_),
                 .timings = std::move(timings_)};
     std::move(ranks_.begin(), ranks_.end(), std::back_inserter(trace.ranks));
@@ -276,9 +275,7 @@ Result<Trace> read_inputs(std::span<const fs::path> paths, const ReadOptions& op
   Result<Trace> trace = read_to_memory(*inputs, options);
   if (!trace) return trace;
   if (trace->ranks.empty() && (trace->timings.empty() || !options.timings_suffice))
-    return fail(Diagnostic{.file = paths.front().string(),
-                           .problem = "contains no recording",
-                           .expected = "a store that `rehearse import` wrote"});
+    return fail_in(paths.front(), "contains no recording", "a store that `rehearse import` wrote");
   align(*trace);
   return trace;
 }

@@ -99,9 +99,9 @@ class JsonStream::Window {
     progress_ = &progress;
     const std::optional<char> first = next_token();
     if (!first) {
-      if (stopped_) return fail(Diagnostic{.file = file_, .problem = "stopped"});
+      if (stopped_) return fail_in(file_, "stopped");
       const std::string damage = source_.damage();
-      return fail(Diagnostic{.file = file_, .problem = damage.empty() ? "is empty" : damage});
+      return fail_in(file_, damage.empty() ? "is empty" : damage);
     }
     if (*first == '[') {
       ++at_;
@@ -110,15 +110,12 @@ class JsonStream::Window {
       ++at_;
       members();
     } else {
-      return fail(
-          Diagnostic{.file = file_, .problem = "is not JSON", .expected = "an object or an array"});
+      return fail_in(file_, "is not JSON", "an object or an array");
     }
-    if (stopped_) return fail(Diagnostic{.file = file_, .problem = "stopped"});
+    if (stopped_) return fail_in(file_, "stopped");
     if (damage_.malformed > kMaxMalformed)
-      return fail(
-          Diagnostic{.file = file_,
-                     .problem = fmt::format("more than {} malformed records, the first at {}",
-                                            kMaxMalformed, damage_.first_malformed)});
+      return fail_in(file_, fmt::format("more than {} malformed records, the first at {}",
+                                        kMaxMalformed, damage_.first_malformed));
     return damage_;
   }
 

@@ -335,15 +335,13 @@ Status read_kineto(ByteSource& source, Recorder& recorder, const Progress& progr
   if (!damage) return forward(damage);
   handler.finish();
   if (handler.events() == 0)
-    return fail(Diagnostic{.file = file,
-                           .problem = damage->truncated.empty()
-                                          ? "contains no trace events"
-                                          : "ends before the first trace event",
-                           .expected = "a Kineto or Chrome trace with a 'traceEvents' array"});
+    return fail_in(file,
+                   damage->truncated.empty() ? "contains no trace events"
+                                             : "ends before the first trace event",
+                   "a Kineto or Chrome trace with a 'traceEvents' array");
   if (recorder.host_count() + recorder.gpu_count() == 0)
-    return fail(Diagnostic{.file = file,
-                           .problem = "contains no operator, no call and no device work",
-                           .expected = "a trace with events of phase 'X' and a known category"});
+    return fail_in(file, "contains no operator, no call and no device work",
+                   "a trace with events of phase 'X' and a known category");
   recorder.finish();
   report_damage(*damage, recorder);
   return {};

@@ -87,22 +87,19 @@ void NsysReader::find_processes() {
 
 Status NsysReader::read() {
   if (!tables_.are_of_an_export())
-    return fail(Diagnostic{.file = file_,
-                           .problem = "contains no table of an Nsight Systems export",
-                           .expected = "tables such as CUPTI_ACTIVITY_KIND_KERNEL or NVTX_EVENTS"});
+    return fail_in(file_, "contains no table of an Nsight Systems export",
+                   "tables such as CUPTI_ACTIVITY_KIND_KERNEL or NVTX_EVENTS");
   find_processes();
   if (processes_.empty())
-    return fail(Diagnostic{.file = file_,
-                           .problem = "contains no CUDA and no NVTX activity",
-                           .expected = "a recording made with --trace=cuda,nvtx"});
+    return fail_in(file_, "contains no CUDA and no NVTX activity",
+                   "a recording made with --trace=cuda,nvtx");
   for (const auto& [process, rows] : processes_) {
     read_process(process);
-    if (stopped_) return fail(Diagnostic{.file = file_, .problem = "stopped"});
+    if (stopped_) return fail_in(file_, "stopped");
   }
   if (records_ == 0)
-    return fail(Diagnostic{.file = file_,
-                           .problem = "contains no readable call, range or device work",
-                           .expected = "rows with times, names and threads or devices"});
+    return fail_in(file_, "contains no readable call, range or device work",
+                   "rows with times, names and threads or devices");
   return {};
 }
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -161,7 +160,7 @@ Result<Row> Reader::row(std::size_t r) const {
 
 Status Reader::read() {
   if (Status ok = find_columns(); !ok) return ok;
-  if (table_.rows() == 0) return fail(Diagnostic{.file = table_.name(), .problem = "has no rows"});
+  if (table_.rows() == 0) return fail_in(table_.name(), "has no rows");
   constexpr Nanoseconds kLongest{30LL * 86'400 * 1'000'000'000};  // a recorder drops longer ones
   Nanoseconds first(INT64_MAX / 4), last(INT64_MIN / 4);
   for (std::size_t r = 0; r < table_.rows(); ++r) {
@@ -261,7 +260,7 @@ Status read_op_table(ByteSource& source, const std::string& name, const NewRank&
     read = source.read(std::span(bytes).subspan(before));
     bytes.resize(before + read);
   }
-  if (!source.damage().empty()) return fail(Diagnostic{.file = name, .problem = source.damage()});
+  if (!source.damage().empty()) return fail_in(name, source.damage());
   std::uint64_t replaced = 0;
   const Result<CsvTable> table = CsvTable::parse(sound_text(bytes, replaced), name);
   if (!table) return forward(table);

@@ -25,9 +25,7 @@ namespace fs = std::filesystem;
 /// The cost of recording a range, which only our library can measure.
 Result<Seconds> cost_per_range(const fs::path& library) {
   const auto wrong = [&](std::string problem) {
-    return fail(Diagnostic{.file = library.string(),
-                           .problem = std::move(problem),
-                           .expected = "the capture library (librehearse_capture.so)"});
+    return fail_in(library, std::move(problem), "the capture library (librehearse_capture.so)");
   };
   void* loaded = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!loaded) return wrong(fmt::format("cannot be loaded: {}", ::dlerror()));
@@ -40,20 +38,12 @@ Result<Seconds> cost_per_range(const fs::path& library) {
 Status make_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error)
-    return fail(Diagnostic{.file = folder.string(),
-                           .problem = fmt::format("cannot be made: {}", error.message())});
+  if (error) return fail_in(folder, fmt::format("cannot be made: {}", error.message()));
   const bool empty = fs::is_empty(folder, error);
-  if (error)
-    return fail(Diagnostic{.file = folder.string(),
-                           .problem = fmt::format("cannot be read: {}", error.message())});
-  if (!empty)
-    return fail(Diagnostic{.file = folder.string(),
-                           .problem = "is not empty",
-                           .expected = "a new or empty folder for the recording"});
+  if (error) return fail_in(folder, fmt::format("cannot be read: {}", error.message()));
+  if (!empty) return fail_in(folder, "is not empty", "a new or empty folder for the recording");
   if (::access(folder.c_str(), W_OK) != 0)
-    return fail(Diagnostic{.file = folder.string(),
-                           .problem = fmt::format("cannot be written: {}", std::strerror(errno))});
+    return fail_in(folder, fmt::format("cannot be written: {}", std::strerror(errno)));
   return {};
 }
 
@@ -169,8 +159,7 @@ Result<pid_t> start(const LaunchOptions& options, const sigset_t& mask) {
   ::posix_spawn_file_actions_destroy(&files);
   ::posix_spawnattr_destroy(&attributes);
   if (error == 0) return process;
-  return fail(Diagnostic{.file = command[0],
-                         .problem = fmt::format("cannot be started: {}", std::strerror(error))});
+  return fail_in(command[0], fmt::format("cannot be started: {}", std::strerror(error)));
 }
 
 }  // namespace
@@ -226,18 +215,13 @@ Result<LaunchReport> launch(const LaunchOptions& options) {
     }
     signals.pass_no_more();
     if (::waitpid(*process, &status, 0) != *process)
-      return fail(Diagnostic{
-          .file = options.command[0],
-          .problem = fmt::format("ran, but its exit status is unknown: {}", std::strerror(errno))});
+      return fail_in(options.command[0],
+                     fmt::format("ran, but its exit status is unknown: {}", std::strerror(errno)));
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
 
-  LaunchReport report{.exit_code = {},
-                      .signal = {},
-                      .wall = Seconds::s(took.count()),
-                      .processes = {},
-                      .cost_per_range = *cost,
-                      .recording = Seconds::s(0)};
+  LaunchReport report{
+      .wall = Seconds::s(took.count()), .cost_per_range = *cost, .recording = Seconds::s(0)};
   if (options.inject) report.processes = processes_in(options.folder);
   if (WIFEXITED(status)) report.exit_code = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) report.signal = WTERMSIG(status);

@@ -1,7 +1,6 @@
 // Runs a program so that it, and every process it starts, is recorded.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -31,12 +30,12 @@ struct LaunchOptions {
 };
 
 struct LaunchReport {
-  std::optional<int> exit_code;  ///< absent if a signal ended the program
-  std::optional<int> signal;     ///< that ended it
+  std::optional<int> exit_code = {};  ///< absent if a signal ended the program
+  std::optional<int> signal = {};     ///< that ended it
   Seconds wall;
-  std::vector<LaunchedProcess> processes;  ///< by name; empty if none used CUDA or NVTX
-  Counts counts = {};                      ///< of all processes
-  std::optional<StepCounts> steps = {};    ///< of all processes, if steps were selected
+  std::vector<LaunchedProcess> processes = {};  ///< by name; empty if none used CUDA or NVTX
+  Counts counts = {};                           ///< of all processes
+  std::optional<StepCounts> steps = {};         ///< of all processes, if steps were selected
   Seconds cost_per_range;  ///< of recording, measured on this machine before the start
   Seconds recording;       ///< estimated time that all threads together spent recording
 

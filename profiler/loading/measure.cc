@@ -59,8 +59,7 @@ class Descriptor {
 };
 
 tl::unexpected<Error> cannot_read(const fs::path& path) {
-  return fail(Diagnostic{.file = path.string(),
-                         .problem = fmt::format("cannot be read: {}", std::strerror(errno))});
+  return fail_in(path, fmt::format("cannot be read: {}", std::strerror(errno)));
 }
 
 Status read_whole(const fs::path& path, std::string& bytes) {
@@ -108,9 +107,8 @@ Result<Folder> list_folder(const fs::path& path) {
   Folder folder;
   fs::recursive_directory_iterator at(path, fs::directory_options::skip_permission_denied, error);
   if (error)
-    return fail(Diagnostic{.file = path.string(),
-                           .problem = fmt::format("cannot be listed: {}", error.message()),
-                           .expected = "a folder with one file per sample"});
+    return fail_in(path, fmt::format("cannot be listed: {}", error.message()),
+                   "a folder with one file per sample");
   for (; at != fs::recursive_directory_iterator(); at.increment(error)) {
     std::error_code of_entry;
     if (!at->is_regular_file(of_entry) || of_entry) continue;
@@ -124,12 +122,9 @@ Result<Folder> list_folder(const fs::path& path) {
     folder.bytes += Bytes::b(static_cast<double>(size));
   }
   if (error)  // half way: the iterator is then at its end
-    return fail(Diagnostic{.file = path.string(),
-                           .problem = fmt::format("cannot be listed: {}", error.message())});
+    return fail_in(path, fmt::format("cannot be listed: {}", error.message()));
   if (folder.files.empty())
-    return fail(Diagnostic{.file = path.string(),
-                           .problem = "contains no files of at most 1 GiB",
-                           .expected = "one file per sample"});
+    return fail_in(path, "contains no files of at most 1 GiB", "one file per sample");
   std::sort(folder.files.begin(), folder.files.end());
   return folder;
 }
@@ -235,10 +230,10 @@ Result<Measured> measure_folder(const fs::path& path, std::size_t samples,
     const Result<Loaded> cold = loader.load(files[i], false);
     if (!cold) return forward(cold);
     if (cold->jpeg && !decodes_jpeg())
-      return fail(Diagnostic{.file = files[i].string(),
-                             .problem = "is a JPEG image, and this program was built without "
-                                        "libjpeg",
-                             .nearest = "install libjpeg62-turbo-dev and build it again"});
+      return fail_in(files[i],
+                     "is a JPEG image, and this program was built without "
+                     "libjpeg",
+                     {}, "install libjpeg62-turbo-dev and build it again");
     beyond_memory.push_back(evicted ? std::optional(cold->wall) : std::nullopt);
   }
   // From memory one right after the other, as they are loaded in earnest: the median of a few.
@@ -273,11 +268,10 @@ Result<Measured> measure_folder(const fs::path& path, std::size_t samples,
       measured.cold.push_back(std::max(*beyond_memory[i] - measured.read.back(), Seconds::s(0)));
   }
   if (measured.sampled.empty())
-    return fail(
-        Diagnostic{.file = measured.damaged.front().path,
-                   .problem = fmt::format("is damaged, as are all files that were tried, {}: {}",
-                                          counted(count, "file"), measured.damaged.front().words),
-                   .expected = "decodable images"});
+    return fail_in(measured.damaged.front().path,
+                   fmt::format("is damaged, as are all files that were tried, {}: {}",
+                               counted(count, "file"), measured.damaged.front().words),
+                   "decodable images");
   if (Status ok = measure_cores(measured, progress); !ok) return forward(ok);
   return measured;
 }

@@ -2,12 +2,10 @@
 #pragma once
 
 #include <optional>
-#include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "profiler/replay/lower.h"
-#include "sim/base/units.h"
 #include "sim/graph/critical_path.h"
 #include "sim/graph/timeline.h"
 #include "sim/program/lowered_ops.h"

@@ -121,10 +121,9 @@ Result<WithBatchRequests> add_batch_requests(const std::vector<Recording>& recor
         if (step.begins_after && step.of_host) requests.at_step(step);
     requests.build();
     if (result.program.batch_requests.size() == before)
-      return fail(Diagnostic{
-          .file = recordings[rank].rank().info.source,
-          .problem = "has neither steps nor loading ranges to which batches could be fed",
-          .expected = fmt::format("step marks, or ranges named {}", kLoadingRange)});
+      return fail_in(recordings[rank].rank().info.source,
+                     "has neither steps nor loading ranges to which batches could be fed",
+                     fmt::format("step marks, or ranges named {}", kLoadingRange));
   }
   if (result.loading_ranges > 0)
     result.replaced = replaced.seconds() / static_cast<double>(result.loading_ranges);

@@ -5,9 +5,6 @@
 // the recorded time of a single op.
 #pragma once
 
-#include <optional>
-#include <string>
-
 #include "profiler/replay/recording.h"
 #include "profiler/replay/waits.h"
 

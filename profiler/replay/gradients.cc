@@ -50,10 +50,9 @@ Result<std::vector<Found>> accumulated(const Recording& r, const RankReplay& ran
                                           r.name(r.rank().inputs[op.inputs->index()].types))
                     : std::nullopt;
       if (!bytes)
-        return fail(Diagnostic{.file = r.rank().info.source,
-                               .problem = "has no recorded gradient sizes",
-                               .expected = "a recording with record_shapes=True, or the execution "
-                                           "trace of the same run in addition"});
+        return fail_in(r.rank().info.source, "has no recorded gradient sizes",
+                       "a recording with record_shapes=True, or the execution "
+                       "trace of the same run in addition");
       const auto next =
           std::upper_bound(launches.begin(), launches.end(), op.end(),
                            [](Nanoseconds time, const Launch& l) { return time < l.time; });
@@ -107,13 +106,12 @@ std::vector<OpIndex> next_on_thread(const Recording& r, const RankReplay& rank,
 Result<Gradients> find_gradients(const Recording& r, const RankReplay& rank) {
   Result<std::vector<Found>> accumulate = accumulated(r, rank);
   if (!accumulate) return forward(accumulate);
-  Gradients gradients{.overlapped = !accumulate->empty(), .steps = {}};
+  Gradients gradients{.overlapped = !accumulate->empty()};
   std::vector<Found> found = gradients.overlapped ? std::move(*accumulate) : ranges(r, rank);
   if (found.empty())
-    return fail(Diagnostic{.file = r.rank().info.source,
-                           .problem = "contains no gradients",
-                           .expected = "operators torch::autograd::AccumulateGrad, or NVTX ranges "
-                                       "'gradient' whose payload is their size in bytes"});
+    return fail_in(r.rank().info.source, "contains no gradients",
+                   "operators torch::autograd::AccumulateGrad, or NVTX ranges "
+                   "'gradient' whose payload is their size in bytes");
   std::stable_sort(found.begin(), found.end(),
                    [](const Found& a, const Found& b) { return a.end < b.end; });
 

@@ -11,7 +11,7 @@ namespace rehearse::replay {
 struct Gradients {
   bool
       overlapped;  ///< the framework sums them in buckets beside the backward pass; else their thread does
-  std::vector<program::GradientStep> steps;
+  std::vector<program::GradientStep> steps = {};
 };
 
 /// The gradients of one rank, found in one of two ways.

@@ -6,10 +6,12 @@
 #include <fmt/core.h>
 
 #include "profiler/replay/backward.h"
+#include "profiler/replay/hand_offs.h"
 #include "profiler/replay/host_events.h"
 #include "profiler/replay/profiler_cost.h"
 #include "profiler/replay/recorded_groups.h"
 #include "profiler/replay/step_ops.h"
+#include "profiler/replay/stream_waits.h"
 #include "profiler/replay/transfers.h"
 #include "profiler/replay/waits.h"
 #include "sim/program/lower.h"
@@ -227,7 +229,7 @@ void Lowering::add_streams(std::size_t rank) {
   // A recording that ends before its first kernel has calls without device ops.
   out.has_device = !r.rank().gpu_ops.empty() ||
                    std::any_of(r.rank().host_ops.begin(), r.rank().host_ops.end(),
-                               [](const HostOp& op) { return op.correlation.has_value(); });
+                               [](const trace::HostOp& op) { return op.correlation.has_value(); });
   out.device_first.assign(r.rank().gpu_ops.size(), 0);
   out.device_last.assign(r.rank().gpu_ops.size(), 0);
   state.first_stream = static_cast<std::uint32_t>(r.threads().size());
@@ -457,13 +459,11 @@ Result<RecordedProgram> Lowering::run() {
   for (std::size_t rank = 0; rank < n; ++rank) {
     const Recording& r = recordings_[rank];
     if (!r.rank().info.timed)
-      return fail(Diagnostic{.file = r.rank().info.source,
-                             .problem = "has no times, so it cannot be replayed",
-                             .expected = "a timed recording (Kineto, Nsight Systems) of the run",
-                             .nearest = "give both: they are joined"});
+      return fail_in(r.rank().info.source, "has no times, so it cannot be replayed",
+                     "a timed recording (Kineto, Nsight Systems) of the run",
+                     "give both: they are joined");
     if (r.threads().empty() && r.streams().empty())
-      return fail(
-          Diagnostic{.file = r.rank().info.source, .problem = "contains nothing to replay"});
+      return fail_in(r.rank().info.source, "contains nothing to replay");
     analyse(rank);
   }
   if (options_.collectives && n > 1) match_collectives();

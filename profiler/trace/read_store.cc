@@ -232,17 +232,12 @@ Result<Trace> read_store(const std::filesystem::path& path) {
   Query version(db->get(), "PRAGMA user_version");
   if (!version.next()) return sqlite_error(db->get(), path, "is not a trace store");
   if (version.integer(0) != kStoreVersion)
-    return fail(
-        Diagnostic{.file = path.string(),
-                   .problem = fmt::format("is a trace store of version {}", version.integer(0)),
-                   .expected = fmt::format("version {}", kStoreVersion),
-                   .nearest = "import the recording again"});
+    return fail_in(path, fmt::format("is a trace store of version {}", version.integer(0)),
+                   fmt::format("version {}", kStoreVersion), "import the recording again");
   Trace trace;
   StoreReader reader(db->get(), trace);
   if (!reader.read())
-    return fail(Diagnostic{.file = path.string(),
-                           .problem = "is damaged: " + reader.why(),
-                           .nearest = "import the recording again"});
+    return fail_in(path, "is damaged: " + reader.why(), {}, "import the recording again");
   return trace;
 }
 

@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <memory>
-#include <vector>
 
 #include "profiler/trace/recorder.h"
 #include "profiler/trace/trace.h"

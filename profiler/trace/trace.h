@@ -239,8 +239,8 @@ struct Rank {
 
 struct Trace {
   NamePool names;
-  std::vector<Rank> ranks;
-  Problems problems;
+  std::vector<Rank> ranks = {};
+  Problems problems = {};
   /// Times of operations measured alone; the times of a recording are in its rows.
   std::vector<OpTiming> timings = {};
 };

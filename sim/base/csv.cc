@@ -36,9 +36,7 @@ class CsvTable::Parser {
       }
     }
     if (table_.columns_.empty())
-      return fail(Diagnostic{.file = table_.name_,
-                             .problem = "is empty",
-                             .expected = "a header line with the column names"});
+      return fail_in(table_.name_, "is empty", "a header line with the column names");
     return {};
   }
 

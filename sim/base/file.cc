@@ -18,8 +18,7 @@ namespace {
 
 tl::unexpected<Error> fail_file(const std::filesystem::path& path, std::string problem,
                                 std::string expected = {}) {
-  return fail(Diagnostic{
-      .file = path.string(), .problem = std::move(problem), .expected = std::move(expected)});
+  return fail_in(path, std::move(problem), std::move(expected));
 }
 
 /// The names of temporary files, where a signal handler can read them. There are never more open

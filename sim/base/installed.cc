@@ -15,10 +15,9 @@ Result<fs::path> installed_library(std::string_view name) {
   for (int level = 0; level < 3; ++level, base = base.parent_path())
     if (const fs::path file = base / "lib" / "rehearse" / name; fs::exists(file, error))
       return file;
-  return fail(
-      Diagnostic{.file = fmt::format("{}/lib/rehearse/{}", folder.parent_path().string(), name),
-                 .problem = "is missing: the installation is incomplete",
-                 .expected = "the file that `cmake --install` puts there"});
+  return fail_in(fmt::format("{}/lib/rehearse/{}", folder.parent_path().string(), name),
+                 "is missing: the installation is incomplete",
+                 "the file that `cmake --install` puts there");
 }
 
 }  // namespace rehearse

@@ -5,9 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <tl/expected.hpp>
@@ -52,6 +52,15 @@ inline tl::unexpected<Error> fail(Diagnostic diagnostic) {
 inline tl::unexpected<Error> fail(std::string problem, std::string expected = {},
                                   std::string nearest = {}) {
   return fail(Diagnostic{.problem = std::move(problem),
+                         .expected = std::move(expected),
+                         .nearest = std::move(nearest)});
+}
+
+/// An error in a file.
+inline tl::unexpected<Error> fail_in(const std::filesystem::path& file, std::string problem,
+                                     std::string expected = {}, std::string nearest = {}) {
+  return fail(Diagnostic{.file = file.string(),
+                         .problem = std::move(problem),
                          .expected = std::move(expected),
                          .nearest = std::move(nearest)});
 }

@@ -123,13 +123,4 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
-std::string join(std::span<const std::string_view> parts, std::string_view separator) {
-  std::string joined;
-  for (std::string_view part : parts) {
-    if (!joined.empty()) joined += separator;
-    joined += part;
-  }
-  return joined;
-}
-
 }  // namespace rehearse

@@ -1,10 +1,12 @@
 // Small text helpers that every module needs: nearest name, wildcard match, number formatting.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace rehearse {
@@ -36,6 +38,17 @@ std::string counted(std::uint64_t count, std::string_view what);
 
 std::string_view trim(std::string_view text);
 std::vector<std::string_view> split(std::string_view text, char separator);
-std::string join(std::span<const std::string_view> parts, std::string_view separator);
+
+/// The parts, or what `words` makes of each, with the separator between them.
+template <class Parts, class Words = std::identity>
+std::string join(const Parts& parts, std::string_view separator, Words words = {}) {
+  std::string joined;
+  bool first = true;
+  for (const auto& part : parts) {
+    if (!std::exchange(first, false)) joined += separator;
+    joined += words(part);
+  }
+  return joined;
+}
 
 }  // namespace rehearse

@@ -77,39 +77,23 @@ struct Kind {
 };
 
 template <class Q>
-Kind kind_of();
+constexpr Kind kKind = {};
 template <>
-Kind kind_of<Seconds>() {
-  return {"a time", kSeconds};
-}
+constexpr Kind kKind<Seconds>{"a time", kSeconds};
 template <>
-Kind kind_of<Bytes>() {
-  return {"a size", kBytes, kDecimalBytes};
-}
+constexpr Kind kKind<Bytes>{"a size", kBytes, kDecimalBytes};
 template <>
-Kind kind_of<Flops>() {
-  return {"a number of operations", kFlops};
-}
+constexpr Kind kKind<Flops>{"a number of operations", kFlops};
 template <>
-Kind kind_of<ByteRate>() {
-  return {"a transfer rate", kByteRates, kBitRates};
-}
+constexpr Kind kKind<ByteRate>{"a transfer rate", kByteRates, kBitRates};
 template <>
-Kind kind_of<FlopRate>() {
-  return {"a rate of operations", kFlopRates};
-}
+constexpr Kind kKind<FlopRate>{"a rate of operations", kFlopRates};
 template <>
-Kind kind_of<Watts>() {
-  return {"a power", kWatts};
-}
+constexpr Kind kKind<Watts>{"a power", kWatts};
 template <>
-Kind kind_of<Joules>() {
-  return {"an energy", kJoules, kWattHours};
-}
+constexpr Kind kKind<Joules>{"an energy", kJoules, kWattHours};
 template <>
-Kind kind_of<Usd>() {
-  return {"an amount of money", kUsd, kThousandsOfUsd};
-}
+constexpr Kind kKind<Usd>{"an amount of money", kUsd, kThousandsOfUsd};
 
 std::vector<std::string_view> unit_names(const Kind& kind) {
   std::vector<std::string_view> names;
@@ -194,7 +178,7 @@ std::string print_si(double value, std::span<const Unit> units, int digits = 3) 
 
 template <class Q>
 Result<Q> parse_quantity(std::string_view text) {
-  return parse_si(text, kind_of<Q>()).map([](double si) { return Q::from_si(si); });
+  return parse_si(text, kKind<Q>).map([](double si) { return Q::from_si(si); });
 }
 template Result<Seconds> parse_quantity<Seconds>(std::string_view);
 template Result<Bytes> parse_quantity<Bytes>(std::string_view);

@@ -192,6 +192,12 @@ constexpr Watts operator/(Joules amount, Seconds time) { return Watts::w(amount.
 template <class Q>
 Result<Q> parse_quantity(std::string_view text);
 
+/// The same as a number in SI units.
+template <class Q>
+Result<double> parse_si(std::string_view text) {
+  return parse_quantity<Q>(text).map([](Q quantity) { return quantity.si(); });
+}
+
 /// "2.40 ms", "11.2 GiB": three significant digits (or `digits`) in the unit that suits the size.
 std::string to_string(Seconds, int digits = 3);
 std::string to_string(Bytes);

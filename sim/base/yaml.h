@@ -20,7 +20,6 @@
 #include <vector>
 
 #include "sim/base/result.h"
-#include "sim/base/units.h"
 
 namespace rehearse {
 

@@ -102,8 +102,8 @@ Result<Cluster> build(const std::vector<Dimension>& dimensions) {
       const auto at = [&](std::uint32_t i) { return vertices[first + i * stride]; };
       std::optional<VertexId> middle;
       if (block == Block::kSwitch)
-        middle = builder.add(Vertex{
-            .name = fmt::format("switch{}.{}", d, first), .kind = VertexKind::kSwitch, .node = {}});
+        middle = builder.add(
+            Vertex{.name = fmt::format("switch{}.{}", d, first), .kind = VertexKind::kSwitch});
       for (std::uint32_t i = 0; i < size; ++i) {
         if (middle)
           builder.connect(at(i), *middle, type);

@@ -48,9 +48,9 @@ enum class VertexKind : std::uint8_t { kDevice, kSwitch, kNic, kHost, kStorage }
 struct Vertex {
   std::string name;  ///< "node0/gpu3", "leaf1"
   VertexKind kind;
-  std::optional<NodeId> node;  ///< absent: in the fabric between nodes
-  bool forwards = true;        ///< routes may pass through
-  bool spread = false;         ///< equally fast routes are chosen by destination
+  std::optional<NodeId> node = {};  ///< absent: in the fabric between nodes
+  bool forwards = true;             ///< routes may pass through
+  bool spread = false;              ///< equally fast routes are chosen by destination
 };
 
 enum class Duplex : std::uint8_t { kFull, kHalf };
@@ -68,7 +68,8 @@ struct LinkType {
   Seconds message_cost = Seconds::s(0);
   Bytes half_rate_size = Bytes::b(0);
   std::optional<NetworkKind> network = {};  ///< between nodes; absent: not stated
-  /// Between nodes: measured ÷ usual time of what its kind adds to a message (comm::Reach::step).
+  /// Measured ÷ usual time. Between nodes: of what its kind adds to a message (comm::Reach::step);
+  /// within a node: of calibrated collectives.
   double step_scale = 1;
 
   friend bool operator==(const LinkType&, const LinkType&) = default;

@@ -55,8 +55,7 @@ Result<InstanceShape> shape_of_instance(std::string_view name) {
   InstanceShape shape{.device = instance.gpu,
                       .devices = static_cast<std::uint32_t>(devices),
                       .joined = joined_by(instance.gpu_interconnect),
-                      .nics = 1,
-                      .nic = {}};
+                      .nics = 1};
   const Nics nics = nics_of(instance.network_kind);
   const std::optional<ByteRate> rate = nics.each ? nics.each : instance.network;
   if (nics.kind.empty() || !rate) return shape;

@@ -18,7 +18,7 @@ struct InstanceShape {
   std::optional<NodeKind> joined;  ///< absent: as usual for the device
   /// As counted by the catalog, striped; 1 if it gives one rate for all.
   std::uint32_t nics;
-  std::optional<LinkType> nic;  ///< absent: the catalog does not know its network
+  std::optional<LinkType> nic = {};  ///< absent: the catalog does not know its network
 };
 
 /// By name, such as "p4d.24xlarge". Fails with the nearest name, or if the instance has a fraction

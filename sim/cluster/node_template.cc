@@ -47,9 +47,7 @@ Status check_node(const NodeTemplate& node) {
 
 NodeLinks add_node_links(ClusterBuilder& builder, const NodeTemplate& node) {
   NodeLinks links{.pcie = builder.add_once(halved(node.pcie)),
-                  .sockets = builder.add_once(node.sockets),
-                  .link = {},
-                  .double_link = {}};
+                  .sockets = builder.add_once(node.sockets)};
   if (node.kind == NodeKind::kPcie || !node.link || node.devices == 1) return links;
   links.link = builder.add_once(node.kind == NodeKind::kNvswitch ? halved(*node.link) : *node.link);
   if (node.double_link && node.kind == NodeKind::kHybridCubeMesh)

@@ -8,7 +8,7 @@ namespace rehearse::cluster {
 /// The link types of a node, added to a cluster once.
 struct NodeLinks {
   std::uint32_t pcie, sockets;
-  std::optional<std::uint32_t> link, double_link;
+  std::optional<std::uint32_t> link = {}, double_link = {};
 };
 
 struct AddedNode {

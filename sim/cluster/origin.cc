@@ -77,10 +77,8 @@ Result<const Source*> find_source(std::string_view id) {
 }
 
 Origin read_origin(const CsvRow& row) {
-  Origin origin{.source = row.required("source"),
-                .as_of = row.text("as_of"),
-                .confidence = {},
-                .notes = row.text("notes")};
+  Origin origin{
+      .source = row.required("source"), .as_of = row.text("as_of"), .notes = row.text("notes")};
   if (!origin.source.empty())
     for (const std::string_view id : split(origin.source, '+'))
       if (const auto source = find_source(id); !source) {

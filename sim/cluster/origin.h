@@ -27,8 +27,8 @@ struct Origin {
   /// "2024", "2024-03", "2024-03-25", or a range "2022..2026-08-03"; empty for facts that hold by
   /// definition.
   std::string as_of;
-  std::optional<Confidence> confidence;  ///< absent: that of the source
-  std::string notes;
+  std::optional<Confidence> confidence = {};  ///< absent: that of the source
+  std::string notes = {};
 
   /// Whether some of it was recalled and not read again when the row was written. Such a value is a
   /// default to override.

@@ -281,9 +281,7 @@ MigWaste waste_of(const MigDevice& device, const MigLayout& layout) {
   MigWaste waste = {.unused_compute = device.compute_slices - use.compute,
                     .unused_memory = device.positions - use.memory,
                     .wasted_compute = 0,
-                    .wasted_memory = 0,
-                    .still_fit = {},
-                    .kept_out = {}};
+                    .wasted_memory = 0};
   for (std::uint32_t i = 0; i < device.profiles.size(); ++i) {
     if (!may_add(device, set, i)) continue;
     (has_place(device, taken, i) ? waste.still_fit : waste.kept_out).push_back(i);

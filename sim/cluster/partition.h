@@ -96,10 +96,10 @@ struct MigWaste {
   /// then the most memory slices.
   std::uint32_t wasted_compute;
   std::uint32_t wasted_memory;
-  std::vector<std::uint32_t> still_fit;  ///< profiles that one more instance could take
+  std::vector<std::uint32_t> still_fit = {};  ///< profiles that one more instance could take
   /// Profiles with enough unused slices and below their maximum, but without a possible position:
   /// the effect of fragmentation.
-  std::vector<std::uint32_t> kept_out;
+  std::vector<std::uint32_t> kept_out = {};
 };
 
 /// REQUIRES: the layout follows the rules.

@@ -42,15 +42,11 @@ std::optional<Cluster> read_cluster(const YamlMap& root) {
 }
 
 Result<Cluster> load_cluster(const std::filesystem::path& path) {
-  Result<YamlFile> file = YamlFile::load(path);
-  if (!file) return forward(file);
-  return read_file_of_cluster(*file);
+  return YamlFile::load(path).and_then(read_file_of_cluster);
 }
 
 Result<Cluster> parse_cluster(const std::string& text, std::string name) {
-  Result<YamlFile> file = YamlFile::parse(text, std::move(name));
-  if (!file) return forward(file);
-  return read_file_of_cluster(*file);
+  return YamlFile::parse(text, std::move(name)).and_then(read_file_of_cluster);
 }
 
 }  // namespace rehearse::cluster

@@ -5,7 +5,6 @@
 
 #include "sim/base/yaml.h"
 #include "sim/cluster/cluster.h"
-#include "sim/cluster/read_cluster.h"
 
 namespace rehearse::cluster {
 

@@ -65,7 +65,7 @@ Router::~Router() {
 
 template <class Keep>
 Router::Adjacency Router::adjacency(std::span<const Link> links, Keep keep) const {
-  Adjacency result{.first = std::vector<std::uint32_t>(forwards_.size() + 1, 0), .edges = {}};
+  Adjacency result{.first = std::vector<std::uint32_t>(forwards_.size() + 1, 0)};
   const auto each = [&](auto visit) {
     for (std::uint32_t i = 0; i < links.size(); ++i)
       if (keep(links[i])) {

@@ -55,7 +55,7 @@ class Router {
   /// The links of each vertex that one table is about, in the order in which they were added.
   struct Adjacency {
     std::vector<std::uint32_t> first;
-    std::vector<Edge> edges;
+    std::vector<Edge> edges = {};
     std::span<const Edge> of(std::uint32_t v) const {
       return {edges.data() + first[v], edges.data() + first[v + 1]};
     }

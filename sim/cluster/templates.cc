@@ -70,7 +70,7 @@ class FabricBuilder {
 
  private:
   VertexId add_switch(std::string name) {
-    return builder_.add({.name = std::move(name), .kind = VertexKind::kSwitch, .node = {}});
+    return builder_.add({.name = std::move(name), .kind = VertexKind::kSwitch});
   }
   std::vector<VertexId> add_switches(const char* name, std::size_t count) {
     std::vector<VertexId> added;

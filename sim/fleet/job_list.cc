@@ -132,9 +132,7 @@ Result<JobList> parse_jobs_csv(std::string_view text, std::string name) {
 }
 
 Result<JobList> parse_jobs_yaml(const std::string& text, std::string name) {
-  const Result<YamlFile> file = YamlFile::parse(text, std::move(name));
-  if (!file) return forward(file);
-  return read_yaml(*file);
+  return YamlFile::parse(text, std::move(name)).and_then(read_yaml);
 }
 
 Result<JobList> load_jobs(const std::filesystem::path& path) {

@@ -2,10 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <set>
-#include <string_view>
 #include <vector>
 
 #include "sim/fleet/fleet.h"

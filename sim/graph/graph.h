@@ -29,7 +29,6 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "sim/base/ids.h"
@@ -134,7 +133,7 @@ struct FlowRoute {
 struct Transfer {
   std::shared_ptr<const MessageFlows> flows;
   std::shared_ptr<const std::vector<FlowRoute>> routes;  ///< one per flow
-  std::vector<OpId> members;                             ///< one per member of the flows
+  std::vector<OpId> members = {};                        ///< one per member of the flows
   double size;                                           ///< work; flows carry shares of it
 };
 

@@ -1,7 +1,6 @@
 // LoweredOps: the data of a program's run that attribution needs.
 #pragma once
 
-#include <string_view>
 #include <vector>
 
 #include "sim/graph/timeline.h"

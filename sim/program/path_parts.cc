@@ -63,8 +63,7 @@ std::vector<PathPart> PathSum::parts() const {
                   .name = key.second,
                   .time = sum.time,
                   .estimate = sum.estimate(),
-                  .from = sum.from,
-                  .ops = {}};
+                  .from = sum.from};
     for (const auto& [name, op] : sum.ops) part.ops.push_back({name, op.estimate()});
     std::stable_sort(part.ops.begin(), part.ops.end(),
                      [](const PathOp& a, const PathOp& b) { return a.time.value > b.time.value; });

@@ -36,7 +36,7 @@ struct PathPart {
   Picoseconds time{0};
   Estimate<Seconds> estimate;       ///< with the worst provenance of more than 1 % of the time
   std::array<Picoseconds, 4> from;  ///< of `time`, by Provenance: adds up to it
-  std::vector<PathOp> ops;          ///< the largest first
+  std::vector<PathOp> ops = {};     ///< the largest first
 };
 
 struct PathParts {

@@ -40,9 +40,7 @@ Result<SqlitePtr> open_sqlite(const std::filesystem::path& path, SqliteAccess ac
 
 tl::unexpected<Error> sqlite_error(sqlite3* db, const std::filesystem::path& path,
                                    std::string_view what) {
-  return fail(Diagnostic{
-      .file = path.string(),
-      .problem = fmt::format("{}: {}", what, db ? sqlite3_errmsg(db) : "out of memory")});
+  return fail_in(path, fmt::format("{}: {}", what, db ? sqlite3_errmsg(db) : "out of memory"));
 }
 
 Query::Query(sqlite3* db, const std::string& sql)

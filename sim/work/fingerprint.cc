@@ -25,7 +25,7 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) {
 }
 
 tl::unexpected<Error> unreadable(const fs::path& path, std::string_view why) {
-  return fail(Diagnostic{.file = path.string(), .problem = fmt::format("cannot be read: {}", why)});
+  return fail_in(path, fmt::format("cannot be read: {}", why));
 }
 
 }  // namespace

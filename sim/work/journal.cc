@@ -30,25 +30,19 @@ bool run(sqlite3* db, const char* sql) {
 tl::unexpected<Error> refused(sqlite3* db, const fs::path& path) {
   switch (sqlite3_errcode(db)) {
     case SQLITE_BUSY:
-      return fail(Diagnostic{.file = path.string(),
-                             .problem = "another run has this journal open",
-                             .expected = "one run at a time",
-                             .nearest = "wait for it, or name another file with --journal"});
+      return fail_in(path, "another run has this journal open", "one run at a time",
+                     "wait for it, or name another file with --journal");
     case SQLITE_NOTADB:
-      return fail(Diagnostic{
-          .file = path.string(), .problem = "is not a journal, or is damaged", .nearest = kAnew});
+      return fail_in(path, "is not a journal, or is damaged", {}, kAnew);
     case SQLITE_CORRUPT:
-      return fail(Diagnostic{.file = path.string(),
-                             .problem = fmt::format("is damaged: {}", sqlite3_errmsg(db)),
-                             .nearest = kAnew});
+      return fail_in(path, fmt::format("is damaged: {}", sqlite3_errmsg(db)), {}, kAnew);
     default:
       return sqlite::sqlite_error(db, path, "cannot be used as a journal");
   }
 }
 
 tl::unexpected<Error> damaged(const fs::path& path, const std::string& what) {
-  return fail(
-      Diagnostic{.file = path.string(), .problem = "is damaged: " + what, .nearest = kAnew});
+  return fail_in(path, "is damaged: " + what, {}, kAnew);
 }
 
 /// The only number that a query returns; nothing if it fails.
@@ -89,13 +83,11 @@ struct Journal::State {
     if (!work.next())
       return work.ok() ? damaged(path, "it does not name its inputs") : refused(db.get(), path);
     if (work.text(0) == key) return {};
-    return fail(Diagnostic{
-        .file = path.string(),
-        .problem = fmt::format(
-            "belongs to other inputs, other options or another build of the program ({})",
-            work.text(1)),
-        .expected = "the inputs, options and build that started it",
-        .nearest = kAnew});
+    return fail_in(
+        path,
+        fmt::format("belongs to other inputs, other options or another build of the program ({})",
+                    work.text(1)),
+        "the inputs, options and build that started it", kAnew);
   }
 
   Status read(const fs::path& path) {
@@ -132,10 +124,8 @@ Result<Journal> Journal::open(const fs::path& path, const std::string& key,
   if (!application || !tables) return refused(db, path);
   const bool fresh = *tables == 0 && *application == 0;
   if (!fresh && *application != kApplication)
-    return fail(Diagnostic{.file = path.string(),
-                           .problem = "is a database, but not a journal",
-                           .expected = "a new file, or a journal of the same work",
-                           .nearest = "name another file with --journal"});
+    return fail_in(path, "is a database, but not a journal",
+                   "a new file, or a journal of the same work", "name another file with --journal");
   if (!fresh)
     if (Status ok = state->check_key(path, key); !ok) return forward(ok);
   // A commit is appended to a log: it survives the process without waiting for the disk.
@@ -180,8 +170,7 @@ Status Journal::remove() {
   state_.reset();
   std::error_code error;
   for (const char* end : {"", "-wal", "-shm"}) fs::remove(path_.string() + end, error);
-  if (fs::exists(path_, error))
-    return fail(Diagnostic{.file = path_.string(), .problem = "cannot be removed"});
+  if (fs::exists(path_, error)) return fail_in(path_, "cannot be removed");
   return {};
 }
 

@@ -1,7 +1,6 @@
 // Results that outlive the program: a SQLite file from which a killed run resumes.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>

@@ -84,7 +84,7 @@ class Evaluation {
         strategies::host_times(options_.job, stage.degrees, layout_.stages.size());
     std::vector<PricedLayer>& layers = layers_.emplace_back();
     for (const Layer& layer : stage.chunks[place.chunk].layers) {
-      PricedLayer priced{.count = layer.count, .passes = {}, .deferred = {}, .rest = {}};
+      PricedLayer priced{.count = layer.count};
       for (std::size_t pass = 0; pass < strategies::kPasses; ++pass) {
         const LayerRun run =
             strategies::layer_run(layer, static_cast<Pass>(pass), split, price_of(stage).op, host);

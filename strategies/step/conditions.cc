@@ -68,7 +68,7 @@ std::optional<Known> read_known(const YamlMap& map) {
     intervals->report(key, "is not an interval", "two factors such as [0.9, 1.2], around 1");
     return {};
   };
-  Known known{.factors = {}, .step = read("step"), .regimes = std::move(regimes)};
+  Known known{.step = read("step"), .regimes = std::move(regimes)};
   for (std::size_t k = 0; k < kFactors; ++k) known.factors[k] = read(kFactorNames[k]);
   intervals->no_other_keys();
   return known;

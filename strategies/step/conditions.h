@@ -8,7 +8,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "models/compute/op_cost.h"
 #include "models/host/host.h"
@@ -39,7 +38,7 @@ struct Conditions {
   double host_scale = 1;  ///< factor on its times
   bool blocking = false;  ///< launches wait for their kernels (CUDA_LAUNCH_BLOCKING)
   /// Time of messages between nodes ÷ that on the cluster as it is described. Only who builds the
-  /// cluster applies it (comm::with_slower_network).
+  /// cluster applies it (comm::with_slower_links).
   double network_scale = 1;
   Seconds fixed = Seconds::ms(20);  ///< once per step
   /// The fixed time at the slow end of the interval: jobs of published tables took from 20 ms (MPT)

@@ -28,7 +28,7 @@ using ByFactor = std::array<T, kFactors>;
 
 /// What is known after measured steps: 90 % intervals of the remaining errors.
 struct Known {
-  ByFactor<program::Interval> factors;
+  ByFactor<program::Interval> factors = {};
   program::Interval step;  ///< of a step as a whole, with all factors known
   /// The regimes (regimes.h) of the measured steps. In any other the regime's interval remains.
   std::vector<std::string> regimes;

@@ -51,10 +51,9 @@ Matrix inverse(const Matrix& m) {
 }
 
 Status impossible(const MeasuredStep& row, const std::string& why) {
-  return fail(Diagnostic{
-      .file = row.name,
-      .problem = fmt::format("measured {} is implausible: {}", to_string(row.measured), why),
-      .expected = "the batch, plan and devices of the job that was measured"});
+  return fail_in(row.name,
+                 fmt::format("measured {} is implausible: {}", to_string(row.measured), why),
+                 "the batch, plan and devices of the job that was measured");
 }
 
 class Fit {
@@ -204,13 +203,7 @@ class Fit {
   }
 
   FactorFit fit_at(const Vector& at, std::vector<Seconds> steps) const {
-    FactorFit fit{.factors = exp_of(at),
-                  .before = before_,
-                  .after = {},
-                  .predicted = {},
-                  .residual = 0,
-                  .weights = {},
-                  .covariance = {}};
+    FactorFit fit{.factors = exp_of(at), .before = before_, .residual = 0};
     Vector below, above;
     for (std::size_t k = 0; k < kFactors; ++k) {
       below[k] = deviation(before_[k].low);

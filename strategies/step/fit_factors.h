@@ -8,7 +8,6 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,7 +27,7 @@ inline constexpr program::Interval kStepError{0.877, 1.141};
 inline constexpr program::Interval kFixedTime{1 / 3.5, 3.5};
 
 struct MeasuredStep {
-  std::string name;  ///< label of the job
+  std::string name = {};  ///< label of the job
   Seconds measured;
   Seconds at_peak;  ///< time of the step's FLOPs at the peak of its devices: a lower bound
   /// The interval of steps in its regime, as factors of the step (beyond_factors, stalls).
@@ -41,13 +40,14 @@ using StepAtFactors =
 
 struct FactorFit {
   ByFactor<double> factors;
-  ByFactor<program::Interval> before, after;  ///< 90 % intervals, relative to 1 and to `factors`
-  std::vector<Seconds> predicted;             ///< by row
-  double residual;                            ///< mean |predicted / measured - 1|
+  ByFactor<program::Interval> before,
+      after = {};                       ///< 90 % intervals, relative to 1 and to `factors`
+  std::vector<Seconds> predicted = {};  ///< by row
+  double residual;                      ///< mean |predicted / measured - 1|
   /// By row, its weight: 1 for one that the factors explain; close to 0 for one that they do not.
-  std::vector<double> weights;
+  std::vector<double> weights = {};
   /// Of logarithms: the covariance of the factors.
-  ByFactor<ByFactor<double>> covariance;
+  ByFactor<ByFactor<double>> covariance = {};
 };
 
 /// `before`: the priors. Fails, naming the row, if a step is faster than the peak of its devices,

@@ -41,10 +41,8 @@ Result<FactorFit> fit_parts(std::span<const StepParts* const> parts,
   REHEARSE_CHECK(!parts.empty() && parts.size() == measured.size());
   std::vector<MeasuredStep> rows;
   for (std::size_t i = 0; i < parts.size(); ++i)
-    rows.push_back({.name = {},
-                    .measured = measured[i],
-                    .at_peak = Seconds::s(0),
-                    .regime = unexplained(*parts[i])});
+    rows.push_back(
+        {.measured = measured[i], .at_peak = Seconds::s(0), .regime = unexplained(*parts[i])});
   return fit_factors(rows, parts.front()->before,
                      [&](std::size_t i, const ByFactor<double>& factors) -> Result<Seconds> {
                        return with_factors(*parts[i], factors);

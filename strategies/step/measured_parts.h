@@ -3,8 +3,6 @@
 #pragma once
 
 #include <span>
-#include <string>
-#include <vector>
 
 #include "strategies/step/fit_factors.h"
 #include "strategies/step/step.h"

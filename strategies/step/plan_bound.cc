@@ -263,7 +263,7 @@ class PlanBound::Plans {
   const std::vector<std::vector<LayerPart>>& chunks_;
   std::vector<Place> places_ = {};
   // For the current stage.
-  Stage stage_{.name = {}, .degrees = {}, .first_rank = 0, .chunks = {}, .order = {}, .states = {}};
+  Stage stage_{.first_rank = 0};
   Rank* rank_ = nullptr;
   std::vector<const std::vector<LayerPart>*> own_ = {};
   const OrderProfile* order_ = nullptr;

@@ -10,8 +10,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "strategies/layer_run.h"

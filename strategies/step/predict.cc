@@ -226,12 +226,7 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
             .timeline = std::move(whole->timeline),
             .time = {all, all, all, Provenance::kExtrapolated},
             .fixed = work.fixed,
-            .occupancy = {},
-            .block = work.block,
-            .counterfactuals = {},
-            .memory = {},
-            .devices = {},
-            .warnings = {}};
+            .block = work.block};
   Result<std::vector<memory::StageMemory>> memory = memory_on(step.layout, cluster);
   if (!memory) return forward(memory);
   step.memory = std::move(*memory);

@@ -9,7 +9,6 @@
 
 #include <array>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -77,19 +76,19 @@ struct Step {
   Seconds fixed = Seconds::s(0);  ///< once per step, on ranks of stages; may overlap communication
   /// The mean over ranks. `input` is waiting for samples; only a caller who knows what feeds the
   /// step adds it, here and to `time`.
-  program::Occupancy occupancy;
+  program::Occupancy occupancy = {};
   /// The share of the step in passes of blocks that last as long as their launches: on the critical
   /// path.
   double host_share = 0;
   BlockWork block = {};  ///< of a block and microbatch: forward, backward and recomputation
-  std::vector<Counterfactual> counterfactuals;     ///< the most effective first
-  std::vector<memory::StageMemory> memory;         ///< by stage, on its fullest kind of device
-  std::vector<DeviceUse> devices;                  ///< in the order of their first rank
-  Flops model_flops = Flops::flop(0);              ///< of all ranks in a step
-  Flops hardware_flops = Flops::flop(0);           ///< with recomputation
-  FlopRate peak = FlopRate::flop_per_s(0);         ///< of all ranks, for the dtype
-  std::array<double, 4> share_by_provenance = {};  ///< of compute time, by Provenance
-  std::vector<Warning> warnings;
+  std::vector<Counterfactual> counterfactuals = {};  ///< the most effective first
+  std::vector<memory::StageMemory> memory = {};      ///< by stage, on its fullest kind of device
+  std::vector<DeviceUse> devices = {};               ///< in the order of their first rank
+  Flops model_flops = Flops::flop(0);                ///< of all ranks in a step
+  Flops hardware_flops = Flops::flop(0);             ///< with recomputation
+  FlopRate peak = FlopRate::flop_per_s(0);           ///< of all ranks, for the dtype
+  std::array<double, 4> share_by_provenance = {};    ///< of compute time, by Provenance
+  std::vector<Warning> warnings = {};
 
   Estimate<double> samples_per_s() const;
   double model_utilization() const;     ///< MFU

@@ -28,11 +28,11 @@ using PricedRun = std::vector<Priced>;
 /// A layer of a chunk: the runs of its passes, and its work in the optimizer step.
 struct PricedLayer {
   std::uint32_t count;
-  std::array<PricedRun, strategies::kPasses> passes;
+  std::array<PricedRun, strategies::kPasses> passes = {};
   std::array<Picoseconds, strategies::kPasses> host = {Picoseconds(0), Picoseconds(0),
                                                        Picoseconds(0), Picoseconds(0)};
   std::array<double, strategies::kPasses> launches = {};
-  PricedRun deferred, rest;
+  PricedRun deferred = {}, rest = {};
 };
 
 /// The device, its streams and its host, as they process pieces.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "models/comm/schedule.h"
+#include "sim/cluster/point_to_point.h"
 
 namespace rehearse::test {
 

@@ -1,8 +1,9 @@
 #include <catch2/catch.hpp>
 
 #include "models/comm/scope_of_cluster.h"
-#include "models/comm/slower_network.h"
+#include "models/comm/slower_links.h"
 #include "models/comm/transfer.h"
+#include "models/job/group_network.h"
 #include "sim/cluster/read_cluster.h"
 
 namespace rehearse::comm {
@@ -62,7 +63,7 @@ TEST_CASE("a slower network has the same kind, and nodes stay as they are") {
         "{device: h100_sxm5_80, devices_per_node: 8, nodes: 2, inter_node: {links: 8, rate: 400 "
         "Gbit/s, latency: 15 us, network: efa}}"}) {
     INFO(section);
-    const cluster::Cluster usual = read(section), slower = with_slower_network(usual, 3);
+    const cluster::Cluster usual = read(section), slower = with_slower_links(usual, {.between = 3});
     const Result<ClusterScope> before = scope_of(usual, first(16)),
                                after = scope_of(slower, first(16));
     REQUIRE(after);
@@ -75,10 +76,33 @@ TEST_CASE("a slower network has the same kind, and nodes stay as they are") {
     const auto within = [](const cluster::Cluster& c) { return c.route(DeviceId(0), DeviceId(1)); };
     CHECK(within(slower).path.rate == within(usual).path.rate);
     CHECK(within(slower).hops == within(usual).hops);
-    const cluster::Cluster back = with_slower_network(slower, 1 / 3.);
+    const cluster::Cluster back = with_slower_links(slower, {.between = 1 / 3.});
     CHECK(back.route(DeviceId(0), DeviceId(9)).path.rate.gb_per_s() ==
           Approx(usual.route(DeviceId(0), DeviceId(9)).path.rate.gb_per_s()));
   }
+}
+
+TEST_CASE("slower links within a node: calibrated collectives take that many times as long") {
+  const cluster::Cluster usual = read("{device: a100_sxm4_80, devices_per_node: 8, nodes: 2}");
+  const cluster::Cluster slower = with_slower_links(usual, {.within = 1.5});
+  const job::Rules rules{.calibrated = true};
+  job::Schedules as_usual(usual, rules), when_slower(slower, rules);
+  for (const CollectiveKind kind : {CollectiveKind::kAllReduce, CollectiveKind::kAllToAll})
+    for (const Bytes size : {Bytes::kib(8), Bytes::mib(64)}) {
+      const auto price = [&](job::Schedules& of, std::uint32_t ranks) {
+        const auto schedule = of.of(kind, first(ranks));
+        REQUIRE(schedule);
+        CHECK(schedule->calibrated);
+        return schedule->price(size);
+      };
+      const Estimate<Seconds> before = price(as_usual, 4), after = price(when_slower, 4);
+      CHECK(after.value / before.value == Approx(1.5));
+      CHECK(after.high / before.high == Approx(1.5));
+      // Between nodes the part within them is slower, too.
+      const double ratio = price(when_slower, 16).value / price(as_usual, 16).value;
+      CHECK(ratio >= 1 - 1e-9);
+      CHECK(ratio < 1.5);
+    }
 }
 
 TEST_CASE("a network with given rate and latency: its kind follows from the latency") {

@@ -1,4 +1,6 @@
 // The convolution law against convolutions worked out by hand.
+#include <cmath>
+
 #include <catch2/catch.hpp>
 
 #include "models/compute/convolution_law.h"
@@ -32,8 +34,9 @@ Op convolution(double window, double input = kPositions, Dtype dtype = Dtype::kF
           .bytes = Bytes::b(elements * workload::bytes_of(dtype))};
 }
 
-double microseconds(const Op& op, Arithmetic arithmetic = Arithmetic::kFp32) {
-  return convolution_time(kOneTile, kDevice, arithmetic, op) * 1e6;
+double microseconds(const Op& op, Arithmetic arithmetic = Arithmetic::kFp32,
+                    const WaveDevice& device = kDevice) {
+  return convolution_time(kOneTile, device, arithmetic, op) * 1e6;
 }
 
 TEST_CASE("a convolution of single positions is a product at nine tenths of the rate") {
@@ -46,11 +49,41 @@ TEST_CASE("a convolution of single positions is a product at nine tenths of the 
 TEST_CASE("windows of 3 x 3 multiply four ninths in FP32, and all in half precision") {
   // Winograd, fused: one wave of sums over 32 · 9 · 4/9 = 128 at 0.83.
   CHECK(microseconds(convolution(9)) == Approx(2 * 128 * 64 * 128 / 4150. + 2 + 3));
-  // 288 summed at 0.86.
+  // 288 summed at 0.9.
   const Op half = convolution(9, kPositions, Dtype::kFp16);
-  CHECK(microseconds(half, Arithmetic::kHalf) == Approx(2 * 128 * 64 * 288 / 4300. + 2 + 3));
+  CHECK(microseconds(half, Arithmetic::kHalf) == Approx(2 * 128 * 64 * 288 / 4500. + 2 + 3));
   // With a stride of two the window is 9 / 4 of what is read: the implicit product at 1.2.
   CHECK(microseconds(convolution(9, 4 * kPositions)) == Approx(2 * 128 * 64 * 288 / 6000. + 2 + 3));
+}
+
+TEST_CASE("matrix units convolve windows beside a conversion of layout") {
+  // Half of 12,800 · (32 + 64) elements of 2 bytes, read and written at half of 100 GB/s: 49.2 us.
+  WaveDevice slow = kDevice;
+  slow.memory_rate = 1e11;
+  const Op half = convolution(9, kPositions, Dtype::kFp16);
+  CHECK(microseconds(half, Arithmetic::kHalf, slow) ==
+        Approx(2 * 128 * 64 * 288 / 4500. + 2 + 3 + 49.152));
+  // None for single positions: 32 summed at 0.9, and 49.2 us to move 2.46 MB beside it.
+  const Op pointwise = convolution(1, kPositions, Dtype::kFp16);
+  const double products = 2 * 128 * 64 * 32 / 4500. + 2, bytes = 49.2339;
+  CHECK(microseconds(pointwise, Arithmetic::kHalf, slow) ==
+        Approx(3 + std::pow(std::pow(products, 5) + std::pow(bytes, 5), 0.2)));
+}
+
+TEST_CASE("channels too few for tiles are convolved on ordinary cores") {
+  Op image = convolution(9);
+  image.k = 3 * 9;
+  CHECK(has_few_channels(image));
+  // 2 · 12,800 · 64 · 27 FLOPs at 0.7 of 1 TFLOP/s.
+  CHECK(microseconds(image) == Approx(2 * 12800 * 64 * 27 / 0.7e6 + 3));
+  Op depthwise = image;
+  depthwise.name = "convolution dgrad";
+  depthwise.batch = 64;
+  depthwise.n = 1;
+  depthwise.k = 9;
+  CHECK(has_few_channels(depthwise));
+  CHECK(microseconds(depthwise) == Approx(2 * 12800 * 64 * 9 / 0.2e6 + 3));
+  CHECK_FALSE(has_few_channels(convolution(9)));
 }
 
 TEST_CASE("a gradient of inputs takes the same time for each description of its product") {

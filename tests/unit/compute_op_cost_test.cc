@@ -203,6 +203,13 @@ TEST_CASE("a card with more power sustains more of the same chip, up to its peak
   CHECK(seconds("a100_pcie_40") / seconds("a100_pcie_80") == Approx(1 / 0.8435).epsilon(0.02));
 }
 
+TEST_CASE("a limit of power replaces the loss of kernels, and does not multiply it") {
+  // 300 W / (312 TFLOP/s · 1.19 pJ) is 0.81; kernels of the chip reach 0.87 where power allows.
+  // Measured: 252.9 TFLOP/s (max-matmul-flops, A100 PCIe).
+  const double seconds = on("a100_pcie_80").predicted(gemm(2048, 5120, 6144)).value.s();
+  CHECK(seconds == Approx(2. * 2048 * 5120 * 6144 / 252.9e12).epsilon(0.1));
+}
+
 TEST_CASE("a chip without rows has the shape of its generation") {
   // P4 has no table, nor has another GP104: long rows cost it what they cost P100.
   const auto seconds = [](const OpCost& cost, double k) {

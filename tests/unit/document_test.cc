@@ -130,8 +130,8 @@ TEST_CASE(
   CHECK(range_words(step_of(1.94, 1.86, 2.03)) == "1.94 s (1.86 – 2.03 s)");
   CHECK(range_words(step_of(1.94, 0.86, 2.03), " per step") == "1.94 s per step (860 ms – 2.03 s)");
   CHECK(range_words(Seconds::s(457920)) == "5.30 days");
-  CHECK(unit::money_words(44012.3) == "44,012 USD");
-  CHECK(unit::carbon_words(2.5e6) == "2.50 tCO2e");
+  CHECK(unit::kMoney.text(44012.3) == "44,012 USD");
+  CHECK(unit::kCarbon.text(2.5e6) == "2.50 tCO2e");
   CHECK(with_commas("-1234567.8901") == "-1,234,567.8901");
   CHECK(with_commas("999") == "999");
 }

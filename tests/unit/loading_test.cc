@@ -16,6 +16,7 @@
 
 #include "cli/commands/input_measured.h"
 #include "models/input/read_pipeline.h"
+#include "models/input/simulate.h"
 #include "profiler/loading/jpeg.h"
 #include "tests/support/data.h"
 

@@ -11,6 +11,7 @@
 #include <fmt/core.h>
 
 #include "cli/config/read_plan.h"
+#include "cli/output/json.h"
 #include "cli/planning/plan_json.h"
 #include "cli/planning/plan_words.h"
 #include "models/comm/schedule.h"

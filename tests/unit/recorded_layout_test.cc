@@ -2,9 +2,11 @@
 // and its optimizer and checkpoints are never there twice.
 #include <catch2/catch.hpp>
 
+#include "cli/config/recorded_links.h"
 #include "models/compute/op_cost.h"
 #include "models/workload/lift.h"
 #include "profiler/ingest/input.h"
+#include "sim/cluster/read_cluster.h"
 #include "strategies/lay_out.h"
 #include "tests/support/data.h"
 #include "tests/support/laid_out.h"
@@ -160,6 +162,39 @@ TEST_CASE("ResNet-50, recorded on a V100: one rank at the recorded batch takes t
   const double twice = busy_us(laid_out(sample, training, {}), v100());
   CHECK(twice > 1.7 * recorded);
   CHECK(twice < 2.02 * recorded);
+}
+
+// Rank 0 of examples/ranks waits for rank 1 in its all-reduce, which then takes 15 us.
+TEST_CASE(
+    "recorded collectives scale links by their time without waiting, if all ranks are given") {
+  const std::vector<std::filesystem::path> paths = {test::source_file("examples/ranks")};
+  Result<trace::Trace> trace = ingest::read_inputs(paths, {});
+  REQUIRE(trace);
+  const std::vector<cli::RecordedCollective> recorded = cli::recorded_collectives(*trace);
+  REQUIRE(recorded.size() == 1);
+  CHECK(recorded.front().kind == CollectiveKind::kAllReduce);
+  CHECK(recorded.front().bytes == Bytes::kib(768));
+  CHECK(recorded.front().time.us() == Approx(15));
+  CHECK(recorded.front().one_host);
+  const Result<cluster::Cluster> cluster = cluster::parse_cluster(
+      "cluster: {device: v100_sxm2_32, devices_per_node: 2, nodes: 1, intra_node: nvlink}\n", "c");
+  REQUIRE(cluster);
+  std::vector<std::string> notes;
+  const auto scales_on = [&](const cluster::Cluster& on, const std::string& device) {
+    return cli::scales_of(recorded, device, on, notes);
+  };
+  const comm::LinkScales scales = scales_on(*cluster, "v100_sxm2_32");
+  CHECK(scales.within != 1);
+  CHECK(scales.between == 1);
+  REQUIRE(notes.size() == 1);
+  CHECK(notes.front().starts_with("1 recorded collective within a node: 15.0 us without waiting"));
+  // On links that are scaled by it, collectives take as long as recorded.
+  CHECK(scales_on(comm::with_slower_links(*cluster, scales), "v100_sxm2_32").within == Approx(1));
+  notes.clear();
+  CHECK(scales_on(*cluster, "h100_sxm5_80") == comm::LinkScales{});
+  trace->ranks.pop_back();
+  CHECK(cli::recorded_collectives(*trace).empty());
+  CHECK(notes.empty());
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "profiler/replay/attribution.h"
 #include "profiler/replay/interval.h"
+#include "profiler/replay/stream_waits.h"
 #include "tests/support/replayed.h"
 #include "tests/support/trace_builder.h"
 

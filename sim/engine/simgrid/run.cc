@@ -321,7 +321,6 @@ Graph messages_on_a_link(std::uint32_t messages) {
           2, std::vector<graph::MessageFlow>(messages, graph::MessageFlow{0, 1, 1, 1}),
           std::vector<graph::Wait>{}),
       .routes = std::make_shared<std::vector<graph::FlowRoute>>(messages, route),
-      .members = {},
       .size = kCheckSize};
   for (int member = 0; member < 2; ++member)
     transfer.members.push_back(builder.add(graph::Op{

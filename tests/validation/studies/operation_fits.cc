@@ -418,6 +418,8 @@ Result<OperationFits> OperationFitter::fit(const std::string& without) {
 }
 
 Status OperationFitter::set_widths(OperationFits& fits) {
+  // About as many rows of each table, so that none of the publications decides alone.
+  constexpr std::size_t kEach = 50;
   for (Calibration& c : fits.calibrations) {
     if (c.device == compute::kTypical) continue;
     Ratios ratios;
@@ -434,7 +436,7 @@ Status OperationFitter::set_widths(OperationFits& fits) {
     if (!others) return forward(others);
     for (const DealtOperations& other : dealt_)
       if (other.table.measured.facts.architecture == chip)
-        note_ratios(left_out, *others, other, thinned(other.blind, 400));
+        note_ratios(left_out, *others, other, thinned(other.blind, kEach));
   }
   set_from(fits.calibrations.front(), left_out, 0.2);
   return {};

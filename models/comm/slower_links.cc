@@ -1,8 +1,9 @@
-#include "models/comm/slower_network.h"
+#include "models/comm/slower_links.h"
 
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 
 #include <fmt/core.h>
 
@@ -27,13 +28,27 @@ std::optional<NetworkKind> kind_at(const Cluster& cluster, const Scopes& scopes,
   return std::nullopt;
 }
 
+/// The links on which devices of one node reach each other.
+std::set<LinkId> links_within_nodes(const Cluster& cluster) {
+  std::set<LinkId> links;
+  for (const cluster::Node& node : cluster.nodes())
+    for (std::size_t a = 0; a < node.devices.size(); ++a)
+      for (std::size_t b = 0; b < a; ++b)
+        for (const HopId hop : cluster.route(node.devices[a], node.devices[b]).hops)
+          links.insert(Cluster::link_of(hop));
+  return links;
+}
+
 }  // namespace
 
-Cluster with_slower_network(const Cluster& cluster, double scale) {
-  REHEARSE_CHECK(scale > 0);
+Cluster with_slower_links(const Cluster& cluster, const LinkScales& scales) {
+  REHEARSE_CHECK(scales.within > 0 && scales.between > 0);
   const Scopes scopes(cluster);
+  const std::set<LinkId> within =
+      scales.within == 1 ? std::set<LinkId>() : links_within_nodes(cluster);
   cluster::ClusterBuilder builder(cluster);
-  std::map<std::uint32_t, std::uint32_t> slower;  // by type
+  // By type, and whether within a node.
+  std::map<std::pair<std::uint32_t, bool>, std::uint32_t> slower;
   for (std::size_t i = 0; i < cluster.links().size(); ++i) {
     const cluster::Link& link = cluster.links()[i];
     const auto& a = cluster.vertices()[link.a.index()].node;
@@ -41,8 +56,11 @@ Cluster with_slower_network(const Cluster& cluster, double scale) {
     const auto stores = [&](VertexId v) {
       return cluster.vertices()[v.index()].kind == cluster::VertexKind::kStorage;
     };
-    if ((a && a == b) || stores(link.a) || stores(link.b)) continue;
-    const auto [known, fresh] = slower.try_emplace(link.type, 0);
+    const bool inside = a && a == b;
+    if (inside && !within.contains(LinkId(i))) continue;
+    const double scale = inside ? scales.within : scales.between;
+    if (scale == 1 || stores(link.a) || stores(link.b)) continue;
+    const auto [known, fresh] = slower.try_emplace({link.type, inside}, 0);
     if (fresh) {
       LinkType type = cluster.link_types()[link.type];
       // The part before the comma is the row of the catalog.
@@ -51,7 +69,7 @@ Cluster with_slower_network(const Cluster& cluster, double scale) {
       type.latency = std::min(type.latency * scale, Seconds::s(1));
       type.message_cost = std::min(type.message_cost * scale, cluster::kMostMessageCost);
       type.step_scale *= scale;
-      if (const std::optional<NodeId> node = a ? a : b; !type.network && node)
+      if (const std::optional<NodeId> node = a ? a : b; !inside && !type.network && node)
         type.network = kind_at(cluster, scopes, *node);
       known->second = builder.add(std::move(type));
     }
