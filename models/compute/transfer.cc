@@ -147,7 +147,9 @@ Transferred constants_for(const DeviceFacts& facts, std::span<const Calibration>
       const DeviceFacts its = facts_of(**cluster::find_gpu(other.device));
       const double theirs = std::min(issue_share(its, arithmetic), power_share(its, arithmetic));
       take(m.constants);
-      matrix.factor = std::min(matrix.factor / theirs * issue, power);
+      // A partition has the kernels of its device, and its power per multiprocessor.
+      if (facts.partition_of != other.device)
+        matrix.factor = std::min(matrix.factor / theirs * issue, power);
       limit_batched(matrix);
       matrix.provenance = Provenance::kExtrapolated;
       note(fmt::format("{} products", to_string(arithmetic)), other, m.fitted);

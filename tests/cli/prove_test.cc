@@ -58,7 +58,7 @@ TEST_CASE("a pair that fails or cannot run here says why, and the others run") {
   const std::string good = pair("echo step 1 ms", "echo step 0.7 ms"),
                     failing = pair("echo step 1 ms", "echo no disk >&2; exit 3"),
                     silent = pair("echo step 1 ms", "echo done"),
-                    hanging = pair("echo step 1 ms", "sleep 60 & sleep 60", "limit: 300 ms\n"),
+                    hanging = pair("echo step 1 ms", "sleep 60 & sleep 60", "limit: 2 s\n"),
                     absent = pair("a", "b", "needs: command -v no_such_program\n");
   const Ran ran = test::rehearse(
       {"prove", failing, silent, hanging, absent, good, "--rounds", "1", "--format", "json"});
@@ -68,7 +68,7 @@ TEST_CASE("a pair that fails or cannot run here says why, and the others run") {
   CHECK(note(0).find(failing + ": candidate: ended with exit code 3: no disk") !=
         std::string::npos);
   CHECK(note(1).find("candidate: printed nothing that `step` matches") != std::string::npos);
-  CHECK(note(2).find("candidate: did not end within 300 ms") != std::string::npos);
+  CHECK(note(2).find("candidate: did not end within 2.00 s") != std::string::npos);
   CHECK(json["pairs"][3]["status"] == "skipped");
   CHECK(json["pairs"][4]["status"] == "measured");
   CHECK(json["errors"]["rows"] == 1);
@@ -98,20 +98,24 @@ std::string without_layers(int hidden, const std::string& edits) {
 }
 
 TEST_CASE("real pairs have the signs and the order of effects that are predicted") {
-  // About -70 % and -18 %: no load of the machine exchanges them in both.
-  const Json json = test::json_of(
-      {"prove", "--rounds", "1",
-       without_layers(2,
-                      "--remove 'host=layer 2' --remove 'host=layer 3' --remove 'host=layer 4' "
-                      "--remove 'host=layer 5'"),
-       without_layers(5, "--remove 'host=layer 5'")});
-  const auto change = [&](std::size_t row, const char* which) {
-    return json["pairs"][row][which].get<double>();
+  // About -70 % and -18 %. Other load of the machine may hit one of the runs, but not each time.
+  const auto is_as_expected = [](const Json& pairs, const char* which) {
+    const double four = pairs[0][which], one = pairs[1][which];
+    return four < -0.3 && four < one;
   };
-  CHECK(change(0, "predicted_change") < -0.3);
-  CHECK(change(0, "measured_change") < -0.3);
-  CHECK(change(0, "predicted_change") < change(1, "predicted_change"));
-  CHECK(change(0, "measured_change") < change(1, "measured_change"));
+  bool predicted = false, measured = false;
+  for (int attempt = 0; attempt < 4 && !(predicted && measured); ++attempt) {
+    const Json json = test::json_of(
+        {"prove", "--rounds", "1",
+         without_layers(2,
+                        "--remove 'host=layer 2' --remove 'host=layer 3' --remove 'host=layer 4' "
+                        "--remove 'host=layer 5'"),
+         without_layers(5, "--remove 'host=layer 5'")});
+    predicted = is_as_expected(json["pairs"], "predicted_change");
+    measured = is_as_expected(json["pairs"], "measured_change");
+  }
+  CHECK(predicted);
+  CHECK(measured);
 }
 
 TEST_CASE("prove refuses what is no pair") {

@@ -297,8 +297,7 @@ TEST_CASE("simulate: wrong usage is exit code 2") {
                "simulate needs a job file, --model NAME or --chakra PREFIX");
   check_failed(simulate_chakra({"--chakra", "x", "--algorithm", "ring"}), 2,
                "need --cluster or --astra-network");
-  check_failed(simulate_chakra({"job.yaml", "--chakra", "x"}), 2,
-               "a job file or --chakra, not both");
+  check_failed(simulate_chakra({"job.yaml", "--chakra", "x"}), 2, "a job or --chakra, not both");
   check_failed(simulate_example({"--fidelity", "exact"}), 2, "--fidelity");
   check_failed(simulate_example({"--algorithm", "rnig"}), 2, "did you mean 'ring'?");
   check_failed(simulate_example({"--splits", "2"}), 2, "need --semantics astra-sim");
