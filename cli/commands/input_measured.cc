@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "cli/output/table.h"
-#include "sim/base/statistics.h"
 #include "models/input/simulate.h"
+#include "sim/base/statistics.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {

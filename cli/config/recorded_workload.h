@@ -28,7 +28,7 @@ struct RecordedWorkload {
   Seconds idle_per_kernel;               ///< all idle time outside the layers, per layer kernel
   std::vector<trace::OpTiming> timings;  ///< from the same store
   std::vector<RecordedCollective> collectives;
-  std::vector<std::string> notes;        ///< for people
+  std::vector<std::string> notes;  ///< for people
 };
 
 /// The GPU of a recording in the catalog; empty where unknown.

@@ -20,7 +20,7 @@ struct ClusterScope {
   std::uint32_t ranks;
   std::uint32_t nodes;
   std::optional<Network> network = {};  ///< with several nodes, where NICs join them
-  double local_scale = 1;          ///< Group::local_scale
+  double local_scale = 1;               ///< Group::local_scale
   /// A link type within a node that differs from the catalog's.
   std::optional<std::string> link_of_their_own = {};
   /// Properties of the cluster that a calibration ignores, one line each; for people.

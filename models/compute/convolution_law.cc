@@ -111,8 +111,7 @@ double convolution_time(const WaveShape& shape, const WaveDevice& device, Arithm
     return time(kInParts, {kProducts, m, n, k, bytes + transformed});
   };
   const auto& [m, n, k, u] = folded;
-  if (direction == kWeights)
-    return std::min(best, in_parts(m, n / 9, k / kResults, k, m + n / 9));
+  if (direction == kWeights) return std::min(best, in_parts(m, n / 9, k / kResults, k, m + n / 9));
   best = std::min(best, time(kFused, {1, m, n, k * 4 / 9, bytes}));
   return std::min(best, in_parts(m / kResults, n, k / 9, m, n + k / 9));
 }

@@ -95,8 +95,7 @@ std::vector<Load> loads_of(const Recording& r, const RecordedProgram& program,
     if (!recorded[i].row) continue;
     if (recorded[i].kind != Kind::kHost && recorded[i].kind != Kind::kCall) continue;
     std::optional<HostIndex> range = *recorded[i].row;
-    while (range && !matches_wildcard(pattern, r.name(r.host(*range))))
-      range = r.parent(*range);
+    while (range && !matches_wildcard(pattern, r.name(r.host(*range)))) range = r.parent(*range);
     if (!range) continue;
     if (loads.empty() || loads.back().range != *range) loads.push_back({*range, {}});
     loads.back().ops.push_back(i);

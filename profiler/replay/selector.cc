@@ -77,8 +77,7 @@ class RankSelector {
         return device && op.task == Task::kMemory && named(name);
       case Target::kCollective:
         return op.task == Task::kCollective &&
-               (named(name) ||
-                named(device ? kinds_[*recorded.row] : to_string(op.collective)));
+               (named(name) || named(device ? kinds_[*recorded.row] : to_string(op.collective)));
       case Target::kHost:
         return host && (!ranges_ || range_of(recorded));
       case Target::kRange:

@@ -78,7 +78,8 @@ TEST_CASE("gradients of unknown size are refused, not left out") {
   CHECK(to_string(gradients.error()).find("record_shapes") != std::string::npos);
 }
 
-TEST_CASE("without a device a gradient is ready with its operator, and the optimizer waits for all") {
+TEST_CASE(
+    "without a device a gradient is ready with its operator, and the optimizer waits for all") {
   Trace trace;
   RankBuilder rank(trace);
   for (int s = 0; s < 2; ++s) {
