@@ -79,8 +79,7 @@ constexpr NamedEdit kEdits[] = {
      reads<replay::parse_scale>, apply<replay::parse_scale, replay::scale>},
     {"--straggler",
      "RANK:FACTOR, multiply the time of a rank's own work; RANK:none, its ops take the mean time "
-     "of "
-     "the other ranks",
+     "of the other ranks",
      reads<replay::parse_straggler>, apply<replay::parse_straggler, replay::straggle>},
     {"--fuse",
      "TARGET[=PATTERN][:DURATION], consecutive matching kernels become one (default time: by the "
@@ -97,8 +96,7 @@ constexpr NamedEdit kEdits[] = {
      }},
     {"--graph",
      "range=PATTERN[:DURATION], launch each instance of a range as a CUDA graph (default: 10 us "
-     "and 3 us per "
-     "kernel)",
+     "and 3 us per kernel)",
      reads<parse_graph>, as_graph,
      [](const std::string& text) {
        return if_untimed(text,
