@@ -12,6 +12,7 @@ BEGIN {
   may["sim/cluster"] = "sim/base"
   may["sim/engine"] = "sim/base sim/graph"
   may["sim/fleet"] = "sim/base"
+  may["sim/serving"] = "sim/base"
   may["sim/sqlite"] = "sim/base"
   may["sim/work"] = "sim/base sim/sqlite"
   may["models/comm"] = "sim/base sim/graph sim/cluster"
@@ -37,7 +38,7 @@ BEGIN {
   may["profiler/loading"] = "sim/base"
   may["cli"] = "sim/base sim/graph sim/program sim/cluster sim/engine models/comm models/host models/job" \
                " models/workload models/compute models/memory models/sharing strategies/step strategies cost profiler/trace" \
-               " profiler/ingest profiler/replay profiler/capture profiler/launch profiler/bench profiler/loading sim/fleet sim/sqlite sim/work" \
+               " profiler/ingest profiler/replay profiler/capture profiler/launch profiler/bench profiler/loading sim/fleet sim/serving sim/sqlite sim/work" \
                " profiler/compare models/input models/store"
   # Folders, the lowest first: none includes one above it, whatever the table says, so no two include
   # each other.
