@@ -23,10 +23,8 @@ class Client {
       const Picoseconds sent = next_send();
       free_at_ = std::max(free_at_, sent) + Picoseconds::from(time.serial * options_.scale);
       const Picoseconds queued = free_at_ + Picoseconds::from(time.latency * options_.scale);
-      served_[next_] = {.sent = sent,
-                        .queued = queued,
-                        .input = request.input,
-                        .output = request.output};
+      served_[next_] = {
+          .sent = sent, .queued = queued, .input = request.input, .output = request.output};
       on_the_way_.emplace(queued, next_++);
       ++in_flight_;
     }
@@ -47,9 +45,7 @@ class Client {
   }
 
  private:
-  bool full() const {
-    return options_.most_in_flight > 0 && in_flight_ >= options_.most_in_flight;
-  }
+  bool full() const { return options_.most_in_flight > 0 && in_flight_ >= options_.most_in_flight; }
   Picoseconds next_send() const {
     if (next_ == requests_.size() || full())
       return Picoseconds(std::numeric_limits<std::int64_t>::max());

@@ -24,8 +24,8 @@ void add_gaps(Gaps& gaps, Picoseconds gap, std::int64_t count) {
 
 }  // namespace
 
-Scheduler::Scheduler(const Rules& rules, const StepPricer& pricer, std::span<const Request> requests,
-               double scale)
+Scheduler::Scheduler(const Rules& rules, const StepPricer& pricer,
+                     std::span<const Request> requests, double scale)
     : rules_(rules),
       pricer_(pricer),
       requests_(requests),
@@ -128,8 +128,8 @@ bool Scheduler::admit_first() {
   const std::int64_t known = request.input + row.generated;
   // The last token is computed even if it is cached, because its output is the next token.
   const std::int64_t reusable = (known - 1) / rules_.block_tokens * rules_.block_tokens;
-  const Blocks::Hit hit = blocks_.find(
-      request.prefix, static_cast<std::size_t>(request.input / rules_.prefix_tokens));
+  const Blocks::Hit hit =
+      blocks_.find(request.prefix, static_cast<std::size_t>(request.input / rules_.prefix_tokens));
   const std::int64_t cached =
       std::min(static_cast<std::int64_t>(hit.parts) * rules_.prefix_tokens, reusable);
   const std::int64_t tokens = std::min(known - cached, budget_);
@@ -190,8 +190,8 @@ std::int64_t Scheduler::equal_steps(Picoseconds now, Picoseconds horizon) const 
   const auto blocks_of = [&](std::int64_t n) {
     std::int64_t more = 0;
     for (const Row& row : running_)
-      more += std::max<std::int64_t>(0, blocks_for(row.cached + n, rules_.block_tokens) -
-                                            blocks_.held_by(row.holding));
+      more += std::max<std::int64_t>(
+          0, blocks_for(row.cached + n, rules_.block_tokens) - blocks_.held_by(row.holding));
     return more;
   };
   // An eviction may admit the first in the queue: with fewer of its tokens cached, its first chunk
@@ -202,7 +202,7 @@ std::int64_t Scheduler::equal_steps(Picoseconds now, Picoseconds horizon) const 
 }
 
 Picoseconds Scheduler::run(Picoseconds now, Picoseconds horizon, bool single,
-                        std::vector<Served>& served) {
+                           std::vector<Served>& served) {
   finished_.clear();
   do {
     form();
@@ -249,8 +249,8 @@ void Scheduler::finish_step(Picoseconds now, std::int64_t steps, std::vector<Ser
   // Blocks of all steps are taken before requests end, as one step after another takes them.
   if (steps > 1)
     for (Row& row : running_)
-      if (const std::int64_t more = blocks_for(row.cached + steps, rules_.block_tokens) -
-                                    blocks_.held_by(row.holding);
+      if (const std::int64_t more =
+              blocks_for(row.cached + steps, rules_.block_tokens) - blocks_.held_by(row.holding);
           more > 0)
         blocks_.allocate(more, row.holding);
   for (Row& row : running_) {
@@ -265,10 +265,10 @@ void Scheduler::finish_step(Picoseconds now, std::int64_t steps, std::vector<Ser
     const bool gives = row.in_step == lacks(row);
     row.cached += row.in_step + steps - 1;
     if (row.generated == 0)
-      blocks_.publish(request.prefix,
-                      static_cast<std::size_t>(std::min(row.cached, request.input) /
-                                               rules_.prefix_tokens),
-                      row.holding);
+      blocks_.publish(
+          request.prefix,
+          static_cast<std::size_t>(std::min(row.cached, request.input) / rules_.prefix_tokens),
+          row.holding);
     if (!gives) continue;
     if (row.generated == 0)
       out.first = first_end;
@@ -286,9 +286,8 @@ void Scheduler::finish_step(Picoseconds now, std::int64_t steps, std::vector<Ser
   add_gaps(gaps_, each_, repeated);
   if (finished_.empty()) return;
   each_left_ = 0;
-  std::erase_if(running_, [&](const Row& row) {
-    return row.generated == requests_[row.request].output;
-  });
+  std::erase_if(running_,
+                [&](const Row& row) { return row.generated == requests_[row.request].output; });
 }
 
 }  // namespace rehearse::serving

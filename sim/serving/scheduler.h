@@ -41,7 +41,7 @@ class Scheduler {
   /// All times are those of the pricer multiplied by `scale`. REQUIRES: `pricer` and `requests`
   /// outlive the server, and `check` accepts the requests.
   Scheduler(const Rules& rules, const StepPricer& pricer, std::span<const Request> requests,
-         double scale);
+            double scale);
 
   /// Whether the server can ever run this request; its message names what is too small.
   static Status check(const Rules& rules, const Request& request);

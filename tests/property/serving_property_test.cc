@@ -169,10 +169,9 @@ TEST_CASE("requests, tokens and blocks are conserved") {
       for (std::size_t i = 0; i < r->served.size(); ++i)
         CHECK(r->served[i].sent == s.requests[i].planned);
     for (const Served& q : r->served) {
-      const auto in_flight =
-          std::count_if(r->served.begin(), r->served.end(), [&](const Served& other) {
-            return other.sent <= q.sent && q.sent < other.last;
-          });
+      const auto in_flight = std::count_if(
+          r->served.begin(), r->served.end(),
+          [&](const Served& other) { return other.sent <= q.sent && q.sent < other.last; });
       if (s.options.most_in_flight > 0) CHECK(in_flight <= s.options.most_in_flight);
     }
   }

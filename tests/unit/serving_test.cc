@@ -96,8 +96,8 @@ TEST_CASE("cached prefixes give way to running requests, the oldest first") {
   for (const std::uint64_t name : {1, 2, 3, 1, 3})
     requests.push_back({.input = 17, .output = 1, .prefix = {name}});
   // Three blocks: the third request needs two, so the first one's prefix is evicted.
-  const Result<Run> r = run({.blocks = 3, .prefix_cache = true}, pricer, requests,
-                            {.most_in_flight = 1});
+  const Result<Run> r =
+      run({.blocks = 3, .prefix_cache = true}, pricer, requests, {.most_in_flight = 1});
   REQUIRE(r);
   CHECK(r->served[3].reused == 0);
   CHECK(r->served[4].reused == 16);
