@@ -5,7 +5,9 @@
 
 namespace train_cpu {
 
-Network::Network(const std::vector<int>& widths, unsigned seed) {
+Network::Network(const std::vector<int>& widths, unsigned seed, std::size_t batches,
+                 Complete complete)
+    : complete_(std::move(complete)) {
   std::mt19937 random(seed);
   for (std::size_t k = 0; k + 1 < widths.size(); ++k) {
     Layer layer;
@@ -13,20 +15,24 @@ Network::Network(const std::vector<int>& widths, unsigned seed) {
     layer.weight = Matrix::NullaryExpr(widths[k + 1], widths[k],
                                        [&](Eigen::Index, Eigen::Index) { return normal(random); });
     layer.bias = Vector::Zero(widths[k + 1]);
+    layer.saved.resize(batches);
     layers_.push_back(std::move(layer));
   }
 }
 
-void Network::forward(std::size_t k, const Matrix& samples) {
+const Matrix& Network::forward(std::size_t k, std::size_t batch, const Matrix& input) {
   Layer& layer = layers_[k];
-  layer.input = k == 0 ? samples : layers_[k - 1].output;
-  layer.output.noalias() = layer.weight * layer.input;
-  layer.output.colwise() += layer.bias;
-  if (k + 1 < layers_.size()) layer.output = layer.output.cwiseMax(0.0F);  // ReLU
+  auto& [saved, output] = layer.saved[batch];
+  saved = input;
+  output.noalias() = layer.weight * saved;
+  if (k % 2 == 1) complete_(output);
+  output.colwise() += layer.bias;
+  if (k + 1 < layers_.size()) output = output.cwiseMax(0.0F);  // ReLU
+  return output;
 }
 
-float Network::loss(const std::vector<int>& labels) {
-  Matrix& scores = layers_.back().output;
+float Network::loss(std::size_t batch, const std::vector<int>& labels) {
+  Matrix& scores = layers_.back().saved[batch].output;
   scores.rowwise() -= scores.colwise().maxCoeff().eval();
   scores = scores.array().exp();
   scores.array().rowwise() /= scores.colwise().sum().array().eval();
@@ -42,19 +48,21 @@ float Network::loss(const std::vector<int>& labels) {
   return sum * share;
 }
 
-void Network::backward(std::size_t k, bool add) {
+void Network::backward(std::size_t k, std::size_t batch, bool add) {
   Layer& layer = layers_[k];
+  const auto& [input, output] = layer.saved[batch];
   if (k + 1 < layers_.size())
-    flowing_ =
-        flowing_.cwiseProduct(layer.output.unaryExpr([](float x) { return x > 0 ? 1.0F : 0.0F; }));
+    flowing_ = flowing_.cwiseProduct(output.unaryExpr([](float x) { return x > 0 ? 1.0F : 0.0F; }));
   if (add) {
-    layer.weight_gradient.noalias() += flowing_ * layer.input.transpose();
+    layer.weight_gradient.noalias() += flowing_ * input.transpose();
     layer.bias_gradient += flowing_.rowwise().sum();
   } else {
-    layer.weight_gradient.noalias() = flowing_ * layer.input.transpose();
+    layer.weight_gradient.noalias() = flowing_ * input.transpose();
     layer.bias_gradient = flowing_.rowwise().sum();
   }
-  if (k > 0) flowing_ = layer.weight.transpose() * flowing_;
+  if (k == 0) return;
+  flowing_ = layer.weight.transpose() * flowing_;
+  if (k % 2 == 0) complete_(flowing_);
 }
 
 void Network::update(std::size_t k, float learning_rate) {
