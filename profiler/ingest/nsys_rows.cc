@@ -6,7 +6,7 @@
 #include <fmt/core.h>
 
 #include "profiler/ingest/device_calls.h"
-#include "profiler/ingest/utf8.h"
+#include "sim/base/utf8.h"
 #include "profiler/trace/collective_names.h"
 
 namespace rehearse::ingest::nsys {
