@@ -169,8 +169,7 @@ struct Help : CLI::Formatter {
 void print_errors(const Error& error) {
   constexpr std::size_t kShown = 20;
   const std::size_t all = error.diagnostics.size();
-  for (const Diagnostic& d : std::span(error.diagnostics).first(std::min(all, kShown)))
-    complain(d);
+  for (const Diagnostic& d : std::span(error.diagnostics).first(std::min(all, kShown))) complain(d);
   if (all > kShown) say(fmt::format("rehearse: and {} more", counted(all - kShown, "error")));
 }
 
@@ -238,8 +237,7 @@ int main(int argc, char** argv) {
     std::fputs("rehearse: not enough memory; a smaller input, or more memory\n", stderr);
     return static_cast<int>(rehearse::cli::Exit::kFailed);
   } catch (const std::exception& fault) {
-    rehearse::cli::say(
-        fmt::format("rehearse: internal error, please report it: {}", fault.what()));
+    rehearse::cli::say(fmt::format("rehearse: internal error, please report it: {}", fault.what()));
     return static_cast<int>(rehearse::cli::Exit::kFault);
   }
 }

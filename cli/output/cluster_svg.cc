@@ -10,8 +10,8 @@
 
 #include "cli/output/cluster_groups.h"
 #include "cli/output/table.h"
-#include "sim/base/utf8.h"
 #include "sim/base/text.h"
+#include "sim/base/utf8.h"
 
 namespace rehearse::cli {
 namespace {

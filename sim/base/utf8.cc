@@ -48,13 +48,11 @@ std::string sound_text(std::string_view text, std::uint64_t& replaced) {
 bool acts_on_terminal(std::string_view character) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
   if (character.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7F;
-  if (character.size() == 2)
-    return (byte(0) == 0xC2 && byte(1) < 0xA0) || character == "\u061C";
+  if (character.size() == 2) return (byte(0) == 0xC2 && byte(1) < 0xA0) || character == "\u061C";
   // Marks from U+200E to U+200F, U+2028 to U+202E and U+2066 to U+2069.
-  return character.size() == 3 &&
-         ((character >= "\u200E" && character <= "\u200F") ||
-          (character >= "\u2028" && character <= "\u202E") ||
-          (character >= "\u2066" && character <= "\u2069"));
+  return character.size() == 3 && ((character >= "\u200E" && character <= "\u200F") ||
+                                   (character >= "\u2028" && character <= "\u202E") ||
+                                   (character >= "\u2066" && character <= "\u2069"));
 }
 
 std::string printable(std::string_view text) {

@@ -81,11 +81,10 @@ TEST_CASE("a full disk is an error") {
   const fs::path errors = test::scratch_folder() / "errors";
   for (const std::string& words :
        {"inspect " + test::source_file(kExample).string(), std::string("--help")}) {
-    const int status =
-        std::system(fmt::format("'{}' {} > /dev/full 2> '{}'",
-                                (test::program_folder() / "rehearse").string(), words,
-                                errors.string())
-                        .c_str());
+    const int status = std::system(fmt::format("'{}' {} > /dev/full 2> '{}'",
+                                               (test::program_folder() / "rehearse").string(),
+                                               words, errors.string())
+                                       .c_str());
     CHECK(WEXITSTATUS(status) == 1);
     CHECK(test::text_of(errors) == "rehearse: stdout cannot be written\n");
   }
