@@ -40,8 +40,8 @@ class Network {
 
   std::vector<Layer>& layers() { return layers_; }
 
-  /// Runs layer `k` on `input`, and returns its output.
-  const Matrix& forward(std::size_t k, std::size_t batch, const Matrix& input);
+  /// Runs layer `k` on the output of the one before, `from`, and returns its output.
+  const Matrix& forward(std::size_t k, std::size_t batch, const Matrix& from);
   /// The mean loss of the last layer's output; starts the backward pass.
   float loss(std::size_t batch, const std::vector<int>& labels);
   /// Gradients of layer `k`, added to the last ones or in their place; REQUIRES: those of the next
