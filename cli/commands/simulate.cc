@@ -11,7 +11,9 @@
 #include "cli/commands/options.h"
 #include "cli/commands/simulate_job_file.h"
 #include "cli/commands/simulate_options.h"
+#include "cli/commands/simulate_serving.h"
 #include "cli/config/fidelity_names.h"
+#include "cli/config/serve_file.h"
 #include "cli/output/attribution.h"
 #include "cli/output/document.h"
 #include "models/job/interval.h"
@@ -437,7 +439,9 @@ Result<Simulation> simulate(const SimulateOptions& options, const Globals& globa
 }
 
 Result<Exit> run(const SimulateOptions& options, const Globals& globals) {
-  if (!options.job_file.empty()) return simulate_job_file(options, globals);
+  if (!options.job_file.empty())
+    return is_serve_file(options.job_file) ? simulate_serving(options, globals)
+                                           : simulate_job_file(options, globals);
   if (Status ok = check_writable({options.files.perfetto, options.files.report}); !ok)
     return forward(ok);
   const Result<Simulation> s = simulate(options, globals);

@@ -247,7 +247,8 @@ Status price_of_slice(const cluster::Cluster& whole, std::string_view slice, cos
   return {};
 }
 
-/// The instances of the cluster, of each kind that it names.
+}  // namespace
+
 cost::Place place_of(const YamlMap& root) {
   cost::Place place;
   const auto add = [&](const YamlMap& map) {
@@ -265,6 +266,8 @@ cost::Place place_of(const YamlMap& root) {
   }
   return place;
 }
+
+namespace {
 
 /// All sections but `cluster`; nothing where that is wrong.
 Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& folder,

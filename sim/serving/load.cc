@@ -2,9 +2,6 @@
 
 #include <cmath>
 
-#include <fmt/format.h>
-
-#include "sim/base/csv.h"
 #include "sim/base/random.h"
 
 namespace rehearse::serving {
@@ -43,44 +40,6 @@ std::vector<Request> draw(std::size_t count, const Lengths& input, const Lengths
                         .input = prompt,
                         .output = draw(lengths, output)});
   }
-  return requests;
-}
-
-Result<std::vector<Request>> load_requests(const std::filesystem::path& path) {
-  const Result<CsvTable> table = CsvTable::load(path);
-  if (!table) return forward(table);
-  if (Status ok = table->require({"arrival_s", "input_tokens", "output_tokens"}); !ok)
-    return forward(ok);
-  std::vector<Request> requests;
-  Picoseconds before{0};
-  for (std::size_t row = 0; row < table->rows(); ++row) {
-    const auto number = [&](std::string_view column, double least, double most) -> Result<double> {
-      const Result<std::optional<double>> cell = table->number(row, column);
-      if (!cell) return forward(cell);
-      if (!*cell || **cell < least || **cell > most)
-        return fail(table->problem(row, column,
-                                   *cell ? fmt::format("{:g} is out of range", **cell) : "is empty",
-                                   fmt::format("{:g} to {:g}", least, most)));
-      return **cell;
-    };
-    const Result<double> arrival = number("arrival_s", 0, 1e6);
-    if (!arrival) return forward(arrival);
-    const Result<double> input = number("input_tokens", 1, 1e8);
-    if (!input) return forward(input);
-    const Result<double> output = number("output_tokens", 1, 1e8);
-    if (!output) return forward(output);
-    Request request{.planned = Picoseconds::from(Seconds::s(*arrival)),
-                    .input = std::llround(*input),
-                    .output = std::llround(*output)};
-    if (request.planned < before)
-      return fail(table->problem(row, "arrival_s", "is before the arrival above",
-                                 "requests in order of arrival"));
-    before = request.planned;
-    requests.push_back(std::move(request));
-  }
-  if (requests.empty())
-    return fail(Diagnostic{
-        .file = path.string(), .problem = "no requests", .expected = "a line per request"});
   return requests;
 }
 

@@ -1,0 +1,263 @@
+#include "cli/commands/simulate_serving.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "cli/config/job_file.h"
+#include "cli/config/serve_file.h"
+#include "cli/output/document.h"
+#include "cli/report/report.h"
+#include "models/serving/cache_space.h"
+#include "sim/base/file.h"
+#include "sim/base/text.h"
+#include "sim/cluster/catalog.h"
+#include "sim/serving/measures.h"
+
+namespace rehearse::cli {
+namespace {
+
+using serving::Measures;
+using serving::Request;
+using serving::Run;
+using serving::Spread;
+
+/// The runs of a server at the price of its steps, and at both ends of their interval.
+struct ServedLoad {
+  const ServeFile& file;
+  serving::StepPrice price;
+  serving::CacheSpace space;
+  std::array<Measures, 3> measures;  ///< at the price, its low end, its high end
+  std::array<std::vector<Run>, 3> replicas;
+  double capacity;  ///< requests per second if all were waiting
+  Provenance provenance;
+
+  /// Of any measure: the interval is that of the three runs.
+  template <class Q, class Of>
+  Estimate<Q> estimate(const Of& of) const {
+    const Q value = of(measures[0]), low = of(measures[1]), high = of(measures[2]);
+    return {value, std::min({value, low, high}), std::max({value, low, high}), provenance};
+  }
+};
+
+/// Requests dealt in turn to the replicas, each of which keeps its part of those in flight.
+Result<std::vector<Run>> run_replicas(const ServeFile& file, const serving::StepPrice& price,
+                                      const serving::Rules& rules, double scale, bool at_once) {
+  const std::size_t replicas = file.deployment.plan.data;
+  std::vector<Run> runs;
+  for (std::size_t r = 0; r < replicas && r < file.requests.size(); ++r) {
+    std::vector<Request> own;
+    for (std::size_t i = r; i < file.requests.size(); i += replicas) {
+      own.push_back(file.requests[i]);
+      if (at_once) own.back().planned = Picoseconds(0);
+    }
+    const auto parts = static_cast<std::int64_t>(replicas);
+    const std::int64_t in_flight =
+        at_once || file.in_flight == 0
+            ? 0
+            : std::max<std::int64_t>(
+                  1, (file.in_flight + parts - 1 - static_cast<std::int64_t>(r)) / parts);
+    Result<Run> run =
+        serving::run(rules, price, own, {.most_in_flight = in_flight, .scale = scale});
+    if (!run) return forward(run);
+    runs.push_back(std::move(*run));
+  }
+  return runs;
+}
+
+Result<ServedLoad> serve(const ServeFile& file) {
+  Result<serving::StepPrice> price = serving::StepPrice::of(file.deployment);
+  if (!price) return forward(price);
+  Result<serving::CacheSpace> space =
+      serving::cache_space(file.deployment, {.memory = file.memory,
+                                             .block_tokens = file.rules.block_tokens,
+                                             .step_tokens = file.rules.tokens_per_step,
+                                             .rows = file.rules.most_rows});
+  if (!space) return forward(space);
+  serving::Rules rules = file.rules;
+  rules.blocks = space->blocks;
+  const Estimate<double> reach = price->reach();
+  ServedLoad load{.file = file,
+                  .price = std::move(*price),
+                  .space = *space,
+                  .measures = {},
+                  .replicas = {},
+                  .capacity = 0,
+                  .provenance = reach.provenance};
+  const double scales[] = {1, reach.low, reach.high};
+  for (std::size_t i = 0; i < std::size(scales); ++i) {
+    Result<std::vector<Run>> runs = run_replicas(file, load.price, rules, scales[i], false);
+    if (!runs) return forward(runs);
+    load.measures[i] = serving::measure(*runs, rules.blocks);
+    load.replicas[i] = std::move(*runs);
+  }
+  const Result<std::vector<Run>> all = run_replicas(file, load.price, rules, 1, true);
+  if (!all) return forward(all);
+  const Measures at_once = serving::measure(*all, rules.blocks);
+  load.capacity = at_once.requests / at_once.duration;
+  return load;
+}
+
+/// Whether more load would not be served sooner: requests arrive as fast as the server works when
+/// all of them wait, or, in a closed loop, some wait for admission most of the time.
+bool saturated(const ServedLoad& load) {
+  const ServeFile& file = load.file;
+  if (!file.closed) {
+    const Seconds span = file.requests.back().planned.seconds();
+    return static_cast<double>(file.requests.size() - 1) >= load.capacity * span.s();
+  }
+  double waiting = 0, all = 0;
+  for (const Run& run : load.replicas[0])
+    for (const serving::StepRun& step : run.steps) {
+      const double time = (step.each * step.steps).seconds().s();
+      all += time;
+      if (step.waiting > 0) waiting += time;
+    }
+  return waiting > 0.5 * all;
+}
+
+/// The requests per second that keep every limit of the SLO.
+double goodput(const ServingSlo& slo, const Measures& m, const std::vector<Run>& replicas) {
+  double kept = 0;
+  for (const Run& run : replicas)
+    for (const serving::Served& r : run.served) {
+      const Seconds first = (r.first - r.sent).seconds(), all = (r.last - r.sent).seconds();
+      const double gaps = static_cast<double>(std::max<std::int64_t>(r.output - 1, 1));
+      kept += !(slo.ttft && first > *slo.ttft) && !(slo.tpot && (all - first) / gaps > *slo.tpot) &&
+              !(slo.end_to_end && all > *slo.end_to_end);
+    }
+  return kept / m.duration;
+}
+
+void add_spread(Document& d, const ServedLoad& load, std::string_view key, std::string_view label,
+                const Spread Measures::*spread) {
+  const auto of = [&](double Spread::*which) {
+    return load.estimate<Seconds>([&](const Measures& m) { return Seconds::s(m.*spread.*which); });
+  };
+  d[key] = {{"mean", of(&Spread::mean)},
+            {"p50", of(&Spread::p50)},
+            {"p90", of(&Spread::p90)},
+            {"p99", of(&Spread::p99)}};
+  d.show("", label,
+         fmt::format("mean {}, P90 {}, P99 {}", range_words(of(&Spread::mean)),
+                     range_words(of(&Spread::p90)), range_words(of(&Spread::p99))));
+}
+
+void add_costs(Document& d, const ServedLoad& load) {
+  const ServeFile& file = load.file;
+  const Estimate<Seconds> duration =
+      load.estimate<Seconds>([](const Measures& m) { return Seconds::s(m.duration); });
+  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(file.deployment.device);
+  const cost::PoweredDevices devices{.name = file.deployment.device,
+                                     .gpu = gpu ? *gpu : nullptr,
+                                     .count = static_cast<double>(file.devices),
+                                     .busy = load.measures[0].busy};
+  const cost::StepAccount account = cost::account_of(duration, std::span(&devices, 1), file.place);
+  const double tokens = load.measures[0].output_tokens;
+  if (account.money)
+    d.show("cost_per_million_tokens", "cost per million tokens", *account.money * (1e6 / tokens));
+  else
+    d["cost_per_million_tokens"] = nullptr;
+  if (account.energy)
+    d.show("energy_per_token", "energy per token", *account.energy * (1 / tokens));
+  else
+    d["energy_per_token"] = nullptr;
+  for (const std::string& note : account.notes) d.line(note);
+}
+
+Document serving_document(const ServedLoad& load) {
+  const ServeFile& file = load.file;
+  const serving::Deployment& s = file.deployment;
+  const auto estimate = [&](const auto& of) { return load.estimate<double>(of); };
+  const auto rate = [&](double Measures::*amount, double per) {
+    return estimate([&](const Measures& m) { return m.*amount / m.duration / per; });
+  };
+  Document d{.command = "simulate"};
+  d.answer =
+      sentence_of(fmt::format("{} on {} × {} by {}", s.model.name, file.devices, s.device,
+                              load.price.server().name),
+                  {fmt::format("TTFT {}", range_words(load.estimate<Seconds>([](const Measures& m) {
+                                 return Seconds::s(m.ttft.mean);
+                               }))),
+                   fmt::format("TPOT {}", range_words(load.estimate<Seconds>([](const Measures& m) {
+                                 return Seconds::s(m.tpot.mean);
+                               }))),
+                   saturated(load) ? "saturated" : ""});
+  d["server"] = {{"model", s.model.name},
+                 {"device", s.device},
+                 {"devices", file.devices},
+                 {"framework", serving::kFrameworkNames[static_cast<std::size_t>(s.framework)]},
+                 {"version", s.version},
+                 {"requests", file.requests.size()}};
+  add_spread(d, load, "ttft", "time to first token", &Measures::ttft);
+  add_spread(d, load, "tpot", "time per output token", &Measures::tpot);
+  add_spread(d, load, "itl", "time between tokens", &Measures::itl);
+  add_spread(d, load, "end_to_end", "end to end", &Measures::end_to_end);
+  add_spread(d, load, "queue", "in the queue", &Measures::queue);
+  const Quantity tokens(rate(&Measures::output_tokens, 1), unit::kTokens);
+  d["throughput"] = {
+      {"requests_per_s", Quantity(rate(&Measures::requests, 1), unit::kRate)},
+      {"tokens_per_s", tokens},
+      {"tokens_per_s_per_device",
+       Quantity(rate(&Measures::output_tokens, static_cast<double>(file.devices)), unit::kTokens)}};
+  d.show("", "output tokens", tokens);
+  d.show("duration", "duration",
+         load.estimate<Seconds>([](const Measures& m) { return Seconds::s(m.duration); }));
+  if (file.slo) {
+    const auto at = [&](std::size_t i) {
+      return goodput(*file.slo, load.measures[i], load.replicas[i]);
+    };
+    const double ends[] = {at(0), at(1), at(2)};
+    const auto [low, high] = std::minmax_element(std::begin(ends), std::end(ends));
+    d.show("goodput", "requests within the SLO",
+           Quantity(Estimate<double>{ends[0], *low, *high, load.provenance}, unit::kRate));
+  }
+  const auto whole_share = [&](double Measures::*of) {
+    return Quantity(estimate([&](const Measures& m) { return m.*of; }), unit::kShare);
+  };
+  d["cache"] = {{"blocks", load.space.blocks},
+                {"block_tokens", file.rules.block_tokens},
+                {"occupancy", whole_share(&Measures::occupancy)},
+                {"peak_occupancy", whole_share(&Measures::peak_occupancy)}};
+  d.show("", "keys and values",
+         fmt::format("{} blocks of {} tokens, at most {:.0f} % held",
+                     grouped(static_cast<std::uint64_t>(load.space.blocks)),
+                     file.rules.block_tokens, 100 * load.measures[0].peak_occupancy));
+  d["preemptions"] = load.measures[0].preemptions;
+  d.show("running", "requests that run", factor(load.measures[0].running));
+  d["memory_per_device"] = {{"value", load.space.total()},
+                            {"usable", load.space.usable},
+                            {"fits", true},
+                            {"parts",
+                             {{"weights", load.space.weights},
+                              {"context", load.space.context},
+                              {"activations", load.space.activations},
+                              {"cache", load.space.cache}}}};
+  d.show("", "weights", load.space.weights);
+  add_costs(d, load);
+  d["saturated"] = saturated(load);
+  d.show("capacity", "requests per second if all wait", Quantity(load.capacity, unit::kRate));
+  d.show("", "based on", load.price.sources());
+  d.show("", "", file.notes);
+  return d;
+}
+
+}  // namespace
+
+Result<Exit> simulate_serving(const SimulateOptions& options, const Globals& globals) {
+  if (!options.files.perfetto.empty())
+    return fail("a server has no timeline of operations", "--report FILE");
+  if (options.sharing.asked() || !options.sharing.slice.empty())
+    return fail("a server is predicted by itself", "a job file without --slice and --share-with");
+  Result<ServeFile> file = load_serve_file(options.job_file, options.cluster);
+  if (!file) return forward(file);
+  const Result<ServedLoad> load = serve(*file);
+  if (!load) return wrong_in(options.job_file, load.error());
+  const Document document = serving_document(*load);
+  if (Status ok = write_report(options.files.report, document, {.inputs = {options.job_file}}); !ok)
+    return forward(ok);
+  return answer_with(globals, document);
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,199 @@
+#include "cli/config/serve_file.h"
+
+#include <charconv>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "cli/config/job_costs.h"
+#include "cli/config/job_file.h"
+#include "cli/config/request_trace.h"
+#include "cli/config/server_flags.h"
+#include "models/workload/read_model.h"
+#include "sim/base/text.h"
+#include "sim/cluster/catalog.h"
+#include "sim/cluster/read_cluster.h"
+#include "sim/serving/load.h"
+
+namespace rehearse::cli {
+namespace {
+
+constexpr std::int64_t kMostTokens = 100'000'000, kMostRequests = 10'000'000;
+
+/// A number, or {uniform: [least, most]}.
+serving::Lengths read_lengths(const YamlMap& load, std::string_view key) {
+  serving::Lengths lengths;
+  if (!load.is_map(key)) {
+    const auto fixed = load.within<std::int64_t>(key, 1, kMostTokens);
+    if (!fixed && !load.has(key)) load.report(key, "is missing", "tokens, or {uniform: [a, b]}");
+    return {fixed.value_or(1), fixed.value_or(1)};
+  }
+  const YamlMap map = *load.map(key);
+  const std::vector<std::int64_t> ends = map.list<std::int64_t>("uniform");
+  if (ends.size() == 2 && 1 <= ends[0] && ends[0] <= ends[1] && ends[1] <= kMostTokens)
+    lengths = {ends[0], ends[1]};
+  else
+    map.report("uniform", "is no range of lengths", "[least, most] tokens, from 1");
+  map.no_other_keys();
+  return lengths;
+}
+
+/// "2 per s", "2/s", or 2.
+std::optional<double> read_rate(const YamlMap& load) {
+  const std::optional<std::string> text = load.optional<std::string>("rate");
+  if (!text) return std::nullopt;
+  double rate = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), rate);
+  const std::string_view unit =
+      trim(std::string_view(*text).substr(static_cast<std::size_t>(end - text->data())));
+  if (error == std::errc() && (unit.empty() || unit == "per s" || unit == "/s") && rate > 0 &&
+      rate < 1e9)
+    return rate;
+  load.report("rate", fmt::format("'{}' is no rate", *text), "requests per second: 2 per s");
+  return std::nullopt;
+}
+
+/// Requests that are drawn, in a closed loop or at a rate.
+void draw_requests(const YamlMap& load, ServeFile& file) {
+  std::optional<serving::Arrivals> arrivals;
+  if (!file.closed) {
+    arrivals = serving::Arrivals{.rate = read_rate(load).value_or(1)};
+    if (const auto shape = load.within<double>("shape", 0.01, 100)) arrivals->shape = *shape;
+  }
+  const auto count = load.within<std::int64_t>("requests", 1, kMostRequests)
+                         .value_or(file.closed ? 10 * file.in_flight : 1000);
+  const auto seed = load.within<std::int64_t>("seed", 0, 1'000'000'000).value_or(1);
+  const serving::Lengths input = read_lengths(load, "input"), output = read_lengths(load, "output");
+  file.requests = serving::draw(static_cast<std::size_t>(count), input, output, arrivals,
+                                static_cast<std::uint64_t>(seed));
+}
+
+Status read_load(const YamlMap& load, const std::filesystem::path& folder, ServeFile& file) {
+  const auto closed = load.within<std::int64_t>("closed", 1, kMostRequests);
+  const auto most = load.within<std::int64_t>("in_flight", 1, kMostRequests);
+  const std::optional<std::string> trace = load.optional<std::string>("trace");
+  file.closed = closed.has_value();
+  file.in_flight = closed.value_or(most.value_or(0));
+  if (load.has("closed") + load.has("rate") + load.has("trace") != 1) {
+    load.report("closed", "exactly one kind of load is required",
+                "closed: requests in flight, rate: 2 per s, or trace: FILE");
+  } else if (trace) {
+    Result<RequestTrace> read = load_requests(folder / *trace);
+    if (!read) return forward(read);
+    file.requests = std::move(read->requests);
+    // Names of parts that are no whole number of blocks say nothing about blocks.
+    if (read->prefix_tokens % file.rules.block_tokens == 0)
+      file.rules.prefix_tokens = read->prefix_tokens;
+    else
+      file.rules.prefix_cache = false;
+  } else {
+    draw_requests(load, file);
+  }
+  if (closed && most) load.report("in_flight", "is given by `closed`", "one of the two");
+  if (const auto warm = load.within<std::int64_t>("warmup", 0, kMostRequests); warm && *warm > 0)
+    file.notes.push_back(
+        fmt::format("{} end before the measured ones begin: they change no measure",
+                    counted(static_cast<std::size_t>(*warm), "warm-up request")));
+  load.no_other_keys();
+  return {};
+}
+
+void read_deployment(const YamlMap& serve, const std::filesystem::path& folder, ServeFile& file) {
+  serving::Deployment& d = file.deployment;
+  if (const auto model = workload::read_model_description(serve, folder)) {
+    if (const auto* transformer = std::get_if<workload::Transformer>(&*model))
+      d.model = *transformer;
+    else
+      serve.report("model", "is no transformer",
+                   "a model that generates tokens, such as llama3_8b");
+  }
+  serve.choose("framework", serving::kFrameworkNames, d.framework);
+  if (const auto version = serve.optional<std::string>("version")) d.version = *version;
+  if (const auto precision = serve.map("precision")) {
+    precision->choose("weights", serving::kWeightsNames, d.precision.weights);
+    precision->choose("cache", serving::kCacheFormatNames, d.precision.cache);
+    precision->no_other_keys();
+  }
+  if (const auto plan = serve.map("plan")) {
+    const auto degree = [&](std::string_view key, std::uint32_t& to) {
+      if (const auto value = plan->within<std::int64_t>(key, 1, 1024))
+        to = static_cast<std::uint32_t>(*value);
+    };
+    degree("tensor", d.plan.tensor);
+    degree("pipeline", d.plan.pipeline);
+    degree("expert", d.plan.expert);
+    degree("data", d.plan.data);
+    plan->no_other_keys();
+  }
+}
+
+Result<ServeFile> read_serve(const YamlMap& root, const std::filesystem::path& folder,
+                             const std::filesystem::path& cluster_file) {
+  ServeFile file;
+  std::optional<cluster::Cluster> cluster;
+  if (cluster_file.empty()) {
+    cluster = cluster::read_cluster(root);
+  } else {
+    root.map("cluster");  // known, and overruled
+    Result<cluster::Cluster> other = cluster::load_cluster(cluster_file);
+    if (!other) return forward(other);
+    cluster = std::move(*other);
+  }
+  const YamlMap serve = *root.map("serve");
+  read_deployment(serve, folder, file);
+  const serving::Deployment& d = file.deployment;
+  file.devices = std::size_t{d.plan.tensor} * d.plan.pipeline * d.plan.data;
+  if (cluster) {
+    file.deployment.device = cluster->devices().front().model;
+    const Result<const cluster::Gpu*> gpu = cluster::find_gpu(d.device);
+    if (!gpu) return forward(gpu);
+    ServerSettings settings = usual_settings(d.framework, d.version, **gpu);
+    if (const auto flags = serve.map("flags")) read_server_flags(*flags, d.framework, settings);
+    file.rules = settings.rules;
+    file.rules.prefix_tokens = settings.rules.block_tokens;
+    file.memory = settings.memory;
+    if (file.devices > cluster->devices().size())
+      serve.report(
+          "plan",
+          fmt::format("{} GPUs of the {} in the cluster", file.devices, cluster->devices().size()),
+          "tensor × pipeline × data GPUs at most");
+  }
+  if (const auto slo = serve.map("slo")) {
+    file.slo = ServingSlo{slo->optional<Seconds>("ttft"), slo->optional<Seconds>("tpot"),
+                          slo->optional<Seconds>("end_to_end")};
+    slo->no_other_keys();
+  }
+  if (const auto load = serve.map("load")) {
+    if (Status ok = read_load(*load, folder, file); !ok) return forward(ok);
+  } else if (!serve.has("load")) {
+    serve.report("load", "is missing", "load: {closed: 64, input: 1024, output: 1024}");
+  }
+  serve.no_other_keys();
+  file.place = place_of(root);
+  Result<JobCosts> costs = read_job_costs(root, folder);
+  if (!costs) return forward(costs);
+  file.place.hours = std::move(costs->hours);
+  if (costs->rent.regions.size() == 1) file.place.region = costs->rent.regions.front();
+  if (costs->rent.markets.size() == 1) file.place.market = costs->rent.markets.front();
+  root.no_other_keys();
+  if (Status ok = root.status(); !ok) return forward(ok);
+  return file;
+}
+
+}  // namespace
+
+bool is_serve_file(const std::filesystem::path& path) {
+  const Result<YamlFile> file = YamlFile::load(path);
+  return file && file->root().is_map("serve");
+}
+
+Result<ServeFile> load_serve_file(const std::filesystem::path& path,
+                                  const std::filesystem::path& cluster_file) {
+  const Result<YamlFile> file = YamlFile::load(path);
+  if (!file) return forward(file);
+  Result<ServeFile> read = read_serve(file->root(), path.parent_path(), cluster_file);
+  if (!read) return wrong_in(path, std::move(read.error()));
+  return read;
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,43 @@
+// The section `serve` of a job: an inference server and its load (docs/formats/job.md).
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cost/step_account.h"
+#include "models/serving/step_price.h"
+#include "sim/base/yaml.h"
+#include "sim/cluster/cluster.h"
+#include "sim/serving/request.h"
+#include "sim/serving/rules.h"
+
+namespace rehearse::cli {
+
+/// Limits that a served request should keep.
+struct ServingSlo {
+  std::optional<Seconds> ttft, tpot, end_to_end;
+};
+
+struct ServeFile {
+  serving::Deployment deployment;
+  double memory = 0.9;   ///< the framework's own flag
+  serving::Rules rules;  ///< all but the blocks
+  std::vector<serving::Request> requests;
+  std::int64_t in_flight = 0;  ///< at most, over all replicas; 0: any number
+  bool closed = false;         ///< a request is sent as soon as another ends
+  std::optional<ServingSlo> slo;
+  std::size_t devices = 1;
+  cost::Place place;
+  std::vector<std::string> notes;  ///< what the file leaves to defaults
+};
+
+/// Whether the file is the job of a server.
+bool is_serve_file(const std::filesystem::path& path);
+
+/// Fails with every mistake in the file, one line each. A cluster file replaces the section.
+Result<ServeFile> load_serve_file(const std::filesystem::path& path,
+                                  const std::filesystem::path& cluster_file);
+
+}  // namespace rehearse::cli

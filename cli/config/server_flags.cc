@@ -1,0 +1,167 @@
+#include "cli/config/server_flags.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include <fmt/format.h>
+
+namespace rehearse::cli {
+namespace {
+
+using serving::Framework;
+using serving::Order;
+
+/// A setting under its common name, and its names by framework; empty: a server has none.
+struct Names {
+  std::string_view common;
+  std::array<std::string_view, std::size(serving::kFrameworkNames)> own;
+};
+constexpr Names kTokens{"max_num_batched_tokens",
+                        {"max_num_batched_tokens", "chunked_prefill_size", "max_num_tokens"}};
+constexpr Names kRows{"max_num_seqs", {"max_num_seqs", "max_running_requests", "max_batch_size"}};
+constexpr Names kBlock{"block_size", {"block_size", "page_size", "tokens_per_block"}};
+constexpr Names kMemory{
+    "memory", {"gpu_memory_utilization", "mem_fraction_static", "free_gpu_memory_fraction"}};
+constexpr Names kPrefix{"prefix_cache",
+                        {"enable_prefix_caching", "disable_radix_cache", "enable_block_reuse"}};
+constexpr Names kChunked{"chunked_prefill",
+                         {"enable_chunked_prefill", "", "enable_chunked_prefill"}};
+constexpr Names kOverlap{
+    "overlap", {"async_scheduling", "disable_overlap_schedule", "disable_overlap_scheduler"}};
+constexpr Names kMixed{"", {"", "enable_mixed_chunk", ""}};
+constexpr Names kConservative{"", {"", "schedule_conservativeness", ""}};
+constexpr Names kReceive{"", {"", "scheduler_recv_interval", ""}};
+constexpr Names kPolicy{"", {"", "", "capacity_scheduler_policy"}};
+constexpr std::array kAll = {kTokens,  kRows,  kBlock,        kMemory,  kPrefix, kChunked,
+                             kOverlap, kMixed, kConservative, kReceive, kPolicy};
+
+class Flags {
+ public:
+  Flags(const YamlMap& map, Framework framework)
+      : map_(map), framework_(static_cast<std::size_t>(framework)) {
+    for (const std::string& key : map.keys()) check(key);
+  }
+
+  void read(const Names& names, std::int64_t& to) const {
+    each(names, [&](std::string_view key) {
+      if (const auto value = map_.within<std::int64_t>(key, 1, 1 << 30)) to = *value;
+    });
+  }
+  void read(const Names& names, double& to, double least, double most) const {
+    each(names, [&](std::string_view key) {
+      if (const auto value = map_.within<double>(key, least, most)) to = *value;
+    });
+  }
+  void read(const Names& names, bool& to) const {
+    each(names, [&](std::string_view key) {
+      if (const auto value = map_.optional<bool>(key)) to = *value != key.starts_with("disable_");
+    });
+  }
+  std::optional<std::size_t> choice(const Names& names,
+                                    std::span<const std::string_view> of) const {
+    return map_.choice(names.own[framework_], of);
+  }
+
+ private:
+  template <class Read>
+  void each(const Names& names, const Read& read) const {
+    const std::string_view own = names.own[framework_];
+    if (!names.common.empty() && map_.has(names.common)) read(names.common);
+    if (!own.empty() && own != names.common && map_.has(own)) read(own);
+  }
+
+  void check(std::string_view key) const {
+    for (const Names& names : kAll) {
+      if (key == names.common || key == names.own[framework_]) return;
+      const auto other = std::find(names.own.begin(), names.own.end(), key);
+      if (other == names.own.end()) continue;
+      const std::string_view here = names.common.empty() ? names.own[framework_] : names.common;
+      map_.report(
+          key, fmt::format("is a flag of {}", serving::kFrameworkNames[other - names.own.begin()]),
+          here.empty() ? fmt::format("flags of {}", serving::kFrameworkNames[framework_])
+                       : std::string(here));
+      map_.optional<std::string>(key);
+      return;
+    }
+  }
+
+  const YamlMap& map_;
+  std::size_t framework_;
+};
+
+/// SGLang's estimate of the outputs to come (new_token_ratio): 0.7 falls within 600 steps to 0.14
+/// of that.
+void reserve_like_sglang(double conservativeness, serving::Rules& rules) {
+  rules.reserve = std::min(1.0, 0.7 * conservativeness);
+  rules.least_reserve = 0.14 * rules.reserve;
+  rules.reserve_decay = (rules.reserve - rules.least_reserve) / 600;
+}
+
+/// The minor version of "0.11.2"; of the newest without one.
+int minor_of(std::string_view version) {
+  int minor = 1000;
+  if (const std::size_t dot = version.find('.'); dot != version.npos && version.starts_with("0."))
+    std::from_chars(version.data() + dot + 1, version.data() + version.size(), minor);
+  return minor;
+}
+
+}  // namespace
+
+ServerSettings usual_settings(Framework framework, std::string_view version,
+                              const cluster::Gpu& gpu) {
+  const bool large = gpu.memory >= Bytes::gib(70) && !gpu.name.starts_with("a100");
+  ServerSettings usual;
+  serving::Rules& rules = usual.rules;
+  rules.prefix_cache = true;
+  switch (framework) {
+    case Framework::kVllm:
+      rules.tokens_per_step = large ? 8192 : 2048;
+      rules.most_rows = large ? 1024 : 256;
+      rules.overlapped = minor_of(version) >= 14;
+      usual.memory = minor_of(version) >= 22 ? 0.92 : 0.9;
+      break;
+    case Framework::kSglang:
+      rules.tokens_per_step = large ? 8192 : 2048;
+      rules.most_rows = 2048;
+      rules.order = Order::kPromptsApart;
+      rules.block_tokens = 1;
+      reserve_like_sglang(1, rules);
+      usual.memory = 0.88;
+      break;
+    case Framework::kTrtllm:
+      rules.tokens_per_step = 8192;
+      rules.most_rows = 2048;
+      rules.chunked = false;
+      rules.block_tokens = 32;
+      rules.reserve = rules.least_reserve = 1;
+      break;
+  }
+  return usual;
+}
+
+void read_server_flags(const YamlMap& map, Framework framework, ServerSettings& settings) {
+  const Flags flags(map, framework);
+  serving::Rules& rules = settings.rules;
+  flags.read(kTokens, rules.tokens_per_step);
+  flags.read(kRows, rules.most_rows);
+  flags.read(kBlock, rules.block_tokens);
+  flags.read(kMemory, settings.memory, 0.01, 1);
+  flags.read(kPrefix, rules.prefix_cache);
+  flags.read(kChunked, rules.chunked);
+  flags.read(kOverlap, rules.overlapped);
+  flags.read(kReceive, rules.receive_interval);
+  bool mixed = false;
+  flags.read(kMixed, mixed);
+  if (mixed) rules.order = Order::kPromptsFirst;
+  double conservativeness = 0;
+  flags.read(kConservative, conservativeness, 0.01, 100);
+  if (conservativeness > 0) reserve_like_sglang(conservativeness, rules);
+  constexpr std::string_view kPolicies[] = {"guaranteed_no_evict", "max_utilization"};
+  if (framework == Framework::kTrtllm)
+    if (const auto policy = flags.choice(kPolicy, kPolicies); policy == 1u)
+      rules.reserve = rules.least_reserve = 0;
+  map.no_other_keys();
+}
+
+}  // namespace rehearse::cli

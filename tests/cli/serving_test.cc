@@ -1,0 +1,117 @@
+// simulate of a job with `serve`: its JSON, and one line for wrong input.
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+
+#include "tests/support/json_check.h"
+#include "tests/support/rehearse.h"
+
+namespace rehearse {
+namespace {
+
+using test::Json;
+
+std::string job(const std::string& server, const std::string& load) {
+  return test::write_scratch("serve.yaml",
+                             fmt::format("serve:\n  model: llama3_8b\n  {}\n{}"
+                                         "cluster: {{device: h100_sxm5_80, devices_per_node: 8, "
+                                         "nodes: 1}}\n",
+                                         server, load.empty() ? "" : "  load: {" + load + "}\n"))
+      .string();
+}
+
+constexpr char kLoad[] = "closed: 4, requests: 12, input: 200, output: {uniform: [10, 20]}";
+
+Json served(const std::string& file) {
+  return test::document(test::rehearse({"simulate", file, "--format", "json"}));
+}
+
+TEST_CASE("a served load has the measures of the contract") {
+  for (const char* framework : {"vllm", "sglang", "trtllm"}) {
+    INFO(framework);
+    const Json json = served(job(fmt::format("framework: {}", framework), kLoad));
+    for (const char* key : {"ttft", "tpot", "itl", "end_to_end"}) {
+      const Json& mean = json[key]["mean"];
+      CHECK(mean["low"] <= mean["value"]);
+      CHECK(mean["value"] <= mean["high"]);
+      CHECK(test::value(json[key]["p50"]) <= test::value(json[key]["p99"]));
+    }
+    CHECK(test::value(json["ttft"]["mean"]) > test::value(json["tpot"]["mean"]));
+    // Little's law: requests in flight are their rate times their time. The last wave drains.
+    const double in_flight =
+        test::value(json["throughput"]["requests_per_s"]) * test::value(json["end_to_end"]["mean"]);
+    CHECK(in_flight > 3);
+    CHECK(in_flight < 4.01);
+    CHECK(json["cache"]["blocks"] > 1000);
+    CHECK(json["preemptions"] == 0);
+    CHECK(json["saturated"] == false);
+    CHECK(json["memory_per_device"]["fits"] == true);
+    CHECK(test::value(json["energy_per_token"]) > 0);
+    CHECK(json.contains("cost_per_million_tokens"));
+  }
+}
+
+TEST_CASE("names of the server and common names of flags are the same") {
+  const Json common = served(job("flags: {max_num_seqs: 2, memory: 0.8}", kLoad));
+  const Json own = served(job("flags: {max_num_seqs: 2, gpu_memory_utilization: 0.8}", kLoad));
+  CHECK(common["ttft"] == own["ttft"]);
+  CHECK(common["cache"] == own["cache"]);
+  CHECK(common["saturated"] == true);  // two of four wait
+}
+
+TEST_CASE("an open load beyond the capacity is saturated, and its interval is wider") {
+  const auto at = [](double share, double capacity) {
+    return served(job("framework: vllm\n  flags: {max_num_seqs: 8}",
+                      fmt::format("rate: {:.3f} per s, requests: 300, input: 300, output: 100",
+                                  share * capacity)));
+  };
+  const double capacity = test::value(at(1, 10)["capacity"]);
+  const auto width = [](const Json& json) {
+    const Json& e = json["end_to_end"]["mean"];
+    return (e["high"].get<double>() - e["low"].get<double>()) / e["value"].get<double>();
+  };
+  const Json idle = at(0.2, capacity), busy = at(0.95, capacity), over = at(1.5, capacity);
+  CHECK(idle["saturated"] == false);
+  CHECK(over["saturated"] == true);
+  CHECK(width(busy) > width(idle));
+}
+
+TEST_CASE("traces of requests") {
+  const std::string csv =
+      test::write_scratch("trace.csv", "arrival_s,input_tokens,output_tokens\n0,100,5\n0.5,50,3\n")
+          .string();
+  CHECK(served(job("framework: vllm", "trace: " + csv))["server"]["requests"] == 2);
+  const std::string names = R"("hash_ids":[1,2]})";
+  const std::string line = R"("input_length":1100,"output_length":4,)" + names + "\n";
+  const std::string jsonl = test::write_scratch("trace.jsonl", R"({"timestamp":0,)" + line +
+                                                                   R"({"timestamp":9000,)" + line)
+                                .string();
+  const Json cached = served(job("framework: vllm", "trace: " + jsonl));
+  // The second prompt has 1,024 of 1,100 tokens in the cache.
+  CHECK(test::value(cached["ttft"]["p50"]) < test::value(cached["ttft"]["p99"]));
+  test::check_failed(
+      test::rehearse(
+          {"simulate",
+           job("framework: vllm",
+               "trace: " + test::write_scratch(
+                               "b.csv", "arrival_s,input_tokens,output_tokens\n1,5,5\n0,5,5\n")
+                               .string())}),
+      1, "arrives before the one above");
+}
+
+TEST_CASE("wrong servers and loads get one line") {
+  struct Case {
+    std::string server, load, says;
+  };
+  for (const Case& c : std::vector<Case>{
+           {"slo: {ttft: 1 s}", "", "load: is missing"},
+           {"flags: {block_size: 0}", kLoad, "block_size"},
+           {"flags: {chunked_prefill_size: 4096}", kLoad, "is a flag of sglang"},
+           {"framework: trtllm", "closed: 1, input: 9000, output: 1", "exceeds the 8192 of a step"},
+           {"plan: {tensor: 16}", kLoad, "16 GPUs of the 8"},
+           {"framework: vllm", "rate: fast, input: 1, output: 1", "'fast' is no rate"},
+           {"framework: vllm", "input: 1, output: 1", "exactly one kind of load"}})
+    test::check_failed(test::rehearse({"simulate", job(c.server, c.load)}), 1, c.says);
+}
+
+}  // namespace
+}  // namespace rehearse

@@ -1,0 +1,50 @@
+// The worked example of docs/concepts/serving.md gives the steps that it states.
+#include <cstdio>
+
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+
+#include "sim/serving/run.h"
+#include "tests/support/data.h"
+#include "tests/support/linear_pricer.h"
+#include "tests/support/pages.h"
+
+namespace rehearse {
+namespace {
+
+TEST_CASE("the worked example of a server gives the steps on its page") {
+  const std::filesystem::path page = test::source_file("docs/concepts/serving.md");
+  serving::Rules rules{.blocks = 100};
+  test::LinearPricer pricer;
+  std::vector<serving::Request> requests;
+  for (const test::Block& block : test::blocks_of(page, "server"))
+    for (const std::string& line : block.lines) {
+      INFO(line);
+      double ms = 0;
+      long long tokens = 0, input = 0, output = 0;
+      if (std::sscanf(line.c_str(), "tokens_per_step %lld", &tokens) == 1)
+        rules.tokens_per_step = tokens;
+      else if (std::sscanf(line.c_str(), "step %lf ms", &ms) == 1)
+        pricer.step = Seconds::ms(ms);
+      else if (std::sscanf(line.c_str(), "prompt_token %lf ms", &ms) == 1)
+        pricer.token = Seconds::ms(ms);
+      else if (std::sscanf(line.c_str(), "decode_row %lf ms", &ms) == 1)
+        pricer.row = Seconds::ms(ms);
+      else if (std::sscanf(line.c_str(), "request %lf ms %lld %lld", &ms, &input, &output) == 3)
+        requests.push_back({Picoseconds::from(Seconds::ms(ms)), input, output});
+      else
+        FAIL("not understood");
+    }
+  const Result<serving::Run> run = serving::run(rules, pricer, requests);
+  REQUIRE(run);
+  std::vector<std::string> steps;
+  for (const serving::StepRun& s : run->steps)
+    steps.push_back(fmt::format("{:g} ms – {:g} ms: {} prompt tokens of {}, {} decode rows",
+                                s.start.seconds().ms(), (s.start + s.each * s.steps).seconds().ms(),
+                                s.prompt_tokens, s.prompts, s.decode_rows));
+  REQUIRE(test::blocks_of(page, "steps").size() == 1);
+  CHECK(steps == test::blocks_of(page, "steps").front().lines);
+}
+
+}  // namespace
+}  // namespace rehearse
