@@ -59,7 +59,7 @@ constexpr std::array<Regime, kRegimes> kAll = {{
      ""},
 }};
 
-/// The limits of the sweep's stalls (docs/decisions/0085-laws-by-what-runs-show.md).
+/// The limits of the sweep's stalls (docs/decisions/0085-which-runs-stall.md).
 constexpr std::uint32_t kManyNodes = 32, kNodesThatStall = 16;
 constexpr std::uint32_t kNodesThatStallWhole = 4, kMicrobatchesThatStall = 16;  // without ZeRO
 constexpr std::uint32_t kTensorNodesThatStall = 4, kDataThatStalls = 32;

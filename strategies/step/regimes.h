@@ -52,7 +52,7 @@ struct Situation {
   double host_share = 0;  ///< of the step: launches on the critical path
   std::uint32_t nodes = 1;
   std::optional<comm::NetworkKind> network = {};  ///< between the nodes; absent: of no known kind
-  double network_width = 0.5;  ///< by what factor less one reports of such networks differ
+  double network_width = 0.5;      ///< by what factor less one reports of such networks differ
   std::uint32_t tensor_nodes = 1;  ///< that a tensor group spans
   bool pipeline_over_nodes = false;
   /// There are several data-parallel ranks, and every one holds all gradients (no ZeRO).
@@ -60,7 +60,7 @@ struct Situation {
   bool divided_update = false;  ///< there are several, and they divide the update (ZeRO)
   std::uint32_t data = 1, stages = 1;
   std::uint32_t microbatches = 1;
-  Bytes passed = Bytes::b(0);  ///< that a rank sends to the next stage, per microbatch
+  Bytes passed = Bytes::b(0);          ///< that a rank sends to the next stage, per microbatch
   double samples_in_tensor_group = 1;  ///< microbatch × tensor degree
 };
 
