@@ -1,6 +1,8 @@
 // Regimes of steps: which one a situation is in, and what it does to an interval.
 #include "strategies/step/regimes.h"
 
+#include <algorithm>
+
 #include <catch2/catch.hpp>
 
 #include "strategies/step/conditions.h"
