@@ -60,15 +60,15 @@ double cpus_of(const std::vector<Recording>& recordings, std::size_t rank,
   const trace::RankInfo& info = recordings[rank].rank().info;
   double cpus = edit.cpus > 0 ? edit.cpus : std::numeric_limits<double>::infinity();
   for (const trace::Fact& fact : info.facts)
-    if (unsigned stated = 0; fact.key == "cpus" &&
-                             std::from_chars(fact.value.data(), fact.value.data() + fact.value.size(),
-                                             stated)
-                                     .ec == std::errc() &&
-                             stated > 0)
+    if (unsigned stated = 0;
+        fact.key == "cpus" &&
+        std::from_chars(fact.value.data(), fact.value.data() + fact.value.size(), stated).ec ==
+            std::errc() &&
+        stated > 0)
       cpus = stated;
-  const auto ranks = std::count_if(
-      recordings.begin(), recordings.end(),
-      [&](const Recording& other) { return other.rank().info.host == info.host; });
+  const auto ranks =
+      std::count_if(recordings.begin(), recordings.end(),
+                    [&](const Recording& other) { return other.rank().info.host == info.host; });
   return std::max(1.0, cpus / static_cast<double>(ranks));
 }
 
@@ -195,8 +195,9 @@ Result<InputPipeline> parse_input_pipeline(std::string_view text) {
     const auto [rest, error] = std::from_chars(value.data(), value.data() + value.size(), count);
     if (error != std::errc{} || rest != value.data() + value.size() || count == 0 || count > 4096)
       return fail(fmt::format("'{}' is not a number of {}", value, key), "1 to 4096");
-    (key == "workers" ? pipeline.workers : key == "cpus" ? pipeline.cpus : pipeline.prefetch) =
-        count;
+    (key == "workers" ? pipeline.workers
+     : key == "cpus"  ? pipeline.cpus
+                      : pipeline.prefetch) = count;
   }
   if (pipeline.workers == 0) return fail("workers is missing", "workers=N");
   return pipeline;
