@@ -141,9 +141,8 @@ Result<Exit> run(const ProveOptions& options, const Globals& globals) {
   summarize(all, document);
   document.show("pairs", "Pairs", std::move(rows));
   if (Status ok = write_report(options.report, document); !ok) return forward(ok);
-  const bool failed = interrupted || std::any_of(all.begin(), all.end(), [](const Proven& proven) {
-                        return proven.error;
-                      });
+  const bool failed = interrupted || std::any_of(all.begin(), all.end(),
+                                                 [](const Proven& proven) { return proven.error; });
   return answer_with(globals, document, failed ? Exit::kFailed : Exit::kSuccess);
 }
 

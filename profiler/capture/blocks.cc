@@ -138,6 +138,11 @@ std::optional<ProcessFacts> decode_process(std::span<const unsigned char> payloa
   facts.monotonic_ns = in.varint();
   for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left)
     facts.command.emplace_back(in.text());
+  if (in.ok() && !in.done()) {
+    const auto cpus = read_u32(in);
+    if (!cpus) return std::nullopt;
+    facts.cpus = *cpus;
+  }
   if (!in.done()) return std::nullopt;
   return facts;
 }

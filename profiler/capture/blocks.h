@@ -69,6 +69,7 @@ struct ProcessFacts {
   std::uint64_t realtime_ns = 0;
   std::uint64_t monotonic_ns = 0;
   std::vector<std::string> command = {};
+  std::uint32_t cpus = 0;  ///< that it may use; 0: not known, as in captures of older versions
 };
 
 /// Contents of BlockType::kClock: CLOCK_REALTIME and CLOCK_MONOTONIC_RAW at one moment.

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +85,10 @@ std::size_t encode_process(unsigned char* payload, std::string_view host, std::s
   each_argument(command, [&](std::string_view) { ++arguments; });
   out.varint(arguments);
   each_argument(command, [&](std::string_view argument) { out.text(argument); });
+  cpu_set_t cpus;
+  out.varint(::sched_getaffinity(0, sizeof cpus, &cpus) == 0
+                 ? static_cast<std::uint64_t>(CPU_COUNT(&cpus))
+                 : 0);
   return out.size();
 }
 

@@ -253,6 +253,7 @@ class CaptureReader {
       info.rank = facts.rank;
       info.world_size = facts.world_size;
     }
+    if (facts.cpus > 0) info.facts.push_back({"cpus", fmt::format("{}", facts.cpus)});
     texts_.set_process(fmt::format("{}", facts.process));
     clock_.set_base(facts.realtime_ns);
     info.clock_base = clock_.base();

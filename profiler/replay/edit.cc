@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <tuple>
@@ -21,6 +22,8 @@ namespace {
 
 using program::ProgramOp;
 using program::RankBuilder;
+using program::RankProgram;
+using program::Stream;
 using program::Task;
 using Kind = Recorded::Kind;
 
@@ -51,11 +54,49 @@ Picoseconds& time_of(RecordedProgram& program, const RankOp& at) {
   return *program.programs[at.rank].ops[at.op].duration;
 }
 
+/// CPUs for the threads of a rank: those of its process, which recorded ranks of one host divide.
+double cpus_of(const std::vector<Recording>& recordings, std::size_t rank,
+               const InputPipeline& edit) {
+  const trace::RankInfo& info = recordings[rank].rank().info;
+  double cpus = edit.cpus > 0 ? edit.cpus : std::numeric_limits<double>::infinity();
+  for (const trace::Fact& fact : info.facts)
+    if (unsigned stated = 0;
+        fact.key == "cpus" &&
+        std::from_chars(fact.value.data(), fact.value.data() + fact.value.size(), stated).ec ==
+            std::errc() &&
+        stated > 0)
+      cpus = stated;
+  const auto ranks =
+      std::count_if(recordings.begin(), recordings.end(),
+                    [&](const Recording& other) { return other.rank().info.host == info.host; });
+  return std::max(1.0, cpus / static_cast<double>(ranks));
+}
+
+/// The threads of a rank divide this many CPUs: their work flows through a pool.
+void divide_cpus(RankProgram& of, NameId name, double cpus) {
+  const auto pool = static_cast<std::uint32_t>(of.pools.size());
+  of.pools.push_back({name, cpus});
+  for (Stream& stream : of.streams)
+    if (stream.kind == Stream::Kind::kHost) {
+      stream.pools = {pool};
+      stream.rate_cap = 1;
+    }
+  of.work.resize(of.ops.size(), 0);
+  for (OpIndex i = 0; i < of.ops.size(); ++i) {
+    ProgramOp& op = of.ops[i];
+    if ((op.task != Task::kHost && op.task != Task::kInput) || op.stream >= of.streams.size() ||
+        of.streams[op.stream].kind != Stream::Kind::kHost)
+      continue;
+    of.work[i] = op.duration->seconds().s();
+    op.duration = Picoseconds(0);
+  }
+}
+
 /// Shortens the first loads to what is left of them at the first request, in steady state. If the
 /// workers keep up with the steps, their queue is full. Otherwise it is empty, they finish in turn, one
 /// in each of equal parts of a load, and a request waits for the rest of such a part after the other
-/// work of a step.
-void shorten_first(const Recording& r, const std::vector<Load>& loads, const InputPipeline& edit,
+/// work of a step. Returns whether they keep up.
+bool shorten_first(const Recording& r, const std::vector<Load>& loads, const InputPipeline& edit,
                    std::vector<Picoseconds>& work) {
   const auto workers = static_cast<double>(edit.workers);
   const auto count = static_cast<double>(loads.size());
@@ -70,6 +111,7 @@ void shorten_first(const Recording& r, const std::vector<Load>& loads, const Inp
   for (std::size_t k = 0; k < std::min(work.size(), first); ++k)
     work[k] = keeps_up ? Picoseconds(0)
                        : std::min(work[k], wait + work[k] * (static_cast<double>(k) / workers));
+  return keeps_up;
 }
 
 /// Calls `visit` with the rank, the number, the op and the record of every op.
@@ -132,8 +174,9 @@ Result<Straggler> parse_straggler(std::string_view text) {
 
 Result<InputPipeline> parse_input_pipeline(std::string_view text) {
   InputPipeline pipeline{.workers = 0};
-  constexpr std::array<std::string_view, 3> kKeys = {"workers", "prefetch", "load"};
-  std::array<bool, 3> given = {};
+  constexpr std::array<std::string_view, 4> kKeys = {"workers", "prefetch", "load", "cpus"};
+  constexpr const char* kForm = "workers=N[,prefetch=N][,load=PATTERN][,cpus=N]";
+  std::array<bool, 4> given = {};
   for (const std::string_view part : split(text, ',')) {
     const std::size_t equals = part.find('=');
     const std::string_view key = trim(part.substr(0, equals));
@@ -143,7 +186,7 @@ Result<InputPipeline> parse_input_pipeline(std::string_view text) {
     if (known == kKeys.end())
       return fail(fmt::format("unknown key '{}'", key), suggest(key, kKeys));
     if (std::exchange(given[static_cast<std::size_t>(known - kKeys.begin())], true))
-      return fail(fmt::format("'{}' appears twice", key), "workers=N[,prefetch=N][,load=PATTERN]");
+      return fail(fmt::format("'{}' appears twice", key), kForm);
     if (key == "load") {
       pipeline.load = value;
       continue;
@@ -152,7 +195,9 @@ Result<InputPipeline> parse_input_pipeline(std::string_view text) {
     const auto [rest, error] = std::from_chars(value.data(), value.data() + value.size(), count);
     if (error != std::errc{} || rest != value.data() + value.size() || count == 0 || count > 4096)
       return fail(fmt::format("'{}' is not a number of {}", value, key), "1 to 4096");
-    (key == "workers" ? pipeline.workers : pipeline.prefetch) = count;
+    (key == "workers" ? pipeline.workers
+     : key == "cpus"  ? pipeline.cpus
+                      : pipeline.prefetch) = count;
   }
   if (pipeline.workers == 0) return fail("workers is missing", "workers=N");
   return pipeline;
@@ -302,17 +347,23 @@ Result<RecordedProgram> overlap_input(const std::vector<Recording>& recordings,
         work[k] += *builder.op(op).duration;
         builder.op(op).duration = Picoseconds(0);
       }
-    shorten_first(recordings[rank], loads, edit, work);
+    const std::vector<Picoseconds> whole = work;
+    const bool keeps_up = shorten_first(recordings[rank], loads, edit, work);
+    // Steps of the recording also load for steps after it.
+    const double cpus = cpus_of(recordings, rank, edit);
+    const bool scarce = edit.workers + 1 > cpus;
+    if (scarce && keeps_up)
+      for (std::size_t k = 0; k < depth; ++k) work.push_back(whole[k % whole.size()]);
     const program::RankProgram& so_far = builder.so_far();
     const OpIndex first = loads.front().ops.front();
     const std::vector<OpIndex> before_first(
         so_far.dependencies.begin() + so_far.first_dependency[first],
         so_far.dependencies.begin() + so_far.first_dependency[first + 1]);
-    for (std::size_t k = 0; k < loads.size(); ++k) {
+    for (std::size_t k = 0; k < work.size(); ++k) {
       const OpIndex load =
           builder.add({.name = name, .task = Task::kInput, .duration = work[k], .stream = workers},
-                      {Kind::kHost, loads[k].range});
-      builder.depend(loads[k].ops.back(), load);
+                      {Kind::kHost, loads[std::min(k, loads.size() - 1)].range});
+      if (k < loads.size()) builder.depend(loads[k].ops.back(), load);
       if (k >= depth) {
         builder.depend(load, loads[k - depth].ops.back());
       } else {
@@ -320,6 +371,7 @@ Result<RecordedProgram> overlap_input(const std::vector<Recording>& recordings,
       }
     }
     program.programs[rank] = std::move(builder).build();
+    if (scarce) divide_cpus(program.programs[rank], program.names.intern("CPUs"), cpus);
   }
   if (!any)
     return fail("the recording has no loading ranges to overlap", "ranges named " + edit.load,

@@ -47,10 +47,13 @@ Result<Straggler> parse_straggler(std::string_view text);
 /// Loads batches on worker processes instead of on the thread that uses them:
 /// "workers=4,prefetch=2". Each range that `load` matches becomes work of one of `workers`, at most
 /// workers x prefetch batches ahead. The recording begins in steady state: with a full queue if the
-/// workers keep up with the steps, else with an empty one.
+/// workers keep up with the steps, else with an empty one. If workers and the thread that uses the
+/// batches are more than the CPUs of a process, they divide them; `cpus` is used where the recording
+/// does not state their number, and without both there are enough.
 struct InputPipeline {
   std::uint32_t workers;
   std::uint32_t prefetch = 2;
+  std::uint32_t cpus = 0;
   std::string load = std::string(kLoadingRange);
 };
 Result<InputPipeline> parse_input_pipeline(std::string_view text);

@@ -16,9 +16,7 @@ enum class Provenance {
 
 inline constexpr std::string_view kProvenanceNames[] = {"recorded", "interpolated", "extrapolated",
                                                         "datasheet"};
-constexpr std::string_view to_string(Provenance p) {
-  return kProvenanceNames[static_cast<int>(p)];
-}
+constexpr std::string_view to_string(Provenance p) { return kProvenanceNames[static_cast<int>(p)]; }
 
 /// `low` to `high` is a 90 % interval. Q is a quantity of units.h.
 template <class Q>
@@ -40,8 +38,8 @@ struct Estimate {
 template <class Q, class Function>
 constexpr auto mapped(const Estimate<Q>& e, const Function& of) {
   const auto a = std::invoke(of, e.low), b = std::invoke(of, e.high);
-  return Estimate<std::decay_t<decltype(a)>>{std::invoke(of, e.value), b < a ? b : a,
-                                             b < a ? a : b, e.provenance};
+  return Estimate<std::decay_t<decltype(a)>>{std::invoke(of, e.value), b < a ? b : a, b < a ? a : b,
+                                             e.provenance};
 }
 
 }  // namespace rehearse

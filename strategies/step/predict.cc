@@ -292,7 +292,7 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
     const Seconds median =
         median_stall(step.regime, step.layout, spec.conditions.host, situation.whole_gradients);
     // A run that does not stall, and one that stalls for longer than the median.
-    if (!known || median > Seconds::s(0))
+    if ((!known || median > Seconds::s(0)) && !step.regime.nearly_all_stall())
       step.time.low = std::min(step.time.low, (all - median) * step.regime.factors.low);
     step.time.high += std::max(Seconds::s(0), step.stall - median);
     if (!seen || step.stall > Seconds::s(0)) warn_of_regime(step);

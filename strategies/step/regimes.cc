@@ -18,7 +18,7 @@ enum Which : std::uint8_t {
   kLongTensorEfa,
   kPipelineEfa,
   kManyNodesPipelineEfa,
-  kWholeGradientsEfa,
+  kStalledPipelineEfa,
   kBothEfa,
   kManyNodesEfa,
   kUnknown,
@@ -39,18 +39,18 @@ constexpr std::array<Regime, kRegimes> kAll = {{
      0.5,
      Seconds::s(1.5),
      kSweep},
-    {"pipeline over nodes, EFA", {0.75, 1.6}, 0.1, Seconds::s(1.1), kSweep},
+    {"pipeline over nodes, EFA", {0.75, 1.6}, 0.02, Seconds::s(1.1), kSweep},
     {"pipeline over 16 or more nodes, or without ZeRO, EFA",
      {0.75, 1.6},
-     0.25,
+     0.17,
      Seconds::s(1.1),
      kSweep},
-    {"pipeline over 4 or more nodes without ZeRO, 16 or more microbatches, EFA",
+    {"pipeline over nodes that stalls in nearly all runs, EFA",
      {0.75, 1.6},
-     0.9,
+     0.96,
      Seconds::s(1.1),
      kSweep},
-    {"tensor parallelism and pipeline over nodes, EFA", {0.8, 1.6}, 0.19, Seconds::s(1.1), kSweep},
+    {"tensor parallelism and pipeline over nodes, EFA", {0.8, 1.6}, 0.13, Seconds::s(1.1), kSweep},
     {"above 32 nodes, EFA", {0.95, 1.9}, 0.8, Seconds::s(1.5), kSweep},
     {"tensor parallelism or pipeline over nodes of another network",
      {0.75, 1.9},
@@ -59,28 +59,40 @@ constexpr std::array<Regime, kRegimes> kAll = {{
      ""},
 }};
 
-/// The limits of the sweep's stalls.
+/// The limits of the sweep's stalls (docs/decisions/0085-which-runs-stall.md).
 constexpr std::uint32_t kManyNodes = 32, kNodesThatStall = 16;
 constexpr std::uint32_t kNodesThatStallWhole = 4, kMicrobatchesThatStall = 16;  // without ZeRO
+constexpr std::uint32_t kTensorNodesThatStall = 4, kDataThatStalls = 32;
+constexpr Bytes kPassedThatStalls = Bytes::mib(64);  // 50 MB do not, 101 MB do
 constexpr double kLongMessages = 128;  // sequences of 4,096 × ranks of a tensor group
+/// The wait of an exchange in one direction ÷ that of one in both.
+constexpr double kFillStall = 0.35;
 /// Single reports differ by less; collectives between nodes in a job do not (0.8 to 1.25).
 constexpr double kLeastNetworkWidth = 0.25;
 constexpr double kMostStalls = 0.1;  // share of runs that a 90 % interval may leave out
 
+bool pipeline_stalls(const Situation& s) {
+  return s.pipeline_over_nodes &&
+         ((s.whole_gradients && s.nodes >= kNodesThatStallWhole &&
+           s.microbatches >= kMicrobatchesThatStall) ||
+          (s.divided_update && s.nodes >= kManyNodes && s.data >= kDataThatStalls) ||
+          (s.stages > 2 && s.passed > kPassedThatStalls) ||
+          s.tensor_nodes >= kTensorNodesThatStall);
+}
+
 Which which(const Situation& s) {
-  const bool over_nodes = s.tensor_over_nodes || s.pipeline_over_nodes;
+  const bool tensor_over_nodes = s.tensor_nodes > 1;
+  const bool over_nodes = tensor_over_nodes || s.pipeline_over_nodes;
   if (s.network == comm::NetworkKind::kEfa && s.nodes > kManyNodes) return kManyNodesEfa;
   if (over_nodes && (!s.network || *s.network == comm::NetworkKind::kTcp)) return kUnknown;
   if (over_nodes && s.network == comm::NetworkKind::kEfa) {
-    if (s.pipeline_over_nodes && s.whole_gradients && s.nodes >= kNodesThatStallWhole &&
-        s.microbatches >= kMicrobatchesThatStall)
-      return kWholeGradientsEfa;
-    if (s.tensor_over_nodes && s.pipeline_over_nodes) return kBothEfa;
-    if (s.tensor_over_nodes)
+    if (pipeline_stalls(s)) return kStalledPipelineEfa;
+    if (tensor_over_nodes && s.pipeline_over_nodes) return kBothEfa;
+    if (tensor_over_nodes)
       return s.samples_in_tensor_group >= kLongMessages ? kLongTensorEfa : kTensorEfa;
     return s.whole_gradients || s.nodes >= kNodesThatStall ? kManyNodesPipelineEfa : kPipelineEfa;
   }
-  if (s.tensor_over_nodes) return kTensor;
+  if (tensor_over_nodes) return kTensor;
   return is_host_bound(s.host_share) ? kHost : kKernels;
 }
 
@@ -102,6 +114,8 @@ Situation situation_of(const workload::Layout& layout, const cluster::Cluster& c
   const bool several = first.degrees.data > 1;
   Situation s{.whole_gradients = several && !zero,
               .divided_update = several && zero,
+              .data = first.degrees.data,
+              .stages = static_cast<std::uint32_t>(layout.stages.size()),
               .microbatches = layout.microbatches,
               .samples_in_tensor_group = microbatch * first.degrees.tensor};
   std::set<NodeId> nodes;
@@ -112,9 +126,12 @@ Situation situation_of(const workload::Layout& layout, const cluster::Cluster& c
   }
   s.nodes = static_cast<std::uint32_t>(nodes.size());
   if (!other) return s;
+  if (s.stages > 1) s.passed = first.chunks.front().layers.back().output;
   for (const workload::Stage& stage : layout.stages) {
-    for (std::uint32_t t = 1; t < stage.degrees.tensor; ++t)
-      s.tensor_over_nodes |= node_of(stage.rank(t)) != node_of(stage.rank(0));
+    std::set<NodeId> of_group;
+    for (std::uint32_t t = 0; t < stage.degrees.tensor; ++t)
+      of_group.insert(node_of(stage.rank(t)));
+    s.tensor_nodes = std::max(s.tensor_nodes, static_cast<std::uint32_t>(of_group.size()));
     s.pipeline_over_nodes |= node_of(stage.first_rank) != node_of(first.first_rank);
   }
   const std::array<DeviceId, 2> ends = {DeviceId(0), DeviceId(*other)};
@@ -145,7 +162,9 @@ Seconds median_stall(const Regime& regime, const workload::Layout& layout,
                      const host::Implementation& host, bool whole_gradients) {
   if (!regime.mostly_stalls()) return Seconds::s(0);
   const double neighbours = layout.stages.size() == 2 ? 1 : 2;
-  return host.stall * (neighbours * slots_of(layout) + (whole_gradients ? 1 : 0));
+  const double exchanges = static_cast<double>(layout.microbatches) +
+                           kFillStall * static_cast<double>(layout.stages.size() - 1);
+  return host.stall * (neighbours * exchanges + (whole_gradients ? 1 : 0));
 }
 
 Seconds stall_of(const Regime& regime, const workload::Layout& layout) {

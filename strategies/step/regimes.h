@@ -40,6 +40,8 @@ struct Regime {
 
   bool known() const { return !source.empty(); }
   bool mostly_stalls() const { return stalled > 0.5; }  ///< the median run does
+  /// A 90 % interval need not contain a run that does not.
+  bool nearly_all_stall() const { return stalled > 0.9; }
 };
 
 /// All regimes.
@@ -50,12 +52,15 @@ struct Situation {
   double host_share = 0;  ///< of the step: launches on the critical path
   std::uint32_t nodes = 1;
   std::optional<comm::NetworkKind> network = {};  ///< between the nodes; absent: of no known kind
-  double network_width = 0.5;  ///< by what factor less one reports of such networks differ
-  bool tensor_over_nodes = false, pipeline_over_nodes = false;
+  double network_width = 0.5;      ///< by what factor less one reports of such networks differ
+  std::uint32_t tensor_nodes = 1;  ///< that a tensor group spans
+  bool pipeline_over_nodes = false;
   /// There are several data-parallel ranks, and every one holds all gradients (no ZeRO).
   bool whole_gradients = false;
   bool divided_update = false;  ///< there are several, and they divide the update (ZeRO)
+  std::uint32_t data = 1, stages = 1;
   std::uint32_t microbatches = 1;
+  Bytes passed = Bytes::b(0);          ///< that a rank sends to the next stage, per microbatch
   double samples_in_tensor_group = 1;  ///< microbatch × tensor degree
 };
 
@@ -77,9 +82,9 @@ Estimate<Seconds> with_host(const Estimate<Seconds>& step, double host_share,
                             const host::Implementation& host);
 
 /// The stall of the median run of an implementation whose stalls were measured; zero where most
-/// runs do not stall. A stage waits for each of its neighbours, once for each microbatch and each
-/// further stage. Gradients that every data-parallel rank holds whole are summed in one more
-/// exchange.
+/// runs do not stall. A stage waits for each of its neighbours, once for each microbatch, and for
+/// 0.35 of that for each further stage, whose exchanges fill and drain the pipeline in one direction.
+/// Gradients that every data-parallel rank holds whole are summed in one more exchange.
 Seconds median_stall(const Regime& regime, const workload::Layout& layout,
                      const host::Implementation& host, bool whole_gradients);
 

@@ -36,6 +36,7 @@ class CaptureBuilder {
       out.varint(facts.monotonic_ns);
       out.varint(facts.command.size());
       for (const std::string& argument : facts.command) out.text(argument);
+      if (facts.cpus > 0) out.varint(facts.cpus);
     });
   }
   CaptureBuilder& text(std::uint32_t number, std::string_view content) {

@@ -1,5 +1,7 @@
 // Recordings without a device: what works on threads is work, and edits treat it like a device's.
 #include <algorithm>
+#include <numeric>
+#include <tuple>
 
 #include <catch2/catch.hpp>
 
@@ -57,6 +59,25 @@ TEST_CASE("loading that is too slow for its workers has no head start from a ful
   for (const double step : steps("workers=1")) CHECK(step == Approx(600));
   // Two workers deliver every 300 us.
   for (const double step : steps("workers=2")) CHECK(step == Approx(400));
+}
+
+TEST_CASE("workers and the training thread divide the CPUs of their process") {
+  // 600 us of loading and 400 of other work are 1000 on one CPU, whatever overlaps. Two workers and
+  // the thread need 500 of each of two CPUs.
+  Trace trace = loading_steps();
+  for (const auto& [stated, edit, step] : {std::tuple("", "workers=1,cpus=1", 1000.0),
+                                           {"1", "workers=1", 1000.0},
+                                           {"1", "workers=1,cpus=9", 1000.0},
+                                           {"2", "workers=1", 600.0},
+                                           {"2", "workers=2", 500.0},
+                                           {"3", "workers=2", 400.0}}) {
+    INFO(edit << " on " << stated);
+    trace.ranks[0].info.facts = {{"cpus", stated}};
+    Replayed r(trace);
+    const std::vector<double> steps =
+        steps_after(r, overlap_input(r.recordings, r.program, *parse_input_pipeline(edit)));
+    CHECK(std::accumulate(steps.begin(), steps.end(), 0.0) / 6 == Approx(step).epsilon(0.1));
+  }
 }
 
 TEST_CASE("advice names the largest host operator") {
