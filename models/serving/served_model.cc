@@ -104,6 +104,7 @@ Result<ServedModel> served(const Transformer& m, const Precision& precision,
   ServedModel served{.hidden = hidden,
                      .layers = {},
                      .layer_count = double{1} * m.layers,
+                     .joint_query_norm = m.joint_query_norm,
                      .head = {std::ceil(m.vocabulary / tensor), hidden, Weights::kBf16},
                      .window = double{1} * m.window};
   const auto add = [&](double count, bool windowed, bool mixture) {

@@ -50,6 +50,7 @@ struct ServedModel {
   double hidden;
   std::vector<LayerShape> layers;
   double layer_count = 0;
+  bool joint_query_norm = false;      ///< as workload::Transformer
   double experts = 0, per_token = 0;  ///< of a mixture layer, on all ranks
   Product head;
   /// Of the GPU that holds most: weights, and cached bytes per token of layers without and with a

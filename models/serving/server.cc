@@ -45,6 +45,7 @@ Result<std::vector<Entry>> parse_servers(std::string_view text) {
   Result<YamlFile> file = YamlFile::parse(std::string(text), "shipped servers");
   if (!file) return forward(file);
   const YamlMap root = file->root();
+  root.required<std::string>("source");
   std::vector<Entry> entries;
   for (const YamlMap& map : root.maps("servers")) {
     const auto time = [&](std::string_view key) {
@@ -70,6 +71,7 @@ Result<std::vector<Entry>> parse_servers(std::string_view text) {
         .client = time("client"),
         .low = number("low"),
         .high = number("high")};
+    for (const std::string_view key : {"rows", "residual"}) map.required<double>(key);
     map.no_other_keys();
     entries.push_back(std::move(entry));
   }

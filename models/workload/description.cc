@@ -111,6 +111,7 @@ void read(const YamlMap& map, Transformer& m) {
   set_flag(map, "linear_bias", m.linear_bias);
   set_flag(map, "head_bias", m.head_bias);
   set_flag(map, "query_norm", m.query_norm);
+  set_flag(map, "joint_query_norm", m.joint_query_norm);
   set_flag(map, "shared_norm", m.shared_norm);
   set_flag(map, "final_norm", m.final_norm);
   set_flag(map, "embedding_norm", m.embedding_norm);

@@ -145,6 +145,7 @@ void qwen3_moe(const Config& c, Transformer& m) {
 }
 void minimax(const Config& c, Transformer& m) {
   qwen3(c, m);
+  m.joint_query_norm = c.text("qk_norm_type") == "per_layer";
   read_experts(c, m);
 }
 void gpt_oss(const Config& c, Transformer& m) {

@@ -94,6 +94,8 @@ struct Transformer {
   bool linear_bias = true;   ///< of the feed-forward part
   bool head_bias = false;    ///< of the logits
   bool query_norm = false;   ///< queries and keys normalised by head (Qwen3)
+  /// The same over all heads, whose squares tensor ranks sum up (MiniMax M2).
+  bool joint_query_norm = false;
   bool shared_norm = false;  ///< one norm before attention and feed-forward (GPT-J, Falcon)
   bool final_norm = true;
   bool embedding_norm = false;
