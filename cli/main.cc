@@ -162,10 +162,10 @@ int main(int argc, char** argv) {
   Action action;
   add_globals(app, globals);
   for (const auto add :
-       {add_profile,   add_import,  add_inspect,   add_replay,   add_whatif, add_export,
-        add_simulate,  add_plan,    add_recommend, add_network,  add_fleet,  add_pack,
-        add_check,     add_input,   add_study,     add_validate, add_prove,  add_bench_gpu,
-        add_calibrate, add_catalog, add_mig,       add_doctor})
+       {add_profile,   add_import,    add_inspect,   add_replay,  add_whatif,   add_export,
+        add_simulate,  add_plan,      add_recommend, add_compare, add_network,  add_fleet,
+        add_pack,      add_check,     add_input,     add_study,   add_validate, add_prove,
+        add_bench_gpu, add_calibrate, add_catalog,   add_mig,     add_doctor})
     add(app, action);
   for (CLI::App* command : app.get_subcommands({}))
     command->footer("rehearse --help lists the options of all commands.\n" + command->get_footer());

@@ -20,6 +20,7 @@ void add_catalog(CLI::App& app, Action& action);
 void add_bench_gpu(CLI::App& app, Action& action);
 void add_calibrate(CLI::App& app, Action& action);
 void add_check(CLI::App& app, Action& action);
+void add_compare(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
 void add_export(CLI::App& app, Action& action);
 void add_fleet(CLI::App& app, Action& action);

@@ -19,13 +19,6 @@ struct ExportOptions {
   std::filesystem::path chakra;  ///< prefix of the files
 };
 
-/// Whether the input is a job file: a file that is no recording, and has a workload.
-bool is_job_file(const std::vector<std::filesystem::path>& inputs) {
-  if (inputs.size() != 1 || ingest::detect_input(inputs.front())) return false;
-  const Result<YamlFile> file = YamlFile::load(inputs.front());
-  return file && file->root().has("workload");
-}
-
 /// `whole` is the time of all ops, of several steps if they were recorded; `back` the options with
 /// which `simulate --chakra` gives it again.
 Result<Exit> write(const ExportOptions& options, const program::Program& program,
@@ -94,7 +87,9 @@ void add_export(CLI::App& app, Action& action) {
   command->callback([options, &action] {
     check_edits(options->recorded);
     action = [options](const Globals& globals) {
-      if (!is_job_file(options->recorded.request.inputs))
+      const auto& inputs = options->recorded.request.inputs;
+      if (inputs.size() != 1 || ingest::detect_input(inputs.front()) ||
+          !is_job_file(inputs.front()))
         return export_recording(*options, globals);
       if (has_edits(options->recorded) || !options->recorded.request.ranks.empty())
         return Result<Exit>(

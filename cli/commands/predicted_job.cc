@@ -3,7 +3,9 @@
 #include <fmt/core.h>
 
 #include "cli/config/job_account.h"
+#include "cli/config/job_input.h"
 #include "sim/base/check.h"
+#include "sim/engine/simgrid.h"
 #include "strategies/lay_out.h"
 #include "strategies/memory_savers.h"
 #include "strategies/step/devices.h"
@@ -40,6 +42,23 @@ PredictedJob predicted_job(JobFile file, step::Step step, step::Fidelity fidelit
   program::PathParts path = step::path_parts(step);
   return PredictedJob{std::move(file),     std::move(step), std::move(account), fidelity,
                       std::move(remedies), steps,           std::move(path)};
+}
+
+Result<PredictedJob> predict_job(const std::filesystem::path& path, const Prediction& of) {
+  if (of.fidelity == step::Fidelity::kSimgrid)
+    if (Status ok = engine::check_simgrid(); !ok) return forward(ok);
+  Result<JobFile> file = load_job(path, of.cluster, of.slice);
+  if (!file) return forward(file);
+  if (!file->has_plan) file->assumed.push_back("plan: one rank, because the file has none");
+  Result<step::Step> step =
+      step::predict(file->spec, file->cluster, {.fidelity = of.fidelity, .unfold = of.unfold});
+  if (!step) return wrong_in(path, step.error());
+  if (file->input) {
+    if (Status ok = feed(input::Feed(*file->input), file->cluster, *step); !ok)
+      return wrong_in(path, std::move(ok.error()));
+    file->notes.push_back(feed_note(*file->input, file->cluster, *step));
+  }
+  return predicted_job(std::move(*file), std::move(*step), of.fidelity);
 }
 
 }  // namespace rehearse::cli

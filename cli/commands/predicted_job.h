@@ -2,11 +2,25 @@
 // steps to the target.
 #pragma once
 
+#include <filesystem>
+#include <string_view>
+
 #include "cli/commands/step_result.h"
+#include "sim/base/result.h"
 
 namespace rehearse::cli {
 
 /// `step` is the predicted step of the file's job at this fidelity.
 PredictedJob predicted_job(JobFile file, step::Step step, step::Fidelity fidelity);
+
+/// How a job file is predicted; the defaults are the file's own cluster, and all of a device.
+struct Prediction {
+  std::filesystem::path cluster = {};
+  std::string_view slice = {};
+  step::Fidelity fidelity;
+  bool unfold = false;
+};
+/// Predicts the job of a file, with the waits of its input pipeline.
+Result<PredictedJob> predict_job(const std::filesystem::path& path, const Prediction& of);
 
 }  // namespace rehearse::cli

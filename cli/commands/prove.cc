@@ -1,4 +1,4 @@
-// rehearse prove: predictions beside measurements of real programs on this machine.
+// rehearse prove: compares predictions with measurements of real programs on this machine.
 #include <algorithm>
 
 #include <fmt/core.h>
@@ -121,18 +121,29 @@ Result<Exit> run(const ProveOptions& options, const Globals& globals) {
     all.push_back(prove(pair, options.rounds, [&](std::size_t round) {
       progress(static_cast<double>(round) / static_cast<double>(options.rounds));
     }));
-    if (interrupted) return fail("stopped");
+    if (interrupted && !all.back().proof) {
+      all.pop_back();
+      break;
+    }
     rows.push_back(row_of(pair, all.back()));
     if (const std::string note = note_of(all.back()); !note.empty()) {
       document.cautions.push_back(pair.name + ": " + note);
       globals.warn(document.cautions.back());
     }
+    if (interrupted) break;
+  }
+  if (interrupted) {
+    if (all.empty()) return fail("stopped");
+    document.cautions.push_back(
+        fmt::format("stopped: {} of {} measured", all.size(), counted(pairs.size(), "pair")));
+    globals.warn(document.cautions.back());
   }
   summarize(all, document);
   document.show("pairs", "Pairs", std::move(rows));
   if (Status ok = write_report(options.report, document); !ok) return forward(ok);
-  const bool failed =
-      std::any_of(all.begin(), all.end(), [](const Proven& proven) { return proven.error; });
+  const bool failed = interrupted || std::any_of(all.begin(), all.end(), [](const Proven& proven) {
+                        return proven.error;
+                      });
   return answer_with(globals, document, failed ? Exit::kFailed : Exit::kSuccess);
 }
 

@@ -334,9 +334,9 @@ const program::Occupancy& last_occupancy(const Simulation& s) {
 /// The process groups of the request, or those that lie next to the traces.
 std::filesystem::path groups_of(const SimulateOptions& options) {
   if (!options.groups.empty()) return options.groups;
-  const std::filesystem::path beside = ingest::chakra_groups(options.chakra);
+  const std::filesystem::path adjacent = ingest::chakra_groups(options.chakra);
   std::error_code ignored;
-  return std::filesystem::is_regular_file(beside, ignored) ? beside : std::filesystem::path();
+  return std::filesystem::is_regular_file(adjacent, ignored) ? adjacent : std::filesystem::path();
 }
 
 /// Without a network, collectives keep the durations of the traces.
@@ -349,8 +349,8 @@ Result<Simulation> read_job(const SimulateOptions& options, const ChakraNetwork*
   if (!options.astra_network.empty() && !files.ranks)
     files.ranks = static_cast<std::uint32_t>(network->cluster.devices().size());
   if (system) files.astra = system->collectives;
-  if (const std::filesystem::path beside = groups_of(options); !beside.empty()) {
-    Result<ingest::CommGroups> groups = ingest::load_comm_groups(beside);
+  if (const std::filesystem::path groups_file = groups_of(options); !groups_file.empty()) {
+    Result<ingest::CommGroups> groups = ingest::load_comm_groups(groups_file);
     if (!groups) return forward(groups);
     files.groups = std::move(*groups);
   }

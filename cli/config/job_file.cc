@@ -448,6 +448,11 @@ Result<JobFile> load_job(const std::filesystem::path& path,
   return job;
 }
 
+bool is_job_file(const std::filesystem::path& path) {
+  const Result<YamlFile> file = YamlFile::load(path);
+  return file && file->root().has("workload");
+}
+
 tl::unexpected<Error> wrong_in(const std::filesystem::path& path, Error error) {
   for (Diagnostic& d : error.diagnostics) {
     if (!d.file.empty()) continue;

@@ -62,6 +62,9 @@ Result<JobFile> load_job(const std::filesystem::path& path,
                          const std::filesystem::path& cluster_file = {},
                          std::string_view slice = {}, JobUse use = JobUse::kOnePlan);
 
+/// Whether a file has a workload. REQUIRES: it is no recording, which may be large.
+bool is_job_file(const std::filesystem::path& path);
+
 /// An error about the job as a whole: adds the file if the error names none, and the line of the
 /// section, or of the key of a section ("plan.tensor"), that it names.
 tl::unexpected<Error> wrong_in(const std::filesystem::path& path, Error error);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "cli/globals.h"
 #include "cli/proving/shell.h"
 #include "sim/base/file.h"
 #include "sim/base/statistics.h"
@@ -106,18 +107,17 @@ class Commands {
     try {
       const auto& step = json.at("step_time");
       const auto in_seconds = [&](const char* key) { return Seconds::s(step.at(key)); };
-      Estimate<Seconds> estimate{in_seconds("value"), in_seconds("low"), in_seconds("high"),
-                                 Provenance::kRecorded};
-      while (to_string(estimate.provenance) != step.at("provenance") &&
-             estimate.provenance != Provenance::kDatasheet)
-        estimate.provenance = static_cast<Provenance>(static_cast<int>(estimate.provenance) + 1);
-      return estimate;
+      const auto* const named =
+          std::ranges::find(kProvenanceNames, step.at("provenance").get<std::string>());
+      if (named != std::end(kProvenanceNames))
+        return Estimate<Seconds>{in_seconds("value"), in_seconds("low"), in_seconds("high"),
+                                 static_cast<Provenance>(named - std::begin(kProvenanceNames))};
     } catch (const nlohmann::json::exception&) {
-      return fail(Diagnostic{.file = pair_.file.string(),
-                             .key = "predict",
-                             .problem = "gave no step time with an interval",
-                             .expected = "arguments of whatif or simulate"});
     }
+    return fail(Diagnostic{.file = pair_.file.string(),
+                           .key = "predict",
+                           .problem = "gave no step time with an interval",
+                           .expected = "arguments of whatif or simulate"});
   }
 
   const Pair& pair_;
@@ -198,6 +198,7 @@ Proven prove(const Pair& pair, std::size_t most, const std::function<void(std::s
   while (!proven.error && rounds.size() < most) {
     progress(rounds.size());
     const Result<Round> round = commands.round(rounds.size() % 2 == 1);
+    if (!round && interrupted && proven.proof) break;
     if (!round) {
       proven.error = round.error();
       break;

@@ -1,4 +1,4 @@
-// Proof: the prediction of a pair beside its measurement on this machine, over interleaved rounds.
+// Proof: the prediction of a pair and its measurement on this machine, over interleaved rounds.
 #pragma once
 
 #include <functional>
@@ -59,8 +59,9 @@ struct Proven {
   std::optional<Error> error;  ///< that ended the rounds
 };
 
-/// Runs rounds until the medians are known, `most` rounds have run, or a command fails. `progress` is
-/// told the number of rounds.
+/// Runs rounds until the medians are known, `most` rounds have run, a command fails, or an interrupt
+/// comes, which is an error only before the end of the first round. `progress` is told the number of
+/// rounds.
 Proven prove(const Pair& pair, std::size_t most, const std::function<void(std::size_t)>& progress);
 
 }  // namespace rehearse::cli

@@ -17,7 +17,7 @@ from torch import nn
 
 
 class Samples(torch.utils.data.Dataset):
-    """Samples around one centre per class; the mean of `draws` draws stands for the work of decoding."""
+    """Samples around one centre per class, each the mean of `draws` draws: work, as decoding would be."""
 
     def __init__(self, count, draws):
         self.count, self.draws = count, draws

@@ -19,7 +19,7 @@ struct Batch {
 /// Samples around one centre per class, the same for every source; each source draws others.
 class Samples {
  public:
-  /// A sample is the mean of `draws` draws, which stands for the work of decoding it.
+  /// A sample is the mean of `draws` draws: more draws are more work, as decoding would be.
   Samples(int inputs, int classes, int draws);
   void seed(unsigned source) { state_ += 1 + source; }
   void draw(int size, Batch& batch);

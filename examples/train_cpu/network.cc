@@ -2,8 +2,39 @@
 
 #include <cmath>
 #include <random>
+#include <string>
+
+#include "examples/train_cpu/nvtx.h"
 
 namespace train_cpu {
+namespace {
+
+/// "[96, 768]": extents of a matrix of one sample per column, as frameworks write them.
+template <class Values>
+std::string rows(const Values& values) {
+  return "[" + std::to_string(values.cols()) + ", " + std::to_string(values.rows()) + "]";
+}
+
+std::string weight(const Matrix& matrix) {
+  return "[" + std::to_string(matrix.rows()) + ", " + std::to_string(matrix.cols()) + "]";
+}
+
+/// An operator with the extents of its operands, in the words of PyTorch's emit_nvtx.
+class Operator {
+ public:
+  Operator(const char* name, const std::string& sizes)
+      : range_((std::string(name) + ", sizes = [" + sizes + "]").c_str()) {}
+  /// One whose gradient is computed inside an operator with the same number.
+  Operator(const char* name, std::size_t number, const std::string& sizes)
+      : range_(
+            (std::string(name) + ", seq = " + std::to_string(number) + ", sizes = [" + sizes + "]")
+                .c_str()) {}
+
+ private:
+  nvtx::Range range_;
+};
+
+}  // namespace
 
 Network::Network(const std::vector<int>& widths, unsigned seed) {
   std::mt19937 random(seed);
@@ -20,13 +51,19 @@ Network::Network(const std::vector<int>& widths, unsigned seed) {
 void Network::forward(std::size_t k, const Matrix& samples) {
   Layer& layer = layers_[k];
   layer.input = k == 0 ? samples : layers_[k - 1].output;
-  layer.output.noalias() = layer.weight * layer.input;
-  layer.output.colwise() += layer.bias;
-  if (k + 1 < layers_.size()) layer.output = layer.output.cwiseMax(0.0F);  // ReLU
+  {
+    const Operator linear("aten::linear", 2 * k, rows(layer.input) + ", " + weight(layer.weight));
+    layer.output.noalias() = layer.weight * layer.input;
+    layer.output.colwise() += layer.bias;
+  }
+  if (k + 1 == layers_.size()) return;
+  const Operator relu("aten::relu", 2 * k + 1, rows(layer.output));
+  layer.output = layer.output.cwiseMax(0.0F);
 }
 
 float Network::loss(const std::vector<int>& labels) {
   Matrix& scores = layers_.back().output;
+  const Operator all("aten::cross_entropy_loss", 2 * layers_.size(), rows(scores));
   scores.rowwise() -= scores.colwise().maxCoeff().eval();
   scores = scores.array().exp();
   scores.array().rowwise() /= scores.colwise().sum().array().eval();
@@ -44,21 +81,31 @@ float Network::loss(const std::vector<int>& labels) {
 
 void Network::backward(std::size_t k, bool add) {
   Layer& layer = layers_[k];
-  if (k + 1 < layers_.size())
+  if (k + 1 < layers_.size()) {
+    const Operator node("ReluBackward0", 2 * k + 1, rows(flowing_));
+    const Operator relu("aten::threshold_backward", rows(flowing_) + ", " + rows(layer.output));
     flowing_ =
         flowing_.cwiseProduct(layer.output.unaryExpr([](float x) { return x > 0 ? 1.0F : 0.0F; }));
-  if (add) {
-    layer.weight_gradient.noalias() += flowing_ * layer.input.transpose();
-    layer.bias_gradient += flowing_.rowwise().sum();
-  } else {
-    layer.weight_gradient.noalias() = flowing_ * layer.input.transpose();
-    layer.bias_gradient = flowing_.rowwise().sum();
   }
-  if (k > 0) flowing_ = layer.weight.transpose() * flowing_;
+  const Operator node("LinearBackward0", 2 * k, rows(flowing_));
+  {
+    const Operator product("aten::mm", weight(flowing_) + ", " + rows(layer.input));
+    if (add) {
+      layer.weight_gradient.noalias() += flowing_ * layer.input.transpose();
+      layer.bias_gradient += flowing_.rowwise().sum();
+    } else {
+      layer.weight_gradient.noalias() = flowing_ * layer.input.transpose();
+      layer.bias_gradient = flowing_.rowwise().sum();
+    }
+  }
+  if (k == 0) return;
+  const Operator product("aten::mm", rows(flowing_) + ", " + weight(layer.weight));
+  flowing_ = layer.weight.transpose() * flowing_;
 }
 
 void Network::update(std::size_t k, float learning_rate) {
   Layer& layer = layers_[k];
+  const Operator add("aten::add_", weight(layer.weight) + ", " + weight(layer.weight));
   layer.weight -= learning_rate * layer.weight_gradient;
   layer.bias -= learning_rate * layer.bias_gradient;
 }

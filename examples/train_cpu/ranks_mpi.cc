@@ -5,6 +5,7 @@
 
 #include <mpi.h>
 
+#include "examples/train_cpu/nvtx.h"
 #include "examples/train_cpu/ranks.h"
 
 namespace train_cpu {
@@ -19,7 +20,11 @@ Ranks::~Ranks() { MPI_Finalize(); }
 
 void Ranks::mean(float* values, std::size_t count) const {
   if (size_ == 1) return;
-  MPI_Allreduce(MPI_IN_PLACE, values, static_cast<int>(count), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+  {
+    const nvtx::Range all("mpi:all_reduce", count * sizeof(float));
+    MPI_Allreduce(MPI_IN_PLACE, values, static_cast<int>(count), MPI_FLOAT, MPI_SUM,
+                  MPI_COMM_WORLD);
+  }
   const float share = 1.0F / static_cast<float>(size_);
   std::transform(values, values + count, values, [share](float v) { return v * share; });
 }

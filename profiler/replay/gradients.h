@@ -10,7 +10,7 @@ namespace rehearse::replay {
 
 struct Gradients {
   bool
-      overlapped;  ///< the framework sums them in buckets beside the backward pass; else their thread does
+      overlapped;  ///< the framework sums them in buckets during the backward pass; else their thread does
   std::vector<program::GradientStep> steps = {};
 };
 

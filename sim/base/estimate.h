@@ -14,18 +14,10 @@ enum class Provenance {
   kDatasheet,     ///< from published figures only
 };
 
+inline constexpr std::string_view kProvenanceNames[] = {"recorded", "interpolated", "extrapolated",
+                                                        "datasheet"};
 constexpr std::string_view to_string(Provenance p) {
-  switch (p) {
-    case Provenance::kRecorded:
-      return "recorded";
-    case Provenance::kInterpolated:
-      return "interpolated";
-    case Provenance::kExtrapolated:
-      return "extrapolated";
-    case Provenance::kDatasheet:
-      return "datasheet";
-  }
-  return "?";
+  return kProvenanceNames[static_cast<int>(p)];
 }
 
 /// `low` to `high` is a 90 % interval. Q is a quantity of units.h.

@@ -74,20 +74,35 @@ TEST_CASE("a pair that fails or cannot run here says why, and the others run") {
   CHECK(json["errors"]["rows"] == 1);
 }
 
-TEST_CASE("an interrupt ends prove and what it runs, and leaves no file") {
+/// Interrupts prove, with these pairs and one that hangs, once it hangs.
+Ran interrupted(std::vector<std::string> words) {
   const fs::path temporary = test::scratch_folder();
   const std::string hanging = pair("echo step 1 ms", "'echo $$ > \"$PAIR\"/pid; sleep 60'");
-  test::RunningRehearse proving({"prove", hanging}, {{"TMPDIR", temporary.string()}});
+  words.insert(words.begin(), "prove");
+  words.push_back(hanging);
+  test::RunningRehearse proving(words, {{"TMPDIR", temporary.string()}});
   const fs::path pid = fs::path(hanging).parent_path() / "pid";
   while (!proving.ended() && (!fs::exists(pid) || fs::file_size(pid) == 0))
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   proving.signal(SIGINT);
-  test::check_failed(proving.wait(), 1, "stopped");
+  Ran ran = proving.wait();
   CHECK(::kill(std::stoi(test::text_of(pid)), 0) != 0);
   CHECK(test::names_in(temporary).empty());
+  return ran;
 }
 
-/// A pair of examples/train_cpu: six equal layers, of which the predicted program lacks some.
+TEST_CASE("an interrupt ends prove and what it runs, leaves no file, and keeps what was measured") {
+  test::check_failed(interrupted({}), 1, "stopped");
+  const Ran ran = interrupted(
+      {"--rounds", "1", "--format", "json", pair("echo step 1 ms", "echo step 0.7 ms")});
+  CHECK(ran.code == 1);
+  const Json json = Json::parse(ran.out);
+  REQUIRE(json["pairs"].size() == 1);
+  CHECK(json["pairs"][0]["status"] == "measured");
+  CHECK(ran.errors.find("stopped: 1 of 2 pairs measured") != std::string::npos);
+}
+
+/// A pair of examples/train_cpu: six equal layers, and fewer in the predicted program.
 std::string without_layers(int hidden, const std::string& edits) {
   return test::write_scratch("pair.yaml",
                              fmt::format("baseline: train_cpu --steps 20 --width 512 --hidden 6\n"

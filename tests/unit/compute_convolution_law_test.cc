@@ -56,14 +56,14 @@ TEST_CASE("windows of 3 x 3 multiply four ninths in FP32, and all in half precis
   CHECK(microseconds(convolution(9, 4 * kPositions)) == Approx(2 * 128 * 64 * 288 / 6000. + 2 + 3));
 }
 
-TEST_CASE("matrix units convolve windows beside a conversion of layout") {
+TEST_CASE("matrix units convolve windows after a conversion of layout") {
   // Half of 12,800 · (32 + 64) elements of 2 bytes, read and written at half of 100 GB/s: 49.2 us.
   WaveDevice slow = kDevice;
   slow.memory_rate = 1e11;
   const Op half = convolution(9, kPositions, Dtype::kFp16);
   CHECK(microseconds(half, Arithmetic::kHalf, slow) ==
         Approx(2 * 128 * 64 * 288 / 4500. + 2 + 3 + 49.152));
-  // None for single positions: 32 summed at 0.9, and 49.2 us to move 2.46 MB beside it.
+  // None for single positions: 32 summed at 0.9, and 49.2 us to move 2.46 MB during that.
   const Op pointwise = convolution(1, kPositions, Dtype::kFp16);
   const double products = 2 * 128 * 64 * 32 / 4500. + 2, bytes = 49.2339;
   CHECK(microseconds(pointwise, Arithmetic::kHalf, slow) ==

@@ -70,7 +70,7 @@ TEST_CASE("a range is its host work, its kernels and the backward operators of i
   }
   CHECK(kernels == Approx(2 * 30 + 40));
   CHECK(host == Approx(90 + 20));  // the range from 5 to 95, and the backward operator
-  // Twice the layer: 90 us more before the third kernel, of which the first two take 30.
+  // Twice the layer: 90 us more of host work before the third kernel. The first two take 60 us each.
   run(r, scale(r.recordings, r.program, *parse_scale("range=block:2")));
   CHECK(r.start_us(2) == Approx(123 + 90));
   CHECK(r.end_us(1) - r.start_us(1) == Approx(60));
