@@ -30,10 +30,10 @@ std::optional<double> multiprocessors_of(const ReplayJob& job, std::size_t rank)
   return gpu ? std::optional<double>((*gpu)->multiprocessors) : std::nullopt;
 }
 
-/// The device usage of an op, without the ids of op and device.
-sharing::DeviceOp use_of(const replay::Recording& recording, const trace::GpuOp& op,
-                         std::optional<double> multiprocessors) {
-  sharing::DeviceOp on{.op = OpId(0), .device = 0};
+/// The device usage of an op of a rank.
+sharing::DeviceOp use_of(const replay::Recording& recording, replay::OpIndex number,
+                         const trace::GpuOp& op, std::optional<double> multiprocessors) {
+  sharing::DeviceOp on{.program = static_cast<std::uint32_t>(recording.rank_index()), .op = number};
   if (op.kind == trace::GpuKind::kKernel) {
     const auto launch = multiprocessors ? launch_of(recording.rank(), op) : std::nullopt;
     const sharing::KernelUse use =
@@ -66,10 +66,10 @@ bool has_device(const ReplayJob& job) {
 
 /// The tenant of a recording. Collectives keep their recorded time. All threads of a rank without a
 /// device are on one core.
-Tenant tenant_of(const RecordedTenant& recorded, std::string name) {
+Result<Tenant> tenant_of(const RecordedTenant& recorded, std::string name) {
   const ReplayJob& job = recorded.job;
   const replay::ReplayGraph& replay = recorded.run.graph;
-  Tenant tenant{.name = std::move(name), .graph = replay.graph()};
+  std::vector<sharing::DeviceOp> on_device;
   std::vector<std::optional<double>> multiprocessors;
   for (std::size_t r = 0; r < job.recordings.size(); ++r)
     multiprocessors.push_back(multiprocessors_of(job, r));
@@ -78,19 +78,18 @@ Tenant tenant_of(const RecordedTenant& recorded, std::string name) {
     const bool on_core = !replay.program.replays[rank].has_device;
     for (replay::OpIndex i = 0; i < ops.size(); ++i) {
       if (on_core && computes_on_core(job.recordings[rank], replay.program.programs[rank], i))
-        tenant.on_device.push_back({.op = replay.lowered.op(rank, i), .device = rank});
+        on_device.push_back({.program = rank, .op = i});
       if (ops[i].kind != replay::Recorded::Kind::kDevice) continue;
       const trace::GpuOp& op = job.recordings[rank].gpu(*ops[i].row);
       if (op.collective) continue;
-      sharing::DeviceOp on = use_of(job.recordings[rank], op, multiprocessors[rank]);
-      on.op = replay.lowered.op(rank, i);
-      on.device = rank;
-      tenant.on_device.push_back(on);
+      on_device.push_back(use_of(job.recordings[rank], i, op, multiprocessors[rank]));
     }
   }
+  std::vector<program::OpRef> step_bounds;
   for (const replay::StepOps& step : replay.program.replays.front().steps)
-    if (step.begins_after) tenant.step_bounds.push_back(replay.lowered.op(0, *step.begins_after));
-  return tenant;
+    if (step.begins_after) step_bounds.push_back({0, *step.begins_after});
+  return sharing::make_tenant(std::move(name), replay.program, std::move(on_device),
+                              std::move(step_bounds));
 }
 
 Status check_devices(const ReplayJob& own, const ReplayJob& other) {
@@ -132,10 +131,13 @@ Result<Exit> share_recorded(const RecordedTenant& own, const ReplayRequest& requ
   const trace::Device* device = device_of(own.job, 0);
   const bool on_cores = !has_device(own.job);
   shared.devices = on_cores ? "one core per rank" : device ? device->name : "one GPU";
-  const std::vector<Tenant> tenants = {tenant_of(own, name_of(request)),
-                                       tenant_of(second, name_of(its))};
-  for (std::size_t t = 0; t < 2; ++t)
-    shared.jobs.push_back({.name = tenants[t].name, .alone = both[t]->alone});
+  std::vector<Tenant> tenants;
+  for (const RecordedTenant* one : both) {
+    Result<Tenant> tenant = tenant_of(*one, name_of(tenants.empty() ? request : its));
+    if (!tenant) return forward(tenant);
+    shared.jobs.push_back({.name = tenant->name, .alone = one->alone});
+    tenants.push_back(std::move(*tenant));
+  }
   shared.notes.push_back(
       "memory: a recording does not contain memory use, so it is not checked that both jobs fit");
   if (on_cores)

@@ -13,10 +13,12 @@
 #include "cli/config/job_file.h"
 #include "cli/globals.h"
 #include "cli/output/run_events.h"
+#include "sim/base/check.h"
 #include "sim/base/file.h"
 #include "sim/base/result.h"
 #include "sim/base/text.h"
 #include "sim/cluster/catalog.h"
+#include "sim/engine/engine.h"
 #include "strategies/step/predict.h"
 
 namespace rehearse::cli {
@@ -114,38 +116,56 @@ Result<std::array<Job, 2>> predict_both(const SimulateOptions& options) {
 
 /// The device usage of a kernel: matrix kernels use all multiprocessors, others as many as saturate
 /// the memory bandwidth.
-DeviceOp kernel(OpId id, std::uint32_t device, Picoseconds duration,
+DeviceOp kernel(std::uint32_t program, program::OpIndex op, Picoseconds duration,
                 const program::DeviceWork& work, ByteRate memory) {
   const Seconds length = duration.seconds();
-  if (!(length > Seconds::s(0))) return {id, device};
+  if (!(length > Seconds::s(0))) return {program, op};
   const double matrix = work.matrix.seconds() / length;
   const double moving = (work.kernels - work.matrix).seconds() / length;
-  return {.op = id,
-          .device = device,
+  return {.program = program,
+          .op = op,
           .multiprocessors = std::min(1.0, matrix + sharing::kDrawAll * moving),
           .bandwidth = std::min(1.0, work.bytes / memory / length)};
 }
 
-Tenant tenant_of(const Job& job, const cluster::Cluster& cluster) {
+/// Runs the program as the step alone was run. REQUIRES: the job outlives it.
+sharing::AddProgram add_as(const Job& job, step::Fidelity fidelity) {
+  return [&job, rules = step::rules_of(job.file.spec, fidelity)](
+             const program::Program& program, bool common_links,
+             program::Assembly& onto) -> Result<program::Lowered> {
+    const auto run = [](const graph::Graph& graph) { return engine::run(graph); };
+    if (!job.step.lowered.folded)
+      return job::add(program, job.file.cluster, rules, onto, common_links);
+    Result<std::optional<job::LoweredJob>> folded =
+        job::add_folded(program, job.file.cluster, rules, run, onto);
+    if (!folded) return forward(folded);
+    REHEARSE_CHECK(*folded, "{} folds alone, but not repeated", job.path.string());
+    return std::move(**folded);
+  };
+}
+
+Result<Tenant> tenant_of(const Job& job, const cluster::Cluster& cluster, step::Fidelity fidelity) {
   const job::LoweredJob& lowered = job.step.lowered;
-  Tenant tenant{.name = job.path.filename().string(), .graph = lowered.graph};
-  for (std::size_t r = 0; r < lowered.ranks.size(); ++r) {
-    const std::uint32_t device = lowered.ranks[r].index();
-    const Result<const cluster::Gpu*> gpu = cluster::find_gpu(cluster.devices()[device].model);
-    if (!gpu) continue;  // the processor of a host
-    const program::RankProgram& program = job.step.job.program(lowered.ranks[r]);
+  std::vector<DeviceOp> on_device;
+  std::vector<char> seen(job.step.job.programs.size(), 0);
+  for (const RankId rank : lowered.ranks) {
+    const std::uint32_t number = job.step.job.program_of[rank.index()];
+    const Result<const cluster::Gpu*> gpu =
+        cluster::find_gpu(cluster.devices()[rank.index()].model);
+    if (!gpu || seen[number]++) continue;  // the processor of a host
+    const program::RankProgram& program = job.step.job.programs[number];
     const std::vector<program::ProgramOp>& ops = program.ops;
     for (std::uint32_t i = 0; i < ops.size(); ++i) {
-      const OpId id(lowered.first_op[r] + i);
       if (ops[i].task == program::Task::kCompute)
-        tenant.on_device.push_back(
-            kernel(id, device, *ops[i].duration, program.device_work_of(i), (*gpu)->memory_rate));
+        on_device.push_back(
+            kernel(number, i, *ops[i].duration, program.device_work_of(i), (*gpu)->memory_rate));
       if (ops[i].task == program::Task::kMemory)
-        tenant.on_device.push_back(
-            {.op = id, .device = device, .multiprocessors = 0, .bandwidth = 0, .host_link = 1});
+        on_device.push_back(
+            {.program = number, .op = i, .multiprocessors = 0, .bandwidth = 0, .host_link = 1});
     }
   }
-  return tenant;
+  return sharing::make_tenant(job.path.filename().string(), job.step.job, std::move(on_device), {},
+                              add_as(job, fidelity));
 }
 
 const memory::StageMemory* memory_of(const Step& step, std::uint32_t rank) {
@@ -193,11 +213,14 @@ Result<Exit> share_predicted(const SimulateOptions& options, const Globals& glob
   const cluster::Cluster& cluster = (*jobs)[0].file.cluster;
   SharedJobs shared{};
   shared.sharing = sharing_of(options.sharing, shared.notes);
-  const std::vector<Tenant> tenants = {tenant_of((*jobs)[0], cluster),
-                                       tenant_of((*jobs)[1], cluster)};
+  std::vector<Tenant> tenants;
+  for (const Job& job : *jobs) {
+    Result<Tenant> tenant = tenant_of(job, cluster, options.fidelity);
+    if (!tenant) return forward(tenant);
+    shared.jobs.push_back({.name = tenant->name, .alone = job.step.time});
+    tenants.push_back(std::move(*tenant));
+  }
   shared.devices = devices_words((*jobs)[0].step);
-  for (std::size_t j = 0; j < 2; ++j)
-    shared.jobs.push_back({.name = tenants[j].name, .alone = (*jobs)[j].step.time});
   if (Status ok = add_memory(*jobs, shared); !ok) return forward(ok);
   if ((*jobs)[0].step.job.ranks() > 1) {
     if ((*jobs)[0].step.lowered.folded)

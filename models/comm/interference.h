@@ -18,13 +18,12 @@
 namespace rehearse::comm {
 
 struct DeviceOps {
-  std::vector<OpId> compute;        ///< with a duration, and without work
+  std::vector<OpId> compute;        ///< with a duration, or with work in seconds
   std::vector<OpId> communication;  ///< collectives, or members of transfers
 };
 
-/// The graph in which ops of one device interfere. `slowdown` 1 changes nothing. Compute ops become
-/// work of as many seconds as they last, on one capacity per server; REQUIRES: slowdown >= 1.
-Result<graph::Graph> interfere(graph::Graph graph, std::span<const DeviceOps> devices,
-                               double slowdown);
+/// Makes ops of one device interfere. `slowdown` 1 changes nothing. Compute ops become work of as many
+/// seconds as they last, on one capacity per server; REQUIRES: slowdown >= 1.
+void interfere(graph::GraphBuilder& graph, std::span<const DeviceOps> devices, double slowdown);
 
 }  // namespace rehearse::comm

@@ -12,8 +12,8 @@ using cluster::Cluster;
 using cluster::Duplex;
 using graph::FlowRoute;
 
-Placement::Placement(const Cluster& cluster, graph::GraphBuilder& builder)
-    : cluster_(cluster), builder_(builder), capacity_(cluster.hop_count()) {}
+Placement::Placement(const Cluster& cluster, graph::GraphBuilder& builder, CommonLinks* common)
+    : cluster_(cluster), builder_(builder), common_(common), capacity_(cluster.hop_count()) {}
 
 CapacityId Placement::capacity_of(HopId hop) {
   const LinkId link = Cluster::link_of(hop);
@@ -26,15 +26,22 @@ CapacityId Placement::capacity_of(HopId hop) {
   const auto name = [&](VertexId v) -> const std::string& {
     return cluster_.vertices()[v.index()].name;
   };
-  graph::Capacity capacity{
-      .name = builder_.intern(
-          type.duplex == Duplex::kHalf
-              ? fmt::format("{} - {}", name(l.a), name(l.b))
-              : fmt::format("{} > {}", name(back ? l.b : l.a), name(back ? l.a : l.b))),
-      .rate = type.rate.bytes_per_s()};
+  const std::string ends =
+      type.duplex == Duplex::kHalf
+          ? fmt::format("{} - {}", name(l.a), name(l.b))
+          : fmt::format("{} > {}", name(back ? l.b : l.a), name(back ? l.a : l.b));
+  std::string link_name;
+  if (common_) {
+    link_name = fmt::format("{} {}", ends, type.rate.bytes_per_s());
+    link_name += fmt::format(" {}", seen_[link_name]++);
+    if (const auto other = common_->find(link_name); other != common_->end())
+      return *(known = other->second);
+  }
+  graph::Capacity capacity{.name = builder_.intern(ends), .rate = type.rate.bytes_per_s()};
   for (const cluster::LinkChange& change : l.changes)
     capacity.changes.push_back({Picoseconds::from(change.at), change.share * capacity.rate});
   known = builder_.add(std::move(capacity));
+  if (common_) common_->emplace(std::move(link_name), *known);
   return *known;
 }
 

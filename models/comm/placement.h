@@ -1,9 +1,11 @@
 // Placement: the messages of a collective on the links of a cluster.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -24,8 +26,12 @@ struct LinkShare {
 /// for both directions of a half-duplex link), with the link's changes over time.
 class Placement {
  public:
-  /// REQUIRES: both outlive this object.
-  Placement(const cluster::Cluster& cluster, graph::GraphBuilder& builder);
+  /// By name, rate and occurrence: links that clusters of several jobs have in common.
+  using CommonLinks = std::map<std::string, CapacityId>;
+
+  /// `common`: null if no other job uses the links. REQUIRES: all outlive this object.
+  Placement(const cluster::Cluster& cluster, graph::GraphBuilder& builder,
+            CommonLinks* common = nullptr);
 
   /// A route for every flow, between the devices of its members, with the start and the rate of its
   /// phase where messages have phases, else with the latency of the links. REQUIRES: one device per
@@ -40,6 +46,8 @@ class Placement {
 
   const cluster::Cluster& cluster_;
   graph::GraphBuilder& builder_;
+  CommonLinks* common_;
+  std::map<std::string, std::size_t> seen_;          // of common links: occurrences
   std::vector<std::optional<CapacityId>> capacity_;  // per hop
   // Routes with the default share, by both devices.
   std::unordered_map<std::uint64_t, graph::FlowRoute> known_;

@@ -205,10 +205,11 @@ class MessageCosts {
 
 }  // namespace
 
-Result<std::optional<LoweredJob>> fold(const Program& job, const Cluster& cluster,
-                                       const Rules& rules, const Run& run) {
+Result<std::optional<LoweredJob>> add_folded(const Program& job, const Cluster& cluster,
+                                             const Rules& rules, const Run& run,
+                                             program::Assembly& onto) {
   if (Status ok = check(job, cluster); !ok) return forward(ok);
-  if (rules.grouped || !job.services.empty()) return std::nullopt;
+  if (rules.grouped) return std::nullopt;
   std::optional<Symmetry> symmetry = symmetry_of(job, rules.one_stream);
   if (!symmetry) return std::nullopt;
   const std::vector<std::vector<RankId>> ranks = ranks_of_runs(job, *symmetry);
@@ -232,9 +233,19 @@ Result<std::optional<LoweredJob>> fold(const Program& job, const Cluster& cluste
     }
     folded.shared = costs.shared();
   }
-  Result<LoweredJob> lowered = lower(job, cluster, rules, folded, paths);
+  Result<LoweredJob> lowered = add(job, cluster, rules, folded, paths, onto);
   if (!lowered) return forward(lowered);
   return std::optional(std::move(*lowered));
+}
+
+Result<std::optional<LoweredJob>> fold(const Program& job, const Cluster& cluster,
+                                       const Rules& rules, const Run& run) {
+  program::Assembly onto;
+  Result<std::optional<LoweredJob>> lowered = add_folded(job, cluster, rules, run, onto);
+  if (!lowered || !*lowered) return lowered;
+  Result<LoweredJob> whole = with_graph(std::move(**lowered), std::move(onto));
+  if (!whole) return forward(whole);
+  return std::optional(std::move(*whole));
 }
 
 }  // namespace rehearse::job

@@ -28,8 +28,12 @@ struct Folded {
   SharedLinks::Shared shared = {};
 };
 
-Result<LoweredJob> lower(const program::Program& job, const cluster::Cluster& cluster,
-                         const Rules& rules, const Folded& folded, LinkPaths& paths);
+Result<LoweredJob> add(const program::Program& job, const cluster::Cluster& cluster,
+                       const Rules& rules, const Folded& folded, LinkPaths& paths,
+                       program::Assembly& onto);
+
+/// Completes a job that was added to a graph of its own.
+Result<LoweredJob> with_graph(LoweredJob lowered, program::Assembly onto);
 
 /// The ranks of the job must be consistent, and fit the cluster.
 Status check(const program::Program& job, const cluster::Cluster& cluster);

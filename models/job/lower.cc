@@ -34,11 +34,13 @@ class Lowering {
  public:
   /// `folded`: null, or the ranks to run for all.
   Lowering(const Program& job, const Cluster& cluster, const Rules& rules, const Folded* folded,
-           LinkPaths& paths)
+           LinkPaths& paths, program::Assembly& onto, bool common_links)
       : job_(job),
         rules_(rules),
         folded_(folded),
-        placement_(cluster, builder_),
+        onto_(onto),
+        builder_(onto.builder),
+        placement_(cluster, builder_, common_links ? &onto.links : nullptr),
         schedules_(cluster, rules),
         paths_(paths),
         bottleneck_links_(job, schedules_, paths),
@@ -56,15 +58,11 @@ class Lowering {
         links_.push_back(builder_.add(
             graph::Capacity{.name = builder_.intern(fmt::format("shared link {}", links_.size())),
                             .rate = rate.bytes_per_s()}));
-    if (Status ok = program::add_ops(job_, rules_.one_stream, result_, builder_); !ok)
+    if (Status ok = program::add_ops(job_, rules_.one_stream, result_, onto_); !ok)
       return forward(ok);
     if (Status ok = add_communication(); !ok) return forward(ok);
     if (Status ok = folded_ ? join_folded() : join_all(); !ok) return forward(ok);
-    Result<graph::Graph> graph = std::move(builder_).build();
-    if (graph && rules_.slowdown > 1)
-      graph = comm::interfere(std::move(*graph), ops_of_devices(), rules_.slowdown);
-    if (!graph) return forward(graph);
-    result_.graph = std::move(*graph);
+    if (rules_.slowdown > 1) comm::interfere(builder_, ops_of_devices(), rules_.slowdown);
     return std::move(result_);
   }
 
@@ -355,7 +353,8 @@ class Lowering {
   const Program& job_;
   const Rules& rules_;
   const Folded* folded_;
-  graph::GraphBuilder builder_;
+  program::Assembly& onto_;
+  graph::GraphBuilder& builder_;
   comm::Placement placement_;
   Schedules schedules_;
   LinkPaths& paths_;
@@ -375,15 +374,30 @@ class Lowering {
 
 }  // namespace
 
-Result<LoweredJob> lower(const Program& job, const Cluster& cluster, const Rules& rules) {
+Result<LoweredJob> add(const Program& job, const Cluster& cluster, const Rules& rules,
+                       program::Assembly& onto, bool common_links) {
   if (Status ok = check(job, cluster); !ok) return forward(ok);
   LinkPaths paths(cluster, rules.message_overhead);
-  return Lowering(job, cluster, rules, nullptr, paths).run();
+  return Lowering(job, cluster, rules, nullptr, paths, onto, common_links).run();
 }
 
-Result<LoweredJob> lower(const Program& job, const Cluster& cluster, const Rules& rules,
-                         const Folded& folded, LinkPaths& paths) {
-  return Lowering(job, cluster, rules, &folded, paths).run();
+Result<LoweredJob> add(const Program& job, const Cluster& cluster, const Rules& rules,
+                       const Folded& folded, LinkPaths& paths, program::Assembly& onto) {
+  return Lowering(job, cluster, rules, &folded, paths, onto, false).run();
+}
+
+Result<LoweredJob> with_graph(LoweredJob lowered, program::Assembly onto) {
+  Result<graph::Graph> graph = std::move(onto.builder).build();
+  if (!graph) return forward(graph);
+  lowered.graph = std::move(*graph);
+  return lowered;
+}
+
+Result<LoweredJob> lower(const Program& job, const Cluster& cluster, const Rules& rules) {
+  program::Assembly onto;
+  Result<LoweredJob> lowered = add(job, cluster, rules, onto, false);
+  if (!lowered) return lowered;
+  return with_graph(std::move(*lowered), std::move(onto));
 }
 
 Status check(const Program& job, const Cluster& cluster) {

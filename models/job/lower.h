@@ -19,7 +19,7 @@
 #include "sim/cluster/cluster.h"
 #include "sim/graph/graph.h"
 #include "sim/graph/timeline.h"
-#include "sim/program/lowered.h"
+#include "sim/program/lower.h"
 #include "sim/program/program.h"
 
 namespace rehearse::job {
@@ -89,12 +89,16 @@ struct LoweredJob : program::Lowered {
 Result<LoweredJob> lower(const program::Program& job, const cluster::Cluster& cluster,
                          const Rules& rules);
 
+/// Adds the same to a graph that other jobs share. Its result has no graph. Under `common_links`, links
+/// of one name and rate are those of the other jobs on it.
+Result<LoweredJob> add(const program::Program& job, const cluster::Cluster& cluster,
+                       const Rules& rules, program::Assembly& onto, bool common_links);
+
 /// How graphs of messages are run.
 using Run = std::function<Result<graph::Timeline>(const graph::Graph&)>;
 
 /// Lowers one rank of each program to represent all of its ranks. Nothing if ranks of a program are
-/// not alike (symmetry.h), if their collectives or sends do not cost the same, if `grouped`, or if
-/// there are services.
+/// not alike (symmetry.h), if their collectives or sends do not cost the same, or if `grouped`.
 ///
 /// Messages: a collective or send takes its time from a run by `run`, in which all groups of its
 /// concurrent set (the same op on all ranks of the program) that have common links begin together.
@@ -102,6 +106,11 @@ using Run = std::function<Result<graph::Timeline>(const graph::Graph&)>;
 /// (docs/concepts/job.md). REQUIRES: `run`, at that fidelity.
 Result<std::optional<LoweredJob>> fold(const program::Program& job, const cluster::Cluster& cluster,
                                        const Rules& rules, const Run& run = {});
+
+/// Adds the same to a graph that other jobs share, with links of its own. Its result has no graph.
+Result<std::optional<LoweredJob>> add_folded(const program::Program& job,
+                                             const cluster::Cluster& cluster, const Rules& rules,
+                                             const Run& run, program::Assembly& onto);
 
 /// This algorithm for each kind of collective that it supports; nothing for the others.
 Algorithms wherever_possible(Algorithm algorithm);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 namespace rehearse::job {
@@ -218,6 +219,22 @@ class Pairing {
   std::vector<std::vector<Pair>> pairs_;         // by program and peer
 };
 
+/// Whether services order the ranks of a program in one way: such ranks are ready together.
+bool orders_are_alike(const Program& job, const Symmetry& symmetry) {
+  if (job.orders.empty()) return true;
+  // By rank: its op, the other op, and whether its own is the earlier one.
+  std::vector<std::vector<std::tuple<program::OpIndex, program::OpRef, bool>>> orders(job.ranks());
+  for (const auto& [before, op] : job.orders) {
+    if (before.of < job.ranks()) orders[before.of].emplace_back(before.op, op, true);
+    if (op.of < job.ranks()) orders[op.of].emplace_back(op.op, before, false);
+  }
+  for (auto& of_rank : orders) std::sort(of_rank.begin(), of_rank.end());
+  for (std::uint32_t r = 0; r < job.ranks(); ++r)
+    if (orders[r] != orders[symmetry.ranks[symmetry.run_of_program[job.program_of[r]]].index()])
+      return false;
+  return true;
+}
+
 }  // namespace
 
 std::optional<Symmetry> symmetry_of(const Program& job, bool one_stream) {
@@ -230,7 +247,8 @@ std::optional<Symmetry> symmetry_of(const Program& job, bool one_stream) {
     symmetry.ranks.push_back(RankId(r));
   }
   if (!groups_are_alike(job, symmetry)) return std::nullopt;
-  if (!Pairing(job, one_stream, symmetry).run()) return std::nullopt;
+  if (!Pairing(job, one_stream, symmetry).run() || !orders_are_alike(job, symmetry))
+    return std::nullopt;
   return symmetry;
 }
 

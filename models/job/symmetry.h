@@ -2,7 +2,7 @@
 //
 // The ranks of a program are alike if each of its groups holds the same number of ranks of the same
 // programs, which all issue the same collectives in it, and if each of its peers is a rank of one
-// other program that answers with the same ops. One rank per program then represents all of them;
+// other program that answers with the same ops. Their orders with services are equal. One rank per program then represents all of them;
 // fold.cc checks whether they *cost* the same.
 #pragma once
 

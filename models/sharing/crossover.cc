@@ -5,8 +5,9 @@
 
 #include <fmt/core.h>
 
-#include "models/sharing/lease_turns.h"
 #include "sim/engine/engine.h"
+#include "sim/program/lower.h"
+#include "sim/program/rank_builder.h"
 
 namespace rehearse::sharing {
 namespace {
@@ -46,75 +47,89 @@ engine::Division division_of(Links links) {
   return engine::Division::kFair;
 }
 
-/// The synchronisations by job and iteration. The amount that links carry is the time that a
+/// The stream of a synchronisation, by job and iteration. The work that links carry is the time that a
 /// synchronisation takes alone.
 class Network {
  public:
-  Network(graph::GraphBuilder& builder, Links links) : builder_(builder), links_(links) {
+  Network(NamePool& names, program::RankBuilder& builder, Links links)
+      : name_(names.intern("links")), builder_(builder), links_(links) {
     if (links == Links::kFirstCome)
-      server_ = builder.add(graph::Server{.name = builder.intern("links")});
+      server_ = builder.add(program::Stream{.name = name_});
     else if (links != Links::kApart)
-      capacity_ = builder.add(graph::Capacity{.name = builder.intern("links"), .rate = 1});
+      builder.add(program::Pool{.name = name_, .rate = 1});
   }
 
-  graph::Op synchronisation(NameId name, std::size_t job, Seconds alone) {
-    graph::Op op{name, graph::Category::kCommunication, Picoseconds(0)};
-    if (alone.s() == 0) return op;  // it waits for no other job
-    if (capacity_)
-      op.work = alone.s();
-    else
-      op.duration = Picoseconds::from(alone);
-    if (capacity_ || server_) op.demand = builder_.add(demand(job, alone));
-    return op;
+  void synchronise(program::OpIndex op, std::size_t job, Seconds alone) {
+    if (alone.s() == 0) return;  // it waits for no other job
+    if (server_ || links_ == Links::kApart) {
+      builder_.op(op).duration = Picoseconds::from(alone);
+      if (server_) builder_.op(op).stream = *server_;
+      return;
+    }
+    program::Stream stream{.name = name_, .slots = 0, .pools = {0}};
+    if (links_ == Links::kPriority) stream.priority = -static_cast<std::int32_t>(job);
+    if (links_ == Links::kCoflow || links_ == Links::kEchelon) {
+      stream.group = group_++;
+      stream.due = Picoseconds::from(alone);
+    }
+    builder_.op(op).stream = builder_.add(std::move(stream));
+    builder_.set_work(op, alone.s());
   }
 
  private:
-  graph::Demand demand(std::size_t job, Seconds alone) {
-    graph::Demand demand{.server = server_};
-    if (!capacity_) return demand;
-    demand.capacities = {*capacity_};
-    if (links_ == Links::kPriority) demand.priority = -static_cast<std::int32_t>(job);
-    if (links_ == Links::kCoflow || links_ == Links::kEchelon) {
-      demand.group = FlowGroupId(group_++);
-      demand.due = Picoseconds::from(alone);
-    }
-    return demand;
-  }
-
-  graph::GraphBuilder& builder_;
+  NameId name_;
+  program::RankBuilder& builder_;
   Links links_;
-  std::optional<ServerId> server_ = {};
-  std::optional<CapacityId> capacity_ = {};
+  std::optional<std::uint32_t> server_ = {};
   std::uint32_t group_ = 0;
 };
 
 }  // namespace
 
-Result<graph::Graph> turns_graph(std::span<const TurnTaker> jobs,
-                                 std::span<const std::uint32_t> iterations, Links links) {
-  using namespace graph;
-  GraphBuilder builder;
-  LeaseTurns turns(builder, "GPUs");
-  const NameId forward = builder.intern("forward"), backward = builder.intern("backward"),
-               synchronise = builder.intern("synchronise");
-  Network network(builder, links);
+program::Program turns_program(std::span<const TurnTaker> jobs,
+                               std::span<const std::uint32_t> iterations, Links links) {
+  using program::OpIndex;
+  using program::Task;
+  program::Program program;
+  NamePool& names = program.names;
+  const NameId gpus = names.intern("GPUs"), turn = names.intern("turn"),
+               forward = names.intern("forward"), backward = names.intern("backward"),
+               synchronise = names.intern("synchronise");
+  program::RankBuilder builder;
+  const std::uint32_t leases = builder.add(program::Stream{.name = gpus, .leases = true});
+  Network network(names, builder, links);
+  std::uint32_t lease = 0;
+  const auto add = [&](NameId name, Task task, Picoseconds duration) {
+    return builder.add(program::ProgramOp{
+        .name = name, .task = task, .duration = duration, .stream = program::kNoStream});
+  };
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     const Picoseconds compute = Picoseconds::from(jobs[j].compute);
     const Picoseconds hidden = std::min(Picoseconds::from(jobs[j].hidden), compute);
-    const Picoseconds before = compute - hidden;
     const Seconds alone = jobs[j].hidden + jobs[j].exposed;
-    std::vector<OpId> last;
+    std::vector<OpIndex> last;
     for (std::uint32_t i = 0; i < iterations[j]; ++i) {
-      const OpId f = builder.add(Op{forward, Category::kCompute, before});
-      const OpId b = builder.add(Op{backward, Category::kCompute, hidden});
-      const OpId s = builder.add(network.synchronisation(synchronise, j, alone));
-      builder.add_edge(f, b);
-      builder.add_edge(f, s);
-      turns.add(std::vector{f, b}, last);
+      const OpIndex f = add(forward, Task::kCompute, compute - hidden),
+                    b = add(backward, Task::kCompute, hidden),
+                    s = add(synchronise, Task::kCollective, Picoseconds(0)),
+                    begin = add(turn, Task::kMark, Picoseconds(0)),
+                    end = add(turn, Task::kMark, Picoseconds(0));
+      network.synchronise(s, j, alone);
+      const std::uint32_t in_turn =
+          builder.add(program::Stream{.name = gpus, .slots_of = leases, .lease = lease++});
+      builder.op(begin).stream = builder.op(end).stream = in_turn;
+      builder.depend(b, f);
+      builder.depend(s, f);
+      for (const OpIndex op : last) builder.depend(begin, op);
+      for (const OpIndex op : {f, b}) {
+        builder.depend(op, begin);
+        builder.depend(end, op);
+      }
       last = {b, s};
     }
   }
-  return std::move(builder).build();
+  program.services.push_back(std::move(builder).build());
+  return program;
 }
 
 Result<Turns> take_turns(std::span<const TurnTaker> jobs, Links links,
@@ -133,9 +148,10 @@ Result<Turns> take_turns(std::span<const TurnTaker> jobs, Links links,
                   "jobs whose iterations differ by a factor of a thousand at most");
     iterations.push_back(static_cast<std::uint32_t>(count));
   }
-  const Result<graph::Graph> graph = turns_graph(jobs, iterations, links);
-  if (!graph) return forward(graph);
-  const Result<graph::Timeline> timeline = engine::run(*graph, {.division = division_of(links)});
+  const Result<program::Lowered> lowered = program::lower(turns_program(jobs, iterations, links));
+  if (!lowered) return forward(lowered);
+  const Result<graph::Timeline> timeline =
+      engine::run(lowered->graph, {.division = division_of(links)});
   if (!timeline) return forward(timeline);
 
   // The ends of iterations of all jobs, while the first job to finish was still running.

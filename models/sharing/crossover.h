@@ -7,8 +7,7 @@
 // and their combined throughput is (C + N) / C times that of one after another. If N + H > C, the
 // links are the bottleneck: at most (C + N) / (N + H).
 //
-// It is simulated, not computed by formula: iterations are leases of a server of the graph
-// (sim/graph/graph.h), in request order; synchronizations flow through the links that all jobs
+// It is simulated, not computed by formula: iterations are leases of a stream, in request order; synchronizations flow through the links that all jobs
 // share, as the engine divides them. The cost of a switch, and links that a job does not fill while
 // it communicates, are not modelled.
 #pragma once
@@ -21,7 +20,7 @@
 
 #include "sim/base/result.h"
 #include "sim/base/units.h"
-#include "sim/graph/graph.h"
+#include "sim/program/program.h"
 
 namespace rehearse::sharing {
 
@@ -51,11 +50,11 @@ struct Turns {
   double gain;
 };
 
-/// The graph of `iterations[i]` iterations of each job; ops of a job are consecutive, five an
+/// A service with `iterations[i]` iterations of each job; ops of a job are consecutive, five an
 /// iteration: forward and backward in one turn, communication alongside backward, and the bounds of
 /// the turn.
-Result<graph::Graph> turns_graph(std::span<const TurnTaker> jobs,
-                                 std::span<const std::uint32_t> iterations, Links links);
+program::Program turns_program(std::span<const TurnTaker> jobs,
+                               std::span<const std::uint32_t> iterations, Links links);
 
 /// Simulates the turns and counts while all of the jobs run. Fails if a job takes no time or hides
 /// more than it computes, or if the total memory exceeds `memory`.

@@ -6,7 +6,6 @@
 #include <fmt/core.h>
 
 #include "models/sharing/tenants.h"
-#include "sim/engine/engine.h"
 
 namespace rehearse::sharing {
 namespace {
@@ -51,9 +50,8 @@ class Steps {
   Status alone() {
     Seconds longest = Seconds::s(0), shortest = Seconds::s(INFINITY);
     for (std::size_t t = 0; t < tenants_.size(); ++t) {
-      const Result<Timeline> timeline = engine::run(tenants_[t].graph);
-      if (!timeline) return forward(timeline);
-      const Seconds step = step_of_(t, *timeline), period = timeline->makespan().seconds();
+      const Timeline& timeline = tenants_[t].timeline;
+      const Seconds step = step_of_(t, timeline), period = timeline.makespan().seconds();
       if (!(step > Seconds::s(0)))
         return fail(fmt::format("a step of {} takes no time", tenants_[t].name));
       result_.push_back({.alone = step, .shared = step, .when_contended = step});
@@ -66,7 +64,7 @@ class Steps {
                   "jobs whose steps differ by a factor of a thousand at most");
     double ops = 0;  // while the longest has one period
     for (std::size_t t = 0; t < tenants_.size(); ++t)
-      ops += static_cast<double>(tenants_[t].graph.size()) * (longest / periods_[t]);
+      ops += static_cast<double>(tenants_[t].alone.graph.size()) * (longest / periods_[t]);
     if (ops * kLeastPeriods > kMostOps)
       return fail(fmt::format("{:.2g} ops per period of the longest job", ops),
                   fmt::format("{:.2g} at most", kMostOps / kLeastPeriods));
@@ -126,7 +124,8 @@ class Steps {
       double ops = 0;
       for (std::size_t t = 0; t < tenants_.size(); ++t) {
         if (together->end(t, counts_[t] - 1) == until) counts_[t] *= 2;
-        ops += static_cast<double>(counts_[t]) * static_cast<double>(tenants_[t].graph.size());
+        ops +=
+            static_cast<double>(counts_[t]) * static_cast<double>(tenants_[t].alone.graph.size());
       }
       if (ops > kMostOps)
         return fail("one of the jobs makes almost no progress",
@@ -188,10 +187,10 @@ class Steps {
       const auto carried = [&](const graph::Transfer& transfer) {
         return std::any_of(
             transfer.routes->begin(), transfer.routes->end(), [&](const auto& route) {
-              return !tenant.graph.demands()[route.demand.index()].capacities.empty();
+              return !tenant.alone.graph.demands()[route.demand.index()].capacities.empty();
             });
       };
-      const auto transfers = tenant.graph.transfers();
+      const auto transfers = tenant.alone.graph.transfers();
       return std::any_of(tenant.on_device.begin(), tenant.on_device.end(), copies) ||
              std::any_of(transfers.begin(), transfers.end(), carried);
     });

@@ -1,8 +1,8 @@
 // Tenants: jobs that share devices, in one run of the engine.
 //
-// Each tenant has the graph of one period (a step, or a recording of several), which is
-// repeated. Its work on a shared device becomes work on the resources of that device, under a
-// policy:
+// Each tenant has the program of one period (a step, or a recording of several), which is repeated.
+// Its work on a shared device becomes work on the resources of that device, under a policy
+// (tenant_program.h):
 //
 //   mps        kernels run concurrently on shares of the multiprocessors and of the memory's
 //              bandwidth; a cap limits a tenant's multiprocessors
@@ -11,8 +11,8 @@
 //   crossover  turns of an iteration: a tenant computes while others synchronize
 //   exclusive  turns of a whole step, its communication included
 //
-// The first three divide capacities of the engine (sim/engine/flows.h) by amounts, priorities and
-// turns. The last two are leases of a server. Under each of them, an op of a tenant that runs alone
+// The first three divide pools of the device by amounts, priorities and turns. The last two are
+// leases of the devices. Under each of them, an op of a tenant that runs alone
 // is as fast as without sharing. docs/concepts/tenants.md has the laws with examples.
 #pragma once
 
@@ -26,15 +26,16 @@
 #include "sim/base/estimate.h"
 #include "sim/base/result.h"
 #include "sim/base/units.h"
-#include "sim/graph/graph.h"
 #include "sim/graph/timeline.h"
+#include "sim/program/lower.h"
+#include "sim/program/program.h"
 
 namespace rehearse::sharing {
 
-/// Demand of an op on a device at full speed, as shares of the device.
+/// Demand of an op on the device of its ranks at full speed, as shares of the device.
 struct DeviceOp {
-  OpId op;
-  std::uint32_t device;
+  std::uint32_t program;  ///< in Program::programs
+  program::OpIndex op;
   double multiprocessors = 1;
   double bandwidth = 0;  ///< memory bandwidth
   double host_link = 0;  ///< a copy between host and device
@@ -44,14 +45,30 @@ struct DeviceOp {
 /// for memory-bound kernels with enough blocks.
 inline constexpr double kDrawAll = 0.5;
 
+/// Adds a tenant's program to a graph, with the rules of its job. Under `common_links` its messages
+/// share links with those of other tenants. The result has no graph.
+using AddProgram = std::function<Result<program::Lowered>(
+    const program::Program& program, bool common_links, program::Assembly& onto)>;
+
+/// A program of one period, and its run without other tenants. Rank r is on device r.
 struct Tenant {
   std::string name;
-  graph::Graph graph;  ///< of one period
-  /// Each op once; those with work of their own have it in seconds.
-  std::vector<DeviceOp> on_device = {};
+  program::Program program;
+  std::vector<DeviceOp>
+      on_device;  ///< each op once; those with work of their own have it in seconds
   /// The ends of these ops bound its steps; if empty, the period is the only step.
-  std::vector<OpId> step_bounds = {};
+  std::vector<program::OpRef> step_bounds;
+  AddProgram add;
+  program::Lowered alone;
+  graph::Timeline timeline;
 };
+/// `add` by default is that of programs whose collectives have durations and that send nothing.
+Result<Tenant> make_tenant(
+    std::string name, program::Program program, std::vector<DeviceOp> on_device,
+    std::vector<program::OpRef> step_bounds = {},
+    AddProgram add = [](const program::Program& timed, bool, program::Assembly& onto) {
+      return program::add(timed, onto);
+    });
 
 enum class Policy : std::uint8_t { kMps, kPriority, kTimeSlice, kCrossover, kExclusive };
 inline constexpr std::string_view kPolicyNames[] = {"mps", "priority", "timeslice", "crossover",
@@ -79,21 +96,27 @@ struct Contended {
 /// Periods of tenants, as they ran.
 class Together {
  public:
-  graph::Graph graph;
   graph::Timeline timeline;
 
-  std::size_t periods(std::size_t tenant) const { return first_[tenant].size(); }
+  std::size_t periods(std::size_t tenant) const { return parts_[tenant].ends.size(); }
   Picoseconds begin(std::size_t tenant, std::size_t period) const;
   Picoseconds end(std::size_t tenant, std::size_t period) const;
-  /// One period as a timeline of the tenant's own graph, from its begin on.
+  /// One period as a timeline of Tenant::alone, from its begin on. Only ops of ranks have times.
   graph::Timeline of_period(std::size_t tenant, std::size_t period) const;
 
  private:
-  friend class Composer;
-  std::vector<std::vector<OpId>> first_;   // by tenant and period: its first op
-  std::vector<std::vector<OpId>> closed_;  // and the ops that end with the period
-  std::vector<std::size_t> size_;          // ops of a period, by tenant
-  std::vector<Picoseconds> begins_;        // of the first period, by tenant
+  friend Result<Together> run_together(std::span<const Tenant> tenants, const Sharing& sharing,
+                                       std::span<const std::uint32_t> periods,
+                                       const Contended& contended,
+                                       std::span<const Picoseconds> begins);
+  struct Part {
+    std::size_t size;                     // of the graph of Tenant::alone
+    std::vector<std::uint32_t> first_op;  // of Tenant::alone
+    program::Lowered lowered;
+    std::vector<OpId> ends;  // of its periods
+    Picoseconds begins;      // of the first
+  };
+  std::vector<Part> parts_;
 };
 
 /// Runs this many periods of each tenant, from time zero or from `begins`. Fails if the policy is

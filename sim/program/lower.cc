@@ -50,13 +50,20 @@ constexpr Category kCategories[] = {
 /// The resources of one program. Those of its tasks are added with the first op that they serve.
 class Servers {
  public:
-  /// `owner`: "rank 3".
-  Servers(const Program& program, const RankProgram& of, std::string owner, bool one_stream,
-          graph::GraphBuilder& builder)
-      : program_(program), owner_(std::move(owner)), one_stream_(one_stream), builder_(builder) {
-    for (const Pool& pool : of.pools)
-      pools_.push_back(builder_.add(graph::Capacity{.name = name(pool.name), .rate = pool.rate}));
-    for (const Stream& stream : of.streams) streams_.push_back(demand_of(stream));
+  /// `owner`: "rank 3". `device`: of resources that the programs on it share; 0 for services.
+  Servers(const Program& program, const RankProgram& of, std::string owner, std::uint32_t device,
+          bool one_stream, Assembly& onto)
+      : program_(program),
+        owner_(std::move(owner)),
+        device_(device),
+        one_stream_(one_stream),
+        onto_(onto),
+        builder_(onto.builder) {
+    for (const Pool& pool : of.pools) pools_.push_back(capacity_of(pool));
+    for (const Stream& stream : of.streams) {
+      servers_.push_back(server_of(stream));
+      streams_.push_back(demand_of(stream, servers_.back()));
+    }
   }
 
   DemandId of(const ProgramOp& op) {
@@ -72,19 +79,50 @@ class Servers {
  private:
   NameId name(NameId in_program) { return builder_.intern(program_.names[in_program]); }
 
-  DemandId demand_of(const Stream& stream) {
-    graph::Demand demand;
-    const auto through = [&](std::uint32_t pool) {
-      return graph::Demand{.capacities = {pools_[pool]}, .rate_cap = stream.rate_cap};
-    };
-    if (stream.pools.size() == 1) demand = through(stream.pools.front());
-    if (stream.slots > 0) {
-      graph::Server server{
-          .name = name(stream.name), .slots = stream.slots, .turnaround = stream.turnaround};
-      if (stream.pools.size() > 1)
+  /// The resource of a scope: added by `add` if no program has it yet.
+  template <class Known, class Key, class Add>
+  auto shared(Known& known, Key key, Scope scope, const Add& add) {
+    if (scope == Scope::kOwn) return add();
+    const auto found = known.find(key);
+    return found != known.end() ? found->second
+                                : known.emplace(std::move(key), add()).first->second;
+  }
+
+  CapacityId capacity_of(const Pool& pool) {
+    return shared(onto_.pools, std::pair(std::string(program_.names[pool.name]), device_),
+                  pool.scope, [&] {
+                    graph::Capacity capacity{.name = name(pool.name), .rate = pool.rate};
+                    if (pool.turns)
+                      capacity.turns = graph::Turns{pool.turns->quantum, pool.turns->change};
+                    return builder_.add(std::move(capacity));
+                  });
+  }
+
+  std::optional<ServerId> server_of(const Stream& stream) {
+    if (stream.slots_of) return servers_[*stream.slots_of];
+    if (stream.slots == 0) return std::nullopt;
+    return shared(onto_.servers, std::string(program_.names[stream.name]), stream.scope, [&] {
+      graph::Server server{.name = name(stream.name),
+                           .slots = stream.slots,
+                           .policy = stream.leases ? graph::Policy::kLease : graph::Policy::kFifo,
+                           .turnaround = stream.turnaround};
+      if (stream.pools.size() > 1 && stream.units_per_work.empty())
         for (const std::uint32_t pool : stream.pools)
-          server.slot_demands.push_back(builder_.add(through(pool)));
-      demand.server = builder_.add(std::move(server));
+          server.slot_demands.push_back(builder_.add(
+              graph::Demand{.capacities = {pools_[pool]}, .rate_cap = stream.rate_cap}));
+      return builder_.add(std::move(server));
+    });
+  }
+
+  DemandId demand_of(const Stream& stream, std::optional<ServerId> server) {
+    graph::Demand demand{.server = server, .units_per_work = stream.units_per_work};
+    if (stream.lease) demand.lease = LeaseId(*stream.lease);
+    if (stream.pools.size() == 1 || !stream.units_per_work.empty()) {
+      for (const std::uint32_t pool : stream.pools) demand.capacities.push_back(pools_[pool]);
+      demand.rate_cap = stream.rate_cap;
+      demand.priority = stream.priority;
+      if (stream.group) demand.group = FlowGroupId(*stream.group);
+      demand.due = stream.due;
     }
     return builder_.add(std::move(demand));
   }
@@ -100,9 +138,12 @@ class Servers {
 
   const Program& program_;
   const std::string owner_;
+  const std::uint32_t device_;
   const bool one_stream_;
+  Assembly& onto_;
   graph::GraphBuilder& builder_;
   std::vector<CapacityId> pools_;
+  std::vector<std::optional<ServerId>> servers_;  // by stream
   std::vector<DemandId> streams_;
   std::array<std::optional<DemandId>, 4> of_task_;
 };
@@ -136,8 +177,8 @@ void add_arrivals(const Measured& measured, Lowered& into, graph::GraphBuilder& 
 
 }  // namespace
 
-Status add_ops(const Program& program, bool one_stream, Lowered& into,
-               graph::GraphBuilder& builder) {
+Status add_ops(const Program& program, bool one_stream, Lowered& into, Assembly& onto) {
+  graph::GraphBuilder& builder = onto.builder;
   std::vector<std::vector<After>> orders(program.programs.size());
   if (!one_stream)
     for (std::size_t p = 0; p < orders.size(); ++p)
@@ -152,14 +193,14 @@ Status add_ops(const Program& program, bool one_stream, Lowered& into,
     ops += service.ops.size();
     edges += service.dependencies.size();
   }
-  builder.reserve(ops, edges);
+  if (builder.size() == 0) builder.reserve(ops, edges);
   std::vector<NameId> names;
   for (std::size_t i = 0; i < program.names.size(); ++i)
     names.push_back(builder.intern(program.names[NameId(i)]));
   Measured measured;
   const auto add = [&](const RankProgram& of, std::string owner,
                        std::optional<RankId> rank) -> Status {
-    Servers servers(program, of, owner, one_stream, builder);
+    Servers servers(program, of, owner, rank ? rank->index() : 0, one_stream, onto);
     for (std::size_t i = 0; i < of.ops.size(); ++i) {
       const ProgramOp& op = of.ops[i];
       const bool communicates =
@@ -179,7 +220,7 @@ Status add_ops(const Program& program, bool one_stream, Lowered& into,
     }
     return {};
   };
-  into.first_op.assign(1, 0);
+  into.first_op.assign(1, static_cast<std::uint32_t>(builder.size()));
   for (const RankId rank : into.ranks) {
     if (Status ok = add(program.program(rank), fmt::format("rank {}", rank.index()), rank); !ok)
       return ok;
@@ -207,19 +248,31 @@ Status add_ops(const Program& program, bool one_stream, Lowered& into,
   }
   for (std::size_t i = 0; i < program.services.size(); ++i)
     add_dependencies(program.services[i], into.first_of_service[i]);
-  for (const Order& order : program.orders)
-    builder.add_edge(into.op(order.before), into.start_of(into.op(order.op)));
+  std::vector<std::optional<std::uint32_t>> first_of(program.ranks());
+  for (std::size_t run = 0; run < into.ranks.size(); ++run)
+    first_of[into.ranks[run].index()] = into.first_op[run];
+  first_of.insert(first_of.end(), into.first_of_service.begin(), into.first_of_service.end());
+  for (const auto& [before, op] : program.orders)
+    if (first_of[before.of] && first_of[op.of])
+      builder.add_edge(OpId(*first_of[before.of] + before.op),
+                       into.start_of(OpId(*first_of[op.of] + op.op)));
   return {};
 }
 
-Result<Lowered> lower(const Program& program) {
+Result<Lowered> add(const Program& program, Assembly& onto) {
   Lowered lowered;
   for (std::uint32_t r = 0; r < program.ranks(); ++r) lowered.ranks.emplace_back(r);
-  graph::GraphBuilder builder;
-  if (Status ok = add_ops(program, false, lowered, builder); !ok) return forward(ok);
-  Result<graph::Graph> graph = std::move(builder).build();
+  if (Status ok = add_ops(program, false, lowered, onto); !ok) return forward(ok);
+  return lowered;
+}
+
+Result<Lowered> lower(const Program& program) {
+  Assembly onto;
+  Result<Lowered> lowered = add(program, onto);
+  if (!lowered) return lowered;
+  Result<graph::Graph> graph = std::move(onto.builder).build();
   if (!graph) return forward(graph);
-  lowered.graph = std::move(*graph);
+  lowered->graph = std::move(*graph);
   return lowered;
 }
 

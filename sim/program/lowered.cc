@@ -5,7 +5,7 @@
 namespace rehearse::program {
 
 std::optional<Lowered::Place> Lowered::place_of(OpId op) const {
-  if (first_op.empty()) return std::nullopt;
+  if (first_op.empty() || op.index() < first_op.front()) return std::nullopt;
   std::uint32_t at = op.index();
   if (at >= first_op.back()) {
     const std::size_t arrival = at - first_op.back();

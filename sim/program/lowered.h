@@ -16,7 +16,8 @@ struct Lowered {
   std::vector<RankId> ranks;  ///< ranks that are run, in their order
   /// By rank that is run, plus one entry at the end: its ops in the order of its program. Ops from
   /// the last entry on belong to no rank: first those of `arrivals`, then ops that several ranks
-  /// wait for, those of services, and messages.
+  /// wait for, those of services, and messages. Ops of other programs of the graph may precede and
+  /// follow them.
   std::vector<std::uint32_t> first_op;
   /// Collectives with a duration, in ascending order. The rank arrives at arrivals[k] with a
   /// separate op, the k-th after first_op.back().

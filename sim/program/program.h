@@ -46,17 +46,35 @@ enum class Task : std::uint8_t {
 
 using OpIndex = std::uint32_t;  ///< of an op in its program
 
+/// The programs whose ops use a resource. A wider scope than kOwn counts where several programs are
+/// added to one graph (lower.h): resources of one name and scope are then one resource.
+enum class Scope : std::uint8_t {
+  kOwn,     ///< one rank of the program, or the service
+  kDevice,  ///< all ranks of that number, which are on one device
+  kAll,
+};
+
+/// Flows of different groups (Stream::group) take turns in a pool.
+struct Turns {
+  Picoseconds quantum;    ///< how long a turn lasts while others wait
+  Picoseconds change{0};  ///< from one turn to the next; nothing flows
+
+  friend bool operator==(const Turns&, const Turns&) = default;
+};
+
 /// A capacity that the ops of several streams divide: the cores of a host, a link. It moves so much
 /// work per second.
 struct Pool {
   NameId name;
   double rate;
+  std::optional<Turns> turns = {};
+  Scope scope = Scope::kOwn;
 
   friend bool operator==(const Pool&, const Pool&) = default;
 };
 
-/// A resource that serves one op at a time on each of its slots. The work of its ops flows through
-/// a pool.
+/// A resource that serves one op at a time on each of its slots, or such a use of the slots of another stream. The work
+/// of its ops flows through pools.
 struct Stream {
   enum class Kind : std::uint8_t { kDevice, kHost };
   NameId name;
@@ -67,7 +85,18 @@ struct Stream {
   Picoseconds turnaround{0};
   /// In RankProgram::pools: none, one for all slots, or one for each slot.
   std::vector<std::uint32_t> pools = {};
+  /// Not empty: work flows through all of the pools, with this amount in each per unit of work.
+  std::vector<double> units_per_work = {};
   double rate_cap = std::numeric_limits<double>::infinity();  ///< work per second of one op
+  std::int32_t priority = 0;                ///< of the work in the pools; higher first
+  std::optional<std::uint32_t> group = {};  ///< of flows that belong together, or that take turns
+  Picoseconds due{0};  ///< when the flows of the group should end, from the first one's start on
+  std::optional<std::uint32_t> slots_of = {};  ///< uses the slots of this stream, not its own
+  /// With leases, the slot is granted for a whole lease, in order of request: until every op with
+  /// that number has run. Streams that use the slots of one with leases have a lease each.
+  bool leases = false;
+  std::optional<std::uint32_t> lease = {};
+  Scope scope = Scope::kOwn;
 
   friend bool operator==(const Stream&, const Stream&) = default;
 };
@@ -170,7 +199,7 @@ struct Program {
   std::vector<std::vector<RankId>> peers_of = {};
   /// Work that belongs to no rank, such as an input pipeline that feeds several.
   std::vector<RankProgram> services = {};
-  std::vector<Order> orders = {};  ///< with ops of services
+  std::vector<Order> orders = {};  ///< with ops of services; alike for ranks that are folded
 
   std::uint32_t ranks() const { return static_cast<std::uint32_t>(program_of.size()); }
   const RankProgram& program(RankId rank) const { return programs[program_of[rank.index()]]; }

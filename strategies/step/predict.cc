@@ -90,13 +90,13 @@ class Runner {
     return strategies::job_of(layout, prices_, job_);
   }
   Result<ProgramRun> run(const program::Program& job) const {
-    return run_program(job, cluster_, rules(options_.fidelity),
+    return run_program(job, cluster_, rules_of(spec_, options_.fidelity),
                        {.fidelity = options_.fidelity, .fold = !options_.unfold});
   }
   /// `step`: of the run.
   Result<PriceReach> reach(const program::Program& job, Seconds step) const {
     const bool closed = options_.fidelity == Fidelity::kClosed;
-    return reach_of_prices(job, cluster_, rules(Fidelity::kClosed), !options_.unfold,
+    return reach_of_prices(job, cluster_, rules_of(spec_, Fidelity::kClosed), !options_.unfold,
                            closed ? std::optional(step) : std::nullopt);
   }
   Result<Seconds> time_without(const workload::Layout& layout, const Free& free) const {
@@ -108,13 +108,6 @@ class Runner {
   }
 
  private:
-  job::Rules rules(Fidelity fidelity) const {
-    job::Rules rules{.algorithms = spec_.plan.collectives, .calibrated = true};
-    // SimGrid shares no device.
-    if (fidelity != Fidelity::kSimgrid) rules.slowdown = 1 + spec_.conditions.overlap_penalty;
-    return rules;
-  }
-
   const Spec& spec_;
   const cluster::Cluster& cluster_;
   const strategies::Prices prices_;
@@ -180,6 +173,16 @@ void warn_of_regime(Step& step) {
 }
 
 }  // namespace
+
+job::Rules rules_of(const Spec& spec, Fidelity fidelity) {
+  job::Rules rules{
+      .fidelity = fidelity == Fidelity::kClosed ? job::Fidelity::kClosed : job::Fidelity::kMessage,
+      .algorithms = spec.plan.collectives,
+      .calibrated = true};
+  // SimGrid shares no device.
+  if (fidelity != Fidelity::kSimgrid) rules.slowdown = 1 + spec.conditions.overlap_penalty;
+  return rules;
+}
 
 Estimate<double> Step::samples_per_s() const {
   const double samples = layout.samples_per_step;

@@ -26,6 +26,9 @@ struct PredictOptions {
 Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
                      const PredictOptions& options);
 
+/// The rules under which the program of a step is run.
+job::Rules rules_of(const Spec& spec, Fidelity fidelity);
+
 /// The shares of a step in the parts that factors apply to. Bubbles count as computing.
 /// Communication within a node has no factor.
 ByFactor<double> shares_of(const Step& step, bool over_nodes);

@@ -5,7 +5,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "sim/engine/engine.h"
 #include "tests/support/tenants.h"
 
 namespace rehearse {
@@ -34,14 +33,12 @@ TEST_CASE("a tenant alone is exactly as fast as without sharing") {
     for (const Policy policy : kAll) {
       INFO("seed " << seed << ", " << sharing::kPolicyNames[static_cast<int>(policy)]);
       const Tenant tenant = random_chain("a", seed);
-      const Result<graph::Timeline> alone = engine::run(tenant.graph);
-      REQUIRE(alone);
       const Together run = together({tenant}, {.policy = policy}, {3});
       for (std::size_t p = 0; p < 3; ++p) {
         const graph::Timeline period = run.of_period(0, p);
-        for (std::size_t i = 0; i < tenant.graph.size(); ++i) {
-          REQUIRE(period.ops[i].start == alone->ops[i].start);
-          REQUIRE(period.ops[i].end == alone->ops[i].end);
+        for (std::size_t i = 0; i < tenant.timeline.ops.size(); ++i) {
+          REQUIRE(period.ops[i].start == tenant.timeline.ops[i].start);
+          REQUIRE(period.ops[i].end == tenant.timeline.ops[i].end);
         }
       }
     }
@@ -101,12 +98,12 @@ TEST_CASE(
     double all = 0, bandwidth = 0;
     for (std::size_t t = 0; t < 2; ++t)
       for (const sharing::DeviceOp& op : tenants[t].on_device) {
-        const Seconds length = tenants[t].graph.duration(op.op).seconds();
+        const Seconds length = tenants[t].program.programs[0].ops[op.op].duration->seconds();
         const double share = t == 0 ? cap : 1 - cap;
         all += 4 * length.s() * op.multiprocessors;
         bandwidth += 4 * length.s() * op.bandwidth;
         for (std::size_t p = 0; p < 4; ++p) {
-          const graph::OpTimes times = run.of_period(t, p)[op.op];
+          const graph::OpTimes times = run.of_period(t, p)[OpId(op.op)];
           CHECK((times.end - times.start).seconds().s() * (1 + 1e-6) >=
                 length.s() * std::max(1.0, op.multiprocessors / share));
         }

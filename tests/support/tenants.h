@@ -8,6 +8,7 @@
 
 #include "models/sharing/tenants.h"
 #include "sim/base/check.h"
+#include "sim/program/rank_builder.h"
 
 namespace rehearse::test {
 
@@ -16,37 +17,39 @@ struct Piece {
   double gap_us = 0;  ///< before it
   double multiprocessors = 1;
   double bandwidth = 0;
-  graph::Category gap = graph::Category::kHost;
+  program::Task gap = program::Task::kHost;
   double host_link = 0;
 };
 
 /// Each piece follows the one before it.
 inline sharing::Tenant chain(std::string name, const std::vector<Piece>& pieces) {
-  using namespace graph;
-  GraphBuilder builder;
-  sharing::Tenant tenant{.name = std::move(name), .graph = {}, .on_device = {}};
-  const DemandId stream =
-      builder.add(Demand{.server = builder.add(Server{.name = builder.intern("stream")})});
-  const auto length = [](double us) { return Picoseconds::from(Seconds::us(us)); };
-  std::optional<OpId> last;
-  const auto add = [&](const Op& op) {
-    const OpId id = builder.add(op);
-    if (last) builder.add_edge(*last, id);
-    last = id;
-    return id;
+  using namespace program;
+  Program program;
+  RankBuilder builder;
+  const std::uint32_t stream = builder.add(Stream{.name = program.names.intern("stream")});
+  std::vector<sharing::DeviceOp> on_device;
+  std::vector<OpIndex> last;
+  const auto add = [&](const char* what, Task task, double us, std::uint32_t on) {
+    last = {builder.add(ProgramOp{.name = program.names.intern(what),
+                                  .task = task,
+                                  .duration = Picoseconds::from(Seconds::us(us)),
+                                  .stream = on},
+                        last)};
   };
   for (const Piece& piece : pieces) {
-    if (piece.gap_us > 0) add({builder.intern("gap"), piece.gap, length(piece.gap_us)});
+    if (piece.gap_us > 0) add("gap", piece.gap, piece.gap_us, kNoStream);
     if (piece.kernel_us <= 0) continue;
-    const OpId kernel =
-        add({builder.intern("kernel"), Category::kCompute, length(piece.kernel_us), stream});
-    tenant.on_device.push_back(
-        {kernel, 0, piece.multiprocessors, piece.bandwidth, piece.host_link});
+    add("kernel", Task::kCompute, piece.kernel_us, stream);
+    on_device.push_back({0, last.front(), piece.multiprocessors, piece.bandwidth, piece.host_link});
   }
-  Result<Graph> graph = std::move(builder).build();
-  REHEARSE_CHECK(graph.has_value(), "{}", to_string(graph.error()));
-  tenant.graph = std::move(*graph);
-  return tenant;
+  program.programs.push_back(std::move(builder).build());
+  program.program_of = {0};
+  program.groups = {{"alone", {RankId(0)}}};
+  program.groups_of = {{0}};
+  Result<sharing::Tenant> tenant =
+      sharing::make_tenant(std::move(name), std::move(program), std::move(on_device));
+  REHEARSE_CHECK(tenant.has_value(), "{}", to_string(tenant.error()));
+  return std::move(*tenant);
 }
 
 /// A chain whose last gap is communication.
@@ -64,7 +67,7 @@ inline sharing::Tenant random_chain(std::string name, std::uint64_t seed) {
                       .bandwidth = pick(0, 1) * 0.01 * pick(1, 100)});
   pieces.push_back({.kernel_us = 0,
                     .gap_us = pick(1, 400) + pick(0, 999) * 1e-3,
-                    .gap = graph::Category::kCommunication});
+                    .gap = program::Task::kCollective});
   return chain(std::move(name), pieces);
 }
 

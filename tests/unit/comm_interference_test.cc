@@ -24,6 +24,13 @@ op 3 "all_reduce" communication 4000000ps on 3 after 2
                              "test");
 }
 
+Result<graph::Graph> interfere(graph::Graph graph, const std::vector<DeviceOps>& devices,
+                               double slowdown) {
+  graph::GraphBuilder builder(std::move(graph));
+  comm::interfere(builder, devices, slowdown);
+  return std::move(builder).build();
+}
+
 const std::vector<DeviceOps> kOps = {{{OpId(0), OpId(1)}, {OpId(3)}}};
 
 TEST_CASE("kernels that overlap a collective take longer by the slowdown") {

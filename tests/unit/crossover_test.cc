@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "sim/engine/engine.h"
+#include "sim/program/lower.h"
 
 namespace rehearse {
 namespace {
@@ -148,12 +149,13 @@ TEST_CASE("no job is faster than alone, and the GPUs run one job at a time") {
 TEST_CASE("no job comes between forward and backward of another") {
   const std::vector<TurnTaker> jobs = {job(90, 30), job(60, 15)};
   const std::uint32_t iterations[] = {20, 20};
-  const Result<graph::Graph> graph = sharing::turns_graph(jobs, iterations, Links::kFair);
-  REQUIRE(graph);
-  const Result<graph::Timeline> timeline = engine::run(*graph);
+  const Result<program::Lowered> lowered =
+      program::lower(sharing::turns_program(jobs, iterations, Links::kFair));
+  REQUIRE(lowered);
+  const Result<graph::Timeline> timeline = engine::run(lowered->graph);
   REQUIRE(timeline);
   std::vector<std::pair<Picoseconds, Picoseconds>> leases;
-  for (std::size_t op = 0; op < graph->size(); op += 5) {
+  for (std::size_t op = 0; op < lowered->graph.size(); op += 5) {
     CHECK(timeline->ops[op].end == timeline->ops[op + 1].start);
     leases.emplace_back(timeline->ops[op].start, timeline->ops[op + 1].end);
   }

@@ -12,6 +12,7 @@
 #include "profiler/ingest/chakra_program.h"
 #include "sim/cluster/read_cluster.h"
 #include "sim/engine/engine.h"
+#include "sim/program/rank_builder.h"
 #include "tests/support/chakra_writer.h"
 #include "tests/support/data.h"
 
@@ -182,6 +183,28 @@ TEST_CASE("a send goes at once, a receive waits, streams of compute are one op a
   REQUIRE(folded);
   REQUIRE(*folded);
   CHECK(engine::run((*folded)->graph)->makespan().seconds().us() == Approx(102));
+}
+
+TEST_CASE("ranks that a service orders alike fold, others do not") {
+  // Both ranks compute 10 us after a service's 5 us; one rank waiting for less is not like the other.
+  Program job = job_of({{compute(0, 10)}, {compute(0, 10)}});
+  job.programs.resize(1);
+  job.program_of = {0, 0};
+  program::RankBuilder service;
+  for (const double us : {5.0, 1.0})
+    service.add(program::ProgramOp{.name = job.names.intern("wait"),
+                                   .task = program::Task::kDelay,
+                                   .duration = Picoseconds::from(Seconds::us(us)),
+                                   .stream = program::kNoStream});
+  job.services.push_back(std::move(service).build());
+  job.orders = {{{2, 0}, {0, 0}}, {{2, 0}, {1, 0}}};
+  const auto folded = fold(job, star(2), {.fidelity = Fidelity::kClosed});
+  REQUIRE(folded);
+  REQUIRE(*folded);
+  CHECK((*folded)->ranks.size() == 1);
+  CHECK(engine::run((*folded)->graph)->makespan().seconds().us() == Approx(15));
+  job.orders[1].before.op = 1;
+  CHECK_FALSE(*fold(job, star(2), {.fidelity = Fidelity::kClosed}));
 }
 
 TEST_CASE("other algorithms, and kinds that they do not support") {

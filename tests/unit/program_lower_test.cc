@@ -147,5 +147,44 @@ TEST_CASE("a service loads for a rank, and its loads share its pools") {
   CHECK_FALSE(ops.rank(ran.lowered.op(OpRef{2, first})));
 }
 
+TEST_CASE("programs in one graph share the pools of their device, and leases of all") {
+  // Two programs of one rank: 10 us of a pool's work in a lease that lasts until a 5 us mark after
+  // it. Rank 0 of both is on one device: 10 us and 10 us become 20 us where they do not take turns.
+  const auto program = [](Scope pool, std::optional<std::uint32_t> lease) {
+    Program job;
+    const NameId name = job.names.intern("op");
+    RankBuilder builder;
+    builder.add(Pool{.name = name, .rate = 1, .scope = pool});
+    const std::uint32_t work =
+        builder.add(Stream{.name = name, .slots = 0, .pools = {0}, .units_per_work = {1}});
+    const std::uint32_t slots =
+        builder.add(Stream{.name = name, .leases = true, .scope = Scope::kAll});
+    const std::uint32_t turn = builder.add(Stream{.name = name, .slots_of = slots, .lease = lease});
+    const auto add = [&](Picoseconds time, std::uint32_t on, const std::vector<OpIndex>& after) {
+      return builder.add({.name = name, .task = Task::kCompute, .duration = time, .stream = on},
+                         after);
+    };
+    const std::uint32_t bound = lease ? turn : kNoStream;
+    const OpIndex begin = add(us(0), bound, {}), op = add(us(0), work, {begin});
+    builder.set_work(op, Seconds::us(10).s());
+    add(us(5), bound, {op});
+    job.programs.push_back(std::move(builder).build());
+    job.program_of = {0};
+    job.groups_of = {{}};
+    return job;
+  };
+  const auto makespan_us = [&](Scope pool, bool in_turns) {
+    Assembly onto;
+    for (const std::uint32_t lease : {0U, 1U})
+      REQUIRE(add(program(pool, in_turns ? std::optional(lease) : std::nullopt), onto));
+    const Result<graph::Graph> graph = std::move(onto.builder).build();
+    REQUIRE(graph);
+    return engine::run(*graph)->makespan().seconds().us();
+  };
+  CHECK(makespan_us(Scope::kOwn, false) == Approx(15));
+  CHECK(makespan_us(Scope::kDevice, false) == Approx(25));
+  CHECK(makespan_us(Scope::kDevice, true) == Approx(30));
+}
+
 }  // namespace
 }  // namespace rehearse::program

@@ -104,7 +104,7 @@ TEST_CASE("crossover: one computes while the other synchronises") {
   const std::vector<test::Piece> iteration = {
       {.kernel_us = 30},
       {.kernel_us = 70},
-      {.kernel_us = 0, .gap_us = 20, .gap = graph::Category::kCommunication}};
+      {.kernel_us = 0, .gap_us = 20, .gap = program::Task::kCollective}};
   const std::vector<Tenant> tenants = {chain("a", iteration), chain("b", iteration)};
   const auto turns = steps(tenants, {.policy = Policy::kCrossover});
   CHECK(turns[0].shared.us() == Approx(200));
@@ -119,7 +119,7 @@ TEST_CASE("crossover: one computes while the other synchronises") {
 TEST_CASE("crossover: ops after the synchronisation belong to the next turn") {
   // 90 us, 20 us of communication, 10 us of optimizer: C is 100 all the same.
   const std::vector<test::Piece> iteration = {
-      {.kernel_us = 90}, {.kernel_us = 10, .gap_us = 20, .gap = graph::Category::kCommunication}};
+      {.kernel_us = 90}, {.kernel_us = 10, .gap_us = 20, .gap = program::Task::kCollective}};
   const auto turns =
       steps({chain("a", iteration), chain("b", iteration)}, {.policy = Policy::kCrossover});
   CHECK(turns[0].shared.us() == Approx(200));
