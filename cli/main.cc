@@ -21,6 +21,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/commands/name_option.h"
+#include "cli/commands/options.h"
 #include "cli/globals.h"
 #include "cli/output/color.h"
 #include "cli/output/document.h"
@@ -53,7 +54,7 @@ void add_globals(CLI::App& app, Globals& globals) {
   app.add_option("--threads", globals.threads, "threads to use (default: one per core)")
       ->check(CLI::Range(1U, 1024U).description(""))
       ->type_name("N");
-  app.add_option("--seed", globals.seed, "random seed (default 1)")->type_name("N");
+  add_value(app, "--seed", "N", globals.seed, "random seed (default 1)");
 }
 
 /// The command that was given, with its own commands: "calibrate job".

@@ -38,7 +38,8 @@ std::string joined(const std::vector<std::string>& words) {
 }
 
 bool is_number(std::string_view w) {
-  return !w.empty() && std::all_of(w.begin(), w.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return !w.empty() && w.size() < 10 &&
+         std::all_of(w.begin(), w.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 /// Whether a word distinguishes variants of a model.

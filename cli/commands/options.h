@@ -1,6 +1,7 @@
 // Options of commands: each is declared in one call, and read into a value of its own type.
 #pragma once
 
+#include <charconv>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -9,20 +10,49 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "cli/commands/commands.h"
 #include "cli/commands/name_option.h"
+#include "sim/base/largest.h"
 
 namespace rehearse::cli {
+
+/// The number that an option of this type holds: of an optional or a list, that of its values.
+template <class T>
+struct NumberIn {
+  using Type = T;
+};
+template <class T>
+struct NumberIn<std::optional<T>> : NumberIn<T> {};
+template <class T>
+struct NumberIn<std::vector<T>> : NumberIn<T> {};
+template <class T>
+using NumberOf = typename NumberIn<T>::Type;
+
+/// An option check that rejects what the number cannot hold, which the library would round or wrap.
+template <class Number>
+std::string fits(const std::string& text) {
+  Number number{};
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (rest != text.data() + text.size() || error == std::errc::invalid_argument)
+    return fmt::format("'{}' is not a number", text);
+  const bool sound =
+      error == std::errc{} &&
+      (std::is_integral_v<Number> || range_missed<double>(static_cast<double>(number)).empty());
+  return sound ? "" : fmt::format("'{}' is out of range", text);
+}
 
 /// "--report FILE   what": a text, a path, a number, or a list of these.
 template <class T>
 CLI::Option* add_value(CLI::App& command, const char* name, const char* type, T& value,
                        std::string what) {
-  return command.add_option(name, value, std::move(what))->type_name(type);
+  CLI::Option* option = command.add_option(name, value, std::move(what))->type_name(type);
+  if constexpr (std::is_arithmetic_v<NumberOf<T>>) option->check(fits<NumberOf<T>>);
+  return option;
 }
 
 /// Reads an option also under its former name, with a note. REQUIRES: is called before the option is

@@ -56,7 +56,12 @@ Result<Pair> read_pair(const fs::path& file) {
             .step = {},
             .limit = root.within<Seconds>("limit", Seconds::ms(1), Seconds::s(86400))
                          .value_or(Seconds::s(600))};
-  if (const auto step = root.required<std::string>("step")) try {
+  constexpr std::size_t kLongest = 1000;  // the library matches recursively
+  if (const auto step = root.required<std::string>("step"); step && step->size() > kLongest) {
+    root.report("step", fmt::format("has {} characters", step->size()),
+                fmt::format("at most {}", kLongest));
+  } else if (step) {
+    try {
       pair.step = std::regex(*step);
       if (pair.step.mark_count() != 1)
         root.report("step",
@@ -65,6 +70,7 @@ Result<Pair> read_pair(const fs::path& file) {
     } catch (const std::regex_error&) {
       root.report("step", fmt::format("'{}' is no regular expression", *step), kStepExpected);
     }
+  }
   root.no_other_keys();
   if (Status status = yaml->status(); !status) return forward(status);
   return pair;
@@ -91,9 +97,13 @@ Result<std::vector<fs::path>> find_pairs(std::span<const std::string> given) {
 
 Result<Seconds> stated_step(const Pair& pair, const std::string& output) {
   std::string stated;
-  for (auto match = std::sregex_iterator(output.begin(), output.end(), pair.step);
-       match != std::sregex_iterator(); ++match)
-    stated = (*match)[1];
+  // A longer line is no statement, and would exhaust the stack of the library.
+  constexpr std::size_t kLongestLine = 10'000;
+  for (const std::string_view line : split(output, '\n'))
+    if (line.size() <= kLongestLine)
+      for (auto match = std::cregex_iterator(line.begin(), line.end(), pair.step);
+           match != std::cregex_iterator(); ++match)
+        stated = (*match)[1];
   if (stated.empty()) return fail("printed nothing that `step` matches");
   Result<Seconds> time = parse_quantity<Seconds>(stated);
   if (time && *time <= Seconds::s(0))

@@ -6,7 +6,11 @@
 namespace rehearse::replay {
 namespace {
 
+/// A recording whose replay is wrong by more says nothing, and the exponential would overflow.
+constexpr double kWidest = 13.8;  // a factor of a million
+
 Estimate<Seconds> around(Seconds value, double relative, Provenance provenance) {
+  relative = std::min(relative, kWidest);
   // Symmetric in the logarithm: a factor of two is as likely wrong either way.
   return {value, value * std::exp(-relative), value * std::exp(relative), provenance};
 }

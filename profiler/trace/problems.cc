@@ -30,6 +30,7 @@ constexpr std::array<ProblemInfo, kProblemKinds> kInfos = {{
     {"dangling_dependency", kWarning, "a dependency names an op that is not recorded; dropped"},
     {"lost_timing", kWarning, "the profiler lost the times of a record; dropped"},
     {"not_recorded", kWarning, "the profiler could not record a part of the program"},
+    {"unchecked", kInfo, "a store of version 2 has no checksum: damage may go unseen"},
 }};
 
 }  // namespace

@@ -38,6 +38,7 @@ enum class ProblemKind : std::uint8_t {
   kDanglingDependency,  ///< a dependency on an op that the recording lacks; dropped
   kLostTiming,          ///< a record whose times the profiler lost; dropped
   kNotRecorded,         ///< something the profiler could not record, as it says itself
+  kUnchecked,           ///< a store from before checksums: damage may go unseen
 };
 
 struct ProblemInfo {
@@ -48,7 +49,7 @@ struct ProblemInfo {
 
 const ProblemInfo& info(ProblemKind kind);
 std::string_view to_string(Severity severity);
-inline constexpr std::size_t kProblemKinds = 22;
+inline constexpr std::size_t kProblemKinds = 23;
 
 struct Problem {
   ProblemKind kind;

@@ -7,6 +7,7 @@
 #include <sqlite3.h>
 
 #include "profiler/trace/store.h"
+#include "profiler/trace/store_seal.h"
 #include "profiler/trace/store_tables.h"
 #include "sim/sqlite/sqlite.h"
 
@@ -231,10 +232,14 @@ Result<Trace> read_store(const std::filesystem::path& path) {
   if (!db) return forward(db);
   Query version(db->get(), "PRAGMA user_version");
   if (!version.next()) return sqlite_error(db->get(), path, "is not a trace store");
-  if (version.integer(0) != kStoreVersion)
+  if (version.integer(0) != kStoreVersion && version.integer(0) != kUncheckedVersion)
     return fail_in(path, fmt::format("is a trace store of version {}", version.integer(0)),
                    fmt::format("version {}", kStoreVersion), "import the recording again");
+  const Seal seal = seal_of(path);
+  if (seal == Seal::kBroken || (seal == Seal::kNone && version.integer(0) == kStoreVersion))
+    return fail_in(path, "is damaged: its checksum is wrong", {}, "import the recording again");
   Trace trace;
+  if (seal == Seal::kNone) trace.problems.add(ProblemKind::kUnchecked, path.string());
   StoreReader reader(db->get(), trace);
   if (!reader.read())
     return fail_in(path, "is damaged: " + reader.why(), {}, "import the recording again");

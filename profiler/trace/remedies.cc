@@ -28,6 +28,7 @@ constexpr std::array<std::string_view, kProblemKinds> kRemedies = {
     "record the whole step from its first op",                        // dangling_dependency
     "record fewer kinds of activity at a time",                       // lost_timing
     "run rehearse doctor, then record again",                         // not_recorded
+    "import the recording, or the store, again",                      // unchecked
 };
 
 }  // namespace

@@ -11,7 +11,9 @@
 
 namespace rehearse::trace {
 
-inline constexpr int kStoreVersion = 2;
+inline constexpr int kStoreVersion = 3;
+/// Stores of this version have no checksum. They are read, with a note among their problems.
+inline constexpr int kUncheckedVersion = 2;
 
 /// Writes a store in one transaction under a temporary name: a killed import leaves the old file.
 class StoreWriter {
@@ -37,7 +39,7 @@ class StoreWriter {
 /// Whether the file is a store of any version, by its content.
 bool is_store(const std::filesystem::path& path);
 
-/// Reads a whole store. Fails on an unknown version and on a damaged file.
+/// Reads a whole store. Fails on an unknown version, on a wrong checksum and on a damaged file.
 Result<Trace> read_store(const std::filesystem::path& path);
 
 }  // namespace rehearse::trace

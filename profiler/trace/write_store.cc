@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include "profiler/trace/store.h"
+#include "profiler/trace/store_seal.h"
 #include "profiler/trace/store_tables.h"
 #include "sim/base/file.h"
 #include "sim/sqlite/sqlite.h"
@@ -175,6 +176,7 @@ Status StoreWriter::finish(const Trace& trace) {
   ok = ok && d.write_tables(trace) && execute(d.db.get(), "COMMIT");
   if (!ok) return sqlite_error(d.db.get(), d.path, "cannot be written");
   d.db.reset();
+  if (Status sealed = seal(d.file.temporary()); !sealed) return sealed;
   return d.file.commit();
 }
 

@@ -173,11 +173,11 @@ Result<std::optional<double>> CsvTable::number(std::size_t row, std::string_view
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = end == text.data() + text.size();
-  if (whole &&
-      (error == std::errc::result_out_of_range ||
-       (error == std::errc() && std::isfinite(value) && std::abs(value) > largest<double>().si)))
-    return fail(problem(row, column, fmt::format("'{}' is out of range", text),
-                        at_most(largest<double>())));
+  const std::string range = error == std::errc::result_out_of_range ? at_most(largest<double>())
+                            : std::isfinite(value)                  ? range_missed<double>(value)
+                                                                    : "";
+  if (whole && !range.empty())
+    return fail(problem(row, column, fmt::format("'{}' is out of range", text), range));
   if (error != std::errc() || !whole || !std::isfinite(value))
     return fail(problem(row, column, fmt::format("'{}' is not a number", text),
                         "a finite decimal number, such as 12.5"));

@@ -34,9 +34,21 @@ constexpr Largest largest() {
   if constexpr (std::is_same_v<T, Usd>) return {1e15, "USD"};
 }
 
+/// No quantity but 0 is smaller: what divides by a smaller one overflows.
+inline constexpr double kSmallest = 1e-30;
+
 /// "at most 1e+18 B/s".
 inline std::string at_most(const Largest& largest) {
   return fmt::format("at most {:g}{}{}", largest.si, largest.unit.empty() ? "" : " ", largest.unit);
+}
+
+/// The range that a number of this kind should be in; empty if it is.
+template <class T>
+std::string range_missed(double si) {
+  if (!(si <= largest<T>().si && si >= -largest<T>().si)) return at_most(largest<T>());
+  if (si == 0 || si >= kSmallest || si <= -kSmallest) return {};
+  return fmt::format("0, or at least {:g}{}{}", kSmallest, largest<T>().unit.empty() ? "" : " ",
+                     largest<T>().unit);
 }
 
 }  // namespace rehearse

@@ -86,15 +86,20 @@ struct YamlMap::State {
 
 namespace {
 
+tl::unexpected<Error> out_of_range(const std::string& text, std::string range) {
+  return fail(fmt::format("'{}' is out of range", text), std::move(range));
+}
 template <class T>
 tl::unexpected<Error> out_of_range(const std::string& text) {
-  return fail(fmt::format("'{}' is out of range", text), at_most(largest<T>()));
+  return out_of_range(text, at_most(largest<T>()));
 }
 
 template <class T>
 Result<T> convert(const std::string& text) {
   Result<T> quantity = parse_quantity<T>(text);
-  if (quantity && std::abs(quantity->si()) > largest<T>().si) return out_of_range<T>(text);
+  if (quantity)
+    if (std::string range = range_missed<T>(quantity->si()); !range.empty())
+      return out_of_range(text, std::move(range));
   return quantity;
 }
 template <>
@@ -135,7 +140,9 @@ template <>
 Result<double> convert(const std::string& text) {
   auto real = convert_number<double>(text, "a number without a unit");
   if (real && !std::isfinite(*real)) return fail(fmt::format("'{}' is not finite", text));
-  if (real && std::abs(*real) > largest<double>().si) return out_of_range<double>(text);
+  if (real)
+    if (std::string range = range_missed<double>(*real); !range.empty())
+      return out_of_range(text, std::move(range));
   return real;
 }
 

@@ -9,6 +9,7 @@
 
 #include <fmt/core.h>
 
+#include "sim/base/checksum.h"
 #include "sim/base/file.h"
 
 namespace rehearse::work {
@@ -16,28 +17,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Every bit of the hash and of the word affects every bit of the result.
-std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) {
-  hash = (hash ^ word) * 0xff51afd7ed558ccd;
-  hash ^= hash >> 33;
-  hash *= 0xc4ceb9fe1a85ec53;
-  return hash ^ (hash >> 29);
-}
-
 tl::unexpected<Error> unreadable(const fs::path& path, std::string_view why) {
   return fail_in(path, fmt::format("cannot be read: {}", why));
 }
 
 }  // namespace
 
-void Fingerprint::add(std::string_view bytes) {
-  hash_ = mixed(hash_, bytes.size());
-  for (std::size_t at = 0; at < bytes.size(); at += sizeof(std::uint64_t)) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, bytes.data() + at, std::min(sizeof word, bytes.size() - at));
-    hash_ = mixed(hash_, word);
-  }
-}
+void Fingerprint::add(std::string_view bytes) { hash_ = checksum(hash_, bytes); }
 
 Status Fingerprint::add_contents(const fs::path& path) {
   if (const std::string* text = held_file(path)) {

@@ -88,8 +88,8 @@ TEST_CASE("a store of another version and a damaged one are refused") {
   REQUIRE(test::rehearse({"import", kExample, "-o", store.string()}).code == 0);
   std::string bytes = test::text_of(store);
   std::string newer = bytes;
-  newer[63] = 3;  // the user version of an SQLite file, bytes 60 to 63
-  check_refused(test::write_scratch("newer.rehearse", newer), "is a trace store of version 3");
+  newer[63] = 4;  // the user version of an SQLite file, bytes 60 to 63
+  check_refused(test::write_scratch("newer.rehearse", newer), "is a trace store of version 4");
   check_refused(test::write_scratch("cut.rehearse", bytes.substr(0, bytes.size() / 2)), "");
 }
 

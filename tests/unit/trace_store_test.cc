@@ -1,4 +1,6 @@
 #include <fstream>
+#include <iterator>
+#include <random>
 
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
@@ -210,12 +212,50 @@ TEST_CASE("a store holds everything, and absent values stay absent") {
   CHECK(lines_of(*read) == lines_of(trace));
 }
 
+/// Changes a store in a way that its checksum does not show: as one from before checksums.
+void edit(const fs::path& path, const std::string& sql) {
+  fs::resize_file(path, fs::file_size(path) - 16);
+  test::Database(path).run("PRAGMA user_version = 2;" + sql);
+}
+
+TEST_CASE("no flipped bit of a store gives other numbers without a word") {
+  const Trace trace = small_trace();
+  const fs::path path = stored(trace);
+  std::ifstream file(path, std::ios::binary);
+  const std::string sound{std::istreambuf_iterator<char>(file), {}};
+  std::mt19937_64 random(1);
+  for (int flip = 0; flip < 300; ++flip) {
+    std::string bytes = sound;
+    // A third of the flips are in the header and its version, and a third in the checksum.
+    const std::size_t at = flip % 3 == 0   ? random() % 100
+                           : flip % 3 == 1 ? bytes.size() - 1 - random() % 16
+                                           : random() % bytes.size();
+    bytes[at] = static_cast<char>(bytes[at] ^ (1 << random() % 8));
+    std::ofstream(path, std::ios::binary) << bytes;
+    INFO(at);
+    CHECK_FALSE(read_store(path));
+  }
+  std::ofstream(path, std::ios::binary)
+      << sound.substr(0, sound.size() - 16);  // its end is cut off
+  CHECK(error_of(path).ends_with("is damaged: its checksum is wrong; import the recording again"));
+}
+
+TEST_CASE("a store from before checksums is read, with a note") {
+  const Trace trace = small_trace();
+  const fs::path path = stored(trace);
+  edit(path, "");
+  const Result<Trace> read = read_store(path);
+  REQUIRE(read);
+  CHECK_FALSE(read->problems.is_first(ProblemKind::kUnchecked));
+  CHECK(read->ranks.size() == trace.ranks.size());
+}
+
 TEST_CASE("a store of another version is refused, by its version") {
   const fs::path path = stored(small_trace());
-  test::Database(path).run("PRAGMA user_version = 3");
+  test::Database(path).run("PRAGMA user_version = 4");
   CHECK(is_store(path));
   CHECK(error_of(path) == path.string() +
-                              ": is a trace store of version 3; version 2; import the recording "
+                              ": is a trace store of version 4; version 3; import the recording "
                               "again");
 }
 
@@ -250,7 +290,7 @@ TEST_CASE("a reference that points nowhere refuses the whole store") {
         Case{"UPDATE board SET rank_id = 7 WHERE rank_id = 1", "table board: a reference or time"},
         Case{"DROP TABLE sync", "table sync: no such table: sync"}}) {
     const fs::path path = stored(small_trace());
-    test::Database(path).run(c.damage);
+    edit(path, c.damage);
     INFO(c.damage);
     CHECK(error_of(path).starts_with(path.string() + ": is damaged: " + c.why));
   }
@@ -314,7 +354,7 @@ TEST_CASE("a store from before micro-benchmarks is read without them") {
   Trace trace = small_trace();
   trace.timings = {timing("gemm", 1)};
   const fs::path path = stored(trace);
-  test::Database(path).run("DROP TABLE op_cost");
+  edit(path, "DROP TABLE op_cost");
   const Result<Trace> read = read_store(path);
   REQUIRE(read);
   CHECK(read->timings.empty());
@@ -326,7 +366,7 @@ TEST_CASE("an invalid measured time refuses the store") {
     Trace trace;
     trace.timings = {timing("gemm", 1)};
     const fs::path path = stored(trace);
-    test::Database(path).run(std::string("UPDATE op_cost SET ") + damage);
+    edit(path, std::string("UPDATE op_cost SET ") + damage);
     INFO(damage);
     CHECK(error_of(path).starts_with(path.string() + ": is damaged: table op_cost: a number"));
   }
