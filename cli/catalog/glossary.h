@@ -1,0 +1,17 @@
+// The glossary of the documentation, and the keys of a plan, as terms to explain.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace rehearse::cli {
+
+struct GlossaryTerm {
+  std::string name;
+  std::string text;  ///< a few sentences, which also name the pages with more
+};
+
+/// The terms of docs/concepts/glossary.md in its order, then the fields of plans and trainings.
+const std::vector<GlossaryTerm>& glossary();
+
+}  // namespace rehearse::cli
