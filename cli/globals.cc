@@ -9,6 +9,8 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include "sim/base/utf8.h"
+
 namespace rehearse::cli {
 
 std::atomic<bool> interrupted = false;
@@ -56,7 +58,9 @@ Progress Globals::progress_of(std::string what) const {
 }
 
 void Globals::warn(const std::string& line) const {
-  if (!quiet) fmt::print(stderr, "warning: {}\n", line);
+  if (!quiet) say("warning: " + line);
 }
+
+void say(std::string_view line) { fmt::print(stderr, "{}\n", printable(line)); }
 
 }  // namespace rehearse::cli

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "sim/base/progress.h"
 #include "sim/base/result.h"
@@ -33,6 +34,9 @@ struct Globals {
   /// Writes a warning to stderr, unless quiet.
   void warn(const std::string& line) const;
 };
+
+/// Writes one line to stderr, as a terminal can show it (utf8.h).
+void say(std::string_view line);
 
 /// Set by the interrupt handler.
 extern std::atomic<bool> interrupted;

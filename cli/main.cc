@@ -1,15 +1,21 @@
 // Dispatches to the subcommands and turns results into exit codes; everything else is theirs.
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <exception>
 #include <functional>
 #include <limits>
 #include <memory>
+#include <new>
 #include <span>
+#include <sstream>
+#include <thread>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 #include <malloc.h>
+#include <poll.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -18,6 +24,7 @@
 #include "cli/commands/options.h"
 #include "cli/globals.h"
 #include "cli/output/color.h"
+#include "cli/output/document.h"
 #include "sim/base/check.h"
 #include "sim/base/file.h"
 #include "sim/base/pending_files.h"
@@ -82,6 +89,8 @@ std::string conversion_message(std::string_view message) {
                      message.substr(equals + 3));
 }
 
+void complain(const Diagnostic& d) { say("rehearse: " + to_string(d)); }
+
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   std::string message = error.what();
   if (dynamic_cast<const CLI::ConversionError*>(&error)) message = conversion_message(message);
@@ -95,7 +104,7 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
     // A misspelt word is also a missing one; the error with the suggestion is more useful.
     message = fmt::format("unexpected '{}'{}", words.front(), suggestion(app, words.front()));
   }
-  fmt::print(stderr, "rehearse: {}\n", message);
+  complain({.problem = message});
   return static_cast<int>(Exit::kUsage);
 }
 
@@ -120,6 +129,19 @@ void end_on_signals() {
   ::sigaction(SIGALRM, &end, nullptr);
 }
 
+/// A reader that has closed its end of the pipe wants no result: the work for it is stopped as by a
+/// signal, instead of at the first write.
+void end_with_reader() {
+  struct stat out = {};
+  if (::fstat(STDOUT_FILENO, &out) != 0 || !S_ISFIFO(out.st_mode)) return;
+  std::thread([] {
+    pollfd reader{.fd = STDOUT_FILENO, .events = 0, .revents = 0};  // for errors alone
+    while (::poll(&reader, 1, -1) < 0 && errno == EINTR) {
+    }
+    if ((reader.revents & POLLERR) != 0) ::kill(::getpid(), SIGTERM);
+  }).detach();
+}
+
 /// Studies and searches run one simulation after another. Otherwise each returns its memory to the
 /// system and the next one requests it again, page by page, which took a third of some studies.
 void keep_memory() {
@@ -132,9 +154,24 @@ void keep_memory() {
 void print_errors(const Error& error) {
   constexpr std::size_t kShown = 20;
   const std::size_t all = error.diagnostics.size();
-  for (const Diagnostic& d : std::span(error.diagnostics).first(std::min(all, kShown)))
-    fmt::print(stderr, "rehearse: {}\n", to_string(d));
-  if (all > kShown) fmt::print(stderr, "rehearse: and {} more\n", counted(all - kShown, "error"));
+  for (const Diagnostic& d : std::span(error.diagnostics).first(std::min(all, kShown))) complain(d);
+  if (all > kShown) say(fmt::format("rehearse: and {} more", counted(all - kShown, "error")));
+}
+
+int exit_code(const Result<Exit>& exit) {
+  if (exit) return static_cast<int>(*exit);
+  print_errors(exit.error());
+  return static_cast<int>(Exit::kFailed);
+}
+
+/// The words after a command name its inputs: no output may replace them.
+void note_given_files(const CLI::App& app) {
+  for (const CLI::App* command : app.get_subcommands()) {
+    for (const CLI::Option* option : command->get_options())
+      if (option->get_positional())
+        for (const std::string& word : option->results()) note_input(word);
+    note_given_files(*command);
+  }
 }
 
 int main(int argc, char** argv) {
@@ -157,19 +194,21 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
-    return app.exit(help);
+    std::ostringstream text;
+    app.exit(help, text, text);
+    return exit_code(write_text({}, text.str()).map([] { return Exit::kSuccess; }));
   } catch (const CLI::ParseError& error) {
     return usage_error(app, error);
   }
 
   keep_memory();
   end_on_signals();
+  // The program that is recorded does not notice who reads our output.
+  if (globals.output.empty() && !app.got_subcommand("profile")) end_with_reader();
   if (!globals.output.empty()) forbid_color();
+  note_given_files(app);
   const Status writable = check_writable({globals.output});
-  const Result<Exit> exit = writable ? action(globals) : forward(writable);
-  if (exit) return static_cast<int>(*exit);
-  print_errors(exit.error());
-  return static_cast<int>(Exit::kFailed);
+  return exit_code(writable ? action(globals) : forward(writable));
 }
 
 }  // namespace
@@ -178,8 +217,11 @@ int main(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return rehearse::cli::main(argc, argv);
+  } catch (const std::bad_alloc&) {
+    std::fputs("rehearse: not enough memory; a smaller input, or more memory\n", stderr);
+    return static_cast<int>(rehearse::cli::Exit::kFailed);
   } catch (const std::exception& fault) {
-    fmt::print(stderr, "rehearse: internal error, please report it: {}\n", fault.what());
+    rehearse::cli::say(fmt::format("rehearse: internal error, please report it: {}", fault.what()));
     return static_cast<int>(rehearse::cli::Exit::kFault);
   }
 }

@@ -33,7 +33,7 @@ struct CheckFindings {
   /// Names of ops, files and runs come from others: their control characters must not reach a
   /// terminal or a report.
   static CheckFinding on_one_line(CheckFinding finding) {
-    for (std::string* text : {&finding.name, &finding.message}) *text = printable(std::move(*text));
+    for (std::string* text : {&finding.name, &finding.message}) *text = printable(*text);
     return finding;
   }
 };

@@ -8,7 +8,7 @@
 #include <fmt/core.h>
 
 #include "cli/output/json.h"
-#include "profiler/ingest/utf8.h"
+#include "sim/base/utf8.h"
 
 namespace rehearse::cli {
 namespace {
@@ -16,10 +16,9 @@ namespace {
 using compare::Verdict;
 
 /// Text of an element or an attribute, which the writer escapes. Characters that XML cannot
-/// represent become spaces, and bytes that are not characters become question marks.
+/// represent become spaces.
 std::string writable(std::string_view given) {
-  std::uint64_t replaced = 0;
-  std::string text = printable(ingest::sound_text(given, replaced));
+  std::string text = printable(given);
   for (const std::string_view none : {"\xEF\xBF\xBE", "\xEF\xBF\xBF"})  // U+FFFE, U+FFFF
     for (std::size_t at = 0; (at = text.find(none, at)) != std::string::npos;)
       text.replace(at, none.size(), " ");

@@ -152,8 +152,8 @@ Result<Exit> run(const BenchGpuOptions& options, const Globals& globals) {
   Result<bench::Session> session = bench::Session::open();
   if (!session) return forward(session);
   if (!globals.quiet)
-    fmt::print(stderr, "{} on {}: about {:.0f} s\n", counted(shapes->size(), "shape"),
-               name_of(session->gpu(0)), std::max(1.0, bench::estimated_time(*shapes).s()));
+    say(fmt::format("{} on {}: about {:.0f} s", counted(shapes->size(), "shape"),
+                    name_of(session->gpu(0)), std::max(1.0, bench::estimated_time(*shapes).s())));
   const bench::Outcome outcome =
       session->measure({.shapes = std::move(*shapes),
                         .date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr))),

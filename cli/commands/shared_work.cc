@@ -44,8 +44,7 @@ Result<work::ExecutionOptions> SharedWork::begin(
   journal_.emplace(std::move(*journal));
   execution.journal = &*journal_;
   if (const std::size_t held = journal_->size(); held > 0 && !globals_.quiet)
-    fmt::print(stderr, "rehearse: resuming with {} from {}\n", counted(held, "result"),
-               path_.string());
+    say(fmt::format("rehearse: resuming with {} from {}", counted(held, "result"), path_.string()));
   return execution;
 }
 

@@ -8,6 +8,7 @@
 
 #include "cli/calibrate/device_names.h"
 #include "models/compute/op_cost.h"
+#include "models/workload/host_work.h"
 #include "models/workload/lift.h"
 #include "profiler/ingest/input.h"
 
@@ -65,6 +66,8 @@ Result<RecordedWorkload> read_recording(const YamlMap& map, const std::filesyste
     map.report("samples", fmt::format("{:g} is out of range", *samples), "a number above zero");
   Result<trace::Trace> trace = ingest::read_inputs(std::span(&path, 1), {});
   if (!trace) return forward(trace);
+  if (std::optional<trace::Trace> on_cores = workload::with_host_work_on_cores(*trace))
+    trace = std::move(*on_cores);
   Result<Lifted> lifted = workload::lift(*trace, {.samples = samples});
   if (!lifted) return forward(lifted);
   const trace::Rank& rank = trace->ranks.front();
@@ -143,6 +146,10 @@ Result<workload::Workload> place_recording(RecordedWorkload recorded,
   const std::string& on = recorded.device.empty() ? devices.front() : recorded.device;
   for (const std::string& device : devices) {
     if (device == on) continue;
+    if (on == workload::kCore || device == workload::kCore)
+      return fail_in(recorded.source,
+                     fmt::format("was recorded on {}, which tells nothing of {}", on, device),
+                     fmt::format("cluster: {{device: {}}}", on));
     if (!recorded.shapes)
       return workload::needs_shapes(recorded.source,
                                     fmt::format("{} instead of the recorded {}", device, on));
@@ -156,6 +163,12 @@ Result<workload::Workload> place_recording(RecordedWorkload recorded,
     each.provenance = Provenance::kRecorded;
     each.source = fmt::format("recorded: {}", file);
   }
+  if (on == workload::kCore)
+    notes.push_back(
+        fmt::format("{}: operations of other extents take recorded time × the ratio of a roofline "
+                    "with the rates "
+                    "of a reference core; MFU and memory refer to it as well",
+                    file));
   workload.name = file;
   return workload::with_samples(std::move(workload), 1);
 }

@@ -10,8 +10,8 @@
 
 #include "cli/output/cluster_groups.h"
 #include "cli/output/table.h"
-#include "profiler/ingest/utf8.h"
 #include "sim/base/text.h"
+#include "sim/base/utf8.h"
 
 namespace rehearse::cli {
 namespace {
@@ -29,9 +29,8 @@ constexpr double kCellWidth = 64, kCellHeight = 22, kRowStep = 52, kMargin = 24,
                  kArc = 40;
 
 std::string escaped(std::string_view text) {
-  std::uint64_t replaced = 0;
   std::string result;
-  for (const char ch : std::string(ingest::sound_text(text, replaced))) {
+  for (const char ch : printable(text)) {
     switch (ch) {
       case '&':
         result += "&amp;";
@@ -46,7 +45,7 @@ std::string escaped(std::string_view text) {
         result += "&quot;";
         break;
       default:
-        result += static_cast<unsigned char>(ch) < ' ' ? ' ' : ch;
+        result += ch;
     }
   }
   return result;

@@ -54,7 +54,7 @@ std::string sentence_of(std::string head, const std::vector<std::string>& parts)
   std::string text;
   for (const std::string& part : parts)
     if (!part.empty()) text += (text.empty() ? "" : "; ") + part;
-  if (text.empty()) return printable(std::move(head));
+  if (text.empty()) return printable(head);
   return printable(head.empty() ? text : head + ": " + text);
 }
 

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/base/utf8.h"
+
 namespace rehearse::cli {
 namespace {
 
@@ -36,14 +38,29 @@ Written written(const Json& json) {
   return std::visit(of, json.content());
 }
 
+/// The document as text, in which no character acts on a terminal but the line breaks of the layout.
+std::string dumped(const Written& json, int indent) {
+  const std::string text = json.dump(indent, ' ', false, Written::error_handler_t::replace);
+  std::string safe;
+  safe.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string_view character =
+        std::string_view(text).substr(at, utf8_at(std::string_view(text).substr(at, 4)).length);
+    at += character.size();
+    if (character == "\n" || !acts_on_terminal(character)) {
+      safe += character;
+    } else {
+      const std::string quoted = Written(std::string(character)).dump(-1, ' ', true);
+      safe.append(quoted, 1, quoted.size() - 2);
+    }
+  }
+  return safe;
+}
+
 }  // namespace
 
-std::string json_text(const Json& json) {
-  return written(json).dump(2, ' ', false, Written::error_handler_t::replace) + "\n";
-}
+std::string json_text(const Json& json) { return dumped(written(json), 2) + "\n"; }
 
-std::string json_quoted(std::string_view text) {
-  return Written(std::string(text)).dump(-1, ' ', false, Written::error_handler_t::replace);
-}
+std::string json_quoted(std::string_view text) { return dumped(Written(std::string(text)), -1); }
 
 }  // namespace rehearse::cli

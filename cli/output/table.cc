@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 
 #include <fmt/core.h>
@@ -29,13 +30,6 @@ std::string shortened(std::string_view text, std::size_t width) {
     ++bytes;
   }
   return std::string(text.substr(0, bytes)) + "…";
-}
-
-std::string printable(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(),
-      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, ' ');
-  return text;
 }
 
 std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
@@ -72,8 +66,6 @@ std::string markdown_text(std::string_view text) {
       safe += "&amp;";
     else if (std::string_view("\\`*[]~").find(c) != std::string_view::npos)
       safe += std::string("\\") + c;
-    else if (static_cast<unsigned char>(c) < ' ' && c != '\n')
-      safe += ' ';
     else
       safe += c;
     if (c == '@' || c == '#' || text.substr(i).starts_with("://") ||
@@ -194,10 +186,26 @@ std::string Table::text(std::size_t shorten_to, std::size_t most_rows, std::stri
   return out;
 }
 
+namespace {
+
+/// Whether a spreadsheet would run the text of a cell instead of showing it.
+bool is_formula(std::string_view text) {
+  if (text.find_first_of("=+-@") != 0) return false;
+  double number = 0;
+  const std::string_view digits = text.substr(text.front() == '+' ? 1 : 0);
+  const auto [rest, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  const std::string_view unit = digits.substr(static_cast<std::size_t>(rest - digits.data()));
+  return error != std::errc{} || (!unit.empty() && unit != " %");
+}
+
+}  // namespace
+
 std::string Table::csv() const {
   std::string out;
-  const auto field = [&](const std::string& text) {
-    if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  const auto field = [&](const std::string& raw) {
+    std::string text = printable(raw);
+    if (is_formula(text)) text.insert(0, "'");
+    if (text.find_first_of(",\"") == std::string::npos) return text;
     std::string quoted = "\"";
     for (const char c : text) {
       if (c == '"') quoted += '"';

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "sim/base/utf8.h"
+
 namespace rehearse::cli {
 
 enum class Align { kLeft, kRight };
@@ -31,11 +33,12 @@ class Table {
   /// prose; rows after the first `most_rows` are counted instead of shown. If the table is wider
   /// than the page, these steps are taken in turn: leave out optional columns, break headings,
   /// narrow left-aligned columns, leave out columns from the right. A line below the table counts
-  /// the columns left out; `all` names the format that has them. Control characters are shown as
-  /// spaces, here and in Markdown.
+  /// the columns left out; `all` names the format that has them. Cells are printable (utf8.h) in
+  /// every format.
   std::string text(std::size_t shorten_to = 60, std::size_t most_rows = SIZE_MAX,
                    std::string_view all = "json") const;
-  /// RFC 4180, with a line of headings.
+  /// RFC 4180, with a line of headings. A text that a spreadsheet would take for a formula begins
+  /// with an apostrophe.
   std::string csv() const;
   std::string markdown() const;
 
@@ -60,10 +63,6 @@ std::string shortened(std::string_view text, std::size_t width);
 
 /// The sentence in lines of at most `width` characters, broken at spaces; longer words are cut.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width);
-
-/// The text without control characters. Names come from the input: their line breaks and escape
-/// sequences must not reach a terminal.
-std::string printable(std::string text);
 
 /// The text escaped for Markdown, so that a name cannot form a tag, link, image or mention.
 std::string markdown_text(std::string_view text);

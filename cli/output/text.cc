@@ -96,7 +96,7 @@ class Screen {
     if (after_block_ && !text_.empty()) text_ += "\n";
     after_block_ = false;
     for (const std::string_view each : split(words, '\n')) {
-      text_ += printable(std::string(each));
+      text_ += printable(each);
       text_.erase(text_.find_last_not_of(' ') + 1);
       text_ += "\n";
     }

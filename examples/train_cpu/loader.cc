@@ -25,7 +25,7 @@ void Samples::draw(int size, Batch& batch) {
   batch.samples.resize(centres_.rows(), size);
   batch.labels.resize(static_cast<std::size_t>(size));
   for (int i = 0; i < size; ++i) {
-    const int label = i % static_cast<int>(centres_.cols());
+    const int label = Samples::label(i, static_cast<int>(centres_.cols()));
     batch.labels[static_cast<std::size_t>(i)] = label;
     for (Eigen::Index row = 0; row < centres_.rows(); ++row) {
       float noise = 0;

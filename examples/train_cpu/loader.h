@@ -22,6 +22,7 @@ class Samples {
   /// A sample is the mean of `draws` draws: more draws are more work, as decoding would be.
   Samples(int inputs, int classes, int draws);
   void seed(unsigned source) { state_ += 1 + source; }
+  static int label(int i, int classes) { return i % classes; }
   void draw(int size, Batch& batch);
 
  private:

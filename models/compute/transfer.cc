@@ -11,6 +11,8 @@
 namespace rehearse::compute {
 namespace {
 
+constexpr std::string_view kCoreArchitecture = "x86_core";
+
 bool is(const DeviceFacts& facts, std::initializer_list<std::string_view> generations) {
   return std::ranges::any_of(generations,
                              [&](std::string_view g) { return facts.architecture.starts_with(g); });
@@ -175,6 +177,15 @@ Transferred constants_for(const DeviceFacts& facts, std::span<const Calibration>
     limit_batched(matrix);
     note(fmt::format("{} products", to_string(arithmetic)), typical, common->fitted);
   }
+  if (facts.architecture == kCoreArchitecture)
+    for (MatrixConstants& matrix : constants.matrix) {
+      // Blocks of a core's registers are small: the law without tiles is a roofline.
+      WaveShape& shape = matrix.shape;
+      shape.tiles[0] = {.rows = 1, .columns = 1, .share = 1, .fixed = 0};
+      shape.count = 1;
+      shape.cap = shape.memory = 1;
+      shape.launch = shape.step = shape.cut = shape.clock = 0;
+    }
   const auto has = [](const Calibration& c) { return c.memory.has_value(); };
   const Calibration* memory = own_of(facts, calibrations, has);
   constants.memory_provenance = Provenance::kInterpolated;

@@ -118,6 +118,7 @@ void read(const YamlMap& map, Transformer& m) {
   set_flag(map, "pooler", m.pooler);
   set_count(map, "embedding_size", m.embedding_size);
   set_count(map, "window", m.window, 0);
+  set_count(map, "full_every", m.full_every, 0);
   read_mixture(map, m);
   read_latent(map, m);
   read_image(map, m);

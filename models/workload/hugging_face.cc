@@ -143,6 +143,19 @@ void qwen3_moe(const Config& c, Transformer& m) {
   qwen3(c, m);
   read_experts(c, m);
 }
+void minimax(const Config& c, Transformer& m) {
+  qwen3(c, m);
+  read_experts(c, m);
+}
+void gpt_oss(const Config& c, Transformer& m) {
+  mixtral(c, m);
+  m.query_bias = m.output_bias = true;
+  m.full_every = 2;
+  if (m.mixture) {
+    m.mixture->clamped = true;
+    m.mixture->per_token = c.number("experts_per_token", m.mixture->per_token);
+  }
+}
 void deepseek(const Config& c, Transformer& m) {
   mixtral(c, m);
   Latent x = {};
@@ -304,8 +317,11 @@ constexpr Type kTypes[] = {
     {"gpt2", like_gpt},
     {"gpt_neo", gpt_neo},
     {"gpt_neox", gpt_neox},
+    {"gpt_oss", gpt_oss},
     {"gptj", gptj},
+    {"kimi_k2", deepseek},
     {"llama", like_llama},
+    {"minimax_m2", minimax},
     {"mistral", like_llama},
     {"mixtral", mixtral},
     {"mpt", mpt},

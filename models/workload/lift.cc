@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "models/workload/host_work.h"
 #include "models/workload/lift_join.h"
 #include "sim/base/check.h"
 #include "sim/base/text.h"
@@ -37,6 +38,8 @@ tl::unexpected<Error> needs_shapes(const std::string& source, std::string_view w
 
 Result<Lifted> lift(const trace::Trace& trace, const LiftOptions& options) {
   REHEARSE_CHECK(!trace.ranks.empty());
+  if (const std::optional<trace::Trace> on_cores = with_host_work_on_cores(trace))
+    return lift(*on_cores, options);
   std::vector<LiftedRank> ranks;
   for (std::size_t r = 0; r < trace.ranks.size(); ++r) {
     Result<LiftedRank> rank = lifting::lift_rank(trace, r, options);

@@ -80,8 +80,10 @@ struct Lifted {
 };
 
 /// Lifts all ranks of the recording, which may be a part of the job: one rank of each pipeline stage
-/// suffices. Other values than those of the workload and the plan are of the first rank. Fails on a
-/// recording without times or without work of a device. Callers that need shapes check `shapes`, and refuse with `needs_shapes`.
+/// suffices. Ranks without a device are lifted as with_host_work_on_cores (host_work.h) returns
+/// them. Other values than those of the workload and the plan are of the first rank. Fails on a
+/// recording without times or without work. Callers that need shapes check `shapes`, and refuse with
+/// `needs_shapes`.
 Result<Lifted> lift(const trace::Trace& trace, const LiftOptions& options);
 
 /// The error for dividing a recording without shapes, with its remedy.

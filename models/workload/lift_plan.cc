@@ -13,7 +13,8 @@
 namespace rehearse::workload::lifting {
 namespace {
 
-/// Smaller messages are numbers: norms of gradients, losses, flags.
+/// Smaller messages are numbers (norms of gradients, losses, flags), unless they have the size of an
+/// output that tensor parallelism sums.
 constexpr double kLeastBytes = 4096;
 
 /// "[0, 1, 2, 3]" -> its numbers, ascending; nothing if the text holds anything else.
@@ -375,7 +376,11 @@ RankTraffic traffic_of(const Recording& recording, const StepUnits& step, const 
     if (c.kind == CollectiveKind::kBarrier) continue;
     const bool sized = c.bytes_in.has_value() && *c.bytes_in > 0;
     const double bytes = sized ? static_cast<double>(*c.bytes_in) : 0;
-    if (sized && bytes < kLeastBytes) continue;
+    const bool row_sum =
+        message.phase == Phase::kForward &&
+        (c.kind == CollectiveKind::kAllReduce || c.kind == CollectiveKind::kReduceScatter) &&
+        (!sized || outputs.contains(bytes));
+    if (sized && bytes < kLeastBytes && !row_sum) continue;
     const auto named = [&](const std::optional<NameId>& name) {
       return name ? std::string(recording.name(*name)) : std::string();
     };
@@ -400,10 +405,7 @@ RankTraffic traffic_of(const Recording& recording, const StepUnits& step, const 
     exchange.bytes += bytes;
     exchange.largest = std::max(exchange.largest, bytes);
     if (sized) ++exchange.sized;
-    if (message.phase == Phase::kForward &&
-        (c.kind == CollectiveKind::kAllReduce || c.kind == CollectiveKind::kReduceScatter) &&
-        (!sized || outputs.contains(bytes)))
-      ++into.row_sums;
+    if (row_sum) ++into.row_sums;
   }
   return traffic;
 }

@@ -40,7 +40,8 @@ struct RankTraffic {
   std::vector<GroupTraffic> groups;
 };
 
-/// Messages below 4 KiB (norms of gradients, losses, flags) show no plan and are left out.
+/// Messages below 4 KiB (norms of gradients, losses, flags) show no plan and are left out, unless
+/// they have the size of an output that tensor parallelism sums.
 RankTraffic traffic_of(const Recording& recording, const StepUnits& step, const Shares& shares,
                        const OpMaker& maker);
 

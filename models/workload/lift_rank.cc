@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "models/workload/host_work.h"
 #include "models/workload/lift_memory.h"
 #include "sim/base/check.h"
 #include "sim/base/statistics.h"
@@ -232,8 +233,10 @@ Result<LiftedRank> lift_rank(const trace::Trace& trace, std::size_t number,
                    .expected = "a timed recording; an execution trace can be given in addition"});
   if (rank.gpu_ops.empty())
     return fail(Diagnostic{.file = rank.info.source,
-                           .problem = "contains no device work",
-                           .expected = "a recording with device activities"});
+                           .problem = "contains no work of operators",
+                           .expected =
+                               "a recording with device activities, or with operators on host "
+                               "threads"});
   const Recording recording(trace, number);
   const replay::Steps found = replay::find_steps(recording);
 
@@ -301,6 +304,9 @@ Result<LiftedRank> lift_rank(const trace::Trace& trace, std::size_t number,
   if (lifted.microbatches > 1)
     lifted.notes.push_back(
         fmt::format("{} microbatches per step: times are means over them", lifted.microbatches));
+  if (rank.devices.size() == 1 && rank.devices.front().name == kCore)
+    lifted.notes.emplace_back(
+        "no device was recorded: operators on host threads count as its work, one core per thread");
   if (!lifted.shapes)
     lifted.notes.emplace_back("no shapes: ops have only times");
   else if (without_shapes * 20 > step.device.layers)

@@ -101,6 +101,9 @@ struct Transformer {
   bool pooler = false;               ///< a square matrix on the first token (BERT)
   std::uint32_t embedding_size = 0;  ///< width of the tables, with projections to hidden; 0: hidden
   std::uint32_t window = 0;          ///< keys a query sees at most; 0: all
+  /// Distance of layers without the window (GPT-OSS 2, Gemma 3 6); 0: all layers have it. A training
+  /// step counts all layers as without, if there are any.
+  std::uint32_t full_every = 0;
   std::optional<Mixture> mixture = {};
   std::optional<Latent> latent = {};
   std::optional<Image> image = {};

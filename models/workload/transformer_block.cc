@@ -178,7 +178,7 @@ class Block {
     keep("keys and values", copies * (keys + values), true);
 
     // A window of w keys is as many products of w by w, the windows side by side (Swin) or sliding.
-    const bool windowed = m_.window > 0 && m_.window < tokens_;
+    const bool windowed = m_.window > 0 && m_.full_every == 0 && m_.window < tokens_;
     const double rows = windowed ? m_.window : tokens_;
     const double columns = windowed ? m_.window : key_tokens;
     const double batch = m_.heads * (windowed ? tokens_ / m_.window : 1);

@@ -5,11 +5,13 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <numeric>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include "profiler/capture/blocks.h"
 #include "profiler/ingest/capture_collectives.h"
@@ -324,7 +326,10 @@ class CaptureReader {
       op.inputs = text->inputs;
     }
     op.payload = whole_payload(row);
-    if (row.payload_kind == PayloadKind::kMessageBytes) op.collective = collective(row, *name);
+    if (row.payload_kind == PayloadKind::kMessageBytes)
+      op.collective = collective(row, *name);
+    else if (op.payload)
+      op.collective = collective_of_all(*name, *op.payload);
     return op;
   }
 
@@ -335,6 +340,26 @@ class CaptureReader {
     Collective collective =
         nccl_collective(*kind, call, row.payload, collectives_.group_size(row.group));
     if (row.group != 0) collective.group = collectives_.group_name(row.group);
+    return recorder_.collective(collective);
+  }
+
+  /// A range such as "mpi:all_reduce" whose payload is the bytes of a rank's argument, as NCCL
+  /// counts them, states a collective among all ranks of the job.
+  std::optional<CollectiveId> collective_of_all(NameId name, std::uint64_t bytes) {
+    const std::string_view call = recorder_.names()[name];
+    if (!call.starts_with("mpi:")) return std::nullopt;
+    const auto kind = collective_from_framework(call);
+    if (!kind) return std::nullopt;
+    const std::optional<std::uint32_t> ranks = recorder_.info().world_size;
+    constexpr std::uint32_t kMost = 65'536;
+    if (!all_ranks_ && ranks && *ranks <= kMost) {
+      std::vector<std::uint32_t> all(*ranks);
+      std::iota(all.begin(), all.end(), 0U);
+      all_ranks_ = recorder_.name(fmt::format("[{}]", fmt::join(all, ", ")));
+    }
+    Collective collective = nccl_collective(*kind, call, bytes, ranks);
+    collective.group = recorder_.name("all ranks");
+    collective.ranks = all_ranks_;
     return recorder_.collective(collective);
   }
 
@@ -430,6 +455,7 @@ class CaptureReader {
   ForwardThreads forward_threads_;
   std::unordered_map<std::uint64_t, HostOp> starts_;
   std::unordered_map<std::uint64_t, Nanoseconds> ends_;
+  std::optional<NameId> all_ranks_;  ///< as a list
   std::uint64_t lost_ = 0;
   bool ended_ = false;
 };

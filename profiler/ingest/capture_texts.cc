@@ -7,7 +7,7 @@
 #include <fmt/core.h>
 
 #include "profiler/ingest/torch_ranges.h"
-#include "profiler/ingest/utf8.h"
+#include "sim/base/utf8.h"
 
 namespace rehearse::ingest {
 namespace {

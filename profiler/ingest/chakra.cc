@@ -10,7 +10,7 @@
 #include "profiler/ingest/chakra.pb.h"
 #include "profiler/ingest/chakra_messages.h"
 #include "profiler/ingest/numbers.h"
-#include "profiler/ingest/utf8.h"
+#include "sim/base/utf8.h"
 
 namespace rehearse::ingest {
 namespace {

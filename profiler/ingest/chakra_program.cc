@@ -12,7 +12,7 @@
 
 #include "profiler/ingest/chakra.pb.h"
 #include "profiler/ingest/chakra_messages.h"
-#include "profiler/ingest/utf8.h"
+#include "sim/base/utf8.h"
 #include "sim/program/rank_builder.h"
 
 namespace rehearse::ingest {

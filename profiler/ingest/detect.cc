@@ -16,6 +16,7 @@
 #include "profiler/ingest/nsys.h"
 #include "profiler/ingest/op_table.h"
 #include "profiler/trace/store.h"
+#include "sim/base/file.h"
 
 namespace rehearse::ingest {
 namespace {
@@ -69,6 +70,12 @@ tl::unexpected<Error> unknown(const fs::path& path, std::string problem) {
 
 Result<InputKind> file_kind(const fs::path& path) {
   constexpr std::size_t kBegin = std::size_t{1} << 18;
+  // A recording is read more than once, and a pipe or a device may have no end.
+  std::error_code ignored;
+  if (const fs::file_status status = fs::status(path, ignored);
+      fs::exists(status) && !fs::is_regular_file(status))
+    return unknown(path, "is a pipe or a device");
+  note_input(path);
   if (trace::is_store(path)) return InputKind::kStore;
   if (is_nsys(path)) return InputKind::kNsys;
   const Result<std::unique_ptr<ByteSource>> source = open_bytes(path);

@@ -7,7 +7,7 @@
 #include <fmt/core.h>
 #include <simdjson.h>
 
-#include "profiler/ingest/utf8.h"
+#include "sim/base/utf8.h"
 
 namespace rehearse::ingest {
 namespace {

@@ -6,8 +6,8 @@
 #include <fmt/core.h>
 
 #include "profiler/ingest/device_calls.h"
-#include "profiler/ingest/utf8.h"
 #include "profiler/trace/collective_names.h"
+#include "sim/base/utf8.h"
 
 namespace rehearse::ingest::nsys {
 namespace {

@@ -11,10 +11,10 @@
 
 #include <fmt/core.h>
 
-#include "profiler/ingest/utf8.h"
 #include "profiler/trace/collective_names.h"
 #include "sim/base/csv.h"
 #include "sim/base/text.h"
+#include "sim/base/utf8.h"
 
 namespace rehearse::ingest {
 namespace {

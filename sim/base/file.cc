@@ -3,12 +3,19 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <cstring>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include <fmt/core.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sim/base/pending_files.h"
@@ -53,7 +60,67 @@ std::map<std::filesystem::path, std::string>& held_files() {
   return files;
 }
 
+/// A file by what its names have in common.
+struct FileId {
+  dev_t device;
+  ino_t number;
+  auto operator<=>(const FileId&) const = default;
+};
+
+std::optional<FileId> id_of(const std::filesystem::path& path) {
+  struct stat info = {};
+  if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+  return FileId{info.st_dev, info.st_ino};
+}
+
+/// The files that were read, by any thread.
+struct Inputs {
+  std::mutex mutex;
+  std::set<FileId> ids;
+};
+
+Inputs& inputs() {
+  static Inputs all;
+  return all;
+}
+
+Status check_no_input(const std::filesystem::path& path) {
+  const std::optional<FileId> id = id_of(path);
+  Inputs& all = inputs();
+  const std::lock_guard lock(all.mutex);
+  if (!id || !all.ids.contains(*id)) return {};
+  return fail_file(path, "is an input of this run", "another file for the output");
+}
+
+/// Removes what killed runs have left of the same file: they hold no lock, and no longer exist here.
+void remove_leftovers(const std::filesystem::path& path) {
+  std::error_code failed;
+  const std::string begin = path.filename().string() + ".", end = ".part";
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  for (std::filesystem::directory_iterator at(folder, failed), none; !failed && at != none;
+       at.increment(failed)) {
+    const std::string name = at->path().filename();
+    if (!name.starts_with(begin) || !name.ends_with(end)) continue;
+    pid_t writer = 0;
+    const char* const digits_end = name.data() + name.size() - end.size();
+    if (const auto [rest, error] = std::from_chars(name.data() + begin.size(), digits_end, writer);
+        error != std::errc{} || rest != digits_end || writer <= 0 || ::kill(writer, 0) == 0 ||
+        errno != ESRCH)
+      continue;
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(
+        std::fopen(at->path().c_str(), "r+be"), &std::fclose);
+    if (file && ::flock(::fileno(file.get()), LOCK_EX | LOCK_NB) == 0) ::unlink(at->path().c_str());
+  }
+}
+
 }  // namespace
+
+void note_input(const std::filesystem::path& path) {
+  const std::optional<FileId> id = id_of(path);
+  Inputs& all = inputs();
+  const std::lock_guard lock(all.mutex);
+  if (id) all.ids.insert(*id);
+}
 
 void hold_file(const std::filesystem::path& name, std::string text) {
   held_files()[name] = std::move(text);
@@ -69,7 +136,7 @@ void remove_pending_files() {
     if (slot.state == 2) ::unlink(slot.name.data());
 }
 
-Result<std::string> read_file(const std::filesystem::path& path) {
+Result<std::string> read_file(const std::filesystem::path& path, std::size_t most) {
   if (const std::string* text = held_file(path)) return *text;
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) return fail_file(path, "is a folder", "a file");
@@ -78,8 +145,12 @@ Result<std::string> read_file(const std::filesystem::path& path) {
   if (!file) return fail_file(path, fmt::format("cannot be read: {}", std::strerror(errno)));
   std::string text;
   char block[1 << 16];
-  while (const std::size_t n = std::fread(block, 1, sizeof block, file.get()))
+  note_input(path);
+  while (const std::size_t n = std::fread(block, 1, sizeof block, file.get())) {
     text.append(block, n);
+    if (text.size() > most)
+      return fail_file(path, "is too large", fmt::format("at most {} MiB", most >> 20));
+  }
   if (std::ferror(file.get()))
     return fail_file(path, fmt::format("cannot be read: {}", std::strerror(errno)));
   return text;
@@ -107,15 +178,22 @@ Result<PendingFile> PendingFile::create(std::filesystem::path path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
     return fail_file(path, "is a folder", "the name of a file to write");
+  if (Status ok = check_no_input(path); !ok) return forward(ok);
   std::filesystem::path temporary = path;
   const auto kind = std::filesystem::status(path, ignored).type();
   if (kind == std::filesystem::file_type::not_found || kind == std::filesystem::file_type::regular)
     temporary += fmt::format(".{}.part", ::getpid());
-  std::FILE* file = std::fopen(temporary.c_str(), "wb");
+  if (temporary != path) remove_leftovers(path);
+  std::FILE* file = std::fopen(temporary.c_str(), "wbe");
   if (!file)
     return fail_file(path, fmt::format("cannot be written: {}", std::strerror(errno)),
                      "an existing, writable folder");
-  if (temporary != path) remember(temporary);
+  if (temporary != path) {
+    remember(temporary);
+    ::flock(::fileno(file), LOCK_EX | LOCK_NB);
+    struct stat before = {};
+    if (::stat(path.c_str(), &before) == 0) ::fchmod(::fileno(file), before.st_mode & 07777);
+  }
   return PendingFile(std::move(path), std::move(temporary), file);
 }
 
@@ -125,6 +203,7 @@ Status PendingFile::write(std::string_view text) {
 }
 
 Status PendingFile::commit() {
+  if (Status ok = check_no_input(path_); !ok) return ok;
   const bool in_place = temporary_ == path_;
   const bool flushed = std::fflush(file_) == 0 && (in_place || ::fsync(::fileno(file_)) == 0);
   const bool closed = std::fclose(std::exchange(file_, nullptr)) == 0;

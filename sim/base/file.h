@@ -11,8 +11,15 @@
 
 namespace rehearse {
 
-/// The whole file. Fails on a directory, a missing or an unreadable file.
-Result<std::string> read_file(const std::filesystem::path& path);
+/// The largest file that is read as a whole. A pipe or a device may have no end.
+inline constexpr std::size_t kLargestFile = std::size_t{1} << 30;
+
+/// The whole file. Fails on a directory, a missing or an unreadable file, and on one of more than
+/// `most` bytes. The file is then an input (note_input).
+Result<std::string> read_file(const std::filesystem::path& path, std::size_t most = kLargestFile);
+
+/// From now on no output may replace this file, under any of its names.
+void note_input(const std::filesystem::path& path);
 
 /// From now on read_file(name) returns this text, which no file holds.
 /// REQUIRES: no other thread reads files yet.
@@ -22,10 +29,12 @@ const std::string* held_file(const std::filesystem::path& name);
 
 /// A file under construction: written in the target folder under a temporary name, and renamed by
 /// `commit`. If commit is never reached (an error, a kill), the old file is untouched; the
-/// destructor removes the temporary one.
+/// destructor removes the temporary one, or else the next run that writes the same file. A replaced
+/// file hands down its permissions.
 class PendingFile {
  public:
-  /// Fails if the folder does not exist or cannot be written: open outputs before long work.
+  /// Fails if the folder does not exist or cannot be written, and if the file is an input of this
+  /// run: open outputs before long work.
   /// An existing target that is no ordinary file (a pipe, /dev/null) is written in place.
   static Result<PendingFile> create(std::filesystem::path path);
 
@@ -37,7 +46,7 @@ class PendingFile {
   const std::filesystem::path& temporary() const { return temporary_; }
   /// Appends `text`.
   Status write(std::string_view text);
-  /// Puts the file in its place.
+  /// Puts the file in its place. Fails if it was read as an input since.
   Status commit();
 
  private:

@@ -40,6 +40,10 @@ std::optional<std::string_view> nearest(std::string_view word,
   std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
   for (std::string_view candidate : candidates) {
     if (any_begun && !begun(candidate)) continue;
+    // Each missing letter is a change: words of very different lengths need no table of distances.
+    if (std::max(word.size(), candidate.size()) - std::min(word.size(), candidate.size()) >=
+        best_distance)
+      continue;
     const std::size_t distance = edit_distance(word, candidate);
     if (distance < best_distance) {
       best = candidate;

@@ -391,7 +391,8 @@ std::string yaml_quoted(std::string_view text) {
 }
 
 Result<YamlFile> YamlFile::load(const std::filesystem::path& path) {
-  const Result<std::string> text = read_file(path);
+  constexpr std::size_t kMost = std::size_t{64} << 20;
+  const Result<std::string> text = read_file(path, kMost);
   if (!text) return forward(text);
   return parse(*text, path.string());
 }

@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
+#include <sys/stat.h>
 
 #include "tests/support/capture_builder.h"
 #include "tests/support/data.h"
@@ -169,6 +170,46 @@ TEST_CASE("a signal ends work that does not ask for it within a second") {
     const Ran ran = running.wait();
     CHECK(std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(1500));
     CHECK((ran.code == 0 || ran.code == 1));
+  }
+}
+
+TEST_CASE("a signal ends a command that waits for a pipe, and a pipe is no recording") {
+  const std::string pipe = (test::scratch_folder() / "pipe").string();
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  for (const int signal : {SIGINT, SIGTERM})
+    for (const Words& words : {Words{"simulate", pipe}, {"fleet", pipe, "--nodes", "1"}}) {
+      test::RunningRehearse running(words);
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      CHECK_FALSE(running.ended());
+      const auto begin = std::chrono::steady_clock::now();
+      running.signal(signal);
+      CHECK(running.wait().code == 1);
+      CHECK(std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(1500));
+    }
+  test::check_failed(test::rehearse({"replay", pipe}), 1, "is a pipe or a device");
+  test::check_failed(test::rehearse({"simulate", "/dev/zero"}), 1, "is too large; at most 64 MiB");
+}
+
+TEST_CASE("a command ends with the reader of its output") {
+  const auto begin = std::chrono::steady_clock::now();
+  // The rehearsal alone takes many seconds.
+  const int status = std::system(
+      fmt::format("cd '{}' && '{}' simulate examples/jobs/gpt_175b.yaml --unfold --fidelity "
+                  "message 2> /dev/null | true",
+                  test::source_file("").string(), (test::program_folder() / "rehearse").string())
+          .c_str());
+  CHECK(status == 0);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(2500));
+}
+
+TEST_CASE("an output that is an input is refused, and the input stays") {
+  const std::string text = test::text_of(test::source_file(kExample));
+  const std::string file = test::write_scratch("a.json", text).string();
+  for (const Words& words : {Words{"import", file, "-o", file},
+                             {"replay", file, "-o", file},
+                             {"replay", file, "--perfetto", file}}) {
+    test::check_failed(test::rehearse(words), 1, file + ": is an input of this run");
+    CHECK(test::text_of(file) == text);
   }
 }
 

@@ -79,12 +79,15 @@ TEST_CASE("a full disk is an error") {
   test::check_failed(test::rehearse({"inspect", kExample, "-o", "/dev/full"}), 1,
                      "/dev/full: cannot be written");
   const fs::path errors = test::scratch_folder() / "errors";
-  const int status = std::system(fmt::format("'{}' inspect '{}' > /dev/full 2> '{}'",
-                                             (test::program_folder() / "rehearse").string(),
-                                             test::source_file(kExample).string(), errors.string())
-                                     .c_str());
-  CHECK(WEXITSTATUS(status) == 1);
-  CHECK(test::text_of(errors) == "rehearse: stdout cannot be written\n");
+  for (const std::string& words :
+       {"inspect " + test::source_file(kExample).string(), std::string("--help")}) {
+    const int status = std::system(fmt::format("'{}' {} > /dev/full 2> '{}'",
+                                               (test::program_folder() / "rehearse").string(),
+                                               words, errors.string())
+                                       .c_str());
+    CHECK(WEXITSTATUS(status) == 1);
+    CHECK(test::text_of(errors) == "rehearse: stdout cannot be written\n");
+  }
 }
 
 }  // namespace

@@ -29,11 +29,11 @@
 #include "profiler/ingest/kineto.h"
 #include "profiler/ingest/nsys.h"
 #include "profiler/ingest/op_table.h"
-#include "profiler/ingest/utf8.h"
 #include "profiler/trace/align.h"
 #include "profiler/trace/store.h"
 #include "sim/base/check.h"
 #include "sim/base/csv.h"
+#include "sim/base/utf8.h"
 #include "sim/cluster/astra_network.h"
 #include "sim/cluster/read_cluster.h"
 #include "sim/fleet/job_list.h"
@@ -97,7 +97,7 @@ void check(const Trace& trace) {
   for (const Rank& rank : trace.ranks) check(rank, trace.names.size());
   for (std::size_t i = 0; i < trace.names.size(); ++i) {
     std::uint64_t replaced = 0;
-    (void)ingest::sound_text(trace.names[NameId(i)], replaced);
+    (void)sound_text(trace.names[NameId(i)], replaced);
     REHEARSE_CHECK(replaced == 0, "name {} is no UTF-8", i);
   }
 }

@@ -2,9 +2,13 @@
 #include <fstream>
 
 #include <catch2/catch.hpp>
+#include <fmt/core.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "sim/base/file.h"
 #include "tests/support/data.h"
+#include "tests/support/rehearse.h"
 
 namespace rehearse {
 namespace {
@@ -24,7 +28,7 @@ TEST_CASE("a pending file takes its place when it is committed, not before") {
     REQUIRE(file);
     REQUIRE(file->write("new "));
     REQUIRE(file->write(std::string("text\0end", 8)));
-    CHECK(read_file(path) == "old");
+    CHECK(fs::file_size(path) == 3);
     REQUIRE(file->commit());
   }
   CHECK(read_file(path) == std::string("new text\0end", 12));
@@ -50,6 +54,48 @@ TEST_CASE("a file that is not regular is written in place") {
   CHECK(file->write("gone"));
   CHECK(file->commit());
   CHECK(fs::is_character_file("/dev/null"));
+}
+
+TEST_CASE("a replaced file hands down its permissions") {
+  const fs::path path = test::write_scratch("result", "old");
+  const fs::perms mode = fs::perms::owner_all | fs::perms::others_read;
+  fs::permissions(path, mode);
+  REQUIRE(write_file(path, "new"));
+  CHECK(fs::status(path).permissions() == mode);
+}
+
+TEST_CASE("an input is not replaced, whatever name leads to it and whenever it was read") {
+  const fs::path path = test::write_scratch("input", "old"), link = path.string() + ".link";
+  fs::create_symlink(path, link);
+  Result<PendingFile> early = PendingFile::create(link);
+  REQUIRE(early);
+  REQUIRE(read_file(path) == "old");
+  const std::string says = ": is an input of this run; another file for the output";
+  CHECK(to_string(early->commit().error()) == link.string() + says);
+  CHECK(to_string(write_file(link, "new").error()) == link.string() + says);
+  CHECK(read_file(path) == "old");
+}
+
+TEST_CASE("the next run removes what a killed one has left, and nothing else") {
+  const fs::path path = test::write_scratch("result", "old");
+  const pid_t ended = ::fork();
+  if (ended == 0) ::_exit(0);
+  REQUIRE(::waitpid(ended, nullptr, 0) == ended);
+  const auto part = [&](const std::string& middle) {
+    std::ofstream(path.string() + middle + ".part") << "half";
+  };
+  part(fmt::format(".{}", ended));
+  part(fmt::format(".{}", ::getppid()));  // is running
+  part(".mine");
+  REQUIRE(write_file(path, "new"));
+  CHECK(test::names_in(path.parent_path()) ==
+        std::vector<std::string>{"result", fmt::format("result.{}.part", ::getppid()),
+                                 "result.mine.part"});
+}
+
+TEST_CASE("a file without an end is refused at its limit") {
+  CHECK(to_string(read_file("/dev/zero", std::size_t{3} << 20).error()) ==
+        "/dev/zero: is too large; at most 3 MiB");
 }
 
 TEST_CASE("files that cannot be read or written say why") {

@@ -25,6 +25,12 @@ TEST_CASE("the nearest name is at most a third of the word away") {
   CHECK_FALSE(nearest("rate", {}));
 }
 
+TEST_CASE("a word of a megabyte is near nothing, and costs no time") {
+  const std::string word(1 << 20, 'x');
+  const std::vector<std::string_view> names(100, "a name");
+  CHECK_FALSE(nearest(word, names));
+}
+
 TEST_CASE("of equally near names the first is suggested") {
   constexpr std::array<std::string_view, 2> kTwins = {"cat", "car"};
   CHECK(nearest("cax", kTwins) == "cat");

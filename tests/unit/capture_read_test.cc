@@ -71,6 +71,32 @@ TEST_CASE("rows become annotations on their threads, from the start of the recor
   CHECK(file->trace.problems.worst() == Severity::kInfo);
 }
 
+TEST_CASE("ranges of MPI with bytes are collectives among all ranks") {
+  ProcessFacts of_rank = facts();
+  of_rank.rank = 1;
+  of_rank.world_size = 2;
+  CaptureBuilder builder;
+  builder.process(of_rank).text(1, "mpi:all_gather").text(2, "mpi:setup");
+  const auto row = [](std::uint32_t text) {
+    return Row{.time = kBase + 900,
+               .span = 400,
+               .payload = 32,
+               .text = text,
+               .payload_kind = PayloadKind::kUint64};
+  };
+  builder.rows(70, {row(1), row(2)}).trailer(2, 0);
+  const auto file = read(builder.bytes());
+  REQUIRE(file->status);
+  CHECK_FALSE(file->rank().host_ops[1].collective);
+  REQUIRE(file->rank().host_ops[0].collective);
+  const Collective& c = file->rank().collectives[file->rank().host_ops[0].collective->index()];
+  CHECK(c.kind == CollectiveKind::kAllGather);
+  CHECK(c.bytes_in == 32);
+  CHECK(c.bytes_out == 64);
+  CHECK(c.group_size == 2);
+  CHECK(file->trace.names[*c.ranks] == "[0, 1]");
+}
+
 TEST_CASE("an end that comes to the file before its start still ends it") {
   CaptureBuilder builder;
   builder.process(facts())

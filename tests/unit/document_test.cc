@@ -140,6 +140,17 @@ TEST_CASE("control characters of a name do not reach the sentence") {
   CHECK(sentence_of("a\033[31m\nb", {"c"}).find_first_of("\033\n") == std::string::npos);
 }
 
+TEST_CASE("a name acts on no terminal and no spreadsheet, in any format") {
+  Document d{.command = "inspect", .rows = "ops"};
+  d["ops"] = Value::array();
+  for (const char* name : {"=1+1", "-cmd|x", "-1.5", "+2.5 %", "a\033[1m\u009B\u202Eb\n"})
+    d["ops"].push_back({{"name", "op", name}});
+  CHECK(csv_of(d) == "op\n'=1+1\n'-cmd|x\n-1.5\n+2.5 %\na [1m  b \n");
+  CHECK(json_text(json_of(d)).find(R"("a\u001b[1m\u009b\u202eb\n")") != std::string::npos);
+  for (const std::string& text : {text_of(d), markdown_of(d)})
+    CHECK(text.find("1m  b") != std::string::npos);
+}
+
 TEST_CASE("each bar begins at the end of the previous one") {
   const Value parts = {{"total", Seconds::ms(12)},
                        {"compute", "compute", Seconds::ms(6)},

@@ -366,9 +366,11 @@ TEST_CASE("without shapes a recording has times alone") {
 TEST_CASE("recordings that cannot be lifted are errors with the reason") {
   Trace trace;
   StepBuilder b(trace);
-  b.op("aten::linear", "[[4, 8, 16], [64, 16], []]", 0);
-  CHECK(to_string(lift(trace, {}).error()) ==
-        "test: contains no device work; a recording with device activities");
+  b.module("model", [] {});
+  CHECK(
+      to_string(lift(trace, {}).error()) ==
+      "test: contains no work of operators; a recording with device activities, or with operators "
+      "on host threads");
   trace.ranks[0].info.timed = false;
   CHECK(to_string(lift(trace, {}).error()) ==
         "test: has no times; a timed recording; an execution trace can be given in addition");

@@ -1,6 +1,8 @@
-#include "profiler/ingest/utf8.h"
+#include "sim/base/utf8.h"
 
-namespace rehearse::ingest {
+#include <algorithm>
+
+namespace rehearse {
 
 Utf8 utf8_at(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -43,4 +45,31 @@ std::string sound_text(std::string_view text, std::uint64_t& replaced) {
   return sound;
 }
 
-}  // namespace rehearse::ingest
+bool acts_on_terminal(std::string_view character) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
+  if (character.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7F;
+  if (character.size() == 2) return (byte(0) == 0xC2 && byte(1) < 0xA0) || character == "\u061C";
+  // Marks from U+200E to U+200F, U+2028 to U+202E and U+2066 to U+2069.
+  return character.size() == 3 && ((character >= "\u200E" && character <= "\u200F") ||
+                                   (character >= "\u2028" && character <= "\u202E") ||
+                                   (character >= "\u2066" && character <= "\u2069"));
+}
+
+std::string printable(std::string_view text) {
+  std::string safe;
+  safe.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t length = utf8_at(text).length;
+    const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
+    if (length == 0)
+      safe += '?';
+    else if (acts_on_terminal(character))
+      safe += ' ';
+    else
+      safe += character;
+    text.remove_prefix(character.size());
+  }
+  return safe;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,39 @@
+// Servers: the time of a step outside of the kernels' laws, by framework, version and device
+// architecture (servers.yaml). The constants are effective: they were fitted to whole runs, where
+// they partly trade off against each other. docs/concepts/serving-price.md has their evidence.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "sim/base/result.h"
+#include "sim/base/units.h"
+
+namespace rehearse::serving {
+
+enum class Framework : std::uint8_t { kVllm, kSglang, kTrtllm };
+inline constexpr std::string_view kFrameworkNames[] = {"vllm", "sglang", "trtllm"};
+
+struct Server {
+  std::string name = {};              ///< framework, with the version from which it holds
+  double kernels = 1;                 ///< time of kernels in a server ÷ by their laws
+  Seconds glue = Seconds::s(0);       ///< per layer: norms, rotary, quantisation
+  Seconds ready = Seconds::s(0);      ///< per all-reduce: ranks are never in step
+  Seconds step = Seconds::s(0);       ///< per step that nothing hides
+  Seconds row = Seconds::s(0);        ///< per step and row
+  Seconds launch = Seconds::s(0);     ///< least time per layer of a step without CUDA graphs
+  Seconds request = Seconds::s(0);    ///< of a request outside of steps
+  Seconds kilotoken = Seconds::s(0);  ///< the same per 1,000 tokens of its prompt
+  Seconds client = Seconds::s(0);     ///< between two requests of a burst
+  double low = 1, high = 1;           ///< 90 % interval of true ÷ predicted step times
+};
+
+/// The largest step in captured graphs, in tokens.
+inline constexpr double kMostGraphTokens = 512;
+
+/// That of the newest entry that is not newer than `version`, of this architecture before others;
+/// without a version the newest. Fails for text that is no version.
+Result<Server> server_for(Framework framework, std::string_view version,
+                          std::string_view architecture);
+
+}  // namespace rehearse::serving

@@ -1,0 +1,172 @@
+#include "models/serving/step_price.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/core.h>
+
+#include "models/compute/device_facts.h"
+
+namespace rehearse::serving {
+namespace {
+
+/// The work of a step as its kernels see it.
+struct Tokens {
+  double all = 0, decode = 0, prompt = 0, decode_context = 0, ending = 0;
+};
+
+/// Rows of a decode-only step are padded to the next captured size.
+double padded(double rows) {
+  if (rows > kMostGraphTokens) return rows;
+  if (rows <= 8) return std::exp2(std::ceil(std::log2(std::max(rows, 1.0))));
+  return rows <= 256 ? 8 * std::ceil(rows / 8) : 16 * std::ceil(rows / 16);
+}
+
+/// Queries of a chunk times the keys that each sees.
+double pairs_of(double queries, double before, const std::optional<double>& window) {
+  if (!window) return queries * (before + 0.5 * (queries + 1));
+  const double growing = std::clamp(*window - before, 0.0, queries);
+  return growing * (before + 0.5 * (growing + 1)) + (queries - growing) * *window;
+}
+
+ContextWork context_work(const Step& step, double groups, const std::optional<double>& window) {
+  ContextWork work;
+  for (const PrefillChunk& chunk : step.prefill) {
+    const double queries = static_cast<double>(chunk.new_tokens) / groups;
+    const double before = static_cast<double>(chunk.context);
+    const double keys = before + queries;
+    const double pairs = pairs_of(queries, before, window);
+    work.pairs += pairs;
+    work.slowed += pairs / std::min(keys, window.value_or(keys));
+    work.blocks += std::ceil(queries / 128);
+    work.queries += queries;
+    work.keys += std::min(keys, queries + window.value_or(keys));
+  }
+  return work;
+}
+
+/// Of `experts` that tokens choose at random, `per_token` each, those that any of them chose.
+double active_share(double tokens, double experts, double per_token) {
+  return -std::expm1(tokens * std::log1p(-per_token / experts));
+}
+
+/// The most loaded of `ranks` that share `pairs`, relative to the mean (normal approximation).
+double fullest_rank(double pairs, double ranks) {
+  return ranks < 2 ? 1 : 1 + std::sqrt(2 * std::log(ranks) * ranks / std::max(pairs, 1.0));
+}
+
+/// Exchange of tokens and results among expert ranks: DeepEP at low latency, 9.5 % median on
+/// combines; dispatched tokens have one byte.
+double exchange(double pairs, double hidden) {
+  return 2 * 11.6e-6 + pairs * hidden * (2 + 1) / 224e9;
+}
+
+}  // namespace
+
+Result<StepPrice> StepPrice::of(const Deployment& d) {
+  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(d.device);
+  if (!gpu) return forward(gpu);
+  Result<ServedModel> model = served(d.model, d.precision, d.plan);
+  if (!model) return forward(model);
+  Result<Server> server = server_for(d.framework, d.version, (*gpu)->architecture);
+  if (!server) return forward(server);
+  // Per lane and direction: 1 GB/s in the third generation, twice that in each later one.
+  const cluster::Pcie pcie = (*gpu)->pcie.value_or(cluster::Pcie{.generation = 4, .lanes = 16});
+  const ByteRate link =
+      (*gpu)->link ? (*gpu)->link->per_direction
+                   : ByteRate::gb_per_s(pcie.lanes * std::exp2(double{1} * pcie.generation - 3));
+  StepPrice price(Kernels(compute::facts_of(**gpu), link), std::move(*model), std::move(*server),
+                  d.plan);
+  price.cache_ = d.precision.cache;
+  return price;
+}
+
+StepPrice StepPrice::under(const Server& server) const {
+  StepPrice price = *this;
+  price.server_ = server;
+  return price;
+}
+
+StepParts StepPrice::parts(const Step& step) const {
+  const double groups = plan_.pipeline;
+  Tokens tokens;
+  for (const PrefillChunk& chunk : step.prefill)
+    tokens.prompt += static_cast<double>(chunk.new_tokens) / groups;
+  tokens.decode = static_cast<double>(step.decode_rows) / groups;
+  tokens.decode_context = step.decode_context / groups;
+  tokens.ending = static_cast<double>(step.finished_prefills) / groups;
+  tokens.all = tokens.prompt > 0 ? tokens.prompt + tokens.decode : padded(tokens.decode);
+  const double mean_context = tokens.decode > 0 ? tokens.decode_context / tokens.decode : 0;
+
+  StepParts parts;
+  const double reduced = kernels_.all_reduce(2 * tokens.all * model_.hidden, plan_.tensor);
+  for (const LayerShape& layer : model_.layers) {
+    for (const Product& p : layer.products)
+      parts.products += layer.count * kernels_.product(p.weights, tokens.all, p.n, p.k);
+    const AttentionShape& a = layer.attention;
+    if (tokens.decode > 0) {
+      const double keys = tokens.decode * std::min(mean_context + 1, layer.window.value_or(1e18));
+      parts.attention +=
+          layer.count * kernels_.decode(cache_, keys * a.bytes, tokens.decode, a.kv_heads,
+                                        keys / tokens.decode, keys * a.flops);
+    }
+    if (tokens.prompt > 0) {
+      const ContextWork work = context_work(step, groups, layer.window);
+      parts.attention += layer.count * kernels_.context(cache_, work, a.heads, a.kv_heads, a.size);
+      for (const Product& p : layer.context_products)
+        parts.products += layer.count * kernels_.product(p.weights, work.keys, p.n, p.k);
+    }
+    if (layer.experts) {
+      const double together = tokens.all * (plan_.expert > 1 ? plan_.data : 1);
+      const double ranks = model_.experts / layer.experts->held;
+      const double mean = together * model_.per_token / ranks;
+      const double active =
+          layer.experts->held * active_share(together, model_.experts, model_.per_token);
+      parts.experts +=
+          layer.count *
+          kernels_.mixture(*layer.experts, mean * fullest_rank(mean * ranks, ranks), active);
+      if (plan_.expert > 1 && plan_.data > 1)
+        parts.communication +=
+            layer.count * exchange(tokens.all * model_.per_token / plan_.tensor, model_.hidden);
+    }
+    parts.communication += 2 * layer.count * reduced;
+  }
+  parts.communication += reduced;  // of the embedding
+  if (const double rows = tokens.decode + tokens.ending; rows > 0)
+    parts.head = kernels_.product(model_.head.weights, rows, model_.head.n, model_.head.k);
+  return parts;
+}
+
+StepTime StepPrice::price(const Step& step) const {
+  const StepParts p = parts(step);
+  const double reduces = plan_.tensor > 1 ? 2 : 0;
+  double device = server_.kernels * p.kernels() +
+                  model_.layer_count * (server_.glue.s() + reduces * server_.ready.s());
+  double tokens = static_cast<double>(step.decode_rows);
+  for (const PrefillChunk& chunk : step.prefill) tokens += static_cast<double>(chunk.new_tokens);
+  const double rows = static_cast<double>(step.decode_rows + step.finished_prefills);
+  if (tokens / plan_.pipeline > kMostGraphTokens)
+    device = std::max(device, server_.launch.s() * model_.layer_count);
+  return {.device = Seconds::s(device) + server_.step + server_.row * rows};
+}
+
+RequestTime StepPrice::request(std::int64_t input_tokens) const {
+  return {
+      .serial = server_.client,
+      .latency = server_.request + server_.kilotoken * (1e-3 * static_cast<double>(input_tokens))};
+}
+
+Estimate<double> StepPrice::reach() const {
+  // Shares of another device's peaks: the spread of shares among the devices with tables.
+  const Provenance provenance = kernels_.provenance();
+  const double wider = provenance == Provenance::kInterpolated   ? 1
+                       : provenance == Provenance::kExtrapolated ? 1.15
+                                                                 : 1.4;
+  return {1, server_.low / wider, server_.high * wider, provenance};
+}
+
+std::vector<std::string> StepPrice::sources() const {
+  return {"kernels: " + kernels_.source(), "server: " + server_.name};
+}
+
+}  // namespace rehearse::serving

@@ -1,0 +1,75 @@
+// The price of a step of an inference server: kernels of each layer, by the tokens, rows and
+// contexts of the step (kernels.h), and what the server adds (server.h).
+//
+//   device = max(kernels · Σ laws + Σ layers (glue + 2 ready), launch · layers without graphs)
+//            + step + row · rows
+//
+// Stages of a pipeline serve groups of the rows in turn: a step has a group's tokens pass all
+// stages. Ranks of `data` that share experts run steps of equal size together.
+// docs/concepts/serving-price.md has a worked example.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/serving/kernels.h"
+#include "models/serving/served_model.h"
+#include "models/serving/server.h"
+#include "models/workload/transformer.h"
+#include "sim/base/estimate.h"
+#include "sim/cluster/catalog.h"
+#include "sim/serving/step.h"
+
+namespace rehearse::serving {
+
+/// A served model on a device, as a job describes it.
+struct Deployment {
+  workload::Transformer model;
+  std::string device;  ///< a name in the catalog
+  Framework framework = Framework::kVllm;
+  std::string version = {};  ///< empty: the newest known
+  Precision precision = {};
+  ServingPlan plan = {};
+};
+
+/// The parts of a step, in seconds.
+struct StepParts {
+  double products = 0, attention = 0, experts = 0, communication = 0, head = 0;
+  double kernels() const { return products + attention + experts + communication + head; }
+};
+
+class StepPrice final : public StepPricer {
+ public:
+  /// Fails for a device that is not in the catalog, and as served() and server_for() do.
+  static Result<StepPrice> of(const Deployment& deployment);
+
+  /// The same under another server: for fits and what-ifs.
+  StepPrice under(const Server& server) const;
+
+  StepTime price(const Step& step) const override;
+  RequestTime request(std::int64_t input_tokens) const override;
+  Estimate<double> reach() const override;
+
+  /// Kernels alone, before the server's factor.
+  StepParts parts(const Step& step) const;
+  const ServedModel& model() const { return model_; }
+  const Server& server() const { return server_; }
+  /// One line each, for people.
+  std::vector<std::string> sources() const;
+
+ private:
+  StepPrice(Kernels kernels, ServedModel model, Server server, const ServingPlan& plan)
+      : kernels_(std::move(kernels)),
+        model_(std::move(model)),
+        server_(std::move(server)),
+        plan_(plan) {}
+
+  Kernels kernels_;
+  ServedModel model_;
+  Server server_;
+  ServingPlan plan_;
+  CacheFormat cache_ = CacheFormat::kBf16;
+};
+
+}  // namespace rehearse::serving

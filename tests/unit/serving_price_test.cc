@@ -1,0 +1,132 @@
+// The price of a step of an inference server, and its memory.
+#include <catch2/catch.hpp>
+
+#include "models/serving/cache_space.h"
+#include "models/serving/step_price.h"
+#include "models/workload/zoo.h"
+
+namespace rehearse::serving {
+namespace {
+
+Deployment deployment(const char* model, const char* device, Precision precision = {},
+                      ServingPlan plan = {}) {
+  return {.model = std::get<workload::Transformer>(*workload::find_description(model)),
+          .device = device,
+          .precision = precision,
+          .plan = plan};
+}
+
+StepPrice price_of(const Deployment& d) {
+  Result<StepPrice> price = StepPrice::of(d);
+  REQUIRE(price);
+  return *price;
+}
+
+Step decode(std::int64_t rows, double context) {
+  return {.decode_rows = rows, .decode_context = context * static_cast<double>(rows)};
+}
+
+Step prefill(std::int64_t tokens, std::int64_t context) {
+  return {.prefill = {{tokens, context}}, .finished_prefills = 1};
+}
+
+double device_time(const StepPrice& price, const Step& step) {
+  return price.price(step).device.s();
+}
+
+TEST_CASE("a product of 64 rows on H100 takes what its law says", "[serving]") {
+  const Kernels h100(compute::facts_of(**cluster::find_gpu("h100_sxm5_80")),
+                     ByteRate::gb_per_s(450));
+  // 51.6 MB of weights, inputs and outputs at 0.862 of 3.35 TB/s: 17.9 us. 48 tiles of 64 × 128 on
+  // 132 multiprocessors, 0.36 waves that count as 0.60, at 0.55 of 989 TFLOP/s: 9.8 us. Their fourth
+  // powers add up to 18.3 us; 3.0 us start, and 0.04 us for the depth.
+  CHECK(h100.product(Weights::kBf16, 64, 6144, 4096) == Approx(21.3e-6).epsilon(0.01));
+  CHECK(h100.provenance() == Provenance::kInterpolated);
+  // Half as many bytes per weight are not half the time: FP8 quantises its input.
+  CHECK(h100.product(Weights::kFp8, 64, 6144, 4096) > 0.5 * 21.3e-6);
+}
+
+TEST_CASE("a larger step takes longer", "[serving]") {
+  for (const char* model : {"llama3.1_8b", "minimax_m2", "gpt_oss_120b", "deepseek_v3"})
+    for (const char* device : {"h100_sxm5_80", "b200_sxm_180", "t4", "mi300x"}) {
+      CAPTURE(model, device);
+      const StepPrice price = price_of(deployment(model, device));
+      double before = 0;
+      for (const std::int64_t rows : {1, 8, 64, 256, 1024}) {
+        const double now = device_time(price, decode(rows, 1000));
+        CHECK(now > before);
+        CHECK(device_time(price, decode(rows, 4000)) > now);
+        before = now;
+      }
+      for (const std::int64_t tokens : {16, 512, 2048, 8192}) {
+        CHECK(device_time(price, prefill(tokens, 4096)) >= device_time(price, prefill(tokens, 0)));
+        CHECK(device_time(price, prefill(2 * tokens, 0)) >= device_time(price, prefill(tokens, 0)));
+      }
+    }
+}
+
+TEST_CASE("tensor ranks divide weights and add all-reduces", "[serving]") {
+  const StepPrice one = price_of(deployment("llama3.1_70b", "h200_sxm_141"));
+  const StepPrice four =
+      price_of(deployment("llama3.1_70b", "h200_sxm_141", {}, ServingPlan{.tensor = 4}));
+  CHECK(four.model().weights / one.model().weights == Approx(0.25));
+  const StepParts a = one.parts(decode(16, 1000)), b = four.parts(decode(16, 1000));
+  CHECK(a.communication == 0);
+  CHECK(b.communication > 0);
+  CHECK(b.products < 0.5 * a.products);
+  CHECK(b.products > 0.25 * a.products);
+}
+
+TEST_CASE("cached bytes per token", "[serving]") {
+  // 2 · 80 layers · 8 heads · 128 · 2 bytes.
+  CHECK(served(deployment("llama3.1_70b", "h100_sxm5_80").model, {}, {})->cache_per_token.b() ==
+        327'680);
+  // One of the eight heads on each of 16 ranks, in one byte.
+  CHECK(served(deployment("llama3.1_70b", "h100_sxm5_80").model, {.cache = CacheFormat::kFp8},
+               {.tensor = 16})
+            ->cache_per_token.b() == 20'480);
+  // Latents are not divided: 61 · 576 · 2.
+  CHECK(served(deployment("deepseek_v3", "h100_sxm5_80").model, {}, {.tensor = 8})
+            ->cache_per_token.b() == 70'272);
+  // Half of the layers of gpt-oss see 128 tokens.
+  const Result<ServedModel> windowed =
+      served(deployment("gpt_oss_120b", "h100_sxm5_80").model, {.weights = Weights::kMxfp4}, {});
+  CHECK(windowed->cache_per_token == windowed->windowed_per_token);
+  CHECK(windowed->window == 128);
+}
+
+TEST_CASE("blocks of keys and values are those of a server's log", "[serving]") {
+  // vLLM 0.19 with Llama 3.1 8B on an RTX 4090: 2,588 blocks of 16 tokens (serving-vllm-replays).
+  const Result<CacheSpace> space =
+      cache_space(deployment("llama3.1_8b", "rtx4090"), {.memory = 0.9, .step_tokens = 2048});
+  REQUIRE(space);
+  CHECK(static_cast<double>(space->blocks) == Approx(2588).epsilon(0.08));
+  CHECK(space->total() <= space->usable);
+}
+
+TEST_CASE("what does not fit is refused with a remedy", "[serving]") {
+  const Result<CacheSpace> space = cache_space(deployment("llama3.1_70b", "h100_sxm5_80"), {});
+  REQUIRE(!space);
+  CHECK(to_string(space.error()).find("does not fit on h100_sxm5_80") != std::string::npos);
+  CHECK(to_string(space.error()).find("raise plan.tensor") != std::string::npos);
+  CHECK(!cache_space(deployment("llama3.1_8b", "h100_sxm5_80"), {.block_tokens = 0}));
+  CHECK(!StepPrice::of(deployment("llama3.1_8b", "h100_sxm5_80", {}, {.expert = 2})));
+  CHECK(!StepPrice::of(deployment("llama3.1_8b", "h100_sxm5_80", {}, {.tensor = 64})));
+  CHECK(!StepPrice::of(deployment("bert_base", "h100_sxm5_80")));
+  CHECK(!server_for(Framework::kVllm, "newest", "hopper_gh100"));
+}
+
+TEST_CASE("an unknown device has a price with a wider interval", "[serving]") {
+  const auto width = [](const char* device) {
+    const Estimate<double> reach = price_of(deployment("llama3.1_8b", device)).reach();
+    CHECK(reach.low < 1);
+    CHECK(reach.high > 1);
+    return reach.high / reach.low;
+  };
+  CHECK(width("h200_sxm_141") == width("h100_sxm5_80"));
+  CHECK(width("b300") > width("b200_sxm_180"));
+  CHECK(width("mi300x") > width("b300"));
+}
+
+}  // namespace
+}  // namespace rehearse::serving
