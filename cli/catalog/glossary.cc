@@ -58,11 +58,10 @@ std::vector<GlossaryTerm> read_glossary() {
     if (field.section != Section::kPlan && field.section != Section::kTraining) continue;
     const std::string also =
         field.abbreviation.empty() ? "" : fmt::format(", {} in --plan", field.abbreviation);
-    terms.push_back(
-        {std::string(field.name),
-         fmt::format("{} (key of {} in a job file{}): {}. Values: {}.", field.name,
-                     field.section == Section::kPlan ? "plan" : "training", also,
-                     plain(field.meaning), strategies::expected_words(field))});
+    terms.push_back({std::string(field.name),
+                     fmt::format("{} (key of {} in a job file{}): {}. Values: {}.", field.name,
+                                 field.section == Section::kPlan ? "plan" : "training", also,
+                                 plain(field.meaning), strategies::expected_words(field))});
   }
   return terms;
 }

@@ -46,9 +46,9 @@ void add_catalog(CLI::App& app, Action& action) {
                 "gpus, instances, links, mig, storage, prices, carbon, pue, power, storage-prices, "
                 "functions, or sources");
   offer(kind->check(reads_as([kinds](const std::string& name) -> Status {
-          if (std::find(kinds.begin(), kinds.end(), name) != kinds.end()) return {};
-          return fail(fmt::format("unknown kind '{}'", name), {}, suggest(name, kinds));
-        })),
+    if (std::find(kinds.begin(), kinds.end(), name) != kinds.end()) return {};
+    return fail(fmt::format("unknown kind '{}'", name), {}, suggest(name, kinds));
+  })),
         kinds)
       ->required();
   Filters& filters = options->filters;

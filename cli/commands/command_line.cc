@@ -56,8 +56,9 @@ std::vector<std::pair<std::string, std::string>> option_paragraphs(CLI::App& com
   std::vector<std::pair<std::string, std::string>> paragraphs;
   for (const bool positional : {true, false})
     for (const CLI::Option* option : shown_options(command, positional))
-      paragraphs.push_back({help.make_option_name(option, positional) + help.make_option_opts(option),
-                            option->get_description()});
+      paragraphs.push_back(
+          {help.make_option_name(option, positional) + help.make_option_opts(option),
+           option->get_description()});
   return paragraphs;
 }
 
@@ -170,7 +171,8 @@ std::string man_page(CLI::App& command) {
     commands.push_back({sub->get_name(), sub->get_description()});
   text += tagged("COMMANDS", commands);
   for (CLI::App* sub : command.get_subcommands({}))
-    if (command.get_parent()) text += tagged("OPTIONS OF " + upper(sub->get_name()), option_paragraphs(*sub));
+    if (command.get_parent())
+      text += tagged("OPTIONS OF " + upper(sub->get_name()), option_paragraphs(*sub));
   std::string see = command.get_parent() ? ".BR rehearse (1)\n" : "";
   if (!command.get_parent())
     for (const CLI::App* sub : command.get_subcommands({}))

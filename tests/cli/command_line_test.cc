@@ -52,11 +52,12 @@ TEST_CASE("bash completes with the written script") {
   const Ran script = test::rehearse({"completion", "bash"});
   REQUIRE(script.code == 0);
   const auto file = test::write_scratch(
-      "try.bash", script.out + "COMP_WORDS=(rehearse plan --model llama3_70); COMP_CWORD=3\n"
-                               "_rehearse \"$1\"\n[ \"${COMPREPLY[*]}\" = llama3_70b ]\n");
-  CHECK(std::system(fmt::format("bash '{}' '{}/rehearse'", file.string(),
-                                test::program_folder().string())
-                        .c_str()) == 0);
+      "try.bash", script.out +
+                      "COMP_WORDS=(rehearse plan --model llama3_70); COMP_CWORD=3\n"
+                      "_rehearse \"$1\"\n[ \"${COMPREPLY[*]}\" = llama3_70b ]\n");
+  CHECK(std::system(
+            fmt::format("bash '{}' '{}/rehearse'", file.string(), test::program_folder().string())
+                .c_str()) == 0);
 }
 
 TEST_CASE("help shows the examples of a command before its options") {
