@@ -50,7 +50,22 @@ sharing::DeviceOp use_of(const replay::Recording& recording, const trace::GpuOp&
   return on;
 }
 
-/// The tenant of a recording. Collectives keep their recorded time.
+/// Whether a rank without a device works in this op. Waiting in a collective is no work.
+bool computes_on_core(const replay::Recording& recording, const program::RankProgram& program,
+                      replay::OpIndex i) {
+  const replay::Recorded& op = program.recorded[i];
+  return op.kind == replay::Recorded::Kind::kHost && program.ops[i].duration &&
+         *program.ops[i].duration > Picoseconds(0) &&
+         !(op.row && recording.host(*op.row).collective);
+}
+
+bool has_device(const ReplayJob& job) {
+  return std::any_of(job.recordings.begin(), job.recordings.end(),
+                     [](const replay::Recording& r) { return !r.streams().empty(); });
+}
+
+/// The tenant of a recording. Collectives keep their recorded time. All threads of a rank without a
+/// device are on one core.
 Tenant tenant_of(const RecordedTenant& recorded, std::string name) {
   const ReplayJob& job = recorded.job;
   const replay::ReplayGraph& replay = recorded.run.graph;
@@ -60,7 +75,10 @@ Tenant tenant_of(const RecordedTenant& recorded, std::string name) {
     multiprocessors.push_back(multiprocessors_of(job, r));
   for (std::uint32_t rank = 0; rank < job.recordings.size(); ++rank) {
     const std::vector<replay::Recorded>& ops = replay.program.programs[rank].recorded;
+    const bool on_core = !replay.program.replays[rank].has_device;
     for (replay::OpIndex i = 0; i < ops.size(); ++i) {
+      if (on_core && computes_on_core(job.recordings[rank], replay.program.programs[rank], i))
+        tenant.on_device.push_back({.op = replay.lowered.op(rank, i), .device = rank});
       if (ops[i].kind != replay::Recorded::Kind::kDevice) continue;
       const trace::GpuOp& op = job.recordings[rank].gpu(*ops[i].row);
       if (op.collective) continue;
@@ -84,12 +102,11 @@ Status check_devices(const ReplayJob& own, const ReplayJob& other) {
                               here->name),
                   "recordings of the same GPU model");
   }
-  for (const ReplayJob* job : {&own, &other})
-    if (std::all_of(job->recordings.begin(), job->recordings.end(),
-                    [](const replay::Recording& r) { return r.streams().empty(); }))
-      return fail(fmt::format("{} has no GPU work", job->trace->ranks.front().info.source),
-                  "recordings with kernels");
-  return {};
+  if (has_device(own) == has_device(other)) return {};
+  const ReplayJob& without = has_device(own) ? other : own;
+  return fail(fmt::format("{} has no GPU work, and the other recording has",
+                          without.trace->ranks.front().info.source),
+              "two recordings with kernels, or two of CPUs");
 }
 
 std::string name_of(const ReplayRequest& request) {
@@ -113,14 +130,19 @@ Result<Exit> share_recorded(const RecordedTenant& own, const ReplayRequest& requ
   SharedJobs shared{};
   shared.sharing = sharing_of(request.sharing, shared.notes);
   const trace::Device* device = device_of(own.job, 0);
-  shared.devices = device ? device->name : "one GPU";
+  const bool on_cores = !has_device(own.job);
+  shared.devices = on_cores ? "one core per rank" : device ? device->name : "one GPU";
   const std::vector<Tenant> tenants = {tenant_of(own, name_of(request)),
                                        tenant_of(second, name_of(its))};
   for (std::size_t t = 0; t < 2; ++t)
     shared.jobs.push_back({.name = tenants[t].name, .alone = both[t]->alone});
   shared.notes.push_back(
       "memory: a recording does not contain memory use, so it is not checked that both jobs fit");
-  if (!multiprocessors_of(own.job, 0))
+  if (on_cores)
+    shared.notes.push_back(
+        "no device was recorded: rank r of both jobs is on core r with all its threads, and the "
+        "interval is that of GPUs");
+  else if (!multiprocessors_of(own.job, 0))
     shared.notes.push_back("the GPU is unknown: every kernel is assumed to fill it");
   std::vector<std::filesystem::path> inputs = request.inputs;
   inputs.push_back(request.sharing.shared_with);

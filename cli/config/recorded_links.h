@@ -23,7 +23,7 @@ struct RecordedCollective {
   std::size_t count;
 };
 
-/// Those of which all ranks were recorded: of others it is not known how long a rank waits.
+/// Collectives whose ranks were all recorded. How long a rank of the others waits is unknown.
 /// REQUIRES: trace::align was called on the trace.
 std::vector<RecordedCollective> recorded_collectives(const trace::Trace& trace);
 

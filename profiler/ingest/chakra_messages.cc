@@ -179,6 +179,14 @@ constexpr std::array<std::optional<CollectiveKind>, 10> kCollectives = {
 
 }  // namespace
 
+void append_message(std::string& file, const google::protobuf::MessageLite& message) {
+  const std::string bytes = message.SerializeAsString();
+  std::size_t length = bytes.size();
+  for (; length >= 0x80; length >>= 7) file += static_cast<char>(length | 0x80);
+  file += static_cast<char>(length);
+  file += bytes;
+}
+
 std::optional<CollectiveKind> collective_from_chakra(std::int64_t type) {
   if (type < 0 || type >= static_cast<std::int64_t>(kCollectives.size())) return std::nullopt;
   return kCollectives[static_cast<std::size_t>(type)];

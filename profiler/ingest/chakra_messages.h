@@ -10,6 +10,10 @@
 #include "profiler/ingest/byte_source.h"
 #include "sim/base/collective.h"
 
+namespace google::protobuf {
+class MessageLite;
+}
+
 namespace rehearse::ingest {
 
 namespace chakra {
@@ -47,6 +51,9 @@ class Messages {
   std::uint64_t dropped_ = 0;
   bool ended_ = false;
 };
+
+/// Adds a message to the bytes of a file, preceded by its length.
+void append_message(std::string& file, const google::protobuf::MessageLite& message);
 
 /// Whether a file that begins with these bytes (a few KiB, or all of it) can be a Chakra trace.
 bool looks_like_chakra(std::string_view first_bytes);

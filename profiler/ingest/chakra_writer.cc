@@ -23,14 +23,6 @@ using program::RankProgram;
 using program::Stream;
 using program::Task;
 
-void append(std::string& file, const google::protobuf::MessageLite& message) {
-  const std::string bytes = message.SerializeAsString();
-  std::size_t length = bytes.size();
-  for (; length >= 0x80; length >>= 7) file += static_cast<char>(length | 0x80);
-  file += static_cast<char>(length);
-  file += bytes;
-}
-
 chakra::Attribute& attribute(chakra::Op& op, std::string_view name) {
   chakra::Attribute& added = *op.add_attributes();
   added.set_name(std::string(name));
@@ -50,15 +42,15 @@ class RankFile {
   RankFile(const Program& program, RankId rank)
       : whole_(program), rank_(rank), program_(program.program(rank)) {}
 
-  Status write(const std::filesystem::path& path, ChakraWritten& written) {
+  std::string text(ChakraWritten& written) && {
     chakra::GlobalMetadata metadata;
     metadata.set_version("0.0.4");
-    append(file_, metadata);
+    append_message(file_, metadata);
     pauses_.resize(program_.streams.size());
     next_id_ = program_.ops.size();
     for (OpIndex i = 0; i < program_.ops.size(); ++i) add(i, written);
     written.ops += next_id_;
-    return write_file(path, file_);
+    return std::move(file_);
   }
 
  private:
@@ -73,7 +65,7 @@ class RankFile {
     describe(op, message, written);
     const bool on_stream = op.stream < program_.streams.size();
     if (on_stream && pauses_[op.stream]) message.add_data_dependencies(*pauses_[op.stream]);
-    append(file_, message);
+    append_message(file_, message);
     if (on_stream && program_.streams[op.stream].turnaround > Picoseconds(0)) pause(op.stream, i);
   }
 
@@ -85,7 +77,7 @@ class RankFile {
     message.set_type(chakra::METADATA);
     message.add_data_dependencies(after);
     set_duration(message, program_.streams[stream].turnaround);
-    append(file_, message);
+    append_message(file_, message);
     pauses_[stream] = next_id_++;
   }
 
@@ -186,9 +178,22 @@ std::filesystem::path chakra_groups(const std::filesystem::path& prefix) {
 Result<ChakraWritten> write_chakra(const Program& program, const std::filesystem::path& prefix) {
   if (Status ok = check(program); !ok) return forward(ok);
   ChakraWritten written;
+  std::vector<std::filesystem::path> files;
+  const auto write = [&](std::filesystem::path path, std::string_view text) {
+    Status ok = write_file(path, text);
+    if (ok) {
+      files.push_back(std::move(path));
+      return ok;
+    }
+    for (const std::filesystem::path& file : files) {
+      std::error_code ignored;
+      std::filesystem::remove(file, ignored);
+    }
+    return ok;
+  };
   for (std::uint32_t r = 0; r < program.ranks(); ++r)
-    if (Status ok = RankFile(program, RankId(r))
-                        .write(fmt::format("{}.{}.et", prefix.string(), r), written);
+    if (Status ok = write(fmt::format("{}.{}.et", prefix.string(), r),
+                          RankFile(program, RankId(r)).text(written));
         !ok)
       return forward(ok);
   if (program.groups.empty()) return written;
@@ -198,8 +203,7 @@ Result<ChakraWritten> write_chakra(const Program& program, const std::filesystem
     for (const RankId member : program.groups[g].members) members.push_back(member.index());
     groups.push_back(fmt::format("\"{}\": [{}]", g + 1, fmt::join(members, ", ")));
   }
-  if (Status ok =
-          write_file(chakra_groups(prefix), fmt::format("{{{}}}\n", fmt::join(groups, ",\n ")));
+  if (Status ok = write(chakra_groups(prefix), fmt::format("{{{}}}\n", fmt::join(groups, ",\n ")));
       !ok)
     return forward(ok);
   return written;

@@ -23,7 +23,8 @@ std::filesystem::path chakra_groups(const std::filesystem::path& prefix);
 /// Ops keep their streams (`stream`, `tid`) and durations (`duration_micros`, exact in `duration_ps`).
 /// Ops without a resource, and the least distance between two ops of a stream, become metadata that
 /// last. `unsized` collectives become barriers with their duration. Fails on services and on streams
-/// that run several ops at once, for which traces have no form.
+/// that run several ops at once, for which traces have no form. If a file cannot be written, those
+/// written before it are removed.
 Result<ChakraWritten> write_chakra(const program::Program& program,
                                    const std::filesystem::path& prefix);
 

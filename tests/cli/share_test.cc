@@ -320,5 +320,21 @@ TEST_CASE("replay and whatif --share-with: two recordings on one GPU") {
                      "has no GPU work");
 }
 
+TEST_CASE("replay --share-with: recordings of CPUs share a core per rank") {
+  const Json json =
+      checked_json_of({"replay", "examples/cpu_ranks/rank0.json", "--share-with",
+                       "examples/cpu_ranks/rank0.json", "--share", "timeslice:1ms,1us"});
+  REQUIRE(json["tenants"].size() == 2);
+  // Each works nearly all of the time, so that two need two times as long.
+  for (const Json& tenant : json["tenants"]) {
+    CHECK(value(tenant, "slowdown") > 1.6);
+    CHECK(value(tenant, "slowdown") < 2.1);
+  }
+  const Ran mixed = test::rehearse({"replay", "examples/cpu_ranks/rank0.json", "--share-with",
+                                    "examples/recordings/three_steps.json"});
+  CHECK(mixed.code == 1);
+  CHECK_THAT(mixed.errors, Contains("has no GPU work, and the other recording has"));
+}
+
 }  // namespace
 }  // namespace rehearse

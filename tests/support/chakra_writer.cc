@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "profiler/ingest/chakra.pb.h"
+#include "profiler/ingest/chakra_messages.h"
 #include "tests/support/data.h"
 
 namespace rehearse::test {
@@ -19,19 +20,11 @@ constexpr int kKinds[] = {0, 7, 2, 6, 5, 1, -1, 9};
 
 }  // namespace
 
-void append(std::string& file, const google::protobuf::MessageLite& message) {
-  const std::string bytes = message.SerializeAsString();
-  std::size_t length = bytes.size();
-  for (; length >= 0x80; length >>= 7) file += static_cast<char>(length | 0x80);
-  file += static_cast<char>(length);
-  file += bytes;
-}
-
 std::string chakra_file(const std::vector<ChakraOp>& ops) {
   chakra::GlobalMetadata metadata;
   metadata.set_version("0.0.4");
   std::string file;
-  append(file, metadata);
+  ingest::append_message(file, metadata);
   for (const ChakraOp& op : ops) {
     chakra::Op message;
     message.set_id(op.id);
@@ -54,7 +47,7 @@ std::string chakra_file(const std::vector<ChakraOp>& ops) {
       attribute.set_name("involved_dim");
       for (const bool involved : op.involved) attribute.mutable_bool_list()->add_values(involved);
     }
-    append(file, message);
+    ingest::append_message(file, message);
   }
   return file;
 }

@@ -10,10 +10,6 @@
 
 #include "sim/program/program.h"
 
-namespace google::protobuf {
-class MessageLite;
-}
-
 namespace rehearse::test {
 
 /// One op of a trace under construction, in the terms of the schema.
@@ -30,9 +26,6 @@ struct ChakraOp {
 
 /// NodeType of the schema.
 inline constexpr int kLoad = 2, kStore = 3, kCompute = 4, kSend = 5, kReceive = 6, kCollective = 7;
-
-/// Adds a message to a file, preceded by its length.
-void append(std::string& file, const google::protobuf::MessageLite& message);
 
 std::string chakra_file(const std::vector<ChakraOp>& ops);
 

@@ -156,5 +156,15 @@ TEST_CASE("a program with input workers has no Chakra traces") {
         "without input workers");
 }
 
+TEST_CASE("a rank that cannot be written leaves no files of the others") {
+  program::Program job;
+  for (int rank = 0; rank < 2; ++rank) job.programs.push_back(program::RankBuilder().build());
+  job.program_of = {0, 1};
+  const std::filesystem::path folder = test::scratch_folder();
+  std::filesystem::create_directory(folder / "job.1.et");
+  REQUIRE_FALSE(write_chakra(job, folder / "job"));
+  CHECK_FALSE(std::filesystem::exists(folder / "job.0.et"));
+}
+
 }  // namespace
 }  // namespace rehearse::ingest

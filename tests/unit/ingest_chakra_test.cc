@@ -11,7 +11,6 @@ namespace rehearse::ingest {
 namespace {
 
 using namespace trace;
-using test::append;
 using test::Ranks;
 
 std::string metadata() {
@@ -21,7 +20,7 @@ std::string metadata() {
   schema.set_name("schema");
   schema.set_string_value("1.0.2-chakra.0.0.4");
   std::string file;
-  append(file, message);
+  append_message(file, message);
   return file;
 }
 
@@ -74,19 +73,19 @@ TEST_CASE("Chakra ops become host and device rows with their attributes") {
   set(host, "fw_tid", 2);
   host.mutable_inputs()->set_shapes("[[4, 8], [8, 2]]");
   host.mutable_inputs()->set_types("['Tensor(float)', 'Tensor(float)']");
-  append(file, host);
+  append_message(file, host);
   chakra::Op kernel = op(11, "gemm", chakra::COMPUTE, 7);
   set_flag(kernel, "is_cpu_op", false);
   set(kernel, "tid", 7);
-  append(file, kernel);
+  append_message(file, kernel);
   chakra::Op on_stream = op(12, "relu", chakra::COMPUTE, 1);
   set(on_stream, "tid", 7);
   set(on_stream, "stream", 20);
-  append(file, on_stream);
+  append_message(file, on_stream);
   chakra::Op load = op(13, "fetch", chakra::MEMORY_LOAD, 2);
   set(load, "tensor_size", 4096);
-  append(file, load);
-  append(file, op(14, "process group", chakra::METADATA));
+  append_message(file, load);
+  append_message(file, op(14, "process group", chakra::METADATA));
 
   const Ranks ranks = read_trace(file);
   const Rank& rank = ranks[0];
@@ -133,7 +132,7 @@ TEST_CASE("Chakra collectives keep their kind and size") {
   set(collective, "comm_type", expected.type);
   set(collective, "comm_size", 1048576);
   std::string file = metadata();
-  append(file, collective);
+  append_message(file, collective);
   const Ranks ranks = read_trace(file);
   REQUIRE(ranks[0].gpu_ops.size() == 1);
   const auto& id = ranks[0].gpu_ops[0].collective;
@@ -150,7 +149,7 @@ TEST_CASE("Chakra sends and receives are point to point, whatever their comm_typ
     chakra::Op message = op(static_cast<std::uint64_t>(type), "m", type);
     set(message, "comm_type", type);
     set(message, "comm_size", 131072);
-    append(file, message);
+    append_message(file, message);
   }
   const Ranks ranks = read_trace(file);
   REQUIRE(ranks[0].gpu_ops.size() == 2);
@@ -164,12 +163,12 @@ TEST_CASE("Chakra dependencies point both ways in the file, dangling ones are co
   chakra::Op first = op(0, "first", chakra::COMPUTE, 1);
   first.add_data_dependencies(2);   // comes later
   first.add_data_dependencies(99);  // does not exist
-  append(file, first);
+  append_message(file, first);
   chakra::Op second = op(1, "second", chakra::COMPUTE, 1);
   set_flag(second, "is_cpu_op", true);
   second.add_control_dependencies(0);
-  append(file, second);
-  append(file, op(2, "third", chakra::COMPUTE, 1));
+  append_message(file, second);
+  append_message(file, op(2, "third", chakra::COMPUTE, 1));
   const Ranks ranks = read_trace(file);
   const std::vector<Dependency>& dependencies = ranks[0].dependencies;
   REQUIRE(dependencies.size() == 2);
@@ -187,13 +186,13 @@ TEST_CASE("Chakra dependencies point both ways in the file, dangling ones are co
 
 TEST_CASE("Chakra ops that cannot be used are dropped and counted") {
   std::string file = metadata();
-  append(file, op(1, "sound", chakra::COMPUTE, 1));
-  append(file, op(1, "again", chakra::COMPUTE, 1));
-  append(file, op(2, "endless", chakra::COMPUTE, UINT64_MAX));
-  append(file, op(3, "a year", chakra::COMPUTE, 31'536'000'000'000));
-  append(file, op(4, "new", static_cast<chakra::OpType>(77), 1));
-  append(file, op(5, "none", chakra::INVALID, 1));
-  append(file, op(6, "bad \xff name", chakra::COMPUTE, 1));
+  append_message(file, op(1, "sound", chakra::COMPUTE, 1));
+  append_message(file, op(1, "again", chakra::COMPUTE, 1));
+  append_message(file, op(2, "endless", chakra::COMPUTE, UINT64_MAX));
+  append_message(file, op(3, "a year", chakra::COMPUTE, 31'536'000'000'000));
+  append_message(file, op(4, "new", static_cast<chakra::OpType>(77), 1));
+  append_message(file, op(5, "none", chakra::INVALID, 1));
+  append_message(file, op(6, "bad \xff name", chakra::COMPUTE, 1));
   const Ranks ranks = read_trace(file);
   CHECK(ranks[0].gpu_ops.size() == 3);
   CHECK(ranks.name(ranks[0].gpu_ops[2].name) == "bad ? name");
@@ -208,7 +207,7 @@ std::string sample(int ops) {
   for (int i = 0; i < ops; ++i) {
     chakra::Op one = op(static_cast<std::uint64_t>(i), "op", chakra::COMPUTE, 1);
     if (i > 0) one.add_data_dependencies(static_cast<std::uint64_t>(i - 1));
-    append(file, one);
+    append_message(file, one);
   }
   return file;
 }
@@ -264,7 +263,7 @@ TEST_CASE("Chakra files are recognised by their first bytes") {
   for (const std::size_t size : {8u, 20u, 40u, 100u, 300u})
     CHECK(looks_like_chakra(file.substr(0, size)));
   std::string empty_metadata(1, '\0');
-  append(empty_metadata, op(1, "x", chakra::COMPUTE));
+  append_message(empty_metadata, op(1, "x", chakra::COMPUTE));
   CHECK(looks_like_chakra(empty_metadata));
 
   CHECK_FALSE(looks_like_chakra(""));

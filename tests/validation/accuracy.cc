@@ -142,6 +142,14 @@ Result<std::optional<Finding>> slices(const std::filesystem::path& data) {
   return Finding{summarize(*found), slice_section(*found)};
 }
 
+/// As `prove` saved it.
+Result<std::optional<Finding>> proved(const std::filesystem::path&) {
+  const Result<std::string> section =
+      read_file(std::filesystem::path(REHEARSE_SOURCE_DIR) / "tests/validation/proved.md");
+  if (!section) return forward(section);
+  return Finding{{}, *section};
+}
+
 Result<std::optional<Finding>> gates(const std::filesystem::path&) {
   constexpr std::size_t kPairs = 2000;
   const GateAccuracy found = measure_gate_accuracy(kPairs, 1);
@@ -155,7 +163,7 @@ struct Suite {
 };
 
 /// All suites, in the order in which they are shown. The first two are measured in one go.
-constexpr std::array<Suite, 15> kSuites = {
+constexpr std::array<Suite, 16> kSuites = {
     {{"replay", replays, "recordings"},
      {"replay-pairs", replays, "recordings of one job"},
      {"collectives", collectives, "tables of collectives"},
@@ -170,6 +178,7 @@ constexpr std::array<Suite, 15> kSuites = {
      {"sharing", slices, "tables of steps on slices"},
      {"operations", operations, "tables of operations"},
      {"recalled", recalled, ""},
+     {"proved", proved, ""},
      {"check", gates, ""}}};
 
 bool is_wanted(const Options& options, std::string_view suite) {

@@ -1,0 +1,34 @@
+// What a benchmark reports of a run.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "sim/serving/run.h"
+
+namespace rehearse::serving {
+
+struct Spread {
+  double mean = 0, p50 = 0, p90 = 0, p99 = 0;
+};
+
+/// In seconds, by the definitions of vLLM's benchmark and InferenceMAX's client: all instants are
+/// the client's, and a request counts from its sending.
+struct Measures {
+  Spread ttft;          ///< sending to first token
+  Spread tpot;          ///< per request (last - first) / (output - 1); of requests with two tokens
+  Spread itl;           ///< gaps between tokens, of all requests together
+  Spread end_to_end;    ///< sending to last token
+  Spread queue;         ///< entry into the queue to the first step with a token of it
+  double duration = 0;  ///< first sending to last token
+  double requests = 0, output_tokens = 0, input_tokens = 0, reused_tokens = 0;
+  double busy = 0;     ///< share of the duration in which a step runs, mean over replicas
+  double running = 0;  ///< requests, mean over the time of steps
+  double occupancy = 0, peak_occupancy = 0;  ///< of the blocks: over the time of steps, and at most
+  double preemptions = 0;
+};
+
+/// Of replicas that run side by side. REQUIRES: at least one request.
+Measures measure(std::span<const Run> replicas, std::int64_t blocks);
+
+}  // namespace rehearse::serving

@@ -1,0 +1,31 @@
+// A client that sends requests to a server, and what it measures.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sim/serving/scheduler.h"
+
+namespace rehearse::serving {
+
+struct RunOptions {
+  /// The client has at most this many requests in flight, and sends one that was planned earlier
+  /// when another ends; 0: any number. Requests that are all planned at 0 make a closed loop.
+  std::int64_t most_in_flight = 0;
+  double scale = 1;     ///< of all times of the pricer
+  bool single = false;  ///< runs every step by itself, which changes nothing but the time it takes
+};
+
+struct Run {
+  std::vector<Served> served;  ///< in the order of the requests
+  std::vector<StepRun> steps;
+  Gaps gaps;
+};
+
+/// Runs all requests to their end. The same arguments give the same run. Fails on a request that the
+/// server can never run. REQUIRES: requests in the order of their planned times.
+Result<Run> run(const Rules& rules, const StepPricer& pricer, std::span<const Request> requests,
+                const RunOptions& options = {});
+
+}  // namespace rehearse::serving

@@ -1,0 +1,293 @@
+#include "sim/serving/scheduler.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "sim/base/check.h"
+
+namespace rehearse::serving {
+namespace {
+
+/// Decode steps whose contexts differ by at most one part in this many have one price, that of the
+/// step in their middle: what a law with a curvature misses there is far below its own error.
+constexpr std::int64_t kPricePeriod = 32;
+
+void add_gaps(Gaps& gaps, Picoseconds gap, std::int64_t count) {
+  if (count == 0) return;
+  if (!gaps.empty() && gaps.back().first == gap)
+    gaps.back().second += count;
+  else
+    gaps.emplace_back(gap, count);
+}
+
+}  // namespace
+
+Scheduler::Scheduler(const Rules& rules, const StepPricer& pricer,
+                     std::span<const Request> requests, double scale)
+    : rules_(rules),
+      pricer_(pricer),
+      requests_(requests),
+      scale_(scale),
+      blocks_(rules),
+      raised_(rules.reserve) {}
+
+Status Scheduler::check(const Rules& rules, const Request& request) {
+  const std::int64_t needed = blocks_for(request.input + request.output, rules.block_tokens);
+  if (needed > rules.blocks)
+    return fail(fmt::format("a request of {} + {} tokens needs {} blocks of keys and values, and "
+                            "the server has {}",
+                            request.input, request.output, needed, rules.blocks),
+                "shorter requests, or more memory for keys and values");
+  if (!rules.chunked && request.input > rules.tokens_per_step)
+    return fail(fmt::format("a prompt of {} tokens exceeds the {} of a step, and prompts are not "
+                            "cut",
+                            request.input, rules.tokens_per_step),
+                "shorter prompts, more tokens per step, or chunked prefill");
+  return {};
+}
+
+void Scheduler::receive(std::uint32_t request) { waiting_.push_back({.request = request}); }
+
+std::int64_t Scheduler::blocks_at_end(const Row& row) const {
+  const Request& request = requests_[row.request];
+  return blocks_for(request.input + request.output, rules_.block_tokens);
+}
+
+double Scheduler::reserve() const {
+  return std::max(rules_.least_reserve,
+                  raised_ - rules_.reserve_decay * static_cast<double>(decodes_since_));
+}
+
+void Scheduler::form() {
+  budget_ = rules_.tokens_per_step;
+  preempted_ = 0;
+  for (Row& row : running_) row.in_step = 0;
+  const bool decode_first = rules_.order == Order::kDecodeFirst;
+  continue_rows(decode_first, true);
+  admit();
+  const bool prompts = budget_ < rules_.tokens_per_step;
+  if (!decode_first && !(prompts && rules_.order == Order::kPromptsApart))
+    continue_rows(true, false);
+}
+
+void Scheduler::continue_rows(bool decoding, bool chunks) {
+  for (std::size_t i = 0; i < running_.size() && budget_ > 0; ++i) {
+    const bool decode = decodes(running_[i]);
+    if (running_[i].in_step > 0 || !(decode ? decoding : chunks)) continue;
+    const std::int64_t tokens = std::min(lacks(running_[i]), budget_);
+    if (!make_room(i, tokens)) break;  // it was the last
+    running_[i].in_step = tokens;
+    budget_ -= tokens;
+  }
+}
+
+bool Scheduler::make_room(std::size_t row, std::int64_t tokens) {
+  const auto missing = [&] {
+    const Row& r = running_[row];
+    return blocks_for(r.cached + tokens, rules_.block_tokens) - blocks_.held_by(r.holding);
+  };
+  while (missing() > blocks_.free()) {
+    std::size_t victim = running_.size() - 1;
+    while (running_[victim].in_step > 0 && victim > row) --victim;
+    std::int64_t used = 0, whole = 1;
+    for (const Row& r : running_) {
+      used += r.generated;
+      whole += requests_[r.request].output;
+    }
+    if (rules_.reserve > 0) {
+      raised_ = std::min(1.0, static_cast<double>(used) / static_cast<double>(whole));
+      decodes_since_ = 0;
+    }
+    Row out = std::move(running_[victim]);
+    running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(victim));
+    promised_ -= blocks_at_end(out);
+    blocks_.release(out.holding);
+    out.cached = 0;
+    out.in_step = 0;
+    waiting_.push_front(std::move(out));
+    ++preempted_;
+    each_left_ = 0;
+    if (victim == row) return false;
+  }
+  if (const std::int64_t blocks = missing(); blocks > 0)
+    blocks_.allocate(blocks, running_[row].holding);
+  return true;
+}
+
+void Scheduler::admit() {
+  while (preempted_ == 0 && budget_ > 0 && !waiting_.empty() &&
+         static_cast<std::int64_t>(running_.size()) < rules_.most_rows && admit_first()) {
+  }
+}
+
+bool Scheduler::admit_first() {
+  Row& row = waiting_.front();
+  const Request& request = requests_[row.request];
+  const std::int64_t known = request.input + row.generated;
+  // The last token is computed even if it is cached, because its output is the next token.
+  const std::int64_t reusable = (known - 1) / rules_.block_tokens * rules_.block_tokens;
+  const Blocks::Hit hit =
+      blocks_.find(request.prefix, static_cast<std::size_t>(request.input / rules_.prefix_tokens));
+  const std::int64_t cached =
+      std::min(static_cast<std::int64_t>(hit.parts) * rules_.prefix_tokens, reusable);
+  const std::int64_t tokens = std::min(known - cached, budget_);
+  // What is computed again after a preemption may exceed a step; then it has one of its own.
+  if (!rules_.chunked && tokens < known - cached && budget_ < rules_.tokens_per_step) return false;
+  const std::int64_t shared =
+      static_cast<std::int64_t>(hit.parts) * (rules_.prefix_tokens / rules_.block_tokens);
+  const std::int64_t own = blocks_for(cached + tokens, rules_.block_tokens) - shared;
+  const std::int64_t free = blocks_.free() - hit.idle;
+  const std::int64_t at_end = blocks_at_end(row);
+  if (std::max<std::int64_t>(own, 0) > free) return false;
+  if (const double share = reserve(); rules_.reserve > 0) {
+    std::int64_t held = 0;
+    for (const Row& r : running_) held += blocks_.held_by(r.holding);
+    if (static_cast<double>(free - (at_end - shared)) <
+        share * static_cast<double>(promised_ - held))
+      return false;
+  }
+  blocks_.reuse(request.prefix, hit.parts, row.holding);
+  if (own > 0) blocks_.allocate(own, row.holding);
+  row.cached = cached;
+  row.in_step = tokens;
+  promised_ += at_end;
+  budget_ -= tokens;
+  each_left_ = 0;
+  running_.push_back(std::move(row));
+  waiting_.pop_front();
+  return true;
+}
+
+Step Scheduler::step_of() const {
+  Step step;
+  for (const Row& row : running_) {
+    if (row.in_step == 0) continue;
+    if (decodes(row)) {
+      ++step.decode_rows;
+      step.decode_context += static_cast<double>(row.cached);
+    } else {
+      step.prefill.push_back({row.in_step, row.cached});
+      if (row.in_step == lacks(row)) ++step.finished_prefills;
+    }
+  }
+  return step;
+}
+
+std::int64_t Scheduler::equal_steps(Picoseconds now, Picoseconds horizon) const {
+  // The next step may admit the first in the queue, after a step that preempted or as the share
+  // falls.
+  if (!waiting_.empty() &&
+      (preempted_ > 0 || (rules_.reserve > 0 && reserve() > rules_.least_reserve)))
+    return 1;
+  const std::int64_t wait = std::max<std::int64_t>(0, (horizon - now).count());
+  const std::int64_t each = std::max<std::int64_t>(1, each_.count());
+  const std::int64_t before = std::min(each_left_, wait / each + (wait % each > 0));
+  const std::int64_t interval = rules_.receive_interval;
+  std::int64_t steps =
+      std::min(each_left_, (steps_ + before + interval - 1) / interval * interval - steps_);
+  const auto blocks_of = [&](std::int64_t n) {
+    std::int64_t more = 0;
+    for (const Row& row : running_)
+      more += std::max<std::int64_t>(
+          0, blocks_for(row.cached + n, rules_.block_tokens) - blocks_.held_by(row.holding));
+    return more;
+  };
+  // An eviction may admit the first in the queue: with fewer of its tokens cached, its first chunk
+  // ends earlier.
+  const std::int64_t room = blocks_.free() - (waiting_.empty() ? 0 : blocks_.idle());
+  while (steps > 1 && blocks_of(steps) > room) steps /= 2;
+  return std::max<std::int64_t>(steps, 1);
+}
+
+Picoseconds Scheduler::run(Picoseconds now, Picoseconds horizon, bool single,
+                           std::vector<Served>& served) {
+  finished_.clear();
+  do {
+    form();
+  } while (budget_ == rules_.tokens_per_step);  // everything was preempted
+  Step step = step_of();
+  const bool decode_only = step.prefill.empty();
+  const bool all = step.decode_rows == static_cast<std::int64_t>(running_.size());
+  if (!decode_only || !all || each_left_ == 0) {
+    each_left_ = 1;
+    if (decode_only && all) {
+      std::int64_t left = std::numeric_limits<std::int64_t>::max();
+      for (const Row& row : running_)
+        left = std::min(left, requests_[row.request].output - row.generated);
+      const auto mean = static_cast<std::int64_t>(step.decode_context) / step.decode_rows;
+      each_left_ = std::min(left, std::max<std::int64_t>(1, mean / kPricePeriod));
+      step.decode_context += 0.5 * static_cast<double>((each_left_ - 1) * step.decode_rows);
+    }
+    const StepTime time = pricer_.price(step);
+    each_ = Picoseconds::from(
+        scale_ * (rules_.overlapped ? std::max(time.device, time.host) : time.device + time.host));
+  }
+  const std::int64_t steps = single ? 1 : equal_steps(now, horizon);
+  StepRun entry{.start = now,
+                .each = each_,
+                .steps = steps,
+                .prompts = static_cast<std::int64_t>(step.prefill.size()),
+                .decode_rows = step.decode_rows,
+                .waiting = static_cast<std::int64_t>(waiting_.size()),
+                .running = static_cast<std::int64_t>(running_.size()),
+                .preempted = preempted_};
+  for (const PrefillChunk& chunk : step.prefill) entry.prompt_tokens += chunk.new_tokens;
+  each_left_ -= steps;
+  steps_ += steps;
+  if (step.decode_rows > 0) decodes_since_ += steps;
+  finish_step(now, steps, served);
+  entry.held = blocks_.held();
+  log_.push_back(entry);
+  return now + each_ * steps;
+}
+
+void Scheduler::finish_step(Picoseconds now, std::int64_t steps, std::vector<Served>& served) {
+  const Picoseconds end = now + each_ * steps, first_end = now + each_;
+  std::int64_t repeated = 0;
+  // Blocks of all steps are taken before requests end, as one step after another takes them.
+  if (steps > 1)
+    for (Row& row : running_)
+      if (const std::int64_t more =
+              blocks_for(row.cached + steps, rules_.block_tokens) - blocks_.held_by(row.holding);
+          more > 0)
+        blocks_.allocate(more, row.holding);
+  for (Row& row : running_) {
+    if (row.in_step == 0) continue;
+    const Request& request = requests_[row.request];
+    Served& out = served[row.request];
+    if (!row.started) {
+      row.started = true;
+      out.scheduled = now;
+      out.reused = row.cached;
+    }
+    const bool gives = row.in_step == lacks(row);
+    row.cached += row.in_step + steps - 1;
+    if (row.generated == 0)
+      blocks_.publish(
+          request.prefix,
+          static_cast<std::size_t>(std::min(row.cached, request.input) / rules_.prefix_tokens),
+          row.holding);
+    if (!gives) continue;
+    if (row.generated == 0)
+      out.first = first_end;
+    else
+      add_gaps(gaps_, first_end - row.last, 1);
+    repeated += steps - 1;
+    row.generated += steps;
+    row.last = end;
+    if (row.generated < request.output) continue;
+    out.last = end;
+    finished_.push_back(row.request);
+    promised_ -= blocks_at_end(row);
+    blocks_.release(row.holding);
+  }
+  add_gaps(gaps_, each_, repeated);
+  if (finished_.empty()) return;
+  each_left_ = 0;
+  std::erase_if(running_,
+                [&](const Row& row) { return row.generated == requests_[row.request].output; });
+}
+
+}  // namespace rehearse::serving

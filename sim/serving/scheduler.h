@@ -1,0 +1,111 @@
+// One inference server: a queue, running requests, and the steps that it forms of them.
+//
+//  - A request lacks the tokens of its prompt and of its output so far that are not cached. One that
+//    lacks a single token of its output is a decode row; the rest of what a step computes are chunks.
+//  - Requests run and are admitted first come, first served. One that cannot be admitted blocks
+//    those behind it, and none is admitted in a step that preempted.
+//  - If a request needs a block and none is free, the last admitted one that the step does not hold
+//    yet loses its blocks, and goes to the head of the queue to compute its tokens again.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "sim/base/result.h"
+#include "sim/serving/blocks.h"
+#include "sim/serving/request.h"
+#include "sim/serving/step.h"
+
+namespace rehearse::serving {
+
+/// Equal steps one after another.
+struct StepRun {
+  Picoseconds start{0};
+  Picoseconds each{0};
+  std::int64_t steps = 1;
+  std::int64_t prompts = 0, prompt_tokens = 0;  ///< chunks
+  std::int64_t decode_rows = 0;
+  std::int64_t waiting = 0, running = 0;  ///< requests, after admission
+  std::int64_t held = 0;                  ///< blocks, at the end
+  std::int64_t preempted = 0;             ///< requests, when the step was formed
+};
+
+/// Times between two tokens of a request, with how often each occurred.
+using Gaps = std::vector<std::pair<Picoseconds, std::int64_t>>;
+
+class Scheduler {
+ public:
+  /// All times are those of the pricer multiplied by `scale`. REQUIRES: `pricer` and `requests`
+  /// outlive the server, and `check` accepts the requests.
+  Scheduler(const Rules& rules, const StepPricer& pricer, std::span<const Request> requests,
+            double scale);
+
+  /// Whether the server can ever run this request; its message names what is too small.
+  static Status check(const Rules& rules, const Request& request);
+
+  /// Puts a request into the queue.
+  void receive(std::uint32_t request);
+  bool busy() const { return !waiting_.empty() || !running_.empty(); }
+  bool receives() const { return running_.empty() || steps_ % rules_.receive_interval == 0; }
+
+  /// Runs at least one step from `now`, and equal steps together that begin before `horizon`, or
+  /// only one with `single`. Neither changes any time. Returns their end. REQUIRES: busy().
+  Picoseconds run(Picoseconds now, Picoseconds horizon, bool single, std::vector<Served>& served);
+  /// The requests whose last token the steps of `run` gave.
+  const std::vector<std::uint32_t>& finished() const { return finished_; }
+
+  const std::vector<StepRun>& log() const { return log_; }
+  const Gaps& gaps() const { return gaps_; }
+
+ private:
+  struct Row {
+    std::uint32_t request;
+    std::int64_t generated = 0;
+    std::int64_t cached = 0;
+    std::int64_t in_step = 0;  ///< tokens that the step computes
+    Holding holding = {};
+    bool started = false;
+    Picoseconds last{0};  ///< when its last token was out
+  };
+
+  std::int64_t lacks(const Row& row) const {
+    return requests_[row.request].input + row.generated - row.cached;
+  }
+  bool decodes(const Row& row) const { return row.generated > 0 && lacks(row) == 1; }
+  std::int64_t blocks_at_end(const Row& row) const;
+  double reserve() const;
+
+  void form();
+  /// Gives running rows their tokens: those that decode, those with chunks, or both.
+  void continue_rows(bool decoding, bool chunks);
+  bool make_room(std::size_t row, std::int64_t tokens);
+  void admit();
+  bool admit_first();
+  Step step_of() const;
+  std::int64_t equal_steps(Picoseconds now, Picoseconds horizon) const;
+  void finish_step(Picoseconds now, std::int64_t steps, std::vector<Served>& served);
+
+  Rules rules_;
+  const StepPricer& pricer_;
+  std::span<const Request> requests_;
+  double scale_;
+  Blocks blocks_;
+  std::deque<Row> waiting_ = {};
+  std::vector<Row> running_ = {};  ///< in order of admission
+  std::int64_t promised_ = 0;      ///< blocks that running rows hold at their ends
+  std::int64_t budget_ = 0;        ///< tokens that are left in the step
+  std::int64_t preempted_ = 0;     ///< in this step
+  std::int64_t steps_ = 0;
+  double raised_ = 0;               ///< the reserve at the last preemption
+  std::int64_t decodes_since_ = 0;  ///< decode steps since then
+  Picoseconds each_{0};             ///< of the equal decode steps that are under way
+  std::int64_t each_left_ = 0;      ///< how many of them have this price
+  std::vector<std::uint32_t> finished_ = {};
+  std::vector<StepRun> log_ = {};
+  Gaps gaps_ = {};
+};
+
+}  // namespace rehearse::serving

@@ -1,0 +1,181 @@
+// Properties of an inference server, on random rules and loads.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <catch2/catch.hpp>
+
+#include "sim/base/random.h"
+#include "sim/serving/run.h"
+#include "tests/support/linear_pricer.h"
+#include "tests/support/naive_server.h"
+
+namespace rehearse::serving {
+namespace {
+
+struct Setting {
+  Rules rules;
+  std::vector<Request> requests;
+  RunOptions options;
+};
+
+/// Small servers, so that rows, tokens and blocks all run out.
+Setting random_setting(std::uint64_t seed) {
+  Random random(seed);
+  const auto between = [&](std::int64_t a, std::int64_t b) {
+    return a + static_cast<std::int64_t>(random.below(static_cast<std::uint32_t>(b - a + 1)));
+  };
+  Setting s;
+  s.rules = {.tokens_per_step = between(8, 64),
+             .most_rows = between(1, 9),
+             .chunked = random.below(3) > 0,
+             .order = static_cast<Order>(random.below(3)),
+             .overlapped = random.below(2) > 0,
+             .receive_interval = between(1, 3),
+             .blocks = between(12, 40),
+             .block_tokens = between(1, 2) * 4,
+             .prefix_cache = random.below(2) > 0};
+  s.rules.prefix_tokens = s.rules.block_tokens * between(1, 2);
+  if (random.below(2) > 0) {
+    s.rules.reserve = random.below(2) > 0 ? 1 : 0.5;
+    s.rules.least_reserve = s.rules.reserve == 1 ? 1 : 0.125;
+    s.rules.reserve_decay = 1.0 / 64;  // exact in binary, for the naive server
+  }
+  Picoseconds at{0};
+  for (std::int64_t n = between(1, 30); n > 0; --n) {
+    Request request{.planned = at,
+                    .input = between(1, std::min<std::int64_t>(24, s.rules.tokens_per_step)),
+                    .output = between(1, 24)};
+    const std::uint64_t family = random.below(3);
+    for (std::int64_t i = 0; i < request.input / s.rules.prefix_tokens; ++i)
+      request.prefix.push_back(i < 2 ? family * 100 + static_cast<std::uint64_t>(i)
+                                     : random.next());
+    s.requests.push_back(request);
+    at += Picoseconds::from(Seconds::ms(5 * random.exponential()));
+  }
+  s.options.most_in_flight = between(0, 6);
+  return s;
+}
+
+const test::LinearPricer kPricer = [] {
+  test::LinearPricer pricer;
+  pricer.token = Seconds::us(50);
+  pricer.row = Seconds::us(100);
+  pricer.cached = Seconds::us(3);
+  pricer.host = Seconds::ms(1.2);
+  pricer.request_time = {.serial = Seconds::us(20), .latency = Seconds::ms(0.3)};
+  return pricer;
+}();
+
+TEST_CASE("equal decode steps that run together change nothing") {
+  std::size_t together = 0;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    INFO("seed " << seed);
+    Setting s = random_setting(seed);
+    for (Request& request : s.requests) request.output *= 1 + static_cast<std::int64_t>(seed % 3);
+    s.rules.blocks *= 1 + static_cast<std::int64_t>(seed % 3);
+    const Result<Run> fast = run(s.rules, kPricer, s.requests, s.options);
+    s.options.single = true;
+    const Result<Run> slow = run(s.rules, kPricer, s.requests, s.options);
+    REQUIRE(fast);
+    REQUIRE(slow);
+    CHECK(fast->served == slow->served);
+    const auto sorted = [](Gaps gaps) {
+      std::sort(gaps.begin(), gaps.end());
+      Gaps merged;
+      for (const auto& [gap, count] : gaps)
+        if (!merged.empty() && merged.back().first == gap)
+          merged.back().second += count;
+        else
+          merged.emplace_back(gap, count);
+      return merged;
+    };
+    CHECK(sorted(fast->gaps) == sorted(slow->gaps));
+    CHECK(fast->steps.size() <= slow->steps.size());
+    together += slow->steps.size() - fast->steps.size();
+  }
+  CHECK(together > 1000);
+}
+
+TEST_CASE("a server written for clarity forms the same steps") {
+  std::size_t preempted = 0;
+  for (std::uint64_t seed = 1; seed <= 600; ++seed) {
+    INFO("seed " << seed);
+    Setting s = random_setting(seed);
+    s.rules.prefix_cache = false;
+    for (Request& request : s.requests) request.planned = Picoseconds(0);
+    test::LinearPricer pricer;
+    const Result<Run> fast =
+        run(s.rules, pricer, s.requests, {.most_in_flight = 0, .single = true});
+    REQUIRE(fast);
+    const test::NaiveRun naive = test::naive_server(s.rules, s.requests);
+    REQUIRE(fast->steps.size() == naive.steps.size());
+    std::int64_t lost = 0;
+    for (std::size_t i = 0; i < naive.steps.size(); ++i) {
+      INFO("step " << i);
+      const Step& step = naive.steps[i];
+      std::int64_t tokens = 0;
+      for (const PrefillChunk& chunk : step.prefill) tokens += chunk.new_tokens;
+      REQUIRE(fast->steps[i].decode_rows == step.decode_rows);
+      REQUIRE(fast->steps[i].prompts == static_cast<std::int64_t>(step.prefill.size()));
+      REQUIRE(fast->steps[i].prompt_tokens == tokens);
+      lost += fast->steps[i].preempted;
+    }
+    CHECK(lost == naive.preempted);
+    preempted += static_cast<std::size_t>(lost);
+  }
+  CHECK(preempted > 100);
+}
+
+TEST_CASE("requests, tokens and blocks are conserved") {
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    INFO("seed " << seed);
+    const Setting s = random_setting(seed);
+    const Result<Run> r = run(s.rules, kPricer, s.requests, s.options);
+    REQUIRE(r);
+    std::int64_t gaps = 0, tokens = 0, preempted = 0, prompts = 0;
+    for (const auto& [gap, count] : r->gaps) gaps += count;
+    for (const Served& q : r->served) {
+      CHECK(q.sent <= q.queued);
+      CHECK(q.queued <= q.scheduled);
+      CHECK(q.scheduled < q.first);
+      CHECK((q.output == 1 ? q.first == q.last : q.first < q.last));
+      CHECK(q.reused < q.input);
+      tokens += q.output - 1;
+      prompts += q.input - q.reused;
+    }
+    CHECK(gaps == tokens);
+    std::int64_t computed = 0;
+    Picoseconds end{0};
+    for (const StepRun& step : r->steps) {
+      CHECK(step.start >= end);
+      CHECK(step.held <= s.rules.blocks);
+      CHECK(step.running <= s.rules.most_rows);
+      CHECK(step.prompt_tokens + step.decode_rows <= s.rules.tokens_per_step);
+      // A preempted request that finds all but one of its tokens cached returns as a decode row.
+      if (s.rules.order == Order::kPromptsApart && !s.rules.prefix_cache)
+        CHECK((step.prompts == 0 || step.decode_rows == 0));
+      if (s.rules.least_reserve == 1) CHECK(step.preempted == 0);
+      computed += step.prompt_tokens;
+      preempted += step.preempted;
+      end = step.start + step.each * step.steps;
+    }
+    if (preempted == 0)
+      CHECK(computed == prompts);
+    else
+      CHECK(computed >= prompts);
+    CHECK(r->steps.back().held == 0);
+    if (s.options.most_in_flight == 0)
+      for (std::size_t i = 0; i < r->served.size(); ++i)
+        CHECK(r->served[i].sent == s.requests[i].planned);
+    for (const Served& q : r->served) {
+      const auto in_flight = std::count_if(
+          r->served.begin(), r->served.end(),
+          [&](const Served& other) { return other.sent <= q.sent && q.sent < other.last; });
+      if (s.options.most_in_flight > 0) CHECK(in_flight <= s.options.most_in_flight);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rehearse::serving

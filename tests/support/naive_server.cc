@@ -1,0 +1,150 @@
+#include "tests/support/naive_server.h"
+
+#include <algorithm>
+#include <deque>
+#include <numeric>
+
+namespace rehearse::test {
+namespace {
+
+using serving::Order;
+
+struct Live {
+  std::int64_t prompt, wanted;
+  std::int64_t output = 0, cached = 0, in_step = 0;
+
+  std::int64_t lacks() const { return prompt + output - cached; }
+  bool decodes() const { return output > 0 && lacks() == 1; }
+};
+
+struct World {
+  serving::Rules rules;
+  std::vector<Live> running = {};
+  std::deque<Live> waiting = {};
+  double ratio = 0;
+  std::int64_t preempted = 0;  // in this step
+
+  std::int64_t blocks(std::int64_t tokens) const {
+    std::int64_t n = 0;
+    while (n * rules.block_tokens < tokens) ++n;
+    return n;
+  }
+  std::int64_t held() const {
+    std::int64_t sum = 0;
+    for (const Live& r : running) sum += blocks(r.cached + r.in_step);
+    return sum;
+  }
+  std::int64_t left() const {
+    std::int64_t used = 0;
+    for (const Live& r : running) used += r.in_step;
+    return rules.tokens_per_step - used;
+  }
+
+  void preempt(std::size_t victim) {
+    std::int64_t used = 0, all = 1;
+    for (const Live& r : running) {
+      used += r.output;
+      all += r.wanted;
+    }
+    ratio = std::min(1.0, static_cast<double>(used) / static_cast<double>(all));
+    Live out = running[victim];
+    out.cached = out.in_step = 0;
+    running.erase(running.begin() + static_cast<std::ptrdiff_t>(victim));
+    waiting.push_front(out);
+    ++preempted;
+  }
+
+  void continue_one(std::size_t i) {
+    const std::int64_t tokens = std::min(running[i].lacks(), left());
+    for (;;) {
+      running[i].in_step = tokens;
+      if (held() <= rules.blocks) return;
+      running[i].in_step = 0;
+      std::size_t victim = running.size() - 1;
+      while (victim > i && running[victim].in_step > 0) --victim;
+      preempt(victim);
+      if (victim == i) return;
+    }
+  }
+
+  bool fits(const Live& r, std::int64_t tokens) const {
+    const std::int64_t free = rules.blocks - held();
+    if (blocks(tokens) > free) return false;
+    if (rules.reserve == 0) return true;
+    double others = 0;
+    for (const Live& o : running)
+      others += static_cast<double>(blocks(o.prompt + o.wanted) - blocks(o.cached + o.in_step));
+    return static_cast<double>(free - blocks(r.prompt + r.wanted)) >= ratio * others;
+  }
+
+  void admit() {
+    while (preempted == 0 && left() > 0 && !waiting.empty() &&
+           static_cast<std::int64_t>(running.size()) < rules.most_rows) {
+      Live r = waiting.front();
+      if (!rules.chunked && r.lacks() > left() && left() < rules.tokens_per_step) return;
+      r.in_step = std::min(r.lacks(), left());
+      if (!fits(r, r.in_step)) return;
+      running.push_back(r);
+      waiting.pop_front();
+    }
+  }
+
+  void form() {
+    preempted = 0;
+    for (Live& r : running) r.in_step = 0;
+    const auto each = [&](const auto& which) {
+      for (std::size_t i = 0; i < running.size() && left() > 0; ++i)
+        if (running[i].in_step == 0 && which(running[i])) continue_one(i);
+    };
+    const auto chunk = [](const Live& r) { return !r.decodes(); };
+    const auto any = [](const Live&) { return true; };
+    if (rules.order == Order::kDecodeFirst) {
+      each(any);
+      admit();
+      return;
+    }
+    each(chunk);
+    admit();
+    if (rules.order == Order::kPromptsFirst || left() == rules.tokens_per_step)
+      each([](const Live& r) { return r.decodes(); });
+  }
+};
+
+}  // namespace
+
+NaiveRun naive_server(const serving::Rules& rules, std::span<const serving::Request> requests) {
+  World world{rules};
+  world.ratio = rules.reserve;
+  for (const serving::Request& r : requests) world.waiting.push_back({r.input, r.output});
+  NaiveRun run;
+  while (!world.running.empty() || !world.waiting.empty()) {
+    world.form();
+    run.preempted += world.preempted;
+    if (world.left() == rules.tokens_per_step) continue;
+    serving::Step step;
+    for (Live& r : world.running) {
+      if (r.in_step == 0) continue;
+      if (r.decodes()) {
+        ++step.decode_rows;
+        step.decode_context += static_cast<double>(r.cached);
+      } else {
+        step.prefill.push_back({r.in_step, r.cached});
+        step.finished_prefills += r.in_step == r.lacks();
+      }
+    }
+    run.steps.push_back(step);
+    run.held.push_back(world.held());
+    if (step.decode_rows > 0)
+      world.ratio = std::max(rules.least_reserve, world.ratio - rules.reserve_decay);
+    for (Live& r : world.running) {
+      const bool gives = r.in_step > 0 && r.in_step == r.lacks();
+      r.cached += r.in_step;
+      r.in_step = 0;
+      r.output += gives;
+    }
+    std::erase_if(world.running, [](const Live& r) { return r.output == r.wanted; });
+  }
+  return run;
+}
+
+}  // namespace rehearse::test

@@ -1,0 +1,130 @@
+// An inference server, by hand and against queueing theory.
+#include <cmath>
+#include <numeric>
+
+#include <catch2/catch.hpp>
+
+#include "sim/base/random.h"
+#include "sim/serving/run.h"
+#include "tests/support/linear_pricer.h"
+
+namespace rehearse::serving {
+namespace {
+
+using test::LinearPricer;
+
+/// Requests of one token each, with exponential gaps: every one is served by a step of its own.
+std::vector<Request> poisson(double rate, std::size_t count) {
+  Random random(1);
+  std::vector<Request> requests(count);
+  double at = 0;
+  for (Request& request : requests) {
+    at += random.exponential() / rate;
+    request.planned = Picoseconds::from(Seconds::s(at));
+  }
+  return requests;
+}
+
+double mean_wait(const Run& run) {
+  double sum = 0;
+  for (const Served& r : run.served) sum += (r.scheduled - r.queued).seconds().s();
+  return sum / static_cast<double>(run.served.size());
+}
+
+TEST_CASE("one row at a time is M/D/1") {
+  // Mean wait of M/D/1: rho S / (2 (1 - rho)), S = 10 ms.
+  LinearPricer pricer;
+  pricer.step = Seconds::ms(10);
+  for (const double rho : {0.3, 0.6, 0.8}) {
+    const std::vector<Request> requests = poisson(rho / 0.01, 200'000);
+    const Result<Run> r = run({.most_rows = 1, .blocks = 100}, pricer, requests);
+    REQUIRE(r);
+    CHECK(mean_wait(*r) == Approx(rho * 0.01 / (2 * (1 - rho))).epsilon(0.04));
+  }
+}
+
+TEST_CASE("one row at a time with geometric outputs is M/G/1") {
+  // Pollaczek and Khinchine: mean wait = rate E[S²] / (2 (1 - rho)). With p the chance that a token
+  // is the last, E[S] = t / p and E[S²] = t² (2 - p) / p².
+  LinearPricer pricer;
+  const double t = 0.001, p = 0.05, rate = 30;
+  std::vector<Request> requests = poisson(rate, 200'000);
+  Random random(2);
+  for (Request& request : requests)
+    while (random.uniform() >= p) ++request.output;
+  const Result<Run> r = run({.most_rows = 1, .blocks = 100}, pricer, requests);
+  REQUIRE(r);
+  const double rho = rate * t / p, second = t * t * (2 - p) / (p * p);
+  CHECK(mean_wait(*r) == Approx(rate * second / (2 * (1 - rho))).epsilon(0.05));
+}
+
+TEST_CASE("a closed loop follows Little's law and its bottleneck") {
+  // Each of 4 rows gives a token in 2 ms whatever the others do: 8 requests in flight queue for
+  // them, so that the throughput is 4 / (2 ms · 10 tokens).
+  LinearPricer pricer;
+  pricer.step = Seconds::ms(2);
+  const std::vector<Request> requests(400, Request{.input = 5, .output = 10});
+  const Result<Run> r =
+      run({.most_rows = 4, .blocks = 100}, pricer, requests, {.most_in_flight = 8});
+  REQUIRE(r);
+  const double duration = r->served.back().last.seconds().s();
+  CHECK(duration == Approx(400 / (4 / (0.002 * 10))));
+  double response = 0;
+  for (const Served& q : r->served) response += (q.last - q.sent).seconds().s();
+  CHECK(response / duration == Approx(8).epsilon(0.02));  // in flight
+}
+
+TEST_CASE("a cached prefix is not computed again, but for its last token") {
+  LinearPricer pricer;
+  pricer.token = Seconds::ms(1);
+  const Request request{.input = 32, .output = 1, .prefix = {7, 8}};
+  const std::vector<Request> requests = {request, request, request};
+  Rules rules{.blocks = 4, .block_tokens = 16, .prefix_cache = true, .prefix_tokens = 16};
+  const Result<Run> r = run(rules, pricer, requests, {.most_in_flight = 1});
+  REQUIRE(r);
+  CHECK(r->steps[0].prompt_tokens == 32);
+  CHECK(r->served[0].reused == 0);
+  CHECK(r->served[1].reused == 16);  // the block of the last token is computed again
+  CHECK(r->steps[1].prompt_tokens == 16);
+  rules.prefix_cache = false;
+  CHECK(run(rules, pricer, requests, {.most_in_flight = 1})->served[2].reused == 0);
+}
+
+TEST_CASE("cached prefixes give way to running requests, the oldest first") {
+  LinearPricer pricer;
+  std::vector<Request> requests;
+  for (const std::uint64_t name : {1, 2, 3, 1, 3})
+    requests.push_back({.input = 17, .output = 1, .prefix = {name}});
+  // Three blocks: the third request needs two, so the first one's prefix is evicted.
+  const Result<Run> r =
+      run({.blocks = 3, .prefix_cache = true}, pricer, requests, {.most_in_flight = 1});
+  REQUIRE(r);
+  CHECK(r->served[3].reused == 0);
+  CHECK(r->served[4].reused == 16);
+}
+
+TEST_CASE("a request that no server state could run is refused") {
+  LinearPricer pricer;
+  const std::vector<Request> requests = {{.input = 100, .output = 30}};
+  const auto message = [&](const Rules& rules) {
+    const Result<Run> r = run(rules, pricer, requests);
+    REQUIRE(!r);
+    return to_string(r.error());
+  };
+  CHECK(message({.blocks = 8}).find("needs 9 blocks") != std::string::npos);
+  CHECK(message({.tokens_per_step = 64, .chunked = false, .blocks = 9}).find("exceeds the 64") !=
+        std::string::npos);
+}
+
+TEST_CASE("host time overlaps or adds") {
+  LinearPricer pricer;
+  pricer.step = Seconds::ms(3);
+  pricer.host = Seconds::ms(2);
+  const std::vector<Request> requests = {{.input = 1, .output = 4}};
+  CHECK(run({.blocks = 9}, pricer, requests)->served[0].last == Picoseconds::from(Seconds::ms(12)));
+  CHECK(run({.overlapped = false, .blocks = 9}, pricer, requests)->served[0].last ==
+        Picoseconds::from(Seconds::ms(20)));
+}
+
+}  // namespace
+}  // namespace rehearse::serving
