@@ -22,6 +22,7 @@
 #include "cli/commands/command_line.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/options.h"
+#include "cli/commands/standard_input.h"
 #include "cli/globals.h"
 #include "cli/output/color.h"
 #include "cli/output/document.h"
@@ -176,7 +177,7 @@ void note_given_files(const CLI::App& app) {
 
 int main(int argc, char** argv) {
   CLI::App app("Rehearse a machine-learning job before you pay for it.", "rehearse");
-  app.formatter(std::make_shared<Help>());
+  app.formatter(help_formatter());
   app.set_version_flag("--version", std::string("rehearse ") + REHEARSE_VERSION);
   app.require_subcommand(1);
   app.fallthrough();
@@ -187,9 +188,10 @@ int main(int argc, char** argv) {
        {add_profile,   add_import,    add_inspect,   add_replay,  add_whatif,   add_export,
         add_simulate,  add_plan,      add_recommend, add_compare, add_network,  add_fleet,
         add_pack,      add_check,     add_input,     add_study,   add_validate, add_prove,
-        add_bench_gpu, add_calibrate, add_catalog,   add_mig,     add_doctor,   add_help,
-        add_explain,   add_completion})
+        add_bench_gpu, add_calibrate, add_catalog,   add_mig,     add_doctor,   add_init,
+        add_help,      add_explain,   add_completion})
     add(app, action);
+  accept_standard_input(app);
 
   try {
     app.parse(argc, argv);

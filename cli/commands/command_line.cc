@@ -3,12 +3,28 @@
 #include <algorithm>
 #include <cctype>
 
+#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
 namespace {
+
+struct Help : CLI::Formatter {
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override {
+    std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
+    // CLI11 prints the empty line after a hidden group too.
+    if (const auto gap = text.find("\n\n\n"); gap != std::string::npos) text.erase(gap, 1);
+    return text;
+  }
+  std::string make_footer(const CLI::App* app) const override {
+    const bool of_program = !app->get_parent() || app->get_parent()->get_parent();
+    return (of_program ? "" : "rehearse --help lists the options of all commands.\n") +
+           CLI::Formatter::make_footer(app);
+  }
+};
 
 bool takes_value(const CLI::Option& option) { return option.get_type_size() > 0; }
 
@@ -70,18 +86,7 @@ std::string full_name(const CLI::App& command) {
 
 }  // namespace
 
-std::string Help::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const {
-  std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
-  // CLI11 prints the empty line after a hidden group too.
-  if (const auto gap = text.find("\n\n\n"); gap != std::string::npos) text.erase(gap, 1);
-  return text;
-}
-
-std::string Help::make_footer(const CLI::App* app) const {
-  const bool of_program = !app->get_parent() || app->get_parent()->get_parent();
-  return (of_program ? "" : "rehearse --help lists the options of all commands.\n") +
-         CLI::Formatter::make_footer(app);
-}
+std::shared_ptr<CLI::FormatterBase> help_formatter() { return std::make_shared<Help>(); }
 
 std::vector<CLI::Option*> shown_options(CLI::App& command, bool positional) {
   return command.get_options([positional](const CLI::Option* option) {

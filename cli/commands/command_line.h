@@ -2,21 +2,22 @@
 // completion.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <CLI/CLI.hpp>
+namespace CLI {
+class App;
+class FormatterBase;
+class Option;
+}  // namespace CLI
 
 namespace rehearse::cli {
 
-/// Help without the groups of former names, which are hidden. That of a command refers to the
-/// options of all commands.
-struct Help : CLI::Formatter {
-  std::string make_help(const CLI::App* app, std::string name,
-                        CLI::AppFormatMode mode) const override;
-  std::string make_footer(const CLI::App* app) const override;
-};
+/// Formats help without the groups of former names, which are hidden. That of a command refers to
+/// the options of all commands.
+std::shared_ptr<CLI::FormatterBase> help_formatter();
 
 /// The options that help shows, of one kind: positional or named.
 std::vector<CLI::Option*> shown_options(CLI::App& command, bool positional);

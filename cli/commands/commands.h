@@ -28,6 +28,7 @@ void add_export(CLI::App& app, Action& action);
 void add_fleet(CLI::App& app, Action& action);
 void add_help(CLI::App& app, Action& action);
 void add_import(CLI::App& app, Action& action);
+void add_init(CLI::App& app, Action& action);
 void add_input(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);
 void add_mig(CLI::App& app, Action& action);
