@@ -19,9 +19,11 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "cli/commands/command_line.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/name_option.h"
 #include "cli/commands/options.h"
+#include "cli/commands/standard_input.h"
 #include "cli/globals.h"
 #include "cli/output/color.h"
 #include "cli/output/document.h"
@@ -35,14 +37,8 @@ namespace {
 
 void add_globals(CLI::App& app, Globals& globals) {
   static constexpr std::array<std::string_view, 4> kFormats = {"table", "json", "csv", "markdown"};
-  app.add_option_function<std::string>(
-         "--format",
-         [&globals](const std::string& name) {
-           globals.format = static_cast<Format>(index_of(kFormats, name));
-         },
-         "table (default), json, csv or markdown")
-      ->check(one_of(kFormats, "format"))
-      ->type_name("NAME");
+  add_choice(app, "--format", globals.format, kFormats, "table (default), json, csv or markdown",
+             "format");
   app.add_option("-o,--output", globals.output, "write the result to this file instead of stdout")
       ->type_name("FILE");
   app.add_flag("--strict", globals.strict, "treat problems of a recording as errors");
@@ -156,16 +152,6 @@ void keep_memory() {
   ::mallopt(M_TOP_PAD, 64 << 20);
 }
 
-/// Former names of options are in a group that help hides, and CLI11 prints the empty line after it.
-struct Help : CLI::Formatter {
-  std::string make_help(const CLI::App* app, std::string name,
-                        CLI::AppFormatMode mode) const override {
-    std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
-    if (const auto gap = text.find("\n\n\n"); gap != std::string::npos) text.erase(gap, 1);
-    return text;
-  }
-};
-
 /// A file may have an error in every line. The first ones are enough.
 void print_errors(const Error& error) {
   constexpr std::size_t kShown = 20;
@@ -192,7 +178,7 @@ void note_given_files(const CLI::App& app) {
 
 int main(int argc, char** argv) {
   CLI::App app("Rehearse a machine-learning job before you pay for it.", "rehearse");
-  app.formatter(std::make_shared<Help>());
+  app.formatter(help_formatter());
   app.set_version_flag("--version", std::string("rehearse ") + REHEARSE_VERSION);
   app.require_subcommand(1);
   app.fallthrough();
@@ -203,10 +189,10 @@ int main(int argc, char** argv) {
        {add_profile,   add_import,    add_inspect,   add_replay,  add_whatif,   add_export,
         add_simulate,  add_plan,      add_recommend, add_compare, add_network,  add_fleet,
         add_pack,      add_check,     add_input,     add_study,   add_validate, add_prove,
-        add_bench_gpu, add_calibrate, add_catalog,   add_mig,     add_doctor})
+        add_bench_gpu, add_calibrate, add_catalog,   add_mig,     add_doctor,   add_init,
+        add_help,      add_explain,   add_completion})
     add(app, action);
-  for (CLI::App* command : app.get_subcommands({}))
-    command->footer("rehearse --help lists the options of all commands.\n" + command->get_footer());
+  accept_standard_input(app);
 
   try {
     app.parse(argc, argv);

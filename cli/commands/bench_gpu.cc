@@ -177,11 +177,10 @@ void add_bench_gpu(CLI::App& app, Action& action) {
   CLI::App& command = *app.add_subcommand(
       "bench-gpu",
       "Measure single operations on this machine's GPUs, for jobs without a recording");
-  add_value(command, "--ops", "NAME,...", options->ops,
-            "gemm, conv, attention, elementwise, copy, collective (default: all)")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(one_of(bench::kFamilyNames, "operations"));
+  CLI::Option* ops =
+      add_value(command, "--ops", "NAME,...", options->ops,
+                "gemm, conv, attention, elementwise, copy, collective (default: all)");
+  accept_names(ops->delimiter(',')->allow_extra_args(false), bench::kFamilyNames, "operations");
   CLI::Option* shapes =
       add_value(command, "--shapes", "FILE", options->shapes,
                 "shapes to measure: CSV, or YAML with sweeps (default: those of common models)");

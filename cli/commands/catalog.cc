@@ -41,13 +41,15 @@ void add_catalog(CLI::App& app, Action& action) {
       "List built-in facts with source and date: GPUs, instances, links, prices, carbon");
   std::vector<std::string_view> kinds;
   for (const Kind& kind : all_kinds()) kinds.push_back(kind.name);
-  add_value(command, "KIND", "NAME", options->kind,
-            "gpus, instances, links, mig, storage, prices, carbon, pue, power, storage-prices, "
-            "functions, or sources")
-      ->check(reads_as([kinds](const std::string& name) -> Status {
-        if (std::find(kinds.begin(), kinds.end(), name) != kinds.end()) return {};
-        return fail(fmt::format("unknown kind '{}'", name), {}, suggest(name, kinds));
-      }))
+  CLI::Option* kind =
+      add_value(command, "KIND", "NAME", options->kind,
+                "gpus, instances, links, mig, storage, prices, carbon, pue, power, storage-prices, "
+                "functions, or sources");
+  offer(kind->check(reads_as([kinds](const std::string& name) -> Status {
+    if (std::find(kinds.begin(), kinds.end(), name) != kinds.end()) return {};
+    return fail(fmt::format("unknown kind '{}'", name), {}, suggest(name, kinds));
+  })),
+        kinds)
       ->required();
   Filters& filters = options->filters;
   add_value(command, "--name", "PATTERN", filters.name,

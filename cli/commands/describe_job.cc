@@ -1,18 +1,26 @@
 #include "cli/commands/describe_job.h"
 
 #include "cli/commands/options.h"
+#include "models/workload/zoo.h"
 #include "sim/base/file.h"
+#include "sim/cluster/catalog.h"
 
 namespace rehearse::cli {
 
 void add_described_job(CLI::App& command, DescribedJob& job, JobUse use) {
-  add_value(command, "--model", "NAME", job.model,
-            "instead of a job file: a model of the zoo, or the path of a Hugging Face config.json");
+  offer(add_value(command, "--model", "NAME", job.model,
+                  "instead of a job file: a model of the zoo, or the path of a Hugging Face "
+                  "config.json"),
+        workload::zoo_names());
   if (use != JobUse::kRent) {
     add_value(command, "--gpus", "N", job.gpus, "with --model: number of GPUs")
         ->check(CLI::Range(1U, 131'072U).description(""));
-    add_value(command, "--device", "NAME", job.device,
-              "with --model: a GPU of the catalog, on nodes of 8, or an instance");
+    std::vector<std::string_view> devices;
+    for (const cluster::Gpu& gpu : cluster::gpus()) devices.push_back(gpu.name);
+    for (const cluster::Instance& instance : cluster::instances()) devices.push_back(instance.name);
+    offer(add_value(command, "--device", "NAME", job.device,
+                    "with --model: a GPU of the catalog, on nodes of 8, or an instance"),
+          devices);
   }
   add_value(command, "--plan", "PLAN", job.plan,
             use == JobUse::kOnePlan

@@ -329,10 +329,9 @@ void add_network(CLI::App& app, Action& action) {
   CLI::App* command =
       app.add_subcommand("network", "Predict the time of a collective over sizes, with intervals");
   add_scope_options(*command, options->scope);
-  add_value(*command, "--op", "NAME,...", options->ops,
-            "all_reduce (default), all_gather, ...; several with commas")
-      ->delimiter(',')
-      ->check(one_of(kCollectiveNames, "collective"));
+  CLI::Option* ops = add_value(*command, "--op", "NAME,...", options->ops,
+                               "all_reduce (default), all_gather, ...; several with commas");
+  accept_names(ops->delimiter(','), kCollectiveNames, "collective");
   add_read(*command, "--sizes", "SIZES", options->sizes, parse_sizes,
            "FROM:TO doubling, or a list (default 1KiB:1GiB, or those of --measured)");
   add_choice(*command, "--algorithm", options->overrides.algorithm, kAlgorithmNames,

@@ -15,6 +15,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
+#include "cli/commands/command_line.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/name_option.h"
 #include "sim/base/largest.h"
@@ -84,21 +85,26 @@ struct Chosen<std::optional<T>> {
   using Enum = T;
 };
 
+/// Rejects values that are not among these names, as "unknown KIND 'x'", and lets completion offer
+/// them. The names outlive the command.
+inline CLI::Option* accept_names(CLI::Option* option, std::span<const std::string_view> names,
+                                 const std::string& kind = "name") {
+  return offer(option->check(one_of(names, kind)), {names.begin(), names.end()});
+}
+
 /// An option whose value is one of an enumeration's names. The names are in the order of the
 /// enumeration and outlive the command; any other value is "unknown KIND 'x'".
 template <class T>
 CLI::Option* add_choice(CLI::App& command, const char* name, T& value,
                         std::span<const std::string_view> names, std::string what,
                         const std::string& kind = "name") {
-  return command
-      .add_option_function<std::string>(
-          name,
-          [&value, names](const std::string& text) {
-            value = static_cast<typename Chosen<T>::Enum>(index_of(names, text));
-          },
-          std::move(what))
-      ->type_name("NAME")
-      ->check(one_of(names, kind));
+  CLI::Option* option = command.add_option_function<std::string>(
+      name,
+      [&value, names](const std::string& text) {
+        value = static_cast<typename Chosen<T>::Enum>(index_of(names, text));
+      },
+      std::move(what));
+  return accept_names(option->type_name("NAME"), names, kind);
 }
 
 /// An option whose text `read` parses to a Result; an error of `read` rejects it.

@@ -80,12 +80,13 @@ void add_simulate_options(CLI::App& command, SimulateOptions& options) {
   add_choice(command, "--fidelity", options.fidelity, kFidelityNames,
              "message (default): collectives as messages that share links; simgrid: the same, "
              "carried by SimGrid; closed: calibrated, else in closed form");
-  add_value(command, "--algorithm", "NAME", options.algorithm,
-            "algorithm of the collectives that support it: ring, tree, nvls, halving_doubling, "
-            "hierarchical, ...; all_to_all: pairwise, linear, two_dimensional (default: "
-            "NCCL's choice by size where a calibration covers the devices, else ring and "
-            "pairwise)")
-      ->check(one_of(kAlgorithmNames, "algorithm"));
+  CLI::Option* algorithm =
+      add_value(command, "--algorithm", "NAME", options.algorithm,
+                "algorithm of the collectives that support it: ring, tree, nvls, halving_doubling, "
+                "hierarchical, ...; all_to_all: pairwise, linear, two_dimensional (default: "
+                "NCCL's choice by size where a calibration covers the devices, else ring and "
+                "pairwise)");
+  accept_names(algorithm, kAlgorithmNames, "algorithm");
   add_network_options(command, options);
   add_astra_options(command, options);
   add_share_options(command, options.sharing, "job file",

@@ -1,0 +1,43 @@
+// The command line as a tree of commands and options, for what is derived from it: help, man pages,
+// completion.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace CLI {
+class App;
+class FormatterBase;
+class Option;
+}  // namespace CLI
+
+namespace rehearse::cli {
+
+/// Formats help without the groups of former names, which are hidden. That of a command refers to
+/// the options of all commands.
+std::shared_ptr<CLI::FormatterBase> help_formatter();
+
+/// The options that help shows, of one kind: positional or named.
+std::vector<CLI::Option*> shown_options(CLI::App& command, bool positional);
+
+/// Lets completion offer these words as values. An option keeps them as the name of a check that
+/// accepts everything, because CLI11 has no other place for them that help does not show.
+CLI::Option* offer(CLI::Option* option, const std::vector<std::string_view>& words);
+/// The words that were offered.
+std::vector<std::string> offered(CLI::Option& option);
+
+/// A word that may follow a command line.
+struct Completion {
+  std::string word;
+  std::string meaning;
+};
+/// The words that may take the place of the last of `words`, which follow the program's name; that
+/// one may be empty. None where a file or free text may follow.
+std::vector<Completion> completions(CLI::App& program, const std::vector<std::string>& words);
+
+/// The manual page of a command with its own commands, or of the program: the source for roff.
+std::string man_page(CLI::App& command);
+
+}  // namespace rehearse::cli

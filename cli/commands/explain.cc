@@ -1,0 +1,60 @@
+// rehearse explain: the terms of the glossary, and the keys of a plan.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/core.h>
+#include <strings.h>
+
+#include "cli/catalog/glossary.h"
+#include "cli/commands/options.h"
+#include "cli/output/document.h"
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+namespace {
+
+struct ExplainOptions {
+  std::string term;
+};
+
+bool alike(const std::string& a, const std::string& b) {
+  return ::strcasecmp(a.c_str(), b.c_str()) == 0;
+}
+
+std::vector<std::string_view> term_names() {
+  std::vector<std::string_view> names;
+  for (const GlossaryTerm& term : glossary()) names.push_back(term.name);
+  return names;
+}
+
+Result<Exit> run(const ExplainOptions& options, const Globals& globals) {
+  Document document{.command = "explain", .rows = "terms"};
+  const bool all = options.term.empty();
+  Value found = Value::array();
+  for (const GlossaryTerm& term : glossary()) {
+    if (!all && !alike(term.name, options.term)) continue;
+    found.push_back({{"term", "term", term.name}, {"text", "meaning", term.text, {}, kProse}});
+    if (!all) document.line(term.text);
+  }
+  if (found.list().empty())
+    return fail(fmt::format("explain: no term '{}'", options.term), {},
+                suggest(options.term, term_names()));
+  document.show("terms", "", found, {}, all ? first(found.list().size()) : kInTables);
+  return answer_with(globals, document);
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app, Action& action) {
+  auto options = std::make_shared<ExplainOptions>();
+  CLI::App& command =
+      *app.add_subcommand("explain", "Explain a term of a result, or a key of a plan");
+  offer(add_value(command, "TERM", "NAME", options->term,
+                  "such as bubble, MFU or interleave (default: list all terms)"),
+        term_names());
+  command.footer("Example: rehearse explain 'exposed communication'");
+  run_by(command, action, options, run);
+}
+
+}  // namespace rehearse::cli

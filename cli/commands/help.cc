@@ -1,0 +1,87 @@
+// rehearse help: examples and options of a command, and manual pages.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "cli/commands/options.h"
+#include "cli/output/document.h"
+#include "sim/base/file.h"
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+namespace {
+
+struct HelpOptions {
+  std::vector<std::string> command;
+  std::filesystem::path man;
+};
+
+/// The command with these names, one within the other.
+Result<CLI::App*> find_command(CLI::App& program, const std::vector<std::string>& names) {
+  CLI::App* command = &program;
+  for (const std::string& name : names) {
+    std::vector<std::string> known;
+    for (CLI::App* sub : command->get_subcommands({})) known.push_back(sub->get_name());
+    const auto at = std::find(known.begin(), known.end(), name);
+    if (at == known.end()) {
+      const std::vector<std::string_view> views(known.begin(), known.end());
+      return fail(fmt::format("help: unknown command '{}'", name), {}, suggest(name, views));
+    }
+    command = command->get_subcommand(name);
+  }
+  return command;
+}
+
+/// The examples first, then the options.
+std::string help_text(CLI::App& command) {
+  const std::string examples = command.get_footer();
+  if (examples.empty()) return command.help();
+  command.footer("");
+  return examples + "\n\n" + command.help();
+}
+
+Status write_pages(CLI::App& program, const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return fail_in(folder, "cannot be made: " + error.message(), "a folder to write to");
+  if (Status ok = write_file(folder / "rehearse.1", man_page(program)); !ok) return ok;
+  for (CLI::App* command : program.get_subcommands({}))
+    if (Status ok = write_file(folder / fmt::format("rehearse-{}.1", command->get_name()),
+                               man_page(*command));
+        !ok)
+      return ok;
+  return {};
+}
+
+}  // namespace
+
+void add_help(CLI::App& app, Action& action) {
+  auto options = std::make_shared<HelpOptions>();
+  CLI::App& command =
+      *app.add_subcommand("help", "Show examples and options of a command, or write manual pages");
+  std::vector<std::string_view> names;
+  for (const CLI::App* other : app.get_subcommands({})) names.push_back(other->get_name());
+  offer(add_value(command, "COMMAND", "NAME", options->command, "a command, such as plan"), names);
+  add_value(command, "--man", "FOLDER", options->man, "write the manual page of each command");
+  command.footer("Example: rehearse help plan");
+  command.callback([&app, &action, options] {
+    if (!options->command.empty() && !options->man.empty())
+      wrong_usage("--man writes the pages of all commands, and takes no COMMAND");
+    action = [&app, options](const Globals& globals) -> Result<Exit> {
+      Status ok;
+      if (!options->man.empty()) {
+        ok = write_pages(app, options->man);
+      } else {
+        const Result<CLI::App*> asked = find_command(app, options->command);
+        if (!asked) return forward(asked);
+        ok = write_text(globals, help_text(**asked));
+      }
+      if (!ok) return forward(ok);
+      return Exit::kSuccess;
+    };
+  });
+}
+
+}  // namespace rehearse::cli

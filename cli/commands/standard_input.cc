@@ -1,0 +1,63 @@
+#include "cli/commands/standard_input.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include "cli/commands/command_line.h"
+#include "sim/base/file.h"
+
+namespace rehearse::cli {
+namespace {
+
+constexpr const char* kStandardInput = "/dev/stdin";
+
+std::string error_of_system() {
+  return fmt::format("standard input cannot be read: {}", std::strerror(errno));
+}
+
+/// Replaces standard input by a file with its contents; returns an error, or nothing.
+std::string copy_to_file() {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), &std::fclose);
+  if (!file) return error_of_system();
+  char block[1 << 16];
+  while (const std::size_t n = std::fread(block, 1, sizeof block, stdin))
+    if (std::fwrite(block, 1, n, file.get()) != n) return error_of_system();
+  if (std::ferror(stdin) != 0 || std::fflush(file.get()) != 0 ||
+      ::dup2(::fileno(file.get()), STDIN_FILENO) < 0)
+    return error_of_system();
+  return "";
+}
+
+std::string hold_text(const std::string& name) {
+  Result<std::string> text = read_file(kStandardInput);
+  if (!text) return to_string(text.error());
+  hold_file(name, std::move(*text));
+  return "";
+}
+
+}  // namespace
+
+void accept_standard_input(CLI::App& command) {
+  for (CLI::Option* option : shown_options(command, true)) {
+    if (!option->get_type_name().starts_with("FILE")) continue;
+    const bool recording = option->get_name(true) == "INPUT";
+    option->transform(CLI::Validator(
+        [recording](std::string& name) -> std::string {
+          if (name != "-") return "";
+          if (!recording) return hold_text(name);
+          name = kStandardInput;
+          return copy_to_file();
+        },
+        ""));
+  }
+  for (CLI::App* sub : command.get_subcommands({})) accept_standard_input(*sub);
+}
+
+}  // namespace rehearse::cli

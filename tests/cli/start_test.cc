@@ -1,0 +1,73 @@
+// The files that a user starts from: those of `rehearse init`, and `-`, which is standard input.
+#include <array>
+#include <cstdio>
+#include <memory>
+
+#include <catch2/catch.hpp>
+#include <fmt/core.h>
+
+#include "tests/support/data.h"
+#include "tests/support/rehearse.h"
+
+namespace rehearse {
+namespace {
+
+namespace fs = std::filesystem;
+using test::kExample;
+using test::Ran;
+
+fs::path written(const std::string& kind) {
+  const fs::path file = test::scratch_folder() / (kind + ".yaml");
+  const Ran ran = test::rehearse({"init", kind, "-o", file.string()});
+  INFO(ran.errors);
+  REQUIRE(ran.code == 0);
+  return file;
+}
+
+TEST_CASE("init writes files that the matching commands accept unchanged") {
+  const std::vector<std::vector<std::string>> commands = {
+      {"simulate", written("job").string(), "--fidelity", "closed"},
+      {"study", written("study").string()},
+      {"inspect", "--cluster", written("cluster").string()},
+      {"input", written("pipeline").string()},
+      {"check", "--baseline", "examples/recordings/gate_before.json", "--candidate",
+       "examples/recordings/gate_again.json", "--budget", written("budget").string()}};
+  for (const std::vector<std::string>& command : commands) {
+    const Ran ran = test::rehearse(command);
+    INFO(command.front() << ": " << ran.errors);
+    CHECK(ran.code == 0);
+    CHECK(ran.errors.empty());
+  }
+}
+
+TEST_CASE("init: a job file names each key of a plan, and replaces no file") {
+  const fs::path job = written("job");
+  CHECK(test::text_of(job).find("  # interleave: 1\n") != std::string::npos);
+  test::check_failed(test::rehearse({"init", "job", "-o", job.string()}), 1, "exists");
+}
+
+/// What the program prints with a file on its standard input, which is a pipe.
+std::string piped(const std::string& file, const std::string& arguments) {
+  const std::string command =
+      fmt::format("cd '{}' && cat '{}' | '{}/rehearse' {}", test::source_file("").string(), file,
+                  test::program_folder().string(), arguments);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(::popen(command.c_str(), "r"),
+                                                             &::pclose);
+  REQUIRE(pipe);
+  std::string text;
+  std::array<char, 4096> block = {};
+  while (const std::size_t n = std::fread(block.data(), 1, block.size(), pipe.get()))
+    text.append(block.data(), n);
+  return text;
+}
+
+TEST_CASE("- is standard input: of a job, and of a recording") {
+  const std::string job = "examples/jobs/gpt_175b.yaml";
+  CHECK(piped(job, "simulate - --fidelity closed") ==
+        test::rehearse({"simulate", job, "--fidelity", "closed"}).out);
+  CHECK(piped(kExample, "inspect - --format csv") ==
+        test::rehearse({"inspect", kExample, "--format", "csv"}).out);
+}
+
+}  // namespace
+}  // namespace rehearse
