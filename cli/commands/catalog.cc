@@ -41,11 +41,11 @@ void add_catalog(CLI::App& app, Action& action) {
       "List built-in facts with source and date: GPUs, instances, links, prices, carbon");
   std::vector<std::string_view> kinds;
   for (const Kind& kind : all_kinds()) kinds.push_back(kind.name);
-  CLI::Option* kind =
+  CLI::Option* named =
       add_value(command, "KIND", "NAME", options->kind,
                 "gpus, instances, links, mig, storage, prices, carbon, pue, power, storage-prices, "
                 "functions, or sources");
-  offer(kind->check(reads_as([kinds](const std::string& name) -> Status {
+  offer(named->check(reads_as([kinds](const std::string& name) -> Status {
     if (std::find(kinds.begin(), kinds.end(), name) != kinds.end()) return {};
     return fail(fmt::format("unknown kind '{}'", name), {}, suggest(name, kinds));
   })),

@@ -10,7 +10,7 @@ namespace {
 
 using test::Json;
 
-std::string job(const std::string& server, const std::string& load) {
+std::string serving_job(const std::string& server, const std::string& load) {
   return test::write_scratch("serve.yaml",
                              fmt::format("serve:\n  model: llama3_8b\n  {}\n{}"
                                          "cluster: {{device: h100_sxm5_80, devices_per_node: 8, "
@@ -28,7 +28,7 @@ Json served(const std::string& file) {
 TEST_CASE("a served load has the measures of the contract") {
   for (const char* framework : {"vllm", "sglang", "trtllm"}) {
     INFO(framework);
-    const Json json = served(job(fmt::format("framework: {}", framework), kLoad));
+    const Json json = served(serving_job(fmt::format("framework: {}", framework), kLoad));
     for (const char* key : {"ttft", "tpot", "itl", "end_to_end"}) {
       const Json& mean = json[key]["mean"];
       CHECK(mean["low"] <= mean["value"]);
@@ -51,8 +51,9 @@ TEST_CASE("a served load has the measures of the contract") {
 }
 
 TEST_CASE("names of the server and common names of flags are the same") {
-  const Json common = served(job("flags: {max_num_seqs: 2, memory: 0.8}", kLoad));
-  const Json own = served(job("flags: {max_num_seqs: 2, gpu_memory_utilization: 0.8}", kLoad));
+  const Json common = served(serving_job("flags: {max_num_seqs: 2, memory: 0.8}", kLoad));
+  const Json own =
+      served(serving_job("flags: {max_num_seqs: 2, gpu_memory_utilization: 0.8}", kLoad));
   CHECK(common["ttft"] == own["ttft"]);
   CHECK(common["cache"] == own["cache"]);
   CHECK(common["saturated"] == true);  // two of four wait
@@ -60,9 +61,10 @@ TEST_CASE("names of the server and common names of flags are the same") {
 
 TEST_CASE("an open load beyond the capacity is saturated, and its interval is wider") {
   const auto at = [](double share, double capacity) {
-    return served(job("framework: vllm\n  flags: {max_num_seqs: 8}",
-                      fmt::format("rate: {:.3f} per s, requests: 300, input: 300, output: 100",
-                                  share * capacity)));
+    return served(
+        serving_job("framework: vllm\n  flags: {max_num_seqs: 8}",
+                    fmt::format("rate: {:.3f} per s, requests: 300, input: 300, output: 100",
+                                share * capacity)));
   };
   const double capacity = test::value(at(1, 10)["capacity"]);
   const auto width = [](const Json& json) {
@@ -79,19 +81,20 @@ TEST_CASE("traces of requests") {
   const std::string csv =
       test::write_scratch("trace.csv", "arrival_s,input_tokens,output_tokens\n0,100,5\n0.5,50,3\n")
           .string();
-  CHECK(served(job("framework: vllm", "trace: " + csv))["server"]["requests"] == 2);
+  CHECK(served(serving_job("framework: vllm", "trace: " + csv))["server"]["requests"] == 2);
   const std::string names = R"("hash_ids":[1,2]})";
   const std::string line = R"("input_length":1100,"output_length":4,)" + names + "\n";
   const std::string jsonl = test::write_scratch("trace.jsonl", R"({"timestamp":0,)" + line +
                                                                    R"({"timestamp":9000,)" + line)
                                 .string();
-  const Json cached = served(job("framework: vllm", "trace: " + jsonl));
+  const Json cached = served(serving_job("framework: vllm", "trace: " + jsonl));
   // The second prompt has 1,024 of 1,100 tokens in the cache.
   CHECK(test::value(cached["ttft"]["p50"]) < test::value(cached["ttft"]["p99"]));
   test::check_failed(
       test::rehearse(
           {"simulate",
-           job("framework: vllm",
+           serving_job(
+               "framework: vllm",
                "trace: " + test::write_scratch(
                                "b.csv", "arrival_s,input_tokens,output_tokens\n1,5,5\n0,5,5\n")
                                .string())}),
@@ -110,7 +113,7 @@ TEST_CASE("wrong servers and loads get one line") {
            {"plan: {tensor: 16}", kLoad, "16 GPUs of the 8"},
            {"framework: vllm", "rate: fast, input: 1, output: 1", "'fast' is no rate"},
            {"framework: vllm", "in_flight: 4", "exactly one kind of load"}})
-    test::check_failed(test::rehearse({"simulate", job(c.server, c.load)}), 1, c.says);
+    test::check_failed(test::rehearse({"simulate", serving_job(c.server, c.load)}), 1, c.says);
 }
 
 }  // namespace
