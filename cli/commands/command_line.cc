@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <set>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
@@ -19,6 +20,15 @@ struct Help : CLI::Formatter {
     if (const auto gap = text.find("\n\n\n"); gap != std::string::npos) text.erase(gap, 1);
     return text;
   }
+  /// CLI11 keeps excluded options in a set of pointers, whose order differs from run to run.
+  std::string make_option_opts(const CLI::Option* option) const override {
+    std::string text = CLI::Formatter::make_option_opts(option);
+    const std::size_t at = text.find(" Excludes:");
+    if (at == text.npos) return text;
+    std::set<std::string> names;
+    for (const CLI::Option* other : option->get_excludes()) names.insert(other->get_name());
+    return text.substr(0, at) + " Excludes: " + join(names, " ");
+  }
   std::string make_footer(const CLI::App* app) const override {
     const bool of_program = !app->get_parent() || app->get_parent()->get_parent();
     return (of_program ? "" : "rehearse --help lists the options of all commands.\n") +
@@ -26,7 +36,7 @@ struct Help : CLI::Formatter {
   }
 };
 
-bool takes_value(const CLI::Option& option) { return option.get_type_size() > 0; }
+bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
 
 /// The option of a command, or one of all commands; null if there is none.
 CLI::Option* find_option(CLI::App* command, const std::string& name) {

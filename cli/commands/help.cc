@@ -34,12 +34,13 @@ Result<CLI::App*> find_command(CLI::App& program, const std::vector<std::string>
   return command;
 }
 
-/// The examples first, then the options.
+/// The examples first, then the options. CLI::App::help would show those of the parsed command.
 std::string help_text(CLI::App& command) {
   const std::string examples = command.get_footer();
-  if (examples.empty()) return command.help();
   command.footer("");
-  return examples + "\n\n" + command.help();
+  return (examples.empty() ? "" : examples + "\n\n") +
+         command.get_formatter()->make_help(&command, command.get_name(),
+                                            CLI::AppFormatMode::Normal);
 }
 
 Status write_pages(CLI::App& program, const std::filesystem::path& folder) {

@@ -54,7 +54,7 @@ std::string job_template() {
          "  # sequence: 8192  # tokens per sample\n"
          "training:\n" +
          section_lines(Section::kTraining, "global_batch", "64") + "plan:\n" +
-         section_lines(Section::kPlan, "data", "8") +
+         section_lines(Section::kPlan, "tensor", "8") +
          "cluster:\n"
          "  device: h100_sxm5_80  # rehearse catalog gpus; rehearse init cluster shows more\n"
          "  devices_per_node: 8\n"

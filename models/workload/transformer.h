@@ -72,7 +72,7 @@ struct Image {
 struct Transformer {
   std::string name;
   std::uint32_t hidden = 0;
-  std::uint32_t layers = 0;          ///< layers of the encoder if there is a decoder
+  std::uint32_t layers = 0;            ///< layers of the encoder if there is a decoder
   std::uint32_t decoder_layers = 0;    ///< with cross-attention, after the encoder (T5)
   std::uint32_t decoder_sequence = 0;  ///< tokens of a sample in the decoder; 0: as `sequence`
   std::uint32_t heads = 0;
@@ -89,11 +89,11 @@ struct Transformer {
   Positions positions = Positions::kLearned;
   bool causal = true;
   bool tied_embedding = true;
-  bool query_bias = true;    ///< of queries, keys and values
-  bool output_bias = true;   ///< of the projection after attention
-  bool linear_bias = true;   ///< of the feed-forward part
-  bool head_bias = false;    ///< of the logits
-  bool query_norm = false;   ///< queries and keys normalised by head (Qwen3)
+  bool query_bias = true;   ///< of queries, keys and values
+  bool output_bias = true;  ///< of the projection after attention
+  bool linear_bias = true;  ///< of the feed-forward part
+  bool head_bias = false;   ///< of the logits
+  bool query_norm = false;  ///< queries and keys normalised by head (Qwen3)
   /// The same over all heads, whose squares tensor ranks sum up (MiniMax M2).
   bool joint_query_norm = false;
   bool shared_norm = false;  ///< one norm before attention and feed-forward (GPT-J, Falcon)

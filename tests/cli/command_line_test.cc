@@ -32,7 +32,7 @@ TEST_CASE("completion offers commands, options, and the values that an option ac
   CHECK(completed({"plan", "--quiet", "--obj"}) == "--objective\n");
   CHECK(completed({"plan", "job.yaml", "--quie"}) == "--quiet\n");  // of all commands
   CHECK(completed({"simulate", "--model", "llama3_70"}) == "llama3_70b\n");
-  CHECK(completed({"simulate", "--device", "p5.4"}) == "p5.48xlarge\n");
+  CHECK(completed({"simulate", "--device", "p5.48"}) == "p5.48xlarge\n");
   CHECK(completed({"catalog", "gp"}) == "gpus\n");
   CHECK(completed({"help", "doc"}) == "doctor\n");
 }

@@ -29,9 +29,9 @@ TEST_CASE("profile records a program, and replay reads the recording") {
     test::check_has(json, key);
   CHECK(json["command"] == "profile");
   // Per step: load, forward, backward, optimizer, and per layer (4) two passes, two gradients
-  // and an update.
+  // and an update; 29 operators; and three sums among the ranks that divide a layer, here one.
   // Thirteen steps, three of them named, after one warm-up.
-  CHECK(json["ranges"] == 13 * (4 + 4 * 5) + 3 + 1);
+  CHECK(json["ranges"] == 13 * (4 + 4 * 5 + 29 + 3) + 3 + 1);
   CHECK(json["dropped"] == 0);
 
   const Json steps = test::json_of({"replay", folder})["ranks"][0]["steps"];
@@ -71,7 +71,7 @@ TEST_CASE("profile keeps the requested steps, and reports them") {
   CHECK(json["steps"]["kept"] == 1);
   CHECK(json["kept_steps"].empty());
   // As many of the two other steps as can be: the range of one step, and what is in it.
-  CHECK(json["ranges"] == 1 + 4 + 4 * 5);
+  CHECK(json["ranges"] == 1 + 4 + 4 * 5 + 29 + 3);
 
   const std::string ring_folder = new_folder();
   const Ran ring =

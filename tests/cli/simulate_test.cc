@@ -310,7 +310,7 @@ TEST_CASE("simulate: wrong usage is exit code 2") {
   check_failed(simulate_example({"--on-link-failure", "retry", "--fidelity", "simgrid"}), 2,
                "need --fidelity message");
   check_failed(simulate_example({"--interference", "0.9"}), 2, "must be from 1");
-  check_failed(simulate_example({"--interference", "nan"}), 2, "must be from 1");
+  check_failed(simulate_example({"--interference", "nan"}), 2, "out of range");
   check_failed(simulate_example({"--interference", "1.13", "--fidelity", "simgrid"}), 2,
                "SimGrid does not model shared devices");
   check_failed(simulate_example({"--unfolded"}), 2, "did you mean '--unfold'?");

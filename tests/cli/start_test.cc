@@ -61,7 +61,7 @@ std::string piped(const std::string& file, const std::string& arguments) {
   return text;
 }
 
-TEST_CASE("- is standard input: of a job, and of a recording") {
+TEST_CASE("standard input is -: of a job, and of a recording") {
   const std::string job = "examples/jobs/gpt_175b.yaml";
   CHECK(piped(job, "simulate - --fidelity closed") ==
         test::rehearse({"simulate", job, "--fidelity", "closed"}).out);
