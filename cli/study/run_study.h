@@ -44,8 +44,8 @@ struct Fitted {
 struct StudyResult {
   Study study;
   std::vector<StudyPoint> points = {};
-  std::vector<Compared> compared = {};          ///< in the order of the expectations
-  std::vector<Fitted> fitted = {};              ///< fits of a measure, on points of the sweep
+  std::vector<Compared> compared = {};           ///< in the order of the expectations
+  std::vector<Fitted> fitted = {};               ///< fits of a measure, on points of the sweep
   StudyVerdict verdict = StudyVerdict::kMissed;  ///< missed if any is, else the best
 };
 

@@ -422,8 +422,8 @@ Table table_of_systems(const std::vector<StudyResult>& results) {
   };
   for (const auto& [name, counts] : systems) {
     const auto is_any = [](std::size_t count) { return count > 0; };
-    const auto best = static_cast<std::size_t>(
-        std::find_if(counts.begin(), counts.end(), is_any) - counts.begin());
+    const auto best = static_cast<std::size_t>(std::find_if(counts.begin(), counts.end(), is_any) -
+                                               counts.begin());
     ++best_of[best];
     add(name, std::string(kStudyVerdictNames[best]), counts);
     for (std::size_t v = 0; v < kVerdicts; ++v) total[v] += counts[v];
@@ -458,8 +458,8 @@ std::string study_page(const std::vector<StudyResult>& results) {
       const Expectation& e = result.study.expectations[i];
       const Compared& compared = result.compared[i];
       table.add({fmt::format("[{0}](#{0})", result.study.name), measure_text(e),
-                 expected_text(e, compared.least.unit), source_kind_text(e),
-                 got_text(e, compared), whole_span_text(e, compared), tolerance_text(e),
+                 expected_text(e, compared.least.unit), source_kind_text(e), got_text(e, compared),
+                 whole_span_text(e, compared), tolerance_text(e),
                  std::string(text_of(compared.verdict))});
     }
   text += table.markdown();

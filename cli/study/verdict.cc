@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace rehearse::cli {
 namespace {
@@ -54,8 +55,8 @@ StudyVerdict judge(const Expectation& e, const Errors& errors, bool is_inside) {
 
 std::optional<ChosenTolerance> chosen_tolerance(const Expectation& e, const Errors& errors) {
   if (!e.reason.empty()) return std::nullopt;
-  for (const auto& [tolerance, error] : {std::pair(e.tolerance, std::abs(errors.worst)),
-                                         std::pair(e.mean_tolerance, errors.mean)})
+  for (const auto& [tolerance, error] :
+       {std::pair(e.tolerance, std::abs(errors.worst)), std::pair(e.mean_tolerance, errors.mean)})
     if (tolerance && *tolerance != kUsualTolerance && error > 0 && *tolerance <= kNear * error)
       return ChosenTolerance{*tolerance, error};
   return std::nullopt;

@@ -50,7 +50,7 @@ struct ChosenTolerance {
 std::optional<ChosenTolerance> chosen_tolerance(const Expectation& expectation,
                                                 const Errors& errors);
 
-/// The verdict on a study, or on all studies of a system: missed if any expectation is missed.
+/// The verdict on a study: missed if any of its expectations is, else the best.
 StudyVerdict worst_or_best(std::span<const StudyVerdict> verdicts);
 
 }  // namespace rehearse::cli

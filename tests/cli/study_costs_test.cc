@@ -63,7 +63,8 @@ TEST_CASE("study: gain or loss of GPUs that share nodes") {
         ", microbatch: 16, dtype: fp32, optimizer: momentum}\n"
         "jobs:\n  job:\n    plan: " +
         plan + "\n    cluster: " + cluster +
-        "\nmeasure: {m: node_sharing(job)}\nexpect: {measure: m, range: [-1e9, 1e9], sweep: within}\n";
+        "\nmeasure: {m: node_sharing(job)}\nexpect: {measure: m, range: [-1e9, 1e9], sweep: "
+        "within}\n";
     return test::run_study(text, {"--format", "json"});
   };
   const auto got = [&](const std::string& cluster, const std::string& plan, int batch = 256) {

@@ -149,7 +149,8 @@ TEST_CASE("study: no expectation is compared with a point that a constant was fi
   CHECK(study["expectations"][0]["curve"].size() == 3);
 
   check_failed(
-      curve_text("  - {measure: twice, over: n, published: {1: 2, 2: 2}, tolerance: 0.1}\n", kFitted),
+      curve_text("  - {measure: twice, over: n, published: {1: 2, 2: 2}, tolerance: 0.1}\n",
+                 kFitted),
       "24:42: expect[0].published: is compared with n 1, machine near, on which delay, share "
       "were fitted; points on which nothing was fitted; list it under 'fitted' only");
   check_failed(
@@ -213,14 +214,17 @@ TEST_CASE("study: a folder means the files in it, and all of them are on one pag
   CHECK_THAT(
       ran.out,
       Contains("# Studies\n") &&
-          Contains("| [curve](#curve) | twice | 3 values over n | page | mean error 3.34 %, "
-                   "worst +5.26 % | -4.76 % – +5.26 % | 5.00 % mean, 10.0 % worst | reproduced |\n") &&
+          Contains(
+              "| [curve](#curve) | twice | 3 values over n | page | mean error 3.34 %, "
+              "worst +5.26 % | -4.76 % – +5.26 % | 5.00 % mean, 10.0 % worst | reproduced |\n") &&
           Contains("| [bad](#bad) | twice | 3.00 | artifact | 2.00 | 2.00 | 10.0 % | missed |\n") &&
-          Contains("| system | best verdict | reproduced | inside the span | mechanism | identity | "
-                   "missed |\n") &&
-          Contains("| bad | missed | 0 | 0 | 0 | 0 | 1 |\n| curve | reproduced | 1 | 0 | 0 | 0 | 0 "
-                   "|\n| all expectations |  | 1 | 0 | 0 | 0 | 1 |\n| best of 2 systems |  | 1 | 0 | "
-                   "0 | 0 | 1 |\n") &&
+          Contains(
+              "| system | best verdict | reproduced | inside the span | mechanism | identity | "
+              "missed |\n") &&
+          Contains(
+              "| bad | missed | 0 | 0 | 0 | 0 | 1 |\n| curve | reproduced | 1 | 0 | 0 | 0 | 0 "
+              "|\n| all expectations |  | 1 | 0 | 0 | 0 | 1 |\n| best of 2 systems |  | 1 | 0 | "
+              "0 | 0 | 1 |\n") &&
           Contains("- twice: table 2; two at a time\n") &&
           Contains("- fitted: delay, share on 1 published value of twice (n 1)\n") &&
           Contains("- fitted: peak on a benchmark of the same device\n") &&
