@@ -117,9 +117,7 @@ TEST_CASE("wrong servers and loads get one line") {
 }
 
 TEST_CASE("the answer names the version, its basis the versions of the constants") {
-  const std::string job = serving_job("framework: vllm
-                                      version
-                                      : \"0.11\"", kLoad);
+  const std::string job = serving_job("framework: vllm\n  version: \"0.11\"", kLoad);
   const std::string text = test::rehearse({"simulate", job}).out;
   for (const char* words : {"by vllm 0.11", "vllm from its first version on", ", P50 "}) {
     INFO(words << " in " << text);
