@@ -140,8 +140,9 @@ void add_spread(Document& d, const ServedLoad& load, std::string_view key, std::
             {"p90", of(&Spread::p90)},
             {"p99", of(&Spread::p99)}};
   d.show("", label,
-         fmt::format("mean {}, P90 {}, P99 {}", range_words(of(&Spread::mean)),
-                     range_words(of(&Spread::p90)), range_words(of(&Spread::p99))));
+         fmt::format("mean {}, P50 {}, P90 {}, P99 {}", range_words(of(&Spread::mean)),
+                     range_words(of(&Spread::p50)), range_words(of(&Spread::p90)),
+                     range_words(of(&Spread::p99))));
 }
 
 void add_costs(Document& d, const ServedLoad& load) {
@@ -174,9 +175,11 @@ Document serving_document(const ServedLoad& load) {
     return estimate([&](const Measures& m) { return m.*amount / m.duration / per; });
   };
   Document d{.command = "simulate"};
+  const std::string_view framework =
+      serving::kFrameworkNames[static_cast<std::size_t>(s.framework)];
   d.answer =
-      sentence_of(fmt::format("{} on {} × {} by {}", s.model.name, file.devices, s.device,
-                              load.price.server().name),
+      sentence_of(fmt::format("{} on {} × {} by {}{}{}", s.model.name, file.devices, s.device,
+                              framework, s.version.empty() ? "" : " ", s.version),
                   {fmt::format("TTFT {}", range_words(load.estimate<Seconds>([](const Measures& m) {
                                  return Seconds::s(m.ttft.mean);
                                }))),
@@ -184,12 +187,9 @@ Document serving_document(const ServedLoad& load) {
                                  return Seconds::s(m.tpot.mean);
                                }))),
                    saturated(load) ? "saturated" : ""});
-  d["server"] = {{"model", s.model.name},
-                 {"device", s.device},
-                 {"devices", file.devices},
-                 {"framework", serving::kFrameworkNames[static_cast<std::size_t>(s.framework)]},
-                 {"version", s.version},
-                 {"requests", file.requests.size()}};
+  d["server"] = {{"model", s.model.name},   {"device", s.device},
+                 {"devices", file.devices}, {"framework", framework},
+                 {"version", s.version},    {"requests", file.requests.size()}};
   add_spread(d, load, "ttft", "time to first token", &Measures::ttft);
   add_spread(d, load, "tpot", "time per output token", &Measures::tpot);
   add_spread(d, load, "itl", "time between tokens", &Measures::itl);
@@ -225,7 +225,8 @@ Document serving_document(const ServedLoad& load) {
                      grouped(static_cast<std::uint64_t>(load.space.blocks)),
                      file.rules.block_tokens, 100 * load.measures[0].peak_occupancy));
   d["preemptions"] = load.measures[0].preemptions;
-  d.show("running", "requests that run", factor(load.measures[0].running));
+  d["running"] = load.measures[0].running;
+  d.show("", "requests at a time", fmt::format("{:.1f} on average", load.measures[0].running));
   d["memory_per_device"] = {{"value", load.space.total()},
                             {"usable", load.space.usable},
                             {"fits", true},

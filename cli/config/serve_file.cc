@@ -77,7 +77,9 @@ Status read_load(const YamlMap& load, const std::filesystem::path& folder, Serve
   if (load.has("closed") + load.has("rate") + load.has("trace") != 1) {
     load.report("closed", "exactly one kind of load is required",
                 "closed: requests in flight, rate: 2 per s, or trace: FILE");
-  } else if (trace) {
+    return {};  // which other keys are known depends on the kind
+  }
+  if (trace) {
     Result<RequestTrace> read = load_requests(folder / *trace);
     if (!read) return forward(read);
     file.requests = std::move(read->requests);

@@ -1,7 +1,6 @@
 #include "cli/study/expectation.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/core.h>
 
@@ -10,14 +9,15 @@
 namespace rehearse::cli {
 namespace {
 
-/// The rounding that an error at the edge of its tolerance may have.
-constexpr double kRounding = 1e-12;
-
 /// Whether any point of the sweep that has the parameter has this value.
 bool is_swept(const SweptPoints& swept, const std::string& parameter, const std::string& value) {
   return std::any_of(swept.points.begin(), swept.points.end(), [&](const Setting& point) {
     return is_selected({{parameter, {value}}}, point);
   });
+}
+
+void add_once(std::vector<std::string>& values, const std::string& value) {
+  if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
 }
 
 std::vector<std::string_view> parameters_of(const SweptPoints& swept) {
@@ -100,24 +100,46 @@ std::optional<std::string> read_measure(const YamlMap& map, const SweptPoints& s
   return std::nullopt;
 }
 
+/// REQUIRES: the kind and the published numbers are read.
 void read_tolerance(const YamlMap& map, Expectation& e) {
-  const auto read = [](const YamlMap& from, std::string_view key) {
+  constexpr std::string_view kKey = "tolerance";
+  e.reason = map.optional<std::string>("reason").value_or("");
+  const auto read = [&](const YamlMap& from, std::string_view key) {
     const auto tolerance = from.optional<double>(key);
     if (tolerance && !(*tolerance >= 0 && *tolerance < 1))
-      from.report(key, fmt::format("{:g} is not a relative tolerance", *tolerance),
-                  "from 0 to 1; omit it if nothing is claimed");
+      from.report(key, fmt::format("{:g} is not a relative tolerance", *tolerance), "from 0 to 1");
+    else if (tolerance && *tolerance > kUsualTolerance && e.reason.empty() &&
+             e.kind == ClaimKind::kPrediction)
+      from.report(key, fmt::format("{:g} is more than {:g}", *tolerance, kUsualTolerance),
+                  "a reason: such as the error that the publication states");
     return tolerance;
   };
-  if (!map.is_map("tolerance")) {
-    e.tolerance = read(map, "tolerance");
-    return;
+  if (const auto both = map.is_map(kKey) ? map.map(kKey) : std::nullopt) {
+    if (!e.is_curve()) map.report(kKey, "several tolerances of one value or range", "one number");
+    e.tolerance = read(*both, "worst");
+    e.mean_tolerance = read(*both, "mean");
+    both->no_other_keys();
+  } else {
+    e.tolerance = read(map, kKey);
   }
-  const auto both = map.map("tolerance");
-  if (!e.is_curve())
-    map.report("tolerance", "several tolerances of one value or range", "one number");
-  e.tolerance = read(*both, "worst");
-  e.mean_tolerance = read(*both, "mean");
-  both->no_other_keys();
+  const bool covers = e.comparison == Comparison::kCovers;
+  if (covers && map.has(kKey))
+    map.report(kKey, "does not apply to sweep: covers", "none: the sweep reaches both ends or not");
+  if (e.tolerance || e.mean_tolerance || covers || map.has(kKey)) return;
+  if (e.is_curve() || e.is_value())
+    map.report(kKey, "is missing", fmt::format("{:g}, or one with a reason:", kUsualTolerance));
+  else
+    e.tolerance = 0;  // a range has a width of its own
+}
+
+/// REQUIRES: the kind of the source is read.
+void read_kind(const YamlMap& map, Expectation& e) {
+  const bool cites = e.source_kind && *e.source_kind != SourceKind::kNone;
+  if (!cites) e.kind = ClaimKind::kMechanism;
+  map.choose("kind", kClaimKindNames, e.kind);
+  if (e.kind == ClaimKind::kPrediction && !cites)
+    map.report("kind", "a prediction of a number that no publication states",
+               "mechanism or identity, or a source_kind");
 }
 
 void read_value_or_range(const YamlMap& map, Expectation& e) {
@@ -202,51 +224,48 @@ Fit read_fit(const YamlMap& map, const SweptPoints& swept) {
 }
 
 Expectation read_expectation(const YamlMap& map, const SweptPoints& swept,
-                             std::span<const Fit> fits) {
-  Expectation e{.curve = read_curve(map, swept)};
+                             std::span<const Fit> fits, std::optional<SourceKind> source_kind) {
+  Expectation e{.curve = read_curve(map, swept), .source_kind = source_kind, .map = map};
   if (auto measure = read_measure(map, swept))
     e.measure = *measure;
   else if (!map.has("measure"))
     map.report("measure", "is missing", "one of those above");
-  read_value_or_range(map, e);
-  read_tolerance(map, e);
   e.source = map.optional<std::string>("source").value_or("");
   if (const auto kind = map.choice("source_kind", kSourceKindNames))
     e.source_kind = static_cast<SourceKind>(*kind);
   e.configuration = map.optional<std::string>("configuration").value_or("");
+  read_kind(map, e);
+  read_value_or_range(map, e);
+  read_tolerance(map, e);
   map.no_other_keys();
   refuse_fitted(map, e, swept, fits);
   return e;
 }
 
-StudyVerdict judge(const Expectation& e, double least, double most) {
-  if (!e.tolerance) return StudyVerdict::kShown;
-  const double low_slack = *e.tolerance * std::abs(e.low);
-  const double high_slack = *e.tolerance * std::abs(e.high);
-  const bool low_not_below = least >= e.low - low_slack, low_reached = least <= e.low + low_slack;
-  const bool high_not_above = most <= e.high + high_slack,
-             high_reached = most >= e.high - high_slack;
-  const bool within = low_not_below && high_not_above, covers = low_reached && high_reached;
-  const bool holds = e.comparison == Comparison::kWithin   ? within
-                     : e.comparison == Comparison::kCovers ? covers
-                                                           : within && covers;
-  return holds ? StudyVerdict::kMatched : StudyVerdict::kMissed;
-}
-
-CurveErrors errors_of(std::span<const CurvePoint> points) {
-  CurveErrors errors;
-  for (const CurvePoint& point : points) {
-    errors.mean += std::abs(point.error) / static_cast<double>(points.size());
-    if (std::abs(point.error) > std::abs(errors.worst)) errors.worst = point.error;
+Selection free_parameters(const Expectation& e, std::span<const Setting> points) {
+  std::vector<Selection> described;  // by one published number each
+  for (const auto& [value, number] : e.curve.published)
+    described.push_back(e.curve.points_of(value));
+  if (!e.is_curve()) described = {e.curve.at};
+  const auto is_stated = [&](const std::string& name) {
+    return std::any_of(e.curve.at.begin(), e.curve.at.end(),
+                       [&](const auto& stated) { return stated.first == name; });
+  };
+  Selection free;
+  for (std::size_t p = 0; p < points.front().size(); ++p) {
+    const std::string& name = points.front()[p].first;
+    if (is_stated(name)) continue;
+    std::vector<std::string> all;
+    for (const Selection& selection : described) {
+      std::vector<std::string> values;
+      for (const Setting& point : points)
+        if (is_selected(selection, point)) add_once(values, point[p].second);
+      if (values.size() > 1)
+        for (const std::string& value : values) add_once(all, value);
+    }
+    if (!all.empty()) free.emplace_back(name, std::move(all));
   }
-  return errors;
-}
-
-StudyVerdict judge(const Expectation& e, const CurveErrors& errors) {
-  if (!e.claims()) return StudyVerdict::kShown;
-  const bool worst = !e.tolerance || std::abs(errors.worst) <= *e.tolerance + kRounding;
-  const bool mean = !e.mean_tolerance || errors.mean <= *e.mean_tolerance + kRounding;
-  return worst && mean ? StudyVerdict::kMatched : StudyVerdict::kMissed;
+  return free;
 }
 
 }  // namespace rehearse::cli

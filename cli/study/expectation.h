@@ -1,5 +1,5 @@
-// Expectations of a study: the published values, the ones on which constants were fitted, and the
-// verdict on the results (docs/formats/study.md).
+// Expectations of a study: the published values, and the ones on which constants were fitted
+// (docs/formats/study.md).
 #pragma once
 
 #include <optional>
@@ -35,6 +35,17 @@ enum class SourceKind : std::uint8_t { kArtifact, kPaper, kPage, kAbstract, kRec
 inline constexpr std::string_view kSourceKindNames[] = {"artifact", "paper",    "page",
                                                         "abstract", "recalled", "none"};
 
+/// What an expectation claims.
+enum class ClaimKind : std::uint8_t {
+  kPrediction,  ///< a published number, which nothing was fitted on
+  kMechanism,   ///< sign or shape, without a number of the publication
+  kIdentity,    ///< a result that restates the inputs of the study
+};
+inline constexpr std::string_view kClaimKindNames[] = {"prediction", "mechanism", "identity"};
+
+/// The tolerance of a prediction for which no reason is needed.
+inline constexpr double kUsualTolerance = 0.1;
+
 /// A published curve: one number for each of several values of a parameter.
 struct Curve {
   Selection at = {};      ///< the values of the other parameters
@@ -58,17 +69,23 @@ struct Expectation {
   double low = 0, high = 0;  ///< equal where one value was published
   Comparison comparison = Comparison::kWithin;
   Curve curve = {};  ///< replaces the numbers above; its `at` applies to all expectations
-  /// Relative to each end of a range, or to each number of a curve. If this and the next are
-  /// absent, nothing is claimed, and both values are shown.
+  ClaimKind kind = ClaimKind::kPrediction;
+  /// Relative to each end of a range, or to each number of a curve. Absent with `covers`, and for a
+  /// curve if only the next is stated.
   std::optional<double> tolerance = {};
   std::optional<double> mean_tolerance = {};  ///< of a curve, over its numbers
+  std::string reason = {};                    ///< of a tolerance that is not the usual one
   std::string source = {}, configuration = {};
-  std::optional<SourceKind> source_kind = {};
+  std::optional<SourceKind> source_kind = {};  ///< its own, else that of the study
+  YamlMap map;                                 ///< for errors that only the result shows
 
   bool is_curve() const { return !curve.over.empty(); }
   bool is_value() const { return low == high && !is_curve(); }
-  bool claims() const { return tolerance || mean_tolerance; }
 };
+
+/// The parameters that vary among the points which one published number describes, with their
+/// values: the settings that the publication does not state.
+Selection free_parameters(const Expectation& expectation, std::span<const Setting> points);
 
 /// The points and parameters that an expectation can refer to.
 struct SweptPoints {
@@ -77,36 +94,9 @@ struct SweptPoints {
 };
 
 /// Both report errors with their position, including an expectation that covers a point on which a
-/// constant was fitted.
+/// constant was fitted, and a number without a tolerance. `source_kind` is that of the study.
 Fit read_fit(const YamlMap& map, const SweptPoints& swept);
 Expectation read_expectation(const YamlMap& map, const SweptPoints& swept,
-                             std::span<const Fit> fits);
-
-enum class StudyVerdict : std::uint8_t {
-  kMatched,
-  kMissed,
-  kShown,  ///< no tolerance is given, so no match is claimed
-};
-inline constexpr std::string_view kStudyVerdictNames[] = {"matched", "missed", "shown"};
-
-/// Judges the range of the sweep, from `least` to `most`. REQUIRES: no curve.
-StudyVerdict judge(const Expectation& expectation, double least, double most);
-
-/// A number of a curve, published and simulated.
-struct CurvePoint {
-  std::string value;  ///< of the parameter
-  double published;
-  Term least, most;  ///< over the points that it describes
-  double error;      ///< the largest, simulated ÷ published - 1
-};
-
-struct CurveErrors {
-  double mean = 0;   ///< of the magnitudes
-  double worst = 0;  ///< with its sign
-};
-CurveErrors errors_of(std::span<const CurvePoint> points);
-
-/// Judges a curve by its errors.
-StudyVerdict judge(const Expectation& expectation, const CurveErrors& errors);
+                             std::span<const Fit> fits, std::optional<SourceKind> source_kind);
 
 }  // namespace rehearse::cli

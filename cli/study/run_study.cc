@@ -279,7 +279,9 @@ Compared compare(const Expectation& e, const StudyResult& result) {
       ends_of(result.points, compared.measure, {});
   if (!e.is_curve()) {
     std::tie(compared.least, compared.most) = ends_of(result.points, compared.measure, e.curve.at);
-    compared.verdict = judge(e, compared.least.estimate.value, compared.most.estimate.value);
+    const double least = compared.least.estimate.value, most = compared.most.estimate.value;
+    compared.errors = errors_of(e, least, most);
+    compared.verdict = judge(e, compared.errors, least <= e.low && e.high <= most);
     return compared;
   }
   compared.curve = curve_of(e.curve, result.points, compared.measure);
@@ -292,23 +294,34 @@ Compared compare(const Expectation& e, const StudyResult& result) {
   const auto& curve = compared.curve;
   compared.least = std::min_element(curve.begin(), curve.end(), by(&CurvePoint::least))->least;
   compared.most = std::max_element(curve.begin(), curve.end(), by(&CurvePoint::most))->most;
-  compared.verdict = judge(e, compared.errors);
+  compared.verdict =
+      judge(e, compared.errors, std::all_of(curve.begin(), curve.end(), [](const CurvePoint& p) {
+              return p.least.estimate.value <= p.published && p.published <= p.most.estimate.value;
+            }));
   return compared;
 }
 
-void compare_all(StudyResult& result) {
+/// Fails with each tolerance that was chosen after its error.
+Status compare_all(StudyResult& result) {
+  std::vector<StudyVerdict> verdicts;
   for (const Expectation& e : result.study.expectations) {
-    result.compared.push_back(compare(e, result));
-    const StudyVerdict verdict = result.compared.back().verdict;
-    if (verdict == StudyVerdict::kMissed || result.verdict == StudyVerdict::kShown)
-      result.verdict = verdict;
+    const Compared& compared = result.compared.emplace_back(compare(e, result));
+    verdicts.push_back(compared.verdict);
+    if (compared.verdict != StudyVerdict::kReproduced) continue;
+    if (const auto chosen = chosen_tolerance(e, compared.errors))
+      e.map.report("tolerance",
+                   fmt::format("{:g} is within a tenth of its own error, {:.3g}", chosen->tolerance,
+                               chosen->error),
+                   fmt::format("{:g}, or one with a reason:", kUsualTolerance));
   }
+  result.verdict = worst_or_best(verdicts);
   for (std::size_t f = 0; f < result.study.fits.size(); ++f) {
     const Fit& fit = result.study.fits[f];
     if (!fit.measure || fit.curve.published.empty()) continue;
     const std::size_t measure = index_of(result.study, *fit.measure);
     result.fitted.push_back({f, measure, curve_of(fit.curve, result.points, measure)});
   }
+  return result.study.expectations.front().map.status();
 }
 
 }  // namespace
@@ -363,7 +376,8 @@ Result<std::vector<StudyResult>> run_studies(std::vector<Study> studies,
     const auto [s, p] = items[i];
     results[s].points.push_back(unpacked((*done)[i], results[s].study, points[s][p]));
   }
-  for (StudyResult& result : results) compare_all(result);
+  for (StudyResult& result : results)
+    if (Status ok = compare_all(result); !ok) return forward(ok);
   return results;
 }
 

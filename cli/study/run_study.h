@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/study/study.h"
+#include "cli/study/verdict.h"
 #include "sim/work/fingerprint.h"
 #include "sim/work/queue.h"
 
@@ -29,8 +30,8 @@ struct Compared {
   Term least = {}, most = {};                ///< over the points of the expectation
   Term least_of_all = {}, most_of_all = {};  ///< over all points: the span of the unknowns
   std::vector<CurvePoint> curve = {};
-  CurveErrors errors = {};  ///< of the curve
-  StudyVerdict verdict = StudyVerdict::kShown;
+  Errors errors = {};
+  StudyVerdict verdict = StudyVerdict::kMissed;
 };
 
 /// A fit of constants, and the simulated result at its points.
@@ -43,9 +44,9 @@ struct Fitted {
 struct StudyResult {
   Study study;
   std::vector<StudyPoint> points = {};
-  std::vector<Compared> compared = {};          ///< in the order of the expectations
-  std::vector<Fitted> fitted = {};              ///< fits of a measure, on points of the sweep
-  StudyVerdict verdict = StudyVerdict::kShown;  ///< missed if any is, else matched if any is
+  std::vector<Compared> compared = {};           ///< in the order of the expectations
+  std::vector<Fitted> fitted = {};               ///< fits of a measure, on points of the sweep
+  StudyVerdict verdict = StudyVerdict::kMissed;  ///< missed if any is, else the best
 };
 
 /// A fingerprint of everything that the results depend on: the program, the files, and the files
@@ -53,8 +54,9 @@ struct StudyResult {
 Result<work::Fingerprint> fingerprint_of(const std::vector<Study>& studies);
 
 /// Runs the points of all studies as the items of one queue. Fails with the mistakes of a job, with
-/// the parameters of the first point that cannot be predicted, and as work::run_all does. The
-/// verdict uses central predictions and ignores their intervals.
+/// the parameters of the first point that cannot be predicted, with a tolerance that was chosen
+/// after its error, and as work::run_all does. The verdict uses central predictions and ignores
+/// their intervals.
 Result<std::vector<StudyResult>> run_studies(std::vector<Study> studies,
                                              work::ExecutionOptions execution);
 

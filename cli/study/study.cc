@@ -269,6 +269,7 @@ Result<Study> read_study(const std::filesystem::path& path, std::string text) {
   Study study{.path = path, .text = std::move(text)};
   study.name = root.required<std::string>("name").value_or("");
   study.source = root.required<std::string>("source").value_or("");
+  study.system = root.optional<std::string>("system").value_or(study.name);
   study.about = root.optional<std::string>("about").value_or("");
   study.assumed = root.list<std::string>("assumed");
   root.choose("fidelity", kFidelityNames, study.fidelity);
@@ -310,10 +311,10 @@ Result<Study> read_study(const std::filesystem::path& path, std::string text) {
   for (const YamlMap& fit : root.maps("fitted")) study.fits.push_back(read_fit(fit, swept));
   if (root.is_list(kExpect)) {
     for (const YamlMap& expect : root.maps(kExpect))
-      study.expectations.push_back(read_expectation(expect, swept, study.fits));
+      study.expectations.push_back(read_expectation(expect, swept, study.fits, study.source_kind));
     if (study.expectations.empty()) root.report(kExpect, "expects nothing", "- {measure: …, …}");
   } else if (const auto expect = section(kExpect, "{measure: …, value: …, tolerance: …}")) {
-    study.expectations.push_back(read_expectation(*expect, swept, study.fits));
+    study.expectations.push_back(read_expectation(*expect, swept, study.fits, study.source_kind));
   }
   root.no_other_keys();
   if (Status ok = file->status(); !ok) return forward(ok);

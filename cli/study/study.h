@@ -31,6 +31,7 @@ struct Study {
   std::filesystem::path path = {};
   std::string text = {};  ///< of the file
   std::string name = {}, source = {}, about = {};
+  std::string system = {};  ///< that the study is about; several studies may share it
   std::optional<SourceKind> source_kind = {};
   std::vector<std::string> assumed = {};
   step::Fidelity fidelity = step::Fidelity::kMessage;

@@ -1,6 +1,8 @@
 #include "cli/study/study_result.h"
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -49,10 +51,9 @@ std::string expected_text(const Expectation& e, const std::string& unit) {
   return fmt::format("{} – {}", term_text(e.low, unit), term_text(e.high, unit));
 }
 
-/// "10 %", "5 % mean, 8 % worst", "none"
+/// "10 %", "5 % mean, 8 % worst", "none" where the sweep is to cover a range
 std::string tolerance_text(const Expectation& e) {
-  if (!e.claims()) return "none";
-  if (!e.mean_tolerance) return percent(*e.tolerance);
+  if (!e.mean_tolerance) return e.tolerance ? percent(*e.tolerance) : "none";
   const std::string mean = percent(*e.mean_tolerance) + " mean";
   return e.tolerance ? fmt::format("{}, {} worst", mean, percent(*e.tolerance)) : mean;
 }
@@ -78,6 +79,38 @@ std::string fit_text(const Fit& fit) {
   }
   if (!fit.source.empty()) text += (fit.curve.published.empty() ? " on " : ", ") + fit.source;
   return text;
+}
+
+/// "exponent 1.1 – 1.3, reading ahead or in turn": the settings that no publication states.
+std::string free_text(const StudyResult& result, const Expectation& e) {
+  std::vector<Setting> points;
+  for (const StudyPoint& point : result.points) points.push_back(point.parameters);
+  return join(free_parameters(e, points), ", ", [](const auto& free) {
+    const auto& [name, values] = free;
+    std::vector<double> numbers;
+    for (const std::string& value : values)
+      if (const Result<Term> number = parameter_value(name, {{name, value}}))
+        numbers.push_back(number->estimate.value);
+    if (numbers.size() < values.size()) return name + " " + join(values, " or ");
+    const auto [least, most] = std::minmax_element(numbers.begin(), numbers.end());
+    return fmt::format("{} {:g} – {:g}", name, *least, *most);
+  });
+}
+
+/// "speed_up at servers 5"
+std::string measure_text(const Expectation& e) {
+  const std::string at = selection_text(e.curve.at);
+  return at.empty() ? e.measure : fmt::format("{} at {}", e.measure, at);
+}
+
+/// "gain at ahead 200: exponent 1.1 – 1.3", for each prediction with such settings.
+std::vector<std::string> free_lines(const StudyResult& result) {
+  std::vector<std::string> lines;
+  for (const Expectation& e : result.study.expectations) {
+    const std::string free = e.kind == ClaimKind::kPrediction ? free_text(result, e) : "";
+    if (!free.empty()) lines.push_back(fmt::format("{}: {}", measure_text(e), free));
+  }
+  return lines;
 }
 
 /// A published curve compared with the simulated one.
@@ -170,9 +203,10 @@ Json expectation_json(const Study& study, const Expectation& e, const Compared& 
                {"got", span_json(compared.least, compared.most)},
                {"span", span_json(compared.least_of_all, compared.most_of_all)},
                {"tolerance", e.tolerance},
+               {"kind", kClaimKindNames[static_cast<int>(e.kind)]},
                {"verdict", text_of(compared.verdict)}};
-  const auto kind = e.source_kind ? e.source_kind : study.source_kind;
-  if (kind) json["source_kind"] = kSourceKindNames[static_cast<int>(*kind)];
+  if (e.source_kind) json["source_kind"] = kSourceKindNames[static_cast<int>(*e.source_kind)];
+  if (!e.reason.empty()) json["reason"] = e.reason;
   if (!e.configuration.empty()) json["configuration"] = e.configuration;
   if (!e.is_curve()) return json;
   if (e.mean_tolerance) json["mean_tolerance"] = *e.mean_tolerance;
@@ -212,15 +246,9 @@ std::optional<std::pair<double, double>> expected_at(const StudyResult& result,
   return std::nullopt;
 }
 
-/// "speed_up at servers 5"
-std::string measure_text(const Expectation& e) {
-  const std::string at = selection_text(e.curve.at);
-  return at.empty() ? e.measure : fmt::format("{} at {}", e.measure, at);
-}
-
-std::string source_kind_text(const Study& study, const Expectation& e) {
-  const auto kind = e.source_kind ? e.source_kind : study.source_kind;
-  return kind ? std::string(kSourceKindNames[static_cast<int>(*kind)]) : "not stated";
+std::string source_kind_text(const Expectation& e) {
+  if (!e.source_kind) return "not stated";
+  return std::string(kSourceKindNames[static_cast<int>(*e.source_kind)]);
 }
 
 /// The range of the errors of a curve; without a curve, the range of all points.
@@ -241,6 +269,10 @@ std::string study_section(const StudyResult& result) {
     if (!e.source.empty() || !e.configuration.empty())
       list += fmt::format("- {}: {}{}{}\n", measure_text(e), e.source,
                           e.source.empty() || e.configuration.empty() ? "" : "; ", e.configuration);
+  for (const Expectation& e : study.expectations)
+    if (!e.reason.empty())
+      list += fmt::format("- {}: tolerance {}: {}\n", measure_text(e), tolerance_text(e), e.reason);
+  for (const std::string& line : free_lines(result)) list += fmt::format("- free: {}\n", line);
   for (const Fit& fit : study.fits) list += fmt::format("- fitted: {}\n", fit_text(fit));
   for (const std::string& line : study.assumed) list += fmt::format("- assumed: {}\n", line);
   if (!list.empty()) text += "\n" + list;
@@ -282,10 +314,11 @@ void add_study(const StudyResult& result, Document& d) {
                     {"", "published", expected_text(e, compared.least.unit)},
                     {"", "simulated", got_text(e, compared)},
                     {"", "tolerance", tolerance_text(e)},
-                    {"", "verdict", e.claims() ? text_of(compared.verdict) : "not judged"}});
+                    {"", "verdict", text_of(compared.verdict)}});
   }
   d.show("", "Published and simulated", std::move(rows));
   std::vector<std::string> notes;
+  for (const std::string& line : free_lines(result)) notes.push_back("free " + line);
   for (const Fit& fit : study.fits) notes.push_back("fitted " + fit_text(fit));
   for (const std::string& line : study.assumed) notes.push_back("assumed " + line);
   d.show("", "Notes", notes);
@@ -295,6 +328,7 @@ Json study_json(const StudyResult& result) {
   const Study& study = result.study;
   const Compared& first = result.compared.front();
   Json json = {{"name", study.name},
+               {"system", study.system},
                {"expected", expected_json(study.expectations.front(), first)},
                {"source", study.source},
                {"got", span_json(first.least, first.most)},
@@ -367,14 +401,50 @@ Document studies_document(const std::vector<StudyResult>& results) {
   return d;
 }
 
+namespace {
+
+/// The best verdict on each system, and the number of its expectations with each verdict.
+Table table_of_systems(const std::vector<StudyResult>& results) {
+  constexpr std::size_t kVerdicts = std::size(kStudyVerdictNames);
+  using Counts = std::array<std::size_t, kVerdicts>;
+  std::map<std::string, Counts> systems;
+  Counts total{}, best_of{};
+  for (const StudyResult& result : results)
+    for (const Compared& compared : result.compared)
+      ++systems[result.study.system][static_cast<std::size_t>(compared.verdict)];
+  std::vector<Column> columns = {{"system", Align::kLeft}, {"best verdict", Align::kLeft}};
+  for (const std::string_view name : kStudyVerdictNames) columns.push_back({std::string(name)});
+  Table table(columns);
+  const auto add = [&](const std::string& name, std::string best, const Counts& counts) {
+    std::vector<std::string> row = {name, std::move(best)};
+    for (const std::size_t count : counts) row.push_back(std::to_string(count));
+    table.add(row);
+  };
+  for (const auto& [name, counts] : systems) {
+    const auto is_any = [](std::size_t count) { return count > 0; };
+    const auto best = static_cast<std::size_t>(std::find_if(counts.begin(), counts.end(), is_any) -
+                                               counts.begin());
+    ++best_of[best];
+    add(name, std::string(kStudyVerdictNames[best]), counts);
+    for (std::size_t v = 0; v < kVerdicts; ++v) total[v] += counts[v];
+  }
+  add("all expectations", "", total);
+  add(fmt::format("best of {}", counted(systems.size(), "system")), "", best_of);
+  return table;
+}
+
+}  // namespace
+
 std::string study_page(const std::vector<StudyResult>& results) {
   std::string text =
       "# Studies\n\nGenerated by `rehearse study studies --format markdown -o docs/studies.md`; "
-      "not edited by hand. Each row compares a published number or range with the result of a "
-      "[study](concepts/study.md); misses are kept. *Source*: where the number was read. "
-      "*Simulated*: central values at the compared settings. *Span*: over all settings, "
-      "including those that the publication does not state; for a curve, its errors. "
-      "*Shown*: no tolerance, so nothing is claimed.\n\n";
+      "not edited by hand. The [verdicts](concepts/study.md) follow from source, fitted points, "
+      "tolerance and result by rule; misses are kept.\n\n" +
+      table_of_systems(results).markdown() +
+      "\n## Expectations\n\nEach row compares a published number or range with the result of a "
+      "study. *Source*: where the number was read; *none*: no publication states it. "
+      "*Simulated*: central values at the compared settings. *Span*: over all settings of the "
+      "study; for a curve, its errors.\n\n";
   Table table({{"study", Align::kLeft},
                {"measure", Align::kLeft},
                {"published"},
@@ -388,8 +458,8 @@ std::string study_page(const std::vector<StudyResult>& results) {
       const Expectation& e = result.study.expectations[i];
       const Compared& compared = result.compared[i];
       table.add({fmt::format("[{0}](#{0})", result.study.name), measure_text(e),
-                 expected_text(e, compared.least.unit), source_kind_text(result.study, e),
-                 got_text(e, compared), whole_span_text(e, compared), tolerance_text(e),
+                 expected_text(e, compared.least.unit), source_kind_text(e), got_text(e, compared),
+                 whole_span_text(e, compared), tolerance_text(e),
                  std::string(text_of(compared.verdict))});
     }
   text += table.markdown();

@@ -57,20 +57,20 @@ Result<std::vector<Entry>> parse_servers(std::string_view text) {
     const std::string since = map.required<std::string>("since").value_or("");
     entry.since = parse_version(since).value_or(Version{});
     entry.architecture = map.optional<std::string>("architecture").value_or("");
-    entry.server = {
-        .name = fmt::format("{} from {}",
-                            kFrameworkNames[static_cast<std::size_t>(entry.framework)], since),
-        .kernels = number("kernels"),
-        .glue = time("glue"),
-        .ready = time("ready"),
-        .step = time("step"),
-        .row = time("row"),
-        .launch = time("launch"),
-        .request = time("request"),
-        .kilotoken = time("kilotoken"),
-        .client = time("client"),
-        .low = number("low"),
-        .high = number("high")};
+    entry.server = {.name = fmt::format("{} from {} on",
+                                        kFrameworkNames[static_cast<std::size_t>(entry.framework)],
+                                        since == "0" ? "its first version" : since),
+                    .kernels = number("kernels"),
+                    .glue = time("glue"),
+                    .ready = time("ready"),
+                    .step = time("step"),
+                    .row = time("row"),
+                    .launch = time("launch"),
+                    .request = time("request"),
+                    .kilotoken = time("kilotoken"),
+                    .client = time("client"),
+                    .low = number("low"),
+                    .high = number("high")};
     for (const std::string_view key : {"rows", "residual"}) map.required<double>(key);
     map.no_other_keys();
     entries.push_back(std::move(entry));

@@ -81,12 +81,6 @@ Result<StepPrice> StepPrice::of(const Deployment& d) {
   return price;
 }
 
-StepPrice StepPrice::under(const Server& server) const {
-  StepPrice price = *this;
-  price.server_ = server;
-  return price;
-}
-
 StepParts StepPrice::parts(const Step& step) const {
   const double groups = plan_.pipeline;
   Tokens tokens;

@@ -44,9 +44,6 @@ class StepPrice final : public StepPricer {
   /// Fails for a device that is not in the catalog, and as served() and server_for() do.
   static Result<StepPrice> of(const Deployment& deployment);
 
-  /// The same under another server: for fits and what-ifs.
-  StepPrice under(const Server& server) const;
-
   StepTime price(const Step& step) const override;
   RequestTime request(std::int64_t input_tokens) const override;
   Estimate<double> reach() const override;

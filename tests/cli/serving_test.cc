@@ -112,8 +112,17 @@ TEST_CASE("wrong servers and loads get one line") {
            {"framework: trtllm", "closed: 1, input: 9000, output: 1", "exceeds the 8192 of a step"},
            {"plan: {tensor: 16}", kLoad, "16 GPUs of the 8"},
            {"framework: vllm", "rate: fast, input: 1, output: 1", "'fast' is no rate"},
-           {"framework: vllm", "in_flight: 4", "exactly one kind of load"}})
+           {"framework: vllm", "input: 9, output: 1", "exactly one kind of load"}})
     test::check_failed(test::rehearse({"simulate", serving_job(c.server, c.load)}), 1, c.says);
+}
+
+TEST_CASE("the answer names the version, its basis the versions of the constants") {
+  const std::string job = serving_job("framework: vllm\n  version: \"0.11\"", kLoad);
+  const std::string text = test::rehearse({"simulate", job}).out;
+  for (const char* words : {"by vllm 0.11", "vllm from its first version on", ", P50 "}) {
+    INFO(words << " in " << text);
+    CHECK(text.find(words) != std::string::npos);
+  }
 }
 
 }  // namespace

@@ -99,19 +99,40 @@ TEST_CASE("study: a job at a point has the result of simulate") {
         Json::parse(ran.out)["step_time"]);
 }
 
-TEST_CASE("study: verdicts and exit codes") {
-  CHECK(verdict_of(study_text(), 0) == "matched");
-  CHECK(verdict_of(study_text("value: 2", "value: 2.1"), 1) == "missed");
-  CHECK(verdict_of(study_text("  tolerance: 0.001\n", ""), 0) == "shown");
-  CHECK(verdict_of(study_text("value: 2", "range: [1, 3]\n  sweep: within"), 0) == "matched");
-  CHECK(verdict_of(study_text("value: 2", "range: [1, 3]\n  sweep: covers"), 1) == "missed");
-  CHECK(verdict_of(study_text("value: 2", "range: [2, 2.001]\n  sweep: covers"), 0) == "matched");
-  CHECK(verdict_of(study_text("value: 2", "range: [2, 2.001]\n  sweep: spans"), 0) == "matched");
-  CHECK(verdict_of(study_text("value: 2", "range: [2, 3]\n  sweep: spans"), 1) == "missed");
-  const Ran ran = run_study(study_text("value: 2", "value: 2.1"));
-  CHECK(ran.code == 1);
+/// A study of a published number of a measure that is 1 and 2 over the sweep.
+std::string cited(const std::string& expect, const std::string& kind = "paper") {
+  std::string text = study_text("source: made up", "source: made up\nsource_kind: " + kind);
+  text.replace(text.find("  same:"), text.find("expect:") - text.find("  same:"),
+               "  same: batch / 8\n");
+  return text.substr(0, text.find("  value:")) + expect;
+}
+
+TEST_CASE("study: the verdict follows from source, kind, tolerance and result") {
+  const std::string near = "  value: 2\n  at: {batch: 16}\n  tolerance: 0.1\n";
+  const std::string far = "  value: 1.5\n  tolerance: 0.1\n";
+  CHECK(verdict_of(cited(near), 0) == "reproduced");
+  CHECK(verdict_of(cited(far), 0) == "inside the span");
+  CHECK(verdict_of(cited(far + "  at: {batch: 16}\n"), 1) == "missed");
+  CHECK(verdict_of(cited("  value: 2.5\n  tolerance: 0.1\n"), 1) == "missed");
+  CHECK(verdict_of(cited(near + "  kind: mechanism\n"), 0) == "mechanism");
+  CHECK(verdict_of(cited(near + "  kind: identity\n"), 0) == "identity");
+  CHECK(verdict_of(cited(near, "none"), 0) == "mechanism");
+  CHECK(verdict_of(study_text(), 0) == "mechanism");  // without a kind of source nothing is cited
+  // Only a prediction can lie inside the span.
+  CHECK(verdict_of(cited(far, "none"), 1) == "missed");
+  const auto range = [](const char* ends, const char* sweep) {
+    return cited(std::string("  range: ") + ends + "\n  sweep: " + sweep + "\n");
+  };
+  CHECK(verdict_of(range("[1, 3]", "within"), 0) == "reproduced");
+  CHECK(verdict_of(range("[1.2, 1.8]", "within"), 0) == "inside the span");
+  CHECK(verdict_of(range("[1, 2]", "covers"), 0) == "inside the span");
+  CHECK(verdict_of(range("[1, 2.1]", "covers"), 1) == "missed");
+  CHECK(verdict_of(range("[1, 2]", "spans"), 0) == "reproduced");
+  CHECK(verdict_of(range("[1, 3]", "spans"), 1) == "missed");
+  const Ran ran = run_study(cited(far));
   CHECK(ran.errors.empty());
-  for (const char* part : {"\nsame ", " 2.10 ", " 2.00 ", " 0.100 % ", " missed\n"})
+  for (const char* part : {"\nsame ", " 1.50 ", " 10.0 % ", " inside the span\n",
+                           "free same: batch 8 – 16, model alexnet or vgg11"})
     CHECK(ran.out.find(part) != std::string::npos);
 }
 
@@ -122,7 +143,7 @@ TEST_CASE("study: several files, and one does not meet its expectation") {
   const Ran ran = test::rehearse({"study", good, bad, "--format", "csv"});
   CHECK(ran.code == 1);
   CHECK(std::count(ran.out.begin(), ran.out.end(), '\n') == 1 + 2 * 4 * 2);
-  CHECK(ran.out.find("matched") != std::string::npos);
+  CHECK(ran.out.find("mechanism") != std::string::npos);
   CHECK(ran.out.find("missed") != std::string::npos);
 }
 
@@ -153,8 +174,15 @@ TEST_CASE("study: an error in a file is one line with its place") {
   check_refused(study_text("value: 2", "range: [1, 2]"),
                 "22:3: expect.sweep: is missing; the criterion: within, covers or spans");
   check_refused(study_text("0.001", "1.5"),
-                "24:14: expect.tolerance: 1.5 is not a relative tolerance; from 0 to 1; omit it if "
-                "nothing is claimed");
+                "24:14: expect.tolerance: 1.5 is not a relative tolerance; from 0 to 1");
+  check_refused(study_text("  tolerance: 0.001\n"),
+                "22:3: expect.tolerance: is missing; 0.1, or one with a reason:");
+  check_refused(study_text("value: 2", "range: [1, 3]\n  sweep: covers"),
+                "25:14: expect.tolerance: does not apply to sweep: covers; none: the sweep reaches "
+                "both ends or not");
+  check_refused(study_text("value: 2", "value: 2\n  kind: prediction"),
+                "24:9: expect.kind: a prediction of a number that no publication states; mechanism "
+                "or identity, or a source_kind");
   check_refused(study_text("batch: [8, 16]", "model: [alexnet]"),
                 "7:5: sweep.network: sets 'model', which another axis sets");
   check_refused(study_text("vgg11, convolutional", "vgg11, layers"),
@@ -179,7 +207,7 @@ TEST_CASE(
     "study: collocation on slices gains where the host decides, and nothing where the GPU is "
     "busy") {
   const Json study = test::json_of({"study", "studies/mig-collocation.yaml"})["studies"][0];
-  CHECK(study["verdict"] == "matched");
+  CHECK(study["verdict"] == "inside the span");
   REQUIRE(study["points"].size() == 2 * 7);
   double before = 7;
   for (std::size_t p = 0; p < 7; ++p) {

@@ -179,7 +179,8 @@ TEST_CASE("the page of JSON names every key that a command writes") {
   curve = curve.substr(0, expect) +
           "fitted: [{constants: [a], source: b, measure: gain, over: workers, published: {2: 1}}]\n"
           "expect: {measure: gain, at: {batch: 32}, over: workers, published: {4: 3}, source: c,\n"
-          "  source_kind: page, configuration: d, tolerance: {mean: 0.999, worst: 0.999}}\n";
+          "  source_kind: page, configuration: d, tolerance: {mean: 0.999, worst: 0.999},\n"
+          "  reason: e}\n";
   check({"study", test::write_scratch("curve.yaml", curve).string()}, "");
   const std::string before = "examples/recordings/gate_before.json";
   const std::string again = "examples/recordings/gate_again.json";
