@@ -37,6 +37,7 @@ struct PlanOptions {
   std::vector<std::string> within;
   double risk = 0.5;
   step::Fidelity fidelity = step::Fidelity::kMessage;
+  bool thorough = false;
   std::optional<Framework> emit;
   std::filesystem::path journal;
   RunFiles files;
@@ -74,6 +75,7 @@ Result<PlanRequest> request_of(const PlanOptions& options, const JobFile& file,
   PlanRequest request;
   request.objective = options.objective;
   request.risk = options.risk;
+  request.thorough = options.thorough;
   for (const std::string& text : options.within)
     if (Status ok = read_limit(text, request.at_most); !ok) return forward(ok);
   request.axes = file.axes;
@@ -142,8 +144,8 @@ Result<work::Fingerprint> fingerprint_of(const PlanOptions& options) {
   if (Status ok = add_with_named_files(fingerprint, options.job_file); !ok) return forward(ok);
   if (!options.cluster.empty())
     if (Status ok = add_with_named_files(fingerprint, options.cluster); !ok) return forward(ok);
-  fingerprint.add(fmt::format("{} {} {} {}", static_cast<int>(options.objective),
-                              static_cast<int>(options.fidelity), options.risk,
+  fingerprint.add(fmt::format("{} {} {} {} {}", static_cast<int>(options.objective),
+                              static_cast<int>(options.fidelity), options.risk, options.thorough,
                               options.emit ? static_cast<int>(*options.emit) : -1));
   for (const std::string& limit : options.within) fingerprint.add(limit);
   return fingerprint;
@@ -173,8 +175,9 @@ Status judge(Planned& planned, bool shown, const Globals& globals) {
   const step::Fidelity fidelity = *planned.request.confirm;
   if (fidelity != step::Fidelity::kClosed && shown) {
     Result<Confirmed> confirmed =
-        referee_plans(best, planned.file.cluster, fidelity, globals.thread_count(),
-                      globals.progress_of("confirming plans on SimGrid"));
+        referee_plans(best, planned.file.cluster, fidelity,
+                      planned.request.thorough ? kThoroughRefereeTime : kRefereeTime,
+                      globals.thread_count(), globals.progress_of("confirming plans on SimGrid"));
     if (!confirmed) return forward(confirmed);
     planned.confirmed = std::move(*confirmed);
   }
@@ -253,6 +256,9 @@ void add_plan(CLI::App& app, Action& action) {
   add_choice(*command, "--fidelity", options->fidelity, kFidelityNames,
              "model for the final times of the best plans: closed; message (default), confirmed by "
              "SimGrid if that takes seconds; simgrid");
+  command->add_flag("--thorough", options->thorough,
+                    "run at least 100 of the best plans instead of 20, and SimGrid for up to 10 s "
+                    "instead of 2 s");
   add_choice(*command, "--emit", options->emit, kFrameworkNames,
              "write the launch configuration of megatron, deepspeed or torchtitan");
   add_value(*command, "--perfetto", "FILE", options->files.perfetto,

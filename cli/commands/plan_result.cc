@@ -210,9 +210,12 @@ Document plans_document(const Planned& planned) {
                    planned.request.risk > 0.5
                        ? fmt::format(" with a probability of {:g} %", planned.request.risk * 100)
                        : "")});
-  d.line(fmt::format("{} plans seen, {} evaluated, {} run ({})", grouped(found.candidates_seen),
-                     grouped(found.candidates_evaluated), grouped(found.confirmed),
-                     name_of(*planned.request.confirm)));
+  const bool more = found.runs_if_thorough.value_or(0) > found.confirmed;
+  d.line(fmt::format(
+      "{} plans seen, {} evaluated, {} run ({}){}", grouped(found.candidates_seen),
+      grouped(found.candidates_evaluated), grouped(found.confirmed),
+      name_of(*planned.request.confirm),
+      more ? fmt::format("; --thorough runs {}", grouped(*found.runs_if_thorough)) : ""));
   d["job"] = {{"workload", planned.file.name}, {"devices", best.step.layout.ranks()}};
   d["objective"] = strategies::kFigureNames[static_cast<std::size_t>(planned.request.objective)];
   d["fidelity"] = name_of(*planned.request.confirm);

@@ -139,7 +139,11 @@ sharing::AddProgram add_as(const Job& job, step::Fidelity fidelity) {
     Result<std::optional<job::LoweredJob>> folded =
         job::add_folded(program, job.file.cluster, rules, run, onto);
     if (!folded) return forward(folded);
-    REHEARSE_CHECK(*folded, "{} folds alone, but not repeated", job.path.string());
+    if (!*folded)
+      return fail(fmt::format("{}: equal ranks do not stay equal when the step is repeated next to "
+                              "another job",
+                              job.path.string()),
+                  "--unfold, which simulates every rank");
     return std::move(**folded);
   };
 }

@@ -35,10 +35,10 @@ namespace {
 
 /// Within 5 % of the usable memory, memory models cannot decide whether a plan fits.
 constexpr double kFits = 0.95;
-/// At most this share of all plans is run message by message: the best of them, 100 in any case, and
-/// as many more as this processor time allows.
+/// At most this share of all plans is run message by message: the best of them, twice as many as
+/// are shown (or 100, thorough) in any case, and as many more as this processor time allows.
 constexpr double kRunAgain = 0.05;
-constexpr std::size_t kRunAnyway = 100;
+constexpr std::size_t kRunAnyway = 20, kRunThorough = 100;
 constexpr double kSecondsOfRuns = 4;
 /// The processor time of the best of them, run with all ranks (step::RunSize).
 constexpr Seconds kTimeOfAllRanks = Seconds::s(4);
@@ -47,6 +47,13 @@ constexpr Seconds kTimeOfAnswer = Seconds::s(2);
 /// The time of a run in seconds: for each pass of a microbatch through a layer, and for each rank,
 /// whose groups are looked up (docs/performance.md).
 constexpr double kPerLayerPass = 10e-6, kPerRank = 30e-6;
+
+double seconds_of_run(const workload::Workload& workload, const strategies::Training& training,
+                      const strategies::Plan& plan) {
+  return kPerLayerPass * workload.layer_count() * strategies::microbatches_of(training, plan) +
+         kPerRank * strategies::ranks_of(plan);
+}
+
 /// The algorithms of collectives are tried on this number of the best plans.
 constexpr std::size_t kTried = 10;
 /// The largest number of runs of the pipeline to feed the best plans.
@@ -91,6 +98,8 @@ class Finder {
       }
     try_algorithms(plans.best, question);
     if (Status ok = confirm(plans, question); !ok) return forward(ok);
+    if (ranks_anew() && !request_.thorough && !request_.most_runs)
+      plans.runs_if_thorough = runs_of(spec_, *space, true);
     return plans;
   }
 
@@ -116,8 +125,8 @@ class Finder {
     memory = std::min(memory, kFits * costs_.usable().b());
     question.keep = request_.keep;
     if (ranks_anew())
-      question.keep = std::max(
-          request_.keep, std::min(runs_of(spec_, space), request_.most_runs.value_or(SIZE_MAX)));
+      question.keep = std::max(request_.keep, std::min(runs_of(spec_, space, request_.thorough),
+                                                       request_.most_runs.value_or(SIZE_MAX)));
     return question;
   }
 
@@ -203,6 +212,7 @@ class Finder {
     if (!request_.confirm) return {};
     const step::Fidelity last = *request_.confirm;
     const step::Fidelity first = last == step::Fidelity::kSimgrid ? step::Fidelity::kMessage : last;
+    if (ranks_anew()) keep_runnable(plans.best);
     plans.confirmed = plans.best.size();
     bool unfold = false;
     if (ranks_anew() || request_.spread) {
@@ -230,6 +240,20 @@ class Finder {
           plan.times.closed = cost->step;
     }
     return {};
+  }
+
+  /// The best plans may take longer to run than the average of the space, by which their number was
+  /// limited.
+  void keep_runnable(std::vector<FoundPlan>& plans) const {
+    double seconds = 0;
+    std::size_t count = 0;
+    for (const FoundPlan& plan : plans) {
+      seconds += seconds_of_run(spec_.workload, plan.training, plan.plan);
+      if (++count > (request_.thorough ? kRunThorough : kRunAnyway) && seconds > kSecondsOfRuns) {
+        plans.resize(count - 1);
+        return;
+      }
+    }
   }
 
   /// Keeps the first plans that may be run with all ranks. Keeps all if these are fewer than
@@ -486,20 +510,19 @@ class Finder {
 
 }  // namespace
 
-std::size_t runs_of(const step::Spec& spec, const Space& space) {
+std::size_t runs_of(const step::Spec& spec, const Space& space, bool thorough) {
   constexpr std::uint64_t kSample = 64;
   const std::uint64_t sample = std::min(kSample, space.size());
-  const double layers = spec.workload.layer_count();
   double seconds = 0;
   for (std::uint64_t i = 0; i < sample; ++i) {
     const strategies::Candidate c = space.at(i * space.size() / sample);
-    seconds += kPerLayerPass * layers * strategies::microbatches_of(c.training, c.plan) +
-               kPerRank * strategies::ranks_of(c.plan);
+    seconds += seconds_of_run(spec.workload, c.training, c.plan);
   }
   const double affordable = kSecondsOfRuns * static_cast<double>(sample) / seconds;
   const double best = std::ceil(kRunAgain * static_cast<double>(space.size()));
-  return static_cast<std::size_t>(
-      std::min(best, std::max(static_cast<double>(kRunAnyway), std::floor(affordable))));
+  return static_cast<std::size_t>(std::min(
+      best,
+      std::max(static_cast<double>(thorough ? kRunThorough : kRunAnyway), std::floor(affordable))));
 }
 
 int caution_of(const step::Step& step) {

@@ -30,6 +30,7 @@ struct PlanRequest {
   std::size_t keep = 10;
   /// At most so many plans are run message by message, if fewer than runs_of(); absent: no limit.
   std::optional<std::size_t> most_runs = {};
+  bool thorough = false;                    ///< more plans are run (runs_of())
   std::optional<std::uint32_t> ranks = {};  ///< absent: all devices of the cluster
   /// Absent: only closed forms are used, and FoundPlan::step stays empty. Message runs the best 5
   /// %, or as many as may be run (runs_of()), and ranks them anew; then it runs the best of those,
@@ -78,6 +79,8 @@ struct FoundPlans {
   double candidates_per_s = 0;             ///< candidates searched, over all threads
   double evaluated_per_s = 0;
   std::uint64_t confirmed = 0;  ///< plans run at the requested fidelity
+  /// Plans that a thorough request runs; absent if the request was thorough or set a limit.
+  std::optional<std::size_t> runs_if_thorough = {};
   /// Of these, run with all ranks: as many as are shown; else those that were first at some time,
   /// if they can be run in seconds.
   std::uint64_t all_ranks = 0;
@@ -95,9 +98,10 @@ inline constexpr double kNoise = 0.03;
 int caution_of(const step::Step& step);
 
 /// The number of plans of a space that may be run message by message: the best 5 %, but at most as
-/// many as can be run in some seconds, and at least 100. It is computed from the run sizes of
-/// sample plans and a measured cost per unit of work, so it is the same on every machine.
-std::size_t runs_of(const step::Spec& spec, const strategies::Space& space);
+/// many as can be run in some seconds, and at least 20 (100 if `thorough`). It is computed from the
+/// run sizes of sample plans and a measured cost per unit of work, so it is the same on every
+/// machine.
+std::size_t runs_of(const step::Spec& spec, const strategies::Space& space, bool thorough);
 
 /// The job of a found plan.
 step::Spec spec_of(const step::Spec& spec, const FoundPlan& found);

@@ -349,23 +349,24 @@ TEST_CASE(
   };
   const strategies::Space small = space(job(), 8);
   REQUIRE(small.size() > 4000);
-  const std::size_t few = runs_of(job(), small);
+  const std::size_t few = runs_of(job(), small, false);
   CHECK(few > 100);
   CHECK(few <= small.size() / 20 + 1);
-  CHECK(runs_of(job(), small) == few);
-  // More ranks, and more microbatches: each run costs more, and 100 are run all the same.
+  CHECK(runs_of(job(), small, false) == few);
+  // More ranks, and more microbatches: each run costs more, and 20 or 100 are run all the same.
   step::Spec large = job();
-  large.training.global_batch = 16384;
+  large.training.global_batch = 65536;
   const strategies::Space many = space(large, 512);
   REQUIRE(many.size() > 10000);
-  CHECK(runs_of(large, many) == 100);
+  CHECK(runs_of(large, many, false) == 20);
+  CHECK(runs_of(large, many, true) == 100);
   // Of a few plans no more than there are.
   step::Spec one = job();
   Result<strategies::Space> fixed = strategies::Space::of(
       one.workload, one.training, one.plan, 8,
       {.data = {8}, .microbatch = {1}, .zero = {1}, .offload = {Offload::kNone}});
   REQUIRE(fixed);
-  CHECK(runs_of(one, *fixed) <= fixed->size() / 20 + 1);
+  CHECK(runs_of(one, *fixed, true) <= fixed->size() / 20 + 1);
 }
 
 TEST_CASE("Frameworks get the keys of their documentation") {

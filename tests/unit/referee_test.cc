@@ -142,7 +142,7 @@ TEST_CASE("Plans are confirmed in order, as many as their counts allow") {
   plans.insert(plans.begin() + 2, plan_of(std::move(large)));
 
   const Result<cli::Confirmed> confirmed =
-      cli::referee_plans(plans, cluster, step::Fidelity::kMessage, 2, {});
+      cli::referee_plans(plans, cluster, step::Fidelity::kMessage, cli::kRefereeTime, 2, {});
   REQUIRE(confirmed);
   if (!engine::simgrid_available()) {
     CHECK(confirmed->plans == 0);
@@ -157,10 +157,10 @@ TEST_CASE("Plans are confirmed in order, as many as their counts allow") {
 
   // As many threads as one likes: the same times.
   const step::Refereed before = *plans[1].times.refereed;
-  REQUIRE(cli::referee_plans(plans, cluster, step::Fidelity::kMessage, 1, {}));
+  REQUIRE(cli::referee_plans(plans, cluster, step::Fidelity::kMessage, cli::kRefereeTime, 1, {}));
   CHECK(plans[1].times.refereed->simgrid == before.simgrid);
   // Asked to stop.
-  CHECK_FALSE(cli::referee_plans(plans, cluster, step::Fidelity::kMessage, 1,
+  CHECK_FALSE(cli::referee_plans(plans, cluster, step::Fidelity::kMessage, cli::kRefereeTime, 1,
                                  [](double) { return false; }));
 }
 
