@@ -41,7 +41,7 @@ struct ServedLoad {
   }
 };
 
-/// Requests dealt in turn to the replicas, each of which keeps its part of those in flight.
+/// Deals requests to the replicas in turn. Each replica keeps its part of those in flight.
 Result<std::vector<Run>> run_replicas(const ServeFile& file, const serving::StepPrice& price,
                                       const serving::Rules& rules, double scale, bool at_once) {
   const std::size_t replicas = file.deployment.plan.data;

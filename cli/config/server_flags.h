@@ -1,4 +1,4 @@
-// Flags of inference servers: which setting each name stands for, and the defaults of each server.
+// Flags of inference servers: the setting that each name means, and the defaults of each server.
 #pragma once
 
 #include "models/serving/server.h"

@@ -1,4 +1,4 @@
-// The memory of an inference server: the blocks of keys and values that fit beside weights.
+// The memory of an inference server: the blocks of keys and values that fit along with the weights.
 #pragma once
 
 #include <cstdint>

@@ -134,7 +134,11 @@ std::optional<Named> description_at(const YamlMap& map, const std::filesystem::p
                "one of model, hugging_face and kind");
     return std::nullopt;
   }
-  if (kind) return Named{"kind", empty_description(*kind)};
+  if (kind) {
+    Named own{"kind", empty_description(*kind)};
+    set_name(own.description, std::string(kDescriptionKinds[*kind]));
+    return own;
+  }
   if (model) {
     Result<Description> found = find_description(*model);
     if (found) return Named{"model", std::move(*found)};

@@ -24,14 +24,14 @@ class Reader {
   bool thousandths(std::uint64_t& into) {
     std::uint64_t value = 0;
     if (!digits(value, 15)) return false;
-    unsigned behind = 0;
+    unsigned decimals = 0;
     if (left_.starts_with('.')) {
       left_.remove_prefix(1);
       const std::size_t before = left_.size();
       if (!digits(value, 3)) return false;
-      behind = static_cast<unsigned>(before - left_.size());
+      decimals = static_cast<unsigned>(before - left_.size());
     }
-    for (; behind < 3; ++behind) value *= 10;
+    for (; decimals < 3; ++decimals) value *= 10;
     into = value;
     skip_spaces();
     return true;

@@ -1,6 +1,6 @@
 """Reads captures (docs/formats/capture.md), as far as the checks of record-golden need them.
 
-What tables and fields there are stands in profiler/capture/records.h and is taken from there.
+The tables and fields are read from profiler/capture/records.h.
 """
 
 import gzip

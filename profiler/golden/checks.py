@@ -113,7 +113,7 @@ def records(runner, timeout):
     no_times = sum(k["start"] == 0 or k["end"] < k["start"] for k in kernels)
     said = [
         f"{len(known)} of {len(kernels)} kernels have their call",
-        f"{causal} of {len(timed)} kernels start behind the begin of their call",
+        f"{causal} of {len(timed)} kernels start after their call begins",
         f"{same} of {len(calls)} calls are of a thread that has ranges",
         f"{no_times} kernels without times",
         f"{sum(k['block_x'] > 0 for k in kernels)} with a block, "

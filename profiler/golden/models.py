@@ -134,7 +134,7 @@ class Attention(nn.Module):
 
 
 class Block(nn.Module):
-    """GPT-2 normalises before its parts, BERT behind them."""
+    """GPT-2 normalises before its parts, BERT after them."""
 
     def __init__(self, width, heads, causal, before):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Records the wanted traces on this machine's GPU, behind a few checks of the profiler itself.
+"""Records the wanted traces on this machine's GPU, after a few checks of the profiler itself.
 
 profiler/record-golden calls this. Every item has a time limit; a failing one is said and the rest
 goes on. What is done is kept, so that a second call goes on where the first stopped.

@@ -280,7 +280,7 @@ Result<RecordedProgram> insert(const std::vector<Recording>& recordings, Recorde
   const auto ops = select_some(recordings, program, edit.what);
   if (!ops) return forward(ops);
   // Time that is added after an op, on its resource and before its successors, lengthens the op.
-  // Host work is in pieces, of which the last in its range on a thread is lengthened.
+  // Host work is in pieces: the last piece in its range on each thread is lengthened.
   std::map<std::tuple<std::uint32_t, std::uint32_t, HostIndex>, OpIndex> last_pieces;
   for (const RankOp& at : *ops) {
     const Recorded& recorded = program.programs[at.rank].recorded[at.op];

@@ -299,8 +299,8 @@ void Lowering::communicate(std::size_t rank, GpuIndex i) {
 }
 
 /// Ties each device op to what decides its start: its launch, its stream, other streams, the state
-/// before the recording. What none of them explains is a delay, of which the requested ones are kept:
-/// they come after everything else that the op waits for.
+/// before the recording. What none of them explains is a delay. Requested delays are kept: they come
+/// after everything else that the op waits for.
 void Lowering::add_device_edges(std::size_t rank) {
   const Recording& r = recordings_[rank];
   RankState& state = states_[rank];

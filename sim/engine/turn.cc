@@ -25,8 +25,8 @@ std::optional<Picoseconds> Turn::at(Picoseconds now, std::span<const FlowGroupId
   FlowGroupId next = *holder_;
   for (const FlowGroupId group : there) {
     if (group == *holder_) continue;
-    const bool behind = group > *holder_, best_behind = next > *holder_;
-    if (next == *holder_ || (behind && !best_behind) || (behind == best_behind && group < next))
+    const bool after = group > *holder_, best_after = next > *holder_;
+    if (next == *holder_ || (after && !best_after) || (after == best_after && group < next))
       next = group;
   }
   holder_ = next;

@@ -13,7 +13,7 @@ struct Request {
   std::int64_t input = 1;   ///< tokens of the prompt; at least 1
   std::int64_t output = 1;  ///< tokens to generate; at least 1
   /// Names of the prompt's first parts, each of Rules::prefix_tokens tokens. Equal names at equal
-  /// places mean equal tokens up to there, so a name stands for all parts before it too.
+  /// places mean equal tokens up to there, so a name represents all parts before it too.
   std::vector<std::uint64_t> prefix = {};
 };
 

@@ -3,7 +3,7 @@
 //  - A request lacks the tokens of its prompt and of its output so far that are not cached. One that
 //    lacks a single token of its output is a decode row; the rest of what a step computes are chunks.
 //  - Requests run and are admitted first come, first served. One that cannot be admitted blocks
-//    those behind it, and none is admitted in a step that preempted.
+//    those after it, and none is admitted in a step that preempted.
 //  - If a request needs a block and none is free, the last admitted one that the step does not hold
 //    yet loses its blocks, and goes to the head of the queue to compute its tokens again.
 #pragma once

@@ -15,7 +15,7 @@
 #include "profiler/bench/nccl.h"
 #include "profiler/bench/nvrtc.h"
 
-// Our enumerations beside theirs is what is compared.
+// Our enumerations are compared with theirs.
 #pragma GCC diagnostic ignored "-Wenum-compare"
 
 namespace rehearse::bench {

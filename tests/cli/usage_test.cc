@@ -58,20 +58,20 @@ TEST_CASE("help and version are results") {
 }
 
 TEST_CASE("options of all commands may come before or after the command") {
-  const Ran behind = test::rehearse({"inspect", kExample, "--format", "csv"});
+  const Ran after = test::rehearse({"inspect", kExample, "--format", "csv"});
   const Ran before = test::rehearse({"--format", "csv", "inspect", kExample});
-  CHECK(behind.code == 0);
-  CHECK(behind.out == before.out);
+  CHECK(after.code == 0);
+  CHECK(after.out == before.out);
 }
 
 TEST_CASE("edits and ranks may precede the recording, and edits may be repeated") {
-  const Ran behind = test::rehearse({"whatif", kExample, "--scale", "gpu:2", "--scale", "host:2",
+  const Ran after = test::rehearse({"whatif", kExample, "--scale", "gpu:2", "--scale", "host:2",
                                      "--ranks", "0", "--format", "csv"});
   const Ran before = test::rehearse({"whatif", "--scale", "gpu:2", "--scale", "host:2", "--ranks",
                                      "0", kExample, "--format", "csv"});
-  CHECK(behind.code == 0);
+  CHECK(after.code == 0);
   CHECK(before.errors.empty());
-  CHECK(behind.out == before.out);
+  CHECK(after.out == before.out);
 }
 
 TEST_CASE("inspect: --workload is valid with recordings, not with options that list ops") {

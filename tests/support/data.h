@@ -24,6 +24,6 @@ std::filesystem::path scratch_folder();
 /// Skips the test, with the reason, if the measured data is absent.
 #define SKIP_WITHOUT_DATA(path)                                                   \
   if (!path) {                                                                    \
-    WARN("skipped: no measured data beside the source tree (set REHEARSE_DATA)"); \
+    WARN("skipped: no measured data next to the source tree (set REHEARSE_DATA)"); \
     return;                                                                       \
   }

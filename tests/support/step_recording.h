@@ -25,8 +25,8 @@ inline std::string recording(const std::vector<int>& steps, const std::string& k
     const std::string id = fmt::format(R"("correlation":{})", k + 1);
     add("user_annotation", fmt::format("ProfilerStep#{}", k), at, steps[k], 1, "");
     add("cuda_runtime", "cudaLaunchKernel", at + 10, 10, 1, id);
-    const int behind = late[k % late.size()];
-    add("kernel", kernel, at + 30 + behind, steps[k] - 100 - behind, 7,
+    const int late_by = late[k % late.size()];
+    add("kernel", kernel, at + 30 + late_by, steps[k] - 100 - late_by, 7,
         R"("device":0,"stream":7,)" + id);
     add("cuda_runtime", "cudaDeviceSynchronize", at + 25, steps[k] - 80, 1, "");
     at += steps[k];

@@ -1,5 +1,5 @@
-// What loading files costs: images that libjpeg made here, damaged ones, and a prediction beside
-// what threads really do.
+// What loading files costs: images that libjpeg made here, damaged ones, and a prediction
+// compared with what threads really do.
 #include <cmath>
 #include <fstream>
 

@@ -101,7 +101,7 @@ TEST_CASE("regimes: a stall is for each microbatch and each further stage") {
   CHECK(stall_of(of(NetworkKind::kEfa, 16, false, true), layout).s() == Approx(12.1));
   CHECK(stall_of(of(NetworkKind::kEfa, 4, false, true), layout) == Seconds::s(0));
   CHECK(stall_of(of({}, 1, false, false), layout) == Seconds::s(0));
-  // The median run stalls above 32 nodes: 8 microbatches and 0.35 · 3 further stages, each of which
+  // The median run stalls above 32 nodes: 8 microbatches and 0.35 · 3 further stages, and each
   // waits for two neighbours for 0.56 s.
   const Regime& many = of(NetworkKind::kEfa, 64, false, true);
   const host::Implementation& measured = host::implementation_named("nanotron");

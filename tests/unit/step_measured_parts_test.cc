@@ -8,7 +8,7 @@
 namespace rehearse::step {
 namespace {
 
-/// A step of which only these shares are computing and launches.
+/// A step whose only shares are these of computing and launches.
 StepParts made_parts(double value, double computing, double host) {
   const Seconds time = Seconds::s(value);
   return {.time = {time, time * 0.5, time * 2, Provenance::kExtrapolated},

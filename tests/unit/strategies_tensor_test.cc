@@ -96,14 +96,14 @@ TEST_CASE("a column-parallel product saves its inputs, and a row-parallel one su
   CHECK(block.forward[3].k == 32);
   CHECK(block.forward[7].bytes == Bytes::b(8 * kTinyActivation / 2));
   // In backward the sum overlaps the following gradient of the weights.
-  std::size_t beside = 0;
+  std::size_t overlapped = 0;
   for (std::size_t i = 0; i < block.backward.size(); ++i)
     if (block.backward[i].issue == Issue::kOverlapNext) {
       CHECK(block.backward[i - 1].name == "dgrad");
       CHECK(block.backward[i + 1].name == "wgrad");
-      ++beside;
+      ++overlapped;
     }
-  CHECK(beside == 2);
+  CHECK(overlapped == 2);
   // Megatron-LM until the end of 2021: nothing runs during a sum.
   const Layout in_line = laid_out(tiny_gpt({}), {}, {.tensor = 2, .overlap_tensor = false});
   for (const Op& op : block_of(in_line).backward) CHECK(op.issue == Issue::kInline);

@@ -102,7 +102,7 @@ def _run_behind(loader, finder):
     execute = loader.exec_module
 
     def exec_module(module):
-        loader.__dict__.pop("exec_module", None)  # as it was, for whoever looks at it
+        loader.__dict__.pop("exec_module", None)  # as it was, for anyone who inspects it
         execute(module)
         if finder in sys.meta_path:
             sys.meta_path.remove(finder)
@@ -226,7 +226,7 @@ class _Modules:
 
         module.register_module_forward_pre_hook(before)
         try:
-            module.register_module_forward_hook(after, always_call=True)  # also behind exceptions
+            module.register_module_forward_hook(after, always_call=True)  # also after exceptions
         except TypeError:
             module.register_module_forward_hook(after)
 

@@ -1,5 +1,5 @@
 // TrioSim's recordings of convolutional networks in training on one H100: what each layer or pass
-// took, beside the operations that the zoo says it has.
+// took, and the operations that the zoo says it has.
 #pragma once
 
 #include <filesystem>

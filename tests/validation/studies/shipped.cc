@@ -67,7 +67,7 @@ Result<std::vector<Dealt>> deal_shipped(const fs::path& data) {
   const auto measured = find_data(data, "nccl_measured.csv");
   if (!measured)
     return fail(Diagnostic{.file = data.string(),
-                           .problem = "has no nccl_measured.csv, nor has 'facts' beside it"});
+                           .problem = "has no nccl_measured.csv, nor has 'facts' in the same folder"});
   const Result<std::vector<MeasuredTable>> tables = read_measured_csv(*measured);
   if (!tables) return forward(tables);
   const fs::path vidur = data / "vidur-profiles" / "network";

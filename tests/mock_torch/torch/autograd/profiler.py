@@ -1,4 +1,4 @@
-"""Profilers of a thread, of which there can be one at a time."""
+"""Profilers of a thread: one at a time."""
 
 import threading
 
