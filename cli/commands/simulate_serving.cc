@@ -1,111 +1,31 @@
 #include "cli/commands/simulate_serving.h"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
+#include "cli/commands/served_load.h"
 #include "cli/config/job_file.h"
-#include "cli/config/serve_file.h"
 #include "cli/output/document.h"
 #include "cli/report/report.h"
-#include "models/serving/cache_space.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/cluster/catalog.h"
-#include "sim/serving/measures.h"
 
 namespace rehearse::cli {
 namespace {
 
 using serving::Measures;
-using serving::Request;
 using serving::Run;
 using serving::Spread;
 
-/// The runs of a server at the price of its steps, and at both ends of their interval.
-struct ServedLoad {
-  const ServeFile& file;
-  serving::StepPrice price;
-  serving::CacheSpace space;
-  std::array<Measures, 3> measures;  ///< at the price, its low end, its high end
-  std::array<std::vector<Run>, 3> replicas;
-  double capacity;  ///< requests per second if all were waiting
-  Provenance provenance;
-
-  /// Of any measure: the interval is that of the three runs.
-  template <class Q, class Of>
-  Estimate<Q> estimate(const Of& of) const {
-    const Q value = of(measures[0]), low = of(measures[1]), high = of(measures[2]);
-    return {value, std::min({value, low, high}), std::max({value, low, high}), provenance};
-  }
-};
-
-/// Deals requests to the replicas in turn. Each replica keeps its part of those in flight.
-Result<std::vector<Run>> run_replicas(const ServeFile& file, const serving::StepPrice& price,
-                                      const serving::Rules& rules, double scale, bool at_once) {
-  const std::size_t replicas = file.deployment.plan.data;
-  std::vector<Run> runs;
-  for (std::size_t r = 0; r < replicas && r < file.requests.size(); ++r) {
-    std::vector<Request> own;
-    for (std::size_t i = r; i < file.requests.size(); i += replicas) {
-      own.push_back(file.requests[i]);
-      if (at_once) own.back().planned = Picoseconds(0);
-    }
-    const auto parts = static_cast<std::int64_t>(replicas);
-    const std::int64_t in_flight =
-        at_once || file.in_flight == 0
-            ? 0
-            : std::max<std::int64_t>(
-                  1, (file.in_flight + parts - 1 - static_cast<std::int64_t>(r)) / parts);
-    Result<Run> run =
-        serving::run(rules, price, own, {.most_in_flight = in_flight, .scale = scale});
-    if (!run) return forward(run);
-    runs.push_back(std::move(*run));
-  }
-  return runs;
-}
-
-Result<ServedLoad> serve(const ServeFile& file) {
-  Result<serving::StepPrice> price = serving::StepPrice::of(file.deployment);
-  if (!price) return forward(price);
-  Result<serving::CacheSpace> space =
-      serving::cache_space(file.deployment, {.memory = file.memory,
-                                             .block_tokens = file.rules.block_tokens,
-                                             .step_tokens = file.rules.tokens_per_step,
-                                             .rows = file.rules.most_rows});
-  if (!space) return forward(space);
-  serving::Rules rules = file.rules;
-  rules.blocks = space->blocks;
-  const Estimate<double> reach = price->reach();
-  ServedLoad load{.file = file,
-                  .price = std::move(*price),
-                  .space = *space,
-                  .measures = {},
-                  .replicas = {},
-                  .capacity = 0,
-                  .provenance = reach.provenance};
-  const double scales[] = {1, reach.low, reach.high};
-  for (std::size_t i = 0; i < std::size(scales); ++i) {
-    Result<std::vector<Run>> runs = run_replicas(file, load.price, rules, scales[i], false);
-    if (!runs) return forward(runs);
-    load.measures[i] = serving::measure(*runs, rules.blocks);
-    load.replicas[i] = std::move(*runs);
-  }
-  const Result<std::vector<Run>> all = run_replicas(file, load.price, rules, 1, true);
-  if (!all) return forward(all);
-  const Measures at_once = serving::measure(*all, rules.blocks);
-  load.capacity = at_once.requests / at_once.duration;
-  return load;
-}
-
 /// Whether more load would not be served sooner: requests arrive as fast as the server works when
 /// all of them wait, or, in a closed loop, some wait for admission most of the time.
-bool saturated(const ServedLoad& load) {
+bool saturated(const ServedLoad& load, double capacity) {
   const ServeFile& file = load.file;
   if (!file.closed) {
     const Seconds span = file.requests.back().planned.seconds();
-    return static_cast<double>(file.requests.size() - 1) >= load.capacity * span.s();
+    return static_cast<double>(file.requests.size() - 1) >= capacity * span.s();
   }
   double waiting = 0, all = 0;
   for (const Run& run : load.replicas[0])
@@ -130,11 +50,9 @@ double goodput(const ServingSlo& slo, const Measures& m, const std::vector<Run>&
   return kept / m.duration;
 }
 
-void add_spread(Document& d, const ServedLoad& load, std::string_view key, std::string_view label,
-                const Spread Measures::*spread) {
-  const auto of = [&](double Spread::*which) {
-    return load.estimate<Seconds>([&](const Measures& m) { return Seconds::s(m.*spread.*which); });
-  };
+/// `of` gives the estimate of a statistic.
+template <class Of>
+void add_spread(Document& d, std::string_view key, std::string_view label, const Of& of) {
   d[key] = {{"mean", of(&Spread::mean)},
             {"p50", of(&Spread::p50)},
             {"p90", of(&Spread::p90)},
@@ -167,7 +85,7 @@ void add_costs(Document& d, const ServedLoad& load) {
   for (const std::string& note : account.notes) d.line(note);
 }
 
-Document serving_document(const ServedLoad& load) {
+Document serving_document(const ServedLoad& load, double capacity) {
   const ServeFile& file = load.file;
   const serving::Deployment& s = file.deployment;
   const auto estimate = [&](const auto& of) { return load.estimate<double>(of); };
@@ -180,21 +98,24 @@ Document serving_document(const ServedLoad& load) {
   d.answer =
       sentence_of(fmt::format("{} on {} × {} by {}{}{}", s.model.name, file.devices, s.device,
                               framework, s.version.empty() ? "" : " ", s.version),
-                  {fmt::format("TTFT {}", range_words(load.estimate<Seconds>([](const Measures& m) {
-                                 return Seconds::s(m.ttft.mean);
-                               }))),
+                  {fmt::format("TTFT {}", range_words(load.ttft(&Spread::mean))),
                    fmt::format("TPOT {}", range_words(load.estimate<Seconds>([](const Measures& m) {
                                  return Seconds::s(m.tpot.mean);
                                }))),
-                   saturated(load) ? "saturated" : ""});
+                   saturated(load, capacity) ? "saturated" : ""});
   d["server"] = {{"model", s.model.name},   {"device", s.device},
                  {"devices", file.devices}, {"framework", framework},
                  {"version", s.version},    {"requests", file.requests.size()}};
-  add_spread(d, load, "ttft", "time to first token", &Measures::ttft);
-  add_spread(d, load, "tpot", "time per output token", &Measures::tpot);
-  add_spread(d, load, "itl", "time between tokens", &Measures::itl);
-  add_spread(d, load, "end_to_end", "end to end", &Measures::end_to_end);
-  add_spread(d, load, "queue", "in the queue", &Measures::queue);
+  const auto spread = [&](const Spread Measures::*of) {
+    return [&load, of](double Spread::*which) {
+      return load.estimate<Seconds>([&](const Measures& m) { return Seconds::s(m.*of.*which); });
+    };
+  };
+  add_spread(d, "ttft", "time to first token", [&](auto which) { return load.ttft(which); });
+  add_spread(d, "tpot", "time per output token", spread(&Measures::tpot));
+  add_spread(d, "itl", "time between tokens", spread(&Measures::itl));
+  add_spread(d, "end_to_end", "end to end", [&](auto which) { return load.end_to_end(which); });
+  add_spread(d, "queue", "in the queue", spread(&Measures::queue));
   const Quantity tokens(rate(&Measures::output_tokens, 1), unit::kTokens);
   d["throughput"] = {
       {"requests_per_s", Quantity(rate(&Measures::requests, 1), unit::kRate)},
@@ -237,8 +158,8 @@ Document serving_document(const ServedLoad& load) {
                               {"cache", load.space.cache}}}};
   d.show("", "weights", load.space.weights);
   add_costs(d, load);
-  d["saturated"] = saturated(load);
-  d.show("capacity", "requests per second if all wait", Quantity(load.capacity, unit::kRate));
+  d["saturated"] = saturated(load, capacity);
+  d.show("capacity", "requests per second if all wait", Quantity(capacity, unit::kRate));
   d.show("", "based on", load.price.sources());
   d.show("", "", file.notes);
   return d;
@@ -255,7 +176,9 @@ Result<Exit> simulate_serving(const SimulateOptions& options, const Globals& glo
   if (!file) return forward(file);
   const Result<ServedLoad> load = serve(*file);
   if (!load) return wrong_in(options.job_file, load.error());
-  const Document document = serving_document(*load);
+  const Result<double> capacity = capacity_of(*load);
+  if (!capacity) return wrong_in(options.job_file, capacity.error());
+  const Document document = serving_document(*load, *capacity);
   if (Status ok = write_report(options.files.report, document, {.inputs = {options.job_file}}); !ok)
     return forward(ok);
   return answer_with(globals, document);

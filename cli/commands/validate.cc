@@ -61,7 +61,7 @@ void add_validate(CLI::App& app, Action& action) {
   CLI::App& command = *app.add_subcommand(
       "validate", "Predict measurements, and report the errors of the predictions");
   add_value(command, "FILE", "", options->files,
-            "measurements as CSV (jobs, operations, collectives, memory, pairs: "
+            "measurements as CSV (jobs, memory, operations, collectives, servers, pairs: "
             "docs/formats/measurements.md), recordings, or folders of these")
       ->required();
   add_value(command, "--baseline", "FILE", options->baseline,

@@ -129,6 +129,8 @@ void read_deployment(const YamlMap& serve, const std::filesystem::path& folder, 
   }
 }
 
+}  // namespace
+
 Result<ServeFile> read_serve(const YamlMap& root, const std::filesystem::path& folder,
                              const std::filesystem::path& cluster_file) {
   ServeFile file;
@@ -181,8 +183,6 @@ Result<ServeFile> read_serve(const YamlMap& root, const std::filesystem::path& f
   if (Status ok = root.status(); !ok) return forward(ok);
   return file;
 }
-
-}  // namespace
 
 bool is_serve_file(const std::filesystem::path& path) {
   const Result<YamlFile> file = YamlFile::load(path);

@@ -36,7 +36,12 @@ struct ServeFile {
 /// Whether the file is the job of a server.
 bool is_serve_file(const std::filesystem::path& path);
 
-/// Fails with every mistake in the file, one line each. A cluster file replaces the section.
+/// Fails with every mistake, one line each. Paths are relative to `folder`. A cluster file replaces
+/// the section.
+Result<ServeFile> read_serve(const YamlMap& root, const std::filesystem::path& folder,
+                             const std::filesystem::path& cluster_file = {});
+
+/// The same of a file.
 Result<ServeFile> load_serve_file(const std::filesystem::path& path,
                                   const std::filesystem::path& cluster_file);
 

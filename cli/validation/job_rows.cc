@@ -6,7 +6,6 @@
 #include <fmt/core.h>
 
 #include "sim/base/text.h"
-#include "sim/base/yaml.h"
 
 namespace rehearse::cli {
 namespace {
@@ -46,7 +45,7 @@ JobRows::JobRows(const CsvTable& table) : table_(table) {
     if (column.find('.') != std::string::npos) columns_.push_back(column);
 }
 
-Result<JobFile> JobRows::job(std::size_t row, std::vector<std::string>& unknown) {
+Result<YamlFile> JobRows::yaml(std::size_t row) const {
   Node root;
   for (const std::string& column : columns_) {
     const std::string_view cell = trim(table_.cell(row, column));
@@ -55,20 +54,26 @@ Result<JobFile> JobRows::job(std::size_t row, std::vector<std::string>& unknown)
     for (const std::string_view key : split(column, '.')) at = &at->children[std::string(key)];
     at->value = scalar(cell);
   }
-  const std::filesystem::path path = table_.name();
-  const Result<YamlFile> file = YamlFile::parse(flow_style(root) + "\n", path.filename().string());
-  if (!file) return forward(file);
-  Result<JobFile> job = read_job(file->root(), path.parent_path());
-  if (job) return job;
+  return YamlFile::parse(flow_style(root) + "\n",
+                         std::filesystem::path(table_.name()).filename().string());
+}
+
+bool JobRows::drop_unknown(const Error& error, std::vector<std::string>& unknown) {
   std::size_t dropped = 0;
-  for (const Diagnostic& d : job.error().diagnostics)
+  for (const Diagnostic& d : error.diagnostics)
     if (d.problem == "unknown key")
       dropped += std::erase_if(columns_, [&](const std::string& column) {
         const bool of_it = column == d.key || column.starts_with(d.key + ".");
         if (of_it) unknown.push_back(column);
         return of_it;
       });
-  return dropped > 0 ? this->job(row, unknown) : std::move(job);
+  return dropped > 0;
+}
+
+Result<JobFile> JobRows::job(std::size_t row, std::vector<std::string>& unknown) {
+  return read<JobFile>(row, unknown, [](const YamlMap& root, const std::filesystem::path& folder) {
+    return read_job(root, folder);
+  });
 }
 
 }  // namespace rehearse::cli

@@ -17,9 +17,9 @@ namespace fs = std::filesystem;
 constexpr std::string_view kCommon[] = {"case", "name", "use", "choice", "group", "note"};
 
 const std::vector<const MeasurementKind*>& kinds() {
-  static const std::vector<const MeasurementKind*> all = {&kMeasuredJobs, &kMeasuredMemory,
-                                                          &kMeasuredOperations,
-                                                          &kMeasuredCollectives, &kMeasuredPairs};
+  static const std::vector<const MeasurementKind*> all = {
+      &kMeasuredJobs,  &kMeasuredMemory, &kMeasuredOperations, &kMeasuredCollectives,
+      &kMeasuredPairs, &kMeasuredTtft,   &kMeasuredTpot};
   return all;
 }
 

@@ -70,7 +70,9 @@ Result<std::vector<Entry>> parse_servers(std::string_view text) {
                     .kilotoken = time("kilotoken"),
                     .client = time("client"),
                     .low = number("low"),
-                    .high = number("high")};
+                    .high = number("high"),
+                    .first_low = number("first_low"),
+                    .first_high = number("first_high")};
     for (const std::string_view key : {"rows", "residual"}) map.required<double>(key);
     map.no_other_keys();
     entries.push_back(std::move(entry));

@@ -15,17 +15,18 @@ enum class Framework : std::uint8_t { kVllm, kSglang, kTrtllm };
 inline constexpr std::string_view kFrameworkNames[] = {"vllm", "sglang", "trtllm"};
 
 struct Server {
-  std::string name = {};              ///< framework, with the version from which it holds
-  double kernels = 1;                 ///< time of kernels in a server ÷ by their laws
-  Seconds glue = Seconds::s(0);       ///< per layer: norms, rotary, quantisation
-  Seconds ready = Seconds::s(0);      ///< per all-reduce: ranks are never in step
-  Seconds step = Seconds::s(0);       ///< per step that nothing hides
-  Seconds row = Seconds::s(0);        ///< per step and row
-  Seconds launch = Seconds::s(0);     ///< least time per layer of a step without CUDA graphs
-  Seconds request = Seconds::s(0);    ///< of a request outside of steps
-  Seconds kilotoken = Seconds::s(0);  ///< the same per 1,000 tokens of its prompt
-  Seconds client = Seconds::s(0);     ///< between two requests of a burst
-  double low = 1, high = 1;           ///< 90 % interval of true ÷ predicted step times
+  std::string name = {};                 ///< framework, with the version from which it holds
+  double kernels = 1;                    ///< time of kernels in a server ÷ by their laws
+  Seconds glue = Seconds::s(0);          ///< per layer: norms, rotary, quantisation
+  Seconds ready = Seconds::s(0);         ///< per all-reduce: ranks are never in step
+  Seconds step = Seconds::s(0);          ///< per step that nothing hides
+  Seconds row = Seconds::s(0);           ///< per step and row
+  Seconds launch = Seconds::s(0);        ///< least time per layer of a step without CUDA graphs
+  Seconds request = Seconds::s(0);       ///< of a request outside of steps
+  Seconds kilotoken = Seconds::s(0);     ///< the same per 1,000 tokens of its prompt
+  Seconds client = Seconds::s(0);        ///< between two requests of a burst
+  double low = 1, high = 1;              ///< 90 % interval of true ÷ predicted step times
+  double first_low = 1, first_high = 1;  ///< the same of the time to the first token
 };
 
 /// The largest step in captured graphs, in tokens.

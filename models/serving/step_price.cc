@@ -153,7 +153,13 @@ RequestTime StepPrice::request(std::int64_t input_tokens) const {
       .latency = server_.request + server_.kilotoken * (1e-3 * static_cast<double>(input_tokens))};
 }
 
-Estimate<double> StepPrice::reach() const {
+Estimate<double> StepPrice::reach() const { return widened(server_.low, server_.high); }
+
+Estimate<double> StepPrice::reach_of_first_token() const {
+  return widened(server_.first_low, server_.first_high);
+}
+
+Estimate<double> StepPrice::widened(double low, double high) const {
   // Shares of another device's peaks: the spread of shares among the devices with tables.
   const Provenance provenance = kernels_.provenance();
   const double wider = provenance == Provenance::kInterpolated   ? 1
@@ -162,7 +168,7 @@ Estimate<double> StepPrice::reach() const {
   // Ranks that share experts wait for the slowest one in every step: 41 runs took 1.2 to 1.7 times
   // as long at the median, by device, and up to 2.4 times.
   const double waiting = plan_.data > 1 ? 2 : 1;
-  return {1, server_.low / wider, server_.high * wider * waiting,
+  return {1, low / wider, high * wider * waiting,
           plan_.data > 1 ? std::max(provenance, Provenance::kExtrapolated) : provenance};
 }
 

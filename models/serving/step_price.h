@@ -47,6 +47,8 @@ class StepPrice final : public StepPricer {
   StepTime price(const Step& step) const override;
   RequestTime request(std::int64_t input_tokens) const override;
   Estimate<double> reach() const override;
+  /// The same of the time to the first token, where it is wider than that of runs at the ends of reach().
+  Estimate<double> reach_of_first_token() const;
 
   /// Kernels alone, before the server's factor.
   StepParts parts(const Step& step) const;
@@ -61,6 +63,8 @@ class StepPrice final : public StepPricer {
         model_(std::move(model)),
         server_(std::move(server)),
         plan_(plan) {}
+
+  Estimate<double> widened(double low, double high) const;
 
   Kernels kernels_;
   ServedModel model_;

@@ -42,6 +42,33 @@ TEST_CASE("validate: a row of jobs is the job file of its columns") {
   CHECK(json["suites"][0]["blind_rows"] == 1);
 }
 
+// Both columns of a row of servers are what `simulate` predicts of its job, and an unknown key is a
+// column that is not used.
+TEST_CASE("validate: a row of servers is the job file of its columns") {
+  const Json json =
+      judged("servers.csv",
+             "serve.model,serve.framework,serve.version,serve.load.closed,serve.load.requests,"
+             "serve.load.input,serve.load.output,serve.color,cluster.device,ttft_s,tpot_s\n"
+             "llama3_8b,vllm,0.11,8,40,\"{uniform: [819, 1024]}\",64,red,h100_sxm5_80,0.1,0.01\n"
+             "llama3_8b,vllm,0.11,8,40,,64,red,h100_sxm5_80,0.1,0.01\n");
+  const std::string job =
+      test::write_scratch("serve.yaml",
+                          "serve: {model: llama3_8b, framework: vllm, version: \"0.11\", load: "
+                          "{closed: 8, requests: 40, input: {uniform: [819, 1024]}, output: 64}}\n"
+                          "cluster: {device: h100_sxm5_80}\n")
+          .string();
+  const Json served = test::json_of({"simulate", job});
+  for (const std::string name : {"ttft", "tpot"}) {
+    Json row;
+    for (const Json& each : json["rows"])
+      if (each["suite"] == name + "/servers") row = each;
+    for (const char* key : {"value", "low", "high"})
+      CHECK(number(row["predicted"], key) == Approx(number(served[name]["mean"], key)));
+  }
+  CHECK(json["rows"].size() == 2);
+  CHECK(json["skipped"].size() == 3);  // the second row once per kind, and the column
+}
+
 TEST_CASE("validate: the fastest of several open choices counts") {
   const std::string head =
       "case,name,choice,use,workload.model,training.global_batch,training.microbatch,plan.data,"

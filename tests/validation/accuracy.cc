@@ -23,6 +23,7 @@
 #include "tests/validation/studies/page.h"
 #include "tests/validation/studies/pair_accuracy.h"
 #include "tests/validation/studies/replay_report.h"
+#include "tests/validation/studies/serving_accuracy.h"
 #include "tests/validation/studies/sharing/slice_report.h"
 #include "tests/validation/studies/throughput_report.h"
 #include "tests/validation/studies/withheld_accuracy.h"
@@ -142,6 +143,13 @@ Result<std::optional<Finding>> slices(const std::filesystem::path& data) {
   return Finding{summarize(*found), slice_section(*found)};
 }
 
+Result<std::optional<Finding>> servers(const std::filesystem::path& data) {
+  const Result<ServingAccuracy> found = measure_serving_accuracy(data);
+  if (!found) return forward(found);
+  if (found->judgement.cases.empty()) return std::nullopt;
+  return Finding{summarize(found->judgement), serving_section(*found)};
+}
+
 /// As `prove` saved it.
 Result<std::optional<Finding>> proved(const std::filesystem::path&) {
   const Result<std::string> section =
@@ -163,7 +171,7 @@ struct Suite {
 };
 
 /// All suites, in the order in which they are shown. The first two are measured in one go.
-constexpr std::array<Suite, 16> kSuites = {
+constexpr std::array<Suite, 17> kSuites = {
     {{"replay", replays, "recordings"},
      {"replay-pairs", replays, "recordings of one job"},
      {"collectives", collectives, "tables of collectives"},
@@ -176,6 +184,7 @@ constexpr std::array<Suite, 16> kSuites = {
      {"layers", layers, "times of layers"},
      {"carried", carried, "recordings of one script on two GPUs"},
      {"sharing", slices, "tables of steps on slices"},
+     {"serving", servers, "runs of inference servers"},
      {"operations", operations, "tables of operations"},
      {"recalled", recalled, ""},
      {"proved", proved, ""},

@@ -5,7 +5,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from convert import collectives, golden, job_lists, jobs, pairs, shapes
+from convert import collectives, golden, job_lists, jobs, pairs, serving, shapes
 
 
 def converted(converter, files):
@@ -347,6 +347,35 @@ class JobLists(unittest.TestCase):
         self.assertEqual(self.listed(files), expected)
         files["pai_job_table.csv"] = ",".join(job_lists.PAI_JOBS) + "\n" + PAI_JOBS
         self.assertEqual(self.listed(files), expected)
+
+
+SILICON = ("id,origin,measured,concurrency,batch_size,backend,backend_version,model_path,system,"
+           "precision,mode,isl,osl,attention_dp_size,tp_size,pp_size,moe_ep_size,silicon_ttft_ms,"
+           "silicon_tpot_ms\n")
+
+
+class Serving(unittest.TestCase):
+    def test_rows_of_servers(self):
+        found = converted(serving, {"serving-silicon/silicon_dev.csv": SILICON + (
+            "a,db-dump,2025-09,4,4,trtllm,,meta/Llama-3.1-70B,b200_sxm,fp8,agg,1024,512,1,2,1,1,"
+            "70,9\n"
+            "again,db-dump,2025-09,4,4,trtllm,,meta/Llama-3.1-70B,b200_sxm,fp8,agg,1024,512,1,2,1,"
+            "1,70,9\n"
+            "b,gap-analysis,2026-01,8,8,vllm,0.12.0,Qwen/Qwen3-32B,h100_sxm,,agg,1000,100,1,1,1,0,"
+            "80,10\n"
+            "apart,db-dump,2026-01,8,8,vllm,0.12.0,Qwen/Qwen3-32B,h100_sxm,,disagg,1000,100,1,1,1,"
+            "0,81,10\n")})
+        (known,) = found["serving/client_known.csv"]
+        self.assertEqual((known["ttft_s"], known["tpot_s"]), ("0.07", "0.009"))
+        # 1024 + 4 + 64 tokens, in whole blocks of 64.
+        self.assertEqual(known["serve.flags.max_num_tokens"], "1152")
+        self.assertEqual(known["serve.load.requests"], "40")
+        self.assertEqual((known["case"], known["use"]), ("trtllm b200_sxm", "fitted"))
+        (unknown,) = found["serving/client_unknown.csv"]
+        self.assertNotIn("ttft_s", unknown)
+        self.assertEqual((unknown["serve.precision.weights"], unknown["serve.plan.expert"]),
+                         ("bf16", "1"))
+        self.assertEqual(unknown["use"], "source_left_out")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,45 @@
+// A load that was run on an inference server, at the price of its steps and at both ends of their
+// interval.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "cli/config/serve_file.h"
+#include "models/serving/cache_space.h"
+#include "sim/serving/measures.h"
+#include "sim/serving/run.h"
+
+namespace rehearse::cli {
+
+struct ServedLoad {
+  const ServeFile& file;
+  serving::StepPrice price;
+  serving::CacheSpace space;
+  std::array<serving::Measures, 3> measures;  ///< at the price, its low end, its high end
+  std::array<std::vector<serving::Run>, 3> replicas;
+  Provenance provenance;
+
+  /// Any measure: the interval is that of the three runs.
+  template <class Q, class Of>
+  Estimate<Q> estimate(const Of& of) const {
+    const Q value = of(measures[0]), low = of(measures[1]), high = of(measures[2]);
+    return {value, std::min({value, low, high}), std::max({value, low, high}), provenance};
+  }
+
+  /// A statistic of the time to the first token. Its errors on measured runs are wider than those
+  /// of steps: most of it is the wait for prompts of others.
+  Estimate<Seconds> ttft(double serving::Spread::*which) const;
+  /// The same of the time to the last token: the first token's, and then steps.
+  Estimate<Seconds> end_to_end(double serving::Spread::*which) const;
+};
+
+/// Fails for a server that is not priced, or whose model does not fit. REQUIRES: `file` outlives the
+/// result.
+Result<ServedLoad> serve(const ServeFile& file);
+
+/// Requests per second that are served if all wait from the beginning.
+Result<double> capacity_of(const ServedLoad& load);
+
+}  // namespace rehearse::cli

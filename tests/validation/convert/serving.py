@@ -1,0 +1,86 @@
+"""Published latencies of inference servers as files of kinds ttft and tpot."""
+
+from pathlib import Path
+
+from convert.schema import rows_of, write
+
+DEVICES = {"h100_sxm": "h100_sxm5_80", "b200_sxm": "b200_sxm_180"}
+MODELS = {"llama-3.1-70b": "llama3.1_70b", "llama-3.1-8b": "llama3.1_8b",
+          "gpt-oss-120b": "gpt_oss_120b", "minimax-m2": "minimax_m2", "kimi-k2": "kimi_k2",
+          "qwen3-32b": "qwen3_32b", "qwen3-235b": "qwen3_235b_a22b"}
+
+
+def model_of(row):
+    path = row["model_path"].lower()
+    return next((name for part, name in MODELS.items() if part in path), None)
+
+
+def weights_of(row, model):
+    """The format of the weights, which the table calls by its bits."""
+    if model == "gpt_oss_120b":
+        return "mxfp4"
+    block = model in ("minimax_m2", "qwen3_235b_a22b")
+    # SGLang's rows do not state it. Its constants were fitted with FP8.
+    unknown = "fp8" if row["backend"] == "sglang" else "bf16"
+    return {"": unknown, "fp4": "nvfp4", "fp8": "fp8_block" if block else "fp8"}.get(
+        row["precision"], row["precision"])
+
+
+def version_of(row):
+    """Older rows of vLLM state a day alone; the newest version of that day is not known."""
+    return row["backend_version"] or (
+        ("0.11" if row["measured"] < "2026" else "0.16") if row["backend"] == "vllm" else "")
+
+
+def left_out(row, model):
+    """Rows that say nothing about a prediction, or whose settings no job file expresses."""
+    return (row["mode"] != "agg" or model is None or row["attention_dp_size"] not in ("", "1")
+            or row["backend_version"].startswith("nightly") or int(row["tp_size"]) > 8
+            # Slower at less load: not usable, as the source's notes say.
+            or (model == "gpt_oss_120b" and row["system"] == "h100_sxm"
+                and row["concurrency"] == "512"))
+
+
+def job_of(row, model):
+    flight = int(float(row["concurrency"] or row["batch_size"]))
+    prompt, output = int(row["isl"]), int(row["osl"])
+    # InferenceMAX sends ten requests per request in flight. The other client is not described.
+    known = not row["origin"].startswith("gap")
+    job = {"serve.model": model, "serve.framework": row["backend"],
+           "serve.version": version_of(row),
+           "serve.precision.weights": weights_of(row, model),
+           "serve.precision.cache": "bf16" if weights_of(row, model) == "bf16" else "fp8",
+           "serve.plan.tensor": row["tp_size"], "serve.plan.pipeline": row["pp_size"] or "1",
+           "serve.plan.expert": max(1, int(row["moe_ep_size"] or 1)),
+           "serve.load.closed": flight, "serve.load.requests": (10 if known else 5) * flight,
+           "serve.load.input": f"{{uniform: [{prompt * 4 // 5}, {prompt}]}}",
+           "serve.load.output": f"{{uniform: [{output * 4 // 5}, {output}]}}",
+           "cluster.device": DEVICES[row["system"]], "cluster.devices_per_node": 8,
+           "tpot_s": float(row["silicon_tpot_ms"]) / 1e3}
+    if known:
+        job["ttft_s"] = float(row["silicon_ttft_ms"]) / 1e3
+    if known and row["backend"] == "trtllm" and not row["backend_version"]:
+        # The recipes of 2025 set it by the prompt (recalled).
+        job["serve.flags.max_num_tokens"] = (prompt + flight + 127) // 64 * 64
+    return job
+
+
+def convert(data, into):
+    path = Path(data) / "serving-silicon" / "silicon_dev.csv"
+    if not path.exists():
+        return
+    seen, tables = set(), {True: [], False: []}
+    for row in rows_of(path):
+        model, key = model_of(row), (row["silicon_ttft_ms"], row["silicon_tpot_ms"])
+        if left_out(row, model) or key in seen:
+            continue
+        seen.add(key)
+        version = ".".join(version_of(row).split(".")[:2])
+        # Qwen3 32B on vLLM gave no constant; all other rows did (models/serving/servers.yaml).
+        fitted = not (model == "qwen3_32b" and row["backend"] == "vllm")
+        job = {"case": f"{row['backend']} {version} {row['system']}".replace("  ", " "),
+               "name": row["id"], "use": "fitted" if fitted else "source_left_out"}
+        job |= job_of(row, model)
+        tables["ttft_s" in job].append(job)
+    for known, rows in tables.items():
+        write(Path(into) / "serving" / f"client_{'known' if known else 'unknown'}.csv", rows)
