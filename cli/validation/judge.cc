@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <fmt/core.h>
 
@@ -104,11 +105,15 @@ class Judge {
       return {};
     }
     bool any = false;
+    std::set<std::string> unknown;
     for (const MeasurementKind* kind : kinds()) {
       if (!is_of(*table, *kind)) continue;
       any = true;
-      if (Status ok = rows(path, *table, *kind); !ok) return ok;
+      if (Status ok = rows(path, *table, *kind, unknown); !ok) return ok;
     }
+    for (const std::string& column : unknown)
+      judgement_.skip("column", fmt::format("{}: this column is not used", column),
+                      path.filename().string());
     if (!any) {
       const std::string known = join(kinds(), "; ", [](const MeasurementKind* kind) {
         return fmt::format("{}: {}", kind->name, join(kind->required, ", "));
@@ -119,7 +124,8 @@ class Judge {
     return {};
   }
 
-  Status rows(const fs::path& path, const CsvTable& table, const MeasurementKind& kind) {
+  Status rows(const fs::path& path, const CsvTable& table, const MeasurementKind& kind,
+              std::set<std::string>& not_used) {
     std::vector<std::string> unknown;
     for (const std::string& column : table.columns()) {
       const bool other = std::any_of(kinds().begin(), kinds().end(), [&](const auto* k) {
@@ -162,9 +168,7 @@ class Judge {
       JudgedCase& into = judgement_.case_of(fmt::format("{}/{}", kind.name, of), kind.unit);
       for (Predicted& row : found) into.rows.push_back(std::move(row.judged));
     }
-    for (const std::string& column : unknown)
-      judgement_.skip("column", fmt::format("{}: this column is not used", column),
-                      path.filename().string());
+    not_used.insert(unknown.begin(), unknown.end());
     return {};
   }
 
