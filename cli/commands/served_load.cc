@@ -1,5 +1,7 @@
 #include "cli/commands/served_load.h"
 
+#include <cmath>
+
 namespace rehearse::cli {
 namespace {
 
@@ -8,20 +10,24 @@ using serving::Request;
 using serving::Run;
 using serving::Spread;
 
-/// Deals requests to the replicas in turn. Each replica keeps its part of those in flight.
+/// Deals requests to the replicas in turn. Each replica keeps its part of those in flight. Gaps
+/// between arrivals are `stretch` times as long: 0 makes all wait from the beginning.
 Result<std::vector<Run>> run_replicas(const ServeFile& file, const serving::StepPrice& price,
-                                      const serving::Rules& rules, double scale, bool at_once) {
+                                      const serving::Rules& rules, double scale, double stretch = 1,
+                                      std::size_t most = SIZE_MAX) {
   const std::size_t replicas = file.deployment.plan.data;
+  const std::size_t count = std::min(file.requests.size(), most);
   std::vector<Run> runs;
-  for (std::size_t r = 0; r < replicas && r < file.requests.size(); ++r) {
+  for (std::size_t r = 0; r < replicas && r < count; ++r) {
     std::vector<Request> own;
-    for (std::size_t i = r; i < file.requests.size(); i += replicas) {
+    for (std::size_t i = r; i < count; i += replicas) {
       own.push_back(file.requests[i]);
-      if (at_once) own.back().planned = Picoseconds(0);
+      if (stretch != 1)
+        own.back().planned = Picoseconds::from(file.requests[i].planned.seconds() * stretch);
     }
     const auto parts = static_cast<std::int64_t>(replicas);
     const std::int64_t in_flight =
-        at_once || file.in_flight == 0
+        stretch == 0 || file.in_flight == 0
             ? 0
             : std::max<std::int64_t>(
                   1, (file.in_flight + parts - 1 - static_cast<std::int64_t>(r)) / parts);
@@ -31,6 +37,21 @@ Result<std::vector<Run>> run_replicas(const ServeFile& file, const serving::Step
     runs.push_back(std::move(*run));
   }
   return runs;
+}
+
+/// With times to the first token that are `slower` times as long.
+std::size_t kept_if(const ServingSlo& slo, std::span<const Run> replicas, double slower) {
+  std::size_t count = 0;
+  for (const Run& run : replicas)
+    for (const serving::Served& r : run.served) {
+      const Seconds first = (r.first - r.sent).seconds(), all = (r.last - r.sent).seconds();
+      const double gaps = static_cast<double>(std::max<std::int64_t>(r.output - 1, 1));
+      const Seconds later = first * (slower - 1);
+      count += !(slo.ttft && first + later > *slo.ttft) &&
+               !(slo.tpot && (all - first) / gaps > *slo.tpot) &&
+               !(slo.end_to_end && all + later > *slo.end_to_end);
+    }
+  return count;
 }
 
 }  // namespace
@@ -74,7 +95,7 @@ Result<ServedLoad> serve(const ServeFile& file) {
                   .provenance = reach.provenance};
   const double scales[] = {1, reach.low, reach.high};
   for (std::size_t i = 0; i < std::size(scales); ++i) {
-    Result<std::vector<Run>> runs = run_replicas(file, load.price, rules, scales[i], false);
+    Result<std::vector<Run>> runs = run_replicas(file, load.price, rules, scales[i]);
     if (!runs) return forward(runs);
     load.measures[i] = serving::measure(*runs, rules.blocks);
     load.replicas[i] = std::move(*runs);
@@ -85,10 +106,58 @@ Result<ServedLoad> serve(const ServeFile& file) {
 Result<double> capacity_of(const ServedLoad& load) {
   serving::Rules rules = load.file.rules;
   rules.blocks = load.space.blocks;
-  const Result<std::vector<Run>> all = run_replicas(load.file, load.price, rules, 1, true);
+  const Result<std::vector<Run>> all = run_replicas(load.file, load.price, rules, 1, 0);
   if (!all) return forward(all);
   const Measures at_once = serving::measure(*all, rules.blocks);
   return at_once.requests / at_once.duration;
+}
+
+std::size_t kept(const ServingSlo& slo, std::span<const Run> replicas) {
+  return kept_if(slo, replicas, 1);
+}
+
+Result<Estimate<double>> held_rate(const ServedLoad& load, double capacity) {
+  constexpr std::size_t kMost = 2000;
+  constexpr int kHalvings = 12;  // of a range of 1,000: to 0.2 %
+  const ServeFile& file = load.file;
+  serving::Rules rules = file.rules;
+  rules.blocks = load.space.blocks;
+  const std::size_t count = std::min(file.requests.size(), kMost);
+  const double span = file.requests[count - 1].planned.seconds().s();
+  if (count < 2 || !(span > 0)) return Estimate<double>{};
+  const double rate = static_cast<double>(count - 1) / span;
+  const Estimate<double> steps = load.price.reach(), first = load.price.reach_of_first_token();
+  /// `slow`: times of steps, and of first tokens, relative to the price.
+  const auto highest = [&](double slow_steps, double slow_first) -> Result<double> {
+    const auto holds = [&](double at) -> Result<bool> {
+      const Result<std::vector<Run>> runs =
+          run_replicas(file, load.price, rules, slow_steps, rate / at, kMost);
+      if (!runs) return forward(runs);
+      return static_cast<double>(kept_if(*file.slo, *runs, slow_first / slow_steps)) >=
+             kHeldShare * static_cast<double>(count);
+    };
+    // Above its capacity the queue of a server grows without end, though few requests may not show
+    // it.
+    double high = capacity / slow_steps, low = high / 1000;
+    const Result<bool> most = holds(high), least = holds(low);
+    if (!most) return forward(most);
+    if (!least) return forward(least);
+    if (*most) return high;
+    if (!*least) return 0;
+    for (int i = 0; i < kHalvings; ++i) {
+      const double middle = std::sqrt(low * high);
+      const Result<bool> held = holds(middle);
+      if (!held) return forward(held);
+      (*held ? low : high) = middle;
+    }
+    return low;
+  };
+  const Result<double> value = highest(1, 1), slow = highest(steps.high, first.high),
+                       quick = highest(steps.low, first.low);
+  for (const Result<double>* each : {&value, &slow, &quick})
+    if (!*each) return forward(*each);
+  return Estimate<double>{*value, std::min(*value, *slow), std::max(*value, *quick),
+                          load.provenance};
 }
 
 }  // namespace rehearse::cli

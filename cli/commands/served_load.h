@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <vector>
 
 #include "cli/config/serve_file.h"
@@ -41,5 +42,16 @@ Result<ServedLoad> serve(const ServeFile& file);
 
 /// Requests per second that are served if all wait from the beginning.
 Result<double> capacity_of(const ServedLoad& load);
+
+/// The requests that keep every limit of the SLO.
+std::size_t kept(const ServingSlo& slo, std::span<const serving::Run> replicas);
+
+/// The share of requests that must keep the SLO at a rate that the server holds.
+inline constexpr double kHeldShare = 0.9;
+
+/// The highest rate of arrivals, in requests per second, that the server holds: the same requests
+/// with all gaps scaled, at most the first 2,000 of them. Zero if it holds none. REQUIRES: an open
+/// load with an SLO.
+Result<Estimate<double>> held_rate(const ServedLoad& load, double capacity);
 
 }  // namespace rehearse::cli

@@ -37,19 +37,6 @@ bool saturated(const ServedLoad& load, double capacity) {
   return waiting > 0.5 * all;
 }
 
-/// The requests per second that keep every limit of the SLO.
-double goodput(const ServingSlo& slo, const Measures& m, const std::vector<Run>& replicas) {
-  double kept = 0;
-  for (const Run& run : replicas)
-    for (const serving::Served& r : run.served) {
-      const Seconds first = (r.first - r.sent).seconds(), all = (r.last - r.sent).seconds();
-      const double gaps = static_cast<double>(std::max<std::int64_t>(r.output - 1, 1));
-      kept += !(slo.ttft && first > *slo.ttft) && !(slo.tpot && (all - first) / gaps > *slo.tpot) &&
-              !(slo.end_to_end && all > *slo.end_to_end);
-    }
-  return kept / m.duration;
-}
-
 /// `of` gives the estimate of a statistic.
 template <class Of>
 void add_spread(Document& d, std::string_view key, std::string_view label, const Of& of) {
@@ -85,7 +72,13 @@ void add_costs(Document& d, const ServedLoad& load) {
   for (const std::string& note : account.notes) d.line(note);
 }
 
-Document serving_document(const ServedLoad& load, double capacity) {
+/// How much more the server could do, in requests per second.
+struct Limits {
+  double capacity;                            ///< if all wait
+  std::optional<Estimate<double>> held = {};  ///< within the SLO, of an open load
+};
+
+Document serving_document(const ServedLoad& load, const Limits& limits) {
   const ServeFile& file = load.file;
   const serving::Deployment& s = file.deployment;
   const auto estimate = [&](const auto& of) { return load.estimate<double>(of); };
@@ -102,7 +95,7 @@ Document serving_document(const ServedLoad& load, double capacity) {
                    fmt::format("TPOT {}", range_words(load.estimate<Seconds>([](const Measures& m) {
                                  return Seconds::s(m.tpot.mean);
                                }))),
-                   saturated(load, capacity) ? "saturated" : ""});
+                   saturated(load, limits.capacity) ? "saturated" : ""});
   d["server"] = {{"model", s.model.name},   {"device", s.device},
                  {"devices", file.devices}, {"framework", framework},
                  {"version", s.version},    {"requests", file.requests.size()}};
@@ -127,13 +120,15 @@ Document serving_document(const ServedLoad& load, double capacity) {
          load.estimate<Seconds>([](const Measures& m) { return Seconds::s(m.duration); }));
   if (file.slo) {
     const auto at = [&](std::size_t i) {
-      return goodput(*file.slo, load.measures[i], load.replicas[i]);
+      return static_cast<double>(kept(*file.slo, load.replicas[i])) / load.measures[i].duration;
     };
-    const double ends[] = {at(0), at(1), at(2)};
-    const auto [low, high] = std::minmax_element(std::begin(ends), std::end(ends));
+    const auto [low, high] = std::minmax({at(0), at(1), at(2)});
     d.show("goodput", "requests within the SLO",
-           Quantity(Estimate<double>{ends[0], *low, *high, load.provenance}, unit::kRate));
+           Quantity(Estimate<double>{at(0), low, high, load.provenance}, unit::kRate));
   }
+  if (limits.held)
+    d.show("held_rate", fmt::format("rate with {:.0f} % within the SLO", 100 * kHeldShare),
+           Quantity(*limits.held, unit::kRate));
   const auto whole_share = [&](double Measures::*of) {
     return Quantity(estimate([&](const Measures& m) { return m.*of; }), unit::kShare);
   };
@@ -158,8 +153,8 @@ Document serving_document(const ServedLoad& load, double capacity) {
                               {"cache", load.space.cache}}}};
   d.show("", "weights", load.space.weights);
   add_costs(d, load);
-  d["saturated"] = saturated(load, capacity);
-  d.show("capacity", "requests per second if all wait", Quantity(capacity, unit::kRate));
+  d["saturated"] = saturated(load, limits.capacity);
+  d.show("capacity", "requests per second if all wait", Quantity(limits.capacity, unit::kRate));
   d.show("", "based on", load.price.sources());
   d.show("", "", file.notes);
   return d;
@@ -178,7 +173,13 @@ Result<Exit> simulate_serving(const SimulateOptions& options, const Globals& glo
   if (!load) return wrong_in(options.job_file, load.error());
   const Result<double> capacity = capacity_of(*load);
   if (!capacity) return wrong_in(options.job_file, capacity.error());
-  const Document document = serving_document(*load, *capacity);
+  Limits limits{*capacity};
+  if (file->slo && !file->closed) {
+    const Result<Estimate<double>> held = held_rate(*load, *capacity);
+    if (!held) return wrong_in(options.job_file, held.error());
+    limits.held = *held;
+  }
+  const Document document = serving_document(*load, limits);
   if (Status ok = write_report(options.files.report, document, {.inputs = {options.job_file}}); !ok)
     return forward(ok);
   return answer_with(globals, document);

@@ -77,6 +77,31 @@ TEST_CASE("an open load beyond the capacity is saturated, and its interval is wi
   CHECK(width(busy) > width(idle));
 }
 
+// The same requests with other gaps: the rate that is found does not depend on the one that is given,
+// and at it about nine tenths of the requests keep the limits.
+TEST_CASE("the rate that a server holds within an SLO") {
+  const auto at = [](double rate, const std::string& limits) {
+    return served(
+        serving_job("framework: vllm\n  slo: {" + limits + "}",
+                    fmt::format("rate: {} per s, requests: 400, input: 500, output: 100", rate)));
+  };
+  const Json json = at(5, "ttft: 300 ms, tpot: 15 ms");
+  const double held = test::value(json["held_rate"]);
+  CHECK(json["held_rate"]["low"] < held);
+  CHECK(json["held_rate"]["high"] > held);
+  CHECK(test::value(at(50, "ttft: 300 ms, tpot: 15 ms")["held_rate"]) == Approx(held));
+  const auto share = [&](double rate) {
+    const Json run = at(rate, "ttft: 300 ms, tpot: 15 ms");
+    return test::value(run["goodput"]) / test::value(run["throughput"]["requests_per_s"]);
+  };
+  CHECK(share(0.98 * held) >= 0.9);
+  CHECK(share(1.02 * held) < 0.9);
+  CHECK(test::value(at(5, "ttft: 1 us")["held_rate"]) == 0);
+  CHECK(test::value(at(5, "end_to_end: 1000 s")["held_rate"]) ==
+        Approx(test::value(json["capacity"])));
+  CHECK_FALSE(served(serving_job("slo: {ttft: 1 s}", kLoad)).contains("held_rate"));
+}
+
 TEST_CASE("traces of requests") {
   const std::string csv =
       test::write_scratch("trace.csv", "arrival_s,input_tokens,output_tokens\n0,100,5\n0.5,50,3\n")
