@@ -161,7 +161,7 @@ Document simulation_document(const Simulation& s) {
       !s.lowered.folded ? "every rank was simulated"
       : s.lowered.ranks.size() == 1
           ? "all ranks are equivalent: one was simulated"
-          : fmt::format("one rank of each of {} programs was simulated", s.lowered.ranks.size()),
+          : fmt::format("one rank of each of {} classes was simulated", s.lowered.ranks.size()),
       carried_by(s)));
   d["job"] = {{"input", s.input}, {"ranks", s.job.ranks()}, {"ops", s.job.ops()}};
   if (!s.cluster.empty()) {

@@ -49,7 +49,7 @@ constexpr std::uint32_t kManyRanks = 64;
 /// Whether the same ranks represent the same other ranks in both jobs.
 bool fold_alike(const Step& a, const Step& b) {
   return a.lowered.folded && b.lowered.folded && a.lowered.ranks == b.lowered.ranks &&
-         a.job.program_of == b.job.program_of;
+         a.lowered.run_of == b.lowered.run_of;
 }
 
 /// Whether every rank must be run: if ranks cannot represent each other in both jobs, or if

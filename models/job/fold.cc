@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "models/job/concurrent_groups.h"
@@ -20,69 +21,91 @@ using program::ProgramOp;
 using program::RankProgram;
 using program::Task;
 
-/// The ranks of each run's program.
-std::vector<std::vector<RankId>> ranks_of_runs(const Program& job, const Symmetry& symmetry) {
-  std::vector<std::vector<RankId>> ranks(symmetry.ranks.size()), all = ranks_of_programs(job);
-  for (std::size_t p = 0; p < all.size(); ++p)
-    if (!all[p].empty()) ranks[symmetry.run_of_program[p]] = std::move(all[p]);
+/// The ranks of each run.
+std::vector<std::vector<RankId>> ranks_of_runs(const Symmetry& symmetry) {
+  std::vector<std::vector<RankId>> ranks(symmetry.ranks.size());
+  for (std::uint32_t r = 0; r < symmetry.run_of.size(); ++r)
+    ranks[symmetry.run_of[r]].push_back(RankId(r));
   return ranks;
 }
 
-/// Whether the closed forms of all communication of a program's ranks are equal.
+/// Divides the ranks of programs by the closed forms of their communication.
 class ClosedCosts {
  public:
   ClosedCosts(const Program& job, const Cluster& cluster, const Rules& rules, LinkPaths& paths)
       : job_(job), paths_(paths), schedules_(cluster, rules) {}
 
-  Result<bool> same(const std::vector<RankId>& ranks) {
-    std::vector<std::pair<std::uint32_t, CollectiveKind>> used;
-    std::vector<std::uint32_t> peers;
-    for (const ProgramOp& op : job_.program(ranks.front()).ops) {
-      const auto key = std::pair(op.group, op.collective);
-      if (op.task == Task::kCollective && std::find(used.begin(), used.end(), key) == used.end())
-        used.push_back(key);
-      if (op.task == Task::kSend && std::find(peers.begin(), peers.end(), op.peer) == peers.end())
-        peers.push_back(op.peer);
+  /// One rank of each class communicates at the price of all.
+  Result<Classes> classes() {
+    std::vector<Used> used;
+    for (const RankProgram& program : job_.programs) used.push_back(used_by(program));
+    std::map<std::vector<std::uint32_t>, std::uint32_t> numbers;
+    Classes classes;
+    for (std::uint32_t r = 0; r < job_.ranks(); ++r) {
+      const Used& of = used[job_.program_of[r]];
+      std::vector<std::uint32_t> key = {job_.program_of[r]};
+      for (const std::uint32_t peer : of.peers) key.push_back(route(RankId(r), peer));
+      for (const auto& [local, kind] : of.collectives) {
+        const Result<std::uint32_t> number = price(job_.groups_of[r][local], kind);
+        if (!number) return forward(number);
+        key.push_back(*number);
+      }
+      classes.push_back(numbers.emplace(std::move(key), static_cast<std::uint32_t>(numbers.size()))
+                            .first->second);
     }
-    for (const std::uint32_t peer : peers)
-      if (!same_route(ranks, peer)) return false;
-    for (const auto& [local, kind] : used) {
-      const Result<bool> alike = same_price(ranks, local, kind);
-      if (!alike || !*alike) return alike;
-    }
-    return true;
+    return classes;
   }
 
  private:
-  bool same_route(const std::vector<RankId>& ranks, std::uint32_t peer) {
-    const LinkPaths::Path* first = nullptr;
-    for (const RankId rank : ranks) {
-      const RankId to = job_.peers_of[rank.index()][peer];
-      const LinkPaths::Path& path = paths_.path(DeviceId(rank.index()), DeviceId(to.index()));
-      if (first && (first->latency != path.latency || first->rate != path.rate ||
-                    first->message_cost != path.message_cost))
-        return false;
-      first = &path;
+  /// Peers and groups of a program, by their local numbers.
+  struct Used {
+    std::set<std::uint32_t> peers;
+    std::set<std::pair<std::uint32_t, CollectiveKind>> collectives;
+  };
+
+  static Used used_by(const RankProgram& program) {
+    Used used;
+    for (const ProgramOp& op : program.ops) {
+      if (op.task == Task::kCollective) used.collectives.emplace(op.group, op.collective);
+      if (op.task == Task::kSend) used.peers.insert(op.peer);
     }
-    return true;
+    return used;
   }
 
-  Result<bool> same_price(const std::vector<RankId>& ranks, std::uint32_t local,
-                          CollectiveKind kind) {
-    const GroupSchedule* first = nullptr;
-    for (const Program::Group* group : groups_of(job_, ranks, local)) {
-      if (group->members.size() < 2) continue;
-      const Result<const GroupSchedule*> schedule = schedules_.alike(kind, devices_of(*group));
-      if (!schedule) return forward(schedule);
-      if (first && first != *schedule && !first->costs_as(**schedule)) return false;
-      first = *schedule;
-    }
-    return true;
+  /// Routes of equal cost have one number.
+  std::uint32_t route(RankId rank, std::uint32_t peer) {
+    const RankId to = job_.peers_of[rank.index()][peer];
+    const LinkPaths::Path& path = paths_.path(DeviceId(rank.index()), DeviceId(to.index()));
+    const auto same = std::find_if(routes_.begin(), routes_.end(), [&](const LinkPaths::Path& p) {
+      return p.latency == path.latency && p.rate == path.rate &&
+             p.message_cost == path.message_cost;
+    });
+    const auto number = static_cast<std::uint32_t>(same - routes_.begin());
+    if (same == routes_.end()) routes_.push_back(path);
+    return number;
+  }
+
+  /// Collectives of equal cost have one number.
+  Result<std::uint32_t> price(std::uint32_t group, CollectiveKind kind) {
+    const auto [known, fresh] = prices_.try_emplace({group, kind}, 0);
+    if (!fresh || job_.groups[group].members.size() < 2) return known->second;
+    const Result<const GroupSchedule*> schedule =
+        schedules_.alike(kind, devices_of(job_.groups[group]));
+    if (!schedule) return forward(schedule);
+    const auto same = std::find_if(different_.begin(), different_.end(), [&](const auto* s) {
+      return s == *schedule || s->costs_as(**schedule);
+    });
+    known->second = static_cast<std::uint32_t>(same - different_.begin()) + 1;
+    if (same == different_.end()) different_.push_back(*schedule);
+    return known->second;
   }
 
   const Program& job_;
   LinkPaths& paths_;
   Schedules schedules_;
+  std::vector<LinkPaths::Path> routes_;
+  std::vector<const GroupSchedule*> different_;
+  std::map<std::pair<std::uint32_t, CollectiveKind>, std::uint32_t> prices_;
 };
 
 /// The costs of programs' communications as messages, alone and on shared links.
@@ -210,22 +233,20 @@ Result<std::optional<LoweredJob>> add_folded(const Program& job, const Cluster& 
                                              program::Assembly& onto) {
   if (Status ok = check(job, cluster); !ok) return forward(ok);
   if (rules.grouped) return std::nullopt;
-  std::optional<Symmetry> symmetry = symmetry_of(job, rules.one_stream);
-  if (!symmetry) return std::nullopt;
-  const std::vector<std::vector<RankId>> ranks = ranks_of_runs(job, *symmetry);
-  Folded folded{std::move(*symmetry)};
   LinkPaths paths(cluster, rules.message_overhead);
+  Classes classes = classes_of_programs(job);
   if (rules.fidelity == Fidelity::kClosed) {
-    ClosedCosts costs(job, cluster, rules, paths);
-    for (const std::vector<RankId>& of_run : ranks) {
-      const Result<bool> same = costs.same(of_run);
-      if (!same) return forward(same);
-      if (!*same) return std::nullopt;
-    }
-  } else {
+    Result<Classes> priced = ClosedCosts(job, cluster, rules, paths).classes();
+    if (!priced) return forward(priced);
+    if (*priced != classes) classes = refined(job, std::move(*priced));
+  }
+  std::optional<Symmetry> symmetry = symmetry_of(job, rules.one_stream, std::move(classes));
+  if (!symmetry) return std::nullopt;
+  Folded folded{std::move(*symmetry)};
+  if (rules.fidelity != Fidelity::kClosed) {
     REHEARSE_CHECK(run);
     MessageCosts costs(job, cluster, rules, run, paths);
-    for (const std::vector<RankId>& of_run : ranks) {
+    for (const std::vector<RankId>& of_run : ranks_of_runs(folded.symmetry)) {
       auto carried = costs.of(of_run);
       if (!carried) return forward(carried);
       if (!*carried) return std::nullopt;

@@ -49,10 +49,12 @@ class Lowering {
   /// REQUIRES: called once.
   Result<LoweredJob> run() {
     result_.folded = folded_ != nullptr;
-    if (folded_)
+    if (folded_) {
       result_.ranks = folded_->symmetry.ranks;
-    else
+      result_.run_of = folded_->symmetry.run_of;
+    } else {
       for (std::uint32_t r = 0; r < job_.ranks(); ++r) result_.ranks.push_back(RankId(r));
+    }
     if (folded_)
       for (const ByteRate rate : folded_->shared.links)
         links_.push_back(builder_.add(

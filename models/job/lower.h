@@ -78,8 +78,9 @@ struct LoweredJob : program::Lowered {
   std::vector<Pricing> pricings;  ///< in the order of their first use
   /// The worst provenance of the prices: of closed forms, and of calibrated messages.
   Provenance provenance = Provenance::kRecorded;
-  bool folded = false;    ///< one rank of each program is simulated for all its ranks
-  double bytes_sent = 0;  ///< over all ranks that are run
+  bool folded = false;  ///< one rank of each class (symmetry.h) is simulated for all its ranks
+  std::vector<std::uint32_t> run_of = {};  ///< by rank: the run of its class; empty if not folded
+  double bytes_sent = 0;                   ///< over all ranks that are run
   std::uint64_t messages = 0;
 };
 
@@ -97,8 +98,9 @@ Result<LoweredJob> add(const program::Program& job, const cluster::Cluster& clus
 /// How graphs of messages are run.
 using Run = std::function<Result<graph::Timeline>(const graph::Graph&)>;
 
-/// Lowers one rank of each program to represent all of its ranks. Nothing if ranks of a program are
-/// not alike (symmetry.h), if their collectives or sends do not cost the same, or if `grouped`.
+/// Lowers one rank of each class to represent all of its ranks. Nothing if ranks of a class are not
+/// alike (symmetry.h), or if `grouped`. Closed: the classes are programs, divided where collectives
+/// or sends do not cost the same. Messages: the classes are programs; nothing where they differ.
 ///
 /// Messages: a collective or send takes its time from a run by `run`, in which all groups of its
 /// concurrent set (the same op on all ranks of the program) that have common links begin together.

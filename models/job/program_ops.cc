@@ -47,15 +47,10 @@ std::vector<RankRange> occupancy(const program::Program& job, const LoweredJob& 
   const ProgramOps ops(job, lowered, timeline);
   const program::Occupancies occupancies(lowered.graph, timeline, ops);
   std::vector<program::Occupancy> runs;
-  std::vector<std::size_t> run_of_program(job.programs.size(), 0);
-  for (std::uint32_t run = 0; run < ops.ranks(); ++run) {
-    runs.push_back(occupancies.of_run(run));
-    run_of_program[job.program_of[lowered.ranks[run].index()]] = run;
-  }
+  for (std::uint32_t run = 0; run < ops.ranks(); ++run) runs.push_back(occupancies.of_run(run));
   std::vector<RankRange> ranges;
   for (std::uint32_t rank = 0; rank < job.ranks(); ++rank) {
-    const program::Occupancy& own =
-        runs[lowered.folded ? run_of_program[job.program_of[rank]] : rank];
+    const program::Occupancy& own = runs[lowered.folded ? lowered.run_of[rank] : rank];
     if (ranges.empty() || !(ranges.back().occupancy == own)) ranges.push_back({rank, 0, own});
     ++ranges.back().count;
   }

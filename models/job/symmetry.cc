@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -13,29 +14,44 @@ using program::ProgramOp;
 using program::RankProgram;
 using program::Task;
 
-constexpr std::uint32_t kNone = UINT32_MAX;
+/// Equal keys get one number, in the order of their first places.
+template <class Key>
+Classes numbered(std::span<const Key> keys) {
+  std::map<Key, std::uint32_t> numbers;
+  Classes classes;
+  classes.reserve(keys.size());
+  for (const Key& key : keys)
+    classes.push_back(
+        numbers.emplace(key, static_cast<std::uint32_t>(numbers.size())).first->second);
+  return classes;
+}
 
-/// The number of ranks of a program in a group. They all use one number for the group.
+std::size_t count_of(const Classes& classes) {
+  return classes.empty() ? 0 : *std::max_element(classes.begin(), classes.end()) + std::size_t{1};
+}
+
+/// The number of ranks of a class in a group. They all use one number for the group.
 struct Part {
-  std::uint32_t program, local, count;
+  std::uint32_t run, local, count;
   friend auto operator<=>(const Part&, const Part&) = default;
 };
 using Composition = std::vector<Part>;
 
-/// Nothing if ranks of one program number the group differently.
-std::optional<Composition> composition_of(const Program& job, std::uint32_t group) {
+/// Nothing if ranks of one class number the group differently.
+std::optional<Composition> composition_of(const Program& job, const Classes& run_of,
+                                          std::uint32_t group) {
   Composition parts;
   for (const RankId member : job.groups[group].members) {
     const std::vector<std::uint32_t>& groups = job.groups_of[member.index()];
     const auto place = std::find(groups.begin(), groups.end(), group);
     if (place == groups.end() || std::find(place + 1, groups.end(), group) != groups.end())
       return std::nullopt;
-    const std::uint32_t program = job.program_of[member.index()];
+    const std::uint32_t run = run_of[member.index()];
     const auto local = static_cast<std::uint32_t>(place - groups.begin());
-    const auto part = std::find_if(parts.begin(), parts.end(),
-                                   [&](const Part& p) { return p.program == program; });
+    const auto part =
+        std::find_if(parts.begin(), parts.end(), [&](const Part& p) { return p.run == run; });
     if (part == parts.end())
-      parts.push_back({program, local, 1});
+      parts.push_back({run, local, 1});
     else if (part->local == local)
       ++part->count;
     else
@@ -59,18 +75,18 @@ bool groups_are_alike(const Program& job, Symmetry& symmetry) {
   std::map<Composition, std::uint32_t> numbers;
   std::vector<std::uint32_t> number_of(job.groups.size());
   for (std::uint32_t g = 0; g < job.groups.size(); ++g) {
-    std::optional<Composition> parts = composition_of(job, g);
+    std::optional<Composition> parts = composition_of(job, symmetry.run_of, g);
     const bool folds = symmetry.ranks.size() < job.ranks();
     if (!parts || (parts->size() > 1 && !folds)) return false;
     number_of[g] = numbers.emplace(std::move(*parts), static_cast<std::uint32_t>(numbers.size()))
                        .first->second;
   }
-  const auto first_of = [&](std::uint32_t program) {
-    return symmetry.ranks[symmetry.run_of_program[program]].index();
+  const auto program_of = [&](std::uint32_t run) -> const RankProgram& {
+    return job.program(symmetry.ranks[run]);
   };
   for (std::uint32_t r = 0; r < job.ranks(); ++r) {
     const std::vector<std::uint32_t>&groups = job.groups_of[r],
-          &first = job.groups_of[first_of(job.program_of[r])];
+          &first = job.groups_of[symmetry.ranks[symmetry.run_of[r]].index()];
     if (groups.size() != first.size()) return false;
     for (std::size_t l = 0; l < groups.size(); ++l)
       if (number_of[groups[l]] != number_of[first[l]]) return false;
@@ -78,12 +94,12 @@ bool groups_are_alike(const Program& job, Symmetry& symmetry) {
   for (const RankId rank : symmetry.ranks) symmetry.meets_in.push_back(job.groups_of[rank.index()]);
   for (const auto& [parts, number] : numbers) {
     const Part& one = parts.front();
-    const auto issued = collectives_in(job.programs[one.program], one.local);
+    const auto issued = collectives_in(program_of(one.run), one.local);
     for (const Part& other : parts) {
       if (other == one) continue;
-      if (collectives_in(job.programs[other.program], other.local) != issued) return false;
-      symmetry.meets_in[symmetry.run_of_program[other.program]][other.local] =
-          job.groups_of[first_of(one.program)][one.local];
+      if (collectives_in(program_of(other.run), other.local) != issued) return false;
+      symmetry.meets_in[other.run][other.local] =
+          job.groups_of[symmetry.ranks[one.run].index()][one.local];
     }
   }
   return true;
@@ -117,25 +133,27 @@ class Pairing {
 
   bool run() {
     if (job_.peers_of.empty()) return true;
-    channels_.resize(job_.programs.size());
-    pairs_.resize(job_.programs.size());
-    for (std::size_t p = 0; p < job_.programs.size(); ++p)
-      if (symmetry_.run_of_program[p] != kNone) collect(p);
+    channels_.resize(symmetry_.ranks.size());
+    pairs_.resize(symmetry_.ranks.size());
+    for (std::size_t run = 0; run < symmetry_.ranks.size(); ++run) collect(run);
     for (std::uint32_t r = 0; r < job_.ranks(); ++r)
       if (!pair(RankId(r))) return false;
     return true;
   }
 
  private:
-  /// The peer of a program, as its representative has it: whose, and as which of that one's peers.
+  /// The peer of a class, as its representative has it: of which class, and as which of that one's
+  /// peers.
   struct Pair {
-    std::uint32_t program, back;
+    std::uint32_t run, back;
     std::vector<std::uint32_t> others = {};  // other numbers that ranks have
   };
 
+  const RankProgram& program(std::size_t run) const { return job_.program(symmetry_.ranks[run]); }
+
   void collect(std::size_t p) {
-    const RankProgram& program = job_.programs[p];
-    const RankId rank = symmetry_.ranks[symmetry_.run_of_program[p]];
+    const RankProgram& program = this->program(p);
+    const RankId rank = symmetry_.ranks[p];
     channels_[p].resize(job_.peers_of[rank.index()].size());
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
       const ProgramOp& op = program.ops[i];
@@ -145,7 +163,7 @@ class Pairing {
   }
 
   bool pair(RankId rank) {
-    const std::uint32_t p = job_.program_of[rank.index()];
+    const std::uint32_t p = symmetry_.run_of[rank.index()];
     const std::vector<RankId>& peers = job_.peers_of[rank.index()];
     const bool first = pairs_[p].empty();
     if (peers.size() != channels_[p].size()) return false;
@@ -154,14 +172,14 @@ class Pairing {
       const auto place = std::find(theirs.begin(), theirs.end(), rank);
       if (place == theirs.end()) return false;
       const auto back = static_cast<std::uint32_t>(place - theirs.begin());
-      const std::uint32_t q = job_.program_of[peers[k].index()];
+      const std::uint32_t q = symmetry_.run_of[peers[k].index()];
       if (first) {
         pairs_[p].push_back({q, back});
         if (!fits(p, k, q, back) || !arrive(p, k, q, back)) return false;
         continue;
       }
       Pair& known = pairs_[p][k];
-      if (known.program != q) return false;
+      if (known.run != q) return false;
       if (known.back == back ||
           std::find(known.others.begin(), known.others.end(), back) != known.others.end())
         continue;
@@ -186,7 +204,7 @@ class Pairing {
           return a.first == b.first &&
                  std::equal(a.second.begin(), a.second.end(), b.second.begin(), b.second.end(),
                             [&](std::uint32_t x, std::uint32_t y) {
-                              return job_.programs[p].ops[x].bytes == job_.programs[q].ops[y].bytes;
+                              return program(p).ops[x].bytes == program(q).ops[y].bytes;
                             });
         });
   }
@@ -197,7 +215,7 @@ class Pairing {
       const std::vector<std::uint32_t>&a = channels_[q][known].sends.at(tag),
             &b = channels_[q][back].sends.at(tag);
       for (std::size_t i = 0; i < receives.size(); ++i)
-        if (!alike(job_.programs[q], a[i], b[i])) return false;
+        if (!alike(program(q), a[i], b[i])) return false;
     }
     return true;
   }
@@ -206,8 +224,7 @@ class Pairing {
     for (const auto& [tag, receives] : channels_[p][k].receives) {
       const std::vector<std::uint32_t>& sends = channels_[q][back].sends.at(tag);
       for (std::size_t i = 0; i < receives.size(); ++i)
-        symmetry_.arrivals.push_back(
-            {{symmetry_.run_of_program[q], sends[i]}, {symmetry_.run_of_program[p], receives[i]}});
+        symmetry_.arrivals.push_back({{q, sends[i]}, {p, receives[i]}});
     }
     return true;
   }
@@ -215,11 +232,11 @@ class Pairing {
   const Program& job_;
   const bool one_stream_;
   Symmetry& symmetry_;
-  std::vector<std::vector<Channels>> channels_;  // by program and peer
-  std::vector<std::vector<Pair>> pairs_;         // by program and peer
+  std::vector<std::vector<Channels>> channels_;  // by run and peer
+  std::vector<std::vector<Pair>> pairs_;         // by run and peer
 };
 
-/// Whether services order the ranks of a program in one way: such ranks are ready together.
+/// Whether services order the ranks of a class in one way: such ranks are ready together.
 bool orders_are_alike(const Program& job, const Symmetry& symmetry) {
   if (job.orders.empty()) return true;
   // By rank: its op, the other op, and whether its own is the earlier one.
@@ -230,22 +247,46 @@ bool orders_are_alike(const Program& job, const Symmetry& symmetry) {
   }
   for (auto& of_rank : orders) std::sort(of_rank.begin(), of_rank.end());
   for (std::uint32_t r = 0; r < job.ranks(); ++r)
-    if (orders[r] != orders[symmetry.ranks[symmetry.run_of_program[job.program_of[r]]].index()])
-      return false;
+    if (orders[r] != orders[symmetry.ranks[symmetry.run_of[r]].index()]) return false;
   return true;
 }
 
 }  // namespace
 
-std::optional<Symmetry> symmetry_of(const Program& job, bool one_stream) {
-  Symmetry symmetry;
-  symmetry.run_of_program.assign(job.programs.size(), kNone);
-  for (std::uint32_t r = 0; r < job.ranks(); ++r) {
-    std::uint32_t& run = symmetry.run_of_program[job.program_of[r]];
-    if (run != kNone) continue;
-    run = static_cast<std::uint32_t>(symmetry.ranks.size());
-    symmetry.ranks.push_back(RankId(r));
+Classes classes_of_programs(const Program& job) {
+  return numbered(std::span(job.program_of).first(job.ranks()));
+}
+
+Classes refined(const Program& job, Classes classes) {
+  for (std::size_t count = 0;;) {
+    // A rank's class, then the classes in its groups, then those of its peers.
+    std::vector<std::vector<std::uint32_t>> keys(job.ranks());
+    std::map<std::vector<std::uint32_t>, std::uint32_t> met;
+    std::vector<std::uint32_t> group_numbers;
+    for (const Program::Group& group : job.groups) {
+      std::vector<std::uint32_t> members;
+      for (const RankId member : group.members) members.push_back(classes[member.index()]);
+      std::sort(members.begin(), members.end());
+      group_numbers.push_back(
+          met.emplace(std::move(members), static_cast<std::uint32_t>(met.size())).first->second);
+    }
+    for (std::uint32_t r = 0; r < job.ranks(); ++r) {
+      keys[r] = {classes[r]};
+      for (const std::uint32_t group : job.groups_of[r]) keys[r].push_back(group_numbers[group]);
+      if (!job.peers_of.empty())
+        for (const RankId peer : job.peers_of[r]) keys[r].push_back(classes[peer.index()]);
+    }
+    classes = numbered(std::span<const std::vector<std::uint32_t>>(keys));
+    const std::size_t now = count_of(classes);
+    if (now == count) return classes;
+    count = now;
   }
+}
+
+std::optional<Symmetry> symmetry_of(const Program& job, bool one_stream, Classes classes) {
+  Symmetry symmetry{.ranks = {}, .run_of = std::move(classes), .meets_in = {}, .arrivals = {}};
+  for (std::uint32_t r = 0; r < job.ranks(); ++r)
+    if (symmetry.run_of[r] == symmetry.ranks.size()) symmetry.ranks.push_back(RankId(r));
   if (!groups_are_alike(job, symmetry)) return std::nullopt;
   if (!Pairing(job, one_stream, symmetry).run() || !orders_are_alike(job, symmetry))
     return std::nullopt;

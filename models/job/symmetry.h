@@ -1,9 +1,10 @@
 // Symmetry: the ranks of a job that do the same at the same times, judged by its structure.
 //
-// The ranks of a program are alike if each of its groups holds the same number of ranks of the same
-// programs, which all issue the same collectives in it, and if each of its peers is a rank of one
-// other program that answers with the same ops. Their orders with services are equal. One rank per program then represents all of them;
-// fold.cc checks whether they *cost* the same.
+// Ranks are divided into classes: all ranks of a class have one program, and fold.cc separates those
+// whose communication does not cost the same. The ranks of a class are alike if each of its groups
+// holds the same number of ranks of the same classes, which all issue the same collectives in it,
+// and if each of its peers is a rank of one other class that answers with the same ops. Their orders
+// with services are equal. One rank per class then represents all of them.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,16 @@
 #include "sim/program/program.h"
 
 namespace rehearse::job {
+
+/// By rank: its class. Classes are numbered in the order of their first ranks.
+using Classes = std::vector<std::uint32_t>;
+
+/// Those of the programs.
+Classes classes_of_programs(const program::Program& job);
+
+/// The fewest classes within the given ones whose ranks have groups with ranks of the same classes,
+/// and peers of the same classes. REQUIRES: groups and peers are ranks of the job.
+Classes refined(const program::Program& job, Classes classes);
 
 struct Symmetry {
   /// An op of a rank that is run.
@@ -25,17 +36,17 @@ struct Symmetry {
     Place from, to;
   };
 
-  std::vector<RankId> ranks;  ///< the first of each program that ranks have, in their order
-  std::vector<std::uint32_t> run_of_program;
+  std::vector<RankId> ranks;  ///< the first of each class
+  Classes run_of;             ///< by rank: the run of its class
   /// By run and its local group number: the group that it shares with the runs whose ranks are also
   /// in its groups.
   std::vector<std::vector<std::uint32_t>> meets_in;
   std::vector<Arrival> arrivals;
 };
 
-/// Nothing if ranks of one program are not alike. Ranks may differ in which of several sends of a
+/// Nothing if ranks of one class are not alike. Ranks may differ in which of several sends of a
 /// peer they receive, if those are alike and run at the same time; under `one_stream` none do.
 /// REQUIRES: groups and peers are ranks of the job.
-std::optional<Symmetry> symmetry_of(const program::Program& job, bool one_stream);
+std::optional<Symmetry> symmetry_of(const program::Program& job, bool one_stream, Classes classes);
 
 }  // namespace rehearse::job

@@ -78,7 +78,8 @@ void part_job(benchmark::State& state, const Size& size) {
 }
 void part_symmetry(benchmark::State& state, const Size& size) {
   const program::Program job = job_of(layout_of(size));
-  for (auto _ : state) benchmark::DoNotOptimize(job::symmetry_of(job, false));
+  for (auto _ : state)
+    benchmark::DoNotOptimize(job::symmetry_of(job, false, job::classes_of_programs(job)));
 }
 void part_fold(benchmark::State& state, const Size& size, job::Fidelity fidelity) {
   const program::Program job = job_of(layout_of(size));

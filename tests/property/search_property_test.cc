@@ -119,9 +119,9 @@ TEST_CASE("What plans share changes none of their costs") {
 }
 
 TEST_CASE("Chosen algorithms are faster than NCCL's choice by the same prices") {
-  std::mt19937 random(31);
+  std::mt19937 random(8);
   std::size_t tried = 0, chosen = 0;
-  for (int round = 0; round < 40; ++round) {
+  for (int round = 0; round < 100; ++round) {
     const PlanSpace job = test::random_plan_space(random);
     step::PlanCosts costs(job.spec, job.cluster);
     const cli::Objective time = [&](const Candidate& c,
@@ -146,7 +146,7 @@ TEST_CASE("Chosen algorithms are faster than NCCL's choice by the same prices") 
     same.plan.collectives = plan.plan.collectives;
     CHECK(time(same, plan) == usual);
   }
-  CHECK(tried > 20);
+  CHECK(tried > 50);
   CHECK(chosen > 0);
 }
 
