@@ -1,5 +1,6 @@
 #include "strategies/check_plan.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -242,6 +243,13 @@ Status check_placement(const Plan& plan) {
               "one degree of data, tensor and context for all", "nearest: placement stages_apart");
 }
 
+bool shares_parameters(const Plan& plan) {
+  const auto several = [](const StagePlan& s) { return s.data > 1; };
+  return plan.context > 1 ||
+         (plan.stages.empty() ? plan.data > 1
+                              : std::any_of(plan.stages.begin(), plan.stages.end(), several));
+}
+
 Status check_synchronization(const Plan& plan) {
   const bool servers = plan.synchronization == Synchronization::kParameterServer;
   const bool local = plan.synchronization == Synchronization::kLocalSgd;
@@ -254,6 +262,12 @@ Status check_synchronization(const Plan& plan) {
   if (servers && plan.offload != Offload::kNone)
     return fail("offload with synchronization parameter_server",
                 "servers already hold the optimizer states");
+  if (plan.offload == Offload::kGradients && local)
+    return fail("offload gradients with synchronization local_sgd", "offload optimizer or none");
+  if (plan.offload == Offload::kGradients && plan.zero < 2 && shares_parameters(plan))
+    return fail(fmt::format("offload gradients with zero {}", plan.zero),
+                "gradients summed after the last backward pass are on the device until then",
+                "nearest: zero 2");
   if (servers || local)
     for (const auto& [what, degree] : {std::pair{"context", plan.context}, {"expert", plan.expert}})
       if (degree > 1)

@@ -16,14 +16,21 @@ Op copy(std::string_view name, double bytes, Issue issue) {
   return {.name = name, .kind = OpKind::kCopy, .bytes = Bytes::b(bytes), .issue = issue};
 }
 
-/// `held`: parameters of the layer that this rank updates.
-void update_on_host(Layer& layer, double held, double gradient, double weights, Issue issue) {
+/// `held`: parameters of the layer that this rank updates. `microbatches`: the number whose
+/// gradients leave the device one by one, for the host to add: two are read and one is written.
+void update_on_host(Layer& layer, double held, double gradient, double weights,
+                    std::uint32_t microbatches, Issue issue) {
   const auto update = std::find_if(layer.step.begin(), layer.step.end(),
                                    [](const Op& op) { return op.name == kUpdateName; });
   if (update == layer.step.end()) return;
   update->host = true;
-  const auto after =
-      layer.step.insert(update, copy("gradients to host", held * gradient, issue)) + 2;
+  update->bytes += Bytes::b(3 * (microbatches - 1) * held * gradient);
+  const Op sent = copy("gradients to host", held * gradient, issue);
+  auto after = update + 1;
+  if (microbatches > 1)
+    layer.backward.push_back(sent);
+  else
+    after = layer.step.insert(update, sent) + 2;
   if (weights > 0) layer.step.insert(after, copy("weights from host", held * weights, issue));
 }
 
@@ -65,8 +72,10 @@ Result<Layout> offload(Layout layout, const JobSetting& setting) {
         const Parameters parameters = parameters_of(layer);
         if (parameters.summed() == 0) continue;
         const bool weights_too = plan.offload == Offload::kWeights;
+        const bool gradients_too = plan.offload == Offload::kGradients;
         update_on_host(layer, updated(plan, parameters, stage.degrees), gradient,
-                       weights_too ? 0 : weight, issue);
+                       weights_too ? 0 : weight, gradients_too ? layout.microbatches : 1, issue);
+        if (gradients_too) largest = std::max(largest, gradient * parameters.summed());
         if (!weights_too) continue;
         const double fetched =
             weight * (plan.zero == 3 ? shard_of(parameters, stage.degrees) : parameters.summed());

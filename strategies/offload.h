@@ -6,12 +6,13 @@
 namespace rehearse::strategies {
 
 /// Optimizer: summed gradients are copied to the host, which updates (Op::host) and returns weights
-/// (Ren et al., ZeRO-Offload, ATC 2021). Weights: likewise, but weights stay on the host and are
+/// (Ren et al., ZeRO-Offload, ATC 2021). Gradients: those too are on the host, which adds up those
+/// of each microbatch as backward makes them. Weights: likewise, but weights stay on the host and are
 /// copied for every pass of a layer, while the previous layer runs. Activations: copied to the host
 /// after forward and back before backward, or before its recomputation.
 ///
 /// Offloaded data is no longer part of the device's states or saved activations; Stage::gathered
-/// holds the two largest layers that are present at once.
+/// holds the two largest layers that are present at once, or their gradients.
 Result<workload::Layout> offload(workload::Layout layout, const JobSetting& setting);
 
 }  // namespace rehearse::strategies

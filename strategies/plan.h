@@ -90,8 +90,13 @@ enum class GatherWeights : std::uint8_t {
 };
 inline constexpr std::string_view kGatherWeightsNames[] = {"by_layer", "by_tensor"};
 
-enum class Offload : std::uint8_t { kNone, kOptimizer, kWeights, kActivations };
-inline constexpr std::string_view kOffloadNames[] = {"none", "optimizer", "weights", "activations"};
+enum class Offload : std::uint8_t { kNone, kOptimizer, kWeights, kActivations, kGradients };
+inline constexpr std::string_view kOffloadNames[] = {"none", "optimizer", "weights", "activations",
+                                                     "gradients"};
+/// The optimizer's states are in host memory, and the host updates the parameters.
+constexpr bool updates_on_host(Offload o) {
+  return o != Offload::kNone && o != Offload::kActivations;
+}
 
 /// Which ranks are neighbours, beyond tensor and context groups, and so get the shortest routes of
 /// a cluster.

@@ -204,7 +204,8 @@ constexpr Field<Candidate> kPlanFields[] = {
     {.name = "offload",
      .section = Section::kPlan,
      .at = in<&Plan::offload>(kOffloadNames),
-     .meaning = "state that is kept in host memory",
+     .meaning = "state that is kept in host memory; with `gradients` or `weights`, those of the "
+                "optimizer too",
      .said = Said::kIfUnusual,
      .words = "{} offloaded",
      .axis = axis<&Axes::offload>(),

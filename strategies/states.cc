@@ -86,9 +86,12 @@ workload::StateBytes states_of(const Training& training, const Plan& plan, const
   if (plan.zero >= 1) states.optimizer *= sharded;
   if (plan.zero >= 2 && held.summed() > 0) states.gradient *= shard / held.summed();
   if (plan.zero == 3) states.weights *= sharded;
-  const bool weights_too = plan.offload == Offload::kWeights;
-  if (weights_too || plan.offload == Offload::kOptimizer) states.optimizer = 0;
-  if (weights_too) states.weights = 0;
+  if (updates_on_host(plan.offload)) states.optimizer = 0;
+  if (plan.offload == Offload::kWeights) states.weights = 0;
+  if (plan.offload == Offload::kGradients) {
+    states.gradient = 0;
+    states.update = 0;  // its tensors are on the host too
+  }
   return states;
 }
 

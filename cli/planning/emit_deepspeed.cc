@@ -38,6 +38,9 @@ Status check(const step::Spec& spec) {
     return no_key_for(kName, "offload activations", "nearest: none or optimizer");
   if (plan.offload == Offload::kOptimizer && plan.zero == 0)
     return no_key_for(kName, "offload optimizer with zero 0", "nearest: zero 1");
+  if (plan.offload == Offload::kGradients && plan.zero < 2)
+    return no_key_for(kName, fmt::format("offload gradients with zero {}", plan.zero),
+                      "nearest: zero 2");
   if (plan.offload == Offload::kWeights && plan.zero != 3)
     return no_key_for(kName, fmt::format("offload weights with zero {}", plan.zero),
                       "nearest: zero 3");

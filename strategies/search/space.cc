@@ -210,9 +210,13 @@ class Space::Enumeration {
       // Nothing to do ahead of time.
       if (shape.schedule == Schedule::kShifted && recompute == Recompute::kNone) continue;
       shape.recompute = recompute;
-      for (const Offload offload :
-           {Offload::kNone, Offload::kOptimizer, Offload::kWeights, Offload::kActivations}) {
+      for (const Offload offload : {Offload::kNone, Offload::kOptimizer, Offload::kWeights,
+                                    Offload::kActivations, Offload::kGradients}) {
         if (!allows(axes_.offload, offload)) continue;
+        // Only on request: it moves the same bytes as the optimizer, or more.
+        if (offload == Offload::kGradients &&
+            (axes_.offload.empty() || (shape.zero < 2 && shape.data * shape.context > 1)))
+          continue;
         if (offload != Offload::kNone &&
             space_.plan_.synchronization == Synchronization::kParameterServer)
           continue;

@@ -191,8 +191,7 @@ class PlanBound::Plans {
 
   /// The optimizer, layer by layer.
   double update() const {
-    if (!shared_ || plan_.offload == Offload::kOptimizer || plan_.offload == Offload::kWeights)
-      return 0;
+    if (!shared_ || strategies::updates_on_host(plan_.offload)) return 0;
     const double bytes = strategies::update_bytes(training_, plan_);
     const strategies::Price& price = b_.prices_.of_kind(b_.prices_.kind_of(stage_.first_rank)).op;
     double sum = 0;

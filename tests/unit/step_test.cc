@@ -34,7 +34,7 @@ TEST_CASE("copies between device and host take exposed time") {
       test::predicted(test::zoo_spec("gpt2_medium", training, {}), cluster, Fidelity::kClosed);
   for (const strategies::Offload offload :
        {strategies::Offload::kOptimizer, strategies::Offload::kWeights,
-        strategies::Offload::kActivations}) {
+        strategies::Offload::kActivations, strategies::Offload::kGradients}) {
     const Step step = test::predicted(test::zoo_spec("gpt2_medium", training, {.offload = offload}),
                                       cluster, Fidelity::kClosed);
     INFO("offload " << strategies::kOffloadNames[static_cast<std::size_t>(offload)]);

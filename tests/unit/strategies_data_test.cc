@@ -291,6 +291,14 @@ TEST_CASE("offloaded states leave the device and are copied") {
                                          "update parameters", "weights from host",
                                          "gather weights"});
 
+  // Each of four microbatches sends its gradients, and the host adds up four shards.
+  const Layout gradients = with(Offload::kGradients, 2);
+  check_states(gradients.stages[0].states, 2, 0, 0);
+  CHECK(bytes_named(gradients, "gradients to host") == Approx(4 * 4 * parameters / 4));
+  CHECK(bytes_named(gradients, "update parameters") -
+            bytes_named(optimizer, "update parameters") ==
+        Approx(3 * 3 * 4 * parameters / 4));
+
   const Layout weights = with(Offload::kWeights, 0);
   check_states(weights.stages[0].states, 0, 4, 0);
   // Four microbatches fetch weights for forward and for backward.

@@ -170,6 +170,12 @@ TEST_CASE("offload.md") {
   CHECK(there == Approx(3.37).epsilon(0.001));
   CHECK(back == Approx(1.685).epsilon(0.001));
   CHECK(layout.stages[0].states.optimizer == 0);
+  // Of 2 + 2 + 12 bytes of a parameter, the weights stay.
+  const Layout moved = laid_out("llama2_7b", {.global_batch = 2, .dtype = Dtype::kFp16},
+                                {.offload = Offload::kGradients});
+  const workload::StateBytes& states = moved.stages[0].states;
+  CHECK(states.weights == 2);
+  CHECK(states.gradient + states.optimizer + states.update.value_or(0) == 0);
 }
 
 constexpr Implementation kFp32{.dtype = Dtype::kFp32};
