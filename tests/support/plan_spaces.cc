@@ -70,7 +70,7 @@ PlanSpace random_plan_space(std::mt19937& random) {
                                 strategies::Schedule::kZeroBubble, strategies::Schedule::kShifted}),
         .zero = some(random, std::vector<std::uint32_t>{0, 1, 2, 3}),
         .offload = some(random, std::vector{Offload::kNone, Offload::kOptimizer, Offload::kWeights,
-                                            Offload::kActivations}),
+                                            Offload::kActivations, Offload::kGradients}),
         .placement = some(
             random, std::vector{Placement::kTensorDataPipeline, Placement::kTensorPipelineData})};
     if (random() % 3 == 0) axes.sequence_parallel = random() % 2 == 0;
