@@ -15,6 +15,7 @@
 #include "profiler/replay/lower.h"
 #include "profiler/trace/collective_names.h"
 #include "profiler/trace/recorder.h"
+#include "profiler/trace/shapes.h"
 #include "sim/base/text.h"
 
 namespace rehearse::compare {
@@ -127,7 +128,8 @@ class RankOps {
       const trace::HostOp& op = r_.host(*at);
       if (op.kind == HostKind::kOperator && key[2].empty()) {
         key[2] = r_.name(op);
-        if (op.inputs) key[4] = r_.name(r_.rank().inputs[op.inputs->index()].shapes);
+        if (op.inputs)
+          key[4] = trace::evenly_spaced(r_.name(r_.rank().inputs[op.inputs->index()].shapes));
       } else if (op.kind == HostKind::kAnnotation && !trace::is_step_name(r_.name(op))) {
         key[3] = r_.name(op);
         return;

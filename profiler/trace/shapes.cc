@@ -122,4 +122,22 @@ std::optional<std::uint64_t> tensor_bytes(std::string_view shapes, std::string_v
   return any ? std::optional(total) : std::nullopt;
 }
 
+std::string evenly_spaced(std::string_view shapes) {
+  const auto separates = [](char c) { return c == '[' || c == ']' || c == ','; };
+  std::string even;
+  bool gap = false;
+  for (const char c : shapes) {
+    if (std::isspace(static_cast<unsigned char>(c)) != 0) {
+      gap = true;
+      continue;
+    }
+    // A space between two numbers is no punctuation: "1 2" stays apart from "12".
+    const bool in_text = !even.empty() && !separates(even.back()) && !separates(c);
+    if (!even.empty() && (even.back() == ',' || (gap && in_text))) even += ' ';
+    even += c;
+    gap = false;
+  }
+  return even;
+}
+
 }  // namespace rehearse::trace

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace rehearse::trace {
@@ -24,5 +25,9 @@ std::optional<std::uint64_t> shape_elements(std::string_view shape);
 /// ["Tensor(float)", "Int", "GenericList[Tensor(float),Tensor(long int)]"]. Only tensors count;
 /// nothing without tensors, or if the size of one is unknown.
 std::optional<std::uint64_t> tensor_bytes(std::string_view shapes, std::string_view types);
+
+/// The same shapes with one spacing, "[[32, 3], []]", so that equal values are equal texts however
+/// the writer of the recording placed its whitespace.
+std::string evenly_spaced(std::string_view shapes);
 
 }  // namespace rehearse::trace

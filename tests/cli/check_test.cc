@@ -79,6 +79,16 @@ TEST_CASE("check: a slower job fails, the same job passes") {
   for (const Json& op : same["ops"]) CHECK(op["significant"] == false);
 }
 
+TEST_CASE("check: the whitespace of a recording is no difference of shapes") {
+  std::string spaced = test::text_of(test::source_file(kBefore));
+  for (std::size_t at = 0; (at = spaced.find("],[", at)) != std::string::npos; at += 5)
+    spaced.replace(at, 3, " ] , [");
+  const fs::path file = test::write_scratch("spaced.json", spaced);
+  const Ran ran = check({"--baseline", kBefore, "--candidate", file.string()});
+  CHECK(ran.code == 0);
+  CHECK(ran.out.find("other input shapes") == std::string::npos);
+}
+
 TEST_CASE("check: --max-slowdown is the largest slowdown that passes") {
   CHECK(verdict_of({"--baseline", kBefore, "--candidate", kAfter, "--max-slowdown", "10%"},
                    0)["verdict"] == "pass");
