@@ -295,8 +295,7 @@ TEST_CASE("offloaded states leave the device and are copied") {
   const Layout gradients = with(Offload::kGradients, 2);
   check_states(gradients.stages[0].states, 2, 0, 0);
   CHECK(bytes_named(gradients, "gradients to host") == Approx(4 * 4 * parameters / 4));
-  CHECK(bytes_named(gradients, "update parameters") -
-            bytes_named(optimizer, "update parameters") ==
+  CHECK(bytes_named(gradients, "update parameters") - bytes_named(optimizer, "update parameters") ==
         Approx(3 * 3 * 4 * parameters / 4));
 
   const Layout weights = with(Offload::kWeights, 0);
