@@ -12,6 +12,7 @@
 
 #include "profiler/compare/effect.h"
 #include "profiler/replay/steps.h"
+#include "profiler/trace/shapes.h"
 #include "sim/base/text.h"
 #include "sim/sqlite/sqlite.h"
 #include "sim/work/bytes.h"
@@ -173,6 +174,8 @@ Status read_whole(sqlite3* db, const fs::path& path, std::int64_t id, const Kept
   if (!ops.ok()) return refused(db, path);
   if (sum_of(run) != kept.sum || compare::level_of(run.step_time) != kept.level)
     return not_as_written(path, kept);
+  // Histories of earlier versions have the spacing of the recordings.
+  for (OpSlot& slot : run.slots) slot.shapes = trace::evenly_spaced(slot.shapes);
   return {};
 }
 
