@@ -86,7 +86,7 @@ TEST_CASE("check: the whitespace of a recording is no difference of shapes") {
   const fs::path file = test::write_scratch("spaced.json", spaced);
   const Ran ran = check({"--baseline", kBefore, "--candidate", file.string()});
   CHECK(ran.code == 0);
-  CHECK(ran.out.find("other input shapes") == std::string::npos);
+  CHECK(ran.errors.find("other input shapes") == std::string::npos);
 }
 
 TEST_CASE("check: --max-slowdown is the largest slowdown that passes") {
