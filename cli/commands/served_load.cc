@@ -138,7 +138,10 @@ Result<Estimate<double>> held_rate(const ServedLoad& load, double capacity) {
     };
     // Above its capacity the queue of a server grows without end, though few requests may not show
     // it.
-    double high = capacity / slow_steps, low = high / 1000;
+    double high = capacity / slow_steps;
+    // Runs have an end (serving::kLongest), so arrivals take half of that at most.
+    double low = std::clamp(static_cast<double>(count) / (0.5 * serving::kLongest.seconds().s()),
+                            high / 1000, high / 2);
     const Result<bool> most = holds(high), least = holds(low);
     if (!most) return forward(most);
     if (!least) return forward(least);

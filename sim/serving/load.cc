@@ -1,5 +1,6 @@
 #include "sim/serving/load.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "sim/base/random.h"
@@ -34,7 +35,11 @@ std::vector<Request> draw(std::size_t count, const Lengths& input, const Lengths
   requests.reserve(count);
   double at = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    if (arrivals) at += gamma(gaps, arrivals->shape) / (arrivals->shape * arrivals->rate);
+    // A run ends with an error before this latest arrival.
+    constexpr double kLatest = 100 * 86'400;
+    if (arrivals)
+      at =
+          std::min(at + gamma(gaps, arrivals->shape) / (arrivals->shape * arrivals->rate), kLatest);
     const std::int64_t prompt = draw(lengths, input);
     requests.push_back({.planned = Picoseconds::from(Seconds::s(at)),
                         .input = prompt,

@@ -85,6 +85,9 @@ Result<Run> run(const Rules& rules, const StepPricer& pricer, std::span<const Re
     now = server.run(now, client.next_event(), options.single, run.served);
     left -= server.finished().size();
     client.finish(server.finished().size(), now);
+    if (now > kLongest)
+      return fail("the load takes more than 90 days",
+                  "fewer or shorter requests, or a higher rate");
   }
   run.steps = server.log();
   run.gaps = server.gaps();

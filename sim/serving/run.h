@@ -23,8 +23,11 @@ struct Run {
   Gaps gaps;
 };
 
+/// Of a run; picoseconds count up to 106 days.
+inline constexpr Picoseconds kLongest{90 * 86'400 * 1'000'000'000'000};
+
 /// Runs all requests to their end. The same arguments give the same run. Fails on a request that the
-/// server can never run. REQUIRES: requests in the order of their planned times.
+/// server can never run, and after kLongest. REQUIRES: requests in the order of their planned times.
 Result<Run> run(const Rules& rules, const StepPricer& pricer, std::span<const Request> requests,
                 const RunOptions& options = {});
 

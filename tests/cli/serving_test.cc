@@ -102,6 +102,17 @@ TEST_CASE("the rate that a server holds within an SLO") {
   CHECK_FALSE(served(serving_job("slo: {ttft: 1 s}", kLoad)).contains("held_rate"));
 }
 
+TEST_CASE("a load that takes longer than a run can count is one line") {
+  for (const char* load : {"rate: 0.0000001 per s, requests: 10, input: 10, output: 2",
+                           "closed: 1, requests: 100000, input: 100, output: 30000"}) {
+    INFO(load);
+    const test::Ran ran =
+        test::rehearse({"simulate", serving_job("slo: {ttft: 1 s}", load), "--quiet"});
+    CHECK(ran.code == 1);
+    CHECK(ran.errors.find("the load takes more than 90 days") != std::string::npos);
+  }
+}
+
 TEST_CASE("traces of requests") {
   const std::string csv =
       test::write_scratch("trace.csv", "arrival_s,input_tokens,output_tokens\n0,100,5\n0.5,50,3\n")
