@@ -22,12 +22,6 @@ std::vector<DeviceId> devices_of(const Program::Group& group) {
   return devices;
 }
 
-std::vector<std::vector<RankId>> ranks_of_programs(const Program& job) {
-  std::vector<std::vector<RankId>> ranks(job.programs.size());
-  for (std::uint32_t r = 0; r < job.ranks(); ++r) ranks[job.program_of[r]].push_back(RankId(r));
-  return ranks;
-}
-
 namespace {
 
 bool communicates(const program::ProgramOp& op) {

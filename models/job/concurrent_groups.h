@@ -16,8 +16,6 @@ namespace rehearse::job {
 /// Rank r runs on device r.
 std::vector<DeviceId> devices_of(const program::Program::Group& group);
 
-/// By program.
-std::vector<std::vector<RankId>> ranks_of_programs(const program::Program& job);
 /// By program: its ranks, together with those of programs that differ from it only in the duration
 /// of their compute ops and that communicate in the same groups or with the same peers (a stage on
 /// several kinds of devices).

@@ -39,21 +39,18 @@ class ClosedCosts {
   Result<Classes> classes() {
     std::vector<Used> used;
     for (const RankProgram& program : job_.programs) used.push_back(used_by(program));
-    std::map<std::vector<std::uint32_t>, std::uint32_t> numbers;
-    Classes classes;
+    std::vector<std::vector<std::uint32_t>> keys(job_.ranks());
     for (std::uint32_t r = 0; r < job_.ranks(); ++r) {
       const Used& of = used[job_.program_of[r]];
-      std::vector<std::uint32_t> key = {job_.program_of[r]};
+      std::vector<std::uint32_t>& key = keys[r] = {job_.program_of[r]};
       for (const std::uint32_t peer : of.peers) key.push_back(route(RankId(r), peer));
       for (const auto& [local, kind] : of.collectives) {
         const Result<std::uint32_t> number = price(job_.groups_of[r][local], kind);
         if (!number) return forward(number);
         key.push_back(*number);
       }
-      classes.push_back(numbers.emplace(std::move(key), static_cast<std::uint32_t>(numbers.size()))
-                            .first->second);
     }
-    return classes;
+    return classes_of(keys);
   }
 
  private:

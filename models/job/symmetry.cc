@@ -142,8 +142,8 @@ class Pairing {
   }
 
  private:
-  /// The peer of a class, as its representative has it: of which class, and as which of that one's
-  /// peers.
+  /// The peer of a class, as its representative has it: its class, and the number that it has for
+  /// the representative.
   struct Pair {
     std::uint32_t run, back;
     std::vector<std::uint32_t> others = {};  // other numbers that ranks have
@@ -253,6 +253,8 @@ bool orders_are_alike(const Program& job, const Symmetry& symmetry) {
 
 }  // namespace
 
+Classes classes_of(std::span<const std::vector<std::uint32_t>> keys) { return numbered(keys); }
+
 Classes classes_of_programs(const Program& job) {
   return numbered(std::span(job.program_of).first(job.ranks()));
 }
@@ -276,7 +278,7 @@ Classes refined(const Program& job, Classes classes) {
       if (!job.peers_of.empty())
         for (const RankId peer : job.peers_of[r]) keys[r].push_back(classes[peer.index()]);
     }
-    classes = numbered(std::span<const std::vector<std::uint32_t>>(keys));
+    classes = classes_of(keys);
     const std::size_t now = count_of(classes);
     if (now == count) return classes;
     count = now;

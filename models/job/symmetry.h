@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "sim/program/program.h"
@@ -17,6 +18,9 @@ namespace rehearse::job {
 
 /// By rank: its class. Classes are numbered in the order of their first ranks.
 using Classes = std::vector<std::uint32_t>;
+
+/// Ranks with equal keys are of one class.
+Classes classes_of(std::span<const std::vector<std::uint32_t>> keys);
 
 /// Those of the programs.
 Classes classes_of_programs(const program::Program& job);
