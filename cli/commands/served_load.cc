@@ -116,7 +116,7 @@ std::size_t kept(const ServingSlo& slo, std::span<const Run> replicas) {
   return kept_if(slo, replicas, 1);
 }
 
-Result<Estimate<double>> held_rate(const ServedLoad& load, double capacity) {
+Result<std::optional<Estimate<double>>> held_rate(const ServedLoad& load, double capacity) {
   constexpr std::size_t kMost = 2000;
   constexpr int kHalvings = 12;  // of a range of 1,000: to 0.2 %
   const ServeFile& file = load.file;
@@ -124,7 +124,7 @@ Result<Estimate<double>> held_rate(const ServedLoad& load, double capacity) {
   rules.blocks = load.space.blocks;
   const std::size_t count = std::min(file.requests.size(), kMost);
   const double span = file.requests[count - 1].planned.seconds().s();
-  if (count < 2 || !(span > 0)) return Estimate<double>{};
+  if (count < 2 || !(span > 0)) return std::nullopt;
   const double rate = static_cast<double>(count - 1) / span;
   const Estimate<double> steps = load.price.reach(), first = load.price.reach_of_first_token();
   /// `slow`: times of steps, and of first tokens, relative to the price.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -50,8 +51,8 @@ std::size_t kept(const ServingSlo& slo, std::span<const serving::Run> replicas);
 inline constexpr double kHeldShare = 0.9;
 
 /// The highest rate of arrivals, in requests per second, that the server holds: the same requests
-/// with all gaps scaled, at most the first 2,000 of them. Zero if it holds none. REQUIRES: an open
-/// load with an SLO.
-Result<Estimate<double>> held_rate(const ServedLoad& load, double capacity);
+/// with all gaps scaled, at most the first 2,000 of them. Zero if it holds none, and nothing if no
+/// two requests arrive apart. REQUIRES: an open load with an SLO.
+Result<std::optional<Estimate<double>>> held_rate(const ServedLoad& load, double capacity);
 
 }  // namespace rehearse::cli

@@ -175,7 +175,7 @@ Result<Exit> simulate_serving(const SimulateOptions& options, const Globals& glo
   if (!capacity) return wrong_in(options.job_file, capacity.error());
   Limits limits{*capacity};
   if (file->slo && !file->closed) {
-    const Result<Estimate<double>> held = held_rate(*load, *capacity);
+    const Result<std::optional<Estimate<double>>> held = held_rate(*load, *capacity);
     if (!held) return wrong_in(options.job_file, held.error());
     limits.held = *held;
   }

@@ -100,6 +100,8 @@ TEST_CASE("the rate that a server holds within an SLO") {
   CHECK(test::value(at(5, "end_to_end: 1000 s")["held_rate"]) ==
         Approx(test::value(json["capacity"])));
   CHECK_FALSE(served(serving_job("slo: {ttft: 1 s}", kLoad)).contains("held_rate"));
+  CHECK_FALSE(served(serving_job("slo: {ttft: 1 s}", "rate: 1, requests: 1, input: 9, output: 2"))
+                  .contains("held_rate"));
 }
 
 TEST_CASE("a load that takes longer than a run can count is one line") {
