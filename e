@@ -1,1 +1,0 @@
-rehearse: /dev/urandom: is a pipe or a device; a trace store (.rehearse), a capture folder, Kineto JSON, a PyTorch execution trace, Chakra (.et), an Nsight Systems export (SQLite), or an op table (CSV)
