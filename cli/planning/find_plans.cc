@@ -78,7 +78,7 @@ class Finder {
     const Question question = question_of(*space);
     const auto begin = std::chrono::steady_clock::now();
     const Result<Found> found =
-        strategies::search(*space, question, new_judge(question),
+        strategies::search(space->size(), question, new_judge(*space, question),
                            {request_.threads, request_.progress, request_.spread});
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     if (!found) return forward(found);
@@ -120,7 +120,7 @@ class Finder {
   }
 
   Question question_of(const Space& space) const {
-    Question question{.objective = request_.objective, .at_most = request_.at_most};
+    Question question{.objective = slot(request_.objective), .at_most = request_.at_most};
     double& memory = question.at_most[static_cast<std::size_t>(Figure::kMemory)];
     memory = std::min(memory, kFits * costs_.usable().b());
     question.keep = request_.keep;
@@ -137,9 +137,9 @@ class Finder {
            (*request_.confirm != step::Fidelity::kClosed || request_.input != nullptr);
   }
 
-  std::function<Judge()> new_judge(const Question& question) const {
+  std::function<Judge()> new_judge(const Space& space, const Question& question) const {
     const Bytes most = Bytes::b(of(question.at_most, Figure::kMemory));
-    return [this, most] {
+    return [this, most, &space] {
       struct Costs {
         step::PlanCosts plans;
         std::optional<PlanFeed> feed;
@@ -159,11 +159,13 @@ class Finder {
             costs->feed->requests(c.training, c.plan));
       };
       return Judge{.bound =
-                       [costs, figures](const strategies::Candidate& c) {
+                       [costs, figures, &space](std::uint64_t index) {
+                         const Candidate c = space.at(index);
                          return figures(c, costs->plans.at_least(c.training, c.plan));
                        },
                    .evaluate =
-                       [costs, figures, most](const strategies::Candidate& c) {
+                       [costs, figures, most, &space](std::uint64_t index) {
+                         const Candidate c = space.at(index);
                          return figures(c, costs->plans.of(c.training, c.plan, most));
                        }};
     };
@@ -180,7 +182,7 @@ class Finder {
       const auto cost = costs_.of(c.training, c.plan, most);
       if (!cost || !costs_.prices_as(c.plan, from.plan)) return std::nullopt;
       figures = bill_.of(*cost);
-      return of(figures, question.objective);
+      return figures[question.objective];
     };
     for (std::size_t i = std::min(plans.size(), kTried); i-- > 0;) {
       const Candidate c{plans[i].training, plans[i].plan};
@@ -197,8 +199,8 @@ class Finder {
 
   tl::unexpected<Error> no_plan(const Space& space, const Question& question) {
     const SearchAgain again = [&](const Space& other, Figure figure, const Figures& at_most) {
-      const Question alone{.objective = figure, .at_most = at_most, .keep = 1};
-      return strategies::search(other, alone, new_judge(alone),
+      const Question alone{.objective = slot(figure), .at_most = at_most, .keep = 1};
+      return strategies::search(other.size(), alone, new_judge(other, alone),
                                 {request_.threads, {}, request_.spread});
     };
     return why_no_plan(

@@ -13,6 +13,7 @@
 #include "models/input/feed.h"
 #include "sim/cluster/cluster.h"
 #include "strategies/search/search.h"
+#include "strategies/search/space.h"
 #include "strategies/step/predict.h"
 #include "strategies/step/referee.h"
 

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "strategies/plan.h"
 #include "strategies/search/search.h"
 
 namespace rehearse::cli {

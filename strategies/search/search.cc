@@ -30,7 +30,7 @@ class Keeper {
   /// Whether a plan with these bounds may still be kept.
   bool may_matter(const Figures& bound) const {
     if (found_.best.size() < question_.keep ||
-        of(bound, question_.objective) <= of(found_.best.back().figures, question_.objective))
+        bound[question_.objective] <= found_.best.back().figures[question_.objective])
       return true;
     return std::none_of(found_.front.begin(), found_.front.end(),
                         [&](const Judged& f) { return beats(f.figures, bound); });
@@ -46,22 +46,25 @@ class Keeper {
 
  private:
   bool is_before(const Judged& a, const Judged& b) const {
-    for (const Figure f : {question_.objective, Figure::kMemory, Figure::kStepTime})
-      if (of(a.figures, f) != of(b.figures, f)) return of(a.figures, f) < of(b.figures, f);
+    const std::size_t objective = question_.objective;
+    if (a.figures[objective] != b.figures[objective])
+      return a.figures[objective] < b.figures[objective];
+    for (const std::size_t f : question_.ties)
+      if (a.figures[f] != b.figures[f]) return a.figures[f] < b.figures[f];
     return a.index < b.index;
   }
   /// Not worse in any figure of the front, and better in some.
   bool beats(const Figures& a, const Figures& b) const {
     bool better = false;
-    for (const Figure f : question_.front) {
-      if (of(a, f) > of(b, f)) return false;
-      better |= of(a, f) < of(b, f);
+    for (const std::size_t f : question_.front) {
+      if (a[f] > b[f]) return false;
+      better |= a[f] < b[f];
     }
     return better;
   }
   bool equals(const Figures& a, const Figures& b) const {
     return std::all_of(question_.front.begin(), question_.front.end(),
-                       [&](Figure f) { return of(a, f) == of(b, f); });
+                       [&](std::size_t f) { return a[f] == b[f]; });
   }
 
   /// Among plans with equal figures the first stays.
@@ -75,8 +78,8 @@ class Keeper {
     }
     auto& front = found_.front;
     std::erase_if(front, [&](const Judged& f) { return beats(plan.figures, f.figures); });
-    const auto before = [](const Judged& a, const Judged& b) {
-      const double x = of(a.figures, Figure::kStepTime), y = of(b.figures, Figure::kStepTime);
+    const auto before = [first = question_.front.front()](const Judged& a, const Judged& b) {
+      const double x = a.figures[first], y = b.figures[first];
       return x != y ? x < y : a.index < b.index;
     };
     front.insert(std::upper_bound(front.begin(), front.end(), plan, before), plan);
@@ -133,18 +136,16 @@ class SpareJudges {
 
 class Run {
  public:
-  Run(const Space& space, const Question& question, const std::function<Judge()>& new_judge,
+  Run(std::uint64_t candidates, const Question& question, const std::function<Judge()>& new_judge,
       const SearchOptions& options)
-      : space_(space), question_(question), new_judge_(new_judge), options_(options) {}
+      : candidates_(candidates), question_(question), new_judge_(new_judge), options_(options) {}
 
   Result<Found> run() {
-    found_.seen = space_.size();
+    found_.seen = candidates_;
     Result<std::vector<Judged>> possible = bounds();
     if (!possible) return forward(possible);
-    const Figure objective = question_.objective;
     std::sort(possible->begin(), possible->end(), [&](const Judged& a, const Judged& b) {
-      const double x = strategies::of(a.figures, objective),
-                   y = strategies::of(b.figures, objective);
+      const double x = a.figures[question_.objective], y = b.figures[question_.objective];
       return x != y ? x < y : a.index < b.index;
     });
     if (Status ok = evaluate(*possible); !ok) return forward(ok);
@@ -152,7 +153,7 @@ class Run {
   }
 
  private:
-  using Judgement = std::function<std::optional<Figures>(const Candidate&)> Judge::*;
+  using Judgement = std::function<std::optional<Figures>(std::uint64_t)> Judge::*;
 
   using FiguresOf = std::vector<std::optional<Figures>>;
 
@@ -166,7 +167,7 @@ class Run {
       std::unique_ptr<Judge> judge = spare_.take(new_judge_);
       const std::size_t end = std::min(indices.size(), (item + 1) * per_item);
       for (std::size_t i = item * per_item; i < end; ++i)
-        figures[i] = ((*judge).*judgement)(space_.at(indices[i]));
+        figures[i] = ((*judge).*judgement)(indices[i]);
       spare_.give_back(std::move(judge));
     };
     if (!options_.spread) {
@@ -189,13 +190,13 @@ class Run {
     return all;
   }
 
-  /// The bounds of the plans that meet the limits as far as bounds show.
+  /// The bounds of the candidates that meet the limits as far as bounds show.
   Result<std::vector<Judged>> bounds() {
     std::vector<Judged> possible;
     constexpr std::uint64_t kPart = 8192;
-    for (std::uint64_t first = 0; first < space_.size(); first += kPart) {
+    for (std::uint64_t first = 0; first < candidates_; first += kPart) {
       std::vector<std::uint64_t> indices;
-      for (std::uint64_t i = first; i < std::min(space_.size(), first + kPart); ++i)
+      for (std::uint64_t i = first; i < std::min(candidates_, first + kPart); ++i)
         indices.push_back(i);
       const Result<FiguresOf> judged = judge(indices, &Judge::bound);
       if (!judged) return forward(judged);
@@ -234,9 +235,11 @@ class Run {
   }
 
   bool go_on(double share) const { return !options_.progress || options_.progress(share); }
-  static tl::unexpected<Error> stopped() { return fail("stopped before all plans were judged"); }
+  static tl::unexpected<Error> stopped() {
+    return fail("stopped before all candidates were judged");
+  }
 
-  const Space& space_;
+  std::uint64_t candidates_;
   const Question& question_;
   const std::function<Judge()>& new_judge_;
   SpareJudges spare_;
@@ -246,9 +249,9 @@ class Run {
 
 }  // namespace
 
-Result<Found> search(const Space& space, const Question& question,
+Result<Found> search(std::uint64_t candidates, const Question& question,
                      const std::function<Judge()>& new_judge, const SearchOptions& options) {
-  return Run(space, question, new_judge, options).run();
+  return Run(candidates, question, new_judge, options).run();
 }
 
 }  // namespace rehearse::strategies

@@ -1,10 +1,11 @@
-// Search: the best plans of a space, under limits, according to a judge.
+// Search: the best of numbered candidates, under limits, according to a judge. Candidates are the
+// plans of a space, or the settings of an inference server.
 //
-// A judge gives a plan's figures, and cheaper lower bounds of them. Plans are judged in the order
-// of their bounds. A plan is not evaluated if its bound cannot be among the best, and is no better
-// in any figure of the front than an evaluated plan. If bounds never exceed the figures, the answer
-// equals that of evaluating everything (tests/property/search_property_test.cc), for any number of
-// threads. Only the judge knows the meaning of the figures.
+// A judge gives a candidate's figures, and cheaper lower bounds of them. Candidates are judged in the
+// order of their bounds. One is not evaluated if its bound cannot be among the best, and is no better
+// in any figure of the front than an evaluated candidate. If bounds never exceed the figures, the
+// answer equals that of evaluating everything (tests/property/search_property_test.cc), for any
+// number of threads. Only the judge knows what a candidate is, and the meaning of its figures.
 #pragma once
 
 #include <array>
@@ -18,7 +19,6 @@
 
 #include "sim/base/progress.h"
 #include "sim/base/result.h"
-#include "strategies/search/space.h"
 
 namespace rehearse::strategies {
 
@@ -35,42 +35,44 @@ inline constexpr std::size_t kFigures = 5;
 inline constexpr std::string_view kFigureNames[kFigures] = {"step_time", "memory", "cost", "energy",
                                                             "carbon"};
 using Figures = std::array<double, kFigures>;
-constexpr double of(const Figures& figures, Figure figure) {
-  return figures[static_cast<std::size_t>(figure)];
-}
+/// The place of a plan's figure.
+constexpr std::size_t slot(Figure figure) { return static_cast<std::size_t>(figure); }
+constexpr double of(const Figures& figures, Figure figure) { return figures[slot(figure)]; }
 
-/// Upper limits of a plan's figures.
+/// Upper limits of figures.
 inline constexpr Figures kNoLimits = {
     std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity(),
     std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity(),
     std::numeric_limits<double>::infinity()};
 
 struct Question {
-  Figure objective = Figure::kStepTime;
+  std::size_t objective = slot(Figure::kStepTime);
+  /// These decide between candidates that are equal in the objective, the first one first.
+  std::vector<std::size_t> ties = {slot(Figure::kMemory), slot(Figure::kStepTime)};
   Figures at_most = kNoLimits;
-  /// The quantities in which no plan of the front is dominated.
-  std::vector<Figure> front = {Figure::kStepTime, Figure::kMemory};
+  /// The figures in which no candidate of the front is dominated; it is in the order of the first.
+  std::vector<std::size_t> front = {slot(Figure::kStepTime), slot(Figure::kMemory)};
   std::size_t keep = 10;
 };
 
-/// Both functions return nothing for a plan that cannot be laid out or run. Not used by two threads
-/// at a time.
+/// Both functions take a number below that of all candidates, and return nothing for a candidate that
+/// cannot run. Not used by two threads at a time.
 struct Judge {
-  std::function<std::optional<Figures>(const Candidate&)> bound;
-  /// Never below the bound. If memory is above its limit, the other figures are unspecified.
-  std::function<std::optional<Figures>(const Candidate&)> evaluate;
+  std::function<std::optional<Figures>(std::uint64_t)> bound;
+  /// Never below the bound. If one figure is above its limit, the others are unspecified.
+  std::function<std::optional<Figures>(std::uint64_t)> evaluate;
 };
 
 struct Judged {
-  std::uint64_t index;  ///< in the space
+  std::uint64_t index;
   Figures figures;
 };
 
 struct Found {
-  std::uint64_t seen = 0;       ///< plans of the space
-  std::uint64_t evaluated = 0;  ///< evaluated plans; the others cannot matter
-  std::vector<Judged> best;     ///< by the objective, then memory, time and index
-  std::vector<Judged> front;    ///< by step time, then index
+  std::uint64_t seen = 0;       ///< all candidates
+  std::uint64_t evaluated = 0;  ///< evaluated candidates; the others cannot matter
+  std::vector<Judged> best;     ///< by the objective, then the ties and the index
+  std::vector<Judged> front;    ///< by its first figure, then the index
 };
 
 /// Calls work(i) for each i below `count`, by other threads, processes or an earlier run, and
@@ -86,7 +88,7 @@ struct SearchOptions {
 };
 
 /// `new_judge` is called once per thread. Fails when progress asks to stop.
-Result<Found> search(const Space& space, const Question& question,
+Result<Found> search(std::uint64_t candidates, const Question& question,
                      const std::function<Judge()>& new_judge, const SearchOptions& options);
 
 }  // namespace rehearse::strategies

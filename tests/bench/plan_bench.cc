@@ -104,15 +104,20 @@ void search(benchmark::State& state) {
       return Figures{cost->step.s(), cost->memory.b(), 0, 0, 0};
     };
     return strategies::Judge{
-        .bound = [=](const Candidate& c) { return figures(costs->at_least(c.training, c.plan)); },
+        .bound =
+            [=, &job](std::uint64_t index) {
+              const Candidate c = job.space.at(index);
+              return figures(costs->at_least(c.training, c.plan));
+            },
         .evaluate =
-            [=](const Candidate& c) {
+            [=, &job](std::uint64_t index) {
+              const Candidate c = job.space.at(index);
               return figures(costs->of(c.training, c.plan, 0.95 * costs->usable()));
             }};
   };
   strategies::Found found;
   for (auto _ : state) {
-    Result<strategies::Found> one = strategies::search(job.space, question, new_judge,
+    Result<strategies::Found> one = strategies::search(job.space.size(), question, new_judge,
                                                        {static_cast<unsigned>(state.range(1)), {}});
     REHEARSE_CHECK(one && !one->best.empty());
     found = std::move(*one);

@@ -27,10 +27,9 @@ constexpr Bytes kAnything = Bytes::gib(1e6);
 
 Question random_question(std::mt19937& random, const PlanSpace& job) {
   Question question;
-  question.objective = static_cast<Figure>(random() % 4);
+  question.objective = random() % 4;
   question.keep = 1 + random() % 12;
-  question.front = {Figure::kStepTime, Figure::kMemory};
-  if (random() % 3 == 0) question.front.push_back(Figure::kEnergy);
+  if (random() % 3 == 0) question.front.push_back(slot(Figure::kEnergy));
   // Limits that some plans of the space keep.
   step::PlanCosts costs(job.spec, job.cluster);
   for (const Figure figure : {Figure::kMemory, Figure::kStepTime}) {
@@ -45,7 +44,7 @@ Question random_question(std::mt19937& random, const PlanSpace& job) {
 Found searched(const PlanSpace& job, const Question& question, unsigned threads, bool bounds) {
   const Bytes most = Bytes::b(question.at_most[1]);
   Result<Found> found = strategies::search(
-      job.space, question, [&] { return test::judge_of(job, most, bounds); }, {threads, {}});
+      job.space.size(), question, [&] { return test::judge_of(job, most, bounds); }, {threads, {}});
   REQUIRE(found);
   return std::move(*found);
 }

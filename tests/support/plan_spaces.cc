@@ -93,12 +93,16 @@ strategies::Judge judge_of(const PlanSpace& job, Bytes most, bool bounds) {
     if (!cost) return std::nullopt;
     return figures_of(*cost);
   };
-  return {
-      .bound = [=](const Candidate& c) -> std::optional<Figures> {
-        if (!bounds) return Figures{};
-        return figures(costs->at_least(c.training, c.plan));
-      },
-      .evaluate = [=](const Candidate& c) { return figures(costs->of(c.training, c.plan, most)); }};
+  return {.bound = [=, &job](std::uint64_t index) -> std::optional<Figures> {
+            if (!bounds) return Figures{};
+            const Candidate c = job.space.at(index);
+            return figures(costs->at_least(c.training, c.plan));
+          },
+          .evaluate =
+              [=, &job](std::uint64_t index) {
+                const Candidate c = job.space.at(index);
+                return figures(costs->of(c.training, c.plan, most));
+              }};
 }
 
 }  // namespace rehearse::test

@@ -5,6 +5,7 @@
 
 #include "sim/cluster/cluster.h"
 #include "strategies/search/search.h"
+#include "strategies/search/space.h"
 #include "strategies/step/plan_costs.h"
 
 namespace rehearse::test {
@@ -22,7 +23,7 @@ PlanSpace random_plan_space(std::mt19937& random);
 /// Step time, memory, and cost at one USD per device-second of the step.
 strategies::Figures figures_of(const step::PlanCost& cost);
 
-/// A judge by closed forms. Without `bounds`, every bound is zero.
+/// A judge by closed forms. Without `bounds`, every bound is zero. REQUIRES: `job` outlives it.
 strategies::Judge judge_of(const PlanSpace& job, Bytes most, bool bounds);
 
 }  // namespace rehearse::test
