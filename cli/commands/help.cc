@@ -43,6 +43,41 @@ std::string help_text(CLI::App& command) {
                                             CLI::AppFormatMode::Normal);
 }
 
+/// The options that help shows, as programs read them.
+Value option_fields(CLI::App& command) {
+  Value list = Value::array();
+  for (const bool positional : {true, false})
+    for (CLI::Option* option : shown_options(command, positional)) {
+      const std::string name = positional ? option->get_name() : option->get_lnames().front();
+      list.push_back({{"name", name},
+                      {"positional", positional},
+                      {"value", maybe(takes_value(*option) ? option->get_type_name() : "")},
+                      {"repeated", option->get_expected_max() > 1},
+                      {"required", option->get_required()},
+                      {"words", offered(*option)},
+                      {"meaning", option->get_description()}});
+    }
+  return list;
+}
+
+/// Adds the command, or those that it consists of.
+void add_fields(CLI::App& command, Value& list) {
+  if (command.get_parent() && command.get_subcommands({}).empty())
+    list.push_back({{"name", command_words(command)},
+                    {"meaning", command.get_description()},
+                    {"examples", command.get_footer()},
+                    {"options", option_fields(command)}});
+  for (CLI::App* sub : command.get_subcommands({})) add_fields(*sub, list);
+}
+
+/// The command line of a command, for programs; and the options of all commands.
+Document command_lines(CLI::App& program, CLI::App& command) {
+  Document document{.command = "help", .rows = "commands"};
+  add_fields(command, document["commands"]);
+  document["options"] = option_fields(program);
+  return document;
+}
+
 Status write_pages(CLI::App& program, const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
@@ -77,6 +112,8 @@ void add_help(CLI::App& app, Action& action) {
       } else {
         const Result<CLI::App*> asked = find_command(app, options->command);
         if (!asked) return forward(asked);
+        if (globals.format == Format::kJson)
+          return answer_with(globals, command_lines(app, **asked));
         ok = write_text(globals, help_text(**asked));
       }
       if (!ok) return forward(ok);
