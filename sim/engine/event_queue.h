@@ -114,7 +114,7 @@ class EventQueue {
   static constexpr std::size_t kAhead = 4;        // events of a run between two stages
   static constexpr std::size_t kStages = 3;       // in which memory is asked for
   // Buckets, or events of a run: the memory of fewer is still in the caches.
-  static constexpr std::size_t kCached = 256;
+  static constexpr std::size_t kCached = 512;
 
   // As one wide number, so that the comparison compiles without a branch: the order of two events
   // is as good as random, and a mispredicted branch costs more than the heap itself.

@@ -66,10 +66,11 @@ std::uint32_t Flows::class_for(DemandId demand) {
 
 void Flows::activate(std::uint32_t index, Picoseconds at) {
   Class& c = classes_[index];
+  Share& share = shares_[index];
   c.active = true;
-  c.service = 0;
-  c.at = at;
-  shares_[index].rate = 0;
+  share.service = 0;
+  share.at = at;
+  share.rate = 0;
   c.since = ++sequence_;
   c.component = kNone;
   const Demand& demand = graph_.demands()[c.demand.index()];
@@ -92,7 +93,7 @@ void Flows::deactivate(std::uint32_t index) {
   for (const CapacityId capacity : demand.capacities) {
     remove(users_[capacity.index()]);
     --ports_[capacity.index()].users;
-    if (Turn* turn = turn_of(capacity)) turn->left(*demand.group, c.at);
+    if (Turn* turn = turn_of(capacity)) turn->left(*demand.group, shares_[index].at);
   }
   if (!group_users_.empty()) {
     if (demand.group) remove(group_users_[demand.group->index()]);
@@ -168,36 +169,34 @@ void Flows::meet_those_alone(DemandId demand, Picoseconds now) {
       if (!classes_[index].active) {
         activate(index, alone.begin);
         shares_[index].rate = rate_alone_[alone.demand.index()];
-        put(classes_[index], {alone.work, alone.work, ++sequence_, {true, message}});
+        put(index, alone.work, alone.work, {true, message});
         continue;
       }
       // Another flow with this demand exists, at the same rate.
-      Class& c = classes_[index];
-      advance(c, shares_[index].rate, now);
+      shares_[index].advance(now);
       const double moved = shares_[index].rate * (now - alone.begin).seconds().s();
-      put(c, {c.service + (alone.work - moved), alone.work, ++sequence_, {true, message}});
+      put(index, alone.work - moved, alone.work, {true, message});
     }
 }
 
-void Flows::put(Class& c, const Flow& flow) {
-  c.flows.push_back(flow);
+void Flows::put(std::uint32_t index, double remaining, double work, FlowTag tag) {
+  Class& c = classes_[index];
+  c.flows.push_back({shares_[index].service + remaining, work, ++sequence_, tag});
   std::push_heap(c.flows.begin(), c.flows.end());
-  c.leaves_at = c.flows.front().leaves_at;
+  first_changed(index);
 }
 
-void Flows::take_first(Class& c) {
-  std::pop_heap(c.flows.begin(), c.flows.end());
-  c.flows.pop_back();
-  if (!c.flows.empty()) c.leaves_at = c.flows.front().leaves_at;
+void Flows::first_changed(std::uint32_t index) {
+  const std::vector<Flow>& flows = classes_[index].flows;
+  if (!flows.empty()) shares_[index].leaves_at = flows.front().leaves_at;
 }
 
 void Flows::join(FlowTag tag, DemandId demand, double work, Picoseconds now) {
   meet_those_alone(demand, now);
   const std::uint32_t index = class_for(demand);
   if (!classes_[index].active) activate(index, now);
-  Class& c = classes_[index];
-  advance(c, shares_[index].rate, now);
-  put(c, {c.service + work, work, ++sequence_, tag});
+  shares_[index].advance(now);
+  put(index, work, work, tag);
   ++flowing_;
   changed_.push_back({.class_index = index});
 }
@@ -208,10 +207,10 @@ void Flows::withdraw(FlowTag tag, DemandId demand, Picoseconds now) {
     const auto found = std::find_if(c.flows.begin(), c.flows.end(),
                                     [&](const Flow& flow) { return flow.tag == tag; });
     if (c.demand != demand || found == c.flows.end()) continue;
-    advance(c, shares_[index].rate, now);
+    shares_[index].advance(now);
     c.flows.erase(found);
     std::make_heap(c.flows.begin(), c.flows.end());
-    if (!c.flows.empty()) c.leaves_at = c.flows.front().leaves_at;
+    first_changed(index);
     --flowing_;
     if (c.component != kNone) {
       const std::uint32_t component = c.component;
@@ -232,15 +231,11 @@ void Flows::withdraw(FlowTag tag, DemandId demand, Picoseconds now) {
   REHEARSE_CHECK(false, "the flow that is withdrawn does not flow");
 }
 
-void Flows::begin_anew(Class& c) {
-  for (Flow& flow : c.flows) flow.leaves_at = c.service + flow.work;
+void Flows::begin_anew(std::uint32_t index) {
+  Class& c = classes_[index];
+  for (Flow& flow : c.flows) flow.leaves_at = shares_[index].service + flow.work;
   std::make_heap(c.flows.begin(), c.flows.end());
-  c.leaves_at = c.flows.front().leaves_at;
-}
-
-void Flows::advance(Class& c, double rate, Picoseconds now) {
-  c.service += rate * (now - c.at).seconds().s();
-  c.at = now;
+  first_changed(index);
 }
 
 std::optional<CapacityId> Flows::stalled() const {

@@ -92,21 +92,11 @@ class Flows {
     }
   };
   struct Class {
-    double service = 0;    // work moved by each of its flows since the class began
-    Picoseconds at{0};     // of `service`
-    double leaves_at = 0;  // of the flow that leaves first
     DemandId demand{0};
     std::uint32_t component = kNone;
     std::uint64_t since = 0;  // when it began, as a sequence number
     std::vector<Flow> flows;  // a heap
     bool active = false;
-  };
-  /// When flows end whose rates were fixed together.
-  struct Step {
-    Picoseconds fixed_at{0};
-    double wait = kForever;  // seconds from then to the first end
-    double slowest = std::numeric_limits<double>::infinity();
-    Picoseconds next_end = kNever;  // of this step and all before
   };
   struct Component {
     bool live = false;
@@ -116,7 +106,6 @@ class Flows {
     std::vector<CapacityId> capacities;
     std::optional<Picoseconds> next_change;  // of the capacities
     Filling filling;
-    std::vector<Step> steps;  // of the filling
     double most_service = 0;  // at which a flow leaves; an upper bound
     // Since it was divided: classes with fewer flows, the first step that fixed one of them, and
     // the capacities of classes without flows.
@@ -134,12 +123,11 @@ class Flows {
   void activate(std::uint32_t c, Picoseconds at);
   void deactivate(std::uint32_t c);
   void meet_those_alone(DemandId demand, Picoseconds now);
-  static void advance(Class& c, double rate, Picoseconds now);
   bool is_done(std::uint32_t c) const;
   bool leave_class(std::uint32_t c, std::vector<FlowTag>& done);
-  void begin_anew(Class& c);
-  void put(Class& c, const Flow& flow);
-  void take_first(Class& c);
+  void begin_anew(std::uint32_t c);
+  void put(std::uint32_t c, double remaining, double work, FlowTag tag);
+  void first_changed(std::uint32_t c);
   void gather(std::uint32_t seed);
   bool still_connected(const Component& component);
   void divide_component(std::uint32_t component, Picoseconds now);
