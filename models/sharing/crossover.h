@@ -7,9 +7,10 @@
 // and their combined throughput is (C + N) / C times that of one after another. If N + H > C, the
 // links are the bottleneck: at most (C + N) / (N + H).
 //
-// It is simulated, not computed by formula: iterations are leases of a stream, in request order; synchronizations flow through the links that all jobs
-// share, as the engine divides them. The cost of a switch, and links that a job does not fill while
-// it communicates, are not modelled.
+// This formula is for orientation: the result is simulated. Iterations are leases of a stream, in
+// request order; synchronizations flow through the links that all jobs share, as the engine divides
+// them. The cost of a switch, and links that a job does not fill while it communicates, are not
+// modelled.
 #pragma once
 
 #include <cstdint>

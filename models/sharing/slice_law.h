@@ -8,10 +8,10 @@
 // H is the host's time, the same on every slice. A is the GPU's work that does not depend on the
 // batch (tails of small kernels, the optimizer); the share β of it waits for memory. w is its work
 // per sample; the share α of it waits for arithmetic. Host and GPU work at the same time, so the
-// longer of the two decides, with a soft knee (p = 8). H, A and w belong to the job. α, β and κ come
-// from other jobs; with a measured slice of the job, α, β and p are fitted to it. Source of the form
-// and of the shipped constants: runs of 14 jobs on slices of A100-40 and A100-80 (MIGProfiler and
-// MISO, boringlee24/socc22-miso), docs/concepts/sharing.md.
+// longer of the two decides, with a soft knee (p = 8). H, A and w belong to the job. α, β and κ
+// come from other jobs; with a measured slice of the job, α, β and p are fitted to it. Source of
+// the form and of the shipped constants: runs of 14 jobs on slices of A100-40 and A100-80
+// (MIGProfiler and MISO, boringlee24/socc22-miso), docs/concepts/sharing.md.
 #pragma once
 
 #include <array>
