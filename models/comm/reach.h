@@ -12,7 +12,7 @@ namespace rehearse::comm {
 
 struct Reach {
   double share;  ///< of the nominal rate of the NICs of a node, for all its devices together
-    double width;  ///< factor by which single reports differ from it
+  double width;  ///< factor by which single reports differ from it
   /// The share of rings and trees of groups that have a part of each node. The groups of its other
   /// devices use the NICs and their proxies at the same time.
   double part_share;

@@ -20,11 +20,11 @@ namespace rehearse::host {
 struct Implementation {
   std::string name = {};
   Seconds layer = Seconds::s(0);           ///< on a rank without tensor parallelism
-    Seconds layer_tensor = Seconds::s(0);    ///< with it: 8 to 10 additional calls of collectives
+  Seconds layer_tensor = Seconds::s(0);    ///< with it: 8 to 10 additional calls of collectives
   Seconds layer_pipeline = Seconds::s(0);  ///< with it, on a stage of a pipeline
   double fastest = 1, slowest = 1;         ///< the 90 % interval on an unknown host, as factors
   std::string source = {};
-    // The following have no effect unless they were measured (docs/decisions/0063).
+  // The following have no effect unless they were measured (docs/decisions/0063).
   double computing = 1;  ///< time of computing relative to other implementations
   /// Additional time of a block for each rank of its tensor group, with a pipeline over nodes that
   /// EFA joins.

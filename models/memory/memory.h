@@ -38,7 +38,7 @@ struct Device {
   Bytes usable;
   std::uint32_t multiprocessors;  ///< the context grows with them
   std::string name = {};          ///< in the catalog; for people
-    /// Workspaces of cuBLAS for the threads of forward and backward, and of TransformerEngine.
+  /// Workspaces of cuBLAS for the threads of forward and backward, and of TransformerEngine.
   Bytes workspaces = Bytes::b(0);
 };
 
