@@ -38,7 +38,7 @@ enum class Links : std::uint8_t {
   kFair,       ///< equally
   kPriority,   ///< jobs in the order in which they were named
   kCoflow,     ///< the synchronisation that finishes soonest first
-  kEchelon,    ///< the one first that can keep closest to when it would have ended alone
+  kEchelon,    ///< the one first that can end closest to its end when alone
   kFirstCome,  ///< one after the other, whole
   kApart,      ///< each job has its own links, and none slows another
 };
@@ -47,7 +47,7 @@ inline constexpr std::string_view kLinksNames[] = {"fair",    "priority",   "cof
 
 struct Turns {
   std::vector<double> rates = {};  ///< by job, relative to running alone: at most 1
-  /// Sum of the rates: work done together, against one job after another.
+  /// Sum of the rates: combined throughput relative to one job after another.
   double gain;
 };
 

@@ -46,9 +46,9 @@ inline constexpr std::array<std::string_view, kWorkKinds> kWorkKindNames = {
 
 /// The regime of a prediction, which determines its uncertainty.
 enum class Regime : std::uint8_t {
-  kFloor,    ///< the host decides on the slice, as on the whole GPU
-  kCrossed,  ///< the host decides on the whole GPU, and the GPU on the slice
-  kBusy,     ///< the GPU decides on both
+  kFloor,    ///< the host is the bottleneck on the slice and on the whole GPU
+  kCrossed,  ///< the host is the bottleneck on the whole GPU, and the GPU on the slice
+  kBusy,     ///< the GPU is the bottleneck on both
 };
 inline constexpr std::size_t kRegimes = 3;
 
