@@ -1,7 +1,7 @@
 // The cost of one collective: the closed form of a calibration, with its interval and provenance.
 //
 //   Result<CollectiveCost> cost = CollectiveCost::resolve(calibrated, {.kind = …, .ranks = 8});
-//   if (!cost) return forward(cost);             // what nothing is known about is refused
+//   if (!cost) return forward(cost);             // without any data it is refused
 //   Price price = cost->at(Bytes::mib(64));      // some tens of nanoseconds; allocates nothing
 //
 // Sizes are those of nccl-tests: the buffer of a rank in all_reduce, broadcast, reduce; the buffer

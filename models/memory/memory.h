@@ -38,7 +38,7 @@ struct Device {
   Bytes usable;
   std::uint32_t multiprocessors;  ///< the context grows with them
   std::string name = {};          ///< in the catalog; for people
-  /// Of cuBLAS for the threads of forward and backward, and of TransformerEngine.
+  /// Workspaces of cuBLAS for the threads of forward and backward, and of TransformerEngine.
   Bytes workspaces = Bytes::b(0);
 };
 
@@ -56,8 +56,8 @@ Bytes backward_transient(const workload::Layer& layer);
 /// Knowledge of the framework's saved activations.
 enum class Knowledge : std::uint8_t {
   kUnknown,   ///< ±30 % of activations and loss
-  kKnown,     ///< the implementation that the workload was built for
-  kMeasured,  ///< ±5 %: saved activations come from another run of the same implementation
+  kKnown,     ///< −8 % to +12 %: the implementation that the workload was built for
+  kMeasured,  ///< −5 % to +7.5 %: saved activations of another run of the same implementation
 };
 
 /// Assumptions that are not part of a layout.

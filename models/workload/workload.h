@@ -7,7 +7,7 @@
 // Invariants (verify() checks them):
 //  1. Extents, bytes and counts are finite and not negative; matrix operations have extents above
 //     zero.
-//  2. Inputs of a layer are earlier layers; a layer with a count above 1 feeds itself on.
+//  2. Inputs of a layer are earlier layers; a layer with a count above 1 is a chain of that many.
 //  3. `samples` and `tensor` name extents that the kind has.
 #pragma once
 
@@ -69,8 +69,8 @@ struct Layer {
   std::vector<Weights> weights = {};
   std::vector<SavedActivation> saved = {};
   Bytes output = Bytes::b(0);  ///< data passed on, per microbatch
-  /// What the host does to launch it, relative to a dense Llama block. 0: its kernels are all that
-  /// is known.
+  /// The host's work to launch it, relative to a dense Llama block. 0: unknown, so that only the
+  /// number of its kernels counts.
   double host_work = 0;
   /// Layers whose outputs it takes; empty: the one before it.
   std::vector<std::uint32_t> inputs = {};
