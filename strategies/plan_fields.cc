@@ -511,12 +511,9 @@ std::string expected_words(FieldKind kind, std::span<const std::string_view> cho
 }
 
 Status check_ranges(const Candidate& candidate) {
-  if (Status ok = check_ranges<Candidate>(kPlanFields, candidate, ""); !ok) return ok;
+  TRY(check_ranges<Candidate>(kPlanFields, candidate, ""));
   for (const StagePlan& stage : candidate.plan.stages)
-    if (Status ok =
-            check_ranges<StagePlan>(kStageFields, stage, fmt::format(" in stage '{}'", stage.name));
-        !ok)
-      return ok;
+    TRY(check_ranges<StagePlan>(kStageFields, stage, fmt::format(" in stage '{}'", stage.name)));
   return {};
 }
 

@@ -47,7 +47,7 @@ class Writer {
   }
 
   Result<StageProgram> run() {
-    if (Status ok = check_order(stage_, layout_.microbatches); !ok) return forward(ok);
+    TRY(check_order(stage_, layout_.microbatches));
     find_peers();
     for (step_ = 0; step_ < options_.steps; ++step_) {
       begin_step();

@@ -82,12 +82,9 @@ Status write_pages(CLI::App& program, const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return fail_in(folder, "cannot be made: " + error.message(), "a folder to write to");
-  if (Status ok = write_file(folder / "rehearse.1", man_page(program)); !ok) return ok;
+  TRY(write_file(folder / "rehearse.1", man_page(program)));
   for (CLI::App* command : program.get_subcommands({}))
-    if (Status ok = write_file(folder / fmt::format("rehearse-{}.1", command->get_name()),
-                               man_page(*command));
-        !ok)
-      return ok;
+    TRY(write_file(folder / fmt::format("rehearse-{}.1", command->get_name()), man_page(*command)));
   return {};
 }
 
@@ -106,17 +103,13 @@ void add_help(CLI::App& app, Action& action) {
     if (!options->command.empty() && !options->man.empty())
       wrong_usage("--man writes the pages of all commands, and takes no COMMAND");
     action = [&app, options](const Globals& globals) -> Result<Exit> {
-      Status ok;
       if (!options->man.empty()) {
-        ok = write_pages(app, options->man);
-      } else {
-        const Result<CLI::App*> asked = find_command(app, options->command);
-        if (!asked) return forward(asked);
-        if (globals.format == Format::kJson)
-          return answer_with(globals, command_lines(app, **asked));
-        ok = write_text(globals, help_text(**asked));
+        TRY(write_pages(app, options->man));
+        return Exit::kSuccess;
       }
-      if (!ok) return forward(ok);
+      const CLI::App& asked = *TRY(find_command(app, options->command));
+      if (globals.format == Format::kJson) return answer_with(globals, command_lines(app, asked));
+      TRY(write_text(globals, help_text(asked)));
       return Exit::kSuccess;
     };
   });

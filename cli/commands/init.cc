@@ -81,7 +81,7 @@ Result<Exit> write_template(const InitOptions& options, const Globals& globals) 
   std::error_code ignored;
   if (!globals.output.empty() && std::filesystem::exists(globals.output, ignored))
     return fail_in(globals.output, "exists", "the name of a new file: init replaces none");
-  if (Status ok = write_text(globals, template_of(options.kind)); !ok) return forward(ok);
+  TRY(write_text(globals, template_of(options.kind)));
   return Exit::kSuccess;
 }
 

@@ -209,13 +209,10 @@ struct PackOptions {
 
 Result<Exit> run(const PackOptions& options, const Globals& globals) {
   const std::filesystem::path& path = options.path;
-  Result<PackFile> file = load_pack(path);
-  if (!file) return forward(file);
-  Result<Packing> packing = sharing::pack(file->jobs, file->site, file->goal);
-  if (!packing) return wrong_in(path, std::move(packing.error()));
-  auto measure = to_measure(*file, options.measure);
-  if (!measure) return wrong_in(path, std::move(measure.error()));
-  const Packed packed{std::move(*file), std::move(*packing), std::move(*measure)};
+  PackFile file = TRY(load_pack(path));
+  Packing packing = TRY(in_file(path, sharing::pack(file.jobs, file.site, file.goal)));
+  auto measure = TRY(in_file(path, to_measure(file, options.measure)));
+  const Packed packed{std::move(file), std::move(packing), std::move(measure)};
   return answer_with(globals, pack_document(packed));
 }
 

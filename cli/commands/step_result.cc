@@ -163,7 +163,8 @@ std::string memory_words(const memory::StageMemory& most) {
 }
 
 Json memory_json(const memory::StageMemory& most) {
-  const memory::Parts& p = most.parts;
+  Json parts;
+  for (const memory::NamedPart& part : memory::kParts) parts[part.name] = most.parts.*part.bytes;
   return {{"value", most.peak.value.b()},
           {"low", most.peak.low.b()},
           {"high", most.peak.high.b()},
@@ -172,16 +173,7 @@ Json memory_json(const memory::StageMemory& most) {
           {"fits", most.fit != memory::Fit::kDoesNotFit},
           {"verdict", memory::kFitNames[static_cast<int>(most.fit)]},
           {"usable", most.device.usable},
-          {"parts",
-           {{"weights", p.weights},
-            {"gradients", p.gradients},
-            {"optimizer", p.optimizer},
-            {"activations", p.activations},
-            {"loss", p.loss},
-            {"gathered", p.gathered},
-            {"transient", p.transient},
-            {"context", p.context},
-            {"reserve", p.reserve}}}};
+          {"parts", std::move(parts)}};
 }
 
 std::vector<std::string> notes_of(const PredictedJob& job) {

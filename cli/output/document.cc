@@ -121,7 +121,7 @@ Status write_text(const Globals& globals, const std::string& text) {
 }
 
 Result<Exit> answer_with(const Globals& globals, const Document& document, Exit exit) {
-  if (Status ok = write_document(globals, document); !ok) return forward(ok);
+  TRY(write_document(globals, document));
   return exit;
 }
 

@@ -129,9 +129,8 @@ void show_replay(const std::vector<replay::Recording>& recordings,
 Status write_timeline(const std::filesystem::path& path,
                       const std::function<void(TimelineSink&)>& show) {
   if (path.empty()) return {};
-  Result<PendingFile> file = PendingFile::create(path);
-  if (!file) return forward(file);
-  EventWriter events(*file);
+  PendingFile file = TRY(PendingFile::create(path));
+  EventWriter events(file);
   show(events);
   return events.finish();
 }

@@ -10,15 +10,12 @@ template <class Of>
 PredictRow served_predictor(const CsvTable& table, std::vector<std::string>& unknown,
                             std::string_view column, Of of) {
   return [rows = JobRows(table), &unknown, column, of](Cells& cells) mutable -> Result<Verdict> {
-    const Result<ServeFile> file = rows.read<ServeFile>(
+    const ServeFile file = TRY(rows.read<ServeFile>(
         cells.row(), unknown, [](const YamlMap& root, const std::filesystem::path& folder) {
           return read_serve(root, folder);
-        });
-    if (!file) return forward(file);
-    const Result<ServedLoad> load = serve(*file);
-    if (!load) return forward(load);
-    return Verdict{.measured = cells.positive(column),
-                   .predicted = in_unit(of(*load), &Seconds::s)};
+        }));
+    const ServedLoad load = TRY(serve(file));
+    return Verdict{.measured = cells.positive(column), .predicted = in_unit(of(load), &Seconds::s)};
   };
 }
 

@@ -258,10 +258,9 @@ Result<CollectiveCost> CollectiveCost::of_levels(const Calibrated& calibrated, c
     Group part = across ? between : within;
     part.kind = kind;
     if (part.ranks < 2) return {};
-    Result<CollectiveCost> one = resolve(calibrated, part);
-    if (!one) return forward(one);
-    cost.channels_ = one->channels_;
-    cost.steps_.push_back({std::make_shared<CollectiveCost>(std::move(*one)), share, across});
+    CollectiveCost one = TRY(resolve(calibrated, part));
+    cost.channels_ = one.channels_;
+    cost.steps_.push_back({std::make_shared<CollectiveCost>(std::move(one)), share, across});
     return {};
   };
   using Kind = CollectiveKind;

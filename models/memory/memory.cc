@@ -280,8 +280,9 @@ struct Cases {
 }  // namespace
 
 Bytes Parts::total() const {
-  return weights + gradients + optimizer + activations + loss + gathered + transient + context +
-         reserve;
+  Bytes sum = Bytes::b(0);
+  for (const NamedPart& part : kParts) sum += this->*part.bytes;
+  return sum;
 }
 
 namespace {

@@ -30,6 +30,17 @@ struct Parts {
   Bytes states() const { return weights + gradients + optimizer; }
   Bytes allocated() const { return total() - context - reserve; }
 };
+/// The parts by name, in the order in which they are added up.
+struct NamedPart {
+  const char* name;
+  Bytes Parts::*bytes;
+};
+inline constexpr NamedPart kParts[] = {
+    {"weights", &Parts::weights},     {"gradients", &Parts::gradients},
+    {"optimizer", &Parts::optimizer}, {"activations", &Parts::activations},
+    {"loss", &Parts::loss},           {"gathered", &Parts::gathered},
+    {"transient", &Parts::transient}, {"context", &Parts::context},
+    {"reserve", &Parts::reserve}};
 
 enum class Fit : std::uint8_t { kFits, kBorderline, kDoesNotFit };
 inline constexpr std::string_view kFitNames[] = {"fits", "borderline", "does not fit"};

@@ -305,9 +305,8 @@ Result<Workload> workload_of(const Description& description, const Implementatio
                                [&](const Dlrm& m) { return dlrm(m, how); },
                                [&](const ConvNet& m) { return convnet(m, how); },
                                [&](const auto& family) -> Result<Workload> {
-                                 const Result<ConvNet> net = convnet_of(family);
-                                 if (!net) return forward(net);
-                                 return convnet(*net, how);
+                                 const ConvNet net = TRY(convnet_of(family));
+                                 return convnet(net, how);
                                }},
                     description);
 }

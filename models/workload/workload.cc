@@ -109,8 +109,7 @@ Status verify(std::span<const Layer> layers) {
             fmt::format("layer '{}' saves {} bytes of {}", layer.name, k.bytes.b(), k.name));
     for (const std::vector<Op>* ops :
          {&layer.forward, &layer.backward, &layer.recompute, &layer.step})
-      for (const Op& op : *ops)
-        if (Status ok = verify(layer, op); !ok) return forward(ok);
+      for (const Op& op : *ops) TRY(verify(layer, op));
   }
   return {};
 }

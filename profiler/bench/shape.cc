@@ -168,12 +168,9 @@ Result<Shape> make_shape(std::string_view op, const NamedExtents& extents, std::
   };
   for (const Choice& c : {Choice{"dtype", dtype, rule->dtypes, shape.dtype},
                           Choice{"layout", layout, rule->layouts, shape.layout},
-                          Choice{"epilogue", epilogue, rule->epilogues, shape.epilogue}}) {
-    Result<std::string> name = chosen(c.what, op, c.name, c.among);
-    if (!name) return forward(name);
-    c.to = std::move(*name);
-  }
-  if (Status ok = check_together(shape); !ok) return forward(ok);
+                          Choice{"epilogue", epilogue, rule->epilogues, shape.epilogue}})
+    c.to = TRY(chosen(c.what, op, c.name, c.among));
+  TRY(check_together(shape));
   return shape;
 }
 

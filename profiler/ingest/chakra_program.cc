@@ -354,7 +354,7 @@ Result<ChakraProgram> read_chakra_program(ByteSource& source, const std::string&
     if (count == 0 && is_metadata(message)) continue;
     if (!op.ParseFromArray(message.data(), static_cast<int>(message.size())))
       return damaged("a message cannot be read");
-    if (Status ok = reader.read(op); !ok) return forward(ok);
+    TRY(reader.read(op));
   }
   if (next == Messages::Next::kTruncated) return damaged("ends in the middle of a message");
   if (next == Messages::Next::kNoMessage) return damaged("no message begins");

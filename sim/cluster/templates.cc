@@ -318,7 +318,7 @@ NodeNics striped(NodeNics nics, std::uint32_t devices) {
 Result<ClusterBuilder> make_cluster(const ClusterTemplate& t) {
   EndCounts counts;
   for (const NodeGroup& group : t.groups) {
-    if (Status ok = check_node(group.node); !ok) return forward(ok);
+    TRY(check_node(group.node));
     const std::uint64_t most = (kMostDevices - counts.devices) / group.node.devices;
     if (group.nodes < 1 || group.nodes > most)
       return fail(Diagnostic{
@@ -335,9 +335,7 @@ Result<ClusterBuilder> make_cluster(const ClusterTemplate& t) {
   }
   bool by_nics = false;
   if (t.fabric) {
-    const Result<bool> needed = check_fabric(*t.fabric, counts);
-    if (!needed) return forward(needed);
-    by_nics = *needed;
+    by_nics = TRY(check_fabric(*t.fabric, counts));
   } else if (counts.nodes > 1) {
     return fail(
         Diagnostic{.key = "fabric",

@@ -56,7 +56,7 @@ class PlanBound::Plans {
     std::vector<const OrderProfile*> orders;
     std::vector<double> rest;
     for (std::uint32_t s = 0; s < p; ++s) {
-      if (Status ok = enter(s); !ok) return forward(ok);
+      TRY(enter(s));
       orders.push_back(order_);
       rest.push_back(update());
       const double computing = busy_ * m_ + rest.back();
@@ -135,9 +135,8 @@ class PlanBound::Plans {
     stage_.degrees = setting.degrees;
     stage_.together = setting.together;
     stage_.first_rank = setting.first_rank;
-    const Result<Rank*> rank = b_.rank_of(setting);
-    if (!rank) return forward(rank);
-    rank_ = *rank;
+    Rank& rank = *TRY(b_.rank_of(setting));
+    rank_ = &rank;
     const std::uint32_t v = static_cast<std::uint32_t>(chunks_.size()) / p;
     own_.clear();
     bool recomputes = false;
@@ -147,20 +146,18 @@ class PlanBound::Plans {
     }
     order_ = &b_.orders_.of(plan_.schedule, {.stages = p, .microbatches = m_, .chunks = v}, s,
                             recomputes);
-    const auto times = b_.times_of(
+    const auto times = TRY(b_.times_of(
         *rank_, stage_, {.weights = order_->splits_weights, .recompute = order_->splits_recompute},
-        p > 1);
-    if (!times) return forward(times);
-    const auto sums = b_.sums_of(*rank_, stage_, moves_, plan_);
-    if (!sums) return forward(sums);
+        p > 1));
+    const auto sums = TRY(b_.sums_of(*rank_, stage_, moves_, plan_));
     const bool gathers_after = moves_.when != ParameterTraffic::When::kLayerByLayer;
     const bool sums_after = moves_.when == ParameterTraffic::When::kAfterPasses;
     busy_ = present_ = 0;
     for (std::uint32_t c = 0; c < v; ++c) {
       Place& place = places_[c * p + s];
       for (const LayerPart& part : *own_[c]) {
-        const LayerTimes& t = (**times)[part.layer];
-        const LayerSums& own = (**sums)[part.layer];
+        const LayerTimes& t = (*times)[part.layer];
+        const LayerSums& own = (*sums)[part.layer];
         const LayerFacts& facts = rank_->layers[part.layer];
         const strategies::HostCopies copies = copies_of(facts);
         present_ = std::max(present_, copies.present);
@@ -364,15 +361,12 @@ Result<const std::vector<PlanBound::LayerTimes>*> PlanBound::times_of(Rank& rank
       likeness.push_back(~0U);
       continue;
     }
-    const Result<std::uint32_t> one = collectives_.likeness(op, stage);
-    if (!one) return forward(one);
-    likeness.push_back(*one);
+    likeness.push_back(TRY(collectives_.likeness(op, stage)));
   }
   auto known = rank.times.find(likeness);
   if (known == rank.times.end()) {
-    Result<std::vector<LayerTimes>> times = priced(rank, stage, split, pipelined);
-    if (!times) return forward(times);
-    known = rank.times.emplace(std::move(likeness), std::move(*times)).first;
+    std::vector<LayerTimes> times = TRY(priced(rank, stage, split, pipelined));
+    known = rank.times.emplace(std::move(likeness), std::move(times)).first;
   }
   rank.at.emplace(place, &known->second);
   return &known->second;
@@ -398,16 +392,14 @@ Result<const std::vector<PlanBound::LayerSums>*> PlanBound::sums_of(Rank& rank, 
       strategies::add_collectives(ops, "", kind, parameters, bytes, stage.degrees,
                                   workload::Issue::kDeferred);
       for (const Op& op : ops) {
-        const Result<Estimate<Seconds>> time = collectives_.of(op, stage);
-        if (!time) return forward(time);
-        to[op.expert] = time->value.s();
+        const Estimate<Seconds> time = TRY(collectives_.of(op, stage));
+        to[op.expert] = time.value.s();
       }
       return {};
     };
-    if (Status ok = price(moves.sum, moves.gradient, sums[l].sum); !ok) return forward(ok);
+    TRY(price(moves.sum, moves.gradient, sums[l].sum));
     if (moves.weights == 0) continue;
-    if (Status ok = price(CollectiveKind::kAllGather, moves.weights, sums[l].gather); !ok)
-      return forward(ok);
+    TRY(price(CollectiveKind::kAllGather, moves.weights, sums[l].gather));
   }
   return &rank.sums.emplace(key, std::move(sums)).first->second;
 }
@@ -430,9 +422,8 @@ Result<std::vector<PlanBound::LayerTimes>> PlanBound::priced(const Rank& rank, c
         if (piece.communication == nullptr) {
           times.computing[pass] += piece.time.seconds().s();
         } else if (is_waited_for(*piece.communication)) {
-          const Result<Estimate<Seconds>> time = collectives_.of(*piece.communication, stage);
-          if (!time) return forward(time);
-          times.all[pass] += time->value.s();
+          const Estimate<Seconds> time = TRY(collectives_.of(*piece.communication, stage));
+          times.all[pass] += time.value.s();
         }
       }
       times.all[pass] += times.computing[pass];
