@@ -107,7 +107,7 @@ void add_help(CLI::App& app, Action& action) {
         TRY(write_pages(app, options->man));
         return Exit::kSuccess;
       }
-      const CLI::App& asked = *TRY(find_command(app, options->command));
+      CLI::App& asked = *TRY(find_command(app, options->command));
       if (globals.format == Format::kJson) return answer_with(globals, command_lines(app, asked));
       TRY(write_text(globals, help_text(asked)));
       return Exit::kSuccess;

@@ -14,6 +14,32 @@ using job::GroupSchedule;
 using workload::Op;
 using workload::Stage;
 
+namespace {
+
+/// The number of devices of each node, if all nodes can be exchanged and are numbered in turn; else
+/// 0.
+std::uint32_t devices_of_any_node(const cluster::Cluster& cluster) {
+  const std::span<const std::uint32_t> kinds = cluster.node_kinds();
+  if (kinds.empty()) return 0;
+  const auto devices = static_cast<std::uint32_t>(cluster.nodes().front().devices.size());
+  for (std::size_t n = 0; n < kinds.size(); ++n) {
+    const std::vector<DeviceId>& own = cluster.nodes()[n].devices;
+    if (kinds[n] != kinds.front() || own.size() != devices) return 0;
+    for (std::size_t d = 0; d < own.size(); ++d)
+      if (own[d].index() != n * devices + d) return 0;
+  }
+  return devices;
+}
+
+}  // namespace
+
+CollectivePrices::CollectivePrices(const cluster::Cluster& cluster, const job::Rules& rules)
+    : cluster_(cluster),
+      rules_(rules),
+      exchanged_(devices_of_any_node(cluster)),
+      schedules_(cluster, rules),
+      paths_(cluster, rules.message_overhead) {}
+
 Status CollectivePrices::has_devices(std::size_t ranks) const {
   if (ranks > cluster_.devices().size())
     return fail(
@@ -33,11 +59,12 @@ Result<Estimate<Seconds>> CollectivePrices::of(const Op& op, const Stage& stage)
   return price->second;
 }
 
-CollectivePrices::Key CollectivePrices::key_of(const Op& op, const Stage& stage) {
+CollectivePrices::Key CollectivePrices::key_of(const Op& op, const Stage& stage,
+                                               std::uint32_t place) {
   const workload::Degrees& d = stage.degrees;
   const auto kind = static_cast<std::uint32_t>(strategies::group_kind(op));
   return {static_cast<std::uint32_t>(op.collective) * 8 + kind,
-          stage.first_rank,
+          place,
           d.tensor,
           d.context,
           d.data,
@@ -49,9 +76,9 @@ CollectivePrices::Key CollectivePrices::key_of(const Op& op, const Stage& stage)
 
 Result<std::uint32_t> CollectivePrices::likeness(const Op& op, const Stage& stage) {
   const strategies::GroupKind kind = strategies::group_kind(op);
-  const Key key = key_of(op, stage);
-  if (const auto known = known_.find(key); known != known_.end()) return known->second;
   TRY(has_devices(stage));
+  const Key key = key_of(op, stage, place_of(stage.first_rank));
+  if (const auto known = known_.find(key); known != known_.end()) return known->second;
   std::vector<DeviceId> devices;
   for (const RankId rank : strategies::group_from(stage, kind, 0))
     devices.push_back(DeviceId(rank.index()));
@@ -90,7 +117,7 @@ Result<std::vector<job::ConcurrentGroup>> CollectivePrices::concurrent_set(
 Result<std::uint32_t> CollectivePrices::load(const Op& op, const Stage& stage) {
   const std::uint32_t which = TRY(likeness(op, stage));
   const GroupSchedule& schedule = distinct_[which].schedule;
-  Key key = key_of(op, stage);
+  Key key = key_of(op, stage, stage.first_rank);
   if (schedule.calibrated)  // which chooses by size
     key.back() = 1 + static_cast<std::uint32_t>(schedule.links_for(op.bytes).algorithm);
   const auto known = load_of_.find(key);
@@ -117,20 +144,23 @@ Result<const job::SharedLinks::Shared*> CollectivePrices::shared_links(
 Result<Estimate<Seconds>> CollectivePrices::message(const Stage& from, const Stage& to,
                                                     Bytes bytes) {
   const workload::Degrees &a = from.degrees, &b = to.degrees;
-  const std::array<std::uint32_t, 10> key = {from.first_rank, a.data,        a.tensor, a.context,
-                                             from.together,   to.first_rank, b.data,   b.tensor,
-                                             b.context,       to.together};
+  for (const Stage* stage : {&from, &to}) TRY(has_devices(*stage));
+  // Both as many nodes earlier.
+  const std::uint32_t first = std::min(from.first_rank, to.first_rank),
+                      earlier = first - place_of(first);
+  const std::array<std::uint32_t, 10> key = {
+      from.first_rank - earlier, a.data, a.tensor, a.context, from.together,
+      to.first_rank - earlier,   b.data, b.tensor, b.context, to.together};
   auto known = between_.find(key);
   if (known == between_.end()) {
-    for (const Stage* stage : {&from, &to}) TRY(has_devices(*stage));
     std::vector<job::ConcurrentGroup> concurrent_set;
     for (std::uint32_t rank = 0; rank < a.ranks(); ++rank)
       for (const std::uint32_t there : strategies::partners(a, rank, b))
         concurrent_set.push_back({{job::one_message()},
                                   {DeviceId(from.rank(rank)), DeviceId(to.rank(there))},
                                   Bytes::b(1)});
-    const std::vector<DeviceId>& first = concurrent_set.front().devices;
-    const Seconds latency = paths_.path(first[0], first[1]).latency.seconds();
+    const std::vector<DeviceId>& ends = concurrent_set.front().devices;
+    const Seconds latency = paths_.path(ends[0], ends[1]).latency.seconds();
     known = between_.emplace(key, Between{latency, paths_.bottleneck(concurrent_set)}).first;
   }
   return job::on_datasheet_links(known->second.latency + known->second.bottleneck_link.of(bytes));

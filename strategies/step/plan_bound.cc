@@ -52,7 +52,7 @@ class PlanBound::Plans {
   Result<PlanCost> run() {
     const std::uint32_t p = plan_.pipeline;
     places_.resize(chunks_.size());
-    PlanCost cost{Seconds::s(0), Bytes::b(0), std::vector(b_.rooms_.size(), Seconds::s(0))};
+    PlanCost cost{Seconds::s(0), Bytes::b(0), std::vector(b_.devices_.size(), Seconds::s(0))};
     std::vector<const OrderProfile*> orders;
     std::vector<double> rest;
     for (std::uint32_t s = 0; s < p; ++s) {
@@ -253,33 +253,52 @@ class PlanBound::Plans {
     const double update = shared_ ? each.update.value_or(each.gradient) * all : 0;
     double states = each.weights * all + gradients;
     if (shared_) states += each.optimizer * all;
-    const bool gathers = plan_.zero == 3 && plan_.pipeline > 1 && stage_.degrees.sharers(false) > 1;
     // Weights gathered once a step, and gradients whole.
-    const double gathered = gathers ? held.summed() * (strategies::stored_bytes(training_.dtype) +
-                                                       strategies::summed_bytes(training_, plan_))
-                                    : 0;
-    const double most = states + std::max(update, gathered + 2 * present_ + activations());
-    const Room& room = b_.rooms_[kind];
+    const double gathered =
+        shards() && plan_.pipeline > 1 ? held.summed() * whole_layer_bytes() : 0;
+    const memory::Device& device = b_.devices_[kind];
+    const double most =
+        device.workspaces.b() + states + std::max(update, gathered + 2 * present_ + activations());
+    const Bytes context = memory::context_of(
+        device,
+        memory::communicators_of(strategies::ranks_of(plan_), stage_.degrees, plan_.pipeline));
     // As on the smallest device.
-    return (Bytes::b(most * memory::Assumptions{}.reserve) + room.context) *
-           (b_.least_usable() / room.usable) * kRounding;
+    return (Bytes::b(most * memory::Assumptions{}.reserve) + context) *
+           (b_.least_usable() / device.usable) * kRounding;
   }
 
+  bool shards() const { return plan_.zero == 3 && stage_.degrees.sharers(false) > 1; }
+  /// Of each parameter of a layer that is whole for its backward.
+  double whole_layer_bytes() const {
+    return strategies::stored_bytes(training_.dtype) + strategies::summed_bytes(training_, plan_);
+  }
+  /// What the backward of a layer needs in addition to activations.
+  double beside_activations(const LayerFacts& facts) const {
+    // It falls with the saved activations that are on the host.
+    const double transient = plan_.offload == Offload::kActivations ? 0 : facts.transient;
+    if (!shards()) return transient;
+    const double weights = plan_.pipeline > 1 ? 0 : strategies::stored_bytes(training_.dtype);
+    return transient + (weights + whole_layer_bytes()) * facts.parameters.summed();
+  }
+
+  /// At the fullest moment, with what backward needs.
   double activations() const {
-    if (plan_.offload == Offload::kActivations) return 0;
     std::vector<double> kept;
+    double most = 0;
     for (const auto* chunk : own_) {
       kept.push_back(0);
-      for (const LayerPart& part : *chunk)
-        kept.back() += part.count * rank_->layers[part.layer].kept;
+      for (const LayerPart& part : *chunk) {
+        const LayerFacts& facts = rank_->layers[part.layer];
+        if (plan_.offload != Offload::kActivations) kept.back() += part.count * facts.kept;
+        most = std::max(most, beside_activations(facts));
+      }
     }
-    double most = 0;
     for (const OrderProfile::Moment& moment : order_->fullest) {
       double sum = 0;
       for (std::size_t c = 0; c < kept.size(); ++c) sum += moment.held[c] * kept[c];
       // The last layer of a chunk is the first in backward, while all others are still kept.
       if (moment.backward && !own_[moment.chunk]->empty())
-        sum += rank_->layers[own_[moment.chunk]->back().layer].transient;
+        sum += beside_activations(rank_->layers[own_[moment.chunk]->back().layer]);
       most = std::max(most, sum);
     }
     return most;
@@ -304,8 +323,8 @@ class PlanBound::Plans {
 };
 
 Bytes PlanBound::least_usable() const {
-  Bytes least = rooms_.front().usable;
-  for (const Room& room : rooms_) least = std::min(least, room.usable);
+  Bytes least = devices_.front().usable;
+  for (const memory::Device& device : devices_) least = std::min(least, device.usable);
   return least;
 }
 
@@ -353,7 +372,8 @@ Result<const std::vector<PlanBound::LayerTimes>*> PlanBound::times_of(Rank& rank
                                                                       Split split, bool pipelined) {
   const unsigned splits = pipelined * 4U + split.weights * 2U + split.recompute;
   const std::uint32_t kind = prices_.kind_of(stage.first_rank);
-  const auto place = std::tuple(stage.first_rank, stage.together, stage.degrees.data, splits);
+  const auto place = std::tuple(kind, collectives_.place_of(stage.first_rank), stage.together,
+                                stage.degrees.data, splits);
   if (const auto at = rank.at.find(place); at != rank.at.end()) return at->second;
   std::vector<std::uint32_t> likeness = {splits, kind};
   for (const Op& op : rank.collectives) {
@@ -375,7 +395,8 @@ Result<const std::vector<PlanBound::LayerTimes>*> PlanBound::times_of(Rank& rank
 Result<const std::vector<PlanBound::LayerSums>*> PlanBound::sums_of(Rank& rank, const Stage& stage,
                                                                     const ParameterTraffic& moves,
                                                                     const Plan& plan) {
-  const auto key = std::tuple(stage.first_rank, stage.together, stage.degrees.data, plan.zero);
+  const auto key = std::tuple(collectives_.place_of(stage.first_rank), stage.together,
+                              stage.degrees.data, plan.zero);
   const auto known = rank.sums.find(key);
   if (known != rank.sums.end()) return &known->second;
   std::vector<LayerSums> sums(rank.layers.size());

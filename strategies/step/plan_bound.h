@@ -23,14 +23,11 @@ namespace rehearse::step {
 
 class PlanBound {
  public:
-  /// Usable memory of a device and its context, by kind of PlanCosts.
-  struct Room {
-    Bytes usable, context;
-  };
   /// REQUIRES: all outlive this object.
-  PlanBound(const Spec& spec, const strategies::Prices& prices, std::vector<Room> rooms,
+  /// `devices`: the memory of each kind of PlanCosts.
+  PlanBound(const Spec& spec, const strategies::Prices& prices, std::vector<memory::Device> devices,
             CollectivePrices& collectives)
-      : spec_(spec), prices_(prices), rooms_(std::move(rooms)), collectives_(collectives) {}
+      : spec_(spec), prices_(prices), devices_(std::move(devices)), collectives_(collectives) {}
 
   /// Nothing if a rank's workload cannot be rewritten or its collectives cannot be priced.
   /// REQUIRES: check_plan() holds; a plan without explicit stages.
@@ -66,8 +63,8 @@ class PlanBound {
     std::vector<workload::Op> collectives = {};  ///< one for each kind and group
     /// By split of backward and likeness of its groups.
     std::map<std::vector<std::uint32_t>, std::vector<LayerTimes>> times = {};
-    /// Index of the facts, by place.
-    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, unsigned>,
+    /// Index of the facts, by kind and place.
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, unsigned>,
              const std::vector<LayerTimes>*>
         at = {};
     /// By place and stage of ZeRO.
@@ -100,7 +97,7 @@ class PlanBound {
 
   const Spec& spec_;
   const strategies::Prices& prices_;
-  const std::vector<Room> rooms_;
+  const std::vector<memory::Device> devices_;
   CollectivePrices& collectives_;
   OrderProfiles orders_ = {};
   using RankKey =
