@@ -102,7 +102,9 @@ class Router {
   template <class Distance>
   void find_tied(const Adjacency& adjacency, std::uint32_t v, std::uint32_t to, Distance distance,
                  std::vector<Edge>& tied) const;
-  Edge choose_by(std::uint32_t& key, std::uint32_t v, const std::vector<Edge>& tied) const;
+  template <class Distance>
+  Edge choose_tied(const Adjacency& adjacency, std::uint32_t v, std::uint32_t to,
+                   const Distance& distance, std::uint32_t& key) const;
   void cross_fabric(std::uint32_t from, std::uint32_t to, std::uint32_t key,
                     std::vector<HopId>& hops) const;
   void descend_within(std::uint32_t from, std::uint32_t to, std::vector<HopId>& hops) const;

@@ -302,11 +302,10 @@ class Loop final : public Driven {
     const graph::FlowRoute& route = messages_.route(slot);
     const double bytes = messages_.bytes(slot);
     const Picoseconds begin = later(now_, route.latency);
-    const Demand& demand = graph_.demands()[route.demand.index()];
-    if (bytes == 0 || demand.capacities.empty())
+    if (bytes == 0 || flows_.capacities_of(route.demand).empty())
       return events_.push(begin, EventKind::kMessageEnds, slot);
     if (first_come_) {
-      const auto through = occupied_.carry(demand, bytes, now_);
+      const auto through = occupied_.carry(graph_.demands()[route.demand.index()], bytes, now_);
       if (through)
         events_.push(later(*through, route.latency), EventKind::kMessageEnds, slot);
       else if (on_failure_ == OnFailure::kFail && !failed_at_)

@@ -23,7 +23,9 @@ Flows::Flows(const graph::Graph& graph, const RunOptions& options, EventQueue& e
       seen_capacity_(graph.capacities().size(), 0),
       reached_capacity_(graph.capacities().size(), 0),
       wanted_(graph.capacities().size(), 0) {
+  constexpr double kRounding = 1 + 1e-9;
   for (std::size_t i = 0; i < graph.capacities().size(); ++i) {
+    ports_[i].most = graph.capacities()[i].rate * kRounding;
     if (!graph.capacities()[i].turns) continue;
     turns_.resize(graph.capacities().size());
     turns_[i].emplace(*graph.capacities()[i].turns);
@@ -37,7 +39,11 @@ Flows::Flows(const graph::Graph& graph, const RunOptions& options, EventQueue& e
       rate = constant ? std::min(rate, capacity.rate / demand.units_taken(k)) : 0;
     }
     rate_alone_.push_back(rate);
+    first_taken_.push_back(static_cast<std::uint32_t>(taken_alone_.size()));
+    for (std::size_t k = 0; k < demand.capacities.size(); ++k)
+      taken_alone_.push_back({demand.capacities[k], rate * demand.units_taken(k)});
   }
+  first_taken_.push_back(static_cast<std::uint32_t>(taken_alone_.size()));
   if (!grouped) return;
   for (const Demand& demand : graph.demands())
     if (demand.group && demand.group->index() >= group_users_.size())
@@ -105,20 +111,18 @@ void Flows::deactivate(std::uint32_t index) {
 bool Flows::begin_alone(std::uint32_t message, DemandId demand, double work, Picoseconds begin) {
   const double rate = rate_alone_[demand.index()], wait = work / rate;
   if (!(wait < kForever)) return false;
-  const Demand& asked = graph_.demands()[demand.index()];
-  constexpr double kRounding = 1 + 1e-9;
-  for (std::size_t k = 0; k < asked.capacities.size(); ++k) {
-    const std::size_t capacity = asked.capacities[k].index();
-    const Port& port = ports_[capacity];
+  for (const Taken& taken : taken_alone(demand)) {
+    const Port& port = ports_[taken.capacity.index()];
     if (port.users > 0) return false;
-    if (!port.alone.empty() && port.reserved + rate * asked.units_taken(k) >
-                                   graph_.capacities()[capacity].rate * kRounding)
-      return false;
+    if (port.first_alone != kNone && port.reserved + taken.rate > port.most) return false;
   }
-  for (std::size_t k = 0; k < asked.capacities.size(); ++k) {
-    Port& port = ports_[asked.capacities[k].index()];
-    port.alone.push_back(message);
-    port.reserved += rate * asked.units_taken(k);
+  for (const Taken& taken : taken_alone(demand)) {
+    Port& port = ports_[taken.capacity.index()];
+    if (port.first_alone == kNone)
+      port.first_alone = message;
+    else
+      port.others_alone.push_back(message);
+    port.reserved += taken.rate;
   }
   if (message >= alone_.size()) alone_.resize(message + 1);
   alone_[message] = {begin, work, demand, alone_[message].stale, true};
@@ -130,12 +134,19 @@ bool Flows::begin_alone(std::uint32_t message, DemandId demand, double work, Pic
 void Flows::forget_alone(Alone& alone) {
   alone.active = false;
   const auto message = static_cast<std::uint32_t>(&alone - alone_.data());
-  const Demand& demand = graph_.demands()[alone.demand.index()];
-  for (std::size_t k = 0; k < demand.capacities.size(); ++k) {
-    Port& port = ports_[demand.capacities[k].index()];
-    port.alone.erase(std::find(port.alone.begin(), port.alone.end(), message));
-    port.reserved -= rate_alone_[alone.demand.index()] * demand.units_taken(k);
-    if (port.alone.empty()) port.reserved = 0;  // removes rounding residue
+  for (const Taken& taken : taken_alone(alone.demand)) {
+    Port& port = ports_[taken.capacity.index()];
+    std::vector<std::uint32_t>& others = port.others_alone;
+    port.reserved -= taken.rate;
+    if (port.first_alone != message) {
+      others.erase(std::find(others.begin(), others.end(), message));
+    } else if (others.empty()) {
+      port.first_alone = kNone;
+      port.reserved = 0;  // removes rounding residue
+    } else {
+      port.first_alone = others.front();
+      others.erase(others.begin());
+    }
   }
 }
 
@@ -155,8 +166,8 @@ bool Flows::ends_alone(std::uint32_t message) {
 
 void Flows::meet_those_alone(DemandId demand, Picoseconds now) {
   for (const CapacityId capacity : capacities_of(demand))
-    while (!ports_[capacity.index()].alone.empty()) {
-      const std::uint32_t message = ports_[capacity.index()].alone.front();
+    while (ports_[capacity.index()].first_alone != kNone) {
+      const std::uint32_t message = ports_[capacity.index()].first_alone;
       Alone& alone = alone_[message];
       forget_alone(alone);
       ++alone.stale;

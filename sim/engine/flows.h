@@ -74,6 +74,9 @@ class Flows {
   void leave(std::uint32_t component, Picoseconds now, std::vector<FlowTag>& done);
 
   bool empty() const { return flowing_ == 0; }
+  std::span<const CapacityId> capacities_of(DemandId demand) const {
+    return divider_.capacities_of(demand);
+  }
   /// Under OnFailure::kFail, the first capacity that failed with work on it.
   std::optional<CapacityId> failed() const { return failed_; }
   /// A capacity that keeps some flow at rate zero, for the message about a run that never ends.
@@ -148,16 +151,15 @@ class Flows {
   }
   /// Whether it is the turn of other groups.
   bool stands_still(const graph::Demand& demand);
-  std::span<const CapacityId> capacities_of(DemandId demand) const {
-    return divider_.capacities_of(demand);
-  }
 
   const graph::Graph& graph_;
   const Division division_;
   const OnFailure on_failure_;
   EventQueue& events_;
   Divider divider_;
-  std::vector<double> rate_alone_;  // of one flow; 0 where no message may be taken as alone
+  // By demand: the rate of one flow, 0 where no message may be taken as alone; and its parts.
+  std::vector<double> rate_alone_;
+  std::vector<std::uint32_t> first_taken_;
 
   struct Alone {
     Picoseconds begin{0};
@@ -166,13 +168,27 @@ class Flows {
     std::uint32_t stale = 0;  // events in the queue that no longer hold
     bool active = false;
   };
+  /// The state of a capacity.
   struct Port {
-    std::vector<std::uint32_t> alone;  // messages without a class
-    double reserved = 0;               // what those take together
-    std::uint32_t users = 0;           // active classes
+    // Messages without a class, in order. There is rarely more than the first, kept in place.
+    std::uint32_t first_alone = kNone;
+    std::uint32_t users = 0;  // active classes
+    std::vector<std::uint32_t> others_alone;
+    double reserved = 0;  // what those messages take together
+    double most = 0;      // that they may take; more than the rate by the rounding of sums
+  };
+  /// What one message alone takes of a capacity.
+  struct Taken {
+    CapacityId capacity;
+    double rate;
   };
   std::vector<Alone> alone_;  // by message
   std::vector<Port> ports_;   // per capacity
+  std::vector<Taken> taken_alone_;
+  std::span<const Taken> taken_alone(DemandId demand) const {
+    return {taken_alone_.data() + first_taken_[demand.index()],
+            taken_alone_.data() + first_taken_[demand.index() + 1]};
+  }
   void forget_alone(Alone& alone);
 
   std::vector<std::optional<Turn>> turns_;  // per capacity; empty where none has turns

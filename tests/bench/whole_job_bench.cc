@@ -11,6 +11,7 @@
 #include "strategies/job_of_layout.h"
 #include "strategies/step/closed_step.h"
 #include "strategies/step/collective_prices.h"
+#include "tests/bench/peak_memory.h"
 #include "tests/support/layouts.h"
 
 namespace rehearse::bench {
@@ -72,6 +73,29 @@ void whole(benchmark::State& state, const Size& size, job::Fidelity fidelity) {
   state.counters["step_s"] = step;
 }
 
+/// Not folded: the messages of all ranks are run, in 32 microbatches.
+void every_rank(benchmark::State& state) {
+  const Size size{16, 8, static_cast<std::uint32_t>(state.range(0)) / 128, 32};
+  const cluster::Cluster cluster = cluster_of(size);
+  const program::Program job = job_of(layout_of(size));
+  std::size_t ops = 0;
+  std::uint64_t messages = 0;
+  const auto run = [&] {
+    const Result<job::LoweredJob> lowered = job::lower(job, cluster, {});
+    REHEARSE_CHECK(lowered, "{}", to_string(lowered.error()));
+    ops = lowered->graph.size();
+    messages = lowered->messages;
+    const auto timeline = engine::run(lowered->graph);
+    REHEARSE_CHECK(timeline);
+    state.counters["step_s"] = timeline->makespan().seconds().s();
+  };
+  for (auto _ : state) run();
+  if (const auto peak = peak_memory(run))
+    state.counters["peak_MiB"] = static_cast<double>(*peak) / 1048576.0;
+  state.counters["messages"] = static_cast<double>(messages);
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(ops));
+}
+
 void part_job(benchmark::State& state, const Size& size) {
   const workload::Layout layout = layout_of(size);
   for (auto _ : state) benchmark::DoNotOptimize(job_of(layout));
@@ -119,6 +143,7 @@ BENCHMARK_CAPTURE(whole, 3072, k3072, kClosed)->Name("gpt_175b/3072/closed")->Un
 BENCHMARK_CAPTURE(whole, 3072m, k3072, kMessage)->Name("gpt_175b/3072/messages")->Unit(kMs);
 BENCHMARK_CAPTURE(whole, 16384, k16384, kClosed)->Name("gpt_175b/16384/closed")->Unit(kMs);
 BENCHMARK_CAPTURE(whole, 16384m, k16384, kMessage)->Name("gpt_175b/16384/messages")->Unit(kMs);
+BENCHMARK(every_rank)->Name("gpt_175b/every_rank")->Arg(128)->Arg(2048)->Arg(16384)->Unit(kMs);
 BENCHMARK_CAPTURE(part_job, 3072, k3072)->Name("gpt_175b/3072/part/job")->Unit(kMs);
 BENCHMARK_CAPTURE(part_job, 16384, k16384)->Name("gpt_175b/16384/part/job")->Unit(kMs);
 BENCHMARK_CAPTURE(part_symmetry, 3072, k3072)->Name("gpt_175b/3072/part/symmetry")->Unit(kMs);
