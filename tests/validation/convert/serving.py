@@ -87,6 +87,9 @@ def convert(data, into):
         job = {"case": f"{row['backend']} {version} {row['system']}".replace("  ", " "),
                "name": row["id"], "use": "fitted" if fitted else "source_left_out"}
         job |= job_of(row, model)
+        # Most requests wait for keys and values.
+        if job.get("ttft_s", 0) > 2:
+            job["case"] += ", above saturation"
         tables["ttft_s" in job].append(job)
     for known, rows in tables.items():
         write(Path(into) / "serving" / f"client_{'known' if known else 'unknown'}.csv", rows)
