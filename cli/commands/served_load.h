@@ -30,11 +30,17 @@ struct ServedLoad {
     return {value, std::min({value, low, high}), std::max({value, low, high}), provenance};
   }
 
-  /// A statistic of the time to the first token. Its errors on measured runs are wider than those
+  /// A statistic of the time to the first token, from sending. Its errors on measured runs are wider than those
   /// of steps: most of it is the wait for prompts of others.
   Estimate<Seconds> ttft(double serving::Spread::*which) const;
+  /// The same from the entry into the server's queue on.
+  Estimate<Seconds> ttft_at_server(double serving::Spread::*which) const;
   /// The same of the time to the last token: the first token's, and then steps.
   Estimate<Seconds> end_to_end(double serving::Spread::*which) const;
+
+ private:
+  Estimate<Seconds> first_token(serving::Spread serving::Measures::*since,
+                                double serving::Spread::*which) const;
 };
 
 /// Fails for a server that is not priced, or whose model does not fit. REQUIRES: `file` outlives the

@@ -125,6 +125,7 @@ void read_deployment(const YamlMap& serve, const std::filesystem::path& folder, 
     degree("pipeline", d.plan.pipeline);
     degree("expert", d.plan.expert);
     degree("data", d.plan.data);
+    plan->choose("router", serving::kRoutingNames, file.routing);
     plan->no_other_keys();
   }
 }
@@ -156,6 +157,7 @@ Result<ServeFile> read_serve(const YamlMap& root, const std::filesystem::path& f
     file.rules = settings.rules;
     file.rules.prefix_tokens = settings.rules.block_tokens;
     file.memory = settings.memory;
+    file.deployment.graphs = settings.graphs;
     if (file.devices > cluster->devices().size())
       serve.report(
           "plan",

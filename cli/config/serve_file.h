@@ -11,6 +11,7 @@
 #include "sim/base/yaml.h"
 #include "sim/cluster/cluster.h"
 #include "sim/serving/request.h"
+#include "sim/serving/router.h"
 #include "sim/serving/rules.h"
 
 namespace rehearse::cli {
@@ -22,8 +23,9 @@ struct ServingSlo {
 
 struct ServeFile {
   serving::Deployment deployment;
-  double memory = 0.9;   ///< the framework's own flag
-  serving::Rules rules;  ///< all but the blocks
+  double memory = 0.9;                                       ///< the framework's own flag
+  serving::Rules rules;                                      ///< all but the blocks
+  serving::Routing routing = serving::Routing::kRoundRobin;  ///< among the `data` replicas
   std::vector<serving::Request> requests;
   std::int64_t in_flight = 0;  ///< at most, over all replicas; 0: any number
   bool closed = false;         ///< a request is sent as soon as another ends

@@ -11,6 +11,7 @@ namespace rehearse::cli {
 struct ServerSettings {
   serving::Rules rules;
   double memory = 0.9;
+  std::optional<double> graphs = {};  ///< as Deployment::graphs
 };
 
 /// What a server does without flags on this device. Sources: documentation and sources of vLLM

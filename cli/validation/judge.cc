@@ -20,7 +20,7 @@ constexpr std::string_view kCommon[] = {"case", "name", "use", "choice", "group"
 const std::vector<const MeasurementKind*>& kinds() {
   static const std::vector<const MeasurementKind*> all = {
       &kMeasuredJobs,  &kMeasuredMemory, &kMeasuredOperations, &kMeasuredCollectives,
-      &kMeasuredPairs, &kMeasuredTtft,   &kMeasuredTpot};
+      &kMeasuredPairs, &kMeasuredTtft,   &kMeasuredTpot,       &kMeasuredOutputRate};
   return all;
 }
 

@@ -17,7 +17,7 @@ struct Tokens {
 
 /// Rows of a decode-only step are padded to the next captured size.
 double padded(double rows) {
-  if (rows > kMostGraphTokens) return rows;
+  if (rows > kMostGraphRows) return rows;
   if (rows <= 8) return std::exp2(std::ceil(std::log2(std::max(rows, 1.0))));
   return rows <= 256 ? 8 * std::ceil(rows / 8) : 16 * std::ceil(rows / 16);
 }
@@ -78,6 +78,7 @@ Result<StepPrice> StepPrice::of(const Deployment& d) {
   StepPrice price(Kernels(compute::facts_of(**gpu), link), std::move(*model), std::move(*server),
                   d.plan);
   price.cache_ = d.precision.cache;
+  price.graphs_ = d.graphs.value_or(price.server_.graphs);
   return price;
 }
 
@@ -137,12 +138,19 @@ StepParts StepPrice::parts(const Step& step) const {
 StepTime StepPrice::price(const Step& step) const {
   const StepParts p = parts(step);
   const double reduces = plan_.tensor < 2 ? 0 : model_.joint_query_norm ? 4 : 2;
-  double device = server_.kernels * p.kernels() +
+  double prompt = 0;
+  for (const PrefillChunk& chunk : step.prefill) prompt += static_cast<double>(chunk.new_tokens);
+  const double tokens = static_cast<double>(step.decode_rows) + prompt;
+  const double experts = p.experts * (server_.prompts - 1) * std::min(1.0, prompt / 512);
+  double passes = server_.passes * model_.layer_count;
+  for (const LayerShape& layer : model_.layers)
+    if (layer.experts) passes += server_.expert_passes * layer.count;
+  double device = server_.kernels * (p.kernels() + experts) +
+                  kernels_.moving(passes * 2 * tokens / plan_.pipeline * model_.hidden) +
                   model_.layer_count * (server_.glue.s() + reduces * server_.ready.s());
-  double tokens = static_cast<double>(step.decode_rows);
-  for (const PrefillChunk& chunk : step.prefill) tokens += static_cast<double>(chunk.new_tokens);
   const double rows = static_cast<double>(step.decode_rows + step.finished_prefills);
-  if (tokens / plan_.pipeline > kMostGraphTokens)
+  const double most = step.prefill.empty() ? std::max(kMostGraphRows, graphs_) : graphs_;
+  if (tokens / plan_.pipeline > most)
     device = std::max(device, server_.launch.s() * model_.layer_count);
   return {.device = Seconds::s(device) + server_.step + server_.row * rows};
 }
@@ -167,9 +175,9 @@ Estimate<double> StepPrice::widened(double low, double high) const {
                                                                  : 1.4;
   // Ranks that share experts wait for the slowest one in every step: 41 runs took 1.2 to 1.7 times
   // as long at the median, by device, and up to 2.4 times.
-  const double waiting = plan_.data > 1 ? 2 : 1;
-  return {1, low / wider, high * wider * waiting,
-          plan_.data > 1 ? std::max(provenance, Provenance::kExtrapolated) : provenance};
+  const bool waiting = plan_.data > 1 && plan_.expert > 1;
+  return {1, low / wider, high * wider * (waiting ? 2 : 1),
+          waiting ? std::max(provenance, Provenance::kExtrapolated) : provenance};
 }
 
 std::vector<std::string> StepPrice::sources() const {

@@ -1,7 +1,9 @@
 // The price of a step of an inference server: kernels of each layer, by the tokens, rows and
 // contexts of the step (kernels.h), and what the server adds (server.h).
 //
-//   device = max(kernels · Σ laws + Σ layers (glue + 2 ready), launch · layers without graphs)
+//   device = max(kernels · (Σ laws + (prompts - 1) · min(1, prompt tokens / 512) · experts)
+//                + passes · 2 · tokens · hidden / (0.8 · memory rate)
+//                + Σ layers (glue + 2 ready), launch · layers without graphs)
 //            + step + row · rows
 //
 // Stages of a pipeline serve groups of the rows in turn: a step has a group's tokens pass all
@@ -9,6 +11,7 @@
 // docs/concepts/serving-price.md has a worked example.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +34,7 @@ struct Deployment {
   std::string version = {};  ///< empty: the newest known
   Precision precision = {};
   ServingPlan plan = {};
+  std::optional<double> graphs = {};  ///< replaces Server::graphs
 };
 
 /// The parts of a step, in seconds.
@@ -71,6 +75,7 @@ class StepPrice final : public StepPricer {
   Server server_;
   ServingPlan plan_;
   CacheFormat cache_ = CacheFormat::kBf16;
+  double graphs_ = 0;
 };
 
 }  // namespace rehearse::serving

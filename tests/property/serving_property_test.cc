@@ -177,5 +177,63 @@ TEST_CASE("requests, tokens and blocks are conserved") {
   }
 }
 
+TEST_CASE("replicas in turn are servers with every n-th request each") {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    INFO("seed " << seed);
+    Setting s = random_setting(seed);
+    s.options.most_in_flight = 0;
+    s.options.replicas = 1 + seed % 4;
+    // Without the client's serial time the requests of one replica do not delay those of another.
+    test::LinearPricer pricer = kPricer;
+    pricer.request_time.serial = Seconds::s(0);
+    const Result<std::vector<Run>> runs = run_replicas(s.rules, pricer, s.requests, s.options);
+    REQUIRE(runs);
+    for (std::size_t i = 0; i < s.options.replicas; ++i) {
+      std::vector<Request> own;
+      for (std::size_t k = i; k < s.requests.size(); k += s.options.replicas)
+        own.push_back(s.requests[k]);
+      const Result<Run> alone = run(s.rules, pricer, own, {.most_in_flight = 0});
+      REQUIRE(alone);
+      CHECK(runs->at(i).served == alone->served);
+      CHECK(runs->at(i).gaps == alone->gaps);
+    }
+  }
+}
+
+TEST_CASE("a router loses no request, and one replica needs none") {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    INFO("seed " << seed);
+    Setting s = random_setting(seed);
+    s.options.routing = static_cast<Routing>(seed % std::size(kRoutingNames));
+    const Result<std::vector<Run>> one = run_replicas(s.rules, kPricer, s.requests, s.options);
+    REQUIRE(one);
+    CHECK(one->at(0).served ==
+          run(s.rules, kPricer, s.requests, {.most_in_flight = s.options.most_in_flight})->served);
+    s.options.replicas = 2 + seed % 3;
+    const Result<std::vector<Run>> fast = run_replicas(s.rules, kPricer, s.requests, s.options);
+    s.options.single = true;
+    const Result<std::vector<Run>> slow = run_replicas(s.rules, kPricer, s.requests, s.options);
+    REQUIRE(fast);
+    REQUIRE(slow);
+    std::vector<Served> all;
+    for (std::size_t i = 0; i < fast->size(); ++i) {
+      CHECK(fast->at(i).served == slow->at(i).served);
+      all.insert(all.end(), fast->at(i).served.begin(), fast->at(i).served.end());
+      if (!fast->at(i).steps.empty()) CHECK(fast->at(i).steps.back().held == 0);
+    }
+    REQUIRE(all.size() == s.requests.size());
+    const auto tokens = [](std::int64_t sum, const auto& r) {
+      return sum + r.input + 1000 * r.output;
+    };
+    CHECK(std::accumulate(all.begin(), all.end(), std::int64_t{0}, tokens) ==
+          std::accumulate(s.requests.begin(), s.requests.end(), std::int64_t{0}, tokens));
+    for (const Served& q : all)
+      if (s.options.most_in_flight > 0)
+        CHECK(std::count_if(all.begin(), all.end(), [&](const Served& other) {
+                return other.sent <= q.sent && q.sent < other.last;
+              }) <= s.options.most_in_flight);
+  }
+}
+
 }  // namespace
 }  // namespace rehearse::serving

@@ -126,5 +126,81 @@ TEST_CASE("host time overlaps or adds") {
         Picoseconds::from(Seconds::ms(20)));
 }
 
+TEST_CASE("a busy server that overlaps forms a step before the one in front ends") {
+  // Steps of 10 ms. The second request arrives in the first step. Formed in time, it is in the
+  // second step; by an overlapped server in the third, and by one that was idle in the next.
+  LinearPricer pricer;
+  pricer.step = Seconds::ms(10);
+  const auto scheduled = [&](bool overlapped, std::int64_t output) {
+    const std::vector<Request> requests = {
+        {.input = 1, .output = output},
+        {.planned = Picoseconds::from(Seconds::ms(5)), .input = 1, .output = 1}};
+    const Result<Run> r = run({.overlapped = overlapped, .blocks = 9}, pricer, requests);
+    REQUIRE(r);
+    return r->served[1].scheduled.seconds().ms();
+  };
+  CHECK(scheduled(false, 9) == 10);
+  CHECK(scheduled(true, 9) == 20);
+  CHECK(scheduled(true, 1) == 10);
+}
+
+TEST_CASE("requests in turn to two replicas are GI/M/1 each") {
+  // The gaps at a replica are Erlang-2. With exponential service at the rate mu, the mean wait is
+  // s / (mu (1 - s)), where s = A*(mu (1 - s)) and A*(x) = (rate / (rate + x))². Outputs of a step
+  // each are geometric, nearly exponential with a mean of 200 steps.
+  LinearPricer pricer;
+  pricer.step = Seconds::us(100);
+  const double p = 0.005, mu = p / 1e-4, rate = 1.5 * mu;
+  std::vector<Request> requests = poisson(rate, 100'000);
+  Random random(3);
+  for (Request& request : requests)
+    while (random.uniform() >= p) ++request.output;
+  const auto wait = [&](Routing routing) {
+    const Result<std::vector<Run>> runs = run_replicas(
+        {.most_rows = 1, .blocks = 1000}, pricer, requests, {.replicas = 2, .routing = routing});
+    REQUIRE(runs);
+    return (mean_wait(runs->at(0)) + mean_wait(runs->at(1))) / 2;
+  };
+  double s = 0.5;
+  for (int i = 0; i < 200; ++i) s = std::pow(rate / (rate + mu * (1 - s)), 2);
+  const double in_turn = wait(Routing::kRoundRobin), shortest = wait(Routing::kLeastOutstanding);
+  CHECK(in_turn == Approx(s / (mu * (1 - s))).epsilon(0.05));
+  // Joining the shortest queue is between that and one queue for both: M/M/2 waits
+  // rho² / (mu (1 - rho²)).
+  const double rho = rate / (2 * mu);
+  CHECK(shortest < in_turn);
+  CHECK(shortest > 0.95 * rho * rho / (mu * (1 - rho * rho)));
+}
+
+TEST_CASE("a router by prefix keeps sessions together, and weighs that against the load") {
+  LinearPricer pricer;
+  pricer.token = Seconds::ms(1);
+  const auto session = [](std::uint64_t name, int ms) {
+    return Request{.planned = Picoseconds::from(Seconds::ms(ms)),
+                   .input = 33,
+                   .output = 1,
+                   .prefix = {name, name + 1}};
+  };
+  const auto counts = [&](const std::vector<Request>& requests, Routing routing) {
+    const Result<std::vector<Run>> runs =
+        run_replicas({.blocks = 99, .prefix_cache = true}, pricer, requests,
+                     {.replicas = 2, .routing = routing});
+    REQUIRE(runs);
+    std::int64_t reused = 0;
+    for (const Run& run : *runs)
+      for (const Served& served : run.served) reused += served.reused;
+    return std::tuple(runs->at(0).served.size(), runs->at(1).served.size(), reused);
+  };
+  // Each request ends before the next one. Two of the three of each session find 32 tokens.
+  std::vector<Request> apart;
+  for (int i = 0; i < 6; ++i) apart.push_back(session(i < 3 ? 10 : 20, 100 * i));
+  CHECK(counts(apart, Routing::kPrefix) == std::tuple(3, 3, 4 * 32));
+  CHECK(counts(apart, Routing::kRoundRobin) == std::tuple(3, 3, 2 * 32));
+  // All at once: the first session's second request has one token to compute on the replica that
+  // has 33 to compute, and 33 on the other, so that the 34th goes there.
+  std::vector<Request> together(40, session(10, 0));
+  CHECK(counts(together, Routing::kPrefix) == std::tuple(20, 20, 0));
+}
+
 }  // namespace
 }  // namespace rehearse::serving
