@@ -70,15 +70,15 @@ Result<Layout> offload(Layout layout, const JobSetting& setting) {
           continue;
         }
         const Parameters parameters = parameters_of(layer);
-        if (parameters.summed() == 0) continue;
+        if (parameters.read().summed() == 0) continue;
         const bool weights_too = plan.offload == Offload::kWeights;
         const bool gradients_too = plan.offload == Offload::kGradients;
         update_on_host(layer, updated(plan, parameters, stage.degrees), gradient,
                        weights_too ? 0 : weight, gradients_too ? layout.microbatches : 1, issue);
         if (gradients_too) largest = std::max(largest, gradient * parameters.summed());
         if (!weights_too) continue;
-        const double fetched =
-            weight * (plan.zero == 3 ? shard_of(parameters, stage.degrees) : parameters.summed());
+        const double fetched = weight * (plan.zero == 3 ? shard_of(parameters.read(), stage.degrees)
+                                                        : parameters.read().summed());
         fetch_weights(layer, fetched, overlap ? Issue::kPrefetched : Issue::kInline);
         largest = std::max(largest, fetched);
       }

@@ -209,22 +209,20 @@ class PlanBound::Plans {
     Parameters held;
     for (const auto* chunk : own_)
       for (const LayerPart& part : *chunk) {
-        const Parameters& one = rank_->layers[part.layer].parameters;
-        held.dense += part.count * one.dense;
-        held.expert += part.count * one.expert;
-        held.sparse += part.count * one.sparse;
+        held.add(rank_->layers[part.layer].parameters, part.count);
       }
     const workload::StateBytes each = strategies::states_of(training_, plan_, held, stage_.degrees);
-    const double all = held.summed() + held.sparse;
+    const double all = held.all();
     const double gradients = shared_ ? each.gradient * all : 0;
     const double update = shared_ ? each.update.value_or(each.gradient) * all : 0;
     double states = each.weights * all + gradients;
     if (shared_) states += each.optimizer * all;
     const bool gathers = plan_.zero == 3 && plan_.pipeline > 1 && stage_.degrees.sharers(false) > 1;
     // Weights gathered once a step, and gradients whole.
-    const double gathered = gathers ? held.summed() * (strategies::stored_bytes(training_.dtype) +
-                                                       strategies::summed_bytes(training_, plan_))
-                                    : 0;
+    const double gathered = gathers
+                                ? held.read().summed() * strategies::stored_bytes(training_.dtype) +
+                                      held.summed() * strategies::summed_bytes(training_, plan_)
+                                : 0;
     const double most = states + std::max(update, gathered + activations());
     const Room& room = b_.rooms_[kind];
     // As on the smallest device.
@@ -358,9 +356,10 @@ Result<const std::vector<PlanBound::LayerSums>*> PlanBound::sums_of(Rank& rank, 
   for (std::size_t l = 0; known_pieces && l < sums.size(); ++l) {
     const Parameters& parameters = rank.layers[l].parameters;
     if (spec_.workload.tied_embedding && l + 1 == sums.size()) continue;
-    const auto price = [&](CollectiveKind kind, double bytes, std::array<double, 2>& to) -> Status {
+    const auto price = [&](CollectiveKind kind, const Parameters& moved, double bytes,
+                           std::array<double, 2>& to) -> Status {
       std::vector<Op> ops;
-      strategies::add_collectives(ops, "", kind, parameters, bytes, stage.degrees,
+      strategies::add_collectives(ops, "", kind, moved, bytes, stage.degrees,
                                   workload::Issue::kDeferred);
       for (const Op& op : ops) {
         const Result<Estimate<Seconds>> time = collectives_.of(op, stage);
@@ -369,9 +368,13 @@ Result<const std::vector<PlanBound::LayerSums>*> PlanBound::sums_of(Rank& rank, 
       }
       return {};
     };
-    if (Status ok = price(moves.sum, moves.gradient, sums[l].sum); !ok) return forward(ok);
+    if (Status ok = price(moves.sum, parameters, moves.gradient, sums[l].sum); !ok)
+      return forward(ok);
     if (moves.weights == 0) continue;
-    if (Status ok = price(CollectiveKind::kAllGather, moves.weights, sums[l].gather); !ok)
+    if (Status ok =
+            price(CollectiveKind::kAllGather, plan.zero == 3 ? parameters.read() : parameters,
+                  moves.weights, sums[l].gather);
+        !ok)
       return forward(ok);
   }
   return &rank.sums.emplace(key, std::move(sums)).first->second;
