@@ -281,6 +281,17 @@ Status check_synchronization(const Plan& plan) {
   return {};
 }
 
+Status check_frozen(const Workload& w, const Plan& plan) {
+  if (w.trained_parameters() == w.parameters()) return {};
+  if (plan.synchronization == Synchronization::kParameterServer)
+    return fail("lora_rank with synchronization parameter_server",
+                "all_reduce or local_sgd: servers hold trained parameters alone",
+                "nearest: all_reduce");
+  if (plan.gather_weights == GatherWeights::kByTensor)
+    return fail("lora_rank with gather_weights by_tensor", "by_layer", "nearest: by_layer");
+  return {};
+}
+
 }  // namespace
 
 std::uint32_t stages_of(const Plan& plan) {
@@ -306,6 +317,7 @@ Status check_plan(const Workload& w, const Training& training, const Plan& plan)
         nearest("context", plan.context, kMostDegree,
                 [&](std::uint32_t c) { return divides(c, w.tokens_per_sample); }));
   TRY(check_synchronization(plan));
+  TRY(check_frozen(w, plan));
   TRY(check_placement(plan));
   TRY(check_experts(w, plan));
   TRY(check_batch(training, plan.stages.empty() ? plan.data : plan.stages[0].data));

@@ -60,7 +60,7 @@ HostCopies host_copies(const Training& training, const Plan& plan, const Paramet
     copies.forward = copies.again = copies.present = saved;
     return copies;
   }
-  if (!updates_on_host(plan.offload) || parameters.summed() == 0) return copies;
+  if (!updates_on_host(plan.offload)) return copies;
   const double weight = stored_bytes(training.dtype), gradient = summed_bytes(training, plan);
   const double held = updated(plan, parameters, degrees);
   const bool each = plan.offload == Offload::kGradients && microbatches > 1;
@@ -70,7 +70,8 @@ HostCopies host_copies(const Training& training, const Plan& plan, const Paramet
     copies.weights = held * weight;
     return copies;
   }
-  const double fetched = plan.zero == 3 ? shard_of(parameters, degrees) : parameters.summed();
+  const Parameters read = parameters.read();
+  const double fetched = plan.zero == 3 ? shard_of(read, degrees) : read.summed();
   copies.forward = copies.again = copies.present = weight * fetched;
   return copies;
 }
@@ -91,9 +92,9 @@ Result<Layout> offload(Layout layout, const JobSetting& setting) {
           if (copies.forward > 0) move_activations(layer, copies, overlap);
           continue;
         }
-        if (copies.backward + copies.gradients == 0) continue;
         // Two gradients are read and one is written.
-        update_on_host(layer, copies, 3 * (layout.microbatches - 1) * copies.backward, issue);
+        if (copies.backward + copies.gradients > 0)
+          update_on_host(layer, copies, 3 * (layout.microbatches - 1) * copies.backward, issue);
         if (copies.forward > 0)
           fetch_weights(layer, copies, overlap ? Issue::kPrefetched : Issue::kInline);
       }

@@ -21,6 +21,7 @@ bool divides_tensors(const Candidate& c) { return c.plan.tensor > 1 || !c.plan.s
 bool divides_context(const Candidate& c) { return c.plan.context > 1; }
 bool divides_experts(const Candidate& c) { return c.plan.expert > 1; }
 bool is_pipeline(const Candidate& c) { return c.plan.pipeline > 1; }
+bool has_adapters(const Candidate& c) { return c.training.lora_rank > 0; }
 bool averages(const Candidate& c) { return c.plan.synchronization == Synchronization::kLocalSgd; }
 bool has_servers(const Candidate& c) {
   return c.plan.synchronization == Synchronization::kParameterServer;
@@ -201,6 +202,19 @@ constexpr Field<Candidate> kPlanFields[] = {
      .words = "{} recomputation",
      .axis = axis<&Axes::recompute>(),
      .launch = {"--recompute-granularity", kUnwritten, "activation_checkpoint.mode"}},
+    {.name = "lora_rank",
+     .section = Section::kTraining,
+     .at = in<&Training::lora_rank>(),
+     .range = {0, 65'536},
+     .meaning = "rank of low-rank adapters (LoRA), which alone are trained; 0: all weights are",
+     .said = Said::kIfUnusual,
+     .words = "LoRA of rank {}",
+     .launch = {"", "", ""}},
+    {.name = "lora_targets",
+     .section = Section::kTraining,
+     .at = in<&Training::lora_targets>(workload::kAdaptedNames),
+     .meaning = "products of a block that get adapters: those around attention, the others, or all",
+     .matters = has_adapters},
     {.name = "offload",
      .section = Section::kPlan,
      .at = in<&Plan::offload>(kOffloadNames),

@@ -49,13 +49,14 @@ Value option_fields(CLI::App& command) {
   for (const bool positional : {true, false})
     for (CLI::Option* option : shown_options(command, positional)) {
       const std::string name = positional ? option->get_name() : option->get_lnames().front();
-      list.push_back({{"name", name},
-                      {"positional", positional},
-                      {"value", maybe(takes_value(*option) ? option->get_type_name() : "")},
-                      {"repeated", option->get_expected_max() > 1},
-                      {"required", option->get_required()},
-                      {"words", offered(*option)},
-                      {"meaning", option->get_description()}});
+      list.push_back(
+          {{"name", name},
+           {"positional", positional},
+           {"value", takes_value(*option) ? Value(option->get_type_name()) : Value(std::nullopt)},
+           {"repeated", option->get_expected_max() > 1},
+           {"required", option->get_required()},
+           {"words", offered(*option)},
+           {"meaning", option->get_description()}});
     }
   return list;
 }

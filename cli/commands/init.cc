@@ -47,7 +47,8 @@ std::string section_lines(Section section, std::string_view set, std::string_vie
 /// Its keys, meanings, ranges and defaults are those of the table that job files are read by.
 std::string job_template() {
   return "# A job, for `rehearse simulate FILE`; `rehearse plan FILE` searches its plan.\n"
-         "# All keys: docs/formats/job.md. Remove the # before a key to set it.\n"
+         "# All keys: docs/formats/job.md; for editors, docs/schemas/job.json.\n"
+         "# Remove the # before a key to set it.\n"
          "workload:\n"
          "  model: llama3_8b  # of the zoo; or hugging_face: config.json, or recording: "
          "trace.json.gz\n"

@@ -198,11 +198,21 @@ Document step_document(const PredictedJob& job) {
        memory_words(most), largest_part(occupancy_fields(step.occupancy)), host_words(step)});
   d.line(fmt::format("{}, {} × {:g} samples per step", degrees_text(job),
                      grouped(layout.microbatches), job.file.spec.training.microbatch));
+  const workload::Workload& workload = job.file.spec.workload;
+  std::optional<double> trained;
+  if (workload.trained_parameters() < workload.parameters()) {
+    trained = workload.trained_parameters();
+    d.line(fmt::format("LoRA of rank {}: {} of {} parameters are trained",
+                       job.file.spec.training.lora_rank,
+                       grouped(static_cast<std::uint64_t>(*trained)),
+                       grouped(static_cast<std::uint64_t>(workload.parameters()))));
+  }
   Value devices = Value::array();
   for (const step::DeviceUse& use : step.devices)
     devices.push_back({{"device", use.name}, {"ranks", use.ranks}});
   d["job"] = {{"workload", job.file.name},
-              {"parameters", job.file.spec.workload.parameters()},
+              {"parameters", workload.parameters()},
+              {"trained_parameters", maybe(trained)},
               {"ranks", layout.ranks()},
               {"device", step.devices.front().name},
               {"devices", std::move(devices)}};

@@ -336,6 +336,17 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
     model->no_other_keys();
     assumed = assumed_of(*model, implementation, mixture);
   }
+  if (workload && training && training->lora_rank > 0) {
+    Result<workload::Workload> adapted =
+        workload::with_adapters(std::move(*workload), training->lora_rank, training->lora_targets);
+    workload.reset();
+    if (adapted)
+      workload = std::move(*adapted);
+    else
+      root.map("training")
+          ->report("lora_rank", adapted.error().diagnostics.front().problem,
+                   adapted.error().diagnostics.front().expected);
+  }
 
   if (const auto calibration = root.optional<std::string>("calibration"))
     TRY(read_calibration(folder / *calibration, conditions, notes));

@@ -209,7 +209,7 @@ Result<cost::Evaluation> JobOnOffers::evaluate(const cost::Offer& offer, Look lo
     }
     const step::Spec& of_plan = *(*plan)->spec;
     return cost::Evaluation{.job = {step.time, (*plan)->steps,
-                                    Bytes::b(of_plan.workload.parameters() *
+                                    Bytes::b(of_plan.workload.trained_parameters() *
                                              bytes_per_parameter(of_plan.training.optimizer)),
                                     requests},
                             .plan = plan_words(of_plan.training, of_plan.plan),

@@ -86,7 +86,7 @@ ChunkLoads loads_of(const workload::Chunk& chunk, const workload::Gathering& gat
                          : i > 0         ? chunk.layers[i - 1].parameters()
                                          : 0;
     const double weights = gathering.weights * (parameters + gathering.ahead * ahead);
-    const double gradient = gathering.gradient * parameters;
+    const double gradient = gathering.gradient * layer.trained_parameters();
     const double loss = loss_of(layer), saved = kept_by(layer, everything);
     if (i + 1 == chunk.layers.size()) loads.forward.gathered = weights;
     loads.forward.loss += loss;

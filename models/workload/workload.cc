@@ -58,6 +58,12 @@ double Layer::parameters() const {
   return sum;
 }
 
+double Layer::trained_parameters() const {
+  double sum = 0;
+  for (const Weights& w : weights) sum += w.frozen ? 0 : w.count;
+  return sum;
+}
+
 Bytes Layer::saved_bytes() const {
   Bytes sum = Bytes::b(0);
   for (const SavedActivation& k : saved)
@@ -74,6 +80,12 @@ std::uint32_t Workload::layer_count() const {
 double Workload::parameters() const {
   double sum = 0;
   for (const Layer& layer : layers) sum += layer.count * layer.parameters();
+  return sum;
+}
+
+double Workload::trained_parameters() const {
+  double sum = 0;
+  for (const Layer& layer : layers) sum += layer.count * layer.trained_parameters();
   return sum;
 }
 

@@ -31,6 +31,7 @@ struct Weights {
   /// Rows of sparsely read tables: no gradient of the whole table is stored or reduced, and the
   /// optimizer visits only the rows that were looked up.
   bool sparse = false;
+  bool frozen = false;  ///< not trained: no gradient, and no state of the optimizer
 };
 
 /// An input that sequence parallelism gathers from the ranks of a tensor group, in backward.
@@ -52,6 +53,10 @@ struct SavedActivation {
   /// For inputs of products that tensor parallelism divides by columns; others are never gathered.
   GatheredInputs gathered = GatheredInputs::kAgain;
   Bytes unsure = Bytes::b(0);  ///< of `bytes`, those that may not be saved
+  /// The product that takes it, and the share of it that only the gradient of that product's weights
+  /// needs. Empty: other gradients need all of it.
+  std::string_view taken_by = {};
+  double for_weights = 0;
 };
 
 struct Layer {
@@ -76,6 +81,7 @@ struct Layer {
   std::vector<std::uint32_t> inputs = {};
 
   double parameters() const;
+  double trained_parameters() const;
   Bytes saved_bytes() const;  ///< without the transient ones
 };
 
@@ -98,6 +104,7 @@ struct Workload {
 
   std::uint32_t layer_count() const;  ///< with counts
   double parameters() const;
+  double trained_parameters() const;
   /// Forward and backward of matrix operations over all layers, without recomputation.
   Flops model_flops() const;
 };

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class Error(Exception):
     """A command failed. The text is what the command prints."""
@@ -11,7 +13,7 @@ class InputError(Error):
     """The input is wrong. The attributes are the parts of the first message, and None where it has no such part;
     `errors` has the parts of all messages."""
 
-    def __init__(self, errors: list[dict]):
+    def __init__(self, errors: list[dict[str, Any]]):
         super().__init__("\n".join(each["message"] for each in errors))
         self.errors = errors
         first = errors[0]
@@ -22,6 +24,9 @@ class InputError(Error):
         self.problem: str = first["problem"]
         self.expected: str | None = first.get("expected")
         self.nearest: str | None = first.get("nearest")
+
+    def __reduce__(self) -> Any:
+        return InputError, (self.errors,)
 
 
 class UsageError(Error):

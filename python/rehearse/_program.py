@@ -56,10 +56,7 @@ def run(command: str, places: Sequence[Word | None], options: Mapping[str, Any])
     if code != 0 and not document:
         text = without_name(messages) or f"ended with {code}"
         raise InputError([{"problem": text, "message": text}])
-    result = typed(document, Result)
-    result.screen = screen
-    result.cautions = [line.removeprefix("warning: ") for line in messages.splitlines() if line]
-    return result
+    return Result(vars(typed(document)), screen, [line.removeprefix("warning: ") for line in messages.splitlines() if line])
 
 
 def ended(words: list[str]) -> tuple[int, str, str]:

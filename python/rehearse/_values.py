@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, Iterator
+from typing import Any, Iterator, List
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,10 @@ class Fields(SimpleNamespace):
         return key in vars(self)
 
 
-class Table(list):
+class Table(List[Any]):
     """A list of the document."""
 
-    def to_dataframe(self):
+    def to_dataframe(self) -> Any:
         """A pandas.DataFrame with a row per element. A quantity `time` becomes the columns `time`, and `time_low` and
         `time_high` if it has an interval. `attrs["units"]` has the unit of each column of quantities."""
         import pandas
@@ -88,6 +88,14 @@ class Result(Fields):
     screen: str
     cautions: list[str]
 
+    def __init__(self, fields: dict[str, Any], screen: str, cautions: list[str]):
+        super().__init__(**fields)
+        self.screen = screen
+        self.cautions = cautions
+
+    def __reduce__(self) -> Any:
+        return Result, (vars(self), self.screen, self.cautions)
+
     def __str__(self) -> str:
         return self.screen
 
@@ -108,15 +116,17 @@ def breakdown_html(result: Fields) -> str:
     """The breakdown of a step as one bar of all its parts, with a legend; nothing without a breakdown."""
     parts = vars(vars(result).get("breakdown", Fields()))
     total = parts["total"].value if "total" in parts else 0
-    shares = [(name, part.value / total) for name, part in parts.items() if name != "total"] if total > 0 else []
+    if total <= 0:
+        return ""
+    shares = sorted(((float(part) / total, name) for name, part in parts.items() if name != "total"), reverse=True)
     bar = legend = ""
-    for color, (name, share) in zip(COLORS, sorted((s for s in shares if s[1] > 0), key=lambda s: -s[1])):
+    for color, (share, name) in zip(COLORS, (each for each in shares if each[0] > 0)):
         bar += f'<div style="width:{share:.2%};background:{color};height:1.2em"></div>'
         legend += f'<span style="color:{color}">■</span> {html.escape(name.replace("_", " "))} {share:.1%} &nbsp; '
-    return f'<div style="display:flex;max-width:50em">{bar}</div><p>{legend}</p>' if bar else ""
+    return f'<div style="display:flex;max-width:50em">{bar}</div><p>{legend}</p>'
 
 
-def typed(value: Any, of_object: type = Fields) -> Any:
+def typed(value: Any) -> Any:
     """A value of JSON as a quantity, fields, a table, or itself."""
     if isinstance(value, list):
         return Table(typed(each) for each in value)
@@ -124,4 +134,4 @@ def typed(value: Any, of_object: type = Fields) -> Any:
         return value
     if "value" in value and value.keys() <= {"value", "unit", "low", "high", "provenance"}:
         return Quantity(**value)
-    return of_object(**{key: typed(each) for key, each in value.items()})
+    return Fields(**{key: typed(each) for key, each in value.items()})

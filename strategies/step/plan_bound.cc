@@ -242,20 +242,16 @@ class PlanBound::Plans {
     Parameters held;
     for (const auto* chunk : own_)
       for (const LayerPart& part : *chunk) {
-        const Parameters& one = rank_->layers[part.layer].parameters;
-        held.dense += part.count * one.dense;
-        held.expert += part.count * one.expert;
-        held.sparse += part.count * one.sparse;
+        held.add(rank_->layers[part.layer].parameters, part.count);
       }
     const workload::StateBytes each = strategies::states_of(training_, plan_, held, stage_.degrees);
-    const double all = held.summed() + held.sparse;
+    const double all = held.all();
     const double gradients = shared_ ? each.gradient * all : 0;
     const double update = shared_ ? each.update.value_or(each.gradient) * all : 0;
     double states = each.weights * all + gradients;
     if (shared_) states += each.optimizer * all;
     // Weights gathered once a step, and gradients whole.
-    const double gathered =
-        shards() && plan_.pipeline > 1 ? held.summed() * whole_layer_bytes() : 0;
+    const double gathered = shards() && plan_.pipeline > 1 ? whole_bytes(held) : 0;
     const memory::Device& device = b_.devices_[kind];
     const double most =
         device.workspaces.b() + states + std::max(update, gathered + 2 * present_ + activations());
@@ -268,9 +264,10 @@ class PlanBound::Plans {
   }
 
   bool shards() const { return plan_.zero == 3 && stage_.degrees.sharers(false) > 1; }
-  /// Of each parameter of a layer that is whole for its backward.
-  double whole_layer_bytes() const {
-    return strategies::stored_bytes(training_.dtype) + strategies::summed_bytes(training_, plan_);
+  /// Bytes of weights and gradients that are whole for a backward pass.
+  double whole_bytes(const Parameters& whole) const {
+    return strategies::stored_bytes(training_.dtype) * whole.read().summed() +
+           strategies::summed_bytes(training_, plan_) * whole.summed();
   }
   /// What the backward of a layer needs in addition to activations.
   double beside_activations(const LayerFacts& facts) const {
@@ -278,7 +275,7 @@ class PlanBound::Plans {
     const double transient = plan_.offload == Offload::kActivations ? 0 : facts.transient;
     if (!shards()) return transient;
     const double weights = plan_.pipeline > 1 ? 0 : strategies::stored_bytes(training_.dtype);
-    return transient + (weights + whole_layer_bytes()) * facts.parameters.summed();
+    return transient + weights * facts.parameters.read().summed() + whole_bytes(facts.parameters);
   }
 
   /// At the fullest moment, with what backward needs.
@@ -408,9 +405,10 @@ Result<const std::vector<PlanBound::LayerSums>*> PlanBound::sums_of(Rank& rank, 
     // Embedding and head may share a matrix.
     if (spec_.workload.tied_embedding && l + 1 == sums.size()) continue;
     if (plan.zero < 3 && parameters.summed() * moves.gradient < plan.bucket.b()) continue;
-    const auto price = [&](CollectiveKind kind, double bytes, Streams& to) -> Status {
+    const auto price = [&](CollectiveKind kind, const Parameters& moved, double bytes,
+                           Streams& to) -> Status {
       std::vector<Op> ops;
-      strategies::add_collectives(ops, "", kind, parameters, bytes, stage.degrees,
+      strategies::add_collectives(ops, "", kind, moved, bytes, stage.degrees,
                                   workload::Issue::kDeferred);
       for (const Op& op : ops) {
         const Estimate<Seconds> time = TRY(collectives_.of(op, stage));
@@ -418,9 +416,10 @@ Result<const std::vector<PlanBound::LayerSums>*> PlanBound::sums_of(Rank& rank, 
       }
       return {};
     };
-    TRY(price(moves.sum, moves.gradient, sums[l].sum));
+    TRY(price(moves.sum, parameters, moves.gradient, sums[l].sum));
     if (moves.weights == 0) continue;
-    TRY(price(CollectiveKind::kAllGather, moves.weights, sums[l].gather));
+    TRY(price(CollectiveKind::kAllGather, plan.zero == 3 ? parameters.read() : parameters,
+              moves.weights, sums[l].gather));
   }
   return &rank.sums.emplace(key, std::move(sums)).first->second;
 }

@@ -5,6 +5,7 @@ import gzip
 import inspect
 import io
 import os
+import pickle
 import shutil
 import signal
 import subprocess
@@ -57,6 +58,16 @@ class Values(unittest.TestCase):
         self.assertIn("compute 60.0%", page)
         self.assertTrue(str(replay).startswith("1 rank, 3 whole steps"))
 
+    def test_results_and_errors_pass_between_processes(self):
+        network = rehearse.network(device="h100_sxm5_80", sizes="1MiB")
+        copy = pickle.loads(pickle.dumps(network))
+        self.assertEqual(copy, network)
+        self.assertEqual((copy.screen, copy.cautions), (network.screen, network.cautions))
+        with self.assertRaises(rehearse.InputError) as caught:
+            rehearse.replay("no_such_file.json")
+        error = pickle.loads(pickle.dumps(caught.exception))
+        self.assertEqual((error.file, str(error)), ("no_such_file.json", str(caught.exception)))
+
     def test_tables_become_data_frames(self):
         try:
             import pandas  # noqa: F401
@@ -80,6 +91,13 @@ class Words(unittest.TestCase):
                          {o.lower() for o in options} - {"help"} | {"output", "strict", "quiet", "threads", "seed"})
         with self.assertRaises(TypeError):
             rehearse.simulate(modle="llama3_8b")
+
+    def test_files_are_positional_as_often_as_the_program_takes_them(self):
+        kinds = {name: [p.kind.name for p in inspect.signature(getattr(rehearse, name)).parameters.values()][0]
+                 for name in ("replay", "prove", "simulate", "bench_gpu")}
+        self.assertEqual(kinds, {"replay": "VAR_POSITIONAL", "prove": "VAR_POSITIONAL",
+                                 "simulate": "POSITIONAL_OR_KEYWORD", "bench_gpu": "KEYWORD_ONLY"})
+        self.assertTrue(rehearse.completion("bash", "replay", "--residu").screen.startswith("--residuals"))
 
     @staticmethod
     def help_of(command):
