@@ -69,9 +69,8 @@ void by_tensor(Layer& layer, const workload::Degrees& degrees, double weights, d
     if (!op.weight_gradient || op.kind == workload::OpKind::kElementwise) continue;
     double Parameters::*kind = op.expert ? &Parameters::expert : &Parameters::dense;
     Parameters matrix;
-    matrix.*kind = std::min(left.*kind,
-                            op.kind == workload::OpKind::kGather ? op.k * op.n
-                                                                 : op.batch * op.m * op.n);
+    matrix.*kind = std::min(
+        left.*kind, op.kind == workload::OpKind::kGather ? op.k * op.n : op.batch * op.m * op.n);
     if (matrix.summed() == 0) continue;
     left.*kind -= matrix.*kind;
     vectors += 1;
