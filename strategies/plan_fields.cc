@@ -484,16 +484,11 @@ bool is_within(const ValueRange& range, double value) {
 
 std::string value_words(FieldKind kind, std::span<const std::string_view> choices, double value) {
   switch (kind) {
-    case FieldKind::kFlag:
-      return value != 0 ? "true" : "false";
-    case FieldKind::kCount:
-      return fmt::format("{:.0f}", value);
-    case FieldKind::kNumber:
-      return fmt::format("{:g}", value);
-    case FieldKind::kSize:
-      return to_string(Bytes::b(value));
-    case FieldKind::kChoice:
-      return std::string(choices[static_cast<std::size_t>(value)]);
+    case FieldKind::kFlag: return value != 0 ? "true" : "false";
+    case FieldKind::kCount: return fmt::format("{:.0f}", value);
+    case FieldKind::kNumber: return fmt::format("{:g}", value);
+    case FieldKind::kSize: return to_string(Bytes::b(value));
+    case FieldKind::kChoice: return std::string(choices[static_cast<std::size_t>(value)]);
   }
   return "";
 }
@@ -501,8 +496,7 @@ std::string value_words(FieldKind kind, std::span<const std::string_view> choice
 std::string expected_words(FieldKind kind, std::span<const std::string_view> choices,
                            const ValueRange& range) {
   switch (kind) {
-    case FieldKind::kFlag:
-      return "true or false";
+    case FieldKind::kFlag: return "true or false";
     case FieldKind::kCount:
       return fmt::format("a whole number from {} to {}",
                          grouped(static_cast<std::uint64_t>(range.least)),
@@ -513,8 +507,7 @@ std::string expected_words(FieldKind kind, std::span<const std::string_view> cho
     case FieldKind::kSize:
       return fmt::format("a size from {} to {}", to_string(Bytes::b(range.least)),
                          to_string(Bytes::b(range.most)));
-    case FieldKind::kChoice:
-      break;
+    case FieldKind::kChoice: break;
   }
   std::string names;
   for (const std::string_view name : choices) {

@@ -263,9 +263,7 @@ class Writer {
   void communicate(const Op& op) {
     flush();
     switch (op.issue) {
-      case Issue::kDeferred:
-        defer(op);
-        return;
+      case Issue::kDeferred: defer(op); return;
       case Issue::kOverlapNext: {
         const std::uint32_t added = add(op, ready_);
         for (const std::uint32_t before : late_) add_to(ready_, before);

@@ -9,12 +9,9 @@ bool is_mixed(Dtype dtype) { return workload::bytes_of(dtype) < 4; }
 
 double moments(Optimizer optimizer) {
   switch (optimizer) {
-    case Optimizer::kSgd:
-      return 0;
-    case Optimizer::kMomentum:
-      return 4;
-    case Optimizer::kAdam:
-      return 8;
+    case Optimizer::kSgd: return 0;
+    case Optimizer::kMomentum: return 4;
+    case Optimizer::kAdam: return 8;
   }
   return 8;
 }

@@ -51,8 +51,7 @@ std::optional<Op> op_of(const Shape& s) {
       op.n = at("n");
       op.k = at("k");
       return op;
-    case bench::Family::kConv:
-      return convolution_of(s, op);
+    case bench::Family::kConv: return convolution_of(s, op);
     case bench::Family::kAttention:
       op.kind = OpKind::kAttention;
       op.batch = at("batch") * at("heads");
@@ -70,8 +69,7 @@ std::optional<Op> op_of(const Shape& s) {
       if (s.op != "elementwise") op.width = at("width");
       return op;
     case bench::Family::kCopy:
-    case bench::Family::kCollective:
-      break;
+    case bench::Family::kCollective: break;
   }
   return std::nullopt;
 }

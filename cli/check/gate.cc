@@ -40,13 +40,10 @@ class LimitJudge {
 
   Status add(const Limit& limit) {
     switch (limit.of) {
-      case Limit::Of::kQuantity:
-        return add_quantity(limit);
-      case Limit::Of::kOps:
-        return add_ops(limit);
+      case Limit::Of::kQuantity: return add_quantity(limit);
+      case Limit::Of::kOps: return add_ops(limit);
       case Limit::Of::kCostPerStep:
-      case Limit::Of::kCostPerEpoch:
-        return add_cost(limit);
+      case Limit::Of::kCostPerEpoch: return add_cost(limit);
     }
     return {};
   }

@@ -64,16 +64,11 @@ std::string job_template() {
 
 std::string template_of(FileKind kind) {
   switch (kind) {
-    case FileKind::kJob:
-      return job_template();
-    case FileKind::kStudy:
-      return std::string(templates::study_yaml);
-    case FileKind::kCluster:
-      return std::string(templates::cluster_yaml);
-    case FileKind::kBudget:
-      return std::string(templates::budget_yaml);
-    case FileKind::kPipeline:
-      return std::string(templates::pipeline_yaml);
+    case FileKind::kJob: return job_template();
+    case FileKind::kStudy: return std::string(templates::study_yaml);
+    case FileKind::kCluster: return std::string(templates::cluster_yaml);
+    case FileKind::kBudget: return std::string(templates::budget_yaml);
+    case FileKind::kPipeline: return std::string(templates::pipeline_yaml);
   }
   return "";
 }

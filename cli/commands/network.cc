@@ -72,16 +72,12 @@ struct Point {
 /// Bus bandwidth divided by (size / time), as in nccl-tests' doc/PERFORMANCE.md.
 double bus_factor(CollectiveKind kind, double n) {
   switch (kind) {
-    case CollectiveKind::kAllReduce:
-      return 2 * (n - 1) / n;
+    case CollectiveKind::kAllReduce: return 2 * (n - 1) / n;
     case CollectiveKind::kAllGather:
     case CollectiveKind::kReduceScatter:
-    case CollectiveKind::kAllToAll:
-      return (n - 1) / n;
-    case CollectiveKind::kBarrier:
-      return 0;
-    default:
-      return 1;
+    case CollectiveKind::kAllToAll: return (n - 1) / n;
+    case CollectiveKind::kBarrier: return 0;
+    default: return 1;
   }
 }
 

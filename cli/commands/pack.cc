@@ -41,15 +41,12 @@ std::string basis_of(const Packed& p, std::size_t a, std::size_t b) {
                                                shipped->device, shipped->left_out * 100)
                                  : "";
   switch (pairs.shares(a, b)->basis) {
-    case PairShares::Basis::kMeasured:
-      return "as this pair was measured";
-    case PairShares::Basis::kFamilies:
-      return "from measured pairs of the same families" + of;
+    case PairShares::Basis::kMeasured: return "as this pair was measured";
+    case PairShares::Basis::kFamilies: return "from measured pairs of the same families" + of;
     case PairShares::Basis::kStrangers:
       return fmt::format("from time slicing and pairs of other families{}; measure this pair",
                          shipped ? " on " + shipped->device : "");
-    case PairShares::Basis::kSliced:
-      break;
+    case PairShares::Basis::kSliced: break;
   }
   return "from time slicing, without a measured pair; measure this pair";
 }

@@ -111,15 +111,12 @@ std::string describe(const Sharing& sharing) {
       if (sharing.caps.empty()) return "concurrently (MPS), without limits";
       return fmt::format("concurrently (MPS), on {:g} % and {:g} % of the multiprocessors",
                          sharing.caps[0] * 100, sharing.caps[1] * 100);
-    case Policy::kPriority:
-      return "concurrently, the first job with priority";
+    case Policy::kPriority: return "concurrently, the first job with priority";
     case Policy::kTimeSlice:
       return fmt::format("time slices of {}, with {} per switch", to_string(sharing.quantum),
                          to_string(sharing.change));
-    case Policy::kCrossover:
-      return "in turns: one computes while the other synchronizes";
-    case Policy::kExclusive:
-      return "whole steps in turns";
+    case Policy::kCrossover: return "in turns: one computes while the other synchronizes";
+    case Policy::kExclusive: return "whole steps in turns";
   }
   return "";
 }

@@ -112,8 +112,7 @@ Value collective_rows(const Simulation& s) {
 std::string carried_by(const Simulation& s) {
   if (s.cluster.empty()) return "at the durations of the traces";
   switch (s.fidelity) {
-    case step::Fidelity::kClosed:
-      return "by closed form";
+    case step::Fidelity::kClosed: return "by closed form";
     case step::Fidelity::kMessage:
       return "message by message: " + counted(s.lowered.messages, "message");
     case step::Fidelity::kSimgrid:

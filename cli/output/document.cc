@@ -90,14 +90,10 @@ namespace {
 
 std::string made(Format format, const Document& document) {
   switch (format) {
-    case Format::kTable:
-      return text_of(document);
-    case Format::kJson:
-      return json_text(json_of(document));
-    case Format::kCsv:
-      return csv_of(document);
-    case Format::kMarkdown:
-      return markdown_of(document);
+    case Format::kTable: return text_of(document);
+    case Format::kJson: return json_text(json_of(document));
+    case Format::kCsv: return csv_of(document);
+    case Format::kMarkdown: return markdown_of(document);
   }
   return {};
 }

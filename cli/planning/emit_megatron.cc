@@ -75,12 +75,8 @@ Result<std::string> nccl_algorithms(const Plan& plan) {
       case Algorithm::kRing:
       case Algorithm::kTree:
       case Algorithm::kNvls:
-      case Algorithm::kPat:
-        name = to_string(*algorithm);
-        break;
-      case Algorithm::kCollnetDirect:
-        name = "collnetdirect";
-        break;
+      case Algorithm::kPat: name = to_string(*algorithm); break;
+      case Algorithm::kCollnetDirect: name = "collnetdirect"; break;
       default:
         return fail(fmt::format("{} has no name for {} {}", flag(to_string(function.kind)),
                                 to_string(function.kind), to_string(*algorithm)),

@@ -51,12 +51,9 @@ strategies::Axes axes_of(strategies::Axes axes) {
 
 constexpr double bytes_per_parameter(strategies::Optimizer optimizer) {
   switch (optimizer) {
-    case strategies::Optimizer::kAdam:
-      return kWeightBytes + 8;
-    case strategies::Optimizer::kMomentum:
-      return kWeightBytes + 4;
-    case strategies::Optimizer::kSgd:
-      break;
+    case strategies::Optimizer::kAdam: return kWeightBytes + 8;
+    case strategies::Optimizer::kMomentum: return kWeightBytes + 4;
+    case strategies::Optimizer::kSgd: break;
   }
   return kWeightBytes;
 }

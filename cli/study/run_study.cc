@@ -102,25 +102,20 @@ Result<Estimate<double>> quantity_of(const JobFile& file, const step::Step& step
                                      step::Fidelity fidelity, Observed quantity) {
   const Estimate<Seconds>& time = step.time;
   switch (quantity) {
-    case Observed::kStepTime:
-      return mapped(time, [](Seconds end) { return end.s(); });
-    case Observed::kThroughput:
-      return step.samples_per_s();
+    case Observed::kStepTime: return mapped(time, [](Seconds end) { return end.s(); });
+    case Observed::kThroughput: return step.samples_per_s();
     case Observed::kExposedCommunication: {  // with the interval of the whole in proportion
       const Seconds part = step.communication;
       return Estimate<double>{part.s(), part.s() * (time.low / time.value),
                               part.s() * (time.high / time.value), time.provenance};
     }
-    case Observed::kMemory:
-      break;
+    case Observed::kMemory: break;
     case Observed::kCost:
     case Observed::kEnergy:
-    case Observed::kCarbon:
-      return account_quantity(file, step, quantity);
+    case Observed::kCarbon: return account_quantity(file, step, quantity);
     case Observed::kInterconnectStall:
     case Observed::kNetworkStall:
-    case Observed::kNodeSharing:
-      return stall_quantity(file, step, fidelity, quantity);
+    case Observed::kNodeSharing: return stall_quantity(file, step, fidelity, quantity);
   }
   return mapped(memory::fullest(step.memory).peak, [](Bytes end) { return end.b(); });
 }

@@ -400,8 +400,7 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
 CollectiveCost::Answer CollectiveCost::answer(double bytes) const {
   if (fixed_bytes_ >= 0) bytes = fixed_bytes_;
   switch (shape_) {
-    case Shape::kNothing:
-      return {0, Algorithm::kRing, Protocol::kSimple};
+    case Shape::kNothing: return {0, Algorithm::kRing, Protocol::kSimple};
     case Shape::kChosen: {
       const std::optional<NcclChoice> choice = tuning_->choose(bytes);
       // resolve() ensured that there is one for large sizes; NVLS alone has none for small ones.

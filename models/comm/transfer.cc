@@ -104,17 +104,10 @@ Result<const Calibration*> sibling(const cluster::Gpu& gpu) {
     case 2:
       if (!bridged) like = "v100_sxm2_16";
       break;
-    case 3:
-      like = bridged ? "a100_pcie_80" : "a100_sxm4_80";
-      break;
-    case 4:
-      like = bridged ? "h100_pcie_80" : "h100_sxm5_80";
-      break;
-    case 5:
-      like = "b200_sxm_180";
-      break;
-    default:
-      break;
+    case 3: like = bridged ? "a100_pcie_80" : "a100_sxm4_80"; break;
+    case 4: like = bridged ? "h100_pcie_80" : "h100_sxm5_80"; break;
+    case 5: like = "b200_sxm_180"; break;
+    default: break;
   }
   if (const Calibration* found = find(like)) return found;
   return unknown(gpu.name, fmt::format("no device with NVLink {} in such a fabric was measured",

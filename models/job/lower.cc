@@ -235,12 +235,9 @@ class Lowering {
   Seconds take(const Estimate<Seconds>& price) {
     result_.provenance = std::max(result_.provenance, price.provenance);
     switch (rules_.bound) {
-      case Bound::kLow:
-        return price.low;
-      case Bound::kValue:
-        return price.value;
-      case Bound::kHigh:
-        return price.high;
+      case Bound::kLow: return price.low;
+      case Bound::kValue: return price.value;
+      case Bound::kHigh: return price.high;
     }
     return price.value;
   }

@@ -36,8 +36,7 @@ std::vector<Stage> stages_of(Policy policy) {
               {&Loss::changes, {.links = false}},
               {&Loss::communication, {}}};
     case Policy::kCrossover:
-    case Policy::kExclusive:
-      break;
+    case Policy::kExclusive: break;
   }
   return {{&Loss::waiting, {.links = false}}, {&Loss::communication, {}}};
 }
@@ -158,15 +157,10 @@ class Steps {
     Contended contended;
     switch (sharing.policy) {
       case Policy::kMps:
-      case Policy::kPriority:
-        contended.whole_kernels = true;
-        break;
-      case Policy::kCrossover:
-        worst.policy = Policy::kExclusive;
-        break;
+      case Policy::kPriority: contended.whole_kernels = true; break;
+      case Policy::kCrossover: worst.policy = Policy::kExclusive; break;
       case Policy::kTimeSlice:
-      case Policy::kExclusive:
-        return {};
+      case Policy::kExclusive: return {};
     }
     const std::vector<Mean> means = TRY(shared(worst, contended));
     for (std::size_t t = 0; t < tenants_.size(); ++t)
@@ -245,8 +239,7 @@ std::string_view why_that_wide(Policy policy) {
     case Policy::kCrossover:
       return "interval: from free switching to whole steps in turns, combined with the intervals "
              "of both steps alone";
-    case Policy::kExclusive:
-      return "interval: combined from both steps alone";
+    case Policy::kExclusive: return "interval: combined from both steps alone";
   }
   return "";
 }

@@ -54,21 +54,15 @@ class ConvNetMaker {
     if (w_.layers.size() > kMostLayers)
       return wrong(path, "exceeds the number of layers", fmt::format("at most {}", kMostLayers));
     switch (p.kind) {
-      case PieceKind::kConvolution:
-        return convolution(in, p, path);
+      case PieceKind::kConvolution: return convolution(in, p, path);
       case PieceKind::kMaxPool:
       case PieceKind::kAveragePool:
       case PieceKind::kGlobalPool:
-      case PieceKind::kAdaptivePool:
-        return pool(in, p, path);
-      case PieceKind::kNorm:
-        return norm(in, p);
-      case PieceKind::kLinear:
-        return linear(in, p, path);
-      case PieceKind::kBranches:
-        return branches(in, p, path);
-      case PieceKind::kRepeat:
-        break;
+      case PieceKind::kAdaptivePool: return pool(in, p, path);
+      case PieceKind::kNorm: return norm(in, p);
+      case PieceKind::kLinear: return linear(in, p, path);
+      case PieceKind::kBranches: return branches(in, p, path);
+      case PieceKind::kRepeat: break;
     }
     Tensor tensor = in;
     for (std::uint32_t i = 0; i < p.times; ++i)

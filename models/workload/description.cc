@@ -267,20 +267,13 @@ std::optional<Piece> read_piece(const YamlMap& map) {
 
 Description empty_description(std::size_t kind) {
   switch (kind) {
-    case 0:
-      return Transformer{};
-    case 1:
-      return Swin{};
-    case 2:
-      return Dlrm{};
-    case 3:
-      return ResNet{};
-    case 4:
-      return Vgg{};
-    case 5:
-      return DenseNet{};
-    default:
-      return ConvNet{};
+    case 0: return Transformer{};
+    case 1: return Swin{};
+    case 2: return Dlrm{};
+    case 3: return ResNet{};
+    case 4: return Vgg{};
+    case 5: return DenseNet{};
+    default: return ConvNet{};
   }
 }
 

@@ -66,16 +66,11 @@ std::size_t count_of(const GroupTraffic& group, CollectiveKind kind) {
 
 std::string_view plain_name(CollectiveKind kind) {
   switch (kind) {
-    case CollectiveKind::kAllReduce:
-      return "all-reduce";
-    case CollectiveKind::kReduceScatter:
-      return "reduce-scatter";
-    case CollectiveKind::kAllGather:
-      return "all-gather";
-    case CollectiveKind::kAllToAll:
-      return "all-to-all";
-    default:
-      return to_string(kind);
+    case CollectiveKind::kAllReduce: return "all-reduce";
+    case CollectiveKind::kReduceScatter: return "reduce-scatter";
+    case CollectiveKind::kAllGather: return "all-gather";
+    case CollectiveKind::kAllToAll: return "all-to-all";
+    default: return to_string(kind);
   }
 }
 
@@ -201,8 +196,7 @@ class Reader {
     for (const GroupTraffic& group : rank_.groups) {
       const Reading reading = read(group, rank_);
       switch (reading.purpose) {
-        case Purpose::kUnknown:
-          return refuse(reading.reason);
+        case Purpose::kUnknown: return refuse(reading.reason);
         case Purpose::kPipeline:
           out_.plan.pipeline = 0;
           out_.messages += count_of(group, CollectiveKind::kSendRecv);

@@ -11,8 +11,7 @@ bool has(OpKind kind, Extent extent) {
   switch (kind) {
     case OpKind::kGemm:
     case OpKind::kConvolution:
-    case OpKind::kAttention:
-      return extent != Extent::kBytes;
+    case OpKind::kAttention: return extent != Extent::kBytes;
     case OpKind::kGather:
       return extent == Extent::kNone || extent == Extent::kM || extent == Extent::kN ||
              extent == Extent::kK;
@@ -20,8 +19,7 @@ bool has(OpKind kind, Extent extent) {
     case OpKind::kNorm:
     case OpKind::kSoftmax:
     case OpKind::kCollective:
-    case OpKind::kCopy:
-      return extent == Extent::kNone || extent == Extent::kBytes;
+    case OpKind::kCopy: return extent == Extent::kNone || extent == Extent::kBytes;
   }
   return false;
 }

@@ -38,17 +38,13 @@ class Phases {
       if (involved.empty() || involved[d]) along.push_back(d);
     const bool whole = how_.one_ring || !group.empty() || along.size() < 2;
     switch (whole ? CollectiveKind::kBarrier : op.collective) {
-      case CollectiveKind::kAllReduce:
-        return all_reduce(along);
-      case CollectiveKind::kReduceScatter:
-        return chain(op.collective, along);
+      case CollectiveKind::kAllReduce: return all_reduce(along);
+      case CollectiveKind::kReduceScatter: return chain(op.collective, along);
       case CollectiveKind::kAllGather:
         std::reverse(along.begin(), along.end());
         return chain(op.collective, along);
-      case CollectiveKind::kAllToAll:
-        return chain(op.collective, along);
-      default:
-        return {{op.collective, {}, 1}};
+      case CollectiveKind::kAllToAll: return chain(op.collective, along);
+      default: return {{op.collective, {}, 1}};
     }
   }
 

@@ -170,13 +170,10 @@ class ProgramReader {
         op.bytes = Bytes::b(*attributes.bytes);
         break;
       }
-      case chakra::METADATA:
-        break;
+      case chakra::METADATA: break;
       case chakra::STORAGE:
       case chakra::BATCH:
-      case chakra::CHECKPOINT:
-        op.task = Task::kHost;
-        break;
+      case chakra::CHECKPOINT: op.task = Task::kHost; break;
       default:
         return wrong(fmt::format("type {} is unknown", static_cast<int>(message.type())),
                      "1 to 10, as in the schema");

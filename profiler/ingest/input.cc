@@ -125,30 +125,25 @@ Status Ranks::read_one(const Input& input, const Progress& progress) {
     return next(std::move(source));
   };
   switch (input.kind) {
-    case InputKind::kCapture:
-      return read_capture_folder(input.path, new_rank, progress);
-    case InputKind::kNsys:
-      return read_nsys(input.path, new_rank, progress);
+    case InputKind::kCapture: return read_capture_folder(input.path, new_rank, progress);
+    case InputKind::kNsys: return read_nsys(input.path, new_rank, progress);
     case InputKind::kStore: {
       Trace stored = TRY(read_store(input.path));
       append(std::move(stored));
       return {};
     }
-    default:
-      break;
+    default: break;
   }
   const std::unique_ptr<ByteSource> bytes = TRY(open_bytes(input.path));
   if (input.kind == InputKind::kOpTable)
     return read_op_table(*bytes, input.path.string(), new_rank);
   Recorder& recorder = next(input.path.string());
   switch (input.kind) {
-    case InputKind::kExecutionTrace:
-      return read_execution_trace(*bytes, recorder, progress);
+    case InputKind::kExecutionTrace: return read_execution_trace(*bytes, recorder, progress);
     case InputKind::kChakra:
       recorder.info().rank = number_before_extension(input.path);
       return read_chakra(*bytes, recorder, progress);
-    default:
-      return read_kineto(*bytes, recorder, progress);
+    default: return read_kineto(*bytes, recorder, progress);
   }
 }
 

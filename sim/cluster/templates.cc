@@ -55,16 +55,11 @@ class FabricBuilder {
           for (const VertexId nic : ends_.nics[node]) attach({nic, node}, all);
         break;
       }
-      case FabricKind::kRails:
-        return rails();
-      case FabricKind::kFatTree:
-        return fat_tree();
-      case FabricKind::kDragonfly:
-        return dragonfly();
-      case FabricKind::kTorus:
-        return torus();
-      case FabricKind::kWan:
-        return wan();
+      case FabricKind::kRails: return rails();
+      case FabricKind::kFatTree: return fat_tree();
+      case FabricKind::kDragonfly: return dragonfly();
+      case FabricKind::kTorus: return torus();
+      case FabricKind::kWan: return wan();
     }
   }
 
@@ -265,17 +260,12 @@ Result<bool> check_fabric(const FabricTemplate& f, const EndCounts& counts) {
     return bad("oversubscription", "out of range", "0.01 to 100 links down per link up");
   Status ok;
   switch (f.kind) {
-    case FabricKind::kSwitch:
-      break;
+    case FabricKind::kSwitch: break;
     case FabricKind::kRails:
       if (f.spines > 1024) return bad("spines", "out of range", "0 to 1024");
       break;
-    case FabricKind::kFatTree:
-      ok = check_fat_tree(f, nics);
-      break;
-    case FabricKind::kDragonfly:
-      ok = check_dragonfly(f, nics);
-      break;
+    case FabricKind::kFatTree: ok = check_fat_tree(f, nics); break;
+    case FabricKind::kDragonfly: ok = check_dragonfly(f, nics); break;
     case FabricKind::kTorus: {
       if (f.dimensions.empty() || f.dimensions.size() > 6)
         return bad("dimensions", "out of range", "1 to 6 sizes");

@@ -32,12 +32,10 @@ tl::unexpected<Error> refused(sqlite3* db, const fs::path& path) {
     case SQLITE_BUSY:
       return fail_in(path, "another run has this journal open", "one run at a time",
                      "wait for it, or name another file with --journal");
-    case SQLITE_NOTADB:
-      return fail_in(path, "is not a journal, or is damaged", {}, kAnew);
+    case SQLITE_NOTADB: return fail_in(path, "is not a journal, or is damaged", {}, kAnew);
     case SQLITE_CORRUPT:
       return fail_in(path, fmt::format("is damaged: {}", sqlite3_errmsg(db)), {}, kAnew);
-    default:
-      return sqlite::sqlite_error(db, path, "cannot be used as a journal");
+    default: return sqlite::sqlite_error(db, path, "cannot be used as a journal");
   }
 }
 

@@ -176,8 +176,7 @@ class Leader {
             --other.load;
           }
           break;
-        default:
-          REHEARSE_CHECK(false, "an unexpected message from rank {}", got->from);
+        default: REHEARSE_CHECK(false, "an unexpected message from rank {}", got->from);
       }
       REHEARSE_CHECK(from.ok(), "an incomplete message from rank {}", got->from);
     }

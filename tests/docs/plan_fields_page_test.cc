@@ -40,8 +40,7 @@ template <class Record>
 std::string values_of(const Field<Record>& field) {
   std::string names;
   switch (field.at.kind) {
-    case FieldKind::kFlag:
-      return "true, false";
+    case FieldKind::kFlag: return "true, false";
     case FieldKind::kChoice:
       for (const std::string_view name : field.at.choices)
         names += (names.empty() ? "" : ", ") + code(name);
