@@ -8,13 +8,34 @@ namespace {
 using serving::Measures;
 using serving::Request;
 using serving::Run;
-using serving::Spread;
 
-/// Deals requests to the replicas in turn. Each replica keeps its part of those in flight. Gaps
-/// between arrivals are `stretch` times as long: 0 makes all wait from the beginning.
+/// With times to the first token that are `slower` times as long.
+std::size_t kept_if(const ServingSlo& slo, std::span<const Run> replicas, double slower) {
+  std::size_t count = 0;
+  for (const Run& run : replicas)
+    for (const serving::Served& r : run.served) {
+      const Seconds first = (r.first - r.sent).seconds(), all = (r.last - r.sent).seconds();
+      const double gaps = static_cast<double>(std::max<std::int64_t>(r.output - 1, 1));
+      const Seconds later = first * (slower - 1);
+      count += !(slo.ttft && first + later > *slo.ttft) &&
+               !(slo.tpot && (all - first) / gaps > *slo.tpot) &&
+               !(slo.end_to_end && all + later > *slo.end_to_end);
+    }
+  return count;
+}
+
+}  // namespace
+
+Result<serving::CacheSpace> space_of(const ServeFile& file) {
+  return serving::cache_space(file.deployment, {.memory = file.memory,
+                                                .block_tokens = file.rules.block_tokens,
+                                                .step_tokens = file.rules.tokens_per_step,
+                                                .rows = file.rules.most_rows});
+}
+
 Result<std::vector<Run>> run_replicas(const ServeFile& file, const serving::StepPrice& price,
-                                      const serving::Rules& rules, double scale, double stretch = 1,
-                                      std::size_t most = SIZE_MAX) {
+                                      const serving::Rules& rules, double scale, double stretch,
+                                      std::size_t most) {
   const std::size_t replicas = file.deployment.plan.data;
   const std::size_t count = std::min(file.requests.size(), most);
   std::vector<Run> runs;
@@ -39,24 +60,7 @@ Result<std::vector<Run>> run_replicas(const ServeFile& file, const serving::Step
   return runs;
 }
 
-/// With times to the first token that are `slower` times as long.
-std::size_t kept_if(const ServingSlo& slo, std::span<const Run> replicas, double slower) {
-  std::size_t count = 0;
-  for (const Run& run : replicas)
-    for (const serving::Served& r : run.served) {
-      const Seconds first = (r.first - r.sent).seconds(), all = (r.last - r.sent).seconds();
-      const double gaps = static_cast<double>(std::max<std::int64_t>(r.output - 1, 1));
-      const Seconds later = first * (slower - 1);
-      count += !(slo.ttft && first + later > *slo.ttft) &&
-               !(slo.tpot && (all - first) / gaps > *slo.tpot) &&
-               !(slo.end_to_end && all + later > *slo.end_to_end);
-    }
-  return count;
-}
-
-}  // namespace
-
-Estimate<Seconds> ServedLoad::ttft(double Spread::*which) const {
+Estimate<Seconds> ServedLoad::ttft(double serving::Spread::*which) const {
   const auto of = [&](const Measures& m) { return Seconds::s(m.ttft.*which); };
   Estimate<Seconds> time = estimate<Seconds>(of);
   const Estimate<double> reach = price.reach_of_first_token();
@@ -65,7 +69,7 @@ Estimate<Seconds> ServedLoad::ttft(double Spread::*which) const {
   return time;
 }
 
-Estimate<Seconds> ServedLoad::end_to_end(double Spread::*which) const {
+Estimate<Seconds> ServedLoad::end_to_end(double serving::Spread::*which) const {
   const auto of = [&](const Measures& m) { return Seconds::s(m.end_to_end.*which); };
   const auto first_of = [&](const Measures& m) { return Seconds::s(m.ttft.*which); };
   Estimate<Seconds> time = estimate<Seconds>(of);
@@ -75,14 +79,32 @@ Estimate<Seconds> ServedLoad::end_to_end(double Spread::*which) const {
   return time;
 }
 
+Estimate<Seconds> ServedLoad::mean_tpot() const {
+  return estimate<Seconds>([](const Measures& m) { return Seconds::s(m.tpot.mean); });
+}
+
+Estimate<double> ServedLoad::goodput() const {
+  const auto at = [&](std::size_t i) {
+    const double within =
+        file.slo ? static_cast<double>(kept(*file.slo, replicas[i])) : measures[i].requests;
+    return within / measures[i].duration;
+  };
+  const auto [low, high] = std::minmax({at(0), at(1), at(2)});
+  return {at(0), low, high, provenance};
+}
+
+Estimate<double> ServedLoad::tokens_per_s() const {
+  return estimate<double>([](const Measures& m) { return m.output_tokens / m.duration; });
+}
+
+Estimate<double> ServedLoad::tokens_per_user() const {
+  return estimate<double>([](const Measures& m) { return m.tpot.mean > 0 ? 1 / m.tpot.mean : 0; });
+}
+
 Result<ServedLoad> serve(const ServeFile& file) {
   Result<serving::StepPrice> price = serving::StepPrice::of(file.deployment);
   if (!price) return forward(price);
-  Result<serving::CacheSpace> space =
-      serving::cache_space(file.deployment, {.memory = file.memory,
-                                             .block_tokens = file.rules.block_tokens,
-                                             .step_tokens = file.rules.tokens_per_step,
-                                             .rows = file.rules.most_rows});
+  Result<serving::CacheSpace> space = space_of(file);
   if (!space) return forward(space);
   serving::Rules rules = file.rules;
   rules.blocks = space->blocks;
