@@ -1,11 +1,13 @@
 // rehearse plan: search the plans of a job.
 #include <algorithm>
+#include <array>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "cli/commands/describe_job.h"
 #include "cli/commands/options.h"
 #include "cli/commands/plan_result.h"
+#include "cli/commands/plan_serving.h"
 #include "cli/commands/predicted_job.h"
 #include "cli/commands/run_answer.h"
 #include "cli/commands/shared_work.h"
@@ -13,6 +15,7 @@
 #include "cli/config/fidelity_names.h"
 #include "cli/config/job_input.h"
 #include "cli/config/named_files.h"
+#include "cli/config/serve_file.h"
 #include "cli/planning/emit.h"
 #include "cli/planning/plan_json.h"
 #include "cli/planning/plan_words.h"
@@ -29,16 +32,26 @@ namespace {
 
 using strategies::Figure;
 
+/// The name at an index of two lists, one after the other.
+template <std::size_t A, std::size_t B>
+constexpr auto joined(const std::string_view (&a)[A], const std::string_view (&b)[B]) {
+  std::array<std::string_view, A + B> all;
+  std::copy(b, b + B, std::copy(a, a + A, all.begin()));
+  return all;
+}
+/// Those of training, and then those of servers.
+constexpr auto kObjectives = joined(strategies::kFigureNames, kServerObjectiveNames);
+constexpr auto kEmitted = joined(kFrameworkNames, serving::kFrameworkNames);
+
 struct PlanOptions {
   std::filesystem::path job_file;
   DescribedJob described;
   std::string cluster;
-  Figure objective = Figure::kStepTime;
+  std::optional<std::size_t> objective, emit;  ///< in the lists above
   std::vector<std::string> within;
   double risk = 0.5;
   step::Fidelity fidelity = step::Fidelity::kMessage;
   bool thorough = false;
-  std::optional<Framework> emit;
   std::filesystem::path journal;
   RunFiles files;
 };
@@ -73,12 +86,12 @@ Status read_limit(const std::string& text, strategies::Figures& at_most) {
 Result<PlanRequest> request_of(const PlanOptions& options, const JobFile& file,
                                const std::optional<input::Feed>& feed, const Globals& globals) {
   PlanRequest request;
-  request.objective = options.objective;
+  request.objective = static_cast<Figure>(options.objective.value_or(0));
   request.risk = options.risk;
   request.thorough = options.thorough;
   for (const std::string& text : options.within) TRY(read_limit(text, request.at_most));
   request.axes = file.axes;
-  if (options.emit) keep_to(*options.emit, request.axes);
+  if (options.emit) keep_to(static_cast<Framework>(*options.emit), request.axes);
   request.confirm = options.fidelity;
   if (feed) request.input = &*feed;
   request.place = file.place;
@@ -116,7 +129,7 @@ Result<Exit> write_launch(const Planned& planned, const PlanOptions& options,
     launch.headline = fmt::format(
         "{}: {} per step ({} – {}), predicted", plan_words(launch.spec.training, launch.spec.plan),
         to_string(step.time.value, 4), to_string(step.time.low, 4), to_string(step.time.high, 4));
-    const Result<Emitted> emitted = emit(*options.emit, launch);
+    const Result<Emitted> emitted = emit(static_cast<Framework>(*options.emit), launch);
     if (!emitted) {
       if (!first) first = emitted.error();
       continue;
@@ -127,7 +140,7 @@ Result<Exit> write_launch(const Planned& planned, const PlanOptions& options,
     for (const std::string& note : emitted->notes) globals.warn(note);
     Document document{.command = "plan"};
     document.line(emitted->text);
-    document["launch"] = {{"framework", kFrameworkNames[static_cast<std::size_t>(*options.emit)]},
+    document["launch"] = {{"framework", kFrameworkNames[*options.emit]},
                           {"text", emitted->text},
                           {"notes", emitted->notes}};
     document["plan"] = plan_json(launch.spec);
@@ -142,24 +155,25 @@ Result<work::Fingerprint> fingerprint_of(const PlanOptions& options) {
   TRY(fingerprint.add_program());
   TRY(add_with_named_files(fingerprint, options.job_file));
   if (!options.cluster.empty()) TRY(add_with_named_files(fingerprint, options.cluster));
-  fingerprint.add(fmt::format("{} {} {} {} {}", static_cast<int>(options.objective),
+  fingerprint.add(fmt::format("{} {} {} {} {}", options.objective.value_or(kObjectives.size()),
                               static_cast<int>(options.fidelity), options.risk, options.thorough,
-                              options.emit ? static_cast<int>(*options.emit) : -1));
+                              options.emit.value_or(kEmitted.size())));
   for (const std::string& limit : options.within) fingerprint.add(limit);
   return fingerprint;
 }
 
-/// Evaluates a search's work through one queue after another. When the search is asked to stop, its
-/// queue stops it and says what is kept.
-void spread_by(work::ExecutionOptions execution, PlanRequest& request) {
+/// Evaluates a search's work through one queue after another, if others share it. When the search is
+/// asked to stop, its queue stops it and says what is kept.
+void spread_by(work::ExecutionOptions execution, Progress& progress, strategies::Spread& spread) {
+  if (!execution.communicator && !execution.journal) return;
   execution.progress = [](double) { return !interrupted.load(); };
-  request.progress = [shown = request.progress](double share) {
+  progress = [shown = progress](double share) {
     if (shown) shown(share);
     return true;
   };
   const auto calls = std::make_shared<std::size_t>(0);
-  request.spread = [execution, calls](const std::string& what, std::size_t count,
-                                      const work::Evaluate& evaluate) {
+  spread = [execution, calls](const std::string& what, std::size_t count,
+                              const work::Evaluate& evaluate) {
     return work::run_all(
         {.part = fmt::format("{} {}", what, ++*calls), .items = count, .evaluate = evaluate},
         execution);
@@ -183,15 +197,64 @@ Status judge(Planned& planned, bool shown, const Globals& globals) {
   return {};
 }
 
+/// The options of a search for a server. Fails for those of training alone.
+Result<PlanServingOptions> for_server(const PlanOptions& options) {
+  constexpr std::size_t kFirstObjective = std::size(strategies::kFigureNames),
+                        kFirstServer = std::size(kFrameworkNames);
+  const std::pair<bool, const char*> of_training[] = {
+      {!options.within.empty(), "--within"},
+      {options.risk != 0.5, "--risk"},
+      {options.fidelity != step::Fidelity::kMessage, "--fidelity"},
+      {options.thorough, "--thorough"},
+      {!options.files.perfetto.empty(), "--perfetto"}};
+  for (const auto& [given, name] : of_training)
+    if (given)
+      return fail(fmt::format("{} is an option for training", name),
+                  "limits of a server are in serve.slo");
+  PlanServingOptions server{
+      .job_file = options.job_file, .cluster = options.cluster, .report = options.files.report};
+  if (options.objective && *options.objective < kFirstObjective)
+    return fail(fmt::format("--objective {} is of training", kObjectives[*options.objective]),
+                fmt::format("{}", fmt::join(kServerObjectiveNames, ", ")));
+  if (options.objective)
+    server.objective = static_cast<ServerObjective>(*options.objective - kFirstObjective);
+  if (options.emit && *options.emit < kFirstServer)
+    return fail(fmt::format("--emit {} is of training", kEmitted[*options.emit]),
+                fmt::format("{}", fmt::join(serving::kFrameworkNames, ", ")));
+  if (options.emit) server.emit = static_cast<serving::Framework>(*options.emit - kFirstServer);
+  return server;
+}
+
+Result<Exit> run_serving(const PlanOptions& options, const Globals& globals, SharedWork& shared) {
+  const Result<PlanServingOptions> server = for_server(options);
+  if (!server) return forward(server);
+  const Result<work::ExecutionOptions> execution =
+      shared.begin("", "settings of " + options.job_file.string(),
+                   [&options] { return fingerprint_of(options); });
+  if (!execution) return forward(execution);
+  strategies::SearchOptions search{
+      .threads = globals.thread_count(),
+      .progress = work::leads() ? globals.progress_of("searching settings") : Progress()};
+  spread_by(execution, search.progress, search.spread);
+  return plan_serving(server, std::move(search), globals);
+}
+
 Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork& shared) {
   TRY(check_writable({options.files.perfetto, options.files.report}));
+  if (is_serve_file(options.job_file)) return run_serving(options, globals, shared);
+  if (options.objective && *options.objective >= std::size(strategies::kFigureNames))
+    return fail(fmt::format("--objective {} is of a server", kObjectives[*options.objective]),
+                fmt::format("{}", fmt::join(strategies::kFigureNames, ", ")));
+  if (options.emit && *options.emit >= std::size(kFrameworkNames))
+    return fail(fmt::format("--emit {} is of a server", kEmitted[*options.emit]),
+                fmt::format("{}", fmt::join(kFrameworkNames, ", ")));
   JobFile file = TRY(load_job(options.job_file, options.cluster, {}, JobUse::kSearch));
   std::optional<input::Feed> feed;
   if (file.input) feed.emplace(*file.input);
   PlanRequest request = TRY(request_of(options, file, feed, globals));
   const work::ExecutionOptions execution = TRY(shared.begin(
       "", "plans of " + options.job_file.string(), [&options] { return fingerprint_of(options); }));
-  if (execution.communicator || execution.journal) spread_by(execution, request);
+  spread_by(execution, request.progress, request.spread);
   if (request.confirm == step::Fidelity::kSimgrid) TRY(engine::check_simgrid());
   FoundPlans found = TRY(in_file(options.job_file, find_plans(file.spec, file.cluster, request)));
   if (!work::leads()) return Exit::kSuccess;
@@ -221,13 +284,14 @@ Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork&
 void add_plan(CLI::App& app, Action& action) {
   auto options = std::make_shared<PlanOptions>();
   CLI::App* command = app.add_subcommand(
-      "plan", "Search the parallelism plans of a job for the best ones that fit");
+      "plan", "Search the parallelism plans of a job, or the settings of a server, for the best");
   add_value(*command, "JOB", "FILE", options->job_file,
             "job file; keys of its plan section are kept");
   add_described_job(*command, options->described, JobUse::kSearch);
   add_value(*command, "--cluster", "FILE", options->cluster, "cluster file, instead of the job's");
-  add_choice(*command, "--objective", options->objective, strategies::kFigureNames,
-             "minimize step_time (default), memory, cost, energy or carbon");
+  add_choice(*command, "--objective", options->objective, kObjectives,
+             "minimize step_time (default), memory, cost, energy or carbon; of a server, the most "
+             "requests within the SLO per GPU (goodput, default), or the least tpot or ttft");
   add_value(*command, "--within", "LIMIT", options->within,
             "limit per step, such as 'memory=60 GiB' or 'cost=0.5 USD'; may be repeated")
       ->check(reads_as([](const std::string& text) {
@@ -245,8 +309,9 @@ void add_plan(CLI::App& app, Action& action) {
   command->add_flag("--thorough", options->thorough,
                     "run at least 100 of the best plans instead of 20, and SimGrid for up to 10 s "
                     "instead of 2 s");
-  add_choice(*command, "--emit", options->emit, kFrameworkNames,
-             "write the launch configuration of megatron, deepspeed or torchtitan");
+  add_choice(*command, "--emit", options->emit, kEmitted,
+             "write the launch configuration of megatron, deepspeed or torchtitan, or the command "
+             "of a server: vllm, sglang or trtllm");
   add_value(*command, "--perfetto", "FILE", options->files.perfetto,
             "write the timeline of the best plan as a trace for ui.perfetto.dev");
   add_value(*command, "--report", "FILE", options->files.report,
@@ -258,7 +323,8 @@ void add_plan(CLI::App& app, Action& action) {
       "  rehearse plan job.yaml\n"
       "  rehearse plan --model llama3_8b --gpus 16 --device h100_sxm5_80 --batch 256\n"
       "  rehearse plan job.yaml --objective cost --within 'step_time=2 s'\n"
-      "  rehearse plan job.yaml --emit megatron -o launch.sh");
+      "  rehearse plan job.yaml --emit megatron -o launch.sh\n"
+      "  rehearse plan examples/jobs/serve_llama3_8b_search.yaml --objective tpot");
   run_on_job(*command, action, JobUse::kSearch, options->job_file, options->described,
              [options](const Globals& globals) {
                return run_shared(globals, options->journal, [&](SharedWork& shared) {

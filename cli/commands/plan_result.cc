@@ -172,18 +172,6 @@ std::vector<std::string> model_notes(const Planned& planned) {
   return notes;
 }
 
-/// The tree without labels: for programs only.
-Value without_labels(const Value& value) {
-  Value bare = Value::object();
-  for (const Entry& field : value.fields())
-    if (!field.key.empty()) bare[field.key] = without_labels(field.value);
-  if (!bare.fields().empty()) return bare;
-  if (value.list().empty()) return value;
-  Value list = Value::array();
-  for (const Value& each : value.list()) list.push_back(without_labels(each));
-  return list;
-}
-
 /// "step_time", "memory", …; null if a figure is unknown.
 Value figure_fields(const Planned& planned, const FoundPlan& plan) {
   Value fields;
@@ -194,6 +182,17 @@ Value figure_fields(const Planned& planned, const FoundPlan& plan) {
 }
 
 }  // namespace
+
+Value without_labels(const Value& value) {
+  Value bare = Value::object();
+  for (const Entry& field : value.fields())
+    if (!field.key.empty()) bare[field.key] = without_labels(field.value);
+  if (!bare.fields().empty()) return bare;
+  if (value.list().empty()) return value;
+  Value list = Value::array();
+  for (const Value& each : value.list()) list.push_back(without_labels(each));
+  return list;
+}
 
 Document plans_document(const Planned& planned) {
   const FoundPlans& found = planned.found;

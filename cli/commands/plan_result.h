@@ -18,6 +18,9 @@ struct Planned {
   std::optional<Confirmed> confirmed = {};    ///< absent if only closed forms were requested
 };
 
+/// The tree without labels: for programs only.
+Value without_labels(const Value& value);
+
 Document plans_document(const Planned& planned);
 
 }  // namespace rehearse::cli

@@ -13,13 +13,16 @@
 
 #include "cli/commands/describe_job.h"
 #include "cli/commands/options.h"
+#include "cli/commands/recommend_serving.h"
 #include "cli/commands/step_result.h"
 #include "cli/config/job_account.h"
+#include "cli/config/serve_file.h"
 #include "cli/output/document.h"
 #include "cli/output/run_events.h"
 #include "cli/planning/plan_json.h"
 #include "cli/recommending/amounts.h"
 #include "cli/recommending/evaluate.h"
+#include "cli/recommending/option_words.h"
 #include "cli/report/report.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
@@ -38,16 +41,6 @@ struct Recommended {
 };
 
 constexpr std::size_t kShown = 8;
-
-std::string name_of(const Option& option) {
-  return fmt::format("{} × {}", option.count, option.instance);
-}
-
-/// "aws us-east-1 spot"
-std::string place_of(const Option& option) {
-  return option.provider + (option.region.empty() ? "" : " " + option.region) +
-         (option.market == cost::Market::kSpot ? " spot" : "");
-}
 
 struct NamedStall {
   const char* name;
@@ -68,40 +61,17 @@ double share(const Option& option, Seconds stall) {
   return stall / option.evaluation->job.step.value;
 }
 
-/// Whether all options share a place: the answer has named it, and the screen need not repeat it.
-bool is_one_place(const std::vector<Option>& options) {
-  return std::all_of(options.begin(), options.end(), [&](const Option& o) {
-    return o.provider == options.front().provider && o.region == options.front().region;
-  });
-}
-
 Value option_fields(const Recommended& r, std::size_t index, Look place) {
   const Option& o = r.found.options[index];
   const cost::JobAccount& a = o.account;
   const bool front =
       std::find(r.found.pareto.begin(), r.found.pareto.end(), index) != r.found.pareto.end();
-  Value json = {{"provider", "provider", o.provider, {}, place},
-                {"region", o.region.empty() ? Value() : Value(o.region)},
-                {"", "region", o.region, {}, place},
-                {"market", cost::kMarketKeys[static_cast<std::size_t>(o.market)]},
-                {"", "instances", name_of(o)},
-                {"", "plan", o.evaluation ? o.evaluation->plan : "functions", {}, kProse},
-                {"instance", o.instance},
-                {"count", o.count}};
-  if (r.wish.markets.size() > 1)
-    json.show("", "market", cost::kMarketNames[static_cast<std::size_t>(o.market)]);
+  Value json = offer_fields(o, r.wish, place);
   if (const auto instance = cluster::find_instance(o.instance))
     json["gpus"] = std::llround((*instance)->gpu_count) * o.count;
   json["plan"] = o.evaluation ? plan_json(r.job.spec(o.evaluation->detail)) : Value();
   json["meets"] = o.meets;
-  json.show("time_to_target", "time", a.time, in::kHours);
-  json.show("cost_to_target", "cost", a.money, in::kUsd);
-  json["storage_cost"] = a.storage;
-  json["transfer_cost"] = a.transfer;
-  json["energy"] = a.energy;
-  if (a.energy) json.show("", "energy", a.energy->value, in::kKwh);
-  json["carbon"] = a.carbon ? Value(Quantity(*a.carbon, unit::kCarbon)) : Value();
-  if (a.carbon) json.show("", "carbon", Quantity(a.carbon->value, unit::kCarbon), in::kKg);
+  json.add(account_fields(a));
   if (o.evaluation) {
     const Estimate<Seconds>& step = o.evaluation->job.step;
     const double samples = r.job.samples_per_step(o.evaluation->detail);
@@ -126,25 +96,8 @@ Value option_fields(const Recommended& r, std::size_t index, Look place) {
                            {"write", a.checkpoints->write},
                            {"slowdown", a.checkpoints->slowdown}};
   json["notes"] = a.notes;
-  json.show("", "Pareto", o.meets ? (front ? "yes" : "") : "misses a limit");
+  json.show("", "Pareto", front_words(o, front));
   return json;
-}
-
-/// A ratio in one of two sentences, so that the number in it is never below one.
-std::string ratio_words(double ratio, fmt::format_string<std::string> above,
-                        fmt::format_string<std::string> below) {
-  return ratio >= 1 ? fmt::format(above, significant(ratio))
-                    : fmt::format(below, significant(1 / ratio));
-}
-
-/// "takes 2.1 times as long at 1.2 times the cost": b compared with a.
-std::string against(const Option& a, const Option& b) {
-  std::string text = ratio_words(b.account.time.value / a.account.time.value,
-                                 "takes {} times as long", "is {} times faster");
-  if (a.account.money && b.account.money)
-    text += ratio_words(b.account.money->value / a.account.money->value, " at {} times the cost",
-                        " and is {} times cheaper");
-  return text;
 }
 
 /// "with all ranks a step takes 1.2 s instead of 1.1 s by closed forms". REQUIRES: it was evaluated
@@ -161,28 +114,7 @@ std::string second_look(const Option& option) {
 std::vector<std::string> why_of(const Recommended& r) {
   const cost::Recommendation& found = r.found;
   const Option& best = found.options.front();
-  std::vector<std::string> lines;
-  const auto meeting = std::count_if(found.options.begin(), found.options.end(),
-                                     [](const Option& o) { return o.meets; });
-  const bool fastest = cost::aim_of(r.wish) == cost::Aim::kFastest;
-  std::string wishes;
-  const auto add = [&](const std::string& text) {
-    wishes += (wishes.empty() ? " that " : " and ") + text;
-  };
-  if (r.wish.deadline) add("finish within " + to_string(*r.wish.deadline));
-  if (r.wish.budget) add("cost at most " + unit::kMoney.text(r.wish.budget->usd()));
-  if (r.wish.most_carbon) add("emit at most " + unit::kCarbon.text(*r.wish.most_carbon));
-  lines.push_back(fmt::format("the {} of {}{}", fastest ? "fastest" : "cheapest",
-                              counted(static_cast<std::uint64_t>(meeting), "option"), wishes));
-  if (found.options.size() > 1 && found.options[1].meets)
-    lines.push_back(fmt::format("the next, {}, {}", name_of(found.options[1]),
-                                against(best, found.options[1])));
-  if (!found.pareto.empty()) {
-    const Option& other = found.options[fastest ? found.pareto.back() : found.pareto.front()];
-    if (&other != &best && (found.options.size() < 2 || &other != &found.options[1]))
-      lines.push_back(fmt::format("the {}, {}, {}", fastest ? "cheapest" : "fastest",
-                                  name_of(other), against(best, other)));
-  }
+  std::vector<std::string> lines = ranking_lines(found, r.wish);
   if (best.evaluation) {
     std::string stalls;
     for (const NamedStall& stall : stalls_of(best))
@@ -207,10 +139,7 @@ std::vector<std::string> why_of(const Recommended& r) {
         fmt::format("with a checkpoint every {}, writing and interruptions add {:.1f} %",
                     to_string(best.account.checkpoints->every),
                     (best.account.checkpoints->slowdown - 1) * 100));
-  lines.push_back(fmt::format("{} of {} evaluated; bounds rule out {}, {} cannot run the job",
-                              counted(found.options.size(), "option"),
-                              counted(found.offers, "offer"), grouped(found.bounded),
-                              grouped(found.impossible)));
+  lines.push_back(counts_line(found));
   return lines;
 }
 
@@ -222,21 +151,8 @@ std::vector<Warning> warnings_of(const Recommended& r) {
     lines.push_back(
         {"neither --deadline nor --budget is given, so the cheapest option may take long",
          "give one, such as --deadline '5 days'"});
-  const cost::JobAccount& a = best.account;
-  if (r.wish.deadline && a.time.high > *r.wish.deadline)
-    lines.push_back({"may finish after the deadline: the upper end of its interval is later",
-                     "choose an option whose whole interval meets it, or narrow the interval by "
-                     "rehearse calibrate job with measured steps"});
-  if (r.wish.budget && a.money && a.money->high > *r.wish.budget)
-    lines.push_back({"may exceed the budget: the upper end of its cost interval is above it",
-                     "choose an option whose whole interval meets it, or narrow the interval by "
-                     "rehearse calibrate job with measured steps"});
-  const cost::Place& place = r.wish.place;
-  const cost::PriceBook& book = place.prices ? *place.prices : cost::PriceBook::shipped();
-  if (const auto price = book.quote(best.instance, best.region, best.market); price && place.today)
-    if (const auto old = cost::stale(*price, *place.today))
-      lines.push_back({fmt::format("the price of {} is {}", best.instance, *old),
-                       "pass a current price: --prices FILE"});
+  const std::vector<Warning> limits = limit_warnings(best, r.wish);
+  lines.insert(lines.end(), limits.begin(), limits.end());
   if (!best.evaluation) return lines;
   if (!best.evaluation->stalls.input)
     lines.push_back({"input and fetch stalls are unknown: the job has no `input`",
@@ -256,7 +172,7 @@ Document recommend_document(const Recommended& r) {
                    best.evaluation ? best.evaluation->plan : ""});
   d["job"] = {{"workload", r.job.job().name}};
   d["options"] = Value::array();
-  const Look place = is_one_place(r.found.options) ? kInTables : Look{};
+  const Look place = place_look(r.found.options);
   for (std::size_t i = 0; i < r.found.options.size(); ++i)
     d["options"].push_back(option_fields(r, i, place));
   d.show("options", "Options", d["options"], {}, first(kShown));
@@ -344,6 +260,12 @@ Status draw(const std::filesystem::path& path, const Recommended& found, const G
 Result<Exit> run(const RecommendOptions& options, const Globals& globals) {
   TRY(check_writable({options.perfetto, options.report}));
   cost::Wish wish = TRY(wish_of(options));
+  if (is_serve_file(options.job_file)) {
+    if (!options.perfetto.empty())
+      return fail("a server has no timeline of operations", "--report FILE");
+    return recommend_serving({options.job_file, options.report, options.target}, std::move(wish),
+                             globals);
+  }
   // The file is read on any instance, to see its region before offers are made.
   const cost::Offer any{&cluster::instances().front(), 1};
   const JobOnOffers job = TRY(JobOnOffers::load(options.job_file, options.target, any));
@@ -366,12 +288,14 @@ Result<Exit> run(const RecommendOptions& options, const Globals& globals) {
 void add_recommend(CLI::App& app, Action& action) {
   auto options = std::make_shared<RecommendOptions>();
   CLI::App* command = app.add_subcommand(
-      "recommend", "Recommend cloud instances for a job, their number, and the plan");
+      "recommend", "Recommend cloud instances for a job or a server, their number, and the plan");
   cost::Wish& wish = options->wish;
   add_value(*command, "JOB", "FILE", options->job_file, "job file; its plan is searched");
   add_described_job(*command, options->described, JobUse::kRent);
-  add_read(*command, "--target", "AMOUNT", options->target, parse_target,
-           "amount of training: '300e9 tokens', samples, steps or epochs (default: the file's)");
+  add_read(
+      *command, "--target", "AMOUNT", options->target, parse_target,
+      "amount of training: '300e9 tokens', samples, steps or epochs (default: the file's); of a "
+      "server, output tokens (default: a million)");
   add_read(*command, "--budget", "MONEY", wish.budget, parse_some<Usd>,
            "maximum cost, such as '40 kUSD'");
   add_read(*command, "--deadline", "TIME", wish.deadline, parse_some<Seconds>,
@@ -403,7 +327,8 @@ void add_recommend(CLI::App& app, Action& action) {
   command->footer(
       "Examples:\n"
       "  rehearse recommend examples/jobs/mpt_7b_rent.yaml --deadline '30 days'\n"
-      "  rehearse recommend --model mpt_7b --batch 1024 --target '100e9 tokens'");
+      "  rehearse recommend --model mpt_7b --batch 1024 --target '100e9 tokens'\n"
+      "  rehearse recommend examples/jobs/serve_llama3_8b_search.yaml --provider aws --counts 1,2");
   run_on_job(*command, action, JobUse::kRent, options->job_file, options->described,
              [options](const Globals& globals) { return run(*options, globals); });
 }

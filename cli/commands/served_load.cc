@@ -8,25 +8,6 @@ namespace {
 using serving::Measures;
 using serving::Request;
 using serving::Run;
-using serving::Spread;
-
-/// The first requests, at most `most` of them. Gaps between arrivals are `stretch` times as long: 0
-/// makes all wait from the beginning.
-Result<std::vector<Run>> run_load(const ServeFile& file, const serving::StepPrice& price,
-                                  const serving::Rules& rules, double scale, double stretch = 1,
-                                  std::size_t most = SIZE_MAX) {
-  std::vector<Request> requests(
-      file.requests.begin(),
-      file.requests.begin() + static_cast<std::ptrdiff_t>(std::min(file.requests.size(), most)));
-  if (stretch != 1)
-    for (Request& request : requests)
-      request.planned = Picoseconds::from(request.planned.seconds() * stretch);
-  return serving::run_replicas(rules, price, requests,
-                               {.most_in_flight = stretch == 0 ? 0 : file.in_flight,
-                                .scale = scale,
-                                .replicas = file.deployment.plan.data,
-                                .routing = file.routing});
-}
 
 /// With times to the first token that are `slower` times as long.
 std::size_t kept_if(const ServingSlo& slo, std::span<const Run> replicas, double slower) {
@@ -45,15 +26,39 @@ std::size_t kept_if(const ServingSlo& slo, std::span<const Run> replicas, double
 
 }  // namespace
 
-Estimate<Seconds> ServedLoad::ttft(double Spread::*which) const {
+Result<serving::CacheSpace> space_of(const ServeFile& file) {
+  return serving::cache_space(file.deployment, {.memory = file.memory,
+                                                .block_tokens = file.rules.block_tokens,
+                                                .step_tokens = file.rules.tokens_per_step,
+                                                .rows = file.rules.most_rows});
+}
+
+Result<std::vector<Run>> run_load(const ServeFile& file, const serving::StepPrice& price,
+                                  const serving::Rules& rules, double scale, double stretch,
+                                  std::size_t most) {
+  std::vector<Request> requests(
+      file.requests.begin(),
+      file.requests.begin() + static_cast<std::ptrdiff_t>(std::min(file.requests.size(), most)));
+  if (stretch != 1)
+    for (Request& request : requests)
+      request.planned = Picoseconds::from(request.planned.seconds() * stretch);
+  return serving::run_replicas(rules, price, requests,
+                               {.most_in_flight = stretch == 0 ? 0 : file.in_flight,
+                                .scale = scale,
+                                .replicas = file.deployment.plan.data,
+                                .routing = file.routing});
+}
+
+Estimate<Seconds> ServedLoad::ttft(double serving::Spread::*which) const {
   return first_token(&Measures::ttft, which);
 }
 
-Estimate<Seconds> ServedLoad::ttft_at_server(double Spread::*which) const {
+Estimate<Seconds> ServedLoad::ttft_at_server(double serving::Spread::*which) const {
   return first_token(&Measures::ttft_at_server, which);
 }
 
-Estimate<Seconds> ServedLoad::first_token(Spread Measures::*since, double Spread::*which) const {
+Estimate<Seconds> ServedLoad::first_token(serving::Spread Measures::*since,
+                                          double serving::Spread::*which) const {
   const auto of = [&](const Measures& m) { return Seconds::s(m.*since.*which); };
   Estimate<Seconds> time = estimate<Seconds>(of);
   const Estimate<double> reach = price.reach_of_first_token();
@@ -62,7 +67,7 @@ Estimate<Seconds> ServedLoad::first_token(Spread Measures::*since, double Spread
   return time;
 }
 
-Estimate<Seconds> ServedLoad::end_to_end(double Spread::*which) const {
+Estimate<Seconds> ServedLoad::end_to_end(double serving::Spread::*which) const {
   const auto of = [&](const Measures& m) { return Seconds::s(m.end_to_end.*which); };
   const auto first_of = [&](const Measures& m) { return Seconds::s(m.ttft.*which); };
   Estimate<Seconds> time = estimate<Seconds>(of);
@@ -72,14 +77,32 @@ Estimate<Seconds> ServedLoad::end_to_end(double Spread::*which) const {
   return time;
 }
 
+Estimate<Seconds> ServedLoad::mean_tpot() const {
+  return estimate<Seconds>([](const Measures& m) { return Seconds::s(m.tpot.mean); });
+}
+
+Estimate<double> ServedLoad::goodput() const {
+  const auto at = [&](std::size_t i) {
+    const double within =
+        file.slo ? static_cast<double>(kept(*file.slo, replicas[i])) : measures[i].requests;
+    return within / measures[i].duration;
+  };
+  const auto [low, high] = std::minmax({at(0), at(1), at(2)});
+  return {at(0), low, high, provenance};
+}
+
+Estimate<double> ServedLoad::tokens_per_s() const {
+  return estimate<double>([](const Measures& m) { return m.output_tokens / m.duration; });
+}
+
+Estimate<double> ServedLoad::tokens_per_user() const {
+  return estimate<double>([](const Measures& m) { return m.tpot.mean > 0 ? 1 / m.tpot.mean : 0; });
+}
+
 Result<ServedLoad> serve(const ServeFile& file) {
   Result<serving::StepPrice> price = serving::StepPrice::of(file.deployment);
   if (!price) return forward(price);
-  Result<serving::CacheSpace> space =
-      serving::cache_space(file.deployment, {.memory = file.memory,
-                                             .block_tokens = file.rules.block_tokens,
-                                             .step_tokens = file.rules.tokens_per_step,
-                                             .rows = file.rules.most_rows});
+  Result<serving::CacheSpace> space = space_of(file);
   if (!space) return forward(space);
   serving::Rules rules = file.rules;
   rules.blocks = space->blocks;

@@ -37,11 +37,28 @@ struct ServedLoad {
   Estimate<Seconds> ttft_at_server(double serving::Spread::*which) const;
   /// The same of the time to the last token: the first token's, and then steps.
   Estimate<Seconds> end_to_end(double serving::Spread::*which) const;
+  Estimate<Seconds> mean_tpot() const;
+
+  /// Requests per second that keep the SLO; all of them without one.
+  Estimate<double> goodput() const;
+  /// Output tokens per second: of all devices, and of a user, which is 1 ÷ mean TPOT (0 where no
+  /// request has a second token).
+  Estimate<double> tokens_per_s() const;
+  Estimate<double> tokens_per_user() const;
 
  private:
   Estimate<Seconds> first_token(serving::Spread serving::Measures::*since,
                                 double serving::Spread::*which) const;
 };
+
+/// The memory of a replica under the file's settings. Fails where the model does not fit.
+Result<serving::CacheSpace> space_of(const ServeFile& file);
+
+/// Runs the first requests, at most `most` of them, on the replicas. Gaps between arrivals are
+/// `stretch` times as long: 0 makes all wait from the beginning.
+Result<std::vector<serving::Run>> run_load(const ServeFile& file, const serving::StepPrice& price,
+                                           const serving::Rules& rules, double scale,
+                                           double stretch = 1, std::size_t most = SIZE_MAX);
 
 /// Fails for a server that is not priced, or whose model does not fit. REQUIRES: `file` outlives the
 /// result.

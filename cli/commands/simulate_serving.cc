@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/commands/served_load.h"
+#include "cli/commands/load_curve.h"
 #include "cli/config/job_file.h"
 #include "cli/output/document.h"
 #include "cli/report/report.h"
@@ -17,7 +17,6 @@ namespace {
 
 using serving::Measures;
 using serving::Run;
-using serving::Spread;
 
 /// Whether more load would not be served sooner: requests arrive as fast as the server works when
 /// all of them wait, or, in a closed loop, some wait for admission most of the time.
@@ -40,14 +39,14 @@ bool saturated(const ServedLoad& load, double capacity) {
 /// `of` gives the estimate of a statistic.
 template <class Of>
 void add_spread(Document& d, std::string_view key, std::string_view label, const Of& of) {
-  d[key] = {{"mean", of(&Spread::mean)},
-            {"p50", of(&Spread::p50)},
-            {"p90", of(&Spread::p90)},
-            {"p99", of(&Spread::p99)}};
+  d[key] = {{"mean", of(&serving::Spread::mean)},
+            {"p50", of(&serving::Spread::p50)},
+            {"p90", of(&serving::Spread::p90)},
+            {"p99", of(&serving::Spread::p99)}};
   d.show("", label,
-         fmt::format("mean {}, P50 {}, P90 {}, P99 {}", range_words(of(&Spread::mean)),
-                     range_words(of(&Spread::p50)), range_words(of(&Spread::p90)),
-                     range_words(of(&Spread::p99))));
+         fmt::format("mean {}, P50 {}, P90 {}, P99 {}", range_words(of(&serving::Spread::mean)),
+                     range_words(of(&serving::Spread::p50)), range_words(of(&serving::Spread::p90)),
+                     range_words(of(&serving::Spread::p99))));
 }
 
 void add_costs(Document& d, const ServedLoad& load) {
@@ -78,7 +77,19 @@ struct Limits {
   std::optional<Estimate<double>> held = {};  ///< within the SLO, of an open load
 };
 
-Document serving_document(const ServedLoad& load, const Limits& limits) {
+Result<Limits> limits_of(const ServedLoad& load) {
+  const Result<double> capacity = capacity_of(load);
+  if (!capacity) return forward(capacity);
+  Limits limits{*capacity};
+  if (load.file.slo && !load.file.closed) {
+    const Result<std::optional<Estimate<double>>> held = held_rate(load, *capacity);
+    if (!held) return forward(held);
+    limits.held = *held;
+  }
+  return limits;
+}
+
+Document document_of(const ServedLoad& load, const Limits& limits) {
   const ServeFile& file = load.file;
   const serving::Deployment& s = file.deployment;
   const auto estimate = [&](const auto& of) { return load.estimate<double>(of); };
@@ -89,20 +100,17 @@ Document serving_document(const ServedLoad& load, const Limits& limits) {
   Document d{.command = "simulate"};
   const std::string_view framework =
       serving::kFrameworkNames[static_cast<std::size_t>(s.framework)];
-  d.answer =
-      sentence_of(fmt::format("{} on {} × {} by {}{}{}", s.model.name, file.devices, s.device,
-                              framework, s.version.empty() ? "" : " ", s.version),
-                  {fmt::format("TTFT {}", range_words(load.ttft(&Spread::mean))),
-                   fmt::format("TPOT {}", range_words(load.estimate<Seconds>([](const Measures& m) {
-                                 return Seconds::s(m.tpot.mean);
-                               }))),
-                   saturated(load, limits.capacity) ? "saturated" : ""});
+  d.answer = sentence_of(fmt::format("{} on {} × {} by {}{}{}", s.model.name, file.devices,
+                                     s.device, framework, s.version.empty() ? "" : " ", s.version),
+                         {fmt::format("TTFT {}", range_words(load.ttft(&serving::Spread::mean))),
+                          fmt::format("TPOT {}", range_words(load.mean_tpot())),
+                          saturated(load, limits.capacity) ? "saturated" : ""});
   d["server"] = {{"model", s.model.name},   {"device", s.device},
                  {"devices", file.devices}, {"framework", framework},
                  {"version", s.version},    {"requests", file.requests.size()},
                  {"replicas", s.plan.data}, {"router", router}};
-  const auto spread = [&](const Spread Measures::*of) {
-    return [&load, of](double Spread::*which) {
+  const auto spread = [&](const serving::Spread Measures::*of) {
+    return [&load, of](double serving::Spread::*which) {
       return load.estimate<Seconds>([&](const Measures& m) { return Seconds::s(m.*of.*which); });
     };
   };
@@ -111,23 +119,16 @@ Document serving_document(const ServedLoad& load, const Limits& limits) {
   add_spread(d, "itl", "time between tokens", spread(&Measures::itl));
   add_spread(d, "end_to_end", "end to end", [&](auto which) { return load.end_to_end(which); });
   add_spread(d, "queue", "in the queue", spread(&Measures::queue));
-  const Quantity tokens(rate(&Measures::output_tokens, 1), unit::kTokens);
+  const Quantity tokens(load.tokens_per_s(), unit::kTokens);
   d["throughput"] = {
       {"requests_per_s", Quantity(rate(&Measures::requests, 1), unit::kRate)},
       {"tokens_per_s", tokens},
       {"tokens_per_s_per_device",
-       Quantity(rate(&Measures::output_tokens, static_cast<double>(file.devices)), unit::kTokens)}};
+       Quantity(load.tokens_per_s() * (1 / static_cast<double>(file.devices)), unit::kTokens)}};
   d.show("", "output tokens", tokens);
   d.show("duration", "duration",
          load.estimate<Seconds>([](const Measures& m) { return Seconds::s(m.duration); }));
-  if (file.slo) {
-    const auto at = [&](std::size_t i) {
-      return static_cast<double>(kept(*file.slo, load.replicas[i])) / load.measures[i].duration;
-    };
-    const auto [low, high] = std::minmax({at(0), at(1), at(2)});
-    d.show("goodput", "requests within the SLO",
-           Quantity(Estimate<double>{at(0), low, high, load.provenance}, unit::kRate));
-  }
+  if (file.slo) d.show("goodput", "requests within the SLO", Quantity(load.goodput(), unit::kRate));
   if (limits.held)
     d.show("held_rate", fmt::format("rate with {:.0f} % within the SLO", 100 * kHeldShare),
            Quantity(*limits.held, unit::kRate));
@@ -145,7 +146,8 @@ Document serving_document(const ServedLoad& load, const Limits& limits) {
   d["preemptions"] = load.measures[0].preemptions;
   d["running"] = load.measures[0].running;
   d.show("", "requests at a time", fmt::format("{:.1f} on average", load.measures[0].running));
-  d["memory_per_device"] = {{"value", load.space.total()},
+  d["memory_per_device"] = {{"value", load.space.total().b()},
+                            {"unit", "B"},
                             {"usable", load.space.usable},
                             {"fits", true},
                             {"parts",
@@ -164,6 +166,12 @@ Document serving_document(const ServedLoad& load, const Limits& limits) {
 
 }  // namespace
 
+Result<Document> serving_document(const ServedLoad& load) {
+  const Result<Limits> limits = limits_of(load);
+  if (!limits) return forward(limits);
+  return document_of(load, *limits);
+}
+
 Result<Exit> simulate_serving(const SimulateOptions& options, const Globals& globals) {
   if (!options.files.perfetto.empty())
     return fail("a server has no timeline of operations", "--report FILE");
@@ -173,15 +181,15 @@ Result<Exit> simulate_serving(const SimulateOptions& options, const Globals& glo
   if (!file) return forward(file);
   const Result<ServedLoad> load = serve(*file);
   if (!load) return wrong_in(options.job_file, load.error());
-  const Result<double> capacity = capacity_of(*load);
-  if (!capacity) return wrong_in(options.job_file, capacity.error());
-  Limits limits{*capacity};
-  if (file->slo && !file->closed) {
-    const Result<std::optional<Estimate<double>>> held = held_rate(*load, *capacity);
-    if (!held) return wrong_in(options.job_file, held.error());
-    limits.held = *held;
+  const Result<Limits> limits = limits_of(*load);
+  if (!limits) return wrong_in(options.job_file, limits.error());
+  const Result<LoadCurve> curve = load_curve(*load, limits->capacity);
+  if (!curve) return wrong_in(options.job_file, curve.error());
+  Document document = document_of(*load, *limits);
+  if (!curve->points.empty()) {
+    document["load_curve"] = curve_fields(*file, *curve);
+    document.show("", "Latency against load", document["load_curve"]["points"]);
   }
-  const Document document = serving_document(*load, limits);
   if (Status ok = write_report(options.files.report, document, {.inputs = {options.job_file}}); !ok)
     return forward(ok);
   return answer_with(globals, document);

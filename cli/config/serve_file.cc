@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "cli/config/job_costs.h"
 #include "cli/config/job_file.h"
 #include "cli/config/request_trace.h"
 #include "cli/config/server_flags.h"
@@ -117,14 +116,15 @@ void read_deployment(const YamlMap& serve, const std::filesystem::path& folder, 
     precision->no_other_keys();
   }
   if (const auto plan = serve.map("plan")) {
-    const auto degree = [&](std::string_view key, std::uint32_t& to) {
-      if (const auto value = plan->within<std::int64_t>(key, 1, 1024))
-        to = static_cast<std::uint32_t>(*value);
+    const auto degree = [&](std::string_view key, std::uint32_t& to, bool& given) {
+      const auto value = plan->within<std::int64_t>(key, 1, 1024);
+      if (value) to = static_cast<std::uint32_t>(*value);
+      given = value.has_value();
     };
-    degree("tensor", d.plan.tensor);
-    degree("pipeline", d.plan.pipeline);
-    degree("expert", d.plan.expert);
-    degree("data", d.plan.data);
+    degree("tensor", d.plan.tensor, file.given.tensor);
+    degree("pipeline", d.plan.pipeline, file.given.pipeline);
+    degree("expert", d.plan.expert, file.given.expert);
+    degree("data", d.plan.data, file.given.data);
     plan->choose("router", serving::kRoutingNames, file.routing);
     plan->no_other_keys();
   }
@@ -134,16 +134,16 @@ void read_deployment(const YamlMap& serve, const std::filesystem::path& folder, 
 
 Result<ServeFile> read_serve(const YamlMap& root, const std::filesystem::path& folder,
                              const std::filesystem::path& cluster_file) {
+  if (cluster_file.empty()) return read_serve_on(root, folder, cluster::read_cluster(root));
+  root.map("cluster");  // known, and overruled
+  const Result<cluster::Cluster> other = cluster::load_cluster(cluster_file);
+  if (!other) return forward(other);
+  return read_serve_on(root, folder, *other);
+}
+
+Result<ServeFile> read_serve_on(const YamlMap& root, const std::filesystem::path& folder,
+                                const std::optional<cluster::Cluster>& cluster) {
   ServeFile file;
-  std::optional<cluster::Cluster> cluster;
-  if (cluster_file.empty()) {
-    cluster = cluster::read_cluster(root);
-  } else {
-    root.map("cluster");  // known, and overruled
-    Result<cluster::Cluster> other = cluster::load_cluster(cluster_file);
-    if (!other) return forward(other);
-    cluster = std::move(*other);
-  }
   const YamlMap serve = *root.map("serve");
   read_deployment(serve, folder, file);
   const serving::Deployment& d = file.deployment;
@@ -158,6 +158,9 @@ Result<ServeFile> read_serve(const YamlMap& root, const std::filesystem::path& f
     file.rules.prefix_tokens = settings.rules.block_tokens;
     file.memory = settings.memory;
     file.deployment.graphs = settings.graphs;
+    file.given.flags = settings.given;
+    file.in_cluster = cluster->devices().size();
+    file.in_node = cluster->nodes().front().devices.size();
     if (file.devices > cluster->devices().size())
       serve.report(
           "plan",
@@ -179,6 +182,7 @@ Result<ServeFile> read_serve(const YamlMap& root, const std::filesystem::path& f
   Result<JobCosts> costs = read_job_costs(root, folder);
   if (!costs) return forward(costs);
   file.place.hours = std::move(costs->hours);
+  file.rent = costs->rent;
   if (costs->rent.regions.size() == 1) file.place.region = costs->rent.regions.front();
   if (costs->rent.markets.size() == 1) file.place.market = costs->rent.markets.front();
   root.no_other_keys();

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/config/job_costs.h"
 #include "cost/step_account.h"
 #include "models/serving/step_price.h"
 #include "sim/base/yaml.h"
@@ -21,17 +22,26 @@ struct ServingSlo {
   std::optional<Seconds> ttft, tpot, end_to_end;
 };
 
+/// The degrees of the plan and the flags that a job gives.
+struct ServerGiven {
+  bool tensor = false, pipeline = false, expert = false, data = false;
+  std::vector<std::string_view> flags = {};  ///< as ServerSettings::given
+};
+
 struct ServeFile {
   serving::Deployment deployment;
-  double memory = 0.9;                                       ///< the framework's own flag
-  serving::Rules rules;                                      ///< all but the blocks
+  double memory = 0.9;   ///< the framework's own flag
+  serving::Rules rules;  ///< all but the blocks
+  ServerGiven given;     ///< what a search keeps
   serving::Routing routing = serving::Routing::kRoundRobin;  ///< among the `data` replicas
   std::vector<serving::Request> requests;
   std::int64_t in_flight = 0;  ///< at most, over all replicas; 0: any number
   bool closed = false;         ///< a request is sent as soon as another ends
   std::optional<ServingSlo> slo;
-  std::size_t devices = 1;
+  std::size_t devices = 1;                  ///< that the plan uses
+  std::size_t in_cluster = 1, in_node = 1;  ///< devices
   cost::Place place;
+  Rent rent;                       ///< what `recommend` may rent
   std::vector<std::string> notes;  ///< what the file leaves to defaults
 };
 
@@ -42,6 +52,10 @@ bool is_serve_file(const std::filesystem::path& path);
 /// the section.
 Result<ServeFile> read_serve(const YamlMap& root, const std::filesystem::path& folder,
                              const std::filesystem::path& cluster_file = {});
+
+/// The same on a cluster that replaces the section, if it is described.
+Result<ServeFile> read_serve_on(const YamlMap& root, const std::filesystem::path& folder,
+                                const std::optional<cluster::Cluster>& cluster);
 
 /// The same of a file.
 Result<ServeFile> load_serve_file(const std::filesystem::path& path,

@@ -34,6 +34,7 @@ constexpr Names kConservative{"", {"", "schedule_conservativeness", ""}};
 constexpr Names kReceive{"", {"", "scheduler_recv_interval", ""}};
 constexpr Names kPolicy{"", {"", "", "capacity_scheduler_policy"}};
 constexpr Names kGraphs{"", {"max_cudagraph_capture_size", "", ""}};
+constexpr std::string_view kPolicies[] = {"guaranteed_no_evict", "max_utilization"};
 constexpr std::array kAll = {kTokens,  kRows,  kBlock,        kMemory,  kPrefix, kChunked,
                              kOverlap, kMixed, kConservative, kReceive, kPolicy, kGraphs};
 
@@ -62,6 +63,18 @@ class Flags {
   std::optional<std::size_t> choice(const Names& names,
                                     std::span<const std::string_view> of) const {
     return map_.choice(names.own[framework_], of);
+  }
+  std::vector<std::string_view> given() const {
+    std::vector<std::string_view> names;
+    for (const Names& each : kAll)
+      if ((!each.common.empty() && map_.has(each.common)) ||
+          (!each.own[framework_].empty() && map_.has(each.own[framework_])))
+        names.push_back(key_of(each));
+    return names;
+  }
+  static std::string_view key_of(const Names& names) {
+    if (!names.common.empty()) return names.common;
+    return *std::find_if(names.own.begin(), names.own.end(), [](auto own) { return !own.empty(); });
   }
 
  private:
@@ -175,11 +188,83 @@ void read_server_flags(const YamlMap& map, Framework framework, ServerSettings& 
   double conservativeness = 0;
   flags.read(kConservative, conservativeness, 0.01, 100);
   if (conservativeness > 0) reserve_like_sglang(conservativeness, rules);
-  constexpr std::string_view kPolicies[] = {"guaranteed_no_evict", "max_utilization"};
   if (framework == Framework::kTrtllm)
     if (const auto policy = flags.choice(kPolicy, kPolicies); policy == 1u)
       rules.reserve = rules.least_reserve = 0;
+  settings.given = flags.given();
   map.no_other_keys();
+}
+
+std::vector<ServerFlag> flags_of(Framework framework, const ServerSettings& usual,
+                                 const ServerSettings& settings) {
+  const auto f = static_cast<std::size_t>(framework);
+  const serving::Rules &is = settings.rules, &was = usual.rules;
+  std::vector<ServerFlag> flags = {{kTokens.own[f], std::to_string(is.tokens_per_step)},
+                                   {kRows.own[f], std::to_string(is.most_rows)}};
+  const auto add = [&](const Names& names, bool differs, std::string value) {
+    if (differs) flags.push_back({names.own[f], std::move(value)});
+  };
+  const auto add_switch = [&](const Names& names, bool value, bool usually) {
+    add(names, value != usually, value != names.own[f].starts_with("disable_") ? "true" : "false");
+  };
+  add(kBlock, is.block_tokens != was.block_tokens, std::to_string(is.block_tokens));
+  add(kMemory, settings.memory != usual.memory, fmt::format("{:g}", settings.memory));
+  add_switch(kPrefix, is.prefix_cache, was.prefix_cache);
+  add_switch(kChunked, is.chunked, was.chunked);
+  add_switch(kOverlap, is.overlapped, was.overlapped);
+  add_switch(kMixed, is.order == Order::kPromptsFirst, was.order == Order::kPromptsFirst);
+  if (framework == Framework::kSglang)
+    add(kConservative, is.reserve != was.reserve, fmt::format("{:g}", is.reserve / 0.7));
+  if (framework == Framework::kTrtllm)
+    add(kPolicy, is.reserve != was.reserve, std::string(kPolicies[is.reserve > 0 ? 0 : 1]));
+  add(kReceive, is.receive_interval != was.receive_interval, std::to_string(is.receive_interval));
+  return flags;
+}
+
+std::vector<serving::Rules> rules_to_try(Framework framework, const ServerSettings& settings,
+                                         const LargestStep& largest) {
+  const auto f = static_cast<std::size_t>(framework);
+  const auto varies = [&](const Names& names) {
+    return !names.own[f].empty() && std::find(settings.given.begin(), settings.given.end(),
+                                              Flags::key_of(names)) == settings.given.end();
+  };
+  std::vector<serving::Rules> tried = {settings.rules};
+  /// Each of the rules with each of the values.
+  const auto each = [&](const Names& names, auto serving::Rules::*of, auto values) {
+    if (!varies(names)) return;
+    std::vector<serving::Rules> all;
+    for (const serving::Rules& rules : tried)
+      for (const auto& value : values) {
+        all.push_back(rules);
+        all.back().*of = value;
+      }
+    tried = std::move(all);
+  };
+  /// Powers of two up to the first that holds `most`.
+  const auto powers = [](std::int64_t from, std::int64_t to, std::int64_t most) {
+    std::vector<std::int64_t> values;
+    for (std::int64_t v = from; v <= to && (values.empty() || values.back() < most); v *= 2)
+      values.push_back(v);
+    return values;
+  };
+  each(kTokens, &serving::Rules::tokens_per_step, powers(512, 16'384, largest.tokens));
+  each(kRows, &serving::Rules::most_rows, powers(8, 1024, largest.rows));
+  if (framework == Framework::kTrtllm)
+    each(kChunked, &serving::Rules::chunked, std::array{false, true});
+  if (framework == Framework::kSglang)
+    each(kMixed, &serving::Rules::order, std::array{Order::kPromptsApart, Order::kPromptsFirst});
+  if (framework == Framework::kTrtllm && varies(kPolicy)) {
+    const std::vector<serving::Rules> guaranteed = tried;
+    for (serving::Rules rules : guaranteed) {
+      rules.reserve = rules.least_reserve = 0;
+      tried.push_back(rules);
+    }
+  }
+  // A row takes a token at least; vLLM refuses such flags.
+  std::erase_if(tried, [&](const serving::Rules& rules) {
+    return rules.most_rows > rules.tokens_per_step && (varies(kRows) || varies(kTokens));
+  });
+  return tried;
 }
 
 }  // namespace rehearse::cli

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "strategies/search/search.h"
+#include "strategies/search/space.h"
 #include "strategies/step/plan_costs.h"
 
 namespace rehearse::cli {

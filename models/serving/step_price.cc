@@ -175,9 +175,9 @@ Estimate<double> StepPrice::widened(double low, double high) const {
                                                                  : 1.4;
   // Ranks that share experts wait for the slowest one in every step: 41 runs took 1.2 to 1.7 times
   // as long at the median, by device, and up to 2.4 times.
-  const bool waiting = plan_.data > 1 && plan_.expert > 1;
-  return {1, low / wider, high * wider * (waiting ? 2 : 1),
-          waiting ? std::max(provenance, Provenance::kExtrapolated) : provenance};
+  const bool waits = plan_.data > 1 && plan_.expert > 1;
+  return {1, low / wider, high * wider * (waits ? 2 : 1),
+          waits ? std::max(provenance, Provenance::kExtrapolated) : provenance};
 }
 
 std::vector<std::string> StepPrice::sources() const {

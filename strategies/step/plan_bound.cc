@@ -251,7 +251,9 @@ class PlanBound::Plans {
     double states = each.weights * all + gradients;
     if (shared_) states += each.optimizer * all;
     // Weights gathered once a step, and gradients whole.
-    const double gathered = shards() && plan_.pipeline > 1 ? whole_bytes(held) : 0;
+    const double gathered = shards() && plan_.pipeline > 1
+                                ? stored() * held.read().summed() + summed() * held.summed()
+                                : 0;
     const memory::Device& device = b_.devices_[kind];
     const double most =
         device.workspaces.b() + states + std::max(update, gathered + 2 * present_ + activations());
@@ -264,18 +266,17 @@ class PlanBound::Plans {
   }
 
   bool shards() const { return plan_.zero == 3 && stage_.degrees.sharers(false) > 1; }
-  /// Bytes of weights and gradients that are whole for a backward pass.
-  double whole_bytes(const Parameters& whole) const {
-    return strategies::stored_bytes(training_.dtype) * whole.read().summed() +
-           strategies::summed_bytes(training_, plan_) * whole.summed();
-  }
+  /// Bytes of a whole parameter, and of its whole gradient.
+  double stored() const { return strategies::stored_bytes(training_.dtype); }
+  double summed() const { return strategies::summed_bytes(training_, plan_); }
   /// What the backward of a layer needs in addition to activations.
   double beside_activations(const LayerFacts& facts) const {
     // It falls with the saved activations that are on the host.
     const double transient = plan_.offload == Offload::kActivations ? 0 : facts.transient;
     if (!shards()) return transient;
-    const double weights = plan_.pipeline > 1 ? 0 : strategies::stored_bytes(training_.dtype);
-    return transient + weights * facts.parameters.read().summed() + whole_bytes(facts.parameters);
+    const double weights = plan_.pipeline > 1 ? 0 : stored();
+    return transient + weights * facts.parameters.read().summed() +
+           (stored() + summed()) * facts.parameters.summed();
   }
 
   /// At the fullest moment, with what backward needs.

@@ -42,8 +42,13 @@ const costCard = (d) => d.to_target?.cost
   : d.to_target?.time ? { name: "time to the target", q: d.to_target.time }
   : d.energy_per_step ? { name: "energy per step", q: d.energy_per_step, note: "devices only" } : null;
 
+const rateCard = (d) => d.goodput_per_device ? { name: "requests/s per GPU within limits", q: d.goodput_per_device, plain: [parts(d.goodput_per_device.value, "")[0], "/s"] }
+  : { name: "output tokens", q: d.throughput.tokens_per_s, plain: [parts(d.throughput.tokens_per_s.value, "")[0], "tokens/s"] };
+/// Of an inference server.
+const served = (d) => [{ name: "time to first token", q: d.ttft.mean }, { name: "time per output token", q: d.tpot.mean }, rateCard(d),
+  d.cost_per_million_tokens ? { name: "cost per million tokens", q: d.cost_per_million_tokens } : memoryCard(d.memory_per_device)];
 const of = {
-  simulate: (d) => [{ name: "step time", q: d.step_time }, throughputCard(d), costCard(d), memoryCard(d.memory_per_device)],
+  simulate: (d) => d.ttft ? served(d) : [{ name: "step time", q: d.step_time }, throughputCard(d), costCard(d), memoryCard(d.memory_per_device)],
   replay: (d) => [
     { name: "step, measured", q: d.step_time.measured },
     { name: "step, simulated", q: d.step_time.simulated },
@@ -58,6 +63,7 @@ const of = {
   recommend: (d) => {
     const best = d.options?.[0];
     if (!best) return [];
+    if (best.ttft) return served(best);
     const found = [best.step_time && { name: "step time", q: best.step_time }, best.throughput && throughputCard({ ...best, command: "recommend" }),
       best.cost_to_target && { name: "cost to the target", q: best.cost_to_target, note: `in ${quantity(best.time_to_target)} (${interval(best.time_to_target)})` },
       memoryCard(best.memory_per_device)];

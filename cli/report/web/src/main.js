@@ -4,6 +4,7 @@ import { changes } from "./changes.js";
 import { el } from "./dom.js";
 import { figures } from "./figures.js";
 import { whatHelps } from "./gains.js";
+import { load } from "./load.js";
 import { memory } from "./memory.js";
 import { options } from "./options.js";
 import { roofline } from "./roofline.js";
@@ -14,7 +15,7 @@ import { waterfall } from "./waterfall.js";
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const d = data.document;
-const short = { where: "where", help: "what helps", when: "timeline", fit: "memory", hardware: "hardware", options: "options", changed: "changes", tenants: "jobs", trust: "trust", again: "reproduce" };
+const short = { where: "where", load: "load", help: "what helps", when: "timeline", fit: "memory", hardware: "hardware", options: "options", changed: "changes", tenants: "jobs", trust: "trust", again: "reproduce" };
 
 // The step shown for a search is that of the best plan.
 const best = d.command === "plan" ? d.best?.[0] : undefined;
@@ -22,7 +23,7 @@ const step = best ? { ...data, document: { ...best, command: d.command } } : dat
 const joined = (key) => [...(best[key] ?? []), ...(d[key] ?? [])];
 const believed = best ? { ...data, document: { ...best, ...d, warnings: joined("warnings"), warning_remedies: joined("warning_remedies") } } : data;
 
-const sections = [d.options || d.best ? options(data) : null, tenants(data), changes(data), waterfall(step), whatHelps(step), timeline(step), memory(step),
+const sections = [d.options || d.best ? options(data) : null, tenants(data), changes(data), load(data), waterfall(step), whatHelps(step), timeline(step), memory(step),
   roofline(step), trust(believed), again(data)].filter(Boolean);
 const verdict = d.verdict ? `verdict ${d.verdict}` : "";
 document.title = `${data.answer.split(":")[0] || d.command} · rehearse ${d.command}`;

@@ -6,7 +6,7 @@ import { el, section } from "./dom.js";
 import { axisUnit, count, percent, quantity, text, words } from "./format.js";
 
 const SYMBOLS = ["circle", "square", "triangle", "diamond", "star", "cross", "wye"];
-const AXES = { cost: "USD", memory: "B", energy: "J", carbon: "gCO2e" };
+const AXES = { cost: "USD", device_time: "s", memory: "B", energy: "J", carbon: "gCO2e" };
 
 /// A plan in words, without the keys that need no mention.
 function planText(plan, unsaid = new Set()) {
@@ -37,6 +37,10 @@ function agreed(plans) {
   if (objects.length < 2) return new Set();
   return new Set(Object.keys(objects[0]).filter((key) => objects.every((p) => JSON.stringify(p[key]) === JSON.stringify(objects[0][key]))));
 }
+/// The plan of an option, with the flags of a server.
+const settings = (o) => (o.flags && typeof o.plan === "object" ? { ...o.plan, ...o.flags } : o.plan);
+/// Device-seconds per token, from tokens per second and device.
+const perToken = (rate) => (rate?.value > 0 ? { value: 1 / rate.value, ...(rate.low > 0 ? { low: 1 / rate.high, high: 1 / rate.low } : {}), unit: "s" } : undefined);
 const q = (...candidates) => candidates.find((c) => c && typeof c.value === "number");
 
 /// The options of any command that has some, in one shape.
@@ -44,7 +48,7 @@ function optionsOf(d) {
   const list = d.options ?? d.best;
   if (!Array.isArray(list) || !list.length) return null;
   const same = (a, b) => a === b || JSON.stringify(a) === JSON.stringify(b);
-  const key = (o) => JSON.stringify([o.provider, o.region, o.market, o.instance, o.count, o.plan]);
+  const key = (o) => JSON.stringify([o.provider, o.region, o.market, o.instance, o.count, o.plan, o.flags]);
   const front = Array.isArray(d.pareto) ? d.pareto : [];
   const all = [...list];
   // The front may point at options, repeat them, or hold some that are not among the best.
@@ -57,13 +61,13 @@ function optionsOf(d) {
       indices.add(i);
     }
   }
-  const common = d.command === "plan" ? agreed(all.map((o) => o.plan)) : new Set();
-  const shared = common.size ? planText(Object.fromEntries(Object.entries(all[0].plan).filter(([key]) => common.has(key)))) : "";
+  const common = d.command === "plan" ? agreed(all.map(settings)) : new Set();
+  const shared = common.size ? planText(Object.fromEntries(Object.entries(settings(all[0])).filter(([key]) => common.has(key)))) : "";
   return all.map((o, id) => ({
     shared, id, front: indices.has(id), provider: o.provider ?? "", place: [o.provider, o.region, o.market === "spot" ? "spot" : ""].filter(Boolean).join(" "), instance: o.instance ?? "", count: o.count ?? null,
-    plan: planText(o.plan, common), time: q(o.time_to_target, o.to_target?.time, o.step_time), cost: q(o.cost_to_target, o.to_target?.cost, o.cost_per_step, o.cost),
+    plan: planText(settings(o), common), time: q(o.time_to_target, o.to_target?.time, o.step_time, o.mean_tpot), cost: q(o.cost_to_target, o.to_target?.cost, o.cost_per_step, o.cost),
     energy: q(o.energy, o.to_target?.energy, o.energy_per_step), carbon: q(o.carbon, o.to_target?.carbon, o.carbon_per_step),
-    memory: q(o.memory_per_device, o.memory), gpus: o.gpus ?? o.job?.ranks ?? list[0].job?.ranks ?? 1,
+    memory: q(o.memory_per_device, o.memory), device_time: perToken(o.tokens_per_s_per_device), gpus: o.gpus ?? o.devices ?? o.job?.ranks ?? list[0].job?.ranks ?? 1,
     note: o.meets === false ? "misses a limit" : "",
     stalls: Object.entries(o.stalls ?? {}).filter(([, stall]) => stall?.share >= 0.005).map(([name, stall]) => `${words(name)} ${percent(stall.share, 0)}`).join(", "),
   }));
@@ -73,6 +77,8 @@ export function options({ document: d }) {
   const all = optionsOf(d);
   if (!all) return null;
   const perStep = !all.some((o, i) => (d.options ?? d.best)[i]?.time_to_target || (d.options ?? d.best)[i]?.to_target);
+  const serves = perStep && (d.options ?? d.best).some((o) => o.mean_tpot);
+  const timeName = serves ? "time per output token" : perStep ? "step time" : "time to the target";
   const providers = [...new Set(all.map((o) => o.provider))];
   const look = (o) => providers.indexOf(o.provider) % SYMBOLS.length;
   const axes = Object.keys(AXES).filter((axis) => all.filter((o) => o[axis]).length > 0);
@@ -104,8 +110,8 @@ export function options({ document: d }) {
         line(front, { x: value("time"), y: value(axis), stroke: "var(--ink)", strokeWidth: 1.25, strokeDasharray: "4 3" }),
         dot(points, { x: value("time"), y: value(axis), r, symbol: (o) => SYMBOLS[look(o)], fill: (o) => `var(--provider-${look(o)})`,
           fillOpacity: 0.75, stroke: (o) => (front.includes(o) ? "var(--ink)" : `var(--provider-${look(o)})`), strokeWidth: 1.25, className: "points" }),
-        axisX({ label: `${perStep ? "step time" : "time to the target"} (${units.time[1]})`, ticks: Math.max(3, width / 130), labelOffset: 42 }),
-        axisY({ label: `${perStep && axis !== "memory" ? `${axis} per step` : axis} (${units[axis][1]})`, ticks: 5 }),
+        axisX({ label: `${timeName} (${units.time[1]})`, ticks: Math.max(3, width / 130), labelOffset: 42 }),
+        axisY({ label: `${perStep && axis !== "memory" && !serves ? `${words(axis)} per step` : serves && axis === "device_time" ? "GPU time per output token" : words(axis)} (${units[axis][1]})`, ticks: 5 }),
       ],
     }), (svg) => {
       svg.setAttribute("role", "group");
@@ -155,7 +161,7 @@ export function options({ document: d }) {
     { key: "instance", name: "instance", cell: (o) => o.instance, of: (o) => o.instance },
     { key: "count", name: "count", right: true, cell: (o) => (o.count === null ? "" : count(o.count)), of: (o) => o.count ?? 0 },
     { key: "plan", name: "plan", cell: (o) => o.plan, of: (o) => o.plan },
-    ...[["time", perStep ? "step time" : "time"], ["cost", "cost"], ["energy", "energy"], ["carbon", "carbon"], ["memory", "memory"]].map(([key, title]) => ({
+    ...[["time", perStep ? timeName : "time"], ["cost", "cost"], ["device_time", "GPU time per token"], ["energy", "energy"], ["carbon", "carbon"], ["memory", "memory"]].map(([key, title]) => ({
       key, name: title, right: true, of: (o) => o[key]?.value ?? Infinity,
       cell: (o) => (o[key] ? el("span", { title: o[key].low !== undefined ? `${text(o[key].low, o[key].unit)} – ${text(o[key].high, o[key].unit)}` : undefined }, quantity(o[key])) : "–") })),
     { key: "stalls", name: "waits for", cell: (o) => o.stalls, of: (o) => o.stalls },
@@ -194,7 +200,7 @@ export function options({ document: d }) {
   };
   update();
   return section("options", "Which should I take?",
-    `${perStep ? "Step time" : "Time to the target"}${axis ? ` against ${axis}` : ""}. The line joins the Pareto front.${all.some((o) => Number(o.gpus) !== Number(all[0].gpus)) ? " Areas show the number of devices." : ""}${all[0].shared ? ` The same for all: ${all[0].shared}.` : ""}`,
+    `${timeName[0].toUpperCase()}${timeName.slice(1)}${axis ? ` against ${words(axis)}` : ""}. The line joins the Pareto front.${all.some((o) => Number(o.gpus) !== Number(all[0].gpus)) ? " Areas show the number of devices." : ""}${all[0].shared ? ` The same for all: ${all[0].shared}.` : ""}`,
     el("div.tools", {},
       axes.length > 1 ? el("fieldset", {}, el("legend.unseen", {}, "against"), "against ", axes.map((a) => el("label", {}, el("input", { type: "radio", name: "axis", value: a, checked: a === axis, onchange: () => {
         axis = a;

@@ -1,0 +1,173 @@
+#include "cli/commands/recommend_serving.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "cli/commands/plan_result.h"
+#include "cli/output/document.h"
+#include "cli/recommending/option_words.h"
+#include "cli/recommending/server_on_offers.h"
+#include "cli/report/report.h"
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+namespace {
+
+using cost::Option;
+
+constexpr double kMillion = 1e6;
+constexpr std::size_t kShown = 8;
+
+struct RecommendedServer {
+  const ServerOnOffers& job;
+  const cost::Wish& wish;
+  cost::Recommendation found;  ///< its front is that of time per token and cost
+  const ServerOnOffer& of(const Option& option) const {
+    return job.found(option.evaluation->detail);
+  }
+};
+
+/// Options that no other beats in both the time per token and the cost, by the time per token.
+std::vector<std::size_t> front_of(const RecommendedServer& r) {
+  const std::vector<Option>& options = r.found.options;
+  const auto key = [&](const Option& o) {
+    return std::pair(r.of(o).mean_tpot.value, o.account.money->value);
+  };
+  const auto counts = [](const Option& o) { return o.meets && o.account.money; };
+  std::vector<std::size_t> front;
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    if (!counts(options[i])) continue;
+    const auto [tpot, cost] = key(options[i]);
+    const bool beaten = std::any_of(options.begin(), options.end(), [&](const Option& other) {
+      if (!counts(other)) return false;
+      const auto [its_tpot, its_cost] = key(other);
+      return its_tpot <= tpot && its_cost <= cost && (its_tpot < tpot || its_cost < cost);
+    });
+    if (!beaten) front.push_back(i);
+  }
+  std::stable_sort(front.begin(), front.end(),
+                   [&](std::size_t a, std::size_t b) { return key(options[a]) < key(options[b]); });
+  return front;
+}
+
+Value option_fields(const RecommendedServer& r, std::size_t index, Look place) {
+  const Option& o = r.found.options[index];
+  const ServerOnOffer& server = r.of(o);
+  const bool front =
+      std::find(r.found.pareto.begin(), r.found.pareto.end(), index) != r.found.pareto.end();
+  Value json = offer_fields(o, r.wish, place);
+  json["gpus"] = server.devices;
+  json.add(server.fields);
+  json.show("", "flags", server.flags, {}, kInTables);
+  json["meets"] = o.meets;
+  json.add(without_labels(account_fields(o.account)));
+  const double each = kMillion / r.job.tokens();
+  const cost::JobAccount& a = o.account;
+  json.show("cost_per_million_tokens", "USD per M tokens",
+            a.money ? Value(*a.money * each) : Value(), in::kUsd);
+  if (a.energy) json.show("", "kWh per M tokens", a.energy->value * each, in::kKwh);
+  if (a.carbon)
+    json.show("", "kgCO2e per M tokens", Quantity(a.carbon->value * each, unit::kCarbon), in::kKg);
+  json.show("goodput", r.job.job().slo ? "requests/s in SLO" : "requests/s",
+            Quantity(server.goodput, unit::kRate), {"1/s", 1, 3});
+  json["throughput"] = {{"tokens_per_s", Quantity(server.tokens_per_s, unit::kTokens)},
+                        {"tokens_per_s_per_device",
+                         Quantity(server.tokens_per_s * (1. / server.devices), unit::kTokens)}};
+  json["tokens_per_s_per_user"] = Quantity(server.tokens_per_user, unit::kTokens);
+  json["ttft"] = {{"mean", server.mean_ttft}, {"p99", server.p99_ttft}};
+  json["tpot"] = {{"mean", server.mean_tpot}, {"p99", server.p99_tpot}};
+  json.show("", "TTFT", server.mean_ttft, in::kMs);
+  json.show("", "TPOT", server.mean_tpot, in::kMs);
+  json["notes"] = o.account.notes;
+  json.show("", "Pareto", front_words(o, front));
+  return json;
+}
+
+std::vector<std::string> why_of(const RecommendedServer& r) {
+  std::vector<std::string> lines = ranking_lines(r.found, r.wish);
+  const Option& best = r.found.options.front();
+  const ServerOnOffer& server = r.of(best);
+  if (!r.found.pareto.empty())
+    if (const Option& other = r.found.options[r.found.pareto.front()]; &other != &best)
+      lines.push_back(fmt::format("the least time per token, {} on {}, instead of {}",
+                                  to_string(r.of(other).mean_tpot.value), name_of(other),
+                                  to_string(server.mean_tpot.value)));
+  if (server.used < server.devices)
+    lines.push_back(fmt::format("its settings use {} of the {}; the rest is idle and paid for",
+                                server.used, counted(server.devices, "GPU")));
+  if (best.step_before)
+    lines.push_back(fmt::format("with searched flags {} output tokens take {} instead of {}",
+                                grouped(static_cast<std::uint64_t>(r.job.tokens())),
+                                to_string(best.account.time.value), to_string(*best.step_before)));
+  lines.push_back(counts_line(r.found));
+  return lines;
+}
+
+Document document_of(const RecommendedServer& r) {
+  const Option& best = r.found.options.front();
+  const ServerOnOffer& server = r.of(best);
+  const cost::JobAccount& a = best.account;
+  Document d{.command = "recommend", .rows = "options", .rows_title = "Options"};
+  const double each = kMillion / r.job.tokens();
+  d.answer = sentence_of(
+      fmt::format("{} on {} ({}), {}", r.job.job().deployment.model.name, name_of(best),
+                  place_of(best), best.evaluation->plan),
+      {a.money ? range_words(*a.money * each, " per million output tokens") : "",
+       "TTFT " + range_words(server.mean_ttft), "TPOT " + range_words(server.mean_tpot),
+       a.energy ? range_words(*a.energy * each, " per million") : "",
+       a.carbon ? range_words(Quantity(*a.carbon * each, unit::kCarbon), " per million") : ""});
+  d["job"] = {{"workload", r.job.job().deployment.model.name}};
+  d["target"] = {{"output_tokens", r.job.tokens()}};
+  d["options"] = Value::array();
+  const Look place = place_look(r.found.options);
+  for (std::size_t i = 0; i < r.found.options.size(); ++i)
+    d["options"].push_back(option_fields(r, i, place));
+  d.show("options", "Options", d["options"], {}, first(kShown));
+  d["pareto"] = r.found.pareto;
+  d.show("", "flags of the first option", server.flags);
+  d.show("why", "Why", why_of(r));
+  d.show("", "Notes", a.notes);
+  d["offers"] = {{"seen", r.found.offers},
+                 {"ruled_out", r.found.bounded},
+                 {"impossible", r.found.impossible},
+                 {"why_impossible", r.found.why_impossible}};
+  d.add_warnings(limit_warnings(best, r.wish));
+  return d;
+}
+
+void add_from_file(const ServeFile& file, cost::Wish& wish) {
+  if (wish.providers.empty()) wish.providers = file.rent.providers;
+  if (wish.regions.empty()) wish.regions = file.rent.regions;
+  if (wish.markets.empty()) wish.markets = file.rent.markets;
+  if (wish.markets.empty()) wish.markets = {cost::Market::kOnDemand};
+  wish.place.hours = file.place.hours;
+}
+
+}  // namespace
+
+Result<Exit> recommend_serving(const RecommendServingOptions& options, cost::Wish wish,
+                               const Globals& globals) {
+  if (options.target && !options.target->tokens)
+    return fail("--target: a server generates tokens", "--target '1e9 tokens'");
+  const Result<ServerOnOffers> job =
+      ServerOnOffers::load(options.job_file, options.target ? *options.target->tokens : kMillion,
+                           {&cluster::instances().front(), 1});
+  if (!job) return forward(job);
+  add_from_file(job->job(), wish);
+  const Result<std::vector<cost::Offer>> offers = cost::offers_of(wish);
+  if (!offers) return forward(offers);
+  Result<cost::Recommendation> found = cost::recommend(
+      wish, *offers, job->evaluator(), globals.thread_count(), globals.progress_of("recommend"));
+  if (!found) return wrong_in(options.job_file, found.error());
+  RecommendedServer recommended{*job, wish, std::move(*found)};
+  recommended.found.pareto = front_of(recommended);
+  const Document document = document_of(recommended);
+  for (const Warning& warning : limit_warnings(recommended.found.options.front(), wish))
+    globals.warn(to_string(warning));
+  if (Status ok = write_report(options.report, document, {.inputs = {options.job_file}}); !ok)
+    return forward(ok);
+  return answer_with(globals, document);
+}
+
+}  // namespace rehearse::cli

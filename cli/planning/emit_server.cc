@@ -1,0 +1,158 @@
+#include "cli/planning/emit_server.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "cli/planning/setting_fields.h"
+
+namespace rehearse::cli {
+namespace {
+
+using serving::CacheFormat;
+using serving::ServingPlan;
+using serving::Weights;
+
+std::string with_dashes(std::string_view name) {
+  std::string text(name);
+  std::replace(text.begin(), text.end(), '_', '-');
+  return text;
+}
+
+class Command {
+ public:
+  explicit Command(std::string_view program) : text_(program) {}
+  void add(std::string_view flag, std::string_view value = "") {
+    text_ += fmt::format(" \\\n  --{}{}{}", flag, value.empty() ? "" : " ", value);
+  }
+  void degree(std::string_view flag, std::uint32_t value) {
+    if (value > 1) add(flag, std::to_string(value));
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+/// Formats that a server makes of weights of half precision while it loads them.
+bool quantises_while_loading(Weights weights) { return weights == Weights::kFp8; }
+
+/// vLLM: switches are "--x" or "--no-x".
+std::string vllm(const ServeFile& job, const std::vector<ServerFlag>& flags) {
+  const ServingPlan& plan = job.deployment.plan;
+  Command command("exec vllm serve \"$MODEL\"");
+  command.degree("tensor-parallel-size", plan.tensor);
+  command.degree("pipeline-parallel-size", plan.pipeline);
+  command.degree("data-parallel-size", plan.data);
+  if (plan.expert > 1) command.add("enable-expert-parallel");
+  if (quantises_while_loading(job.deployment.precision.weights)) command.add("quantization", "fp8");
+  if (job.deployment.precision.cache == CacheFormat::kFp8) command.add("kv-cache-dtype", "fp8");
+  for (const ServerFlag& flag : flags) {
+    const std::string name = with_dashes(flag.name);
+    if (flag.value == "true" || flag.value == "false")
+      command.add((flag.value == "true" ? "" : "no-") + name);
+    else
+      command.add(name, flag.value);
+  }
+  return command.text();
+}
+
+/// SGLang: a switch is there or not. With attention replicas that share experts, the tensor degree and
+/// the limit of requests count all of them.
+std::string sglang(const ServeFile& job, const std::vector<ServerFlag>& flags) {
+  const ServingPlan& plan = job.deployment.plan;
+  const bool shares = plan.data > 1 && plan.expert > 1;
+  Command command("exec python3 -m sglang.launch_server --model-path \"$MODEL\"");
+  command.degree("tp-size", shares ? plan.tensor * plan.data : plan.tensor);
+  command.degree("pp-size", plan.pipeline);
+  command.degree("dp-size", plan.data);
+  command.degree("ep-size", plan.expert);
+  if (shares) command.add("enable-dp-attention");
+  if (quantises_while_loading(job.deployment.precision.weights)) command.add("quantization", "fp8");
+  if (job.deployment.precision.cache == CacheFormat::kFp8)
+    command.add("kv-cache-dtype", "fp8_e4m3");
+  for (const ServerFlag& flag : flags) {
+    const std::string name = with_dashes(flag.name);
+    if (flag.value == "true")
+      command.add(name);
+    else if (shares && flag.name == "max_running_requests")
+      command.add(name, std::to_string(job.rules.most_rows * plan.data));
+    else if (flag.value != "false")
+      command.add(name, flag.value);
+  }
+  return command.text();
+}
+
+/// TensorRT-LLM: what has no option is in a file of options.
+std::string trtllm(const ServeFile& job, const std::vector<ServerFlag>& flags) {
+  const ServingPlan& plan = job.deployment.plan;
+  const bool shares = plan.data > 1 && plan.expert > 1;
+  Command command("exec trtllm-serve \"$MODEL\"");
+  command.degree("tp_size", shares ? plan.data : plan.tensor);
+  command.degree("pp_size", plan.pipeline);
+  command.degree("ep_size", plan.expert);
+  std::string top, cache, scheduler;
+  if (shares) top += "enable_attention_dp: true\n";
+  if (job.deployment.precision.cache == CacheFormat::kFp8) cache += "  dtype: fp8\n";
+  for (const ServerFlag& flag : flags) {
+    if (flag.name == "free_gpu_memory_fraction")
+      command.add("kv_cache_free_gpu_memory_fraction", flag.value);
+    else if (flag.name == "enable_block_reuse" || flag.name == "tokens_per_block")
+      cache += fmt::format("  {}: {}\n", flag.name, flag.value);
+    else if (flag.name == "capacity_scheduler_policy") {
+      std::string policy = flag.value;
+      std::transform(policy.begin(), policy.end(), policy.begin(),
+                     [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
+      scheduler += fmt::format("  {}: {}\n", flag.name, policy);
+    } else if (flag.value == "true" || flag.value == "false")
+      top += fmt::format("{}: {}\n", flag.name, flag.value);
+    else
+      command.add(flag.name, flag.value);
+  }
+  std::string file = top;
+  if (!cache.empty()) file += "kv_cache_config:\n" + cache;
+  if (!scheduler.empty()) file += "scheduler_config:\n" + scheduler;
+  if (file.empty()) return command.text();
+  command.add("extra_llm_api_options", "\"$OPTIONS\"");
+  return fmt::format("OPTIONS=$(mktemp)\ncat > \"$OPTIONS\" <<'END'\n{}END\n{}", file,
+                     command.text());
+}
+
+}  // namespace
+
+Result<ServerLaunch> emit_server(const ServeFile& job, const std::string& headline) {
+  const serving::Deployment& d = job.deployment;
+  const ServingPlan& plan = d.plan;
+  const Result<std::vector<ServerFlag>> flags = flags_of(job);
+  if (!flags) return forward(flags);
+  ServerLaunch launch;
+  std::string command;
+  switch (d.framework) {
+    case serving::Framework::kVllm:
+      command = vllm(job, *flags);
+      break;
+    case serving::Framework::kSglang:
+      command = sglang(job, *flags);
+      break;
+    case serving::Framework::kTrtllm:
+      if (plan.data > 1 && plan.expert > 1 && plan.tensor > 1)
+        return fail("TensorRT-LLM has no flag for attention replicas of several GPUs each",
+                    "plan: {tensor: 1} in the job, or data: 1");
+      if (plan.data > 1 && plan.expert == 1)
+        launch.notes.push_back(fmt::format(
+            "start {} such servers behind a load balancer: trtllm-serve has one replica",
+            plan.data));
+      command = trtllm(job, *flags);
+      break;
+  }
+  if (d.precision.weights != Weights::kBf16 && !quantises_while_loading(d.precision.weights))
+    launch.notes.push_back(
+        fmt::format("MODEL must have weights in {}",
+                    serving::kWeightsNames[static_cast<std::size_t>(d.precision.weights)]));
+  launch.text = fmt::format(
+      "#!/bin/sh\n# {}\n: \"${{MODEL:?the name or the folder of the weights of {}}}\"\n{}",
+      headline, d.model.name, command);
+  return launch;
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,50 @@
+// The settings of an inference server on a cluster: its degrees, and how its steps are formed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/config/serve_file.h"
+#include "models/serving/step_price.h"
+#include "sim/serving/rules.h"
+
+namespace rehearse::cli {
+
+struct ServerSetting {
+  serving::ServingPlan plan;
+  serving::Rules rules;  ///< without its blocks
+};
+
+inline std::uint32_t devices_of(const serving::ServingPlan& plan) {
+  return plan.tensor * plan.pipeline * plan.data;
+}
+
+/// Settings that cannot run the load, by reason.
+struct LeftOut {
+  std::string reason;
+  std::uint64_t count = 0;
+  std::string example;  ///< the first of them, with numbers
+};
+
+struct ServerSpace {
+  std::uint64_t seen = 0;
+  std::vector<ServerSetting> settings = {};  ///< that can run every request of the load
+  std::vector<LeftOut> left_out = {};
+};
+
+/// The flags that a search tries.
+enum class FlagChoice : std::uint8_t { kAll, kAsGiven };
+
+/// All settings that use at most the devices of the cluster, in a fixed order. What the file gives is
+/// kept. A replica, and replicas that share experts, are within a node, because links between nodes
+/// have no price. Degrees divide heads, layers and experts. Fails if no degrees do.
+Result<ServerSpace> server_space(const ServeFile& file, FlagChoice flags = FlagChoice::kAll);
+
+/// The job under this setting. REQUIRES: `job` is `file`, with any setting.
+void set(ServeFile& job, const ServerSetting& setting);
+
+/// "tensor 4 × data 2"; "one GPU".
+std::string plan_words(const serving::ServingPlan& plan);
+
+}  // namespace rehearse::cli

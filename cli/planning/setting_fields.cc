@@ -1,0 +1,51 @@
+#include "cli/planning/setting_fields.h"
+
+#include <fmt/format.h>
+
+#include "sim/cluster/catalog.h"
+
+namespace rehearse::cli {
+
+Result<std::vector<ServerFlag>> flags_of(const ServeFile& job) {
+  const serving::Deployment& d = job.deployment;
+  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(d.device);
+  if (!gpu) return forward(gpu);
+  return flags_of(d.framework, usual_settings(d.framework, d.version, **gpu),
+                  {job.rules, job.memory});
+}
+
+std::string flag_words(const std::vector<ServerFlag>& flags) {
+  std::string words;
+  for (const ServerFlag& flag : flags)
+    words += fmt::format("{}{} {}", words.empty() ? "" : ", ", flag.name, flag.value);
+  return words;
+}
+
+namespace {
+
+/// A flag in JSON has the type that a job file expects.
+Value typed(const std::string& value) {
+  if (value == "true" || value == "false") return value == "true";
+  char* end = nullptr;
+  const double number = std::strtod(value.c_str(), &end);
+  if (*end != '\0') return value;
+  if (value.find('.') != value.npos) return number;
+  return static_cast<std::int64_t>(number);
+}
+
+}  // namespace
+
+Value setting_fields(const ServeFile& job, const std::vector<ServerFlag>& flags) {
+  const serving::ServingPlan& plan = job.deployment.plan;
+  Value named = Value::object();
+  for (const ServerFlag& flag : flags) named[flag.name] = typed(flag.value);
+  return {{"plan",
+           {{"tensor", plan.tensor},
+            {"pipeline", plan.pipeline},
+            {"expert", plan.expert},
+            {"data", plan.data}}},
+          {"flags", std::move(named)},
+          {"devices", job.devices}};
+}
+
+}  // namespace rehearse::cli

@@ -1,0 +1,34 @@
+// What the options of `recommend` have in common, whatever runs on them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/output/value.h"
+#include "cost/recommend.h"
+#include "sim/base/warning.h"
+
+namespace rehearse::cli {
+
+/// "2 × p5.48xlarge"
+std::string name_of(const cost::Option& option);
+/// "aws us-east-1 spot"
+std::string place_of(const cost::Option& option);
+/// How a table shows the places: not at all on the screen if all options share one.
+Look place_look(const std::vector<cost::Option>& options);
+
+/// Provider, region, market, instance, count and plan in words.
+Value offer_fields(const cost::Option& option, const cost::Wish& wish, Look place);
+/// Time, cost, energy and carbon to the target.
+Value account_fields(const cost::JobAccount& account);
+/// "yes" on the front, or "misses a limit".
+std::string front_words(const cost::Option& option, bool front);
+
+/// The reasons why the first option ranks above the others; one line each.
+std::vector<std::string> ranking_lines(const cost::Recommendation& found, const cost::Wish& wish);
+/// "12 options of 40 offers evaluated; bounds rule out 20, 8 cannot run the job"
+std::string counts_line(const cost::Recommendation& found);
+/// Limits that the ends of its intervals exceed, and a stale price of the first option.
+std::vector<Warning> limit_warnings(const cost::Option& best, const cost::Wish& wish);
+
+}  // namespace rehearse::cli

@@ -1,0 +1,120 @@
+#include "cli/recommending/server_on_offers.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "cli/globals.h"
+#include "cli/planning/find_settings.h"
+#include "cli/planning/setting_fields.h"
+#include "sim/base/file.h"
+#include "sim/cluster/catalog.h"
+#include "sim/cluster/read_cluster.h"
+
+namespace rehearse::cli {
+namespace {
+
+using serving::Measures;
+
+/// The job on a device. Its degrees are held against the devices of an offer later.
+Result<ServeFile> job_on(const std::string& text, const std::filesystem::path& path,
+                         const std::string& device) {
+  const Result<YamlFile> file = YamlFile::parse(text, path.string());
+  if (!file) return forward(file);
+  const Result<cluster::Cluster> cluster = cluster::parse_cluster(
+      fmt::format("cluster: {{device: {}, devices_per_node: 8, nodes: 1}}", device), device);
+  if (!cluster) return forward(cluster);
+  const YamlMap root = file->root();
+  root.map("cluster");  // known, and overruled
+  return read_serve_on(root, path.parent_path(), *cluster);
+}
+
+}  // namespace
+
+Result<ServerOnOffers> ServerOnOffers::load(const std::filesystem::path& path, double tokens,
+                                            const cost::Offer& first) {
+  Result<std::string> text = read_file(path);
+  if (!text) return forward(text);
+  Result<ServeFile> job = job_on(*text, path, first.instance->gpu);
+  if (!job) return forward(job);
+  return ServerOnOffers(path, std::move(*text), tokens, std::move(*job));
+}
+
+cost::Evaluator ServerOnOffers::evaluator() const {
+  // No bound: an option that costs more may still have the shortest time per token.
+  return {
+      .least_time = [](const cost::Offer&) { return std::optional(Seconds::s(0)); },
+      .evaluate =
+          [this](const cost::Offer& offer) { return evaluate(offer, FlagChoice::kAsGiven); },
+      .look_again = [this](const cost::Offer& offer) { return evaluate(offer, FlagChoice::kAll); }};
+}
+
+Result<cost::Evaluation> ServerOnOffers::evaluate(const cost::Offer& offer,
+                                                  FlagChoice flags) const {
+  const std::string key =
+      fmt::format("{} {} × {} {}", offer.instance->gpu, offer.instance->gpu_count, offer.count,
+                  static_cast<int>(flags));
+  return kept_->evaluations.of(key, [&] { return evaluate_anew(offer, flags); });
+}
+
+Result<cost::Evaluation> ServerOnOffers::evaluate_anew(const cost::Offer& offer,
+                                                       FlagChoice flags) const {
+  const std::string& device = offer.instance->gpu;
+  const Result<ServeFile>& read =
+      kept_->jobs.of(device, [&] { return job_on(text_, path_, device); });
+  if (!read) return forward(read);
+  // The laws of kernels were fitted to GPUs; on other devices they have no measured basis.
+  Result<serving::StepPrice> price =
+      serving::StepPrice::of({.model = read->deployment.model,
+                              .device = device,
+                              .framework = read->deployment.framework,
+                              .version = read->deployment.version});
+  if (!price) return forward(price);
+  if (price->reach().provenance == Provenance::kDatasheet)
+    return fail(fmt::format("no kernels like those of {} were measured in a server", device),
+                "a device of an architecture with tables of kernels");
+  ServeFile job = *read;
+  job.in_node = static_cast<std::size_t>(std::llround(offer.instance->gpu_count));
+  job.in_cluster = job.in_node * offer.count;
+  const Result<FoundSettings> found = find_settings(
+      job, {.flags = flags, .whole_cluster = true, .keep = 1, .search = {.progress = [](double) {
+                                                                return !interrupted.load();
+                                                              }}});
+  if (!found) return forward(found);
+  const ServerSetting& setting = found->best.front().setting;
+  set(job, setting);
+  const Result<ServedLoad> load = serve(job);
+  if (!load) return forward(load);
+  const Result<std::vector<ServerFlag>> own = flags_of(job);
+  if (!own) return forward(own);
+  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(device);
+  if (!gpu) return forward(gpu);
+  const auto time = load->estimate<Seconds>(
+      [&](const Measures& m) { return Seconds::s(m.duration * tokens_ / m.output_tokens); });
+  const double devices = static_cast<double>(job.in_cluster);
+  const double used = static_cast<double>(job.devices);
+  const std::lock_guard lock(kept_->mutex);
+  kept_->found.push_back({.setting = setting,
+                          .flags = flag_words(*own),
+                          .fields = setting_fields(job, *own),
+                          .devices = static_cast<std::uint32_t>(job.in_cluster),
+                          .used = static_cast<std::uint32_t>(job.devices),
+                          .goodput = load->goodput(),
+                          .tokens_per_s = load->tokens_per_s(),
+                          .tokens_per_user = load->tokens_per_user(),
+                          .mean_ttft = load->ttft(&serving::Spread::mean),
+                          .p99_ttft = load->ttft(&serving::Spread::p99),
+                          .mean_tpot = load->mean_tpot(),
+                          .p99_tpot = load->estimate<Seconds>(
+                              [](const Measures& m) { return Seconds::s(m.tpot.p99); }),
+                          .memory = load->space});
+  return cost::Evaluation{.job = {.step = time, .steps = 1, .checkpoint = Bytes::b(0)},
+                          .plan = plan_words(setting.plan),
+                          .devices = {{.name = device,
+                                       .gpu = *gpu,
+                                       .count = devices,
+                                       .busy = load->measures[0].busy * used / devices}},
+                          .detail = kept_->found.size() - 1};
+}
+
+}  // namespace rehearse::cli
