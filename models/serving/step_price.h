@@ -26,6 +26,13 @@
 
 namespace rehearse::serving {
 
+/// What proposes tokens. It computes the tokens of each step once, and then proposes all but the
+/// first of its tokens one after another. Without a model it is an extra layer.
+struct Draft {
+  std::optional<workload::Transformer> model = {};
+  std::int64_t tokens = 1;
+};
+
 /// A served model on a device, as a job describes it.
 struct Deployment {
   workload::Transformer model;
@@ -35,7 +42,11 @@ struct Deployment {
   Precision precision = {};
   ServingPlan plan = {};
   std::optional<double> graphs = {};  ///< replaces Server::graphs
+  std::optional<Draft> draft = {};    ///< proposals without one cost nothing
 };
+
+/// Fails where a plan has stages, which divide no draft. REQUIRES: a draft.
+Result<ServedModel> served_draft(const Deployment& deployment);
 
 /// The parts of a step, in seconds.
 struct StepParts {
@@ -69,11 +80,17 @@ class StepPrice final : public StepPricer {
         plan_(plan) {}
 
   Estimate<double> widened(double low, double high) const;
+  StepParts parts_of(const ServedModel& model, const Step& step) const;
+  double drafting(const Step& step) const;
+  /// What a model's layers add to its kernels.
+  double layers_of(const ServedModel& model) const;
 
   Kernels kernels_;
   ServedModel model_;
   Server server_;
   ServingPlan plan_;
+  std::optional<ServedModel> draft_ = {};
+  std::int64_t draft_tokens_ = 0;
   CacheFormat cache_ = CacheFormat::kBf16;
   double graphs_ = 0;
 };

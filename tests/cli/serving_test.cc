@@ -157,6 +157,33 @@ TEST_CASE("replicas share the load through a router") {
                      "round_robin");
 }
 
+TEST_CASE("speculation shortens answers by what is accepted, and costs its draft") {
+  const auto tpot = [&](const std::string& speculation) {
+    const std::string server =
+        "plan: {tensor: 1}" + (speculation.empty() ? "" : "\n  speculation: {" + speculation + "}");
+    return served(
+        serving_job(server, "closed: 1, requests: 4, input: 200, output: 400"))["tpot"]["mean"];
+  };
+  const double plain = test::value(tpot("")),
+               free = test::value(tpot("draft_tokens: 2, mean: 2.5, draft: none")),
+               heads = test::value(tpot("draft_tokens: 2, mean: 2.5")),
+               model = test::value(tpot("draft_tokens: 2, accepted: [1, 0.5], draft: llama3.2_1b"));
+  // One row is bound by its weights: a step that verifies two tokens more costs hardly more.
+  CHECK(free == Approx(plain / 2.5).epsilon(0.06));
+  CHECK(heads > free);
+  CHECK(model > heads);
+  CHECK(tpot("draft_tokens: 2, mean: 2.5")["provenance"] == "extrapolated");
+  for (const auto& [speculation, says] : std::vector<std::pair<const char*, const char*>>{
+           {"draft_tokens: 2", "exactly one of"},
+           {"draft_tokens: 2, accepted: [0.5]", "2 numbers from 0 to 1"},
+           {"mean: 1.5", "draft_tokens: is missing"},
+           {"draft_tokens: 1, mean: 1.5, draft: bert_base", "does not generate tokens"}})
+    test::check_failed(
+        test::rehearse(
+            {"simulate", serving_job(std::string("speculation: {") + speculation + "}", kLoad)}),
+        1, says);
+}
+
 TEST_CASE("vLLM before 0.8 runs prompts apart, or chunks of 512 tokens") {
   // Two long prompts arrive during a short one's answer. P99 of 67 gaps is the second longest.
   const std::string csv = test::write_scratch("v0.csv",

@@ -144,6 +144,45 @@ TEST_CASE("a busy server that overlaps forms a step before the one in front ends
   CHECK(scheduled(true, 1) == 10);
 }
 
+TEST_CASE("drafts that are never accepted cost what they take") {
+  // 30 requests of 2 to 31 tokens. A row with k tokens to generate has min(3, k - 1) drafts.
+  LinearPricer pricer;
+  pricer.row = Seconds::ms(0.5);
+  std::vector<Request> requests;
+  for (std::int64_t i = 0; i < 30; ++i) requests.push_back({.input = 5, .output = 2 + i});
+  Rules rules{.most_rows = 1, .blocks = 99};
+  const Result<Run> plain = run(rules, pricer, requests);
+  rules.drafts = {0, 1, 1};
+  const Result<Run> free = run(rules, pricer, requests);
+  pricer.draft = Seconds::ms(0.1);
+  const Result<Run> paid = run(rules, pricer, requests);
+  REQUIRE(plain);
+  REQUIRE(free);
+  REQUIRE(paid);
+  CHECK(free->served == plain->served);
+  std::int64_t drafted = 0;
+  for (const Request& request : requests)
+    for (std::int64_t left = request.output - 1; left > 0; --left)
+      drafted += std::min<std::int64_t>(3, left - 1);
+  CHECK((paid->served.back().last - plain->served.back().last).seconds().ms() ==
+        Approx(0.1 * static_cast<double>(drafted)));
+}
+
+TEST_CASE("accepted drafts shorten an answer by their mean") {
+  // Steps of 1 ms. With all of 3 drafts accepted a step gives 4 tokens: 100 after the first take 25.
+  LinearPricer pricer;
+  const std::vector<Request> one = {{.input = 5, .output = 101}};
+  CHECK(run({.drafts = {1, 1, 1}, .blocks = 99}, pricer, one)->served[0].last ==
+        Picoseconds::from(Seconds::ms(26)));
+  // Chances 0.8, 0.5 and 0.9 give 1 + 0.8 + 0.4 + 0.36 tokens per step.
+  const std::vector<Request> many(20, Request{.input = 5, .output = 20'001});
+  const Result<Run> r = run({.drafts = {0.8, 0.5, 0.9}, .blocks = 1'000'000}, pricer, many);
+  REQUIRE(r);
+  double steps = 0;
+  for (const Served& served : r->served) steps += (served.last - served.first).seconds().ms();
+  CHECK(20 * 20'000 / steps == Approx(2.56).epsilon(0.005));
+}
+
 TEST_CASE("requests in turn to two replicas are GI/M/1 each") {
   // The gaps at a replica are Erlang-2. With exponential service at the rate mu, the mean wait is
   // s / (mu (1 - s)), where s = A*(mu (1 - s)) and A*(x) = (rate / (rate + x))². Outputs of a step
