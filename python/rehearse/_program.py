@@ -64,13 +64,16 @@ def ended(words: list[str]) -> tuple[int, str, str]:
     process = subprocess.Popen([os.fspath(PROGRAM), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True, encoding="utf-8", errors="replace")
     with process:
-        try:
-            screen, messages = process.communicate()
-        except BaseException:
-            process.terminate()  # on which it removes unfinished files, and ends within 0.7 s
-            process.wait()
-            raise
-    return process.returncode, screen, messages
+        while True:
+            try:
+                screen, messages = process.communicate(timeout=0.1)
+                return process.returncode, screen, messages
+            except subprocess.TimeoutExpired:
+                pass  # in short waits, because an interrupt lets a wait of up to 0.25 s end first
+            except BaseException:
+                process.terminate()  # on which it removes unfinished files, and ends within 0.7 s
+                process.wait()
+                raise
 
 
 def without_name(messages: str) -> str:
