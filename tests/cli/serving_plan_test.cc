@@ -150,6 +150,11 @@ TEST_CASE("wrong searches for servers get one line") {
   check("examples/jobs/gpt2_xl_search.yaml", {"--emit", "vllm"}, "is of a server");
   test::check_failed(test::rehearse({"recommend", job(kSmall), "--target", "5 steps"}), 1,
                      "a server generates tokens");
+  test::check_failed(test::rehearse({"recommend", job(kSmall), "--provider", "nowhere"}), 1,
+                     "--provider: no provider 'nowhere'");
+  test::check_failed(test::rehearse({"recommend", job(kSmall + "\n  plan: {tensor: 3}"),
+                                     "--provider", "aws", "--counts", "1"}),
+                     1, "degree 3 does not divide");
 }
 
 TEST_CASE("instances for a server") {
