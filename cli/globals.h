@@ -20,6 +20,7 @@ enum class Exit : int { kSuccess = 0, kFailed = 1, kUsage = 2, kFault = 3 };
 struct Globals {
   Format format = Format::kTable;
   std::filesystem::path output;  ///< empty: stdout
+  std::filesystem::path json;    ///< the result, or the errors, also as JSON; empty: not
   bool quiet = false;            ///< no warnings, no progress
   bool progress = false;         ///< progress also where stderr is no terminal
   bool strict = false;           ///< problems of a recording are errors

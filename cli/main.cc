@@ -27,6 +27,7 @@
 #include "cli/globals.h"
 #include "cli/output/color.h"
 #include "cli/output/document.h"
+#include "cli/output/json.h"
 #include "sim/base/check.h"
 #include "sim/base/file.h"
 #include "sim/base/pending_files.h"
@@ -40,6 +41,9 @@ void add_globals(CLI::App& app, Globals& globals) {
   add_choice(app, "--format", globals.format, kFormats, "table (default), json, csv or markdown",
              "format");
   app.add_option("-o,--output", globals.output, "write the result to this file instead of stdout")
+      ->type_name("FILE");
+  app.add_option("--json", globals.json,
+                 "also write the result, or the errors, to this file as JSON")
       ->type_name("FILE");
   app.add_flag("--strict", globals.strict, "treat problems of a recording as errors");
   app.add_flag("--quiet", globals.quiet, "no warnings and no progress on stderr");
@@ -160,9 +164,12 @@ void print_errors(const Error& error) {
   if (all > kShown) say(fmt::format("rehearse: and {} more", counted(all - kShown, "error")));
 }
 
-int exit_code(const Result<Exit>& exit) {
+int exit_code(const Result<Exit>& exit, const Globals& globals = {}) {
   if (exit) return static_cast<int>(*exit);
   print_errors(exit.error());
+  if (!globals.json.empty())
+    if (Status ok = write_file(globals.json, json_text(json_of(exit.error()))); !ok)
+      print_errors(ok.error());
   return static_cast<int>(Exit::kFailed);
 }
 
@@ -210,8 +217,9 @@ int main(int argc, char** argv) {
   if (globals.output.empty() && !app.got_subcommand("profile")) end_with_reader();
   if (!globals.output.empty()) forbid_color();
   note_given_files(app);
+  if (const Status ok = check_writable({globals.json}); !ok) return exit_code(forward(ok));
   const Status writable = check_writable({globals.output});
-  return exit_code(writable ? action(globals) : forward(writable));
+  return exit_code(writable ? action(globals) : forward(writable), globals);
 }
 
 }  // namespace

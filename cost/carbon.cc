@@ -59,27 +59,25 @@ Result<CarbonHours> CarbonHours::parse(std::string_view text, std::string name) 
   CarbonHours hours;
   hours.name_ = name;
   std::map<std::string, std::int64_t> last;
-  const Result<std::vector<Row>> rows =
-      read_rows<Row>(text, std::move(name), [&](const CsvRow& row) {
-        Row read{row.required("region"), 0,
-                 CarbonIntensity::g_per_kwh(row.required_number("gco2e_per_kwh"))};
-        const std::string time = row.required("time");
-        const std::optional<std::int64_t> at = time_of(time);
-        if (!at && !time.empty())
-          row.report("time", "'" + time + "' is no time", "such as 2026-01-31T18:00Z");
-        if (!at) return read;
-        read.time = *at;
-        const auto [before, first] = last.emplace(read.region, *at);
-        if (!first && *at <= before->second)
-          row.report("time", "'" + time + "' is not later than the previous one",
-                     "ascending times per region");
-        before->second = *at;
-        return read;
-      });
-  if (!rows) return forward(rows);
-  if (rows->empty()) return fail_in(hours.name_, "has no rows", "region,time,gco2e_per_kwh");
+  const std::vector<Row> rows = TRY(read_rows<Row>(text, std::move(name), [&](const CsvRow& row) {
+    Row read{row.required("region"), 0,
+             CarbonIntensity::g_per_kwh(row.required_number("gco2e_per_kwh"))};
+    const std::string time = row.required("time");
+    const std::optional<std::int64_t> at = time_of(time);
+    if (!at && !time.empty())
+      row.report("time", "'" + time + "' is no time", "such as 2026-01-31T18:00Z");
+    if (!at) return read;
+    read.time = *at;
+    const auto [before, first] = last.emplace(read.region, *at);
+    if (!first && *at <= before->second)
+      row.report("time", "'" + time + "' is not later than the previous one",
+                 "ascending times per region");
+    before->second = *at;
+    return read;
+  }));
+  if (rows.empty()) return fail_in(hours.name_, "has no rows", "region,time,gco2e_per_kwh");
   std::map<std::string, std::int64_t> from;
-  for (const Row& row : *rows) {
+  for (const Row& row : rows) {
     std::vector<Span>& spans = hours.by_region_[row.region];
     if (!spans.empty()) spans.back().seconds = static_cast<double>(row.time - from[row.region]);
     from[row.region] = row.time;
@@ -89,9 +87,8 @@ Result<CarbonHours> CarbonHours::parse(std::string_view text, std::string name) 
 }
 
 Result<CarbonHours> CarbonHours::load(const std::filesystem::path& path) {
-  const Result<std::string> text = read_file(path);
-  if (!text) return forward(text);
-  return parse(*text, path.string());
+  const std::string text = TRY(read_file(path));
+  return parse(text, path.string());
 }
 
 CarbonIntensity CarbonHours::mean(std::string_view region, Seconds lasts) const {

@@ -132,9 +132,6 @@ double InstancePrice::gpu_count() const {
 Result<std::vector<InstancePrice>> parse_instance_prices(std::string_view text, std::string name) {
   return read_rows<InstancePrice>(text, std::move(name), read_given_price);
 }
-Result<std::vector<GridCarbon>> parse_grid_carbon(std::string_view text, std::string name) {
-  return read_rows<GridCarbon>(text, std::move(name), read_region);
-}
 
 const std::vector<InstancePrice>& instance_prices() {
   static const auto kRows = shipped_rows<InstancePrice>(catalog_files::instance_prices_csv,

@@ -111,6 +111,5 @@ const std::vector<FunctionPrice>& function_prices();
 /// The table from text in the format of the shipped file; `name` is the file name in messages.
 /// Prices may have any source, and the columns confidence and notes are optional.
 Result<std::vector<InstancePrice>> parse_instance_prices(std::string_view text, std::string name);
-Result<std::vector<GridCarbon>> parse_grid_carbon(std::string_view text, std::string name);
 
 }  // namespace rehearse::cost

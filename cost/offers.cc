@@ -97,8 +97,7 @@ Status check_places(const Wish& wish) {
       return wrong("provider", fmt::format("no provider '{}'", provider), suggest(provider, known));
   if (wish.most_carbon && wish.regions.empty())
     return fail("--max-carbon without a region", "--region, which determines the grid");
-  for (const std::string& region : wish.regions)
-    if (Status ok = check_region(wish, region); !ok) return forward(ok);
+  for (const std::string& region : wish.regions) TRY(check_region(wish, region));
   if (wish.regions.empty()) return {};
   // A requested provider is not left out silently.
   for (const std::string& provider : wish.providers)
@@ -128,7 +127,7 @@ Aim aim_of(const Wish& wish) {
 }
 
 Result<std::vector<Offer>> offers_of(const Wish& wish) {
-  if (Status ok = check_places(wish); !ok) return forward(ok);
+  TRY(check_places(wish));
   const std::vector<std::string> anywhere = {""};
   std::vector<Offer> offers;
   for (const cluster::Instance& instance : cluster::instances()) {

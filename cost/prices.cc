@@ -56,21 +56,19 @@ const PriceBook& PriceBook::shipped() {
 }
 
 Result<PriceBook> PriceBook::over_shipped(std::string_view text, std::string name) {
-  Result<std::vector<InstancePrice>> own = parse_instance_prices(text, std::move(name));
-  if (!own) return forward(own);
+  std::vector<InstancePrice> own = TRY(parse_instance_prices(text, std::move(name)));
   std::set<std::string_view> named;
-  for (const InstancePrice& price : *own) named.insert(price.instance);
+  for (const InstancePrice& price : own) named.insert(price.instance);
   std::vector<InstancePrice> rows;
   for (const InstancePrice& price : instance_prices())
     if (!named.contains(price.instance)) rows.push_back(price);
-  rows.insert(rows.end(), own->begin(), own->end());
+  rows.insert(rows.end(), own.begin(), own.end());
   return PriceBook(std::move(rows));
 }
 
 Result<PriceBook> PriceBook::over_shipped(const std::filesystem::path& file) {
-  const Result<std::string> text = read_file(file);
-  if (!text) return forward(text);
-  return over_shipped(*text, file.string());
+  const std::string text = TRY(read_file(file));
+  return over_shipped(text, file.string());
 }
 
 std::optional<Quote> PriceBook::quote(std::string_view instance, std::string_view region,

@@ -79,11 +79,9 @@ std::optional<Quote> quote_of(const Wish& wish, const Offer& offer) {
 
 Result<Option> option_of(const Wish& wish, const Offer& offer,
                          const std::function<Result<Evaluation>(const Offer&)>& evaluate) {
-  Result<Evaluation> evaluation = evaluate(offer);
-  if (!evaluation) return forward(evaluation);
-  Result<JobAccount> account =
-      account_for_job(evaluation->job, evaluation->devices, place_of(wish, offer), wish.keeping);
-  if (!account) return forward(account);
+  Evaluation evaluation = TRY(evaluate(offer));
+  JobAccount account =
+      TRY(account_for_job(evaluation.job, evaluation.devices, place_of(wish, offer), wish.keeping));
   std::string region = offer.region;
   if (const std::optional<Quote> quote = quote_of(wish, offer); region.empty() && quote)
     region = quote->region;
@@ -92,8 +90,8 @@ Result<Option> option_of(const Wish& wish, const Offer& offer,
                 std::move(region),
                 offer.market,
                 offer.count,
-                std::move(*evaluation),
-                std::move(*account),
+                std::move(evaluation),
+                std::move(account),
                 false,
                 offer};
   option.meets = excess_of(wish, option) <= 0;
@@ -180,10 +178,9 @@ class Search {
         continue;
       }
       batch.push_back(&c);
-      if (batch.size() == kBatch)
-        if (Status ok = evaluate(batch); !ok) return ok;
+      if (batch.size() == kBatch) TRY(evaluate(batch));
     }
-    if (Status ok = evaluate(batch); !ok) return ok;
+    TRY(evaluate(batch));
     found.bounded += hopeless.size();
     if (any_meets()) return {};
     return find_nearest(std::move(hopeless));
@@ -196,7 +193,7 @@ class Search {
       const Option& first = found.options.front();
       if (!first.meets || !first.evaluation || first.step_before) break;
       evaluate_again(first.evaluation->detail);
-      if (Status ok = evaluate_no_longer_dominated(); !ok) return ok;
+      TRY(evaluate_no_longer_dominated());
       order(wish_, found);
     }
     return {};
@@ -264,8 +261,7 @@ class Search {
       if (!found.options.empty() && least_excess(wish_, *rest[i]) >= nearest) break;
       batch.push_back(rest[i]);
       --found.bounded;
-      if (batch.size() == kBatch || i + 1 == rest.size())
-        if (Status ok = evaluate(batch); !ok) return ok;
+      if (batch.size() == kBatch || i + 1 == rest.size()) TRY(evaluate(batch));
     }
     return evaluate(batch);
   }
@@ -382,7 +378,7 @@ Result<Recommendation> recommend(const Wish& wish, const std::vector<Offer>& off
   const std::vector<Candidate> candidates = candidates_of(wish, offers, evaluator, without);
   Search search(wish, evaluator, threads, progress);
   add_functions(wish, search.found.options);
-  if (Status ok = search.run(candidates); !ok) return forward(ok);
+  TRY(search.run(candidates));
   Recommendation& found = search.found;
   found.offers = offers.size();
   found.impossible += without;
@@ -394,7 +390,7 @@ Result<Recommendation> recommend(const Wish& wish, const std::vector<Offer>& off
   }
   order(wish, found);
   if (evaluator.look_again) {
-    if (Status ok = search.look_again(); !ok) return forward(ok);
+    TRY(search.look_again());
     if (found.options.empty()) return tl::unexpected(std::move(*search.first_error));
   }
   if (!found.options.front().meets) return tl::unexpected(nothing_meets(wish, found.options));

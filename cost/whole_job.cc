@@ -129,12 +129,11 @@ Result<JobAccount> account_for_job(const JobTime& job, std::span<const PoweredDe
                                    const Place& place, const Keeping& keeping) {
   std::vector<std::string> notes;
   const Bytes checkpoint = keeping.checkpoint.value_or(job.checkpoint);
-  const Result<Slowdown> slowed = slowdown_of(checkpoint, place, keeping, notes);
-  if (!slowed) return forward(slowed);
+  const Slowdown slowed = TRY(slowdown_of(checkpoint, place, keeping, notes));
   JobAccount account{
-      .time = {job.step.value * job.steps * slowed->value, job.step.low * job.steps * slowed->low,
-               job.step.high * job.steps * slowed->high, job.step.provenance},
-      .checkpoints = slowed->checkpoints,
+      .time = {job.step.value * job.steps * slowed.value, job.step.low * job.steps * slowed.low,
+               job.step.high * job.steps * slowed.high, job.step.provenance},
+      .checkpoints = slowed.checkpoints,
       .notes = std::move(notes)};
   Place here = place;
   here.lasts = account.time.value;

@@ -194,7 +194,7 @@ Status check_stages(const Workload& w, const Training& training, const Plan& pla
       return fail(fmt::format("stage '{}' has {} layers, but {} remain", stage.name, takes, left),
                   {}, last ? fmt::format("nearest: layers {}", left) : "");
     left -= takes;
-    if (Status ok = check_tensor(w, plan, stage.tensor); !ok) return forward(ok);
+    TRY(check_tensor(w, plan, stage.tensor));
     const double samples = plan.stages[0].data * training.microbatch;
     if (!divides(stage.data, samples))
       return fail(fmt::format("stage '{}' with data {} receives {} samples at a time", stage.name,
@@ -202,10 +202,8 @@ Status check_stages(const Workload& w, const Training& training, const Plan& pla
                   "a multiple of its ranks",
                   nearest("data", stage.data, kMostDegree,
                           [&](std::uint32_t d) { return divides(d, samples); }));
-    if (Status ok = check_expert_degree(w, plan, stage.data, stage.tensor,
-                                        fmt::format(" of stage '{}'", stage.name));
-        !ok)
-      return forward(ok);
+    TRY(check_expert_degree(w, plan, stage.data, stage.tensor,
+                            fmt::format(" of stage '{}'", stage.name)));
   }
   return {};
 }
@@ -283,6 +281,17 @@ Status check_synchronization(const Plan& plan) {
   return {};
 }
 
+Status check_frozen(const Workload& w, const Plan& plan) {
+  if (w.trained_parameters() == w.parameters()) return {};
+  if (plan.synchronization == Synchronization::kParameterServer)
+    return fail("lora_rank with synchronization parameter_server",
+                "all_reduce or local_sgd: servers hold trained parameters alone",
+                "nearest: all_reduce");
+  if (plan.gather_weights == GatherWeights::kByTensor)
+    return fail("lora_rank with gather_weights by_tensor", "by_layer", "nearest: by_layer");
+  return {};
+}
+
 }  // namespace
 
 std::uint32_t stages_of(const Plan& plan) {
@@ -296,10 +305,9 @@ std::uint32_t microbatches_of(const Training& training, const Plan& plan) {
 }
 
 Status check_plan(const Workload& w, const Training& training, const Plan& plan) {
-  if (Status ok = check_ranges({training, plan}); !ok) return ok;
-  if (Status ok = check_ranks(plan); !ok) return ok;
-  if (plan.stages.empty())
-    if (Status ok = check_tensor(w, plan, plan.tensor); !ok) return forward(ok);
+  TRY(check_ranges({training, plan}));
+  TRY(check_ranks(plan));
+  if (plan.stages.empty()) TRY(check_tensor(w, plan, plan.tensor));
   if (plan.context > 1 && w.tokens_per_sample == 0)
     return fail(fmt::format("context {} for samples without tokens", plan.context), {},
                 "nearest: context 1");
@@ -308,12 +316,12 @@ Status check_plan(const Workload& w, const Training& training, const Plan& plan)
         fmt::format("context {} does not divide {} tokens", plan.context, w.tokens_per_sample), {},
         nearest("context", plan.context, kMostDegree,
                 [&](std::uint32_t c) { return divides(c, w.tokens_per_sample); }));
-  if (Status ok = check_synchronization(plan); !ok) return forward(ok);
-  if (Status ok = check_placement(plan); !ok) return forward(ok);
-  if (Status ok = check_experts(w, plan); !ok) return forward(ok);
-  if (Status ok = check_batch(training, plan.stages.empty() ? plan.data : plan.stages[0].data); !ok)
-    return forward(ok);
-  if (Status ok = check_stages(w, training, plan); !ok) return forward(ok);
+  TRY(check_synchronization(plan));
+  TRY(check_frozen(w, plan));
+  TRY(check_placement(plan));
+  TRY(check_experts(w, plan));
+  TRY(check_batch(training, plan.stages.empty() ? plan.data : plan.stages[0].data));
+  TRY(check_stages(w, training, plan));
   return check_schedule(w, training, plan);
 }
 

@@ -85,8 +85,7 @@ Seconds fixed_of(const JobOptions& options, const Stage& stage) {
 }
 
 Result<Program> job_of(const Layout& layout, const Prices& prices, const JobOptions& options) {
-  const Result<std::vector<Crossing>> crossings = crossings_of(layout);
-  if (!crossings) return forward(crossings);
+  const std::vector<Crossing> crossings = TRY(crossings_of(layout));
   Program job;
   const std::uint32_t ranks = layout.ranks();
   job.program_of.resize(ranks);
@@ -98,11 +97,10 @@ Result<Program> job_of(const Layout& layout, const Prices& prices, const JobOpti
     std::optional<StageProgram> program;
     const std::vector<std::uint32_t> own = ranks_of(stage);
     for (const std::uint32_t kind : kinds_of(prices, own)) {
-      Result<StageProgram> one =
-          stage_program(layout, s, *crossings, prices.of_kind(kind), options, job);
-      if (!one) return forward(one);
-      add_program(job, std::move(one->program), prices, kind, own);
-      program = std::move(*one);
+      StageProgram one =
+          TRY(stage_program(layout, s, crossings, prices.of_kind(kind), options, job));
+      add_program(job, std::move(one.program), prices, kind, own);
+      program = std::move(one);
     }
     for (const GroupKind kind : program->groups) add_groups(job, stage, kind);
     add_peers(job, layout, stage, program->stages);

@@ -98,12 +98,11 @@ void note(std::vector<std::string>& applied, std::string_view name) {
 
 Result<Workload> rewrite(const Workload& workload, const RankSetting& setting,
                          std::vector<std::string>& applied) {
-  Result<Workload> one = workload;
+  Workload one = workload;
   for (const RankTransform& transform : kRankTransforms) {
     if (!transform.wanted(setting)) continue;
-    one = transform.apply(std::move(*one), setting);
-    if (!one) return forward(one);
-    if (Status ok = verify_after(transform.name, *one); !ok) return forward(ok);
+    one = TRY(transform.apply(std::move(one), setting));
+    TRY(verify_after(transform.name, one));
     note(applied, transform.name);
   }
   return one;
@@ -161,8 +160,8 @@ std::uint32_t ranks_of(const Plan& plan) {
 }
 
 Result<Layout> lay_out(const Workload& workload, const Training& training, const Plan& plan) {
-  if (Status ok = workload::verify(workload); !ok) return forward(ok);
-  if (Status ok = check_plan(workload, training, plan); !ok) return forward(ok);
+  TRY(workload::verify(workload));
+  TRY(check_plan(workload, training, plan));
 
   std::vector<std::string> applied;
   const std::vector<RankSetting> settings = settings_of(training, plan);
@@ -178,10 +177,9 @@ Result<Layout> lay_out(const Workload& workload, const Training& training, const
       which.push_back(which[at]);
       continue;
     }
-    Result<Workload> one = rewrite(workload, settings[s], applied);
-    if (!one) return forward(one);
+    Workload one = TRY(rewrite(workload, settings[s], applied));
     which.push_back(rewritten.size());
-    rewritten.push_back(std::move(*one));
+    rewritten.push_back(std::move(one));
   }
 
   std::vector<StageSource> sources;
@@ -202,7 +200,7 @@ Result<Layout> lay_out(const Workload& workload, const Training& training, const
     if (!transform.wanted(job)) continue;
     layout = transform.apply(std::move(*layout), job);
     if (!layout) return layout;
-    if (Status ok = verify_after(transform.name, *layout); !ok) return forward(ok);
+    TRY(verify_after(transform.name, *layout));
     note(applied, transform.name);
   }
   layout->applied = std::move(applied);

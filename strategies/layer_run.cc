@@ -17,14 +17,10 @@ bool takes_part(const Op& op, TakesPart which) {
 
 const std::vector<Op>& phase_of(const Layer& layer, LayerPhase phase) {
   switch (phase) {
-    case LayerPhase::kForward:
-      return layer.forward;
-    case LayerPhase::kBackward:
-      return layer.backward;
-    case LayerPhase::kRecompute:
-      return layer.recompute;
-    case LayerPhase::kOptimizer:
-      break;
+    case LayerPhase::kForward: return layer.forward;
+    case LayerPhase::kBackward: return layer.backward;
+    case LayerPhase::kRecompute: return layer.recompute;
+    case LayerPhase::kOptimizer: break;
   }
   return layer.step;
 }

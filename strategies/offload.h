@@ -15,4 +15,15 @@ namespace rehearse::strategies {
 /// holds the two largest layers that are present at once, or their gradients.
 Result<workload::Layout> offload(workload::Layout layout, const JobSetting& setting);
 
+/// The bytes that a rank copies between device and host for a layer.
+struct HostCopies {
+  /// For each microbatch: in forward, before backward (or its recomputation), and after backward.
+  double forward = 0, again = 0, backward = 0;
+  double gradients = 0, weights = 0;  ///< in a step: before and after the update
+  double present = 0;                 ///< the part that is on the device at a time
+};
+/// `saved`: the activations that one microbatch saves.
+HostCopies host_copies(const Training& training, const Plan& plan, const Parameters& parameters,
+                       double saved, const workload::Degrees& degrees, std::uint32_t microbatches);
+
 }  // namespace rehearse::strategies

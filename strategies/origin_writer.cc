@@ -17,23 +17,15 @@ namespace {
 
 std::string_view words_for(OpKind kind) {
   switch (kind) {
-    case OpKind::kGemm:
-      return "matrix products";
-    case OpKind::kConvolution:
-      return "convolutions";
-    case OpKind::kAttention:
-      return "attention";
-    case OpKind::kElementwise:
-      return "elementwise";
-    case OpKind::kNorm:
-      return "norms";
-    case OpKind::kSoftmax:
-      return "softmax";
-    case OpKind::kGather:
-      return "table look-ups";
+    case OpKind::kGemm: return "matrix products";
+    case OpKind::kConvolution: return "convolutions";
+    case OpKind::kAttention: return "attention";
+    case OpKind::kElementwise: return "elementwise";
+    case OpKind::kNorm: return "norms";
+    case OpKind::kSoftmax: return "softmax";
+    case OpKind::kGather: return "table look-ups";
     case OpKind::kCollective:
-    case OpKind::kCopy:
-      break;
+    case OpKind::kCopy: break;
   }
   return to_string(kind);
 }

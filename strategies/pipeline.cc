@@ -123,9 +123,10 @@ Result<Layout> cut_stages(std::span<const StageSource> sources, const Workload& 
   if (sample.tied_embedding && p > 1) {
     // The size of the embedding as a rank of the last stage would hold it.
     const double matrix = vocabulary_matrix(*sources.back().workload);
+    const bool frozen = sample.layers.front().trained_parameters() == 0;
     layout.stages.back().chunks.back().layers.back().weights.push_back(
-        {.count = matrix, .tensor = true});
-    layout.tied_gradient = Bytes::b(matrix * summed_bytes(training, plan));
+        {.count = matrix, .tensor = true, .frozen = frozen});
+    if (!frozen) layout.tied_gradient = Bytes::b(matrix * summed_bytes(training, plan));
   }
   for (Stage& stage : layout.stages)
     stage.states = states_of(training, plan, parameters_of(stage), stage.degrees);

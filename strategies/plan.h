@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/workload/adapters.h"
 #include "models/workload/op.h"
 #include "sim/base/algorithm.h"
 #include "sim/base/units.h"
@@ -39,6 +40,10 @@ struct Training {
   /// optimizer usually has them (docs/concepts/memory.md).
   std::optional<workload::Dtype> gradients = {};
   Accumulation accumulation = Accumulation::kInPlace;
+  /// Low-rank adapters, which the workload already has (workload::with_adapters); 0: all weights are
+  /// trained.
+  std::uint32_t lora_rank = 0;
+  workload::Adapted lora_targets = workload::Adapted::kAttention;
 };
 
 enum class Schedule : std::uint8_t { kGpipe, k1f1b, kInterleaved, kZeroBubble, kShifted };

@@ -21,6 +21,7 @@ bool divides_tensors(const Candidate& c) { return c.plan.tensor > 1 || !c.plan.s
 bool divides_context(const Candidate& c) { return c.plan.context > 1; }
 bool divides_experts(const Candidate& c) { return c.plan.expert > 1; }
 bool is_pipeline(const Candidate& c) { return c.plan.pipeline > 1; }
+bool has_adapters(const Candidate& c) { return c.training.lora_rank > 0; }
 bool averages(const Candidate& c) { return c.plan.synchronization == Synchronization::kLocalSgd; }
 bool has_servers(const Candidate& c) {
   return c.plan.synchronization == Synchronization::kParameterServer;
@@ -201,6 +202,19 @@ constexpr Field<Candidate> kPlanFields[] = {
      .words = "{} recomputation",
      .axis = axis<&Axes::recompute>(),
      .launch = {"--recompute-granularity", kUnwritten, "activation_checkpoint.mode"}},
+    {.name = "lora_rank",
+     .section = Section::kTraining,
+     .at = in<&Training::lora_rank>(),
+     .range = {0, 65'536},
+     .meaning = "rank of low-rank adapters (LoRA), which alone are trained; 0: all weights are",
+     .said = Said::kIfUnusual,
+     .words = "LoRA of rank {}",
+     .launch = {"", "", ""}},
+    {.name = "lora_targets",
+     .section = Section::kTraining,
+     .at = in<&Training::lora_targets>(workload::kAdaptedNames),
+     .meaning = "products of a block that get adapters: those around attention, the others, or all",
+     .matters = has_adapters},
     {.name = "offload",
      .section = Section::kPlan,
      .at = in<&Plan::offload>(kOffloadNames),
@@ -470,16 +484,11 @@ bool is_within(const ValueRange& range, double value) {
 
 std::string value_words(FieldKind kind, std::span<const std::string_view> choices, double value) {
   switch (kind) {
-    case FieldKind::kFlag:
-      return value != 0 ? "true" : "false";
-    case FieldKind::kCount:
-      return fmt::format("{:.0f}", value);
-    case FieldKind::kNumber:
-      return fmt::format("{:g}", value);
-    case FieldKind::kSize:
-      return to_string(Bytes::b(value));
-    case FieldKind::kChoice:
-      return std::string(choices[static_cast<std::size_t>(value)]);
+    case FieldKind::kFlag: return value != 0 ? "true" : "false";
+    case FieldKind::kCount: return fmt::format("{:.0f}", value);
+    case FieldKind::kNumber: return fmt::format("{:g}", value);
+    case FieldKind::kSize: return to_string(Bytes::b(value));
+    case FieldKind::kChoice: return std::string(choices[static_cast<std::size_t>(value)]);
   }
   return "";
 }
@@ -487,8 +496,7 @@ std::string value_words(FieldKind kind, std::span<const std::string_view> choice
 std::string expected_words(FieldKind kind, std::span<const std::string_view> choices,
                            const ValueRange& range) {
   switch (kind) {
-    case FieldKind::kFlag:
-      return "true or false";
+    case FieldKind::kFlag: return "true or false";
     case FieldKind::kCount:
       return fmt::format("a whole number from {} to {}",
                          grouped(static_cast<std::uint64_t>(range.least)),
@@ -499,8 +507,7 @@ std::string expected_words(FieldKind kind, std::span<const std::string_view> cho
     case FieldKind::kSize:
       return fmt::format("a size from {} to {}", to_string(Bytes::b(range.least)),
                          to_string(Bytes::b(range.most)));
-    case FieldKind::kChoice:
-      break;
+    case FieldKind::kChoice: break;
   }
   std::string names;
   for (const std::string_view name : choices) {
@@ -511,12 +518,9 @@ std::string expected_words(FieldKind kind, std::span<const std::string_view> cho
 }
 
 Status check_ranges(const Candidate& candidate) {
-  if (Status ok = check_ranges<Candidate>(kPlanFields, candidate, ""); !ok) return ok;
+  TRY(check_ranges<Candidate>(kPlanFields, candidate, ""));
   for (const StagePlan& stage : candidate.plan.stages)
-    if (Status ok =
-            check_ranges<StagePlan>(kStageFields, stage, fmt::format(" in stage '{}'", stage.name));
-        !ok)
-      return ok;
+    TRY(check_ranges<StagePlan>(kStageFields, stage, fmt::format(" in stage '{}'", stage.name)));
   return {};
 }
 

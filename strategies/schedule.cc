@@ -100,15 +100,11 @@ std::vector<Slot> order_of(Schedule schedule, const PipelineShape& shape, std::u
   REHEARSE_CHECK(stage < p && m > 0 && v > 0);
   if (v > 1) return interleaved(shape, stage);
   switch (schedule) {
-    case Schedule::kGpipe:
-      return gpipe(m);
-    case Schedule::kZeroBubble:
-      return zero_bubble(shape, stage);
+    case Schedule::kGpipe: return gpipe(m);
+    case Schedule::kZeroBubble: return zero_bubble(shape, stage);
     case Schedule::k1f1b:
-    case Schedule::kInterleaved:
-      return one_by_one(m, p - stage - 1, false);
-    case Schedule::kShifted:
-      return one_by_one(m, p - stage - 1, recomputes);
+    case Schedule::kInterleaved: return one_by_one(m, p - stage - 1, false);
+    case Schedule::kShifted: return one_by_one(m, p - stage - 1, recomputes);
   }
   return {};
 }

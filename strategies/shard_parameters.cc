@@ -20,7 +20,7 @@ void by_layer(Layer& layer, const workload::Degrees& degrees, double weights, do
               bool overlap) {
   const Parameters parameters = parameters_of(layer);
   std::vector<Op> gather;
-  add_collectives(gather, "gather weights", CollectiveKind::kAllGather, parameters, weights,
+  add_collectives(gather, "gather weights", CollectiveKind::kAllGather, parameters.read(), weights,
                   degrees, overlap ? Issue::kPrefetched : Issue::kInline);
   put_first(layer.forward, gather);
   if (!layer.backward.empty())
@@ -69,9 +69,8 @@ void by_tensor(Layer& layer, const workload::Degrees& degrees, double weights, d
     if (!op.weight_gradient || op.kind == workload::OpKind::kElementwise) continue;
     double Parameters::*kind = op.expert ? &Parameters::expert : &Parameters::dense;
     Parameters matrix;
-    matrix.*kind = std::min(left.*kind,
-                            op.kind == workload::OpKind::kGather ? op.k * op.n
-                                                                 : op.batch * op.m * op.n);
+    matrix.*kind = std::min(
+        left.*kind, op.kind == workload::OpKind::kGather ? op.k * op.n : op.batch * op.m * op.n);
     if (matrix.summed() == 0) continue;
     left.*kind -= matrix.*kind;
     vectors += 1;
@@ -91,8 +90,8 @@ void by_step(Layer& layer, const workload::Degrees& degrees, double weights, dou
   add_collectives(sums, "sum and scatter gradients", CollectiveKind::kReduceScatter, parameters,
                   gradient, degrees, issue);
   put_first(layer.step, sums);
-  add_collectives(layer.step, "gather weights", CollectiveKind::kAllGather, parameters, weights,
-                  degrees, issue);
+  add_collectives(layer.step, "gather weights", CollectiveKind::kAllGather, parameters.read(),
+                  weights, degrees, issue);
 }
 
 /// The message buffers of PyTorch's pipeline: a buffer for every activation and gradient that a
@@ -138,8 +137,9 @@ Result<Layout> shard_parameters(Layout layout, const JobSetting& setting) {
     // Gradients as backward leaves them, and the copy that is summed and scattered.
     stage.gathering.gradient = weights + each;
     if (pipeline) {
+      const Parameters held = parameters_of(stage);
       stage.gathered +=
-          Bytes::b(parameters_of(stage).summed() * (weights + each)) + messages_of(layout, s);
+          Bytes::b(held.read().summed() * weights + held.summed() * each) + messages_of(layout, s);
     } else {
       stage.gathering.weights = weights;
       stage.gathering.ahead = plan.gather_weights == GatherWeights::kByLayer ? 1 : 0;

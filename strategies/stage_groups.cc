@@ -8,14 +8,10 @@ using workload::Stage;
 
 GroupKind group_kind(const Op& op) {
   switch (op.axis) {
-    case workload::Axis::kTensor:
-      return GroupKind::kTensor;
-    case workload::Axis::kContext:
-      return GroupKind::kContext;
-    case workload::Axis::kExpert:
-      return GroupKind::kExpert;
-    case workload::Axis::kData:
-      break;
+    case workload::Axis::kTensor: return GroupKind::kTensor;
+    case workload::Axis::kContext: return GroupKind::kContext;
+    case workload::Axis::kExpert: return GroupKind::kExpert;
+    case workload::Axis::kData: break;
   }
   return op.expert ? GroupKind::kExpertData : GroupKind::kData;
 }
@@ -44,16 +40,11 @@ struct Grid {
 
 Grid grid_of(GroupKind kind, const Degrees& degrees) {
   switch (kind) {
-    case GroupKind::kTensor:
-      return {.tensor = true};
-    case GroupKind::kContext:
-      return {.context = true};
-    case GroupKind::kExpert:
-      return {.data_count = degrees.expert};
-    case GroupKind::kData:
-      return {.context = true, .data_count = degrees.data};
-    case GroupKind::kExpertData:
-      break;
+    case GroupKind::kTensor: return {.tensor = true};
+    case GroupKind::kContext: return {.context = true};
+    case GroupKind::kExpert: return {.data_count = degrees.expert};
+    case GroupKind::kData: return {.context = true, .data_count = degrees.data};
+    case GroupKind::kExpertData: break;
   }
   return {
       .context = true, .data_stride = degrees.expert, .data_count = degrees.data / degrees.expert};

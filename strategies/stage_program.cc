@@ -47,7 +47,7 @@ class Writer {
   }
 
   Result<StageProgram> run() {
-    if (Status ok = check_order(stage_, layout_.microbatches); !ok) return forward(ok);
+    TRY(check_order(stage_, layout_.microbatches));
     find_peers();
     for (step_ = 0; step_ < options_.steps; ++step_) {
       begin_step();
@@ -263,9 +263,7 @@ class Writer {
   void communicate(const Op& op) {
     flush();
     switch (op.issue) {
-      case Issue::kDeferred:
-        defer(op);
-        return;
+      case Issue::kDeferred: defer(op); return;
       case Issue::kOverlapNext: {
         const std::uint32_t added = add(op, ready_);
         for (const std::uint32_t before : late_) add_to(ready_, before);

@@ -9,12 +9,9 @@ bool is_mixed(Dtype dtype) { return workload::bytes_of(dtype) < 4; }
 
 double moments(Optimizer optimizer) {
   switch (optimizer) {
-    case Optimizer::kSgd:
-      return 0;
-    case Optimizer::kMomentum:
-      return 4;
-    case Optimizer::kAdam:
-      return 8;
+    case Optimizer::kSgd: return 0;
+    case Optimizer::kMomentum: return 4;
+    case Optimizer::kAdam: return 8;
   }
   return 8;
 }
@@ -44,22 +41,28 @@ double update_bytes(const Training& training, const Plan& plan) {
   return update + 12 + (plan.zero == 3 ? 0 : 6);
 }
 
+void Parameters::add(const Parameters& each, double count) {
+  dense += count * each.dense;
+  expert += count * each.expert;
+  sparse += count * each.sparse;
+  frozen_dense += count * each.frozen_dense;
+  frozen_expert += count * each.frozen_expert;
+}
+
 Parameters parameters_of(const workload::Layer& layer) {
   Parameters sum;
   for (const workload::Weights& w : layer.weights)
-    (w.sparse ? sum.sparse : w.expert ? sum.expert : sum.dense) += w.count;
+    if (w.frozen)
+      (w.expert ? sum.frozen_expert : sum.frozen_dense) += w.count;
+    else
+      (w.sparse ? sum.sparse : w.expert ? sum.expert : sum.dense) += w.count;
   return sum;
 }
 
 Parameters parameters_of(const workload::Stage& stage) {
   Parameters sum;
   for (const workload::Chunk& chunk : stage.chunks)
-    for (const workload::Layer& layer : chunk.layers) {
-      const Parameters one = parameters_of(layer);
-      sum.dense += layer.count * one.dense;
-      sum.expert += layer.count * one.expert;
-      sum.sparse += layer.count * one.sparse;
-    }
+    for (const workload::Layer& layer : chunk.layers) sum.add(parameters_of(layer), layer.count);
   return sum;
 }
 
@@ -71,8 +74,11 @@ double updated(const Plan& plan, const Parameters& parameters, const workload::D
   return plan.zero >= 1 ? shard_of(parameters, degrees) : parameters.summed();
 }
 
-workload::StateBytes states_of(const Training& training, const Plan& plan, const Parameters& held,
-                               const workload::Degrees& degrees) {
+namespace {
+
+/// Of those that are trained.
+workload::StateBytes trained_states(const Training& training, const Plan& plan,
+                                    const Parameters& held, const workload::Degrees& degrees) {
   workload::StateBytes states = state_bytes(training, plan);
   const double shard = shard_of(held, degrees), all = held.summed() + held.sparse;
   const double sharded = all > 0 ? (shard + held.sparse) / all : 1;
@@ -92,6 +98,24 @@ workload::StateBytes states_of(const Training& training, const Plan& plan, const
     states.gradient = 0;
     states.update = 0;  // its tensors are on the host too
   }
+  return states;
+}
+
+}  // namespace
+
+workload::StateBytes states_of(const Training& training, const Plan& plan, const Parameters& held,
+                               const workload::Degrees& degrees) {
+  workload::StateBytes states = trained_states(training, plan, held, degrees);
+  const Parameters frozen = {.dense = held.frozen_dense, .expert = held.frozen_expert};
+  if (frozen.summed() == 0) return states;
+  double stored = stored_bytes(training.dtype);
+  if (plan.zero == 3) stored *= shard_of(frozen, degrees) / frozen.summed();
+  if (plan.offload == Offload::kWeights) stored = 0;
+  const double trained = 1 - frozen.summed() / held.all();
+  states.weights = states.weights * trained + stored * (1 - trained);
+  states.gradient *= trained;
+  states.optimizer *= trained;
+  if (states.update) *states.update *= trained;
   return states;
 }
 

@@ -30,7 +30,16 @@ struct Parameters {
   double dense = 0;
   double expert = 0;
   double sparse = 0;  ///< rows of tables: no shards, and no gradient of the whole table
+  /// Those that are not trained: weights alone, which shards divide likewise.
+  double frozen_dense = 0;
+  double frozen_expert = 0;
   double summed() const { return dense + expert; }
+  double all() const { return summed() + sparse + frozen_dense + frozen_expert; }
+  /// Those that a pass reads and shards divide, trained or not.
+  Parameters read() const {
+    return {.dense = dense + frozen_dense, .expert = expert + frozen_expert};
+  }
+  void add(const Parameters& each, double count);
 };
 Parameters parameters_of(const workload::Layer& layer);  ///< of one of its `count` layers
 Parameters parameters_of(const workload::Stage& stage);
@@ -42,8 +51,8 @@ double shard_of(const Parameters& parameters, const workload::Degrees& degrees);
 double updated(const Plan& plan, const Parameters& parameters, const workload::Degrees& degrees);
 
 /// Per parameter of `held` on one rank: sharded by ZeRO and moved to the host as the plan says. It
-/// is a mean if shards of experts are larger than those of others, or if rows have no gradient of
-/// the whole table.
+/// is a mean if shards of experts are larger than those of others, if rows have no gradient of
+/// the whole table, or if some are frozen: these have the number format of matrix operands.
 workload::StateBytes states_of(const Training& training, const Plan& plan, const Parameters& held,
                                const workload::Degrees& degrees);
 

@@ -44,11 +44,6 @@ class Buckets {
   }
 
  private:
-  void add(const Parameters& each, double layers) {
-    carry_.dense += each.dense * layers;
-    carry_.expert += each.expert * layers;
-  }
-
   template <class Attach>
   void run(Layer layer, std::vector<Layer>& reversed, Attach attach) {
     const Parameters each = parameters_of(layer);
@@ -62,7 +57,7 @@ class Buckets {
       const double room = std::max(0.0, bytes_ - carry_.summed() * each_);
       const double needed = std::max(1.0, std::ceil(room / size));
       if (needed > left) {  // not full yet
-        add(each, left);
+        carry_.add(each, left);
         push(layer, left, reversed);
         return;
       }
@@ -72,7 +67,7 @@ class Buckets {
         return;
       }
       if (needed > 1) push(layer, static_cast<std::uint32_t>(needed) - 1, reversed);
-      add(each, needed);
+      carry_.add(each, needed);
       attach(push(layer, 1, reversed), carry_);
       carry_ = {};
       left -= static_cast<std::uint32_t>(needed);

@@ -66,7 +66,7 @@ class TextReader {
       if (body.starts_with('#'))
         comment(body);
       else if (!body.empty() && std::isdigit(static_cast<unsigned char>(body.front())))
-        if (Status ok = row(body); !ok) return forward(ok);
+        TRY(row(body));
     }
     if (runs_.empty())
       return fail_in(
@@ -267,9 +267,8 @@ Result<std::vector<NcclRun>> parse_nccl_log(const std::string& text, const std::
 }
 
 Result<std::vector<NcclRun>> read_nccl_log(const std::filesystem::path& path) {
-  const Result<std::string> text = read_file(path);
-  if (!text) return forward(text);
-  return parse_nccl_log(*text, path.string());
+  const std::string text = TRY(read_file(path));
+  return parse_nccl_log(text, path.string());
 }
 
 }  // namespace rehearse::cli

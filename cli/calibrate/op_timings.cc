@@ -51,8 +51,7 @@ std::optional<Op> op_of(const Shape& s) {
       op.n = at("n");
       op.k = at("k");
       return op;
-    case bench::Family::kConv:
-      return convolution_of(s, op);
+    case bench::Family::kConv: return convolution_of(s, op);
     case bench::Family::kAttention:
       op.kind = OpKind::kAttention;
       op.batch = at("batch") * at("heads");
@@ -70,8 +69,7 @@ std::optional<Op> op_of(const Shape& s) {
       if (s.op != "elementwise") op.width = at("width");
       return op;
     case bench::Family::kCopy:
-    case bench::Family::kCollective:
-      break;
+    case bench::Family::kCollective: break;
   }
   return std::nullopt;
 }
@@ -110,11 +108,10 @@ MeasuredByDevice measured_ops_of(std::span<const trace::OpTiming> timings,
 Result<std::vector<trace::OpTiming>> read_op_costs(const std::filesystem::path& store) {
   if (std::error_code none; std::filesystem::exists(store, none) && !trace::is_store(store))
     return fail_in(store, "is not a trace store", "a file written by rehearse bench-gpu -o");
-  Result<trace::Trace> trace = trace::read_store(store);
-  if (!trace) return forward(trace);
-  if (trace->timings.empty())
+  trace::Trace trace = TRY(trace::read_store(store));
+  if (trace.timings.empty())
     return fail_in(store, "has no op costs", "a file written by rehearse bench-gpu -o");
-  return std::move(trace->timings);
+  return std::move(trace.timings);
 }
 
 }  // namespace rehearse::cli

@@ -187,8 +187,7 @@ std::optional<Shape> shape_of(const Op& op, double samples) {
   switch (op.kind) {
     case OpKind::kGemm:
       return made("gemm", {"m", "n", "k", "batch"}, {op.m, op.n, op.k, op.batch}, dtype);
-    case OpKind::kConvolution:
-      return convolution_of(op, samples);
+    case OpKind::kConvolution: return convolution_of(op, samples);
     case OpKind::kAttention: {
       const double batch = whole(op.batch / samples) ? samples : 1;
       return made("attention", {"batch", "heads", "queries", "keys", "head_size"},
@@ -205,8 +204,7 @@ std::optional<Shape> shape_of(const Op& op, double samples) {
                   {op.bytes.b() / (2 * element * op.width), op.width}, stored);
     case OpKind::kGather:
     case OpKind::kCollective:
-    case OpKind::kCopy:
-      break;
+    case OpKind::kCopy: break;
   }
   return std::nullopt;
 }

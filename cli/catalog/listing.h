@@ -158,12 +158,11 @@ Kind make_kind(std::string_view name, std::string_view what, const std::vector<T
       given.push_back({option, filters.*pattern, {}});
       for (const T& row : rows()) given.back().keys.push_back((keys.*key)(row));
     }
-    const auto kept = kept_rows(name, rows().size(), given);
-    if (!kept) return forward(kept);
+    const auto kept = TRY(kept_rows(name, rows().size(), given));
     Listing listing{.kind = name};
     for (const CellOf<T>& field : fields) listing.fields.push_back(field.field);
-    for (std::size_t i = 0; i < kept->size(); ++i) {
-      if (!(*kept)[i]) continue;
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      if (!kept[i]) continue;
       const T& row = rows()[i];
       Value cells = Value::object();
       for (const CellOf<T>& field : fields) add_cell(field.field, field.value(row), cells);

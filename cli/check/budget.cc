@@ -94,7 +94,7 @@ Result<std::vector<Limit>> read_limits(const YamlFile& file) {
         limits.push_back({.of = Limit::Of::kOps, .name = pattern, .rise = *rise});
     }
   root.no_other_keys();
-  if (Status ok = file.status(); !ok) return forward(ok);
+  TRY(file.status());
   return limits;
 }
 

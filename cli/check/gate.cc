@@ -40,13 +40,10 @@ class LimitJudge {
 
   Status add(const Limit& limit) {
     switch (limit.of) {
-      case Limit::Of::kQuantity:
-        return add_quantity(limit);
-      case Limit::Of::kOps:
-        return add_ops(limit);
+      case Limit::Of::kQuantity: return add_quantity(limit);
+      case Limit::Of::kOps: return add_ops(limit);
       case Limit::Of::kCostPerStep:
-      case Limit::Of::kCostPerEpoch:
-        return add_cost(limit);
+      case Limit::Of::kCostPerEpoch: return add_cost(limit);
     }
     return {};
   }
@@ -228,8 +225,7 @@ Estimate<Seconds> step_of(const compare::Run& run, const compare::EffectOptions&
 
 Result<std::optional<GateCost>> cost_of(const GateInput& input) {
   if (input.place.instance.empty()) return std::nullopt;
-  const Result<const cluster::Instance*> instance = cluster::find_instance(input.place.instance);
-  if (!instance) return forward(instance);
+  TRY(cluster::find_instance(input.place.instance));
   const cost::Place place{.rented = {{input.place.instance, input.place.count}},
                           .region = input.place.region};
   std::vector<std::string> prices;  // the same of both
@@ -335,17 +331,14 @@ std::vector<Warning> warnings_of(const Gate& gate) {
 }  // namespace
 
 Result<Gate> run_gate(GateInput input) {
-  Result<compare::RunComparison> comparison =
-      compare::compare_runs(input.baseline, input.candidate, input.effect);
-  if (!comparison) return forward(comparison);
-  Result<std::optional<GateCost>> cost = cost_of(input);
-  if (!cost) return forward(cost);
+  compare::RunComparison comparison =
+      TRY(compare::compare_runs(input.baseline, input.candidate, input.effect));
+  std::optional<GateCost> cost = TRY(cost_of(input));
   Gate gate{
-      .input = std::move(input), .comparison = std::move(*comparison), .cost = std::move(*cost)};
+      .input = std::move(input), .comparison = std::move(comparison), .cost = std::move(cost)};
   gate.lacks = what_lacks(gate.input.baseline, gate.input.candidate, gate.comparison);
   LimitJudge judge(gate);
-  for (const Limit& limit : gate.input.limits)
-    if (Status ok = judge.add(limit); !ok) return forward(ok);
+  for (const Limit& limit : gate.input.limits) TRY(judge.add(limit));
   const auto note = [&](std::string name, std::string what) {
     gate.findings.add_note(
         {std::move(name), Verdict::kPass, std::move(what), gate.input.candidate.source});

@@ -29,10 +29,9 @@ Result<Past> past_of(const std::filesystem::path& store, std::vector<KeptRun> ru
   if (runs.empty()) return past;
   std::size_t first = runs.size() - 1;
   if (runs.size() >= kLeastHistory) {
-    const Result<History> history = judge_history(past.entries, limit);
-    if (!history) return forward(history);
-    add_noise_between_runs(*history, effect);
-    first = level_begins(past, *history);
+    const History history = TRY(judge_history(past.entries, limit));
+    add_noise_between_runs(history, effect);
+    first = level_begins(past, history);
   }
   std::vector<const compare::Run*> whole;
   for (std::size_t i = first; i < runs.size(); ++i)
@@ -52,14 +51,13 @@ Result<Past> read_past(const std::filesystem::path& store, const compare::Run* c
                        double limit, compare::EffectOptions& effect) {
   std::error_code error;
   if (!std::filesystem::exists(store, error)) return past_of(store, {}, limit, effect);
-  Result<std::vector<KeptRun>> runs = read_runs(store);
-  if (!runs) return forward(runs);
+  std::vector<KeptRun> runs = TRY(read_runs(store));
   bool known = false;
   if (candidate) {
     const std::uint64_t sum = kept(*candidate, "", 0).sum;
-    known = std::erase_if(*runs, [&](const KeptRun& run) { return run.sum == sum; }) > 0;
+    known = std::erase_if(runs, [&](const KeptRun& run) { return run.sum == sum; }) > 0;
   }
-  Result<Past> past = past_of(store, std::move(*runs), limit, effect);
+  Result<Past> past = past_of(store, std::move(runs), limit, effect);
   if (past) past->known = known;
   return past;
 }

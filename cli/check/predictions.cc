@@ -43,26 +43,22 @@ std::vector<fs::path> recordings_below(const fs::path& folder) {
 }
 
 Result<Errors> replayed(const fs::path& path) {
-  const Result<trace::Trace> trace = ingest::read_inputs(std::vector{path}, {});
-  if (!trace) return forward(trace);
+  const trace::Trace trace = TRY(ingest::read_inputs(std::vector{path}, {}));
   std::vector<replay::Recording> recordings;
-  for (std::size_t r = 0; r < trace->ranks.size(); ++r) recordings.emplace_back(*trace, r);
-  const Result<replay::ReplayGraph> graph = replay::to_graph(recordings);
-  if (!graph) return forward(graph);
-  const Result<graph::Timeline> timeline = engine::run(graph->graph());
-  if (!timeline) return forward(timeline);
-  const replay::Comparison c = replay::compare(recordings, *graph, *timeline);
+  for (std::size_t r = 0; r < trace.ranks.size(); ++r) recordings.emplace_back(trace, r);
+  const replay::ReplayGraph graph = TRY(replay::to_graph(recordings));
+  const graph::Timeline timeline = TRY(engine::run(graph.graph()));
+  const replay::Comparison c = replay::compare(recordings, graph, timeline);
   return Errors{c.step_time.error(), c.start_error};
 }
 
 Result<Known> read_baseline(const fs::path& path) {
-  const Result<std::string> text = read_file(path);
-  if (!text) return forward(text);
+  const std::string text = TRY(read_file(path));
   const auto wrong = [&](std::string problem) {
     return fail_in(path, std::move(problem),
                    "the output of 'rehearse check --predictions FOLDER --format json'");
   };
-  const auto json = nlohmann::json::parse(*text, nullptr, false);
+  const auto json = nlohmann::json::parse(text, nullptr, false);
   if (json.is_discarded()) return wrong("is not JSON");
   if (!json.is_object() || !json.contains("predictions") || !json["predictions"].is_array())
     return wrong("has no predictions");
@@ -119,11 +115,7 @@ Result<PredictionGuard> guard_predictions(const fs::path& folder, const fs::path
     return fail_in(folder, fs::exists(folder, ignored) ? "is not a folder" : "does not exist",
                    "a folder of recordings");
   Known known;
-  if (!baseline.empty()) {
-    Result<Known> read = read_baseline(baseline);
-    if (!read) return forward(read);
-    known = std::move(*read);
-  }
+  if (!baseline.empty()) known = TRY(read_baseline(baseline));
   PredictionGuard guard;
   guard.has_baseline = !baseline.empty();
   const std::vector<fs::path> paths = recordings_below(folder);

@@ -98,12 +98,11 @@ std::optional<std::int64_t> number_of(sqlite3* db, const std::string& sql) {
 
 /// Opens a store for reading or writing, in a transaction for which other processes wait.
 Result<sqlite::SqlitePtr> begin(const fs::path& path, const char* how) {
-  Result<sqlite::SqlitePtr> db = sqlite::open_sqlite(path, sqlite::SqliteAccess::kCreate);
-  if (!db) return db;
-  if (!sqlite::execute(db->get(), "PRAGMA busy_timeout = 30000"))
-    return sqlite::sqlite_error(db->get(), path, "cannot be opened");
-  if (!sqlite::execute(db->get(), how))
-    return sqlite::sqlite_error(db->get(), path, "cannot be used as a history");
+  sqlite::SqlitePtr db = TRY(sqlite::open_sqlite(path, sqlite::SqliteAccess::kCreate));
+  if (!sqlite::execute(db.get(), "PRAGMA busy_timeout = 30000"))
+    return sqlite::sqlite_error(db.get(), path, "cannot be opened");
+  if (!sqlite::execute(db.get(), how))
+    return sqlite::sqlite_error(db.get(), path, "cannot be used as a history");
   return db;
 }
 
@@ -244,13 +243,11 @@ KeptRun kept(Run run, std::string name, double allowed) {
 }
 
 Result<std::vector<KeptRun>> read_runs(const fs::path& path) {
-  const Result<sqlite::SqlitePtr> opened = begin(path, "BEGIN");
-  if (!opened) return forward(opened);
-  sqlite3* db = opened->get();
-  const Result<bool> filled = has_tables(db, path);
-  if (!filled) return forward(filled);
+  const sqlite::SqlitePtr opened = TRY(begin(path, "BEGIN"));
+  sqlite3* db = opened.get();
+  const bool filled = TRY(has_tables(db, path));
   std::vector<KeptRun> runs;
-  if (!*filled) return runs;
+  if (!filled) return runs;
   Query rows(db,
              "SELECT id, name, date, level_s, allowed, sum, ranks, devices, steps_from, "
              "memory_bytes, whole FROM run ORDER BY id");
@@ -272,7 +269,7 @@ Result<std::vector<KeptRun>> read_runs(const fs::path& path) {
         for (const std::string_view name : split(rows.text(7), '\n'))
           run.devices.emplace_back(name);
       if (!rows.is_null(9)) run.memory = Bytes::b(rows.real(9));
-      if (Status ok = read_whole(db, path, rows.integer(0), kept, run); !ok) return forward(ok);
+      TRY(read_whole(db, path, rows.integer(0), kept, run));
       kept.run = std::move(run);
     }
     runs.push_back(std::move(kept));
@@ -282,13 +279,11 @@ Result<std::vector<KeptRun>> read_runs(const fs::path& path) {
 }
 
 Result<bool> add_run(const fs::path& path, const KeptRun& kept) {
-  const Result<sqlite::SqlitePtr> opened = begin(path, "BEGIN IMMEDIATE");
-  if (!opened) return forward(opened);
-  sqlite3* db = opened->get();
+  const sqlite::SqlitePtr opened = TRY(begin(path, "BEGIN IMMEDIATE"));
+  sqlite3* db = opened.get();
   const auto wrong = [&] { return sqlite::sqlite_error(db, path, "cannot be written"); };
-  const Result<bool> filled = has_tables(db, path);
-  if (!filled) return forward(filled);
-  if (!*filled &&
+  const bool filled = TRY(has_tables(db, path));
+  if (!filled &&
       !sqlite::execute(db, fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {};{}",
                                        kApplication, kVersion, kSchema)))
     return wrong();

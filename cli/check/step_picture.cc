@@ -73,9 +73,8 @@ StepPicture typical_step(const std::vector<Recording>& recordings, const compare
 
 Status write_steps(const std::filesystem::path& path, const StepPicture& baseline,
                    const StepPicture& candidate) {
-  Result<PendingFile> file = PendingFile::create(path);
-  if (!file) return forward(file);
-  EventWriter events(*file);
+  PendingFile file = TRY(PendingFile::create(path));
+  EventWriter events(file);
   std::size_t process = 0;
   const auto draw = [&](const char* run, const StepPicture& picture) {
     for (const StepPicture::Rank& rank : picture.ranks) {

@@ -31,14 +31,12 @@ bool wanted(const BenchGpuOptions& options, bench::Family family) {
 
 Result<std::vector<bench::Shape>> shapes_of_recording(const BenchGpuOptions& options,
                                                       const Globals& globals) {
-  const Result<trace::Trace> trace = ingest::read_inputs(
-      options.from, {.strict = globals.strict, .progress = globals.progress_of("reading")});
-  if (!trace) return forward(trace);
-  const Result<workload::Lifted> lifted = workload::lift(*trace, {});
-  if (!lifted) return forward(lifted);
-  if (!lifted->shapes)
-    return workload::needs_shapes(trace->ranks.front().info.source, "bench-gpu --from");
-  Replan replan = replan_shapes(lifted->workload);
+  const trace::Trace trace = TRY(ingest::read_inputs(
+      options.from, {.strict = globals.strict, .progress = globals.progress_of("reading")}));
+  const workload::Lifted lifted = TRY(workload::lift(trace, {}));
+  if (!lifted.shapes)
+    return workload::needs_shapes(trace.ranks.front().info.source, "bench-gpu --from");
+  Replan replan = replan_shapes(lifted.workload);
   if (replan.without_shape > 0)
     globals.warn(fmt::format("{} of the recording have no benchmark and are left out",
                              counted(replan.without_shape, "operation")));
@@ -49,13 +47,9 @@ Result<std::vector<bench::Shape>> shapes_of(const BenchGpuOptions& options,
                                             const Globals& globals) {
   std::vector<bench::Shape> shapes;
   if (!options.shapes.empty()) {
-    Result<std::vector<bench::Shape>> read = bench::read_shapes(options.shapes);
-    if (!read) return read;
-    shapes = std::move(*read);
+    shapes = TRY(bench::read_shapes(options.shapes));
   } else if (!options.from.empty()) {
-    Result<std::vector<bench::Shape>> lifted = shapes_of_recording(options, globals);
-    if (!lifted) return lifted;
-    shapes = std::move(*lifted);
+    shapes = TRY(shapes_of_recording(options, globals));
   } else {
     shapes = bench::default_shapes();
   }
@@ -69,22 +63,18 @@ Result<std::vector<bench::Shape>> shapes_of(const BenchGpuOptions& options,
 /// Adds to an existing store, which may hold a recording, or creates one.
 Status save(const std::filesystem::path& path, const std::vector<trace::OpTiming>& timings) {
   trace::Trace trace;
-  if (std::error_code none; std::filesystem::exists(path, none)) {
-    Result<trace::Trace> before = trace::read_store(path);
-    if (!before) return forward(before);
-    trace = std::move(*before);
-  }
+  if (std::error_code none; std::filesystem::exists(path, none))
+    trace = TRY(trace::read_store(path));
   trace::merge(trace.timings, timings);
-  Result<trace::StoreWriter> writer = trace::StoreWriter::create(path);
-  if (!writer) return forward(writer);
+  trace::StoreWriter writer = TRY(trace::StoreWriter::create(path));
   for (std::size_t r = 0; r < trace.ranks.size(); ++r) {
-    trace::RowSink& rows = writer->rows(r);
+    trace::RowSink& rows = writer.rows(r);
     for (const trace::HostOp& op : trace.ranks[r].host_ops) rows.add(op);
     for (const trace::GpuOp& op : trace.ranks[r].gpu_ops) rows.add(op);
     for (const trace::Sync& sync : trace.ranks[r].syncs) rows.add(sync);
     for (const trace::Dependency& d : trace.ranks[r].dependencies) rows.add(d);
   }
-  return writer->finish(trace);
+  return writer.finish(trace);
 }
 
 std::string reason(const Error& error) {
@@ -142,27 +132,23 @@ void warn_of(const bench::Outcome& outcome, const Globals& globals) {
 }
 
 Result<Exit> run(const BenchGpuOptions& options, const Globals& globals) {
-  Result<std::vector<bench::Shape>> shapes = shapes_of(options, globals);
-  if (!shapes) return forward(shapes);
+  std::vector<bench::Shape> shapes = TRY(shapes_of(options, globals));
   const std::filesystem::path& store = globals.output;
   if (std::error_code none; !store.empty() && std::filesystem::is_regular_file(store, none) &&
                             std::filesystem::file_size(store, none) > 0 && !trace::is_store(store))
     return fail_in(store, "exists and is not a trace store",
                    "a new file, or a trace store to append to");
-  Result<bench::Session> session = bench::Session::open();
-  if (!session) return forward(session);
+  bench::Session session = TRY(bench::Session::open());
   if (!globals.quiet)
-    say(fmt::format("{} on {}: about {:.0f} s", counted(shapes->size(), "shape"),
-                    name_of(session->gpu(0)), std::max(1.0, bench::estimated_time(*shapes).s())));
+    say(fmt::format("{} on {}: about {:.0f} s", counted(shapes.size(), "shape"),
+                    name_of(session.gpu(0)), std::max(1.0, bench::estimated_time(shapes).s())));
   const bench::Outcome outcome =
-      session->measure({.shapes = std::move(*shapes),
-                        .date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr))),
-                        .progress = globals.progress_of("measuring")});
+      session.measure({.shapes = std::move(shapes),
+                       .date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr))),
+                       .progress = globals.progress_of("measuring")});
   warn_of(outcome, globals);
-  if (!store.empty() && !outcome.timings.empty())
-    if (Status ok = save(store, outcome.timings); !ok) return forward(ok);
-  if (Status ok = write_document(globals.on_stdout(), document_of(outcome, store)); !ok)
-    return forward(ok);
+  if (!store.empty() && !outcome.timings.empty()) TRY(save(store, outcome.timings));
+  TRY(write_document(globals.on_stdout(), document_of(outcome, store)));
   if (outcome.interrupted)
     return fail(fmt::format("stopped; {} {}", counted(outcome.timings.size(), "measurement"),
                             store.empty() ? "shown" : "saved"));

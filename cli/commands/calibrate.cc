@@ -24,15 +24,14 @@ struct CalibrateOptions {
 Result<comm::FitRequest> request_for(const std::string& device,
                                      std::optional<comm::Fabric> fabric) {
   comm::FitRequest request{.device = device};
-  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(device);
-  if (!gpu) return forward(gpu);
-  const std::string& capability = (*gpu)->compute_capability;
+  const cluster::Gpu& gpu = *TRY(cluster::find_gpu(device));
+  const std::string& capability = gpu.compute_capability;
   const double version = std::atof(capability.c_str());
   request.generation = version >= 10  ? comm::Generation::kBlackwell
                        : version >= 9 ? comm::Generation::kHopper
                        : version >= 8 ? comm::Generation::kAmpere
                                       : comm::Generation::kVolta;
-  const auto& link = (*gpu)->link;
+  const auto& link = gpu.link;
   request.links = link && link->kind == "nvlink" ? link->count : 0;
   request.fabric = request.links == 0
                        ? (link ? comm::Fabric::kBridgedPairs : comm::Fabric::kHostStaged)
@@ -87,9 +86,8 @@ Result<Exit> run_nccl(const CalibrateOptions& options, const Globals& globals) {
   std::string version, device_text;
   std::vector<std::string> sources;
   for (const std::string& log : options.logs) {
-    const Result<std::vector<NcclRun>> runs = read_nccl_log(log);
-    if (!runs) return forward(runs);
-    for (const NcclRun& run : *runs) {
+    const std::vector<NcclRun> runs = TRY(read_nccl_log(log));
+    for (const NcclRun& run : runs) {
       if (run.nodes > 1)
         return fail_in(
             log, fmt::format("ran on {} nodes", run.nodes),
@@ -100,17 +98,14 @@ Result<Exit> run_nccl(const CalibrateOptions& options, const Globals& globals) {
     }
     sources.push_back(std::filesystem::path(log).filename().string());
   }
-  Result<comm::FitRequest> request = request_for(options.device, options.fabric);
-  if (!request) return forward(request);
-  request->source = fmt::format("nccl-tests{}{}: {}", device_text.empty() ? "" : " on ",
-                                device_text, join(sources, ", "));
-  request->rows_used = "all";
-  request->nccl_version = version;
-  const Result<comm::Calibration> fitted = comm::fit(*request, rows);
-  if (!fitted) return wrong_in(options.logs.front(), fitted.error());
-  if (!globals.output.empty())
-    if (Status ok = write_file(globals.output, comm::to_yaml(*fitted)); !ok) return forward(ok);
-  return report(*fitted, globals);
+  comm::FitRequest request = TRY(request_for(options.device, options.fabric));
+  request.source = fmt::format("nccl-tests{}{}: {}", device_text.empty() ? "" : " on ", device_text,
+                               join(sources, ", "));
+  request.rows_used = "all";
+  request.nccl_version = version;
+  const comm::Calibration fitted = TRY(in_file(options.logs.front(), comm::fit(request, rows)));
+  if (!globals.output.empty()) TRY(write_file(globals.output, comm::to_yaml(fitted)));
+  return report(fitted, globals);
 }
 
 }  // namespace

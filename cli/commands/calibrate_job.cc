@@ -81,10 +81,9 @@ step::Spec with_factors(const step::Spec& spec, const ByFactor<double>& factors)
 
 /// The step of a job with these factors.
 Result<Seconds> step_with(const JobFile& job, const ByFactor<double>& factors) {
-  const Result<step::Step> step = step::predict(
-      with_factors(job.spec, factors), with_factor(job.cluster, factors), {.value_only = true});
-  if (!step) return forward(step);
-  return step->time.value;
+  const step::Step step = TRY(step::predict(
+      with_factors(job.spec, factors), with_factor(job.cluster, factors), {.value_only = true}));
+  return step.time.value;
 }
 
 /// At most three plans that differ from the job in one respect and fit into memory: those that say
@@ -183,36 +182,31 @@ Result<Calibrated> calibrate(const CalibrateJobOptions& options) {
   Calibrated c;
   ByFactor<program::Interval> before = {};
   for (const std::string& text : options.measured) {
-    const auto measurement = measurement_of(options, text);
-    if (!measurement) return forward(measurement);
-    Result<JobFile> file = load_job(measurement->first);
-    if (!file) return forward(file);
-    if (file->input)
+    const auto measurement = TRY(measurement_of(options, text));
+    JobFile file = TRY(load_job(measurement.first));
+    if (file.input)
       return fail(Diagnostic{
-          .file = measurement->first,
+          .file = measurement.first,
           .key = "input",
           .problem = "the measured step may include input stalls, so it cannot calibrate compute",
           .expected = "a step measured without input stalls, and a job without `input`"});
-    const Result<step::Step> step =
-        step::predict(file->spec, file->cluster, {.counterfactuals = false});
-    if (!step) return wrong_in(measurement->first, step.error());
-    const step::StepParts parts = step::parts_of(*step, file->spec, file->cluster);
+    const step::Step step = TRY(in_file(
+        measurement.first, step::predict(file.spec, file.cluster, {.counterfactuals = false})));
+    const step::StepParts parts = step::parts_of(step, file.spec, file.cluster);
     for (std::size_t k = 0; k < step::kFactors; ++k) widen(before[k], parts.before[k]);
-    c.rows.push_back({.name = measurement->first,
-                      .measured = measurement->second,
-                      .at_peak = step->hardware_flops / step->peak,
+    c.rows.push_back({.name = measurement.first,
+                      .measured = measurement.second,
+                      .at_peak = step.hardware_flops / step.peak,
                       .regime = step::unexplained(parts)});
-    c.ranks.push_back(step->layout.ranks());
-    if (std::find(c.regimes.begin(), c.regimes.end(), step->regime.name) == c.regimes.end())
-      c.regimes.emplace_back(step->regime.name);
-    jobs.push_back(std::move(*file));
+    c.ranks.push_back(step.layout.ranks());
+    if (std::find(c.regimes.begin(), c.regimes.end(), step.regime.name) == c.regimes.end())
+      c.regimes.emplace_back(step.regime.name);
+    jobs.push_back(std::move(file));
   }
-  Result<step::FactorFit> fit = step::fit_factors(
+  c.fit = TRY(step::fit_factors(
       c.rows, before, [&](std::size_t row, const ByFactor<double>& factors) -> Result<Seconds> {
         return step_with(jobs[row], factors);
-      });
-  if (!fit) return forward(fit);
-  c.fit = std::move(*fit);
+      }));
   c.conditions = with_factors(jobs.front().spec, c.fit.factors).conditions;
   c.next = measure_next(jobs.front(), c.fit);
   return c;
@@ -303,18 +297,15 @@ Document document_of(const Calibrated& c, const Globals& globals) {
 Result<Exit> run(const CalibrateJobOptions& options, const Globals& globals) {
   std::optional<PendingFile> pending;
   if (!globals.output.empty()) {  // before long work
-    Result<PendingFile> file = PendingFile::create(globals.output);
-    if (!file) return forward(file);
-    pending.emplace(std::move(*file));
+    pending.emplace(TRY(PendingFile::create(globals.output)));
   }
-  const Result<Calibrated> calibrated = calibrate(options);
-  if (!calibrated) return forward(calibrated);
-  for (const Warning& warning : warnings_of(*calibrated)) globals.warn(to_string(warning));
+  const Calibrated calibrated = TRY(calibrate(options));
+  for (const Warning& warning : warnings_of(calibrated)) globals.warn(to_string(warning));
   if (pending) {
-    if (Status ok = pending->write(to_yaml(*calibrated)); !ok) return forward(ok);
-    if (Status ok = pending->commit(); !ok) return forward(ok);
+    TRY(pending->write(to_yaml(calibrated)));
+    TRY(pending->commit());
   }
-  return answer_with(globals.on_stdout(), document_of(*calibrated, globals));
+  return answer_with(globals.on_stdout(), document_of(calibrated, globals));
 }
 
 }  // namespace

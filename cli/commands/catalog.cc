@@ -27,9 +27,8 @@ Kind kind_named(std::string_view name) {
 }
 
 Result<Exit> run(const CatalogOptions& options, const Globals& globals) {
-  const Result<Listing> listing = kind_named(options.kind).list(options.filters);
-  if (!listing) return forward(listing);
-  return answer_with(globals, listing_document(*listing));
+  const Listing listing = TRY(kind_named(options.kind).list(options.filters));
+  return answer_with(globals, listing_document(listing));
 }
 
 }  // namespace

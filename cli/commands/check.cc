@@ -41,23 +41,18 @@ constexpr double kMaxSlowdown = 0.03;
 Result<Run> load_run(const Paths& inputs, const CheckOptions& options, const Globals& globals,
                      std::optional<StepPicture>* picture = nullptr) {
   const ReplayRequest request{.inputs = inputs, .ranks = options.ranks};
-  const Result<InputTrace> input = load_trace(request, globals);
-  if (!input) return forward(input);
+  const InputTrace input = TRY(load_trace(request, globals));
   // Reports name an existing file: the first, if there are several.
-  Result<Run> run = compare::measure_run(input->recordings, inputs.front().string(),
-                                         compare::lacks_records(*input->trace));
-  if (run && picture && !options.perfetto.empty()) *picture = typical_step(input->recordings, *run);
+  Result<Run> run = compare::measure_run(input.recordings, inputs.front().string(),
+                                         compare::lacks_records(*input.trace));
+  if (run && picture && !options.perfetto.empty()) *picture = typical_step(input.recordings, *run);
   return run;
 }
 
 /// The limit of the step, unless the budget has one, and the limits of the budget.
 Result<std::vector<Limit>> limits_of(const CheckOptions& options) {
   std::vector<Limit> limits;
-  if (!options.budget.empty()) {
-    Result<std::vector<Limit>> read = read_budget(options.budget);
-    if (!read) return forward(read);
-    limits = std::move(*read);
-  }
+  if (!options.budget.empty()) limits = TRY(read_budget(options.budget));
   const bool has_step = std::any_of(limits.begin(), limits.end(), [](const Limit& limit) {
     return limit.of == Limit::Of::kQuantity && limit.name == "step_time";
   });
@@ -82,12 +77,11 @@ double rise_of(const std::vector<Limit>& limits) {
 /// Writes the result and the reports. An inconclusive verdict is not a failure, unless requested.
 Result<Exit> finish(const CheckOptions& options, const Globals& globals, const Document& document,
                     const CheckFindings& findings) {
-  if (Status ok = write_document(globals, document); !ok) return forward(ok);
+  TRY(write_document(globals, document));
   for (const auto& [path, text] :
        {std::pair(&options.junit, &junit_xml), {&options.sarif, &sarif_json}})
-    if (!path->empty())
-      if (Status ok = write_file(*path, text(findings)); !ok) return forward(ok);
-  if (Status ok = write_report(options.report, document); !ok) return forward(ok);
+    if (!path->empty()) TRY(write_file(*path, text(findings)));
+  TRY(write_report(options.report, document));
   const char* ci = std::getenv("GITHUB_ACTIONS");
   if (options.annotations || (ci && std::string_view(ci) == "true"))
     fmt::print(stderr, "{}", github_annotations(findings));
@@ -101,16 +95,15 @@ Result<Exit> finish(const CheckOptions& options, const Globals& globals, const D
 Result<Exit> run_predictions(const CheckOptions& options, const Globals& globals) {
   const std::filesystem::path baseline =
       options.baseline.empty() ? std::filesystem::path() : options.baseline.front();
-  const Result<PredictionGuard> guard = guard_predictions(options.predictions, baseline, globals);
-  if (!guard) return forward(guard);
-  const CheckFindings& findings = guard->findings;
+  const PredictionGuard guard = TRY(guard_predictions(options.predictions, baseline, globals));
+  const CheckFindings& findings = guard.findings;
   Document document{.command = "check", .rows = "predictions", .rows_title = "Recordings"};
   document.answer =
       sentence_of(fmt::format("Rehearse check: {}", to_string(findings.verdict)),
-                  {fmt::format("{} predicted", counted(guard->recordings.size(), "recording"))});
+                  {fmt::format("{} predicted", counted(guard.recordings.size(), "recording"))});
   document["verdict"] = to_string(findings.verdict);
-  document["predictions"] = prediction_rows(*guard);
-  if (!guard->has_baseline)
+  document["predictions"] = prediction_rows(guard);
+  if (!guard.has_baseline)
     document.line(
         "Nothing to compare with: keep the JSON result of this run and pass it as --baseline");
   return finish(options, globals, document, findings);
@@ -134,17 +127,15 @@ Result<std::vector<HistoryEntry>> load_series(const CheckOptions& options, const
   const auto add = [&](const Run& run) -> Status {
     entries.push_back({.source = run.source, .level = compare::level_of(run.step_time)});
     if (!last) return {};
-    if (const auto matched = compare::match_runs(*last, run); !matched) return forward(matched);
+    TRY(compare::match_runs(*last, run));
     return {};
   };
   for (const std::filesystem::path& path : options.history) {
-    Result<Run> run = load_run({path}, options, globals, &background.picture);
-    if (!run) return forward(run);
-    if (Status ok = add(*run); !ok) return forward(ok);
-    last = std::move(*run);
+    Run run = TRY(load_run({path}, options, globals, &background.picture));
+    TRY(add(run));
+    last = std::move(run);
   }
-  if (candidate)
-    if (Status ok = add(*candidate); !ok) return forward(ok);
+  if (candidate) TRY(add(*candidate));
   return entries;
 }
 
@@ -152,17 +143,13 @@ Result<std::vector<HistoryEntry>> load_series(const CheckOptions& options, const
 /// candidate.
 Status judge_series(const CheckOptions& options, const Run* candidate, double rise,
                     Background& background, const Globals& globals) {
-  Result<std::vector<HistoryEntry>> entries = load_series(options, candidate, background, globals);
-  if (!entries) return forward(entries);
-  Result<History> history = judge_history(*entries, rise);
-  if (!history) return forward(history);
-  background.history = std::move(*history);
+  std::vector<HistoryEntry> entries = TRY(load_series(options, candidate, background, globals));
+  background.history = TRY(judge_history(entries, rise));
   if (!candidate) return {};
-  entries->pop_back();
-  if (entries->size() < kLeastHistory) return {};
-  const Result<History> before = judge_history(*entries, rise);
-  if (!before) return forward(before);
-  add_noise_between_runs(*before, background.effect);
+  entries.pop_back();
+  if (entries.size() < kLeastHistory) return {};
+  const History before = TRY(judge_history(entries, rise));
+  add_noise_between_runs(before, background.effect);
   return {};
 }
 
@@ -170,21 +157,18 @@ Status judge_series(const CheckOptions& options, const Run* candidate, double ri
 /// is still compared with.
 Status judge_store(const CheckOptions& options, const Run* candidate, double rise,
                    Background& background) {
-  Result<Past> past = read_past(options.history.front(), candidate, rise, background.effect);
-  if (!past) return forward(past);
-  std::vector<HistoryEntry> entries = past->entries;
+  Past past = TRY(read_past(options.history.front(), candidate, rise, background.effect));
+  std::vector<HistoryEntry> entries = past.entries;
   if (candidate) {
-    background.baseline = past->baseline ? past->baseline : *candidate;
+    background.baseline = past.baseline ? past.baseline : *candidate;
     const std::string& name = options.name.empty() ? candidate->source : options.name;
     entries.push_back({.source = name,
                        .level = compare::level_of(candidate->step_time),
                        .file = candidate->source});
   }
-  background.past = std::move(*past);
+  background.past = std::move(past);
   if (candidate && entries.size() < kLeastHistory) return {};
-  Result<History> history = judge_history(entries, rise);
-  if (!history) return forward(history);
-  background.history = std::move(*history);
+  background.history = TRY(judge_history(entries, rise));
   return {};
 }
 
@@ -202,9 +186,7 @@ Status accept(const CheckOptions& options, const Run& candidate, const Gate& gat
     past.why_not = "it lacks records";
   } else {
     const std::string& name = options.name.empty() ? candidate.source : options.name;
-    const Result<bool> added = add_run(past.store, kept(candidate, name, rise));
-    if (!added) return forward(added);
-    past.accepted = *added;
+    past.accepted = TRY(add_run(past.store, kept(candidate, name, rise)));
     past.why_not = "the same run was accepted before";
   }
   return {};
@@ -226,19 +208,15 @@ Status check_outputs(const CheckOptions& options) {
 }
 
 Result<Exit> run(const CheckOptions& options, const Globals& globals) {
-  if (Status ok = check_outputs(options); !ok) return forward(ok);
+  TRY(check_outputs(options));
   if (!options.predictions.empty()) return run_predictions(options, globals);
 
-  Result<std::vector<Limit>> limits = limits_of(options);
-  if (!limits) return forward(limits);
-  const double rise = rise_of(*limits);
+  std::vector<Limit> limits = TRY(limits_of(options));
+  const double rise = rise_of(limits);
   std::optional<Run> candidate;
   std::optional<StepPicture> picture;
-  if (!options.candidate.empty()) {
-    Result<Run> run = load_run(options.candidate, options, globals, &picture);
-    if (!run) return forward(run);
-    candidate = std::move(*run);
-  }
+  if (!options.candidate.empty())
+    candidate = TRY(load_run(options.candidate, options, globals, &picture));
   Background background{.effect = {.seed = globals.seed}};
   if (!options.history.empty()) {
     const Run* newest = candidate ? &*candidate : nullptr;
@@ -252,30 +230,24 @@ Result<Exit> run(const CheckOptions& options, const Globals& globals) {
         return fail_in(one, "is a store of accepted runs mixed with other inputs",
                        "--history with only the store, or with only recordings");
     const bool store = options.history.size() == 1 && (options.accept || is_run_store(path));
-    if (Status ok = store ? judge_store(options, newest, rise, background)
-                          : judge_series(options, newest, rise, background, globals);
-        !ok)
-      return forward(ok);
+    TRY(store ? judge_store(options, newest, rise, background)
+              : judge_series(options, newest, rise, background, globals));
   }
   std::optional<Past>& past = background.past;
   if (!options.baseline.empty()) {
-    Result<Run> run = load_run(options.baseline, options, globals, &background.picture);
-    if (!run) return forward(run);
-    background.baseline = std::move(*run);
+    background.baseline = TRY(load_run(options.baseline, options, globals, &background.picture));
     background.effect.baseline_runs = 1;
     if (past) past->pooled = 0;
   }
   std::optional<Gate> gate;
   if (candidate) {
     const bool begins = past && !past->baseline && options.baseline.empty();
-    Result<Gate> judged = run_gate({.baseline = std::move(*background.baseline),
-                                    .candidate = *candidate,
-                                    .limits = std::move(*limits),
-                                    .place = options.place,
-                                    .effect = background.effect,
-                                    .begins = begins});
-    if (!judged) return forward(judged);
-    gate = std::move(*judged);
+    gate = TRY(run_gate({.baseline = std::move(*background.baseline),
+                         .candidate = *candidate,
+                         .limits = std::move(limits),
+                         .place = options.place,
+                         .effect = background.effect,
+                         .begins = begins}));
     for (const Warning& warning : gate->warnings) globals.warn(to_string(warning));
   }
   std::optional<History>& history = background.history;
@@ -286,12 +258,9 @@ Result<Exit> run(const CheckOptions& options, const Globals& globals) {
     for (const CheckFinding& f : some->judged) findings.add(f);
     findings.notes.insert(findings.notes.end(), some->notes.begin(), some->notes.end());
   }
-  if (options.accept)
-    if (Status ok = accept(options, *candidate, *gate, history, rise, *past); !ok)
-      return forward(ok);
+  if (options.accept) TRY(accept(options, *candidate, *gate, history, rise, *past));
   if (picture && background.picture)
-    if (Status ok = write_steps(options.perfetto, *background.picture, *picture); !ok)
-      return forward(ok);
+    TRY(write_steps(options.perfetto, *background.picture, *picture));
 
   Document document{.command = "check"};
   document.answer =

@@ -31,13 +31,9 @@ Result<comm::Network> parse_node_network(const std::string& text) {
         return fail(fmt::format("unknown kind '{}'", key), suggest(key, comm::kNetworkNames));
       kind = static_cast<comm::NetworkKind>(index);
     } else if (key == "rate") {
-      const Result<ByteRate> parsed = parse_quantity<ByteRate>(part.substr(equals + 1));
-      if (!parsed) return forward(parsed);
-      rate = *parsed;
+      rate = TRY(parse_quantity<ByteRate>(part.substr(equals + 1)));
     } else if (key == "latency") {
-      const Result<Seconds> parsed = parse_quantity<Seconds>(part.substr(equals + 1));
-      if (!parsed) return forward(parsed);
-      latency = *parsed;
+      latency = TRY(parse_quantity<Seconds>(part.substr(equals + 1)));
     } else {
       return fail(fmt::format("unknown key '{}'", key), suggest(key, kKeys));
     }
@@ -83,9 +79,8 @@ namespace {
 
 /// Ranks on the first devices of the cluster.
 Result<Scope> scope_on_cluster(const ScopeRequest& request) {
-  Result<cluster::Cluster> read = cluster::load_cluster(request.cluster);
-  if (!read) return forward(read);
-  const auto there = static_cast<std::uint32_t>(read->devices().size());
+  cluster::Cluster read = TRY(cluster::load_cluster(request.cluster));
+  const auto there = static_cast<std::uint32_t>(read.devices().size());
   const std::uint32_t ranks = request.ranks > 0 ? request.ranks : there;
   if (ranks > there)
     return fail_in(request.cluster,
@@ -93,15 +88,14 @@ Result<Scope> scope_on_cluster(const ScopeRequest& request) {
                    "at least one device per rank");
   std::vector<DeviceId> devices;
   for (std::uint32_t i = 0; i < ranks; ++i) devices.emplace_back(i);
-  Result<comm::ClusterScope> found = comm::scope_of(*read, devices);
-  if (!found) return wrong_in(request.cluster, std::move(found.error()));
-  return Scope{.device = found->device,
+  comm::ClusterScope found = TRY(in_file(request.cluster, comm::scope_of(read, devices)));
+  return Scope{.device = found.device,
                .ranks = ranks,
-               .nodes = found->nodes,
-               .network = found->network,
-               .cluster = std::move(*read),
+               .nodes = found.nodes,
+               .network = found.network,
+               .cluster = std::move(read),
                .devices = std::move(devices),
-               .notes = std::move(found->notes)};
+               .notes = std::move(found.notes)};
 }
 
 Result<Scope> scope_on_device(const ScopeRequest& request) {
@@ -118,23 +112,19 @@ Result<Scope> scope_on_device(const ScopeRequest& request) {
 Result<comm::Calibrated> calibration_of(const ScopeRequest& request, const Scope& scope) {
   comm::Calibrated calibrated;
   if (request.calibration.empty()) {
-    Result<comm::Calibrated> found = comm::calibration_for(scope.device);
-    if (!found) return forward(found);
-    calibrated = std::move(*found);
+    calibrated = TRY(comm::calibration_for(scope.device));
   } else {
-    Result<comm::Calibration> own = comm::load_calibration(request.calibration);
-    if (!own) return forward(own);
-    if (!scope.device.empty() && own->device != scope.device)
+    comm::Calibration own = TRY(comm::load_calibration(request.calibration));
+    if (!scope.device.empty() && own.device != scope.device)
       return fail(Diagnostic{.file = request.calibration,
                              .key = "device",
-                             .problem = fmt::format("is {}, not {}", own->device, scope.device),
+                             .problem = fmt::format("is {}, not {}", own.device, scope.device),
                              .expected = "the calibration of that device"});
-    calibrated.calibration = std::move(*own);
+    calibrated.calibration = std::move(own);
   }
   if (scope.cluster) {
-    const Result<comm::ClusterScope> joined = comm::scope_of(*scope.cluster, scope.devices);
-    if (!joined) return forward(joined);
-    if (Status ok = comm::suits(calibrated.calibration, *joined); !ok) return forward(ok);
+    const comm::ClusterScope joined = TRY(comm::scope_of(*scope.cluster, scope.devices));
+    TRY(comm::suits(calibrated.calibration, joined));
   }
   if (!request.small_all_reduce) return calibrated;
   return comm::anchored(calibrated,
@@ -148,18 +138,16 @@ Result<comm::Calibrated> calibration_of(const ScopeRequest& request, const Scope
 }  // namespace
 
 Result<Scope> resolve_scope(const ScopeRequest& request, bool must_be_calibrated) {
-  Result<Scope> scope =
-      request.cluster.empty() ? scope_on_device(request) : scope_on_cluster(request);
-  if (!scope) return scope;
-  Result<comm::Calibrated> found = calibration_of(request, *scope);
+  Scope scope = TRY(request.cluster.empty() ? scope_on_device(request) : scope_on_cluster(request));
+  Result<comm::Calibrated> found = calibration_of(request, scope);
   if (!found && (must_be_calibrated || !request.calibration.empty())) return forward(found);
   if (!found) {
-    scope->notes.push_back(found.error().diagnostics.front().problem);
+    scope.notes.push_back(found.error().diagnostics.front().problem);
     return scope;
   }
-  if (!found->note.empty()) scope->notes.push_back(found->note);
-  scope->calibrated = std::move(*found);
-  scope->device = scope->calibrated->calibration.device;
+  if (!found->note.empty()) scope.notes.push_back(found->note);
+  scope.calibrated = std::move(*found);
+  scope.device = scope.calibrated->calibration.device;
   return scope;
 }
 

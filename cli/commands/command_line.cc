@@ -36,8 +36,6 @@ struct Help : CLI::Formatter {
   }
 };
 
-bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
-
 /// The option of a command, or one of all commands; null if there is none.
 CLI::Option* find_option(CLI::App* command, const std::string& name) {
   for (; command; command = command->get_parent())
@@ -90,11 +88,19 @@ std::vector<std::pair<std::string, std::string>> option_paragraphs(CLI::App& com
 
 /// "rehearse calibrate job".
 std::string full_name(const CLI::App& command) {
-  const CLI::App* parent = command.get_parent();
-  return parent ? full_name(*parent) + " " + command.get_name() : command.get_name();
+  return command.get_parent() ? "rehearse " + command_words(command) : command.get_name();
 }
 
 }  // namespace
+
+bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
+
+std::string command_words(const CLI::App& command) {
+  const CLI::App* parent = command.get_parent();
+  if (!parent) return "";
+  return parent->get_parent() ? command_words(*parent) + " " + command.get_name()
+                              : command.get_name();
+}
 
 std::shared_ptr<CLI::FormatterBase> help_formatter() { return std::make_shared<Help>(); }
 

@@ -37,6 +37,11 @@ struct Completion {
 /// one may be empty. None where a file or free text may follow.
 std::vector<Completion> completions(CLI::App& program, const std::vector<std::string>& words);
 
+/// Whether it is not a flag.
+bool takes_value(const CLI::Option& option);
+/// "calibrate job": a command with those that contain it, without the program.
+std::string command_words(const CLI::App& command);
+
 /// The manual page of a command with its own commands, or of the program: the source for roff.
 std::string man_page(CLI::App& command);
 

@@ -31,21 +31,19 @@ struct CompareOptions {
 /// A job file on its own cluster or another.
 Result<Side> predicted_side(std::string name, const std::filesystem::path& path,
                             const std::filesystem::path& cluster, const CompareOptions& options) {
-  const Result<PredictedJob> job =
-      predict_job(path, {.cluster = cluster, .fidelity = options.fidelity});
-  if (!job) return forward(job);
-  return side_of(std::move(name), step_document(*job));
+  const PredictedJob job =
+      TRY(predict_job(path, {.cluster = cluster, .fidelity = options.fidelity}));
+  return side_of(std::move(name), step_document(job));
 }
 
 Result<Side> recorded_side(const std::filesystem::path& path, const Globals& globals) {
   ReplayRequest request;
   request.inputs = {path};
-  const Result<ReplayJob> job = load_job(request, globals);
-  if (!job) return forward(job);
-  const Estimate<Seconds> step = replay::estimate_step(job->recorded.comparison);
+  const ReplayJob job = TRY(load_job(request, globals));
+  const Estimate<Seconds> step = replay::estimate_step(job.recorded.comparison);
   Document d;
   d["step_time"] = step;
-  add_attribution(attribution_of(*job, job->recorded, step), step, d);
+  add_attribution(attribution_of(job, job.recorded, step), step, d);
   return side_of(path.filename().string(), d);
 }
 
@@ -65,10 +63,8 @@ Result<std::vector<Side>> described_sides(const CompareOptions& options) {
     (by_device ? job.device : job.plan) = varied;
     if (by_device && !options.plans.empty()) job.plan = options.plans.front();
     std::filesystem::path path;
-    if (Status ok = use_described_job(job, JobUse::kOnePlan, path); !ok) return forward(ok);
-    Result<Side> side = predicted_side(varied, path, {}, options);
-    if (!side) return forward(side);
-    sides.push_back(std::move(*side));
+    TRY(use_described_job(job, JobUse::kOnePlan, path));
+    sides.push_back(TRY(predicted_side(varied, path, {}, options)));
   }
   return sides;
 }
@@ -76,17 +72,11 @@ Result<std::vector<Side>> described_sides(const CompareOptions& options) {
 Result<std::vector<Side>> sides_of(const CompareOptions& options, const Globals& globals) {
   if (!options.described.model.empty()) return described_sides(options);
   std::vector<Side> sides;
-  for (const std::filesystem::path& path : options.inputs) {
-    Result<Side> side = side_of_input(path, options, globals);
-    if (!side) return forward(side);
-    sides.push_back(std::move(*side));
-  }
-  for (const std::filesystem::path& cluster : options.clusters) {
-    Result<Side> side =
-        predicted_side(cluster.filename().string(), options.inputs.front(), cluster, options);
-    if (!side) return forward(side);
-    sides.push_back(std::move(*side));
-  }
+  for (const std::filesystem::path& path : options.inputs)
+    sides.push_back(TRY(side_of_input(path, options, globals)));
+  for (const std::filesystem::path& cluster : options.clusters)
+    sides.push_back(
+        TRY(predicted_side(cluster.filename().string(), options.inputs.front(), cluster, options)));
   // Files of one name in several folders.
   for (std::size_t i = 0; i < options.inputs.size(); ++i)
     for (std::size_t j = 0; j < options.inputs.size(); ++j)
@@ -205,12 +195,10 @@ Document comparison_document(const std::vector<Side>& sides) {
 }
 
 Result<Exit> run(const CompareOptions& options, const Globals& globals) {
-  if (Status ok = check_writable({options.report}); !ok) return forward(ok);
-  const Result<std::vector<Side>> sides = sides_of(options, globals);
-  if (!sides) return forward(sides);
-  const Document document = comparison_document(*sides);
-  if (Status ok = write_report(options.report, document, {.inputs = options.inputs}); !ok)
-    return forward(ok);
+  TRY(check_writable({options.report}));
+  const std::vector<Side> sides = TRY(sides_of(options, globals));
+  const Document document = comparison_document(sides);
+  TRY(write_report(options.report, document, {.inputs = options.inputs}));
   return answer_with(globals, document);
 }
 

@@ -88,7 +88,7 @@ void add_completion(CLI::App& app, Action& action) {
       else
         for (const Completion& completion : completions(app, options->words))
           text += line_of(options->shell, completion);
-      if (Status ok = write_text(globals, text); !ok) return forward(ok);
+      TRY(write_text(globals, text));
       return Exit::kSuccess;
     };
   });

@@ -52,14 +52,13 @@ void check_described_job(const std::filesystem::path& file, const DescribedJob& 
 
 Status use_described_job(const DescribedJob& job, JobUse use, std::filesystem::path& file) {
   if (job.model.empty()) return {};
-  Result<std::string> text = job_text(job, use);
-  if (!text) return forward(text);
+  std::string text = TRY(job_text(job, use));
   if (!job.save.empty()) {
     file = job.save;
-    return write_file(file, *text);
+    return write_file(file, text);
   }
   file = "options.yaml";
-  hold_file(file, std::move(*text));
+  hold_file(file, std::move(text));
   return {};
 }
 
@@ -68,7 +67,7 @@ void run_on_job(CLI::App& command, Action& action, JobUse use, std::filesystem::
   command.callback([&action, use, &file, &job, run] {
     check_described_job(file, job, use);
     action = [use, &file, &job, run](const Globals& globals) -> Result<Exit> {
-      if (Status ok = use_described_job(job, use, file); !ok) return forward(ok);
+      TRY(use_described_job(job, use, file));
       return run(globals);
     };
   });

@@ -9,11 +9,7 @@ namespace {
 
 Result<ReplayRun> run_at(const ReplayJob& job, const std::vector<Edit>& edits, Bound bound) {
   replay::RecordedProgram program = job.recorded.graph.program;
-  for (const Edit& edit : edits) {
-    Result<replay::RecordedProgram> next = edit.apply(std::move(program), bound);
-    if (!next) return forward(next);
-    program = std::move(*next);
-  }
+  for (const Edit& edit : edits) program = TRY(edit.apply(std::move(program), bound));
   return run_program(job, std::move(program));
 }
 
@@ -28,9 +24,8 @@ Estimate<Seconds> EditedRun::step(const ReplayJob& job, double further_error) co
 }
 
 Result<EditedRun> run_edited(const ReplayJob& job, const std::vector<Edit>& edits) {
-  Result<ReplayRun> run = run_at(job, edits, Bound::kValue);
-  if (!run) return forward(run);
-  EditedRun edited{std::move(*run), {}};
+  ReplayRun run = TRY(run_at(job, edits, Bound::kValue));
+  EditedRun edited{std::move(run), {}};
   std::vector<std::string>& assumptions = edited.assumptions;
   for (const Edit& edit : edits)
     if (!edit.assumption.empty() &&
@@ -40,9 +35,8 @@ Result<EditedRun> run_edited(const ReplayJob& job, const std::vector<Edit>& edit
   const Seconds value = edited.run.comparison.step_time.simulated;
   edited.assumed = {value, value};
   for (const Bound bound : {Bound::kLow, Bound::kHigh}) {
-    const Result<ReplayRun> at = run_at(job, edits, bound);
-    if (!at) return forward(at);
-    const Seconds step = at->comparison.step_time.simulated;
+    const ReplayRun at = TRY(run_at(job, edits, bound));
+    const Seconds step = at.comparison.step_time.simulated;
     edited.assumed->low = std::min(edited.assumed->low, step);
     edited.assumed->high = std::max(edited.assumed->high, step);
   }

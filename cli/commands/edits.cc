@@ -13,7 +13,7 @@ using replay::RecordedProgram;
 /// The check of an option by the function that reads it.
 template <auto read>
 Status reads(const std::string& text) {
-  if (const auto value = read(text); !value) return forward(value);
+  TRY(read(text));
   return {};
 }
 

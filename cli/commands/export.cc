@@ -24,50 +24,47 @@ struct ExportOptions {
 Result<Exit> write(const ExportOptions& options, const program::Program& program,
                    const Estimate<Seconds>& step, Seconds whole, const std::string& back,
                    const Globals& globals) {
-  const Result<ingest::ChakraWritten> written = ingest::write_chakra(program, options.chakra);
-  if (!written) return forward(written);
+  const ingest::ChakraWritten written = TRY(ingest::write_chakra(program, options.chakra));
   const std::string prefix = options.chakra.string();
   Document d{.command = "export"};
-  d.answer = sentence_of(fmt::format("{}: {} of {}", prefix, counted(written->ops, "op"),
+  d.answer = sentence_of(fmt::format("{}: {} of {}", prefix, counted(written.ops, "op"),
                                      counted(program.ranks(), "rank")),
                          {range_words(step, " per step")});
-  d["files"] = {{"prefix", prefix}, {"ranks", program.ranks()}, {"ops", written->ops}};
+  d["files"] = {{"prefix", prefix}, {"ranks", program.ranks()}, {"ops", written.ops}};
   d.show("step_time", "step time", step);
   d.show("duration", "all ops", part_of(step, whole));
   if (!program.groups.empty())
     d.show("groups", "process groups", ingest::chakra_groups(options.chakra).string());
   d.show("simulate", "simulate it", fmt::format("rehearse simulate --chakra {}{}", prefix, back));
-  if (written->unsized > 0)
+  if (written.unsized > 0)
     d.add_warnings(
         {{fmt::format("{} of unknown kind or size, written as barriers with their duration",
-                      counted(written->unsized, "collective")),
+                      counted(written.unsized, "collective")),
           "record process groups and sizes of collectives"}});
   return answer_with(globals, d);
 }
 
 Result<Exit> export_recording(const ExportOptions& options, const Globals& globals) {
-  const Result<EditedJob> run = run_edits(options.recorded, globals);
-  if (!run) return forward(run);
-  const ReplayRun& edited = run->edited.run;
-  return write(options, edited.graph.program, run->step, edited.timeline.makespan().seconds(), "",
+  const EditedJob run = TRY(run_edits(options.recorded, globals));
+  const ReplayRun& edited = run.edited.run;
+  return write(options, edited.graph.program, run.step, edited.timeline.makespan().seconds(), "",
                globals);
 }
 
 Result<Exit> export_job(const ExportOptions& options, const Globals& globals) {
   const std::filesystem::path& path = options.recorded.request.inputs.front();
-  const Result<JobFile> file = load_job(path);
-  if (!file) return forward(file);
-  if (file->input)
+  const JobFile file = TRY(load_job(path));
+  if (file.input)
     return wrong_in(
         path,
         fail("Chakra traces have no form for an input pipeline", "a job without `input`").value());
-  const Result<step::Step> step = step::predict(
-      file->spec, file->cluster, {.fidelity = step::Fidelity::kClosed, .counterfactuals = false});
-  if (!step) return wrong_in(path, step.error());
+  const step::Step step = TRY(in_file(
+      path, step::predict(file.spec, file.cluster,
+                          {.fidelity = step::Fidelity::kClosed, .counterfactuals = false})));
   std::string back = " --cluster FILE";
-  if (const double penalty = file->spec.conditions.overlap_penalty; penalty > 0)
+  if (const double penalty = file.spec.conditions.overlap_penalty; penalty > 0)
     back += fmt::format(" --interference {:g}", 1 + penalty);
-  return write(options, step->job, step->time, step->time.value, back, globals);
+  return write(options, step.job, step.time, step.time.value, back, globals);
 }
 
 }  // namespace

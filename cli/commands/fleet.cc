@@ -146,11 +146,10 @@ struct FleetOptions {
 };
 
 Result<Nanoseconds> time_of(const std::string& text) {
-  const Result<Seconds> time = parse_quantity<Seconds>(text);
-  if (!time) return forward(time);
-  if (time->s() < 0 || time->s() > 3e8)
+  const Seconds time = TRY(parse_quantity<Seconds>(text));
+  if (time.s() < 0 || time.s() > 3e8)
     return fail(fmt::format("'{}' is out of range", text), "0 s to 3e8 s");
-  return Nanoseconds(std::llround(time->s() * 1e9));
+  return Nanoseconds(std::llround(time.s() * 1e9));
 }
 
 /// Predicts the work, and other missing values, of jobs for which the list refers to predictions.
@@ -159,9 +158,8 @@ Status predict_works(fleet::JobList& list, const std::filesystem::path& path) {
   for (const fleet::ToPredict& what : list.to_predict) {
     auto found = known.find(what.file);
     if (found == known.end()) {
-      const Result<JobOutline> predicted = outline_of(what.file);
-      if (!predicted) return forward(predicted);
-      found = known.emplace(what.file, *predicted).first;
+      const JobOutline predicted = TRY(outline_of(what.file));
+      found = known.emplace(what.file, predicted).first;
     }
     const JobOutline& predicted = found->second;
     fleet::Job& job = list.jobs[what.job];
@@ -229,10 +227,9 @@ Status run_ends(const SliceRates& rates, FleetRun& run) {
   for (const End end : {End::kHigh, End::kLow}) {
     fleet::Options options = run.options;
     options.rate = [&](const fleet::Tenancy& tenancy) { return rates.rate(tenancy, end); };
-    const Result<fleet::Outcome> outcome = fleet::run(run.fleet, run.list.jobs, options);
-    if (!outcome) return forward(outcome);
-    ends.soonest = std::min(ends.soonest, outcome->makespan);
-    ends.latest = std::max(ends.latest, outcome->makespan);
+    const fleet::Outcome outcome = TRY(fleet::run(run.fleet, run.list.jobs, options));
+    ends.soonest = std::min(ends.soonest, outcome.makespan);
+    ends.latest = std::max(ends.latest, outcome.makespan);
   }
   return {};
 }
@@ -243,32 +240,25 @@ Result<Exit> run(const FleetOptions& options, const Globals& globals) {
   result.options = options.how;
   std::optional<GpuSlices> slices;
   if (!options.device.empty()) {
-    const Result<const cluster::Gpu*> gpu = cluster::find_gpu(options.device);
-    if (!gpu) return forward(gpu);
-    result.fleet.memory = (*gpu)->memory;
+    const cluster::Gpu& gpu = *TRY(cluster::find_gpu(options.device));
+    result.fleet.memory = gpu.memory;
     if (options.slices) {
-      Result<GpuSlices> found = slices_of(**gpu);
-      if (!found) return forward(found);
-      result.fleet.positions = found->positions;
-      result.fleet.slices = found->kinds;
-      slices = std::move(*found);
+      GpuSlices found = TRY(slices_of(gpu));
+      result.fleet.positions = found.positions;
+      result.fleet.slices = found.kinds;
+      slices = std::move(found);
     }
   }
-  Result<fleet::JobList> list = fleet::load_jobs(options.jobs);
-  if (!list) return forward(list);
-  result.list = std::move(*list);
-  if (Status ok = predict_works(result.list, options.jobs); !ok) return forward(ok);
+  result.list = TRY(fleet::load_jobs(options.jobs));
+  TRY(predict_works(result.list, options.jobs));
   if (result.list.jobs.empty()) return fail_in(options.jobs, "contains no job");
   std::optional<SliceRates> rates;
   if (slices) {
     rates.emplace(*slices, result.list.jobs);
     result.options.rate = [&](const fleet::Tenancy& t) { return rates->rate(t, End::kValue); };
   }
-  Result<fleet::Outcome> outcome = fleet::run(result.fleet, result.list.jobs, result.options);
-  if (!outcome) return forward(outcome);
-  result.outcome = std::move(*outcome);
-  if (rates)
-    if (Status ok = run_ends(*rates, result); !ok) return forward(ok);
+  result.outcome = TRY(fleet::run(result.fleet, result.list.jobs, result.options));
+  if (rates) TRY(run_ends(*rates, result));
   return answer_with(globals, fleet_document(result));
 }
 

@@ -43,16 +43,49 @@ std::string help_text(CLI::App& command) {
                                             CLI::AppFormatMode::Normal);
 }
 
+/// The options that help shows, as programs read them.
+Value option_fields(CLI::App& command) {
+  Value list = Value::array();
+  for (const bool positional : {true, false})
+    for (CLI::Option* option : shown_options(command, positional)) {
+      const std::string name = positional ? option->get_name() : option->get_lnames().front();
+      list.push_back(
+          {{"name", name},
+           {"positional", positional},
+           {"value", takes_value(*option) ? Value(option->get_type_name()) : Value(std::nullopt)},
+           {"repeated", option->get_expected_max() > 1},
+           {"required", option->get_required()},
+           {"words", offered(*option)},
+           {"meaning", option->get_description()}});
+    }
+  return list;
+}
+
+/// Adds the command, or those that it consists of.
+void add_fields(CLI::App& command, Value& list) {
+  if (command.get_parent() && command.get_subcommands({}).empty())
+    list.push_back({{"name", command_words(command)},
+                    {"meaning", command.get_description()},
+                    {"examples", command.get_footer()},
+                    {"options", option_fields(command)}});
+  for (CLI::App* sub : command.get_subcommands({})) add_fields(*sub, list);
+}
+
+/// The command line of a command, for programs; and the options of all commands.
+Document command_lines(CLI::App& program, CLI::App& command) {
+  Document document{.command = "help", .rows = "commands"};
+  add_fields(command, document["commands"]);
+  document["options"] = option_fields(program);
+  return document;
+}
+
 Status write_pages(CLI::App& program, const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return fail_in(folder, "cannot be made: " + error.message(), "a folder to write to");
-  if (Status ok = write_file(folder / "rehearse.1", man_page(program)); !ok) return ok;
+  TRY(write_file(folder / "rehearse.1", man_page(program)));
   for (CLI::App* command : program.get_subcommands({}))
-    if (Status ok = write_file(folder / fmt::format("rehearse-{}.1", command->get_name()),
-                               man_page(*command));
-        !ok)
-      return ok;
+    TRY(write_file(folder / fmt::format("rehearse-{}.1", command->get_name()), man_page(*command)));
   return {};
 }
 
@@ -71,15 +104,13 @@ void add_help(CLI::App& app, Action& action) {
     if (!options->command.empty() && !options->man.empty())
       wrong_usage("--man writes the pages of all commands, and takes no COMMAND");
     action = [&app, options](const Globals& globals) -> Result<Exit> {
-      Status ok;
       if (!options->man.empty()) {
-        ok = write_pages(app, options->man);
-      } else {
-        const Result<CLI::App*> asked = find_command(app, options->command);
-        if (!asked) return forward(asked);
-        ok = write_text(globals, help_text(**asked));
+        TRY(write_pages(app, options->man));
+        return Exit::kSuccess;
       }
-      if (!ok) return forward(ok);
+      CLI::App& asked = *TRY(find_command(app, options->command));
+      if (globals.format == Format::kJson) return answer_with(globals, command_lines(app, asked));
+      TRY(write_text(globals, help_text(asked)));
       return Exit::kSuccess;
     };
   });

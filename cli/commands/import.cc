@@ -14,22 +14,21 @@ struct ImportOptions {
 };
 
 Result<Exit> run(const ImportOptions& options, const Globals& globals) {
-  const Result<ingest::ImportSummary> summary = ingest::import_inputs(
+  const ingest::ImportSummary summary = TRY(ingest::import_inputs(
       options.inputs, globals.output,
-      {.strict = globals.strict, .progress = globals.progress_of("importing")});
-  if (!summary) return forward(summary);
+      {.strict = globals.strict, .progress = globals.progress_of("importing")}));
   const std::string store = globals.output.string();
   Document document{.command = "import", .rows = "problems"};
-  document.line(fmt::format("{}: {}, {}, {}, {}", store, counted(summary->ranks, "rank"),
-                            counted(summary->host_ops, "host op"),
-                            counted(summary->gpu_ops, "device op"),
-                            counted(summary->steps, "step mark")));
+  document.line(fmt::format("{}: {}, {}, {}, {}", store, counted(summary.ranks, "rank"),
+                            counted(summary.host_ops, "host op"),
+                            counted(summary.gpu_ops, "device op"),
+                            counted(summary.steps, "step mark")));
   document["store"] = store;
-  document["ranks"] = summary->ranks;
-  document["devices"] = summary->devices;
-  document["ops"] = {{"host", summary->host_ops}, {"gpu", summary->gpu_ops}};
-  document["steps"] = summary->steps;
-  document.add_problems(summary->problems);
+  document["ranks"] = summary.ranks;
+  document["devices"] = summary.devices;
+  document["ops"] = {{"host", summary.host_ops}, {"gpu", summary.gpu_ops}};
+  document["steps"] = summary.steps;
+  document.add_problems(summary.problems);
   return answer_with(globals.on_stdout(), document);
 }
 

@@ -47,7 +47,8 @@ std::string section_lines(Section section, std::string_view set, std::string_vie
 /// Its keys, meanings, ranges and defaults are those of the table that job files are read by.
 std::string job_template() {
   return "# A job, for `rehearse simulate FILE`; `rehearse plan FILE` searches its plan.\n"
-         "# All keys: docs/formats/job.md. Remove the # before a key to set it.\n"
+         "# All keys: docs/formats/job.md; for editors, docs/schemas/job.json.\n"
+         "# Remove the # before a key to set it.\n"
          "workload:\n"
          "  model: llama3_8b  # of the zoo; or hugging_face: config.json, or recording: "
          "trace.json.gz\n"
@@ -63,16 +64,11 @@ std::string job_template() {
 
 std::string template_of(FileKind kind) {
   switch (kind) {
-    case FileKind::kJob:
-      return job_template();
-    case FileKind::kStudy:
-      return std::string(templates::study_yaml);
-    case FileKind::kCluster:
-      return std::string(templates::cluster_yaml);
-    case FileKind::kBudget:
-      return std::string(templates::budget_yaml);
-    case FileKind::kPipeline:
-      return std::string(templates::pipeline_yaml);
+    case FileKind::kJob: return job_template();
+    case FileKind::kStudy: return std::string(templates::study_yaml);
+    case FileKind::kCluster: return std::string(templates::cluster_yaml);
+    case FileKind::kBudget: return std::string(templates::budget_yaml);
+    case FileKind::kPipeline: return std::string(templates::pipeline_yaml);
   }
   return "";
 }
@@ -81,7 +77,7 @@ Result<Exit> write_template(const InitOptions& options, const Globals& globals) 
   std::error_code ignored;
   if (!globals.output.empty() && std::filesystem::exists(globals.output, ignored))
     return fail_in(globals.output, "exists", "the name of a new file: init replaces none");
-  if (Status ok = write_text(globals, template_of(options.kind)); !ok) return forward(ok);
+  TRY(write_text(globals, template_of(options.kind)));
   return Exit::kSuccess;
 }
 

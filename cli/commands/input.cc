@@ -192,16 +192,14 @@ void add_analysis(const Analysis& a, Document& d) {
 }
 
 Result<Analysis> analyse(const Pipeline& pipeline, const std::filesystem::path& path) {
-  Result<input::Flow> flow = input::simulate(pipeline);
-  if (!flow) return wrong_in(path, flow.error());
-  Result<input::Tuned> tuned = input::tune(pipeline);
-  if (!tuned) return wrong_in(path, tuned.error());
+  input::Flow flow = TRY(in_file(path, input::simulate(pipeline)));
+  input::Tuned tuned = TRY(in_file(path, input::tune(pipeline)));
   const Result<Seconds> first = input::time_to_first(pipeline, 1);
   return Analysis{pipeline,
                   input::counts_of(pipeline).samples,
                   input::limits_of(pipeline),
-                  std::move(*flow),
-                  std::move(*tuned),
+                  std::move(flow),
+                  std::move(tuned),
                   first ? std::optional(*first) : std::nullopt};
 }
 
@@ -210,12 +208,10 @@ Result<Exit> run_file(const std::filesystem::path& path, const Globals& globals)
   if (std::filesystem::is_directory(path, none))
     return fail_in(path, "is a folder", "a pipeline file",
                    "--measure DIR, to measure the loading of its files");
-  const Result<Pipeline> pipeline = input::load_pipeline(path);
-  if (!pipeline) return forward(pipeline);
-  const Result<Analysis> analysis = analyse(*pipeline, path);
-  if (!analysis) return forward(analysis);
+  const Pipeline pipeline = TRY(input::load_pipeline(path));
+  const Analysis analysis = TRY(analyse(pipeline, path));
   Document document{.command = "input", .rows = "stages", .rows_title = "Stages"};
-  add_analysis(*analysis, document);
+  add_analysis(analysis, document);
   return answer_with(globals, document);
 }
 
@@ -223,30 +219,24 @@ Result<Exit> run_file(const std::filesystem::path& path, const Globals& globals)
 Result<Exit> run_folder(const InputOptions& options, const Globals& globals) {
   std::optional<PendingFile> pending;
   if (!globals.output.empty()) {  // before long work
-    Result<PendingFile> file = PendingFile::create(globals.output);
-    if (!file) return forward(file);
-    pending.emplace(std::move(*file));
+    pending.emplace(TRY(PendingFile::create(globals.output)));
   }
-  const Result<loading::Measured> measured = loading::measure_folder(
-      options.folder, options.samples, globals.progress_of("reading and decoding"));
-  if (!measured) return forward(measured);
-  const std::string text = pipeline_text(*measured, options.folder);
+  const loading::Measured measured = TRY(loading::measure_folder(
+      options.folder, options.samples, globals.progress_of("reading and decoding")));
+  const std::string text = pipeline_text(measured, options.folder);
   // Analyses the file as written.
-  const Result<YamlFile> file = YamlFile::parse(text, options.folder.string());
-  if (!file) return forward(file);
-  const Pipeline pipeline = input::read_pipeline(file->root());
-  if (Status ok = file->status(); !ok) return forward(ok);
-  const Result<Analysis> analysis = analyse(pipeline, options.folder);
-  if (!analysis) return forward(analysis);
-  const Result<std::vector<PredictedRate>> rates = predicted_rates(pipeline, measured->cores);
-  if (!rates) return forward(rates);
+  const YamlFile file = TRY(YamlFile::parse(text, options.folder.string()));
+  const Pipeline pipeline = input::read_pipeline(file.root());
+  TRY(file.status());
+  const Analysis analysis = TRY(analyse(pipeline, options.folder));
+  const std::vector<PredictedRate> rates = TRY(predicted_rates(pipeline, measured.cores));
   if (pending) {
-    if (Status ok = pending->write(text); !ok) return forward(ok);
-    if (Status ok = pending->commit(); !ok) return forward(ok);
+    TRY(pending->write(text));
+    TRY(pending->commit());
   }
   Document document{.command = "input", .rows = "stages", .rows_title = "Stages"};
-  add_measured(*measured, *rates, document);
-  add_analysis(*analysis, document);
+  add_measured(measured, rates, document);
+  add_analysis(analysis, document);
   document["pipeline"] = text;
   document.line(pending ? "written to " + globals.output.string() : text);
   return answer_with(globals.on_stdout(), document);

@@ -101,13 +101,11 @@ Result<std::vector<PredictedRate>> predicted_rates(const input::Pipeline& pipeli
   workers.push_back(cores.threads);
   std::vector<PredictedRate> rates;
   for (const std::uint32_t k : workers) {
-    const Result<input::Flow> warm = input::simulate(with_workers(pipeline, k, true));
-    if (!warm) return forward(warm);
-    PredictedRate rate{.workers = k, .in_memory = warm->units_per_s};
+    const input::Flow warm = TRY(input::simulate(with_workers(pipeline, k, true)));
+    PredictedRate rate{.workers = k, .in_memory = warm.units_per_s};
     if (!pipeline.sources.empty()) {
-      const Result<input::Flow> cold = input::simulate(with_workers(pipeline, k, false));
-      if (!cold) return forward(cold);
-      rate.cold = cold->units_per_s;
+      const input::Flow cold = TRY(input::simulate(with_workers(pipeline, k, false)));
+      rate.cold = cold.units_per_s;
     }
     rates.push_back(rate);
   }

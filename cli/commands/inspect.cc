@@ -263,28 +263,24 @@ Result<Exit> run_on_timings(const trace::Trace& trace, const Globals& globals) {
 }
 
 Result<Exit> run(const InspectOptions& options, const Globals& globals) {
-  Result<InputTrace> input = load_trace(options.request, globals, true);
-  if (!input) return forward(input);
-  if (input->trace->ranks.empty() && !input->trace->timings.empty())
-    return run_on_timings(*input->trace, globals);
-  Inspected found{.input = std::move(*input)};
+  InputTrace input = TRY(load_trace(options.request, globals, true));
+  if (input.trace->ranks.empty() && !input.trace->timings.empty())
+    return run_on_timings(*input.trace, globals);
+  Inspected found{.input = std::move(input)};
   const auto& recordings = found.input.recordings;
   const bool timed = std::all_of(recordings.begin(), recordings.end(),
                                  [](const replay::Recording& r) { return r.rank().info.timed; });
   // Steps and the measured breakdown need the graph's view of the recording.
   if (timed) {
-    Result<replay::ReplayGraph> lowered = replay::to_graph(recordings);
-    if (!lowered) return forward(lowered);
-    found.graph = std::move(*lowered);
+    found.graph = TRY(replay::to_graph(recordings));
     // Where no rank has a device the host's work is compute, and only a run has its times.
     const auto& ranks = found.graph->program.replays;
     found.has_device = std::any_of(ranks.begin(), ranks.end(),
                                    [](const replay::RankReplay& rank) { return rank.has_device; });
-    const Result<graph::Timeline> timeline =
-        found.has_device ? replay::recorded_timeline(recordings, *found.graph)
-                         : engine::run(found.graph->graph());
-    if (!timeline) return forward(timeline);
-    found.breakdown = replay::occupancy(*found.graph, *timeline);
+    const graph::Timeline timeline =
+        TRY(found.has_device ? replay::recorded_timeline(recordings, *found.graph)
+                             : engine::run(found.graph->graph()));
+    found.breakdown = replay::occupancy(*found.graph, timeline);
     std::vector<std::vector<replay::StepSpan>> steps;
     for (const replay::RankReplay& rank : found.graph->program.replays) {
       auto& spans = steps.emplace_back();

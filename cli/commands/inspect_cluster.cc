@@ -134,12 +134,9 @@ Document document_of(const Cluster& c) {
 
 Result<Exit> inspect_cluster(const std::filesystem::path& file, const std::filesystem::path& svg,
                              const Globals& globals) {
-  const Result<Cluster> c = cluster::load_cluster(file);
-  if (!c) return forward(c);
-  if (!svg.empty())
-    if (Status ok = write_file(svg, cluster_svg(*c, file.filename().string())); !ok)
-      return forward(ok);
-  return answer_with(globals, document_of(*c));
+  const Cluster c = TRY(cluster::load_cluster(file));
+  if (!svg.empty()) TRY(write_file(svg, cluster_svg(c, file.filename().string())));
+  return answer_with(globals, document_of(c));
 }
 
 }  // namespace rehearse::cli

@@ -108,11 +108,9 @@ void show_recorded_plan(const trace::Trace& trace, Document& document) {
 }
 
 Result<Exit> inspect_workload(const ReplayRequest& request, const Globals& globals) {
-  Result<InputTrace> input = load_trace(request, globals);
-  if (!input) return forward(input);
-  const Result<Lifted> lifted = workload::lift(*input->trace, {});
-  if (!lifted) return forward(lifted);
-  return answer_with(globals, document_of(*lifted, input->trace->problems));
+  InputTrace input = TRY(load_trace(request, globals));
+  const Lifted lifted = TRY(workload::lift(*input.trace, {}));
+  return answer_with(globals, document_of(lifted, input.trace->problems));
 }
 
 }  // namespace rehearse::cli

@@ -84,12 +84,11 @@ tl::unexpected<Error> needs_gpu(const trace::Rank& rank, std::string_view instea
 Result<OpCost> cost_on(const ReplayJob& job, const trace::Rank& rank, std::string_view instead) {
   const std::string device = device_of(rank);
   if (device.empty()) return needs_gpu(rank, instead);
-  Result<OpCost> cost = OpCost::on(device, {});
-  if (!cost) return cost;
+  OpCost cost = TRY(OpCost::on(device, {}));
   std::vector<std::string> notes;
   MeasuredByDevice measured = measured_ops_of(job.trace->timings, notes);
   const auto of_device = measured.find(device);
-  return of_device == measured.end() ? *cost : cost->with(std::move(of_device->second));
+  return of_device == measured.end() ? cost : cost.with(std::move(of_device->second));
 }
 
 Seconds at(const Estimate<Seconds>& time, Bound bound) {
@@ -176,11 +175,10 @@ Result<Seconds> fused_time(const ReplayJob& job, const trace::Rank& rank,
     for (const std::size_t o : of)
       ops.insert(ops.end(), operators[o].ops.begin(), operators[o].ops.end());
     if (const std::optional<Op> attention = attention_of(ops)) {
-      const Result<OpCost> cost = cost_on(job, rank, "give the time: --fuse SELECTOR:DURATION");
-      if (!cost) return forward(cost);
+      const OpCost cost = TRY(cost_on(job, rank, "give the time: --fuse SELECTOR:DURATION"));
       Seconds parts = Seconds::s(0);
-      for (const Op& op : ops) parts += cost->predicted(op).value;
-      const Estimate<Seconds> fused = cost->predicted(*attention);
+      for (const Op& op : ops) parts += cost.predicted(op).value;
+      const Estimate<Seconds> fused = cost.predicted(*attention);
       return all * (at(fused, bound) / parts);
     }
   }
@@ -204,29 +202,27 @@ Result<InFormat> parse_format_edit(std::string_view text) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos)
     return fail(fmt::format("'{}' has no FORMAT", text), "SELECTOR:FORMAT, such as kernel:bf16");
-  Result<replay::Selector> what = replay::parse_selector(text.substr(0, colon));
-  if (!what) return forward(what);
+  replay::Selector what = TRY(replay::parse_selector(text.substr(0, colon)));
   const std::string_view name = trim(text.substr(colon + 1));
   const auto* const found =
       std::find(std::begin(workload::kDtypeNames), std::end(workload::kDtypeNames), name);
   if (found == std::end(workload::kDtypeNames))
     return fail(fmt::format("unknown number format '{}'", name),
                 suggest(name, workload::kDtypeNames));
-  return InFormat{std::move(*what), static_cast<Dtype>(found - std::begin(workload::kDtypeNames))};
+  return InFormat{std::move(what), static_cast<Dtype>(found - std::begin(workload::kDtypeNames))};
 }
 
 Result<replay::RecordedProgram> in_format(const ReplayJob& job, replay::RecordedProgram program,
                                           const InFormat& edit, Bound bound,
                                           const Globals& globals) {
-  const auto selected = replay::select_some(job.recordings, program, edit.what);
-  if (!selected) return forward(selected);
+  const auto selected = TRY(replay::select_some(job.recordings, program, edit.what));
   std::size_t changed = 0, kept = 0;
   for (std::uint32_t rank = 0; rank < job.recordings.size(); ++rank) {
     const replay::Recording& recording = job.recordings[rank];
     const Operators operators(recording, program.replays[rank].steps);
     std::vector<replay::RankOp> kernels;
     std::set<std::size_t> chosen;
-    for (const replay::RankOp& op : *selected)
+    for (const replay::RankOp& op : selected)
       if (const program::Recorded& recorded = program.programs[rank].recorded[op.op];
           op.rank == rank && recorded.kind == program::Recorded::Kind::kDevice &&
           program.programs[rank].ops[op.op].task == program::Task::kCompute) {
@@ -234,9 +230,8 @@ Result<replay::RecordedProgram> in_format(const ReplayJob& job, replay::Recorded
         if (const auto of = operators.of(*recorded.row)) chosen.insert(*of);
       }
     if (kernels.empty()) continue;
-    const Result<OpCost> cost =
-        cost_on(job, recording.rank(), "give the factor: --scale SELECTOR:FACTOR");
-    if (!cost) return forward(cost);
+    const OpCost cost =
+        TRY(cost_on(job, recording.rank(), "give the factor: --scale SELECTOR:FACTOR"));
     for (const replay::RankOp& at_op : kernels) {
       const auto number = operators.of(*program.programs[rank].recorded[at_op.op].row);
       if (!number || !operators[*number].known) {
@@ -252,19 +247,18 @@ Result<replay::RecordedProgram> in_format(const ReplayJob& job, replay::Recorded
       const Op cast{.name = "cast", .kind = OpKind::kElementwise, .bytes = Bytes::b(casts * bytes)};
       const double count = bound == Bound::kLow ? 0 : bound == Bound::kHigh ? 2 : 1;
       std::optional<Picoseconds>& time = program.programs[rank].ops[at_op.op].duration;
-      Seconds changed_time = time->seconds() * in_format(*cost, of.ops, edit.format, bound);
+      Seconds changed_time = time->seconds() * in_format(cost, of.ops, edit.format, bound);
       const bool stored_alike = bytes == 2 * workload::bytes_of(Dtype::kTf32);  // and FP32
       if (casts > 0 && edit.format != of.ops.front().dtype && !stored_alike)
-        changed_time += cost->predicted(cast).value * (count / of.kernels);
+        changed_time += cost.predicted(cast).value * (count / of.kernels);
       time = Picoseconds::from(changed_time);
     }
   }
   if (changed == 0)
-    return fail(Diagnostic{
-        .file = job.recordings.front().rank().info.source,
-        .problem = fmt::format("has no shapes of the kernels of '{}'", edit.what.text),
-        .expected = "a recording with record_shapes=True, or the execution trace of the same run "
-                    "in addition"});
+    return fail_in(job.recordings.front().rank().info.source,
+                   fmt::format("has no shapes of the kernels of '{}'", edit.what.text),
+                   "a recording with record_shapes=True, or the execution trace of the same run "
+                   "in addition");
   if (kept > 0 && bound == Bound::kValue)
     globals.warn(fmt::format(
         "{} of {} kernels keep their time in another number format: their shapes are not recorded",
@@ -274,12 +268,11 @@ Result<replay::RecordedProgram> in_format(const ReplayJob& job, replay::Recorded
 
 Result<replay::RecordedProgram> fuse_kernels(const ReplayJob& job, replay::RecordedProgram program,
                                              const replay::MaybeTimed& edit, Bound bound) {
-  const auto runs = replay::find_runs(job.recordings, program, edit.what);
-  if (!runs) return forward(runs);
+  const auto runs = TRY(replay::find_runs(job.recordings, program, edit.what));
   std::vector<Picoseconds> fused;
   std::optional<Operators> operators;
   std::optional<std::uint32_t> of;
-  for (const replay::KernelRun& run : *runs) {
+  for (const replay::KernelRun& run : runs) {
     if (edit.time) {
       fused.push_back(Picoseconds::from(*edit.time));
       continue;
@@ -291,11 +284,10 @@ Result<replay::RecordedProgram> fuse_kernels(const ReplayJob& job, replay::Recor
     std::vector<Seconds> times;
     for (const replay::GpuIndex i : run.kernels)
       times.push_back(program.programs[run.rank].ops[replay.device_first[i]].duration->seconds());
-    const Result<Seconds> time = fused_time(job, recording.rank(), *operators, run, times, bound);
-    if (!time) return forward(time);
-    fused.push_back(Picoseconds::from(*time));
+    const Seconds time = TRY(fused_time(job, recording.rank(), *operators, run, times, bound));
+    fused.push_back(Picoseconds::from(time));
   }
-  return replay::fuse(job.recordings, std::move(program), *runs, fused);
+  return replay::fuse(job.recordings, std::move(program), runs, fused);
 }
 
 }  // namespace rehearse::cli

@@ -186,32 +186,26 @@ struct MigOptions {
 };
 
 Result<MigLayouts> find_layouts(const MigOptions& options) {
-  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(options.device);
-  if (!gpu) return forward(gpu);
-  Result<cluster::MigDevice> device = cluster::mig_device(**gpu);
-  if (!device) return forward(device);
+  const cluster::Gpu& gpu = *TRY(cluster::find_gpu(options.device));
+  cluster::MigDevice device = TRY(cluster::mig_device(gpu));
   if (options.profiles.empty()) {
-    std::vector<cluster::MigLayout> layouts = cluster::maximal_layouts(*device);
-    return MigLayouts{std::move(*device), std::move(layouts)};
+    std::vector<cluster::MigLayout> layouts = cluster::maximal_layouts(device);
+    return MigLayouts{std::move(device), std::move(layouts)};
   }
-  const Result<cluster::MigSet> set = cluster::parse_profiles(*device, options.profiles);
-  if (!set) return forward(set);
-  Result<std::vector<cluster::MigLayout>> layouts = cluster::placements(*device, *set);
-  if (!layouts) return forward(layouts);
-  return MigLayouts{std::move(*device), std::move(*layouts)};
+  const cluster::MigSet set = TRY(cluster::parse_profiles(device, options.profiles));
+  std::vector<cluster::MigLayout> layouts = TRY(cluster::placements(device, set));
+  return MigLayouts{std::move(device), std::move(layouts)};
 }
 
 Result<Exit> run(const MigOptions& options, const Globals& globals) {
-  const Result<MigLayouts> found = find_layouts(options);
-  if (!found) return forward(found);
-  return answer_with(globals, layouts_document(*found));
+  const MigLayouts found = TRY(find_layouts(options));
+  return answer_with(globals, layouts_document(found));
 }
 
 Result<Exit> run_predict(const MigQuestion& question, const Globals& globals) {
-  const Result<MigAnswer> answer = predict_slices(question);
-  if (!answer) return forward(answer);
-  for (const Warning& warning : answer->warnings) globals.warn(to_string(warning));
-  return answer_with(globals, slices_document(*answer));
+  const MigAnswer answer = TRY(predict_slices(question));
+  for (const Warning& warning : answer.warnings) globals.warn(to_string(warning));
+  return answer_with(globals, slices_document(answer));
 }
 
 void add_predict(CLI::App& mig, Action& action) {

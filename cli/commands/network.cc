@@ -72,16 +72,12 @@ struct Point {
 /// Bus bandwidth divided by (size / time), as in nccl-tests' doc/PERFORMANCE.md.
 double bus_factor(CollectiveKind kind, double n) {
   switch (kind) {
-    case CollectiveKind::kAllReduce:
-      return 2 * (n - 1) / n;
+    case CollectiveKind::kAllReduce: return 2 * (n - 1) / n;
     case CollectiveKind::kAllGather:
     case CollectiveKind::kReduceScatter:
-    case CollectiveKind::kAllToAll:
-      return (n - 1) / n;
-    case CollectiveKind::kBarrier:
-      return 0;
-    default:
-      return 1;
+    case CollectiveKind::kAllToAll: return (n - 1) / n;
+    case CollectiveKind::kBarrier: return 0;
+    default: return 1;
   }
 }
 
@@ -101,18 +97,12 @@ Result<std::vector<Bytes>> parse_sizes(const std::string& text) {
   std::vector<Bytes> sizes;
   const std::vector<std::string_view> ends = split(text, ':');
   if (ends.size() == 2) {
-    const Result<Bytes> from = size_of(ends[0]), to = size_of(ends[1]);
-    if (!from) return forward(from);
-    if (!to) return forward(to);
-    if (*to < *from) return fail(fmt::format("{} runs backwards", text), "1KiB:1GiB");
-    for (Bytes size = *from; size <= *to; size = size * 2) sizes.push_back(size);
+    const Bytes from = TRY(size_of(ends[0])), to = TRY(size_of(ends[1]));
+    if (to < from) return fail(fmt::format("{} runs backwards", text), "1KiB:1GiB");
+    for (Bytes size = from; size <= to; size = size * 2) sizes.push_back(size);
     return sizes;
   }
-  for (const std::string_view word : split(text, ',')) {
-    const Result<Bytes> size = size_of(word);
-    if (!size) return forward(size);
-    sizes.push_back(*size);
-  }
+  for (const std::string_view word : split(text, ',')) sizes.push_back(TRY(size_of(word)));
   return sizes;
 }
 
@@ -250,11 +240,10 @@ Result<std::vector<comm::MeasuredRow>> measured_rows(const NetworkOptions& optio
                                                      const std::vector<CollectiveKind>& kinds,
                                                      std::uint32_t ranks) {
   if (options.measured.empty()) return std::vector<comm::MeasuredRow>{};
-  const Result<std::vector<NcclRun>> runs = read_nccl_log(options.measured);
-  if (!runs) return forward(runs);
+  const std::vector<NcclRun> runs = TRY(read_nccl_log(options.measured));
   std::vector<comm::MeasuredRow> rows;
   std::string there;
-  for (const NcclRun& run : *runs) {
+  for (const NcclRun& run : runs) {
     there +=
         fmt::format("{}{} of {} ranks", there.empty() ? "" : ", ", to_string(run.kind), run.ranks);
     if (run.ranks == ranks && std::count(kinds.begin(), kinds.end(), run.kind) > 0)
@@ -267,43 +256,38 @@ Result<std::vector<comm::MeasuredRow>> measured_rows(const NetworkOptions& optio
 }
 
 Result<Findings> find(const NetworkOptions& options, const Progress& progress) {
-  Result<Scope> scope = resolve_scope(options.scope, options.fidelity == step::Fidelity::kClosed);
-  if (!scope) return forward(scope);
+  Scope scope = TRY(resolve_scope(options.scope, options.fidelity == step::Fidelity::kClosed));
   std::vector<CollectiveKind> kinds;
   for (const std::string& op : options.ops)
     kinds.push_back(static_cast<CollectiveKind>(index_of(kCollectiveNames, op)));
-  const Result<std::vector<comm::MeasuredRow>> rows = measured_rows(options, kinds, scope->ranks);
-  if (!rows) return forward(rows);
+  const std::vector<comm::MeasuredRow> rows = TRY(measured_rows(options, kinds, scope.ranks));
   const std::vector<Bytes> sizes =
       options.sizes.empty() ? *parse_sizes("1KiB:1GiB") : options.sizes;
   Findings found{
-      .scope = std::move(*scope), .fidelity = options.fidelity, .framework = options.in_framework};
+      .scope = std::move(scope), .fidelity = options.fidelity, .framework = options.in_framework};
   double done = 0;
   for (const CollectiveKind kind : kinds) {
-    const Result<PriceOfSize> price =
-        prices_of(found.scope, {.kind = kind,
-                                .overrides = options.overrides,
-                                .fidelity = options.fidelity,
-                                .in_framework = options.in_framework});
-    if (!price) return forward(price);
+    const PriceOfSize price = TRY(prices_of(found.scope, {.kind = kind,
+                                                          .overrides = options.overrides,
+                                                          .fidelity = options.fidelity,
+                                                          .in_framework = options.in_framework}));
     std::vector<std::pair<Bytes, std::optional<Seconds>>> asked;
     if (kind == CollectiveKind::kBarrier) {
       asked.emplace_back(Bytes::b(0), std::nullopt);
-    } else if (rows->empty() || !options.sizes.empty()) {
+    } else if (rows.empty() || !options.sizes.empty()) {
       for (const Bytes size : sizes) {
         std::optional<Seconds> measured;
-        for (const comm::MeasuredRow& r : *rows)
+        for (const comm::MeasuredRow& r : rows)
           if (r.kind == kind && r.size == size) measured = r.time;
         asked.emplace_back(size, measured);
       }
     } else {
-      for (const comm::MeasuredRow& r : *rows)
+      for (const comm::MeasuredRow& r : rows)
         if (r.kind == kind) asked.emplace_back(r.size, r.time);
     }
     for (const auto& [size, measured] : asked) {
-      const Result<CollectivePrice> at = (*price)(size);
-      if (!at) return forward(at);
-      found.points.push_back({kind, found.scope.ranks, size, *at, measured});
+      const CollectivePrice at = TRY(price(size));
+      found.points.push_back({kind, found.scope.ranks, size, at, measured});
       done += 1 / static_cast<double>(asked.size() * kinds.size());
       if (!progress(done)) return fail("interrupted");
     }
@@ -312,14 +296,13 @@ Result<Findings> find(const NetworkOptions& options, const Progress& progress) {
 }
 
 Result<Exit> run(const NetworkOptions& options, const Globals& globals) {
-  const Result<Findings> found = find(options, globals.progress_of("pricing"));
-  if (!found) return forward(found);
-  for (const std::string& note : found->scope.notes) globals.warn(note);
-  if (!found->scope.calibrated)
+  const Findings found = TRY(find(options, globals.progress_of("pricing")));
+  for (const std::string& note : found.scope.notes) globals.warn(note);
+  if (!found.scope.calibrated)
     globals.warn(
         "these times cover messages alone: launches, flags and protocols, which dominate small "
         "sizes on GPUs, are not included");
-  return answer_with(globals, document_of(*found));
+  return answer_with(globals, document_of(found));
 }
 
 }  // namespace

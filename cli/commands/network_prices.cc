@@ -25,20 +25,16 @@ class OnCluster {
   static Result<std::shared_ptr<OnCluster>> make(const Scope& scope, const PriceRequest& request,
                                                  std::shared_ptr<const CalibratedCost> cost) {
     auto made = std::shared_ptr<OnCluster>(new OnCluster(scope, request));
-    Result<job::GroupSchedule> group =
-        made->schedules_.of(request.kind, made->devices_, std::move(cost));
-    if (!group) return forward(group);
-    made->group_ = std::move(*group);
+    made->group_ = TRY(made->schedules_.of(request.kind, made->devices_, std::move(cost)));
     return made;
   }
 
   Result<Estimate<Seconds>> time(Bytes size) {
     Estimate<Seconds> closed = group_.price(size);
     if (request_.fidelity == step::Fidelity::kClosed) return closed;
-    const Result<Seconds> time = run(size);
-    if (!time) return forward(time);
-    const double longer = *time / closed.value;
-    return Estimate<Seconds>{*time, closed.low * longer, closed.high * longer, closed.provenance};
+    const Seconds time = TRY(run(size));
+    const double longer = time / closed.value;
+    return Estimate<Seconds>{time, closed.low * longer, closed.high * longer, closed.provenance};
   }
 
  private:
@@ -50,26 +46,23 @@ class OnCluster {
         schedules_(cluster_, rules_) {}
 
   Result<Seconds> run(Bytes size) {
-    const Result<comm::Messages> messages = schedules_.messages(group_, devices_, size);
-    if (!messages) return forward(messages);
+    const comm::Messages messages = TRY(schedules_.messages(group_, devices_, size));
     graph::GraphBuilder builder;
     comm::Placement placement(cluster_, builder);
-    const auto routes = placement.routes(*messages, devices_);
+    const auto routes = placement.routes(messages, devices_);
     std::vector<OpId> members;
     for (std::size_t r = 0; r < devices_.size(); ++r)
       members.push_back(builder.add(
           graph::Op{.name = builder.intern(to_string(request_.kind)),
                     .category = graph::Category::kCommunication,
-                    .duration = messages->phases ? Picoseconds::from(messages->phases->launch)
-                                                 : Picoseconds(0)}));
-    builder.add(graph::Transfer{messages->flows, routes, members, size.b()});
-    const Result<graph::Graph> whole = std::move(builder).build();
-    if (!whole) return forward(whole);
-    const Result<graph::Timeline> timeline = request_.fidelity == step::Fidelity::kSimgrid
-                                                 ? engine::run_on_simgrid(*whole)
-                                                 : engine::run(*whole);
-    if (!timeline) return forward(timeline);
-    return timeline->makespan().seconds();
+                    .duration = messages.phases ? Picoseconds::from(messages.phases->launch)
+                                                : Picoseconds(0)}));
+    builder.add(graph::Transfer{messages.flows, routes, members, size.b()});
+    const graph::Graph whole = TRY(std::move(builder).build());
+    const graph::Timeline timeline =
+        TRY(request_.fidelity == step::Fidelity::kSimgrid ? engine::run_on_simgrid(whole)
+                                                          : engine::run(whole));
+    return timeline.makespan().seconds();
   }
 
   const cluster::Cluster cluster_;
@@ -106,11 +99,7 @@ Result<PriceOfSize> prices_of(const Scope& scope, const PriceRequest& request) {
     return fail("--protocol needs a calibration, and none covers these links",
                 "a calibrated device and calibrated links", "leave --protocol out");
   std::shared_ptr<OnCluster> on_cluster;
-  if (scope.cluster) {
-    auto made = OnCluster::make(scope, request, cost);
-    if (!made) return forward(made);
-    on_cluster = std::move(*made);
-  }
+  if (scope.cluster) on_cluster = TRY(OnCluster::make(scope, request, cost));
   const bool to_all = request.kind == CollectiveKind::kAllToAll;
   const Algorithm usual =
       request.overrides.algorithm.value_or(to_all ? Algorithm::kPairwise : Algorithm::kRing);
@@ -119,12 +108,11 @@ Result<PriceOfSize> prices_of(const Scope& scope, const PriceRequest& request) {
     std::optional<comm::Price> price;
     if (cost) price = cost->cost.at(size);
     if (on_cluster) {
-      const Result<Estimate<Seconds>> time = on_cluster->time(size);
-      if (!time) return forward(time);
+      const Estimate<Seconds> time = TRY(on_cluster->time(size));
       if (!price)
         return CollectivePrice{
-            .time = *time, .algorithm = std::string(to_string(usual)), .protocol = ""};
-      price->time = *time;
+            .time = time, .algorithm = std::string(to_string(usual)), .protocol = ""};
+      price->time = time;
     }
     if (in_framework) price = comm::in_framework(*price, comm::framework_timing());
     return CollectivePrice{.time = price->time,

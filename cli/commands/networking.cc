@@ -37,9 +37,8 @@ class OnFirstDevices {
     if (known == groups_.end()) {
       std::vector<DeviceId> devices;
       for (std::uint32_t i = 0; i < ranks; ++i) devices.emplace_back(i);
-      Result<job::GroupSchedule> group = schedules_.of(kind, devices);
-      if (!group) return forward(group);
-      known = groups_.emplace(std::pair(kind, ranks), std::move(*group)).first;
+      job::GroupSchedule group = TRY(schedules_.of(kind, devices));
+      known = groups_.emplace(std::pair(kind, ranks), std::move(group)).first;
     }
     return known->second.price(size).value;
   }
@@ -54,17 +53,11 @@ class OnFirstDevices {
 }  // namespace
 
 Result<comm::CollectiveTime> parse_network(const std::string& text) {
-  const auto on_link =
-      [](const Result<cluster::PointToPoint>& link) -> Result<comm::CollectiveTime> {
-    if (!link) return forward(link);
-    return comm::on_link(*link);
-  };
-  if (is_inline_link(text)) return on_link(cluster::parse_link(text));
+  if (is_inline_link(text)) return comm::on_link(TRY(cluster::parse_link(text)));
   const Result<YamlFile> file = YamlFile::load(text);
-  if (!file || !file->root().has("cluster")) return on_link(cluster::load_link(text));
-  Result<cluster::Cluster> cluster = cluster::load_cluster(text);
-  if (!cluster) return forward(cluster);
-  return [on = std::make_shared<OnFirstDevices>(std::move(*cluster))](
+  if (!file || !file->root().has("cluster")) return comm::on_link(TRY(cluster::load_link(text)));
+  cluster::Cluster cluster = TRY(cluster::load_cluster(text));
+  return [on = std::make_shared<OnFirstDevices>(std::move(cluster))](
              CollectiveKind kind, std::uint32_t ranks, Bytes size) {
     return on->time(kind, ranks, size);
   };
@@ -84,23 +77,18 @@ Result<replay::RecordedProgram> data_parallel(const ReplayJob& job, replay::Reco
                    fmt::format("already communicates, in {} device ops", communication.size()),
                    "a recording of a single-rank job; use --network to change the collectives of "
                    "this recording");
-  const Result<replay::Gradients> gradients =
-      replay::find_gradients(job.recordings.front(), program.replays.front());
-  if (!gradients) return forward(gradients);
-  const Result<program::Lowered> lowered = program::lower(program);
-  if (!lowered) return forward(lowered);
-  const Result<graph::Timeline> alone = engine::run(lowered->graph);
-  if (!alone) return forward(alone);
-  const bool overlap = gradients->overlapped;
-  if (Status ok = strategies::data_parallel(
-          program, gradients->steps,
-          {.ranks = ranks,
-           .bucket = bucket,
-           .overlap = overlap,
-           .lateness = strategies::lateness(gradients->steps, *alone, ranks, overlap)});
-      !ok)
-    return forward(ok);
-  if (const auto priced = job::price(program, network); !priced) return forward(priced);
+  const replay::Gradients gradients =
+      TRY(replay::find_gradients(job.recordings.front(), program.replays.front()));
+  const program::Lowered lowered = TRY(program::lower(program));
+  const graph::Timeline alone = TRY(engine::run(lowered.graph));
+  const bool overlap = gradients.overlapped;
+  TRY(strategies::data_parallel(
+      program, gradients.steps,
+      {.ranks = ranks,
+       .bucket = bucket,
+       .overlap = overlap,
+       .lateness = strategies::lateness(gradients.steps, alone, ranks, overlap)}));
+  TRY(job::price(program, network));
   return program;
 }
 
@@ -109,18 +97,17 @@ Result<replay::RecordedProgram> on_network(const ReplayJob& job, replay::Recorde
                                            const Globals& globals) {
   std::size_t all = 0;
   for (const replay::RankReplay& rank : program.replays) all += rank.communication.size();
-  const Result<std::size_t> priced = job::price(program, network);
-  if (!priced) return forward(priced);
-  if (*priced == 0)
+  const std::size_t priced = TRY(job::price(program, network));
+  if (priced == 0)
     return fail_in(
         job.recordings.front().rank().info.source,
         all > 0 ? fmt::format("has {} collectives whose size and ranks were not recorded", all)
                 : std::string("has no collectives for a network"),
         "collectives with their size, or --data-parallel N to add them");
-  if (*priced < all)
+  if (priced < all)
     globals.warn(
         fmt::format("{} collectives keep their recorded time: their size or ranks are not recorded",
-                    all - *priced));
+                    all - priced));
   return program;
 }
 

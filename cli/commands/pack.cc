@@ -41,15 +41,12 @@ std::string basis_of(const Packed& p, std::size_t a, std::size_t b) {
                                                shipped->device, shipped->left_out * 100)
                                  : "";
   switch (pairs.shares(a, b)->basis) {
-    case PairShares::Basis::kMeasured:
-      return "as this pair was measured";
-    case PairShares::Basis::kFamilies:
-      return "from measured pairs of the same families" + of;
+    case PairShares::Basis::kMeasured: return "as this pair was measured";
+    case PairShares::Basis::kFamilies: return "from measured pairs of the same families" + of;
     case PairShares::Basis::kStrangers:
       return fmt::format("from time slicing and pairs of other families{}; measure this pair",
                          shipped ? " on " + shipped->device : "");
-    case PairShares::Basis::kSliced:
-      break;
+    case PairShares::Basis::kSliced: break;
   }
   return "from time slicing, without a measured pair; measure this pair";
 }
@@ -209,13 +206,10 @@ struct PackOptions {
 
 Result<Exit> run(const PackOptions& options, const Globals& globals) {
   const std::filesystem::path& path = options.path;
-  Result<PackFile> file = load_pack(path);
-  if (!file) return forward(file);
-  Result<Packing> packing = sharing::pack(file->jobs, file->site, file->goal);
-  if (!packing) return wrong_in(path, std::move(packing.error()));
-  auto measure = to_measure(*file, options.measure);
-  if (!measure) return wrong_in(path, std::move(measure.error()));
-  const Packed packed{std::move(*file), std::move(*packing), std::move(*measure)};
+  PackFile file = TRY(load_pack(path));
+  Packing packing = TRY(in_file(path, sharing::pack(file.jobs, file.site, file.goal)));
+  auto measure = TRY(in_file(path, to_measure(file, options.measure)));
+  const Packed packed{std::move(file), std::move(packing), std::move(measure)};
   return answer_with(globals, pack_document(packed));
 }
 

@@ -89,8 +89,7 @@ Result<PlanRequest> request_of(const PlanOptions& options, const JobFile& file,
   request.objective = static_cast<Figure>(options.objective.value_or(0));
   request.risk = options.risk;
   request.thorough = options.thorough;
-  for (const std::string& text : options.within)
-    if (Status ok = read_limit(text, request.at_most); !ok) return forward(ok);
+  for (const std::string& text : options.within) TRY(read_limit(text, request.at_most));
   request.axes = file.axes;
   if (options.emit) keep_to(static_cast<Framework>(*options.emit), request.axes);
   request.confirm = options.fidelity;
@@ -153,10 +152,9 @@ Result<Exit> write_launch(const Planned& planned, const PlanOptions& options,
 /// Everything on which the result depends.
 Result<work::Fingerprint> fingerprint_of(const PlanOptions& options) {
   work::Fingerprint fingerprint;
-  if (Status ok = fingerprint.add_program(); !ok) return forward(ok);
-  if (Status ok = add_with_named_files(fingerprint, options.job_file); !ok) return forward(ok);
-  if (!options.cluster.empty())
-    if (Status ok = add_with_named_files(fingerprint, options.cluster); !ok) return forward(ok);
+  TRY(fingerprint.add_program());
+  TRY(add_with_named_files(fingerprint, options.job_file));
+  if (!options.cluster.empty()) TRY(add_with_named_files(fingerprint, options.cluster));
   fingerprint.add(fmt::format("{} {} {} {} {}", options.objective.value_or(kObjectives.size()),
                               static_cast<int>(options.fidelity), options.risk, options.thorough,
                               options.emit.value_or(kEmitted.size())));
@@ -187,14 +185,11 @@ void spread_by(work::ExecutionOptions execution, Progress& progress, strategies:
 Status judge(Planned& planned, bool shown, const Globals& globals) {
   std::vector<FoundPlan>& best = planned.found.best;
   const step::Fidelity fidelity = *planned.request.confirm;
-  if (fidelity != step::Fidelity::kClosed && shown) {
-    Result<Confirmed> confirmed =
+  if (fidelity != step::Fidelity::kClosed && shown)
+    planned.confirmed = TRY(
         referee_plans(best, planned.file.cluster, fidelity,
                       planned.request.thorough ? kThoroughRefereeTime : kRefereeTime,
-                      globals.thread_count(), globals.progress_of("confirming plans on SimGrid"));
-    if (!confirmed) return forward(confirmed);
-    planned.confirmed = std::move(*confirmed);
-  }
+                      globals.thread_count(), globals.progress_of("confirming plans on SimGrid")));
   for (const auto& [common, chance] : {std::pair{kCommonError, &planned.chance},
                                        {0.0, &planned.chance_if_own},
                                        {1.0, &planned.chance_if_common}})
@@ -240,13 +235,12 @@ Result<Exit> run_serving(const PlanOptions& options, const Globals& globals, Sha
   strategies::SearchOptions search{
       .threads = globals.thread_count(),
       .progress = work::leads() ? globals.progress_of("searching settings") : Progress()};
-  spread_by(*execution, search.progress, search.spread);
-  return plan_serving(*server, std::move(search), globals);
+  spread_by(execution, search.progress, search.spread);
+  return plan_serving(server, std::move(search), globals);
 }
 
 Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork& shared) {
-  if (Status ok = check_writable({options.files.perfetto, options.files.report}); !ok)
-    return forward(ok);
+  TRY(check_writable({options.files.perfetto, options.files.report}));
   if (is_serve_file(options.job_file)) return run_serving(options, globals, shared);
   if (options.objective && *options.objective >= std::size(strategies::kFigureNames))
     return fail(fmt::format("--objective {} is of a server", kObjectives[*options.objective]),
@@ -254,24 +248,19 @@ Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork&
   if (options.emit && *options.emit >= std::size(kFrameworkNames))
     return fail(fmt::format("--emit {} is of a server", kEmitted[*options.emit]),
                 fmt::format("{}", fmt::join(kFrameworkNames, ", ")));
-  Result<JobFile> file = load_job(options.job_file, options.cluster, {}, JobUse::kSearch);
-  if (!file) return forward(file);
+  JobFile file = TRY(load_job(options.job_file, options.cluster, {}, JobUse::kSearch));
   std::optional<input::Feed> feed;
-  if (file->input) feed.emplace(*file->input);
-  Result<PlanRequest> request = request_of(options, *file, feed, globals);
-  if (!request) return forward(request);
-  const Result<work::ExecutionOptions> execution = shared.begin(
-      "", "plans of " + options.job_file.string(), [&options] { return fingerprint_of(options); });
-  if (!execution) return forward(execution);
-  spread_by(*execution, request->progress, request->spread);
-  if (request->confirm == step::Fidelity::kSimgrid)
-    if (Status ok = engine::check_simgrid(); !ok) return forward(ok);
-  Result<FoundPlans> found = find_plans(file->spec, file->cluster, *request);
-  if (!found) return wrong_in(options.job_file, found.error());
+  if (file.input) feed.emplace(*file.input);
+  PlanRequest request = TRY(request_of(options, file, feed, globals));
+  const work::ExecutionOptions execution = TRY(shared.begin(
+      "", "plans of " + options.job_file.string(), [&options] { return fingerprint_of(options); }));
+  spread_by(execution, request.progress, request.spread);
+  if (request.confirm == step::Fidelity::kSimgrid) TRY(engine::check_simgrid());
+  FoundPlans found = TRY(in_file(options.job_file, find_plans(file.spec, file.cluster, request)));
   if (!work::leads()) return Exit::kSuccess;
-  Planned planned{std::move(*file), std::move(*request), std::move(*found)};
+  Planned planned{std::move(file), std::move(request), std::move(found)};
   const bool shown = !options.emit || !options.files.report.empty();
-  if (Status ok = judge(planned, shown, globals); !ok) return forward(ok);
+  TRY(judge(planned, shown, globals));
   for (FoundPlan& plan : planned.found.best) {
     JobFile job = planned.file;
     job.spec = spec_of(planned.file.spec, plan);
@@ -283,12 +272,9 @@ Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork&
     planned.file.notes.push_back(feed_note(*planned.file.input, planned.file.cluster, best));
   for (const Warning& warning : best.warnings) globals.warn(to_string(warning));
   const Document document = plans_document(planned);
-  if (!options.files.report.empty())
-    if (Status ok = try_changes(planned.best.front(), globals); !ok) return forward(ok);
-  if (Status ok = write_run(options.files, document, view_of(best.job, best.lowered, best.timeline),
-                            [&] { return step_details(planned.best.front(), options.job_file); });
-      !ok)
-    return forward(ok);
+  if (!options.files.report.empty()) TRY(try_changes(planned.best.front(), globals));
+  TRY(write_run(options.files, document, view_of(best.job, best.lowered, best.timeline),
+                [&] { return step_details(planned.best.front(), options.job_file); }));
   if (options.emit) return write_launch(planned, options, globals);
   return answer_with(globals, document);
 }

@@ -45,20 +45,17 @@ PredictedJob predicted_job(JobFile file, step::Step step, step::Fidelity fidelit
 }
 
 Result<PredictedJob> predict_job(const std::filesystem::path& path, const Prediction& of) {
-  if (of.fidelity == step::Fidelity::kSimgrid)
-    if (Status ok = engine::check_simgrid(); !ok) return forward(ok);
-  Result<JobFile> file = load_job(path, of.cluster, of.slice);
-  if (!file) return forward(file);
-  if (!file->has_plan) file->assumed.push_back("plan: one rank, because the file has none");
-  Result<step::Step> step =
-      step::predict(file->spec, file->cluster, {.fidelity = of.fidelity, .unfold = of.unfold});
-  if (!step) return wrong_in(path, step.error());
-  if (file->input) {
-    if (Status ok = feed(input::Feed(*file->input), file->cluster, *step); !ok)
-      return wrong_in(path, std::move(ok.error()));
-    file->notes.push_back(feed_note(*file->input, file->cluster, *step));
+  if (of.fidelity == step::Fidelity::kSimgrid) TRY(engine::check_simgrid());
+  JobFile file = TRY(load_job(path, of.cluster, of.slice));
+  if (!file.has_plan) file.assumed.push_back("plan: one rank, because the file has none");
+  step::Step step =
+      TRY(in_file(path, step::predict(file.spec, file.cluster,
+                                      {.fidelity = of.fidelity, .unfold = of.unfold})));
+  if (file.input) {
+    TRY(in_file(path, feed(input::Feed(*file.input), file.cluster, step)));
+    file.notes.push_back(feed_note(*file.input, file.cluster, step));
   }
-  return predicted_job(std::move(*file), std::move(*step), of.fidelity);
+  return predicted_job(std::move(file), std::move(step), of.fidelity);
 }
 
 }  // namespace rehearse::cli

@@ -45,11 +45,10 @@ Status read_steps(const std::string& given, capture::Options& into) {
 }
 
 Status read_ring(const std::string& text, capture::Options& into) {
-  const Result<Bytes> ring = parse_quantity<Bytes>(text);
-  if (!ring) return forward(ring);
-  if (*ring < Bytes::mib(1) || *ring > Bytes::gib(64))
+  const Bytes ring = TRY(parse_quantity<Bytes>(text));
+  if (ring < Bytes::mib(1) || ring > Bytes::gib(64))
     return fail(fmt::format("{} is not a valid ring size", text), "1 MiB to 64 GiB");
-  into.ring = static_cast<std::uint64_t>(ring->b());
+  into.ring = static_cast<std::uint64_t>(ring.b());
   return {};
 }
 
@@ -354,40 +353,36 @@ Result<double> readings_per_second(const std::string& text) {
 /// The launcher's options for the options of the command.
 Result<capture::LaunchOptions> launch_options(const ProfileOptions& options,
                                               const Globals& globals) {
-  const Result<std::filesystem::path> library = installed_library("librehearse_capture.so");
-  if (!library) return forward(library);
+  const std::filesystem::path library = TRY(installed_library("librehearse_capture.so"));
   capture::LaunchOptions launched{.folder = options.folder,
                                   .command = options.command,
-                                  .library = *library,
+                                  .library = library,
                                   .record = options.record};
   // The command's output must not be mixed with our result for programs.
   launched.output_to_stderr = globals.format != Format::kTable;
   if (options.torch_ops) {
-    const Result<std::filesystem::path> hook = installed_library("python/sitecustomize.py");
-    if (!hook) return forward(hook);
-    launched.python = hook->parent_path();
+    const std::filesystem::path hook = TRY(installed_library("python/sitecustomize.py"));
+    launched.python = hook.parent_path();
   }
   return launched;
 }
 
 Result<Exit> run(const ProfileOptions& options, const Globals& globals) {
-  const Result<capture::LaunchOptions> launched = launch_options(options, globals);
-  if (!launched) return forward(launched);
+  const capture::LaunchOptions launched = TRY(launch_options(options, globals));
   for (const std::string& warning : capture::launch_warnings()) globals.warn(warning);
-  Result<capture::LaunchReport> report = capture::launch(*launched);
-  if (!report) return forward(report);
-  if (report->signal)
+  capture::LaunchReport report = TRY(capture::launch(launched));
+  if (report.signal)
     globals.warn(fmt::format(
-        "signal {} ended the command; the recording covers the time until then", *report->signal));
-  Profiled profiled{.folder = options.folder.string(), .report = std::move(*report)};
+        "signal {} ended the command; the recording covers the time until then", *report.signal));
+  Profiled profiled{.folder = options.folder.string(), .report = std::move(report)};
   if (options.measure_overhead && profiled.report.shell_code() == 0) {
-    const Result<Overhead> overhead = measure_overhead(*launched, profiled.report, options.pairs);
+    const Result<Overhead> overhead = measure_overhead(launched, profiled.report, options.pairs);
     if (overhead)
       profiled.overhead = *overhead;
     else  // the recording is there all the same
       globals.warn("the overhead was not measured: " + to_string(overhead.error()));
   }
-  if (Status ok = write_session(*launched, profiled.report, profiled.overhead); !ok)
+  if (Status ok = write_session(launched, profiled.report, profiled.overhead); !ok)
     globals.warn(to_string(ok.error()));
   return answer_with(globals, document_of(profiled),
                      static_cast<Exit>(profiled.report.shell_code()));

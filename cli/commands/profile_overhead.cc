@@ -56,16 +56,15 @@ std::optional<MeasuredSteps> steps_of(const trace::Trace& trace, std::size_t ran
 
 /// Runs the command once, into a folder that is then removed; fails if the command fails.
 Result<RunPair> run_again(const capture::LaunchOptions& options, bool plain) {
-  const Result<capture::LaunchReport> report = capture::launch(options);
-  if (!report) return forward(report);
-  RunPair pair{.wall_recorded = report->wall, .wall_plain = report->wall};
+  const capture::LaunchReport report = TRY(capture::launch(options));
+  RunPair pair{.wall_recorded = report.wall, .wall_plain = report.wall};
   Result<std::optional<MeasuredSteps>> steps =
       options.inject ? measured_steps(options.folder) : std::optional<MeasuredSteps>();
   std::error_code ignored;
   if (options.inject) fs::remove_all(options.folder, ignored);
-  if (report->shell_code() != 0)
+  if (report.shell_code() != 0)
     return fail(fmt::format("the command ended with {} when it was run again {} recording",
-                            report->shell_code(), plain ? "without" : "with"),
+                            report.shell_code(), plain ? "without" : "with"),
                 "a command that can run more than once, for --overhead");
   if (!steps) return forward(steps);
   (plain ? pair.plain : pair.recorded) = std::move(*steps);
@@ -81,10 +80,9 @@ Result<std::optional<MeasuredSteps>> measured_steps(const fs::path& folder) {
                   [](const auto& entry) { return entry.path().extension() == ".cap"; });
   if (!any) return std::optional<MeasuredSteps>();
   const std::vector<fs::path> inputs = {folder};
-  const Result<trace::Trace> trace = ingest::read_inputs(inputs, {});
-  if (!trace) return forward(trace);
-  for (std::size_t rank = 0; rank < trace->ranks.size(); ++rank)
-    if (std::optional<MeasuredSteps> steps = steps_of(*trace, rank)) return steps;
+  const trace::Trace trace = TRY(ingest::read_inputs(inputs, {}));
+  for (std::size_t rank = 0; rank < trace.ranks.size(); ++rank)
+    if (std::optional<MeasuredSteps> steps = steps_of(trace, rank)) return steps;
   return std::optional<MeasuredSteps>();
 }
 
@@ -127,20 +125,18 @@ Overhead overhead_of(const std::vector<RunPair>& pairs, Seconds cost_per_range) 
 
 Result<Overhead> measure_overhead(const capture::LaunchOptions& options,
                                   const capture::LaunchReport& first, std::size_t pairs) {
-  Result<std::optional<MeasuredSteps>> steps = measured_steps(options.folder);
-  if (!steps) return forward(steps);
-  const bool marked = steps->has_value();
+  std::optional<MeasuredSteps> steps = TRY(measured_steps(options.folder));
+  const bool marked = steps.has_value();
   capture::LaunchOptions again = options;
   again.folder = options.folder / ".again";  // gone when it has been read
   again.output_to_stderr = true;
   std::vector<RunPair> runs;
   for (std::size_t i = 0; i < pairs; ++i) {
-    RunPair pair{.wall_recorded = first.wall, .wall_plain = first.wall, .recorded = *steps};
+    RunPair pair{.wall_recorded = first.wall, .wall_plain = first.wall, .recorded = steps};
     if (i > 0) {
-      const Result<RunPair> recorded = run_again(again, false);
-      if (!recorded) return forward(recorded);
-      pair.wall_recorded = recorded->wall_recorded;
-      pair.recorded = recorded->recorded;
+      const RunPair recorded = TRY(run_again(again, false));
+      pair.wall_recorded = recorded.wall_recorded;
+      pair.recorded = recorded.recorded;
     }
     capture::LaunchOptions plain = again;
     plain.inject = marked;
@@ -148,10 +144,9 @@ Result<Overhead> measure_overhead(const capture::LaunchOptions& options,
     plain.record.device = false;
     plain.record.power = 0;
     if (!plain.python.empty()) plain.variables.push_back("REHEARSE_TORCH_OPS=steps");
-    const Result<RunPair> other = run_again(plain, true);
-    if (!other) return forward(other);
-    pair.wall_plain = other->wall_plain;
-    pair.plain = other->plain;
+    const RunPair other = TRY(run_again(plain, true));
+    pair.wall_plain = other.wall_plain;
+    pair.plain = other.plain;
     runs.push_back(std::move(pair));
   }
   return overhead_of(runs, first.cost_per_range);

@@ -105,14 +105,9 @@ void summarize(const std::vector<Proven>& all, Document& document) {
 }
 
 Result<Exit> run(const ProveOptions& options, const Globals& globals) {
-  const Result<std::vector<std::filesystem::path>> files = find_pairs(options.pairs);
-  if (!files) return forward(files);
+  const std::vector<std::filesystem::path> files = TRY(find_pairs(options.pairs));
   std::vector<Pair> pairs;  // all are read before the first runs
-  for (const std::filesystem::path& file : *files) {
-    Result<Pair> pair = read_pair(file);
-    if (!pair) return forward(pair);
-    pairs.push_back(std::move(*pair));
-  }
+  for (const std::filesystem::path& file : files) pairs.push_back(TRY(read_pair(file)));
   Document document{.command = "prove", .rows = "pairs", .rows_title = "Pairs"};
   std::vector<Proven> all;
   Value rows = Value::array();
@@ -140,7 +135,7 @@ Result<Exit> run(const ProveOptions& options, const Globals& globals) {
   }
   summarize(all, document);
   document.show("pairs", "Pairs", std::move(rows));
-  if (Status ok = write_report(options.report, document); !ok) return forward(ok);
+  TRY(write_report(options.report, document));
   const bool failed = interrupted || std::any_of(all.begin(), all.end(),
                                                  [](const Proven& proven) { return proven.error; });
   return answer_with(globals, document, failed ? Exit::kFailed : Exit::kSuccess);

@@ -212,9 +212,8 @@ Result<cost::Wish> wish_of(const RecommendOptions& options) {
   if (options.spot) wish.markets.push_back(cost::Market::kSpot);
   wish.place.today = today();
   if (!options.prices.empty()) {
-    Result<cost::PriceBook> book = cost::PriceBook::over_shipped(options.prices);
-    if (!book) return forward(book);
-    wish.place.prices = std::make_shared<const cost::PriceBook>(std::move(*book));
+    cost::PriceBook book = TRY(cost::PriceBook::over_shipped(options.prices));
+    wish.place.prices = std::make_shared<const cost::PriceBook>(std::move(book));
   }
   return wish;
 }
@@ -253,42 +252,34 @@ Status draw(const std::filesystem::path& path, const Recommended& found, const G
         "written");
     return {};
   }
-  const Result<step::Step> step = found.job.run(first);
-  if (!step) return forward(step);
+  const step::Step step = TRY(found.job.run(first));
   return write_timeline(
-      path, [&](TimelineSink& sink) { show_job(step->job, step->lowered, step->timeline, sink); });
+      path, [&](TimelineSink& sink) { show_job(step.job, step.lowered, step.timeline, sink); });
 }
 
 Result<Exit> run(const RecommendOptions& options, const Globals& globals) {
-  if (Status ok = check_writable({options.perfetto, options.report}); !ok) return forward(ok);
-  Result<cost::Wish> wish = wish_of(options);
-  if (!wish) return forward(wish);
+  TRY(check_writable({options.perfetto, options.report}));
+  cost::Wish wish = TRY(wish_of(options));
   if (is_serve_file(options.job_file)) {
     if (!options.perfetto.empty())
       return fail("a server has no timeline of operations", "--report FILE");
-    return recommend_serving({options.job_file, options.report, options.target}, std::move(*wish),
+    return recommend_serving({options.job_file, options.report, options.target}, std::move(wish),
                              globals);
   }
   // The file is read on any instance, to see its region before offers are made.
   const cost::Offer any{&cluster::instances().front(), 1};
-  const Result<JobOnOffers> job = JobOnOffers::load(options.job_file, options.target, any);
-  if (!job) return forward(job);
-  add_from_file(job->job(), *wish);
-  wish->functions = job->for_functions();
-  const Result<std::vector<cost::Offer>> offers = offers_of(options, *job, *wish);
-  if (!offers) return forward(offers);
-  Result<cost::Recommendation> found = cost::recommend(
-      *wish, *offers, job->evaluator(), globals.thread_count(), globals.progress_of("recommend"));
-  if (!found) return forward(found);
-  const Recommended recommended{*job, *wish, std::move(*found)};
+  const JobOnOffers job = TRY(JobOnOffers::load(options.job_file, options.target, any));
+  add_from_file(job.job(), wish);
+  wish.functions = job.for_functions();
+  const std::vector<cost::Offer> offers = TRY(offers_of(options, job, wish));
+  cost::Recommendation found = TRY(cost::recommend(
+      wish, offers, job.evaluator(), globals.thread_count(), globals.progress_of("recommend")));
+  const Recommended recommended{job, wish, std::move(found)};
   for (const Warning& warning : warnings_of(recommended)) globals.warn(to_string(warning));
-  if (!options.perfetto.empty())
-    if (Status ok = draw(options.perfetto, recommended, globals); !ok) return forward(ok);
+  if (!options.perfetto.empty()) TRY(draw(options.perfetto, recommended, globals));
   const Document document = recommend_document(recommended);
-  if (Status ok = write_report(options.report, document,
-                               {.inputs = {options.job_file}, .suites = {"withheld/all"}});
-      !ok)
-    return forward(ok);
+  TRY(write_report(options.report, document,
+                   {.inputs = {options.job_file}, .suites = {"withheld/all"}}));
   return answer_with(globals, document);
 }
 

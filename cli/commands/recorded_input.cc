@@ -92,16 +92,15 @@ Status serve(const input::Pipeline& pipeline, double each, const std::vector<Ask
   for (std::size_t k = 0; k < batch_requests.size(); ++k)
     asked.resize(units_before(k + 1), batch_requests[k].ask);
   const auto number = static_cast<std::uint32_t>(program.ranks() + program.services.size());
-  const Result<input::Lowered> lowered =
-      input::lower(pipeline, asked.size(), input::Start::kSpread, program, true);
-  if (!lowered) return forward(lowered);
+  const input::Lowered lowered =
+      TRY(input::lower(pipeline, asked.size(), input::Start::kSpread, program, true));
   std::vector<Order>& orders = program.orders;
-  for (const input::Requested& requested : lowered->requested)
+  for (const input::Requested& requested : lowered.requested)
     orders.push_back({asked[requested.unit], {number, requested.op}});
   for (std::size_t k = 0; k < batch_requests.size(); ++k)
     for (auto u = static_cast<std::size_t>(std::floor(static_cast<double>(k) * each + 1e-9));
          u < units_before(k + 1); ++u)
-      orders.push_back({{number, lowered->units[u]}, batch_requests[k].wait});
+      orders.push_back({{number, lowered.units[u]}, batch_requests[k].wait});
   return {};
 }
 
@@ -143,18 +142,17 @@ Result<FedProgram> feed_recording(const std::vector<replay::Recording>& recordin
                                   std::optional<std::uint32_t> batch) {
   input::Pipeline pipeline = given;
   pipeline.step.reset();  // the recording itself consumes the samples
-  if (Status ok = input::gives_all_samples(pipeline); !ok) return forward(ok);
+  TRY(input::gives_all_samples(pipeline));
   const input::Counts counts = input::counts_of(pipeline);
   if (!batch && counts.samples <= 1)
     return fail("the pipeline forms no batches, and the recording does not contain its batch size",
                 "", "--batch N, the number of samples per batch of a rank");
   const double samples = batch ? *batch : counts.samples;
-  Result<replay::WithBatchRequests> with = replay::add_batch_requests(recordings, program);
-  if (!with) return forward(with);
+  replay::WithBatchRequests with = TRY(replay::add_batch_requests(recordings, program));
   FedProgram fed{.by = {.batch = samples,
-                        .loading_ranges = with->loading_ranges,
-                        .step_requests = with->program.batch_requests.size() - with->loading_ranges,
-                        .replaced = with->replaced,
+                        .loading_ranges = with.loading_ranges,
+                        .step_requests = with.program.batch_requests.size() - with.loading_ranges,
+                        .replaced = with.replaced,
                         .hosts = 0,
                         .most_ranks = 0,
                         .allowed = 0,
@@ -164,11 +162,9 @@ Result<FedProgram> feed_recording(const std::vector<replay::Recording>& recordin
     fed.by.bound = input::to_string(pipeline, limits.front());
     fed.by.allowed = limits.front().units_per_s * counts.samples;
   }
-  Result<replay::ReplayGraph> graph = replay::to_graph(std::move(with->program));
-  if (!graph) return forward(graph);
-  Result<graph::Timeline> timeline = engine::run(graph->graph());
-  if (!timeline) return forward(timeline);
-  Unfed unfed{std::move(*graph), std::move(*timeline)};
+  replay::ReplayGraph graph = TRY(replay::to_graph(std::move(with.program)));
+  graph::Timeline timeline = TRY(engine::run(graph.graph()));
+  Unfed unfed{std::move(graph), std::move(timeline)};
 
   // Before the recording begins, each rank requests batches at the recorded rate until the queues
   // reach their steady state.
@@ -211,7 +207,7 @@ Result<FedProgram> feed_recording(const std::vector<replay::Recording>& recordin
     for (const Asked& round : before) requests.insert(requests.end(), host.ranks, round);
     requests.insert(requests.end(), host.requests.begin(), host.requests.end());
     pipeline.seed = given.seed + number++;
-    if (Status ok = serve(pipeline, each, requests, fed.program); !ok) return forward(ok);
+    TRY(serve(pipeline, each, requests, fed.program));
   }
   // Requests of one round are one op, and so are units that end together.
   std::vector<Order>& orders = fed.program.orders;

@@ -36,16 +36,13 @@ Result<RecordedSlice> slice_of_rank(const trace::Rank& rank, const std::string& 
           "ranks without collectives");
   if (rank.devices.empty() || rank.devices.front().name.empty())
     return fail("the recording does not name its GPU", "a GPU with MIG");
-  const Result<const cluster::Gpu*> gpu = device_named(rank.devices.front().name);
-  if (!gpu) return forward(gpu);
-  const Result<cluster::MigDevice> device = cluster::mig_device(**gpu);
-  if (!device) return forward(device);
-  const Result<std::uint32_t> index = cluster::find_profile(*device, profile);
-  if (!index) return forward(index);
-  const cluster::Gpu instance = cluster::slice_of(*device, *index);
+  const cluster::Gpu& gpu = *TRY(device_named(rank.devices.front().name));
+  const cluster::MigDevice device = TRY(cluster::mig_device(gpu));
+  const std::uint32_t index = TRY(cluster::find_profile(device, profile));
+  const cluster::Gpu instance = cluster::slice_of(device, index);
   RecordedSlice slice = {.name = instance.name,
                          .memory = instance.memory,
-                         .slice = sharing::kernel_slice(*device, *index)};
+                         .slice = sharing::kernel_slice(device, index)};
   if (rank.devices.front().multiprocessors)
     slice.slice.multiprocessors_before = *rank.devices.front().multiprocessors;
   return slice;
@@ -67,20 +64,16 @@ std::optional<sharing::KernelLaunch> launch_of(const trace::Rank& rank, const tr
 }
 
 Result<SliceName> name_slice(const ReplayJob& job, const std::string& profile) {
-  Result<RecordedSlice> slice = slice_of_rank(job.recordings.front().rank(), profile);
-  if (!slice) return forward(slice);
-  return SliceName{std::move(slice->name), slice->memory};
+  RecordedSlice slice = TRY(slice_of_rank(job.recordings.front().rank(), profile));
+  return SliceName{std::move(slice.name), slice.memory};
 }
 
 Edit on_slice(const ReplayJob& job, const std::string& profile) {
   const auto apply = [&job, profile](replay::RecordedProgram program,
                                      Bound bound) -> Result<replay::RecordedProgram> {
     std::vector<RecordedSlice> slices;  // by rank
-    for (const replay::Recording& recording : job.recordings) {
-      Result<RecordedSlice> slice = slice_of_rank(recording.rank(), profile);
-      if (!slice) return forward(slice);
-      slices.push_back(std::move(*slice));
-    }
+    for (const replay::Recording& recording : job.recordings)
+      slices.push_back(TRY(slice_of_rank(recording.rank(), profile)));
     return replay::scale_each(job.recordings, std::move(program),
                               [&](const replay::Recording& recording, const trace::GpuOp& op) {
                                 return factor_of(recording, op, slices[recording.rank_index()],

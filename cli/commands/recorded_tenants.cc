@@ -120,11 +120,10 @@ Result<Exit> share_recorded(const RecordedTenant& own, const ReplayRequest& requ
   ReplayRequest its;
   its.inputs = {request.sharing.shared_with};
   its.lower = request.lower;
-  const Result<ReplayJob> other = load_job(its, globals);
-  if (!other) return forward(other);
-  if (Status ok = check_devices(own.job, *other); !ok) return forward(ok);
-  const RecordedTenant second{*other, other->recorded,
-                              replay::estimate_step(other->recorded.comparison)};
+  const ReplayJob other = TRY(load_job(its, globals));
+  TRY(check_devices(own.job, other));
+  const RecordedTenant second{other, other.recorded,
+                              replay::estimate_step(other.recorded.comparison)};
   const RecordedTenant* both[] = {&own, &second};
   SharedJobs shared{};
   shared.sharing = sharing_of(request.sharing, shared.notes);
@@ -133,10 +132,9 @@ Result<Exit> share_recorded(const RecordedTenant& own, const ReplayRequest& requ
   shared.devices = on_cores ? "one core per rank" : device ? device->name : "one GPU";
   std::vector<Tenant> tenants;
   for (const RecordedTenant* one : both) {
-    Result<Tenant> tenant = tenant_of(*one, name_of(tenants.empty() ? request : its));
-    if (!tenant) return forward(tenant);
-    shared.jobs.push_back({.name = tenant->name, .alone = one->alone});
-    tenants.push_back(std::move(*tenant));
+    Tenant tenant = TRY(tenant_of(*one, name_of(tenants.empty() ? request : its)));
+    shared.jobs.push_back({.name = tenant.name, .alone = one->alone});
+    tenants.push_back(std::move(tenant));
   }
   shared.notes.push_back(
       "memory: a recording does not contain memory use, so it is not checked that both jobs fit");

@@ -27,12 +27,10 @@ Result<std::optional<Estimate<Seconds>>> without_profiler(const ReplayJob& job) 
   const replay::Selector profiler = *replay::parse_selector("profiler");
   if (replay::select(job.recordings, job.recorded.graph.program, profiler).empty())
     return std::nullopt;
-  Result<replay::RecordedProgram> program =
-      replay::remove(job.recordings, job.recorded.graph.program, profiler);
-  if (!program) return forward(program);
-  const Result<ReplayRun> run = run_program(job, std::move(*program));
-  if (!run) return forward(run);
-  return replay::estimate_step(job.recorded.comparison, run->comparison.step_time.simulated);
+  replay::RecordedProgram program =
+      TRY(replay::remove(job.recordings, job.recorded.graph.program, profiler));
+  const ReplayRun run = TRY(run_program(job, std::move(program)));
+  return replay::estimate_step(job.recorded.comparison, run.comparison.step_time.simulated);
 }
 
 /// The findings in addition to the replay itself.
@@ -128,38 +126,29 @@ Document document_of(const ReplayJob& job, const Findings& findings) {
 }
 
 Result<Exit> run(const ReplayRequest& request, const Globals& globals) {
-  const Result<ReplayJob> job = load_job(request, globals);
-  if (!job) return forward(job);
+  const ReplayJob job = TRY(load_job(request, globals));
   if (request.sharing.asked())
-    return share_recorded({*job, job->recorded, replay::estimate_step(job->recorded.comparison)},
+    return share_recorded({job, job.recorded, replay::estimate_step(job.recorded.comparison)},
                           request, "replay", globals);
   Findings findings;
   if (!request.sharing.slice.empty()) {
     const std::string& profile = request.sharing.slice;
-    Result<EditedRun> sliced = run_edited(*job, {on_slice(*job, profile)});
-    if (!sliced) return forward(sliced);
-    findings.sliced = std::move(*sliced);
-    Result<SliceName> name = name_slice(*job, profile);
-    if (!name) return forward(name);
-    findings.slice = std::move(*name);
+    findings.sliced = TRY(run_edited(job, {on_slice(job, profile)}));
+    findings.slice = TRY(name_slice(job, profile));
   }
-  const ReplayRun& run = shown(*job, findings);
+  const ReplayRun& run = shown(job, findings);
   if (globals.format != Format::kCsv || !request.files.report.empty()) {
     findings.advice = replay::find_advice(
-        job->recordings, run.graph, run.timeline,
+        job.recordings, run.graph, run.timeline,
         [](const graph::Graph& graph) { return engine::run(graph); }, kChangesFound,
         globals.thread_count());
-    Result<std::optional<Estimate<Seconds>>> without = without_profiler(*job);
-    if (!without) return forward(without);
-    findings.without_profiler = *without;
-    Result<replay::Stragglers> stragglers =
-        replay::find_stragglers(job->recordings, job->recorded.graph,
-                                [](const graph::Graph& graph) { return engine::run(graph); });
-    if (!stragglers) return forward(stragglers);
-    findings.stragglers = std::move(*stragglers);
+    findings.without_profiler = TRY(without_profiler(job));
+    findings.stragglers =
+        TRY(replay::find_stragglers(job.recordings, job.recorded.graph,
+                                    [](const graph::Graph& graph) { return engine::run(graph); }));
   }
-  const Document document = document_of(*job, findings);
-  return answer_replay(globals, request, *job, run, document);
+  const Document document = document_of(job, findings);
+  return answer_replay(globals, request, job, run, document);
 }
 
 }  // namespace

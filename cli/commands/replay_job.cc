@@ -113,14 +113,12 @@ void tell_missing(const trace::Trace& trace, const Globals& globals) {
 
 Result<InputTrace> load_trace(const ReplayRequest& request, const Globals& globals,
                               bool timings_suffice) {
-  Result<trace::Trace> trace =
-      ingest::read_inputs(request.inputs, {.strict = globals.strict,
-                                           .progress = globals.progress_of("reading"),
-                                           .timings_suffice = timings_suffice});
-  if (!trace) return forward(trace);
   InputTrace input;
-  input.trace = std::make_unique<trace::Trace>(std::move(*trace));
-  if (Status ok = keep_ranks(*input.trace, request.ranks); !ok) return forward(ok);
+  input.trace = std::make_unique<trace::Trace>(
+      TRY(ingest::read_inputs(request.inputs, {.strict = globals.strict,
+                                               .progress = globals.progress_of("reading"),
+                                               .timings_suffice = timings_suffice})));
+  TRY(keep_ranks(*input.trace, request.ranks));
   leave_out_silent(*input.trace, globals);
   if (request.ranks.empty()) tell_missing(*input.trace, globals);
   for (const trace::Problem& problem : input.trace->problems.list())
@@ -135,21 +133,15 @@ Result<InputTrace> load_trace(const ReplayRequest& request, const Globals& globa
 }
 
 Result<ReplayJob> load_job(const ReplayRequest& request, const Globals& globals) {
-  if (Status ok = check_writable({request.files.perfetto, request.files.report}); !ok)
-    return forward(ok);
-  Result<InputTrace> input = load_trace(request, globals);
-  if (!input) return forward(input);
-  ReplayJob job{std::move(*input), {}};
-  Result<replay::RecordedProgram> program = replay::lower(job.recordings, request.lower);
-  if (!program) return forward(program);
-  name_kernels(job.recordings, *program);
-  if (job.recordings.size() > 1 && program->collectives.matched.empty())
+  TRY(check_writable({request.files.perfetto, request.files.report}));
+  ReplayJob job{TRY(load_trace(request, globals)), {}};
+  replay::RecordedProgram program = TRY(replay::lower(job.recordings, request.lower));
+  name_kernels(job.recordings, program);
+  if (job.recordings.size() > 1 && program.collectives.matched.empty())
     globals.warn(
         "no collective of one rank matches one of another: the recordings are replayed "
         "independently and averaged; pass recordings of one run");
-  Result<ReplayRun> run = run_program(job, std::move(*program));
-  if (!run) return forward(run);
-  job.recorded = std::move(*run);
+  job.recorded = TRY(run_program(job, std::move(program)));
   if (globals.strict && !distrust_words(job).empty())
     return fail_in(job.recordings.front().rank().info.source, distrust_words(job),
                    fmt::format("at most {:g} % with --strict", replay::kTrustedResidual * 100),
@@ -169,12 +161,10 @@ Result<Exit> answer_replay(const Globals& globals, const ReplayRequest& request,
 
 Result<ReplayRun> run_program(const ReplayJob& job, replay::RecordedProgram program) {
   replay::mark_edited(job.recorded.graph.program, program);
-  Result<replay::ReplayGraph> graph = replay::to_graph(std::move(program));
-  if (!graph) return forward(graph);
-  Result<graph::Timeline> timeline = engine::run(graph->graph());
-  if (!timeline) return forward(timeline);
-  replay::begin_at_zero(*graph, *timeline);
-  ReplayRun run{std::move(*graph), std::move(*timeline), {}};
+  replay::ReplayGraph graph = TRY(replay::to_graph(std::move(program)));
+  graph::Timeline timeline = TRY(engine::run(graph.graph()));
+  replay::begin_at_zero(graph, timeline);
+  ReplayRun run{std::move(graph), std::move(timeline), {}};
   run.comparison = replay::compare(job.recordings, run.graph, run.timeline);
   return run;
 }

@@ -14,7 +14,7 @@ RunView view_of(const program::Program& job, const job::LoweredJob& lowered,
 
 Status write_run(const RunFiles& files, const Document& document, const RunView& view,
                  const std::function<ReportDetails()>& details) {
-  if (Status ok = write_timeline(files.perfetto, view.show); !ok) return ok;
+  TRY(write_timeline(files.perfetto, view.show));
   if (files.report.empty()) return {};
   TimelineSheet sheet;
   view.show(sheet);
@@ -25,7 +25,7 @@ Status write_run(const RunFiles& files, const Document& document, const RunView&
 
 Result<Exit> answer_run(const Globals& globals, const RunFiles& files, const Document& document,
                         const RunView& view, const std::function<ReportDetails()>& details) {
-  if (Status ok = write_run(files, document, view, details); !ok) return forward(ok);
+  TRY(write_run(files, document, view, details));
   return answer_with(globals, document);
 }
 

@@ -33,35 +33,33 @@ Result<serving::CacheSpace> space_of(const ServeFile& file) {
                                                 .rows = file.rules.most_rows});
 }
 
-Result<std::vector<Run>> run_replicas(const ServeFile& file, const serving::StepPrice& price,
-                                      const serving::Rules& rules, double scale, double stretch,
-                                      std::size_t most) {
-  const std::size_t replicas = file.deployment.plan.data;
-  const std::size_t count = std::min(file.requests.size(), most);
-  std::vector<Run> runs;
-  for (std::size_t r = 0; r < replicas && r < count; ++r) {
-    std::vector<Request> own;
-    for (std::size_t i = r; i < count; i += replicas) {
-      own.push_back(file.requests[i]);
-      if (stretch != 1)
-        own.back().planned = Picoseconds::from(file.requests[i].planned.seconds() * stretch);
-    }
-    const auto parts = static_cast<std::int64_t>(replicas);
-    const std::int64_t in_flight =
-        stretch == 0 || file.in_flight == 0
-            ? 0
-            : std::max<std::int64_t>(
-                  1, (file.in_flight + parts - 1 - static_cast<std::int64_t>(r)) / parts);
-    Result<Run> run =
-        serving::run(rules, price, own, {.most_in_flight = in_flight, .scale = scale});
-    if (!run) return forward(run);
-    runs.push_back(std::move(*run));
-  }
-  return runs;
+Result<std::vector<Run>> run_load(const ServeFile& file, const serving::StepPrice& price,
+                                  const serving::Rules& rules, double scale, double stretch,
+                                  std::size_t most) {
+  std::vector<Request> requests(
+      file.requests.begin(),
+      file.requests.begin() + static_cast<std::ptrdiff_t>(std::min(file.requests.size(), most)));
+  if (stretch != 1)
+    for (Request& request : requests)
+      request.planned = Picoseconds::from(request.planned.seconds() * stretch);
+  return serving::run_replicas(rules, price, requests,
+                               {.most_in_flight = stretch == 0 ? 0 : file.in_flight,
+                                .scale = scale,
+                                .replicas = file.deployment.plan.data,
+                                .routing = file.routing});
 }
 
 Estimate<Seconds> ServedLoad::ttft(double serving::Spread::*which) const {
-  const auto of = [&](const Measures& m) { return Seconds::s(m.ttft.*which); };
+  return first_token(&Measures::ttft, which);
+}
+
+Estimate<Seconds> ServedLoad::ttft_at_server(double serving::Spread::*which) const {
+  return first_token(&Measures::ttft_at_server, which);
+}
+
+Estimate<Seconds> ServedLoad::first_token(serving::Spread Measures::*since,
+                                          double serving::Spread::*which) const {
+  const auto of = [&](const Measures& m) { return Seconds::s(m.*since.*which); };
   Estimate<Seconds> time = estimate<Seconds>(of);
   const Estimate<double> reach = price.reach_of_first_token();
   time.low = std::min(time.low, time.value * reach.low);
@@ -117,7 +115,7 @@ Result<ServedLoad> serve(const ServeFile& file) {
                   .provenance = reach.provenance};
   const double scales[] = {1, reach.low, reach.high};
   for (std::size_t i = 0; i < std::size(scales); ++i) {
-    Result<std::vector<Run>> runs = run_replicas(file, load.price, rules, scales[i]);
+    Result<std::vector<Run>> runs = run_load(file, load.price, rules, scales[i]);
     if (!runs) return forward(runs);
     load.measures[i] = serving::measure(*runs, rules.blocks);
     load.replicas[i] = std::move(*runs);
@@ -128,7 +126,7 @@ Result<ServedLoad> serve(const ServeFile& file) {
 Result<double> capacity_of(const ServedLoad& load) {
   serving::Rules rules = load.file.rules;
   rules.blocks = load.space.blocks;
-  const Result<std::vector<Run>> all = run_replicas(load.file, load.price, rules, 1, 0);
+  const Result<std::vector<Run>> all = run_load(load.file, load.price, rules, 1, 0);
   if (!all) return forward(all);
   const Measures at_once = serving::measure(*all, rules.blocks);
   return at_once.requests / at_once.duration;
@@ -153,7 +151,7 @@ Result<std::optional<Estimate<double>>> held_rate(const ServedLoad& load, double
   const auto highest = [&](double slow_steps, double slow_first) -> Result<double> {
     const auto holds = [&](double at) -> Result<bool> {
       const Result<std::vector<Run>> runs =
-          run_replicas(file, load.price, rules, slow_steps, rate / at, kMost);
+          run_load(file, load.price, rules, slow_steps, rate / at, kMost);
       if (!runs) return forward(runs);
       return static_cast<double>(kept_if(*file.slo, *runs, slow_first / slow_steps)) >=
              kHeldShare * static_cast<double>(count);

@@ -30,9 +30,11 @@ struct ServedLoad {
     return {value, std::min({value, low, high}), std::max({value, low, high}), provenance};
   }
 
-  /// A statistic of the time to the first token. Its errors on measured runs are wider than those
+  /// A statistic of the time to the first token, from sending. Its errors on measured runs are wider than those
   /// of steps: most of it is the wait for prompts of others.
   Estimate<Seconds> ttft(double serving::Spread::*which) const;
+  /// The same from the entry into the server's queue on.
+  Estimate<Seconds> ttft_at_server(double serving::Spread::*which) const;
   /// The same of the time to the last token: the first token's, and then steps.
   Estimate<Seconds> end_to_end(double serving::Spread::*which) const;
   Estimate<Seconds> mean_tpot() const;
@@ -43,18 +45,20 @@ struct ServedLoad {
   /// request has a second token).
   Estimate<double> tokens_per_s() const;
   Estimate<double> tokens_per_user() const;
+
+ private:
+  Estimate<Seconds> first_token(serving::Spread serving::Measures::*since,
+                                double serving::Spread::*which) const;
 };
 
 /// The memory of a replica under the file's settings. Fails where the model does not fit.
 Result<serving::CacheSpace> space_of(const ServeFile& file);
 
-/// Deals requests to the replicas in turn. Each replica keeps its part of those in flight. Gaps
-/// between arrivals are `stretch` times as long: 0 makes all wait from the beginning. At most the
-/// first `most` requests are sent.
-Result<std::vector<serving::Run>> run_replicas(const ServeFile& file,
-                                               const serving::StepPrice& price,
-                                               const serving::Rules& rules, double scale,
-                                               double stretch = 1, std::size_t most = SIZE_MAX);
+/// Runs the first requests, at most `most` of them, on the replicas. Gaps between arrivals are
+/// `stretch` times as long: 0 makes all wait from the beginning.
+Result<std::vector<serving::Run>> run_load(const ServeFile& file, const serving::StepPrice& price,
+                                           const serving::Rules& rules, double scale,
+                                           double stretch = 1, std::size_t most = SIZE_MAX);
 
 /// Fails for a server that is not priced, or whose model does not fit. REQUIRES: `file` outlives the
 /// result.

@@ -39,11 +39,8 @@ Result<double> parse_share(std::string_view text) {
 }
 
 Status parse_shares(std::string_view text, Sharing& sharing) {
-  for (const std::string_view part : split(text, ',')) {
-    const Result<double> share = parse_share(trim(part));
-    if (!share) return forward(share);
-    sharing.caps.push_back(*share);
-  }
+  for (const std::string_view part : split(text, ','))
+    sharing.caps.push_back(TRY(parse_share(trim(part))));
   if (sharing.caps.size() > 2)
     return fail(fmt::format("{} shares for two jobs", sharing.caps.size()), std::string(kMpsForm));
   if (sharing.caps.size() == 2 && sharing.caps[0] + sharing.caps[1] > 1 + 1e-9)
@@ -65,16 +62,15 @@ Status parse_times(std::string_view text, Sharing& sharing) {
     return fail(fmt::format("'{}' has more than a quantum and a switch time", text),
                 std::string(kSliceForm));
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const Result<Seconds> time = parse_quantity<Seconds>(trim(parts[i]));
-    if (!time) return forward(time);
+    const Seconds time = TRY(parse_quantity<Seconds>(trim(parts[i])));
     const bool quantum = i == 0;
-    if (quantum ? !(*time >= Seconds::us(10)) : !(*time >= Seconds::s(0)))
+    if (quantum ? !(time >= Seconds::us(10)) : !(time >= Seconds::s(0)))
       return fail(
           fmt::format("'{}' is too short for a {}", trim(parts[i]), quantum ? "turn" : "change"),
           quantum ? "10 us or more" : "0 s or more");
-    if (*time > Seconds::s(10))
+    if (time > Seconds::s(10))
       return fail(fmt::format("'{}' is too long for a time slice", text), "10 s at most");
-    (quantum ? sharing.quantum : sharing.change) = *time;
+    (quantum ? sharing.quantum : sharing.change) = time;
   }
   return {};
 }
@@ -93,9 +89,7 @@ Result<Sharing> parse_sharing(std::string_view text) {
   const std::string_view rest = trim(text.substr(colon + 1));
   if (sharing.policy != Policy::kMps && sharing.policy != Policy::kTimeSlice)
     return fail(fmt::format("'{}' takes no value", name), std::string(name));
-  const Status ok =
-      sharing.policy == Policy::kMps ? parse_shares(rest, sharing) : parse_times(rest, sharing);
-  if (!ok) return forward(ok);
+  TRY(sharing.policy == Policy::kMps ? parse_shares(rest, sharing) : parse_times(rest, sharing));
   return sharing;
 }
 
@@ -117,15 +111,12 @@ std::string describe(const Sharing& sharing) {
       if (sharing.caps.empty()) return "concurrently (MPS), without limits";
       return fmt::format("concurrently (MPS), on {:g} % and {:g} % of the multiprocessors",
                          sharing.caps[0] * 100, sharing.caps[1] * 100);
-    case Policy::kPriority:
-      return "concurrently, the first job with priority";
+    case Policy::kPriority: return "concurrently, the first job with priority";
     case Policy::kTimeSlice:
       return fmt::format("time slices of {}, with {} per switch", to_string(sharing.quantum),
                          to_string(sharing.change));
-    case Policy::kCrossover:
-      return "in turns: one computes while the other synchronizes";
-    case Policy::kExclusive:
-      return "whole steps in turns";
+    case Policy::kCrossover: return "in turns: one computes while the other synchronizes";
+    case Policy::kExclusive: return "whole steps in turns";
   }
   return "";
 }

@@ -156,16 +156,14 @@ Result<Exit> answer_shared(const Globals& globals, std::string_view command, con
                            const std::vector<sharing::Tenant>& tenants,
                            const std::function<void(const graph::Timeline&, TimelineSink&)>& show,
                            const sharing::StepOf& step_of) {
-  Result<std::vector<sharing::TenantStep>> steps =
-      step_of ? sharing::share_devices(tenants, jobs.sharing, step_of)
-              : sharing::share_devices(tenants, jobs.sharing);
-  if (!steps) return forward(steps);
-  for (std::size_t j = 0; j < jobs.jobs.size(); ++j) jobs.jobs[j].step = std::move((*steps)[j]);
+  std::vector<sharing::TenantStep> steps =
+      TRY(step_of ? sharing::share_devices(tenants, jobs.sharing, step_of)
+                  : sharing::share_devices(tenants, jobs.sharing));
+  for (std::size_t j = 0; j < jobs.jobs.size(); ++j) jobs.jobs[j].step = std::move(steps[j]);
   const auto draw = [&](TimelineSink& sink) { show(jobs.jobs.front().step.last, sink); };
-  if (Status ok = write_timeline(files.perfetto, draw); !ok) return forward(ok);
+  TRY(write_timeline(files.perfetto, draw));
   const Document document = document_of(command, named(std::move(jobs)));
-  if (Status ok = write_report(files.report, document, {.inputs = std::move(inputs)}); !ok)
-    return forward(ok);
+  TRY(write_report(files.report, document, {.inputs = std::move(inputs)}));
   return answer_with(globals, document);
 }
 

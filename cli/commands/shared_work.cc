@@ -29,9 +29,8 @@ Result<work::ExecutionOptions> SharedWork::begin(
       .threads = globals_.threads > 0 ? globals_.threads : work::threads_per_rank(),
       .communicator = communicator_.get()};
   if (shared || !path_.empty()) {
-    const Result<work::Fingerprint> fingerprint = inputs();
-    if (!fingerprint) return forward(fingerprint);
-    execution.key = fingerprint->text();
+    const work::Fingerprint fingerprint = TRY(inputs());
+    execution.key = fingerprint.text();
   }
   if (!work::leads()) {
     execution.progress = [](double) { return !interrupted.load(); };
@@ -39,9 +38,7 @@ Result<work::ExecutionOptions> SharedWork::begin(
   }
   execution.progress = globals_.progress_of(name);
   if (path_.empty()) return execution;
-  Result<work::Journal> journal = work::Journal::open(path_, execution.key, about);
-  if (!journal) return forward(journal);
-  journal_.emplace(std::move(*journal));
+  journal_.emplace(TRY(work::Journal::open(path_, execution.key, about)));
   execution.journal = &*journal_;
   if (const std::size_t held = journal_->size(); held > 0 && !globals_.quiet)
     say(fmt::format("rehearse: resuming with {} from {}", counted(held, "result"), path_.string()));

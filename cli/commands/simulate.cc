@@ -112,8 +112,7 @@ Value collective_rows(const Simulation& s) {
 std::string carried_by(const Simulation& s) {
   if (s.cluster.empty()) return "at the durations of the traces";
   switch (s.fidelity) {
-    case step::Fidelity::kClosed:
-      return "by closed form";
+    case step::Fidelity::kClosed: return "by closed form";
     case step::Fidelity::kMessage:
       return "message by message: " + counted(s.lowered.messages, "message");
     case step::Fidelity::kSimgrid:
@@ -222,14 +221,12 @@ std::vector<std::uint32_t> levels_of(const cluster::Cluster& cluster) {
 Result<ChakraNetwork> load_network(const std::filesystem::path& cluster,
                                    const std::filesystem::path& astra_network) {
   if (astra_network.empty()) {
-    Result<cluster::Cluster> read = cluster::load_cluster(cluster);
-    if (!read) return forward(read);
-    std::vector<std::uint32_t> levels = levels_of(*read);
-    return ChakraNetwork{std::move(*read), std::move(levels)};
+    cluster::Cluster read = TRY(cluster::load_cluster(cluster));
+    std::vector<std::uint32_t> levels = levels_of(read);
+    return ChakraNetwork{std::move(read), std::move(levels)};
   }
-  Result<cluster::AstraNetwork> read = cluster::load_astra_network(astra_network);
-  if (!read) return forward(read);
-  return ChakraNetwork{std::move(read->cluster), std::move(read->dimensions)};
+  cluster::AstraNetwork read = TRY(cluster::load_astra_network(astra_network));
+  return ChakraNetwork{std::move(read.cluster), std::move(read.dimensions)};
 }
 
 /// Sets the rules for collectives from the system file, for a network with this number of
@@ -275,11 +272,8 @@ Result<double> price_compute(program::Program& job, const cluster::Cluster& clus
   if (cluster.devices().front().model == cluster::kNpu)
     return fail("ops without a duration, and the network file does not describe the compute device",
                 "--astra-system FILE with roofline-enabled 1, peak-perf and local-mem-bw");
-  const Result<std::string> model = model_of(cluster, job.ranks());
-  if (!model) return forward(model);
-  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(*model);
-  if (!gpu) return forward(gpu);
-  const cluster::Gpu& g = **gpu;
+  const std::string model = TRY(model_of(cluster, job.ranks()));
+  const cluster::Gpu& g = *TRY(cluster::find_gpu(model));
   const FlopRate peak = g.bf16_tensor ? *g.bf16_tensor : g.fp16_tensor ? *g.fp16_tensor : g.fp32;
   const double share = job::set_durations(job, job::Device{.peak = peak, .memory = g.memory_rate});
   warnings.push_back(
@@ -307,12 +301,11 @@ Result<Estimate<Seconds>> between_bounds(const Simulation& s, const cluster::Clu
                              std::max(Provenance::kExtrapolated, s.lowered.provenance)};
   if (s.lowered.pricings.empty() && s.lowered.messages == 0) return estimate;
   const bool closed = s.fidelity == step::Fidelity::kClosed;
-  const Result<step::PriceReach> reach = step::reach_of_prices(
-      s.job, cluster, s.rules, !unfold, closed ? std::optional(step) : std::nullopt);
-  if (!reach) return forward(reach);
-  estimate.low = step - reach->down;
-  estimate.high = step + reach->up;
-  estimate.provenance = std::max(estimate.provenance, reach->provenance);
+  const step::PriceReach reach = TRY(step::reach_of_prices(
+      s.job, cluster, s.rules, !unfold, closed ? std::optional(step) : std::nullopt));
+  estimate.low = step - reach.down;
+  estimate.high = step + reach.up;
+  estimate.provenance = std::max(estimate.provenance, reach.provenance);
   return estimate;
 }
 
@@ -351,24 +344,20 @@ Result<Simulation> read_job(const SimulateOptions& options, const ChakraNetwork*
   if (!options.astra_network.empty() && !files.ranks)
     files.ranks = static_cast<std::uint32_t>(network->cluster.devices().size());
   if (system) files.astra = system->collectives;
-  if (const std::filesystem::path groups_file = groups_of(options); !groups_file.empty()) {
-    Result<ingest::CommGroups> groups = ingest::load_comm_groups(groups_file);
-    if (!groups) return forward(groups);
-    files.groups = std::move(*groups);
-  }
-  Result<ingest::ChakraJob> read = ingest::read_chakra_job(files, globals.progress_of("reading"));
-  if (!read) return forward(read);
-  Simulation s{.job = std::move(read->job),
-               .input = read->files.front(),
+  if (const std::filesystem::path groups_file = groups_of(options); !groups_file.empty())
+    files.groups = TRY(ingest::load_comm_groups(groups_file));
+  ingest::ChakraJob read = TRY(ingest::read_chakra_job(files, globals.progress_of("reading")));
+  Simulation s{.job = std::move(read.job),
+               .input = read.files.front(),
                .fidelity = options.fidelity,
                .rules = rules_of(options),
                .step = {Seconds::s(0), Seconds::s(0), Seconds::s(0), Provenance::kExtrapolated}};
-  if (read->files.size() > 1) s.input += " … " + read->files.back();
+  if (read.files.size() > 1) s.input += " … " + read.files.back();
   if (system) set_astra_rules(*system, network->dimensions.size(), s.rules, s.warnings);
-  if (read->without_length > 0)
+  if (read.without_length > 0)
     s.warnings.push_back(
         {fmt::format("{} with neither duration_micros nor num_ops: counted as 0",
-                     counted(read->without_length, "compute op")),
+                     counted(read.without_length, "compute op")),
          "record the trace with the profiler's timings, which give duration_micros"});
   if (const auto algorithm = algorithm_of(options))
     for (const CollectiveKind kind : job::not_done_by(s.job, *algorithm))
@@ -381,15 +370,11 @@ Result<Simulation> read_job(const SimulateOptions& options, const ChakraNetwork*
 
 /// The traces at their own durations.
 Result<Simulation> simulate_timed(const SimulateOptions& options, const Globals& globals) {
-  Result<Simulation> read = read_job(options, nullptr, {}, globals);
-  if (!read) return forward(read);
-  Simulation& s = *read;
-  Result<program::Lowered> lowered = program::lower(s.job);
-  if (!lowered) return forward(lowered);
-  static_cast<program::Lowered&>(s.lowered) = std::move(*lowered);
-  Result<graph::Timeline> timeline = engine::run(s.lowered.graph);
-  if (!timeline) return forward(timeline);
-  s.timeline = std::move(*timeline);
+  Simulation read = TRY(read_job(options, nullptr, {}, globals));
+  Simulation& s = read;
+  program::Lowered lowered = TRY(program::lower(s.job));
+  static_cast<program::Lowered&>(s.lowered) = std::move(lowered);
+  s.timeline = TRY(engine::run(s.lowered.graph));
   s.occupancy = job::occupancy(s.job, s.lowered, s.timeline);
   const Seconds step = s.timeline.makespan().seconds();
   s.step = {step, step, step, Provenance::kRecorded};
@@ -398,20 +383,13 @@ Result<Simulation> simulate_timed(const SimulateOptions& options, const Globals&
 
 Result<Simulation> simulate(const SimulateOptions& options, const Globals& globals) {
   if (!options.on_network()) return simulate_timed(options, globals);
-  if (options.fidelity == step::Fidelity::kSimgrid)
-    if (Status ok = engine::check_simgrid(); !ok) return forward(ok);
-  const Result<ChakraNetwork> runs_on = load_network(options.cluster, options.astra_network);
-  if (!runs_on) return forward(runs_on);
-  const cluster::Cluster* cluster = &runs_on->cluster;
+  if (options.fidelity == step::Fidelity::kSimgrid) TRY(engine::check_simgrid());
+  const ChakraNetwork runs_on = TRY(load_network(options.cluster, options.astra_network));
+  const cluster::Cluster* cluster = &runs_on.cluster;
   std::optional<ingest::AstraSystem> system;
-  if (!options.astra_system.empty()) {
-    Result<ingest::AstraSystem> file = ingest::load_astra_system(options.astra_system);
-    if (!file) return forward(file);
-    system = std::move(*file);
-  }
-  Result<Simulation> read = read_job(options, &*runs_on, system, globals);
-  if (!read) return forward(read);
-  Simulation& s = *read;
+  if (!options.astra_system.empty()) system = TRY(ingest::load_astra_system(options.astra_system));
+  Simulation read = TRY(read_job(options, &runs_on, system, globals));
+  Simulation& s = read;
   s.cluster = describe(*cluster);
   const bool closed = options.fidelity == step::Fidelity::kClosed;
   if (closed && std::any_of(cluster->links().begin(), cluster->links().end(),
@@ -419,22 +397,19 @@ Result<Simulation> simulate(const SimulateOptions& options, const Globals& globa
     s.warnings.push_back(
         {"closed forms use the initial rates of links: `changes` of the cluster are ignored",
          "run with --fidelity message"});
-  const Result<double> by_roofline = price_compute(s.job, *cluster, system, s.warnings);
-  if (!by_roofline) return forward(by_roofline);
-  Result<step::ProgramRun> run = step::run_program(
+  const double by_roofline = TRY(price_compute(s.job, *cluster, system, s.warnings));
+  step::ProgramRun run = TRY(step::run_program(
       s.job, *cluster, s.rules,
       {.fidelity = options.fidelity,
        .fold = closed && !options.unfold,
        .engine = {.division = options.division.value_or(engine::Division::kFair),
-                  .on_failure = options.on_failure.value_or(engine::OnFailure::kStall)}});
-  if (!run) return forward(run);
-  s.lowered = std::move(run->lowered);
-  s.timeline = std::move(run->timeline);
+                  .on_failure = options.on_failure.value_or(engine::OnFailure::kStall)}}));
+  s.lowered = std::move(run.lowered);
+  s.timeline = std::move(run.timeline);
   s.occupancy = job::occupancy(s.job, s.lowered, s.timeline);
-  s.by_roofline = *by_roofline;
-  const Result<Estimate<Seconds>> network = between_bounds(s, *cluster, options.unfold);
-  if (!network) return forward(network);
-  s.step = job::with_slow_kernels(*network, last_occupancy(s), *by_roofline);
+  s.by_roofline = by_roofline;
+  const Estimate<Seconds> network = TRY(between_bounds(s, *cluster, options.unfold));
+  s.step = job::with_slow_kernels(network, last_occupancy(s), by_roofline);
   return read;
 }
 
@@ -442,14 +417,11 @@ Result<Exit> run(const SimulateOptions& options, const Globals& globals) {
   if (!options.job_file.empty())
     return is_serve_file(options.job_file) ? simulate_serving(options, globals)
                                            : simulate_job_file(options, globals);
-  if (Status ok = check_writable({options.files.perfetto, options.files.report}); !ok)
-    return forward(ok);
-  const Result<Simulation> s = simulate(options, globals);
-  if (!s) return forward(s);
-  for (const Warning& warning : s->warnings) globals.warn(to_string(warning));
+  TRY(check_writable({options.files.perfetto, options.files.report}));
+  const Simulation s = TRY(simulate(options, globals));
+  for (const Warning& warning : s.warnings) globals.warn(to_string(warning));
   return answer_run(
-      globals, options.files, simulation_document(*s), view_of(s->job, s->lowered, s->timeline),
-      [&] {
+      globals, options.files, simulation_document(s), view_of(s.job, s.lowered, s.timeline), [&] {
         ReportDetails details{.suites = {"collectives/several nodes", "collectives/one node"}};
         if (options.on_network())
           details.inputs = {options.astra_network.empty() ? options.cluster
@@ -475,9 +447,7 @@ void add_simulate(CLI::App& app, Action& action) {
   command->callback([options, &action] {
     check_simulate_options(*options);
     action = [options](const Globals& globals) -> Result<Exit> {
-      if (Status ok = use_described_job(options->described, JobUse::kOnePlan, options->job_file);
-          !ok)
-        return forward(ok);
+      TRY(use_described_job(options->described, JobUse::kOnePlan, options->job_file));
       return run(*options, globals);
     };
   });

@@ -70,48 +70,42 @@ Result<bool> unfolds(const Step& a, const Step& b, step::Fidelity fidelity) {
 
 /// Predicts both jobs, the second on the cluster of the first.
 Result<std::array<Job, 2>> predict_both(const SimulateOptions& options) {
-  Result<JobFile> own = load_job(options.job_file, options.cluster);
-  if (!own) return forward(own);
-  Result<JobFile> other = load_job(options.sharing.shared_with, options.cluster);
-  if (!other) return forward(other);
+  JobFile own = TRY(load_job(options.job_file, options.cluster));
+  JobFile other = TRY(load_job(options.sharing.shared_with, options.cluster));
   for (const auto& [path, file] :
-       {std::pair(options.job_file, &*own), std::pair(options.sharing.shared_with, &*other)})
+       {std::pair(options.job_file, &own), std::pair(options.sharing.shared_with, &other)})
     if (file->input)
       return fail(
           Diagnostic{.file = path.string(),
                      .key = "input",
                      .problem = "jobs on the same devices are predicted without input stalls",
                      .expected = "job files without it"});
-  const cluster::Cluster& cluster = own->cluster;
-  Result<Step> a = predict(*own, cluster, options, false);
-  if (!a) return wrong_in(options.job_file, a.error());
-  Result<Step> b = predict(*other, other->cluster, options, false);
-  if (!b) return wrong_in(options.sharing.shared_with, b.error());
-  const std::uint32_t ranks = b->job.ranks();
+  const cluster::Cluster& cluster = own.cluster;
+  const std::filesystem::path &path = options.job_file, &its_path = options.sharing.shared_with;
+  Step a = TRY(in_file(path, predict(own, cluster, options, false)));
+  Step b = TRY(in_file(its_path, predict(other, other.cluster, options, false)));
+  const std::uint32_t ranks = b.job.ranks();
   if (ranks > cluster.devices().size())
-    return fail_in(options.sharing.shared_with,
+    return fail_in(its_path,
                    fmt::format("the second job has {} ranks, but the cluster has {}", ranks,
                                counted(cluster.devices().size(), "device")),
                    "at least one device per rank");
-  for (std::uint32_t r = 0; r < std::min(ranks, a->job.ranks()); ++r)
+  for (std::uint32_t r = 0; r < std::min(ranks, a.job.ranks()); ++r)
     if (const std::string& here = cluster.devices()[r].model,
-        &there = other->cluster.devices()[r].model;
+        &there = other.cluster.devices()[r].model;
         here != there)
       return fail(Diagnostic{
-          .file = options.sharing.shared_with.string(),
+          .file = its_path.string(),
           .key = "cluster",
           .problem =
               fmt::format("rank {} of the second job is on {}, but rank {} of the first is on {}",
                           r, there, r, here),
           .expected = "the same device for a rank in both jobs"});
-  const Result<bool> unfold = unfolds(*a, *b, options.fidelity);
-  if (!unfold) return forward(unfold);
-  if (*unfold) a = predict(*own, cluster, options, true);
-  b = predict(*other, cluster, options, *unfold);
-  if (!a) return wrong_in(options.job_file, a.error());
-  if (!b) return wrong_in(options.sharing.shared_with, b.error());
-  return std::array<Job, 2>{Job{options.job_file, std::move(*own), std::move(*a)},
-                            Job{options.sharing.shared_with, std::move(*other), std::move(*b)}};
+  const bool unfold = TRY(unfolds(a, b, options.fidelity));
+  if (unfold) a = TRY(in_file(path, predict(own, cluster, options, true)));
+  b = TRY(in_file(its_path, predict(other, cluster, options, unfold)));
+  return std::array<Job, 2>{Job{path, std::move(own), std::move(a)},
+                            Job{its_path, std::move(other), std::move(b)}};
 }
 
 /// The device usage of a kernel: matrix kernels use all multiprocessors, others as many as saturate
@@ -136,15 +130,14 @@ sharing::AddProgram add_as(const Job& job, step::Fidelity fidelity) {
     const auto run = [](const graph::Graph& graph) { return engine::run(graph); };
     if (!job.step.lowered.folded)
       return job::add(program, job.file.cluster, rules, onto, common_links);
-    Result<std::optional<job::LoweredJob>> folded =
-        job::add_folded(program, job.file.cluster, rules, run, onto);
-    if (!folded) return forward(folded);
-    if (!*folded)
+    std::optional<job::LoweredJob> folded =
+        TRY(job::add_folded(program, job.file.cluster, rules, run, onto));
+    if (!folded)
       return fail(fmt::format("{}: equal ranks do not stay equal when the step is repeated next to "
                               "another job",
                               job.path.string()),
                   "--unfold, which simulates every rank");
-    return std::move(**folded);
+    return std::move(*folded);
   };
 }
 
@@ -212,22 +205,20 @@ Status add_memory(const std::array<Job, 2>& jobs, SharedJobs& shared) {
 /// Places both jobs on the devices of the first, rank r of each on device r. Fails with one line if
 /// they do not fit: other devices, more devices, or more memory than there is.
 Result<Exit> share_predicted(const SimulateOptions& options, const Globals& globals) {
-  const Result<std::array<Job, 2>> jobs = predict_both(options);
-  if (!jobs) return forward(jobs);
-  const cluster::Cluster& cluster = (*jobs)[0].file.cluster;
+  const std::array<Job, 2> jobs = TRY(predict_both(options));
+  const cluster::Cluster& cluster = jobs[0].file.cluster;
   SharedJobs shared{};
   shared.sharing = sharing_of(options.sharing, shared.notes);
   std::vector<Tenant> tenants;
-  for (const Job& job : *jobs) {
-    Result<Tenant> tenant = tenant_of(job, cluster, options.fidelity);
-    if (!tenant) return forward(tenant);
-    shared.jobs.push_back({.name = tenant->name, .alone = job.step.time});
-    tenants.push_back(std::move(*tenant));
+  for (const Job& job : jobs) {
+    Tenant tenant = TRY(tenant_of(job, cluster, options.fidelity));
+    shared.jobs.push_back({.name = tenant.name, .alone = job.step.time});
+    tenants.push_back(std::move(tenant));
   }
-  shared.devices = devices_words((*jobs)[0].step);
-  if (Status ok = add_memory(*jobs, shared); !ok) return forward(ok);
-  if ((*jobs)[0].step.job.ranks() > 1) {
-    if ((*jobs)[0].step.lowered.folded)
+  shared.devices = devices_words(jobs[0].step);
+  TRY(add_memory(jobs, shared));
+  if (jobs[0].step.job.ranks() > 1) {
+    if (jobs[0].step.lowered.folded)
       shared.notes.push_back(
           "one rank is simulated for all equivalent ranks, so the jobs do not share links; "
           "--unfold with --fidelity message shares them");
@@ -238,7 +229,7 @@ Result<Exit> share_predicted(const SimulateOptions& options, const Globals& glob
   return answer_shared(globals, "simulate", options.files,
                        {options.job_file, options.sharing.shared_with}, std::move(shared), tenants,
                        [&](const graph::Timeline& timeline, TimelineSink& sink) {
-                         const Step& own = (*jobs)[0].step;
+                         const Step& own = jobs[0].step;
                          show_job(own.job, own.lowered, timeline, sink);
                        });
 }
@@ -246,21 +237,19 @@ Result<Exit> share_predicted(const SimulateOptions& options, const Globals& glob
 }  // namespace
 
 Result<Exit> simulate_job_file(const SimulateOptions& options, const Globals& globals) {
-  if (Status ok = check_writable({options.files.perfetto, options.files.report}); !ok)
-    return forward(ok);
+  TRY(check_writable({options.files.perfetto, options.files.report}));
   if (options.sharing.asked()) return share_predicted(options, globals);
-  Result<PredictedJob> job = predict_job(options.job_file, {.cluster = options.cluster,
-                                                            .slice = options.sharing.slice,
-                                                            .fidelity = options.fidelity,
-                                                            .unfold = options.unfold});
-  if (!job) return forward(job);
-  for (const Warning& warning : job->step.warnings) globals.warn(to_string(warning));
+  PredictedJob job = TRY(predict_job(options.job_file, {.cluster = options.cluster,
+                                                        .slice = options.sharing.slice,
+                                                        .fidelity = options.fidelity,
+                                                        .unfold = options.unfold}));
+  for (const Warning& warning : job.step.warnings) globals.warn(to_string(warning));
   if (globals.format != Format::kCsv || !options.files.report.empty())
-    if (Status ok = try_changes(*job, globals); !ok) return forward(ok);
-  const step::Step& step = job->step;
-  return answer_run(globals, options.files, step_document(*job),
+    TRY(try_changes(job, globals));
+  const step::Step& step = job.step;
+  return answer_run(globals, options.files, step_document(job),
                     view_of(step.job, step.lowered, step.timeline),
-                    [&] { return step_details(*job, options.job_file); });
+                    [&] { return step_details(job, options.job_file); });
 }
 
 }  // namespace rehearse::cli

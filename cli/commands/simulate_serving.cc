@@ -96,6 +96,7 @@ Document document_of(const ServedLoad& load, const Limits& limits) {
   const auto rate = [&](double Measures::*amount, double per) {
     return estimate([&](const Measures& m) { return m.*amount / m.duration / per; });
   };
+  const std::string_view router = serving::kRoutingNames[static_cast<std::size_t>(file.routing)];
   Document d{.command = "simulate"};
   const std::string_view framework =
       serving::kFrameworkNames[static_cast<std::size_t>(s.framework)];
@@ -106,7 +107,8 @@ Document document_of(const ServedLoad& load, const Limits& limits) {
                           saturated(load, limits.capacity) ? "saturated" : ""});
   d["server"] = {{"model", s.model.name},   {"device", s.device},
                  {"devices", file.devices}, {"framework", framework},
-                 {"version", s.version},    {"requests", file.requests.size()}};
+                 {"version", s.version},    {"requests", file.requests.size()},
+                 {"replicas", s.plan.data}, {"router", router}};
   const auto spread = [&](const serving::Spread Measures::*of) {
     return [&load, of](double serving::Spread::*which) {
       return load.estimate<Seconds>([&](const Measures& m) { return Seconds::s(m.*of.*which); });

@@ -108,20 +108,6 @@ using memory::Parts;
 
 constexpr std::size_t kMostMoments = 600;  // of a curve: more than a page has columns for
 
-struct MemoryPart {
-  const char* key;
-  Bytes Parts::*bytes;
-};
-constexpr std::array<MemoryPart, 9> kMemoryParts = {{{"weights", &Parts::weights},
-                                                     {"gradients", &Parts::gradients},
-                                                     {"optimizer", &Parts::optimizer},
-                                                     {"activations", &Parts::activations},
-                                                     {"loss", &Parts::loss},
-                                                     {"gathered", &Parts::gathered},
-                                                     {"transient", &Parts::transient},
-                                                     {"context", &Parts::context},
-                                                     {"reserve", &Parts::reserve}}};
-
 /// By slot of the stage's order, and for its end: the computing before it.
 std::vector<double> computing_before(const workload::Stage& stage, const strategies::Price& price,
                                      const strategies::HostTimes& host) {
@@ -203,14 +189,14 @@ Json curve_json(const step::Step& step, std::size_t s, const step::DeviceKind& k
   Json curve = {
       {"name", stage.name},      {"device", device.name},  {"usable_b", device.usable.b()},
       {"time_s", Json::array()}, {"phase", Json::array()}, {"bytes", Json::object()}};
-  for (const MemoryPart& part : kMemoryParts) curve["bytes"][part.key] = Json::array();
+  for (const memory::NamedPart& part : memory::kParts) curve["bytes"][part.name] = Json::array();
   std::size_t peak = 0, count = 0;
   Bytes most = Bytes::b(-1);
   const auto show = [&](double time, std::string_view phase, const Parts& parts) {
     curve["time_s"].push_back(std::min(time, end));
     curve["phase"].push_back(phase);
-    for (const MemoryPart& part : kMemoryParts)
-      curve["bytes"][part.key].push_back(std::llround((parts.*part.bytes).b()));
+    for (const memory::NamedPart& part : memory::kParts)
+      curve["bytes"][part.name].push_back(std::llround((parts.*part.bytes).b()));
     if (parts.total() > most) {
       most = parts.total();
       peak = count;
@@ -263,11 +249,8 @@ Json memory_curves(const step::Spec& spec, const cluster::Cluster& cluster,
 }  // namespace
 
 Status try_changes(PredictedJob& job, const Globals& globals) {
-  Result<std::vector<SingleChange>> changes =
-      single_changes(job.file.spec, job.file.cluster, job.file.input, job.step, job.fidelity,
-                     globals.progress_of("trying changes"));
-  if (!changes) return forward(changes);
-  job.changes = std::move(*changes);
+  job.changes = TRY(single_changes(job.file.spec, job.file.cluster, job.file.input, job.step,
+                                   job.fidelity, globals.progress_of("trying changes")));
   return {};
 }
 

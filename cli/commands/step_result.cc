@@ -163,7 +163,8 @@ std::string memory_words(const memory::StageMemory& most) {
 }
 
 Json memory_json(const memory::StageMemory& most) {
-  const memory::Parts& p = most.parts;
+  Json parts;
+  for (const memory::NamedPart& part : memory::kParts) parts[part.name] = most.parts.*part.bytes;
   return {{"value", most.peak.value.b()},
           {"low", most.peak.low.b()},
           {"high", most.peak.high.b()},
@@ -172,16 +173,7 @@ Json memory_json(const memory::StageMemory& most) {
           {"fits", most.fit != memory::Fit::kDoesNotFit},
           {"verdict", memory::kFitNames[static_cast<int>(most.fit)]},
           {"usable", most.device.usable},
-          {"parts",
-           {{"weights", p.weights},
-            {"gradients", p.gradients},
-            {"optimizer", p.optimizer},
-            {"activations", p.activations},
-            {"loss", p.loss},
-            {"gathered", p.gathered},
-            {"transient", p.transient},
-            {"context", p.context},
-            {"reserve", p.reserve}}}};
+          {"parts", std::move(parts)}};
 }
 
 std::vector<std::string> notes_of(const PredictedJob& job) {
@@ -206,11 +198,21 @@ Document step_document(const PredictedJob& job) {
        memory_words(most), largest_part(occupancy_fields(step.occupancy)), host_words(step)});
   d.line(fmt::format("{}, {} × {:g} samples per step", degrees_text(job),
                      grouped(layout.microbatches), job.file.spec.training.microbatch));
+  const workload::Workload& workload = job.file.spec.workload;
+  std::optional<double> trained;
+  if (workload.trained_parameters() < workload.parameters()) {
+    trained = workload.trained_parameters();
+    d.line(fmt::format("LoRA of rank {}: {} of {} parameters are trained",
+                       job.file.spec.training.lora_rank,
+                       grouped(static_cast<std::uint64_t>(*trained)),
+                       grouped(static_cast<std::uint64_t>(workload.parameters()))));
+  }
   Value devices = Value::array();
   for (const step::DeviceUse& use : step.devices)
     devices.push_back({{"device", use.name}, {"ranks", use.ranks}});
   d["job"] = {{"workload", job.file.name},
-              {"parameters", job.file.spec.workload.parameters()},
+              {"parameters", workload.parameters()},
+              {"trained_parameters", maybe(trained)},
               {"ranks", layout.ranks()},
               {"device", step.devices.front().name},
               {"devices", std::move(devices)}};

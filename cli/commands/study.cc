@@ -39,31 +39,22 @@ Result<std::vector<fs::path>> study_files(const std::vector<fs::path>& given) {
 
 /// All files are read before any is run.
 Result<std::vector<StudyResult>> run_all(const StudyOptions& options, SharedWork& shared) {
-  const Result<std::vector<fs::path>> files = study_files(options.files);
-  if (!files) return forward(files);
+  const std::vector<fs::path> files = TRY(study_files(options.files));
   std::vector<Study> studies;
-  for (const fs::path& file : *files) {
-    Result<Study> study = load_study(file);
-    if (!study) return forward(study);
-    studies.push_back(std::move(*study));
-  }
+  for (const fs::path& file : files) studies.push_back(TRY(load_study(file)));
   const std::string name = studies.size() == 1 ? "study " + studies.front().name
                                                : fmt::format("{} studies", studies.size());
-  const Result<work::ExecutionOptions> execution =
-      shared.begin(name, name, [&studies] { return fingerprint_of(studies); });
-  if (!execution) return forward(execution);
-  return run_studies(std::move(studies), *execution);
+  const work::ExecutionOptions execution =
+      TRY(shared.begin(name, name, [&studies] { return fingerprint_of(studies); }));
+  return run_studies(std::move(studies), execution);
 }
 
 Result<Exit> run(const StudyOptions& options, const Globals& globals, SharedWork& shared) {
-  const Result<std::vector<StudyResult>> results = run_all(options, shared);
-  if (!results) return forward(results);
+  const std::vector<StudyResult> results = TRY(run_all(options, shared));
   if (!work::leads()) return Exit::kSuccess;
-  const Status written = globals.format == Format::kMarkdown
-                             ? write_text(globals, study_page(*results))
-                             : write_document(globals, studies_document(*results));
-  if (!written) return forward(written);
-  const bool missed = std::any_of(results->begin(), results->end(), [](const StudyResult& result) {
+  TRY(globals.format == Format::kMarkdown ? write_text(globals, study_page(results))
+                                          : write_document(globals, studies_document(results)));
+  const bool missed = std::any_of(results.begin(), results.end(), [](const StudyResult& result) {
     return result.verdict == StudyVerdict::kMissed;
   });
   return missed ? Exit::kFailed : Exit::kSuccess;

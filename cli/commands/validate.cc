@@ -18,23 +18,18 @@ Result<Exit> run(const ValidateOptions& options, const Globals& globals) {
   // Read first, since predictions may take minutes.
   const std::string file = options.baseline.string();
   std::vector<SuiteSummary> before;
-  if (!file.empty()) {
-    Result<std::vector<SuiteSummary>> read = read_baseline(options.baseline);
-    if (!read) return forward(read);
-    before = std::move(*read);
-  }
-  const Result<Judgement> judged = judge(options.files, globals.progress_of("validating"));
-  if (!judged) return forward(judged);
-  if (judged->cases.empty()) {
-    const Skipped& why = judged->skipped.empty()
+  if (!file.empty()) before = TRY(read_baseline(options.baseline));
+  const Judgement judged = TRY(judge(options.files, globals.progress_of("validating")));
+  if (judged.cases.empty()) {
+    const Skipped& why = judged.skipped.empty()
                              ? Skipped{"file", "holds no measurements", options.files.front()}
-                             : judged->skipped.front();
+                             : judged.skipped.front();
     return fail_in(why.first, why.reason);
   }
-  for (const Skipped& each : judged->skipped)
+  for (const Skipped& each : judged.skipped)
     globals.warn(fmt::format("{}: {}, first {}", counted(each.count, each.what) + " skipped",
                              each.reason, each.first));
-  const std::vector<SuiteSummary> suites = summarize(*judged);
+  const std::vector<SuiteSummary> suites = summarize(judged);
   std::vector<SuiteDrift> drift;
   if (!file.empty()) drift = drift_of(before, suites);
   std::size_t rows = 0;
@@ -49,7 +44,7 @@ Result<Exit> run(const ValidateOptions& options, const Globals& globals) {
        file.empty() ? "" : fmt::format("against {}, {}", file, drift_words(drift))});
   document["suites"] = json_suites(suites);
   if (!file.empty()) add_drift(drift, file, document);
-  add_judgement(*judged, document);
+  add_judgement(judged, document);
   return answer_with(globals, document,
                      count_of(drift, Drift::kTurnedBad) > 0 ? Exit::kFailed : Exit::kSuccess);
 }

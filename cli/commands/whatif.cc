@@ -30,12 +30,12 @@ bool feeds_from_file(const WhatifOptions& options) {
 Result<replay::RecordedProgram> feed(const WhatifOptions& options, const input::Pipeline& pipeline,
                                      const ReplayJob& job, const replay::RecordedProgram& program,
                                      std::optional<FedBy>& fed) {
-  Result<FedProgram> with =
-      feed_recording(job.recordings, program, pipeline,
-                     options.batch > 0 ? std::optional(options.batch) : std::nullopt);
-  if (!with) return wrong_in(options.input_pipeline, std::move(with.error()));
-  fed = std::move(with->by);
-  return std::move(with->program);
+  FedProgram with =
+      TRY(in_file(options.input_pipeline,
+                  feed_recording(job.recordings, program, pipeline,
+                                 options.batch > 0 ? std::optional(options.batch) : std::nullopt)));
+  fed = std::move(with.by);
+  return std::move(with.program);
 }
 
 /// All edits of a recording in the order in which they are applied: by kind, not as typed. The
@@ -136,26 +136,24 @@ Document document_of(const ReplayJob& job, const EditedRun& with, const Estimate
 }
 
 Result<Exit> run(const WhatifOptions& options, const Globals& globals) {
-  const Result<EditedJob> run = run_edits(options, globals);
-  if (!run) return forward(run);
+  const EditedJob run = TRY(run_edits(options, globals));
   if (options.request.sharing.asked())
-    return share_recorded({run->job, run->edited.run, run->step}, options.request, "whatif",
-                          globals);
-  return answer_replay(globals, options.request, run->job, run->edited.run,
-                       document_of(run->job, run->edited, run->step, run->fed));
+    return share_recorded({run.job, run.edited.run, run.step}, options.request, "whatif", globals);
+  return answer_replay(globals, options.request, run.job, run.edited.run,
+                       document_of(run.job, run.edited, run.step, run.fed));
 }
 
 /// Fails if the text cannot be a link; a file's contents are checked later.
 Status check_network(const std::string& text) {
   if (!is_inline_link(text)) return {};
-  if (const auto network = parse_network(text); !network) return forward(network);
+  TRY(parse_network(text));
   return {};
 }
 
 /// Fails if the text cannot be a pipeline; a file's contents are checked later.
 Status check_pipeline(const std::string& text) {
   if (!is_inline_pipeline(text)) return {};
-  if (const auto pipeline = replay::parse_input_pipeline(text); !pipeline) return forward(pipeline);
+  TRY(replay::parse_input_pipeline(text));
   return {};
 }
 
@@ -171,25 +169,16 @@ Result<Bytes> parse_bucket(const std::string& text) {
 Result<EditedJob> run_edits(const WhatifOptions& options, const Globals& globals) {
   std::optional<comm::CollectiveTime> network;
   if (!options.network.empty()) {  // check the network before long work
-    Result<comm::CollectiveTime> parsed = parse_network(options.network);
-    if (!parsed) return forward(parsed);
-    network = std::move(*parsed);
+    network = TRY(parse_network(options.network));
   }
   std::optional<input::Pipeline> pipeline;
-  if (feeds_from_file(options)) {
-    Result<input::Pipeline> loaded = input::load_pipeline(options.input_pipeline);
-    if (!loaded) return forward(loaded);
-    pipeline = std::move(*loaded);
-  }
-  Result<ReplayJob> job = load_job(options.request, globals);
-  if (!job) return forward(job);
+  if (feeds_from_file(options)) pipeline = TRY(input::load_pipeline(options.input_pipeline));
+  ReplayJob job = TRY(load_job(options.request, globals));
   std::optional<FedBy> fed;
-  Result<EditedRun> edited =
-      run_edited(*job, edits_of(options, network, pipeline, *job, globals, fed));
-  if (!edited) return forward(edited);
+  EditedRun edited = TRY(run_edited(job, edits_of(options, network, pipeline, job, globals, fed)));
   const Estimate<Seconds> step =
-      edited->step(*job, options.network.empty() ? 0 : replay::kNetworkError);
-  return EditedJob{std::move(*job), std::move(*edited), step, std::move(fed)};
+      edited.step(job, options.network.empty() ? 0 : replay::kNetworkError);
+  return EditedJob{std::move(job), std::move(edited), step, std::move(fed)};
 }
 
 void add_edits(CLI::App& command, WhatifOptions& options) {

@@ -104,9 +104,8 @@ Side side_of(std::string name, const Document& document) {
 }
 
 Result<Side> read_side(const std::filesystem::path& path) {
-  const Result<std::string> text = read_file(path);
-  if (!text) return forward(text);
-  const Tree root = Tree::parse(*text, nullptr, false);
+  const std::string text = TRY(read_file(path));
+  const Tree root = Tree::parse(text, nullptr, false);
   Side side = side_of(path.filename().string(), root);
   const bool timed = std::any_of(side.whole.begin(), side.whole.end(), [](const auto& q) {
     return q && (q->unit == &unit::kTime || q->unit == &unit::kTokens);

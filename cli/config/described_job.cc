@@ -46,30 +46,28 @@ Result<const Field<Candidate>*> find_field(std::string_view name) {
 Result<Setting> read_setting(std::string_view item) {
   const std::size_t equals = item.find('=');
   const std::size_t end = equals == item.npos ? item.find_last_not_of("0123456789") + 1 : equals;
-  const Result<const Field<Candidate>*> field = find_field(trim(item.substr(0, end)));
-  if (!field) return forward(field);
+  const Field<Candidate>& field = *TRY(find_field(trim(item.substr(0, end))));
   std::string value(trim(item.substr(std::min(item.size(), equals == item.npos ? end : end + 1))));
-  if (value.empty() && (*field)->at.kind == strategies::FieldKind::kFlag) value = "true";
+  if (value.empty() && field.at.kind == strategies::FieldKind::kFlag) value = "true";
   // Anything else would be YAML of its own. The reader of job files knows the valid values.
   const auto is_plain = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == ' ';
   };
   if (value.empty() || !std::all_of(value.begin(), value.end(), is_plain))
     return fail(fmt::format("--plan: '{}' has no valid value", item),
-                strategies::expected_words(**field));
-  return Setting{*field, std::move(value)};
+                strategies::expected_words(field));
+  return Setting{&field, std::move(value)};
 }
 
 Result<std::vector<Setting>> read_settings(std::string_view text) {
   std::vector<Setting> settings;
   if (trim(text).empty()) return settings;
   for (const std::string_view item : split(text, ',')) {
-    Result<Setting> setting = read_setting(trim(item));
-    if (!setting) return forward(setting);
+    Setting setting = TRY(read_setting(trim(item)));
     for (const Setting& before : settings)
-      if (before.field == setting->field)
-        return fail(fmt::format("--plan: '{}' is given twice", setting->field->name));
-    settings.push_back(std::move(*setting));
+      if (before.field == setting.field)
+        return fail(fmt::format("--plan: '{}' is given twice", setting.field->name));
+    settings.push_back(std::move(setting));
   }
   return settings;
 }
@@ -101,16 +99,14 @@ Result<std::string> cluster_text(const std::string& device, std::uint32_t gpus) 
                             (gpus / node + 1) * node));
   };
   if (const Result<const cluster::Instance*> instance = cluster::find_instance(device)) {
-    const Result<std::uint32_t> nodes =
-        nodes_of(std::max(1U, static_cast<std::uint32_t>((*instance)->gpu_count)));
-    if (!nodes) return forward(nodes);
-    return fmt::format("{{instance: {}, count: {}}}", device, *nodes);
+    const std::uint32_t nodes =
+        TRY(nodes_of(std::max(1U, static_cast<std::uint32_t>((*instance)->gpu_count))));
+    return fmt::format("{{instance: {}, count: {}}}", device, nodes);
   }
-  if (const Result<const cluster::Gpu*> gpu = cluster::find_gpu(device); !gpu) return forward(gpu);
+  TRY(cluster::find_gpu(device));
   const std::uint32_t node = std::min(gpus, kUsualNode);
-  const Result<std::uint32_t> nodes = nodes_of(node);
-  if (!nodes) return forward(nodes);
-  return fmt::format("{{device: \"{}\", devices_per_node: {}, nodes: {}}}", device, node, *nodes);
+  const std::uint32_t nodes = TRY(nodes_of(node));
+  return fmt::format("{{device: \"{}\", devices_per_node: {}, nodes: {}}}", device, node, nodes);
 }
 
 std::string section_text(Section section, const std::vector<Setting>& settings,
@@ -125,23 +121,20 @@ std::string section_text(Section section, const std::vector<Setting>& settings,
 }  // namespace
 
 Result<std::string> job_text(const DescribedJob& job, JobUse use) {
-  Result<std::vector<Setting>> settings = read_settings(job.plan);
-  if (!settings) return forward(settings);
-  if (use == JobUse::kOnePlan)
-    if (Status ok = add_data(*job.gpus, *settings); !ok) return forward(ok);
+  std::vector<Setting> settings = TRY(read_settings(job.plan));
+  if (use == JobUse::kOnePlan) TRY(add_data(*job.gpus, settings));
   const bool config = std::filesystem::path(job.model).extension() == ".json";
   std::string text = fmt::format("workload: {{{}: \"{}\"{}}}\n", config ? "hugging_face" : "model",
                                  config ? std::filesystem::absolute(job.model).string() : job.model,
                                  job.sequence ? fmt::format(", sequence: {}", *job.sequence) : "");
   text += fmt::format(
       "training: {{{}}}\n",
-      section_text(Section::kTraining, *settings, fmt::format("global_batch: {:g}", *job.batch)));
-  if (const std::string plan = section_text(Section::kPlan, *settings); !plan.empty())
+      section_text(Section::kTraining, settings, fmt::format("global_batch: {:g}", *job.batch)));
+  if (const std::string plan = section_text(Section::kPlan, settings); !plan.empty())
     text += fmt::format("plan: {{{}}}\n", plan);
   if (use == JobUse::kRent) return text;
-  const Result<std::string> cluster = cluster_text(job.device, *job.gpus);
-  if (!cluster) return forward(cluster);
-  return text + fmt::format("cluster: {}\n", *cluster);
+  const std::string cluster = TRY(cluster_text(job.device, *job.gpus));
+  return text + fmt::format("cluster: {}\n", cluster);
 }
 
 }  // namespace rehearse::cli

@@ -5,9 +5,8 @@
 namespace rehearse::cli {
 
 Result<GpuSlices> slices_of(const cluster::Gpu& gpu) {
-  Result<cluster::MigDevice> device = cluster::mig_device(gpu);
-  if (!device) return forward(device);
-  GpuSlices slices{.device = std::move(*device), .positions = 1};
+  cluster::MigDevice device = TRY(cluster::mig_device(gpu));
+  GpuSlices slices{.device = std::move(device), .positions = 1};
   slices.positions = slices.device.positions;
   for (std::uint32_t i = 0; i < slices.device.profiles.size(); ++i) {
     const cluster::MigProfile& p = slices.device.profile(i);

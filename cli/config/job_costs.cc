@@ -46,11 +46,9 @@ Status read_spot(const YamlMap& map, const std::filesystem::path& folder, cost::
   map.no_other_keys();
   if (!log || keeping.between) return {};
   const std::filesystem::path path = folder / *log;
-  const Result<std::string> text = read_file(path);
-  if (!text) return forward(text);
-  const auto lives = cost::parse_lifetimes(*text, path.string());
-  if (!lives) return forward(lives);
-  const Result<Estimate<Seconds>> between = cost::mean_time_between(*lives);
+  const std::string text = TRY(read_file(path));
+  const auto lives = TRY(cost::parse_lifetimes(text, path.string()));
+  const Result<Estimate<Seconds>> between = cost::mean_time_between(lives);
   if (!between) {
     Diagnostic d = between.error().diagnostics.front();
     d.file = path.string();
@@ -92,13 +90,11 @@ Rent read_rent(const YamlMap& root) {
 Result<JobCosts> read_job_costs(const YamlMap& root, const std::filesystem::path& folder) {
   JobCosts costs{.rent = read_rent(root), .hours = nullptr};
   if (const auto file = root.optional<std::string>("carbon")) {
-    Result<cost::CarbonHours> hours = cost::CarbonHours::load(folder / *file);
-    if (!hours) return forward(hours);
-    costs.hours = std::make_shared<const cost::CarbonHours>(std::move(*hours));
+    cost::CarbonHours hours = TRY(cost::CarbonHours::load(folder / *file));
+    costs.hours = std::make_shared<const cost::CarbonHours>(std::move(hours));
   }
   if (const auto map = root.map("storage")) read_storage(*map, costs.keeping);
-  if (const auto map = root.map("spot"))
-    if (Status ok = read_spot(*map, folder, costs.keeping); !ok) return forward(ok);
+  if (const auto map = root.map("spot")) TRY(read_spot(*map, folder, costs.keeping));
   return costs;
 }
 

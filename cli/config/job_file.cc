@@ -145,16 +145,15 @@ void read_sustained(const YamlMap& map, ConditionsOf& conditions, std::vector<st
 /// to the folder of the job.
 Status read_calibration(const std::filesystem::path& path, ConditionsOf& conditions,
                         std::vector<std::string>& notes) {
-  Result<YamlFile> file = YamlFile::load(path);
-  if (!file) return forward(file);
-  const YamlMap root = file->root();
+  YamlFile file = TRY(YamlFile::load(path));
+  const YamlMap root = file.root();
   if (const std::optional<YamlMap> map = root.map("sustained"))
     read_sustained(*map, conditions, notes);
   else if (!root.has("sustained"))
     root.report("sustained", "is missing", "a file written by `rehearse calibrate job`");
   root.map("measured");
   root.no_other_keys();
-  if (Status ok = file->status(); !ok) return ok;
+  TRY(file.status());
   for (step::Conditions& each : conditions.all) {
     each.provenance = Provenance::kInterpolated;
     each.most_fixed = each.fixed;
@@ -184,9 +183,8 @@ Result<MeasuredByDevice> read_measured_ops(const YamlMap& root, const std::files
   std::vector<trace::OpTiming> timings;
   if (recorded) timings = recorded->timings;
   if (const auto file = root.optional<std::string>("op_costs")) {
-    Result<std::vector<trace::OpTiming>> read = read_op_costs(folder / *file);
-    if (!read) return forward(read);
-    trace::merge(timings, std::move(*read));
+    std::vector<trace::OpTiming> read = TRY(read_op_costs(folder / *file));
+    trace::merge(timings, std::move(read));
   }
   MeasuredByDevice measured = measured_ops_of(timings, notes);
   if (!recorded) return measured;
@@ -209,8 +207,7 @@ Result<MeasuredByDevice> read_measured_ops(const YamlMap& root, const std::files
 /// A cluster of one instance of that profile.
 Result<cluster::Cluster> one_slice(const std::string& device, std::string_view profile) {
   const std::string name = fmt::format("{}:{}", device, profile);
-  const Result<const cluster::Gpu*> slice = cluster::find_gpu(name);
-  if (!slice) return forward(slice);
+  TRY(cluster::find_gpu(name));
   return cluster::parse_cluster(
       fmt::format("cluster: {{device: \"{}\", devices_per_node: 1, nodes: 1}}", name), name);
 }
@@ -226,16 +223,12 @@ void keep_as_recorded(strategies::Axes& axes, const strategies::Training& traini
 /// larger of its shares of compute slices and memory slices.
 Status price_of_slice(const cluster::Cluster& whole, std::string_view slice, cost::Place& place,
                       std::vector<std::string>& notes) {
-  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(whole.devices().front().model);
-  if (!gpu) return forward(gpu);
-  const Result<cluster::MigDevice> device = cluster::mig_device(**gpu);
-  if (!device) return forward(device);
-  const Result<std::uint32_t> index = cluster::find_profile(*device, slice);
-  if (!index) return forward(index);
-  const cluster::MigProfile& profile = device->profile(*index);
-  const double share =
-      std::max(static_cast<double>(profile.compute_slices) / device->compute_slices,
-               static_cast<double>(profile.memory_slices) / device->positions);
+  const cluster::Gpu& gpu = *TRY(cluster::find_gpu(whole.devices().front().model));
+  const cluster::MigDevice device = TRY(cluster::mig_device(gpu));
+  const std::uint32_t index = TRY(cluster::find_profile(device, slice));
+  const cluster::MigProfile& profile = device.profile(index);
+  const double share = std::max(static_cast<double>(profile.compute_slices) / device.compute_slices,
+                                static_cast<double>(profile.memory_slices) / device.positions);
   const std::size_t devices = whole.devices().size();
   for (cost::Rented& rented : place.rented) {
     notes.push_back(
@@ -283,10 +276,9 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
   const std::optional<YamlMap> model = section("workload", "workload: {model: …}");
   std::optional<RecordedWorkload> recorded;
   if (model && model->has("recording")) {
-    Result<RecordedWorkload> read = read_recording(*model, folder);
-    if (!read) return forward(read);
+    RecordedWorkload read = TRY(read_recording(*model, folder));
     model->no_other_keys();
-    recorded = std::move(*read);
+    recorded = std::move(read);
   }
   const strategies::Training usual_training =
       recorded ? recorded_training(*recorded) : strategies::Training{};
@@ -314,11 +306,10 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
   ConditionsOf conditions(gpus, kernels_of(model, implementation, assumed_plan));
   std::vector<std::string> notes;
   comm::LinkScales scales;
-  Result<MeasuredByDevice> measured_ops = read_measured_ops(root, folder, recorded, notes);
-  if (!measured_ops) return forward(measured_ops);
+  MeasuredByDevice measured_ops = TRY(read_measured_ops(root, folder, recorded, notes));
   if (recorded && cluster && training && plan) {
     if (use != JobUse::kOnePlan && !recorded->shapes) keep_as_recorded(axes, *training);
-    if (Status ok = check_shapes(*recorded, *training, *plan); !ok) return forward(ok);
+    TRY(check_shapes(*recorded, *training, *plan));
     assumed = recorded_as(*root.map("training"), *recorded, *training);
     std::vector<std::string> devices;
     devices.reserve(gpus.size());
@@ -326,10 +317,8 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
     if (devices.empty()) devices.push_back(cluster->devices().front().model);
     measured_on = recorded->device.empty() ? devices.front() : recorded->device;
     scales = scales_of(recorded->collectives, measured_on, *cluster, notes);
-    Result<workload::Workload> placed =
-        place_recording(std::move(*recorded), devices, *training, conditions.all, notes);
-    if (!placed) return forward(placed);
-    workload = std::move(*placed);
+    workload =
+        TRY(place_recording(std::move(*recorded), devices, *training, conditions.all, notes));
   } else if (model && !recorded) {
     workload = workload::read_model(*model, implementation, folder);
     const bool mixture = workload && workload->experts_per_token > 0;
@@ -347,39 +336,47 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
     model->no_other_keys();
     assumed = assumed_of(*model, implementation, mixture);
   }
+  if (workload && training && training->lora_rank > 0) {
+    Result<workload::Workload> adapted =
+        workload::with_adapters(std::move(*workload), training->lora_rank, training->lora_targets);
+    workload.reset();
+    if (adapted)
+      workload = std::move(*adapted);
+    else
+      root.map("training")
+          ->report("lora_rank", adapted.error().diagnostics.front().problem,
+                   adapted.error().diagnostics.front().expected);
+  }
 
   if (const auto calibration = root.optional<std::string>("calibration"))
-    if (Status ok = read_calibration(folder / *calibration, conditions, notes); !ok)
-      return forward(ok);
+    TRY(read_calibration(folder / *calibration, conditions, notes));
   if (const auto map = root.map("sustained")) read_sustained(*map, conditions, notes);
   // What measured steps say of the network, in a calibration or in the file, goes first.
   if (const double network = conditions.all.front().network_scale; network != 1)
     scales.between = network;
   if (cluster && scales != comm::LinkScales{}) *cluster = comm::with_slower_links(*cluster, scales);
 
-  Result<std::optional<input::Pipeline>> input = read_job_input(root, folder);
-  if (!input) return forward(input);
-  if (*input) *input = on_hosts_of(place, std::move(**input));
+  std::optional<input::Pipeline> input = TRY(read_job_input(root, folder));
+  if (input) input = on_hosts_of(place, std::move(*input));
   std::optional<Target> target;
   std::optional<double> epoch;
-  if (*input && (*input)->samples) epoch = static_cast<double>(*(*input)->samples);
+  if (input && input->samples) epoch = static_cast<double>(*input->samples);
   if (const auto map = root.map("target")) {
     target = read_target(*map, epoch);
     if (target && target->tokens && workload && workload->tokens_per_sample == 0)
       map->report("tokens", "samples of this workload have no tokens", "samples or steps");
   }
-  Result<JobCosts> costs = read_job_costs(root, folder);
-  if (!costs) return forward(costs);
-  place.hours = std::move(costs->hours);
-  if (costs->rent.regions.size() == 1) place.region = costs->rent.regions.front();
-  if (costs->rent.markets.size() == 1) place.market = costs->rent.markets.front();
+  JobCosts costs = TRY(read_job_costs(root, folder));
+  place.hours = std::move(costs.hours);
+  if (costs.rent.regions.size() == 1) place.region = costs.rent.regions.front();
+  if (costs.rent.markets.size() == 1) place.market = costs.rent.markets.front();
   if (use != JobUse::kRent) {
     constexpr const char* kOne = "one; several are for `rehearse recommend`";
-    if (costs->rent.regions.size() > 1) root.report("region", "several regions", kOne);
-    if (costs->rent.markets.size() > 1) root.report("market", "several markets", kOne);
+    if (costs.rent.regions.size() > 1) root.report("region", "several regions", kOne);
+    if (costs.rent.markets.size() > 1) root.report("market", "several markets", kOne);
   }
   root.no_other_keys();
-  if (Status ok = root.status(); !ok) return forward(ok);
+  TRY(root.status());
 
   JobFile job{.name = workload->name,
               .spec = {.workload = std::move(*workload),
@@ -387,15 +384,15 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
                        .training = *training,
                        .plan = *plan,
                        .conditions = conditions.all.front(),
-                       .measured_ops = std::move(*measured_ops),
+                       .measured_ops = std::move(measured_ops),
                        .conditions_on = conditions.of_further()},
               .has_plan = has_plan,
               .axes = std::move(axes),
               .cluster = std::move(*cluster),
               .place = std::move(place),
-              .rent = std::move(costs->rent),
-              .keeping = costs->keeping,
-              .input = std::move(*input),
+              .rent = std::move(costs.rent),
+              .keeping = costs.keeping,
+              .input = std::move(input),
               .target = target,
               .epoch = epoch,
               .assumed = std::move(assumed),
@@ -413,24 +410,20 @@ Result<JobFile> read_job(const YamlMap& root, const std::filesystem::path& folde
     cluster = cluster::read_cluster(root);
   } else {
     root.map("cluster");  // known, and overruled
-    Result<cluster::Cluster> other = cluster::load_cluster(cluster_file);
-    if (!other) return forward(other);
-    cluster = std::move(*other);
+    cluster = TRY(cluster::load_cluster(cluster_file));
   }
   if (!cluster || slice.empty())
     return read_sections(root, folder, std::move(cluster), place_of(root), use);
-  Result<cluster::Cluster> one = one_slice(cluster->devices().front().model, slice);
-  if (!one) return forward(one);
-  Result<JobFile> job = read_sections(root, folder, std::move(*one), place_of(root), use);
-  if (!job) return job;
-  if (const std::uint32_t ranks = strategies::ranks_of(job->spec.plan); ranks > 1)
+  cluster::Cluster one = TRY(one_slice(cluster->devices().front().model, slice));
+  JobFile job = TRY(read_sections(root, folder, std::move(one), place_of(root), use));
+  if (const std::uint32_t ranks = strategies::ranks_of(job.spec.plan); ranks > 1)
     return fail(Diagnostic{.key = "plan",
                            .problem = fmt::format("{} ranks on slices, which cannot reach each "
                                                   "other: MIG has no peer access over NVLink or "
                                                   "PCIe, and NCCL does not run between instances",
                                                   ranks),
                            .expected = "one rank"});
-  if (Status ok = price_of_slice(*cluster, slice, job->place, job->notes); !ok) return forward(ok);
+  TRY(price_of_slice(*cluster, slice, job.place, job.notes));
   return job;
 }
 
@@ -444,11 +437,8 @@ Result<JobFile> read_job_on(const YamlMap& root, const std::filesystem::path& fo
 Result<JobFile> load_job(const std::filesystem::path& path,
                          const std::filesystem::path& cluster_file, std::string_view slice,
                          JobUse use) {
-  Result<YamlFile> file = YamlFile::load(path);
-  if (!file) return forward(file);
-  Result<JobFile> job = read_job(file->root(), path.parent_path(), cluster_file, slice, use);
-  if (!job) return wrong_in(path, std::move(job.error()));
-  return job;
+  YamlFile file = TRY(YamlFile::load(path));
+  return in_file(path, read_job(file.root(), path.parent_path(), cluster_file, slice, use));
 }
 
 bool is_job_file(const std::filesystem::path& path) {

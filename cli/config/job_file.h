@@ -71,5 +71,11 @@ cost::Place place_of(const YamlMap& root);
 /// An error about the job as a whole: adds the file if the error names none, and the line of the
 /// section, or of the key of a section ("plan.tensor"), that it names.
 tl::unexpected<Error> wrong_in(const std::filesystem::path& path, Error error);
+/// The result, with such an error of the file.
+template <class T>
+Result<T> in_file(const std::filesystem::path& path, Result<T> result) {
+  if (!result) return wrong_in(path, std::move(result.error()));
+  return result;
+}
 
 }  // namespace rehearse::cli

@@ -123,13 +123,11 @@ void wait_for_samples(step::Step& step, Seconds fed) {
 Status feed(const input::Feed& by, const cluster::Cluster& cluster, step::Step& step) {
   const auto fed = [&](Seconds time) { return fed_time(by, cluster, step.layout, time); };
   const Seconds alone = step.time.value;
-  const Result<Seconds> value = fed(alone);
-  if (!value) return forward(value);
-  wait_for_samples(step, *value);
+  const Seconds value = TRY(fed(alone));
+  wait_for_samples(step, value);
   for (step::Counterfactual& c : step.counterfactuals) {
-    const Result<Seconds> time = fed(c.step);
-    if (!time) return forward(time);
-    c.step = std::min(*time, step.time.value);
+    const Seconds time = TRY(fed(c.step));
+    c.step = std::min(time, step.time.value);
   }
   step.counterfactuals.push_back({"no input stalls", alone});
   std::stable_sort(step.counterfactuals.begin(), step.counterfactuals.end(),

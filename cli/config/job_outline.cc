@@ -10,18 +10,15 @@
 namespace rehearse::cli {
 
 Result<JobOutline> outline_of(const std::filesystem::path& path) {
-  const Result<JobFile> file = load_job(path);
-  if (!file) return forward(file);
-  Result<step::Step> step = step::predict(file->spec, file->cluster, {.counterfactuals = false});
-  if (!step) return wrong_in(path, std::move(step.error()));
-  if (file->input)
-    if (Status ok = feed(input::Feed(*file->input), file->cluster, *step); !ok)
-      return wrong_in(path, std::move(ok.error()));
-  return JobOutline{.step = step->time.value,
-                    .exposed = step->communication,
-                    .hidden = hidden_communication(*step),
-                    .memory = memory::fullest(step->memory).peak.value,
-                    .ranks = static_cast<std::uint32_t>(step->layout.ranks())};
+  const JobFile file = TRY(load_job(path));
+  step::Step step =
+      TRY(in_file(path, step::predict(file.spec, file.cluster, {.counterfactuals = false})));
+  if (file.input) TRY(in_file(path, feed(input::Feed(*file.input), file.cluster, step)));
+  return JobOutline{.step = step.time.value,
+                    .exposed = step.communication,
+                    .hidden = hidden_communication(step),
+                    .memory = memory::fullest(step.memory).peak.value,
+                    .ranks = static_cast<std::uint32_t>(step.layout.ranks())};
 }
 
 Seconds hidden_communication(const step::Step& step) {

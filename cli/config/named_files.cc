@@ -40,17 +40,16 @@ class Adder {
   Status add(const fs::path& path) {
     std::error_code error;
     if (!seen_.insert(fs::weakly_canonical(path, error)).second) return {};
-    if (Status ok = fingerprint_.add_file(path); !ok) return ok;
+    TRY(fingerprint_.add_file(path));
     const std::string extension = path.extension();
     if (extension != ".yaml" && extension != ".yml") return {};
-    const Result<std::string> text = read_file(path);
-    if (!text) return forward(text);
-    for (const std::string& word : values_in(*text)) {
+    const std::string text = TRY(read_file(path));
+    for (const std::string& word : values_in(text)) {
       if (word.find('$') == std::string::npos) {
-        if (Status ok = add_named(path.parent_path(), word); !ok) return ok;
+        TRY(add_named(path.parent_path(), word));
       } else if (spellings_) {
         for (const std::string& filled : spellings_(word))
-          if (Status ok = add_named(path.parent_path(), filled); !ok) return ok;
+          TRY(add_named(path.parent_path(), filled));
       }
     }
     return {};

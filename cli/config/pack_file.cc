@@ -284,7 +284,7 @@ Result<PackFile> read_pack(const YamlFile& file, const std::filesystem::path& fo
   }
   KnownPairs pairs = read_pairs(root, pack.jobs);
   root.no_other_keys();
-  if (Status ok = file.status(); !ok) return forward(ok);
+  TRY(file.status());
 
   // Pairs of the file apply as they are, and adjust the law for the pairs that the file lacks.
   pack.pairs = std::make_shared<PackPairs>(pack.jobs, std::move(pairs),
@@ -301,16 +301,14 @@ Result<PackFile> read_pack(const YamlFile& file, const std::filesystem::path& fo
 }  // namespace
 
 Result<PackFile> load_pack(const std::filesystem::path& path) {
-  const Result<YamlFile> file = YamlFile::load(path);
-  if (!file) return forward(file);
-  return read_pack(*file, path.parent_path());
+  const YamlFile file = TRY(YamlFile::load(path));
+  return read_pack(file, path.parent_path());
 }
 
 Result<PackFile> parse_pack(const std::string& text, std::string name,
                             const std::filesystem::path& folder) {
-  const Result<YamlFile> file = YamlFile::parse(text, std::move(name));
-  if (!file) return forward(file);
-  return read_pack(*file, folder);
+  const YamlFile file = TRY(YamlFile::parse(text, std::move(name)));
+  return read_pack(file, folder);
 }
 
 }  // namespace rehearse::cli

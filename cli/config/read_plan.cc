@@ -25,9 +25,7 @@ FieldValue read_value(const YamlMap& map, const Field<Record>& field) {
       if (const auto count = map.optional<std::int64_t>(field.name))
         value = static_cast<double>(*count);
       break;
-    case FieldKind::kNumber:
-      value = map.optional<double>(field.name);
-      break;
+    case FieldKind::kNumber: value = map.optional<double>(field.name); break;
     case FieldKind::kSize:
       if (const auto size = map.optional<Bytes>(field.name)) value = size->b();
       break;

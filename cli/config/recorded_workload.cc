@@ -64,30 +64,28 @@ Result<RecordedWorkload> read_recording(const YamlMap& map, const std::filesyste
   const std::optional<double> samples = map.optional<double>("samples");
   if (samples && !(std::isfinite(*samples) && *samples > 0))
     map.report("samples", fmt::format("{:g} is out of range", *samples), "a number above zero");
-  Result<trace::Trace> trace = ingest::read_inputs(std::span(&path, 1), {});
-  if (!trace) return forward(trace);
-  if (std::optional<trace::Trace> on_cores = workload::with_host_work_on_cores(*trace))
+  trace::Trace trace = TRY(ingest::read_inputs(std::span(&path, 1), {}));
+  if (std::optional<trace::Trace> on_cores = workload::with_host_work_on_cores(trace))
     trace = std::move(*on_cores);
-  Result<Lifted> lifted = workload::lift(*trace, {.samples = samples});
-  if (!lifted) return forward(lifted);
-  const trace::Rank& rank = trace->ranks.front();
-  if (!lifted->training)
+  Lifted lifted = TRY(workload::lift(trace, {.samples = samples}));
+  const trace::Rank& rank = trace.ranks.front();
+  if (!lifted.training)
     return fail_in(rank.info.source, "was recorded without a backward pass",
                    "a recording of training");
-  if (!lifted->plan) return forward(lifted->plan);
-  const std::optional<workload::Dtype> dtype = commonest_dtype(lifted->workload);
+  TRY(lifted.plan);
+  const std::optional<workload::Dtype> dtype = commonest_dtype(lifted.workload);
   std::optional<double> batch = samples;
-  if (lifted->shapes) batch = lifted->workload.samples;
-  return RecordedWorkload{.workload = std::move(lifted->workload),
+  if (lifted.shapes) batch = lifted.workload.samples;
+  return RecordedWorkload{.workload = std::move(lifted.workload),
                           .batch = batch,
-                          .shapes = lifted->shapes,
+                          .shapes = lifted.shapes,
                           .source = rank.info.source,
                           .device = device_of(rank),
                           .dtype = dtype,
-                          .idle_per_kernel = lifted->idle_per_layer_kernel,
-                          .timings = std::move(trace->timings),
-                          .collectives = recorded_collectives(*trace),
-                          .notes = std::move(lifted->notes)};
+                          .idle_per_kernel = lifted.idle_per_layer_kernel,
+                          .timings = std::move(trace.timings),
+                          .collectives = recorded_collectives(trace),
+                          .notes = std::move(lifted.notes)};
 }
 
 strategies::Training recorded_training(const RecordedWorkload& recorded) {

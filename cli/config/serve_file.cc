@@ -1,5 +1,6 @@
 #include "cli/config/serve_file.h"
 
+#include <algorithm>
 #include <charconv>
 #include <variant>
 
@@ -9,6 +10,7 @@
 #include "cli/config/request_trace.h"
 #include "cli/config/server_flags.h"
 #include "models/workload/read_model.h"
+#include "models/workload/zoo.h"
 #include "sim/base/text.h"
 #include "sim/cluster/catalog.h"
 #include "sim/cluster/read_cluster.h"
@@ -65,6 +67,49 @@ void draw_requests(const YamlMap& load, ServeFile& file) {
   const serving::Lengths input = read_lengths(load, "input"), output = read_lengths(load, "output");
   file.requests = serving::draw(static_cast<std::size_t>(count), input, output, arrivals,
                                 static_cast<std::uint64_t>(seed));
+}
+
+/// The chance p of every draft to be accepted if 1 + p + p² + … + pⁿ is the mean.
+double chance_of(double mean, std::size_t drafts) {
+  double low = 0, high = 1;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = 0.5 * (low + high);
+    double sum = 1, power = 1;
+    for (std::size_t k = 0; k < drafts; ++k) sum += power *= middle;
+    (sum < mean ? low : high) = middle;
+  }
+  return low;
+}
+
+void read_speculation(const YamlMap& map, ServeFile& file) {
+  const auto tokens = map.within<std::int64_t>("draft_tokens", 1, 64);
+  if (!tokens && !map.has("draft_tokens")) map.report("draft_tokens", "is missing", "1 to 64");
+  const auto count = static_cast<std::size_t>(tokens.value_or(1));
+  std::vector<double>& chances = file.rules.drafts;
+  chances = map.list<double>("accepted");
+  const auto mean = map.within<double>("mean", 1, static_cast<double>(count + 1));
+  if (map.has("accepted") == map.has("mean"))
+    map.report("accepted", "exactly one of `accepted` and `mean` is required",
+               "the chance of each draft, or mean: tokens per step");
+  else if (mean)
+    chances.assign(count, chance_of(*mean, count));
+  else if (map.has("accepted") &&
+           (chances.size() != count || std::any_of(chances.begin(), chances.end(),
+                                                   [](double p) { return !(0 <= p && p <= 1); })))
+    map.report("accepted", "is no chance for each of the draft tokens",
+               fmt::format("{} numbers from 0 to 1", count));
+  serving::Draft draft{.tokens = static_cast<std::int64_t>(count)};
+  const std::string by = map.optional<std::string>("draft").value_or("heads");
+  if (by != "heads" && by != "none") {
+    const auto model = workload::find_description(by);
+    if (model && std::holds_alternative<workload::Transformer>(*model))
+      draft.model = std::get<workload::Transformer>(*model);
+    else
+      map.report("draft", fmt::format("'{}' proposes no tokens", by),
+                 "heads, none, or a decoder such as llama3.2_1b");
+  }
+  if (by != "none") file.deployment.draft = std::move(draft);
+  map.no_other_keys();
 }
 
 Status read_load(const YamlMap& load, const std::filesystem::path& folder, ServeFile& file) {
@@ -125,6 +170,7 @@ void read_deployment(const YamlMap& serve, const std::filesystem::path& folder, 
     degree("pipeline", d.plan.pipeline, file.given.pipeline);
     degree("expert", d.plan.expert, file.given.expert);
     degree("data", d.plan.data, file.given.data);
+    plan->choose("router", serving::kRoutingNames, file.routing);
     plan->no_other_keys();
   }
 }
@@ -156,6 +202,7 @@ Result<ServeFile> read_serve_on(const YamlMap& root, const std::filesystem::path
     file.rules = settings.rules;
     file.rules.prefix_tokens = settings.rules.block_tokens;
     file.memory = settings.memory;
+    file.deployment.graphs = settings.graphs;
     file.given.flags = settings.given;
     file.in_cluster = cluster->devices().size();
     file.in_node = cluster->nodes().front().devices.size();
@@ -165,6 +212,7 @@ Result<ServeFile> read_serve_on(const YamlMap& root, const std::filesystem::path
           fmt::format("{} GPUs of the {} in the cluster", file.devices, cluster->devices().size()),
           "tensor × pipeline × data GPUs at most");
   }
+  if (const auto map = serve.map("speculation")) read_speculation(*map, file);
   if (const auto slo = serve.map("slo")) {
     file.slo = ServingSlo{slo->optional<Seconds>("ttft"), slo->optional<Seconds>("tpot"),
                           slo->optional<Seconds>("end_to_end")};

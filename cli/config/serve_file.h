@@ -12,6 +12,7 @@
 #include "sim/base/yaml.h"
 #include "sim/cluster/cluster.h"
 #include "sim/serving/request.h"
+#include "sim/serving/router.h"
 #include "sim/serving/rules.h"
 
 namespace rehearse::cli {
@@ -32,6 +33,7 @@ struct ServeFile {
   double memory = 0.9;   ///< the framework's own flag
   serving::Rules rules;  ///< all but the blocks
   ServerGiven given;     ///< what a search keeps
+  serving::Routing routing = serving::Routing::kRoundRobin;  ///< among the `data` replicas
   std::vector<serving::Request> requests;
   std::int64_t in_flight = 0;  ///< at most, over all replicas; 0: any number
   bool closed = false;         ///< a request is sent as soon as another ends

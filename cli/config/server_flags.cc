@@ -33,9 +33,10 @@ constexpr Names kMixed{"", {"", "enable_mixed_chunk", ""}};
 constexpr Names kConservative{"", {"", "schedule_conservativeness", ""}};
 constexpr Names kReceive{"", {"", "scheduler_recv_interval", ""}};
 constexpr Names kPolicy{"", {"", "", "capacity_scheduler_policy"}};
+constexpr Names kGraphs{"", {"max_cudagraph_capture_size", "", ""}};
 constexpr std::string_view kPolicies[] = {"guaranteed_no_evict", "max_utilization"};
 constexpr std::array kAll = {kTokens,  kRows,  kBlock,        kMemory,  kPrefix, kChunked,
-                             kOverlap, kMixed, kConservative, kReceive, kPolicy};
+                             kOverlap, kMixed, kConservative, kReceive, kPolicy, kGraphs};
 
 class Flags {
  public:
@@ -119,6 +120,10 @@ int minor_of(std::string_view version) {
   return minor;
 }
 
+/// vLLM's engine before this minor version (V0) runs prompts apart, and whole unless they are
+/// chunked. Then decode rows go first, and a step has 512 tokens.
+constexpr int kFirstV1 = 8;
+
 }  // namespace
 
 ServerSettings usual_settings(Framework framework, std::string_view version,
@@ -133,6 +138,12 @@ ServerSettings usual_settings(Framework framework, std::string_view version,
       rules.most_rows = large ? 1024 : 256;
       rules.overlapped = minor_of(version) >= 14;
       usual.memory = minor_of(version) >= 22 ? 0.92 : 0.9;
+      if (minor_of(version) < kFirstV1) {
+        rules.order = Order::kPromptsApart;
+        rules.chunked = false;
+        rules.tokens_per_step = 32'768;  // the longest context without chunks
+        rules.most_rows = 256;
+      }
       break;
     case Framework::kSglang:
       rules.tokens_per_step = large ? 8192 : 2048;
@@ -156,14 +167,21 @@ ServerSettings usual_settings(Framework framework, std::string_view version,
 void read_server_flags(const YamlMap& map, Framework framework, ServerSettings& settings) {
   const Flags flags(map, framework);
   serving::Rules& rules = settings.rules;
+  flags.read(kChunked, rules.chunked);
+  if (framework == Framework::kVllm && rules.chunked && rules.order == Order::kPromptsApart) {
+    rules.order = Order::kDecodeFirst;
+    rules.tokens_per_step = 512;
+  }
   flags.read(kTokens, rules.tokens_per_step);
   flags.read(kRows, rules.most_rows);
   flags.read(kBlock, rules.block_tokens);
   flags.read(kMemory, settings.memory, 0.01, 1);
   flags.read(kPrefix, rules.prefix_cache);
-  flags.read(kChunked, rules.chunked);
   flags.read(kOverlap, rules.overlapped);
   flags.read(kReceive, rules.receive_interval);
+  std::int64_t graphs = 0;
+  flags.read(kGraphs, graphs);
+  if (graphs > 0) settings.graphs = static_cast<double>(graphs);
   bool mixed = false;
   flags.read(kMixed, mixed);
   if (mixed) rules.order = Order::kPromptsFirst;

@@ -15,6 +15,7 @@ namespace rehearse::cli {
 struct ServerSettings {
   serving::Rules rules;
   double memory = 0.9;
+  std::optional<double> graphs = {};  ///< as Deployment::graphs
   /// The flags that a job gives, by their common names, or their own where a server alone has them.
   std::vector<std::string_view> given = {};
 };

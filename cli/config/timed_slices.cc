@@ -21,36 +21,30 @@ struct TimedSteps {
 };
 
 Result<double> positive(const CsvTable& table, std::size_t row, std::string_view column) {
-  const Result<std::optional<double>> value = table.number(row, column);
-  if (!value) return forward(value);
-  if (!*value || !(**value > 0))
+  const std::optional<double> value = TRY(table.number(row, column));
+  if (!value || !(*value > 0))
     return fail(table.problem(row, column, "is not a measurement", "a number above zero"));
-  return **value;
+  return *value;
 }
 
 Result<TimedSteps> read_steps(const std::filesystem::path& path, const MigDevice& device) {
-  const Result<CsvTable> table = CsvTable::load(path);
-  if (!table) return forward(table);
-  if (Status ok = table->require({"profile", "batch", "step_time_ms"}); !ok) return forward(ok);
+  const CsvTable table = TRY(CsvTable::load(path));
+  TRY(table.require({"profile", "batch", "step_time_ms"}));
   TimedSteps steps;
-  for (std::size_t row = 0; row < table->rows(); ++row) {
-    const Result<std::uint32_t> profile =
-        cluster::find_profile(device, table->cell(row, "profile"));
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    const Result<std::uint32_t> profile = cluster::find_profile(device, table.cell(row, "profile"));
     if (!profile) {
       const Diagnostic& d = profile.error().diagnostics.front();
-      return fail(table->problem(row, "profile", d.problem, d.expected, d.nearest));
+      return fail(table.problem(row, "profile", d.problem, d.expected, d.nearest));
     }
-    const Result<double> batch = positive(*table, row, "batch");
-    if (!batch) return forward(batch);
-    const Result<double> time_ms = positive(*table, row, "step_time_ms");
-    if (!time_ms) return forward(time_ms);
-    steps.by_profile[*profile].push_back({*batch, Seconds::ms(*time_ms)});
-    if (*profile != device.whole || !table->has("memory_mib") ||
-        table->cell(row, "memory_mib").empty())
+    const double batch = TRY(positive(table, row, "batch"));
+    const double time_ms = TRY(positive(table, row, "step_time_ms"));
+    steps.by_profile[*profile].push_back({batch, Seconds::ms(time_ms)});
+    if (*profile != device.whole || !table.has("memory_mib") ||
+        table.cell(row, "memory_mib").empty())
       continue;
-    const Result<double> memory_mib = positive(*table, row, "memory_mib");
-    if (!memory_mib) return forward(memory_mib);
-    steps.memory.emplace(*batch, Bytes::mib(*memory_mib));
+    const double memory_mib = TRY(positive(table, row, "memory_mib"));
+    steps.memory.emplace(batch, Bytes::mib(memory_mib));
   }
   return steps;
 }
@@ -95,37 +89,32 @@ MigPoint point_at(const MigDevice& device, const JobLaw& law, const TimedSteps& 
 }  // namespace
 
 Result<MigAnswer> predict_slices(const MigQuestion& question) {
-  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(question.device);
-  if (!gpu) return forward(gpu);
-  Result<MigDevice> device = cluster::mig_device(**gpu);
-  if (!device) return forward(device);
-  const Result<TimedSteps> steps = read_steps(question.steps, *device);
-  if (!steps) return forward(steps);
-  Result<JobLaw> law = fit(question, *device, *steps);
-  if (!law) return forward(law);
-  MigAnswer answer = {
-      .device = *device, .law = *law, .timed_on = device->profile(device->whole).name};
-  for (const auto& [profile, points] : steps->by_profile)
-    if (profile != device->whole) answer.timed_on += " and " + device->profile(profile).name;
-  if (!law->identified)
+  const cluster::Gpu& gpu = *TRY(cluster::find_gpu(question.device));
+  MigDevice device = TRY(cluster::mig_device(gpu));
+  const TimedSteps steps = TRY(read_steps(question.steps, device));
+  const JobLaw law = TRY(fit(question, device, steps));
+  MigAnswer answer = {.device = device, .law = law, .timed_on = device.profile(device.whole).name};
+  for (const auto& [profile, points] : steps.by_profile)
+    if (profile != device.whole) answer.timed_on += " and " + device.profile(profile).name;
+  if (!law.identified)
     answer.warnings.push_back(
         {fmt::format("the longest step on {} is less than twice the shortest, so the GPU's share "
                      "is nearly unknown",
                      answer.timed_on),
          fmt::format("time one step at the largest batch on {} and add it to the table",
-                     device->profile(0).name)});
-  if (!(*gpu)->architecture.starts_with("ampere"))
+                     device.profile(0).name)});
+  if (!gpu.architecture.starts_with("ampere"))
     answer.warnings.push_back({"the constants are from A100 and untested on this GPU",
                                "time steps on slices of this GPU and add them to the table"});
   std::vector<double> batches;
-  for (const SweepPoint& p : steps->by_profile.at(device->whole)) batches.push_back(p.size);
+  for (const SweepPoint& p : steps.by_profile.at(device.whole)) batches.push_back(p.size);
   std::sort(batches.begin(), batches.end());
   batches.erase(std::unique(batches.begin(), batches.end()), batches.end());
-  for (std::uint32_t p = 0; p < device->profiles.size(); ++p) {
-    if (device->profile(p).name.ends_with("+me")) continue;
+  for (std::uint32_t p = 0; p < device.profiles.size(); ++p) {
+    if (device.profile(p).name.ends_with("+me")) continue;
     MigAnswer::Slice slice = {.profile = p};
     for (const double batch : batches)
-      slice.points.push_back(point_at(*device, *law, *steps, p, batch));
+      slice.points.push_back(point_at(device, law, steps, p, batch));
     answer.slices.push_back(std::move(slice));
   }
   return answer;

@@ -32,20 +32,11 @@ std::string escaped(std::string_view text) {
   std::string result;
   for (const char ch : printable(text)) {
     switch (ch) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += ch;
+      case '&': result += "&amp;"; break;
+      case '<': result += "&lt;"; break;
+      case '>': result += "&gt;"; break;
+      case '"': result += "&quot;"; break;
+      default: result += ch;
     }
   }
   return result;
@@ -108,15 +99,11 @@ class Drawing {
   /// From top to bottom: NICs, hosts, switches below these, devices, other switches.
   std::size_t row_of(std::uint32_t vertex) const {
     switch (c_.vertices()[vertex].kind) {
-      case VertexKind::kNic:
-        return 0;
+      case VertexKind::kNic: return 0;
       case VertexKind::kHost:
-      case VertexKind::kStorage:
-        return 1;
-      case VertexKind::kDevice:
-        return 3;
-      case VertexKind::kSwitch:
-        return on_host_.contains(vertex) ? 2 : 4;
+      case VertexKind::kStorage: return 1;
+      case VertexKind::kDevice: return 3;
+      case VertexKind::kSwitch: return on_host_.contains(vertex) ? 2 : 4;
     }
     return 4;
   }

@@ -34,16 +34,11 @@ std::string strong(std::string_view text) { return in(text, "1"); }
 std::string painted(std::string_view text, graph::Category category) {
   using graph::Category;
   switch (category) {
-    case Category::kCompute:
-      return in(text, "34");
-    case Category::kCommunication:
-      return in(text, "33");
-    case Category::kMemory:
-      return in(text, "32");
-    case Category::kInput:
-      return in(text, "35");
-    default:
-      return in(text, "90");
+    case Category::kCompute: return in(text, "34");
+    case Category::kCommunication: return in(text, "33");
+    case Category::kMemory: return in(text, "32");
+    case Category::kInput: return in(text, "35");
+    default: return in(text, "90");
   }
 }
 

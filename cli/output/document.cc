@@ -46,6 +46,20 @@ Json json_of(const Document& document) {
   return json;
 }
 
+Json json_of(const Error& error) {
+  Json list = Json::array();
+  for (const Diagnostic& d : error.diagnostics)
+    list.push_back({{"file", maybe(d.file)},
+                    {"line", maybe(d.line)},
+                    {"column", maybe(d.column)},
+                    {"key", maybe(d.key)},
+                    {"problem", d.problem},
+                    {"expected", maybe(d.expected)},
+                    {"nearest", maybe(d.nearest)},
+                    {"message", to_string(d)}});
+  return {{"schema", "rehearse/1"}, {"errors", std::move(list)}};
+}
+
 std::string csv_of(const Document& document) {
   return rows_of(document.content, document.rows, For::kPrograms, document.blank_row).csv();
 }
@@ -76,14 +90,10 @@ namespace {
 
 std::string made(Format format, const Document& document) {
   switch (format) {
-    case Format::kTable:
-      return text_of(document);
-    case Format::kJson:
-      return json_text(json_of(document));
-    case Format::kCsv:
-      return csv_of(document);
-    case Format::kMarkdown:
-      return markdown_of(document);
+    case Format::kTable: return text_of(document);
+    case Format::kJson: return json_text(json_of(document));
+    case Format::kCsv: return csv_of(document);
+    case Format::kMarkdown: return markdown_of(document);
   }
   return {};
 }
@@ -91,6 +101,8 @@ std::string made(Format format, const Document& document) {
 }  // namespace
 
 Status write_document(const Globals& globals, const Document& document) {
+  if (!globals.json.empty())
+    if (Status ok = write_file(globals.json, json_text(json_of(document))); !ok) return ok;
   return write_text(globals, made(globals.format, document));
 }
 
@@ -105,7 +117,7 @@ Status write_text(const Globals& globals, const std::string& text) {
 }
 
 Result<Exit> answer_with(const Globals& globals, const Document& document, Exit exit) {
-  if (Status ok = write_document(globals, document); !ok) return forward(ok);
+  TRY(write_document(globals, document));
   return exit;
 }
 

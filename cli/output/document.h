@@ -45,6 +45,8 @@ struct Document {
 
 /// {"schema": "rehearse/1", "command": …, …}
 Json json_of(const Document& document);
+/// {"schema": "rehearse/1", "errors": […]}, with the parts of each message.
+Json json_of(const Error& error);
 std::string text_of(const Document& document);
 std::string csv_of(const Document& document);
 std::string markdown_of(const Document& document);
@@ -56,7 +58,7 @@ std::string largest_part(const Value& breakdown);
 /// A list of times by key as bars, with their shares.
 std::string bars_text(const Value& parts);
 
-/// Writes to stdout, or to the file that -o names, as a whole.
+/// Writes to stdout, or to the file that -o names, as a whole; and to the file of --json.
 Status write_document(const Globals& globals, const Document& document);
 Status write_text(const Globals& globals, const std::string& text);
 /// The same at the end of a command: returns its exit code, unless writing fails.

@@ -47,16 +47,11 @@ void show_job(const program::Program& job, const job::LoweredJob& lowered,
     show_ops(program, lowered, run, timeline, process, sink,
              [&](const program::ProgramOp& op, std::uint32_t) -> std::size_t {
                switch (op.task) {
-                 case program::Task::kCompute:
-                   return 1;
-                 case program::Task::kHost:
-                   return 2;
-                 case program::Task::kMemory:
-                   return 3;
-                 case program::Task::kCollective:
-                   return kFirstGroup + op.group;
-                 default:
-                   return 4;
+                 case program::Task::kCompute: return 1;
+                 case program::Task::kHost: return 2;
+                 case program::Task::kMemory: return 3;
+                 case program::Task::kCollective: return kFirstGroup + op.group;
+                 default: return 4;
                }
              });
   }
@@ -129,9 +124,8 @@ void show_replay(const std::vector<replay::Recording>& recordings,
 Status write_timeline(const std::filesystem::path& path,
                       const std::function<void(TimelineSink&)>& show) {
   if (path.empty()) return {};
-  Result<PendingFile> file = PendingFile::create(path);
-  if (!file) return forward(file);
-  EventWriter events(*file);
+  PendingFile file = TRY(PendingFile::create(path));
+  EventWriter events(file);
   show(events);
   return events.finish();
 }

@@ -90,12 +90,9 @@ Status check_keys(Framework framework, const Launch& launch) {
 
 Result<Emitted> emit(Framework framework, const Launch& launch) {
   switch (framework) {
-    case Framework::kMegatron:
-      return emit_megatron(launch);
-    case Framework::kDeepspeed:
-      return emit_deepspeed(launch);
-    case Framework::kTorchtitan:
-      return emit_torchtitan(launch);
+    case Framework::kMegatron: return emit_megatron(launch);
+    case Framework::kDeepspeed: return emit_deepspeed(launch);
+    case Framework::kTorchtitan: return emit_torchtitan(launch);
   }
   return fail("no such framework");
 }

@@ -53,8 +53,8 @@ Status check(const step::Spec& spec) {
 Result<Emitted> emit_deepspeed(const Launch& launch) {
   const step::Spec& spec = launch.spec;
   const Plan& plan = spec.plan;
-  if (Status ok = check(spec); !ok) return forward(ok);
-  if (Status ok = check_keys(kName, launch); !ok) return forward(ok);
+  TRY(check(spec));
+  TRY(check_keys(kName, launch));
   const auto whole = [](double value) { return static_cast<std::uint64_t>(value); };
   Json json = Json::object();
   put(json, "global_batch", whole(spec.training.global_batch));

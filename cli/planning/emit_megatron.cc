@@ -75,12 +75,8 @@ Result<std::string> nccl_algorithms(const Plan& plan) {
       case Algorithm::kRing:
       case Algorithm::kTree:
       case Algorithm::kNvls:
-      case Algorithm::kPat:
-        name = to_string(*algorithm);
-        break;
-      case Algorithm::kCollnetDirect:
-        name = "collnetdirect";
-        break;
+      case Algorithm::kPat: name = to_string(*algorithm); break;
+      case Algorithm::kCollnetDirect: name = "collnetdirect"; break;
       default:
         return fail(fmt::format("{} has no name for {} {}", flag(to_string(function.kind)),
                                 to_string(function.kind), to_string(*algorithm)),
@@ -115,7 +111,7 @@ Status check_arguments(const step::Spec& spec, const workload::Transformer& mode
 
 Status check(const step::Spec& spec) {
   const Plan& plan = spec.plan;
-  if (Status ok = check_schedule(spec); !ok) return ok;
+  TRY(check_schedule(spec));
   if (plan.zero >= 2 && plan.pipeline > 1)
     return no_key_for(kName, fmt::format("ZeRO-{} in a pipeline", plan.zero),
                       "nearest: zero 1, its distributed optimizer");
@@ -246,15 +242,14 @@ void add_model(Flags& flags, const workload::Transformer& m, Dtype dtype) {
 
 Result<Emitted> emit_megatron(const Launch& launch) {
   const step::Spec& spec = launch.spec;
-  if (Status ok = check_keys(kName, launch); !ok) return forward(ok);
-  if (Status ok = check(spec); !ok) return forward(ok);
+  TRY(check_keys(kName, launch));
+  TRY(check(spec));
   if (!launch.model || !launch.model->causal || launch.model->image ||
       launch.model->decoder_layers > 0 || launch.model->latent)
     return fail("pretrain_gpt.py trains text decoders, and this workload is not described as one",
                 "workload: {model: gpt, …} or a llama");
-  if (Status ok = check_arguments(spec, *launch.model); !ok) return forward(ok);
-  const Result<std::string> algorithms = nccl_algorithms(spec.plan);
-  if (!algorithms) return forward(algorithms);
+  TRY(check_arguments(spec, *launch.model));
+  const std::string algorithms = TRY(nccl_algorithms(spec.plan));
   Flags parallel, training, model;
   add_parallelism(parallel, spec);
   add_training(training, spec.training);
@@ -288,7 +283,7 @@ Result<Emitted> emit_megatron(const Launch& launch) {
       "\"${{RUN[@]}}\"\n",
       nodes, "bash launch.sh", spec.plan.zero >= 2 ? 8 : 1, parallel.text(), training.text(),
       model.text(), launch.cluster.nodes().front().devices.size(), launch.headline,
-      algorithms->empty() ? "" : fmt::format("export {}=\"{}\"\n", "NCCL_ALGO", *algorithms));
+      algorithms.empty() ? "" : fmt::format("export {}=\"{}\"\n", "NCCL_ALGO", algorithms));
   return emitted;
 }
 

@@ -103,9 +103,9 @@ Result<Emitted> emit_torchtitan(const Launch& launch) {
   const step::Spec& spec = launch.spec;
   const Plan& plan = spec.plan;
   const strategies::Training& training = spec.training;
-  if (Status ok = check_keys(kTorchtitan, launch); !ok) return forward(ok);
-  if (Status ok = check_torchtitan(spec); !ok) return forward(ok);
-  if (Status ok = check_degrees(spec, launch.model); !ok) return forward(ok);
+  TRY(check_keys(kTorchtitan, launch));
+  TRY(check_torchtitan(spec));
+  TRY(check_degrees(spec, launch.model));
   Emitted emitted;
   std::string& text = emitted.text;
   const std::size_t nodes = launch.cluster.nodes().size();

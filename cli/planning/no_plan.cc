@@ -37,12 +37,11 @@ class Reason {
   /// The error if no plan fits on the devices: the memory that the nearest plan lacks, and the
   /// change that would help most.
   tl::unexpected<Error> nothing_fits() const {
-    const Result<Found> least = again_(failed_.space, Figure::kMemory, strategies::kNoLimits);
-    if (!least) return forward(least);
+    const Found least = TRY(again_(failed_.space, Figure::kMemory, strategies::kNoLimits));
     std::optional<memory::StageMemory> needs;
     std::optional<Candidate> c;
-    if (!least->best.empty()) {
-      c = failed_.space.at(least->best.front().index);
+    if (!least.best.empty()) {
+      c = failed_.space.at(least.best.front().index);
       needs = memory_of(*c);
     }
     if (!needs) {
@@ -66,10 +65,9 @@ class Reason {
   tl::unexpected<Error> out_of_reach() const {
     std::string together;
     for (const Figure figure : set_figures()) {
-      const Result<Found> one = again_(failed_.space, figure, fits_);
-      if (!one) return forward(one);
-      if (one->best.empty()) return nothing_fits();
-      const strategies::Judged& best = one->best.front();
+      const Found one = TRY(again_(failed_.space, figure, fits_));
+      if (one.best.empty()) return nothing_fits();
+      const strategies::Judged& best = one.best.front();
       const double limit = of(failed_.asked, figure);
       if (of(best.figures, figure) > limit)
         return fail(fmt::format("no plan has a {}", limit_words(figure, limit)), {},

@@ -17,16 +17,11 @@ Json value_json(const Field<Record>& field, const Record& record) {
   const FieldValue value = field.at.get(record);
   if (!value) return Json();
   switch (field.at.kind) {
-    case FieldKind::kFlag:
-      return Json(*value != 0);
-    case FieldKind::kCount:
-      return Json(static_cast<std::uint64_t>(*value));
-    case FieldKind::kNumber:
-      return Json(*value);
-    case FieldKind::kSize:
-      return {{"value", *value}, {"unit", "B"}};
-    case FieldKind::kChoice:
-      return Json(field.at.choices[static_cast<std::size_t>(*value)]);
+    case FieldKind::kFlag: return Json(*value != 0);
+    case FieldKind::kCount: return Json(static_cast<std::uint64_t>(*value));
+    case FieldKind::kNumber: return Json(*value);
+    case FieldKind::kSize: return {{"value", *value}, {"unit", "B"}};
+    case FieldKind::kChoice: return Json(field.at.choices[static_cast<std::size_t>(*value)]);
   }
   return Json();
 }

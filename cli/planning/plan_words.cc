@@ -47,16 +47,11 @@ std::string plan_words(const Training& training, const Plan& plan) {
 
 std::string figure_words(Figure figure, double value) {
   switch (figure) {
-    case Figure::kStepTime:
-      return to_string(Seconds::s(value), 4);
-    case Figure::kMemory:
-      return to_string(Bytes::b(value));
-    case Figure::kCost:
-      return to_string(Usd::usd(value));
-    case Figure::kEnergy:
-      return to_string(Joules::j(value));
-    case Figure::kCarbon:
-      return significant(value) + " gCO2e";
+    case Figure::kStepTime: return to_string(Seconds::s(value), 4);
+    case Figure::kMemory: return to_string(Bytes::b(value));
+    case Figure::kCost: return to_string(Usd::usd(value));
+    case Figure::kEnergy: return to_string(Joules::j(value));
+    case Figure::kCarbon: return significant(value) + " gCO2e";
   }
   return "";
 }

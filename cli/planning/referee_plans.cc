@@ -38,10 +38,9 @@ Result<Confirmed> referee_plans(std::vector<FoundPlan>& plans, const cluster::Cl
                                 const Progress& progress) {
   if (ran == step::Fidelity::kSimgrid) {
     for (FoundPlan& plan : plans) {
-      const Result<Seconds> messages = step::time_by_messages(*plan.step, cluster);
-      if (!messages) return forward(messages);
+      const Seconds messages = TRY(step::time_by_messages(*plan.step, cluster));
       plan.times.refereed =
-          step::Refereed{plan.step->time.value - plan.step->occupancy.input, *messages};
+          step::Refereed{plan.step->time.value - plan.step->occupancy.input, messages};
     }
     return Confirmed{plans.size(), {}};
   }
@@ -59,9 +58,8 @@ Result<Confirmed> referee_plans(std::vector<FoundPlan>& plans, const cluster::Cl
       refused[i] = refereed.error().diagnostics.front().problem;
     return std::string();
   };
-  const auto run = work::run_all({.part = "referee", .items = confirmed.plans, .evaluate = run_one},
-                                 {.threads = threads, .progress = progress});
-  if (!run) return forward(run);
+  TRY(work::run_all({.part = "referee", .items = confirmed.plans, .evaluate = run_one},
+                    {.threads = threads, .progress = progress}));
   for (const std::string& why : refused) {
     if (why.empty()) continue;
     --confirmed.plans;

@@ -54,14 +54,10 @@ Figures StepBill::with_requests(Figures figures, Usd requests) const {
 bool StepBill::knows(Figure figure) const {
   switch (figure) {
     case Figure::kStepTime:
-    case Figure::kMemory:
-      return true;
-    case Figure::kCost:
-      return money_;
-    case Figure::kEnergy:
-      return energy_;
-    case Figure::kCarbon:
-      return carbon_;
+    case Figure::kMemory: return true;
+    case Figure::kCost: return money_;
+    case Figure::kEnergy: return energy_;
+    case Figure::kCarbon: return carbon_;
   }
   return false;
 }

@@ -39,9 +39,8 @@ std::string suggest_name(const fs::path& shipped, const std::string& given) {
 }  // namespace
 
 Result<Pair> read_pair(const fs::path& file) {
-  const Result<YamlFile> yaml = YamlFile::load(file);
-  if (!yaml) return forward(yaml);
-  const YamlMap root = yaml->root();
+  const YamlFile yaml = TRY(YamlFile::load(file));
+  const YamlMap root = yaml.root();
   const auto text = [&](const char* key) { return root.optional<std::string>(key).value_or(""); };
   Pair pair{.file = fs::absolute(file),
             .name = fs::absolute(file).parent_path().filename().string(),
@@ -72,7 +71,7 @@ Result<Pair> read_pair(const fs::path& file) {
     }
   }
   root.no_other_keys();
-  if (Status status = yaml->status(); !status) return forward(status);
+  TRY(yaml.status());
   return pair;
 }
 
@@ -84,12 +83,10 @@ Result<std::vector<fs::path>> find_pairs(std::span<const std::string> given) {
     std::vector<fs::path> found = pairs_at(each);
     if (found.empty() && shipped) found = pairs_at(*shipped / each);
     if (found.empty())
-      return fail(Diagnostic{.file = each,
-                             .problem = fmt::format("is no pair: there is no {}", kFileName),
-                             .expected =
-                                 "a folder with that file, a folder of such folders, or the "
-                                 "name of a shipped pair",
-                             .nearest = shipped ? suggest_name(*shipped, each) : ""});
+      return fail_in(each, fmt::format("is no pair: there is no {}", kFileName),
+                     "a folder with that file, a folder of such folders, or the "
+                     "name of a shipped pair",
+                     shipped ? suggest_name(*shipped, each) : "");
     all.insert(all.end(), found.begin(), found.end());
   }
   return all;

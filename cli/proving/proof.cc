@@ -23,8 +23,7 @@ class WorkFolder {
  public:
   static Result<WorkFolder> create() {
     std::string path = (fs::temp_directory_path() / "rehearse-prove-XXXXXX").string();
-    if (!::mkdtemp(path.data()))
-      return fail(Diagnostic{.file = path, .problem = "cannot be created"});
+    if (!::mkdtemp(path.data())) return fail_in(path, "cannot be created");
     return WorkFolder(path);
   }
   WorkFolder(WorkFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
@@ -62,20 +61,17 @@ class Commands {
   Result<Round> round(bool candidate_first) const {
     std::error_code ignored;
     fs::remove_all(folder_ / "recording", ignored);
-    const Result<std::string> recorded = run("record", pair_.record);
-    if (!recorded) return forward(recorded);
-    const Result<Estimate<Seconds>> predicted = predict();
-    if (!predicted) return forward(predicted);
+    const std::string recorded = TRY(run("record", pair_.record));
+    const Estimate<Seconds> predicted = TRY(predict());
     Result<Seconds> baseline =
         candidate_first ? Seconds::s(0) : measure("baseline", pair_.baseline);
     if (!baseline) return forward(baseline);
-    const Result<Seconds> candidate = measure("candidate", pair_.candidate);
-    if (!candidate) return forward(candidate);
+    const Seconds candidate = TRY(measure("candidate", pair_.candidate));
     if (candidate_first) baseline = measure("baseline", pair_.baseline);
     if (!baseline) return forward(baseline);
     Round round{
-        .recorded = {}, .predicted = *predicted, .baseline = *baseline, .candidate = *candidate};
-    if (const Result<Seconds> stated = stated_step(pair_, *recorded)) round.recorded = *stated;
+        .recorded = {}, .predicted = predicted, .baseline = *baseline, .candidate = candidate};
+    if (const Result<Seconds> stated = stated_step(pair_, recorded)) round.recorded = *stated;
     return round;
   }
 
@@ -90,20 +86,16 @@ class Commands {
   }
 
   Result<Seconds> measure(const std::string& key, const std::string& text) const {
-    const Result<std::string> output = run(key, text);
-    if (!output) return forward(output);
-    return named(key, stated_step(pair_, *output));
+    const std::string output = TRY(run(key, text));
+    return named(key, stated_step(pair_, output));
   }
 
   Result<Estimate<Seconds>> predict() const {
     const fs::path file = folder_ / "prediction.json";
-    const Result<std::string> ran =
-        run("predict",
-            fmt::format("rehearse {} --quiet --format json -o '{}'", pair_.predict, file.string()));
-    if (!ran) return forward(ran);
-    const Result<std::string> text = read_file(file);
-    if (!text) return forward(text);
-    const auto json = nlohmann::json::parse(*text, nullptr, false);
+    TRY(run("predict", fmt::format("rehearse {} --quiet --format json -o '{}'", pair_.predict,
+                                   file.string())));
+    const std::string text = TRY(read_file(file));
+    const auto json = nlohmann::json::parse(text, nullptr, false);
     try {
       const auto& step = json.at("step_time");
       const auto in_seconds = [&](const char* key) { return Seconds::s(step.at(key)); };

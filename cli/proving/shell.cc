@@ -82,21 +82,20 @@ std::string last_line(std::string_view text) {
 
 Result<std::string> run_shell(const ShellCommand& command) {
   const std::string out = command.folder / "stdout", errors = command.folder / "stderr";
-  const Result<pid_t> process = start(command, out, errors);
-  if (!process) return forward(process);
-  const auto handle = static_cast<int>(::syscall(SYS_pidfd_open, *process, 0));
+  const pid_t process = TRY(start(command, out, errors));
+  const auto handle = static_cast<int>(::syscall(SYS_pidfd_open, process, 0));
   const auto limit =
       std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(command.limit.s()));
   const bool ended = handle >= 0 && ends_before(handle, Clock::now() + limit, true);
   const bool stopped = interrupted;
   if (!ended && handle >= 0) {
-    ::kill(-*process, SIGTERM);
+    ::kill(-process, SIGTERM);
     ends_before(handle, Clock::now() + (stopped ? kInterruptGrace : kLimitGrace), false);
   }
   // The group keeps its number until its leader is waited for.
-  ::kill(-*process, SIGKILL);
+  ::kill(-process, SIGKILL);
   int status = 0;
-  while (::waitpid(*process, &status, 0) < 0 && errno == EINTR) {
+  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
   }
   if (handle < 0) return fail("cannot be watched: pidfd_open needs Linux 5.3");
   ::close(handle);

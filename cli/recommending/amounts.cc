@@ -54,22 +54,20 @@ Result<Amount> parse_amount(std::string_view text, std::span<const std::string_v
 
 Result<Target> parse_target(std::string_view text) {
   constexpr std::string_view kUnits[] = {"tokens", "samples", "steps", "epochs"};
-  const Result<Amount> amount = parse_amount(text, kUnits, "an amount of training");
-  if (!amount) return forward(amount);
+  const Amount amount = TRY(parse_amount(text, kUnits, "an amount of training"));
   Target target;
-  (amount->unit == 0   ? target.tokens
-   : amount->unit == 1 ? target.samples
-   : amount->unit == 2 ? target.steps
-                       : target.epochs) = amount->value;
+  (amount.unit == 0   ? target.tokens
+   : amount.unit == 1 ? target.samples
+   : amount.unit == 2 ? target.steps
+                      : target.epochs) = amount.value;
   return target;
 }
 
 Result<double> parse_carbon(std::string_view text) {
   constexpr std::string_view kUnits[] = {"gCO2e", "kgCO2e", "tCO2e"};
   constexpr double kGrams[] = {1, 1e3, 1e6};
-  const Result<Amount> amount = parse_amount(text, kUnits, "an amount of carbon");
-  if (!amount) return forward(amount);
-  return amount->value * kGrams[amount->unit];
+  const Amount amount = TRY(parse_amount(text, kUnits, "an amount of carbon"));
+  return amount.value * kGrams[amount.unit];
 }
 
 }  // namespace rehearse::cli

@@ -51,12 +51,9 @@ strategies::Axes axes_of(strategies::Axes axes) {
 
 constexpr double bytes_per_parameter(strategies::Optimizer optimizer) {
   switch (optimizer) {
-    case strategies::Optimizer::kAdam:
-      return kWeightBytes + 8;
-    case strategies::Optimizer::kMomentum:
-      return kWeightBytes + 4;
-    case strategies::Optimizer::kSgd:
-      break;
+    case strategies::Optimizer::kAdam: return kWeightBytes + 8;
+    case strategies::Optimizer::kMomentum: return kWeightBytes + 4;
+    case strategies::Optimizer::kSgd: break;
   }
   return kWeightBytes;
 }
@@ -79,62 +76,54 @@ Result<cluster::Cluster> cluster_of(const cost::Offer& offer) {
 /// The properties of an offer that determine its best plan and its step, without the name of the
 /// instance.
 Result<std::string> key_of(const cost::Offer& offer) {
-  const Result<cluster::InstanceShape> shape = cluster::shape_of_instance(offer.instance->name);
-  if (!shape) return forward(shape);
-  if (offer.count > 1 && !shape->nic)
+  const cluster::InstanceShape shape = TRY(cluster::shape_of_instance(offer.instance->name));
+  if (offer.count > 1 && !shape.nic)
     return fail(
         fmt::format("the network between instances of {} is not known", offer.instance->name),
         "one instance, or an instance type whose network the catalog has");
-  return fmt::format("{} {} {} {} {} {} × {}", shape->device, shape->devices,
-                     shape->joined ? static_cast<int>(*shape->joined) : -1, shape->nics,
-                     shape->nic ? shape->nic->name : "",
-                     shape->nic ? shape->nic->rate.bytes_per_s() : 0, offer.count);
+  return fmt::format("{} {} {} {} {} {} × {}", shape.device, shape.devices,
+                     shape.joined ? static_cast<int>(*shape.joined) : -1, shape.nics,
+                     shape.nic ? shape.nic->name : "",
+                     shape.nic ? shape.nic->rate.bytes_per_s() : 0, offer.count);
 }
 
 }  // namespace
 
 Result<JobOnOffers> JobOnOffers::load(const std::filesystem::path& path,
                                       std::optional<Target> target, const cost::Offer& first) {
-  Result<std::string> text = read_file(path);
-  if (!text) return forward(text);
-  const Result<YamlFile> file = YamlFile::parse(*text, path.string());
-  if (!file) return forward(file);
-  Result<cluster::Cluster> cluster = cluster_of(first);
-  if (!cluster) return forward(cluster);
-  Result<JobFile> job = read_job_on(file->root(), path.parent_path(), std::move(*cluster),
-                                    {first.instance->name, static_cast<double>(first.count)});
-  if (!job) return forward(job);
-  if (target) job->target = target;
-  if (!job->target)
+  std::string text = TRY(read_file(path));
+  const YamlFile file = TRY(YamlFile::parse(text, path.string()));
+  cluster::Cluster cluster = TRY(cluster_of(first));
+  JobFile job = TRY(read_job_on(file.root(), path.parent_path(), std::move(cluster),
+                                {first.instance->name, static_cast<double>(first.count)}));
+  if (target) job.target = target;
+  if (!job.target)
     return fail("the amount of training is not given",
                 "target: {tokens: 300e9} in " + path.string() + ", or --target '300e9 tokens'");
-  if (job->target->epochs && !job->target->samples) {
-    if (!job->epoch)
+  if (job.target->epochs && !job.target->samples) {
+    if (!job.epoch)
       return fail("--target: the number of samples per epoch is not given",
                   "target: {samples_per_epoch: 1281167} in " + path.string() +
                       ", or `samples` in the file that its `input` names");
-    job->target->samples = *job->target->epochs * *job->epoch;
+    job.target->samples = *job.target->epochs * *job.epoch;
   }
-  if (job->target->tokens && job->spec.workload.tokens_per_sample == 0)
+  if (job.target->tokens && job.spec.workload.tokens_per_sample == 0)
     return fail("--target: samples of this workload have no tokens", "samples or steps");
-  Result<std::optional<input::Pipeline>> input = read_job_input(file->root(), path.parent_path());
-  if (!input) return forward(input);
-  return JobOnOffers(path, std::move(*text), std::move(*job), std::move(*input));
+  std::optional<input::Pipeline> input = TRY(read_job_input(file.root(), path.parent_path()));
+  return JobOnOffers(path, std::move(text), std::move(job), std::move(input));
 }
 
 tl::unexpected<Error> JobOnOffers::wrong_at(const Diagnostic& diagnostic) const {
-  const Result<YamlFile> file = YamlFile::parse(text_, path_.string());
-  if (!file) return forward(file);
-  file->root().report(diagnostic.key, diagnostic.problem, diagnostic.expected, diagnostic.nearest);
-  return forward(file->status());
+  const YamlFile file = TRY(YamlFile::parse(text_, path_.string()));
+  file.root().report(diagnostic.key, diagnostic.problem, diagnostic.expected, diagnostic.nearest);
+  return forward(file.status());
 }
 
 Result<step::Step> JobOnOffers::run(const cost::Option& option) const {
-  const Result<cluster::Cluster> cluster = cluster_of(option.instance, option.count);
-  if (!cluster) return forward(cluster);
+  const cluster::Cluster cluster = TRY(cluster_of(option.instance, option.count));
   const Found& found = kept_->found[option.evaluation->detail];
   return step::predict(
-      found.spec, *cluster,
+      found.spec, cluster,
       {.fidelity = found.fidelity, .unfold = found.all_ranks, .counterfactuals = false});
 }
 
@@ -166,52 +155,42 @@ std::optional<Seconds> JobOnOffers::least_time(const cost::Offer& offer) const {
 }
 
 JobOnOffers::Plan JobOnOffers::find_plan(const cost::Offer& offer, Look look) const {
-  Result<cluster::Cluster> cluster = cluster_of(offer);
-  if (!cluster) return forward(cluster);
-  const Result<YamlFile> file = YamlFile::parse(text_, path_.string());
-  if (!file) return forward(file);
-  const Result<JobFile> job = read_job_on(file->root(), path_.parent_path(), *cluster,
-                                          {offer.instance->name, static_cast<double>(offer.count)});
-  if (!job) return forward(job);
+  cluster::Cluster cluster = TRY(cluster_of(offer));
+  const YamlFile file = TRY(YamlFile::parse(text_, path_.string()));
+  const JobFile job = TRY(read_job_on(file.root(), path_.parent_path(), cluster,
+                                      {offer.instance->name, static_cast<double>(offer.count)}));
   const step::Fidelity fidelity =
       look == Look::kSecond ? step::Fidelity::kMessage : step::Fidelity::kClosed;
   const PlanRequest request{
-      .axes = axes_of(job->axes),
+      .axes = axes_of(job.axes),
       .keep = 1,
       .most_runs = kSecondLook,
       .confirm = fidelity,
       .progress = [](double) { return !interrupted.load(); }};  // the offers' own is drawn
-  Result<FoundPlans> plans = find_plans(job->spec, *cluster, request);
-  if (!plans) return forward(plans);
-  step::Step& step = *plans->best.front().step;
-  step::Spec spec = spec_of(job->spec, plans->best.front());
-  Result<cost::Stalls> stalls = stalls_of(spec, *cluster, step, fidelity);
-  if (!stalls) return forward(stalls);
-  if (offer.instance->gpu_count > 1 && step.layout.ranks() > 1) {
-    const Result<std::optional<Seconds>> sharing =
-        node_sharing(spec, *cluster, job->place.rented, step, fidelity);
-    if (!sharing) return forward(sharing);
-    stalls->node_sharing = *sharing;
-  }
+  FoundPlans plans = TRY(find_plans(job.spec, cluster, request));
+  step::Step& step = *plans.best.front().step;
+  step::Spec spec = spec_of(job.spec, plans.best.front());
+  cost::Stalls stalls = TRY(stalls_of(spec, cluster, step, fidelity));
+  if (offer.instance->gpu_count > 1 && step.layout.ranks() > 1)
+    stalls.node_sharing = TRY(node_sharing(spec, cluster, job.place.rented, step, fidelity));
   const double steps = *steps_to(job_.target, step.layout);
-  const bool all_ranks = plans->best.front().times.all_ranks.has_value();
+  const bool all_ranks = plans.best.front().times.all_ranks.has_value();
   const std::lock_guard lock(kept_->mutex);
   kept_->found.push_back({std::move(spec), step.layout.samples_per_step,
                           memory::fullest(step.memory), fidelity, all_ranks});
-  return std::make_shared<const Planned>(Planned{std::move(*cluster), std::move(step), *stalls,
+  return std::make_shared<const Planned>(Planned{std::move(cluster), std::move(step), stalls,
                                                  &kept_->found.back().spec, kept_->found.size() - 1,
                                                  steps, all_ranks});
 }
 
 Result<cost::Evaluation> JobOnOffers::evaluate(const cost::Offer& offer, Look look) const {
-  Result<std::string> key = key_of(offer);
-  if (!key) return forward(key);
-  if (look == Look::kSecond) *key += " again";
+  std::string key = TRY(key_of(offer));
+  if (look == Look::kSecond) key += " again";
   std::optional<input::Pipeline> input = input_;
   if (input) input = on_hosts_of({.rented = {{offer.instance->name, 1.0}}}, std::move(*input));
   const std::uint32_t cores = input && input->host ? input->host->cores : 0;
   const auto run = [&]() -> Result<cost::Evaluation> {
-    const Plan& plan = kept_->plans.of(*key, [&] { return find_plan(offer, look); });
+    const Plan& plan = kept_->plans.of(key, [&] { return find_plan(offer, look); });
     if (!plan) return forward(plan);
     const cluster::Cluster& cluster = (*plan)->cluster;
     step::Step step = (*plan)->step;
@@ -221,14 +200,13 @@ Result<cost::Evaluation> JobOnOffers::evaluate(const cost::Offer& offer, Look lo
       const Fed& fed = kept_->feeds.of(cores, [&] {
         return Fed{input::Feed(*input), input::Feed(input::with_free_storage(*input))};
       });
-      if (Status ok = feed(fed.feed, cluster, step); !ok) return forward(ok);
-      if (Status ok = add_input_stalls(fed.with_free_storage, cluster, step, stalls); !ok)
-        return forward(ok);
+      TRY(feed(fed.feed, cluster, step));
+      TRY(add_input_stalls(fed.with_free_storage, cluster, step, stalls));
       requests = requests_of_step(step.layout, cluster, *input);
     }
     const step::Spec& of_plan = *(*plan)->spec;
     return cost::Evaluation{.job = {step.time, (*plan)->steps,
-                                    Bytes::b(of_plan.workload.parameters() *
+                                    Bytes::b(of_plan.workload.trained_parameters() *
                                              bytes_per_parameter(of_plan.training.optimizer)),
                                     requests},
                             .plan = plan_words(of_plan.training, of_plan.plan),
@@ -237,7 +215,7 @@ Result<cost::Evaluation> JobOnOffers::evaluate(const cost::Offer& offer, Look lo
                             .detail = (*plan)->detail,
                             .all_ranks = (*plan)->all_ranks};
   };
-  return kept_->evaluations.of(fmt::format("{} on {}", *key, cores), run);
+  return kept_->evaluations.of(fmt::format("{} on {}", key, cores), run);
 }
 
 std::optional<cost::FunctionJob> JobOnOffers::for_functions() const {

@@ -18,9 +18,8 @@ namespace {
 Result<std::optional<cluster::Cluster>> on_its_network(std::span<const cost::Rented> rented) {
   if (rented.size() != 1 || rented.front().count != 1) return std::nullopt;
   const std::string& name = rented.front().instance;
-  const Result<cluster::InstanceShape> shape = cluster::shape_of_instance(name);
-  if (!shape) return forward(shape);
-  if (!shape->nic) return std::nullopt;
+  const cluster::InstanceShape shape = TRY(cluster::shape_of_instance(name));
+  if (!shape.nic) return std::nullopt;
   return cluster::parse_cluster(
       fmt::format("cluster: {{instance: \"{}\", count: 1, inter_node: switch}}", name), name);
 }
@@ -31,21 +30,18 @@ Result<cost::Stalls> stalls_of(const step::Spec& spec, const cluster::Cluster& c
                                const step::Step& step, step::Fidelity fidelity) {
   const Seconds alone = step.time.value - step.occupancy.input;
   const auto time_with = [&](cluster::LinkPart part) -> Result<Seconds> {
-    const Result<step::Step> other = step::predict(spec, cluster::with_ideal_links(cluster, part),
-                                                   {.fidelity = fidelity, .value_only = true});
-    if (!other) return forward(other);
-    return std::min(other->time.value, alone);
+    const step::Step other = TRY(step::predict(spec, cluster::with_ideal_links(cluster, part),
+                                               {.fidelity = fidelity, .value_only = true}));
+    return std::min(other.time.value, alone);
   };
   if (step.layout.ranks() == 1)
     return cost::Stalls{.interconnect = Seconds::s(0), .network = Seconds::s(0)};
-  const Result<Seconds> within = time_with(cluster::LinkPart::kWithinNodes);
-  if (!within) return forward(within);
+  const Seconds within = TRY(time_with(cluster::LinkPart::kWithinNodes));
   if (cluster.nodes().size() == 1)
-    return cost::Stalls{.interconnect = alone - *within, .network = Seconds::s(0)};
-  const Result<Seconds> all = time_with(cluster::LinkPart::kAll);
-  if (!all) return forward(all);
-  const Seconds least = std::min(*all, *within);
-  return cost::Stalls{.interconnect = alone - *within, .network = *within - least};
+    return cost::Stalls{.interconnect = alone - within, .network = Seconds::s(0)};
+  const Seconds all = TRY(time_with(cluster::LinkPart::kAll));
+  const Seconds least = std::min(all, within);
+  return cost::Stalls{.interconnect = alone - within, .network = within - least};
 }
 
 Result<std::optional<Seconds>> node_sharing(const step::Spec& spec, const cluster::Cluster& cluster,
@@ -57,17 +53,14 @@ Result<std::optional<Seconds>> node_sharing(const step::Spec& spec, const cluste
   std::optional<cluster::Cluster> joined = cluster;
   const bool alone = cluster.nodes().size() == 1 && cluster.nodes().front().nics.empty();
   if (alone) {
-    Result<std::optional<cluster::Cluster>> found = on_its_network(rented);
-    if (!found) return forward(found);
-    if (!*found) return std::nullopt;
-    joined = std::move(*found);
+    std::optional<cluster::Cluster> found = TRY(on_its_network(rented));
+    if (!found) return std::nullopt;
+    joined = std::move(found);
   }
-  const Result<cluster::Cluster> apart = cluster::with_one_device_per_node(*joined);
-  if (!apart) return forward(apart);
-  const Result<step::Step> other =
-      step::predict(spec, *apart, {.fidelity = fidelity, .value_only = true});
-  if (!other) return forward(other);
-  return step.time.value - step.occupancy.input - other->time.value;
+  const cluster::Cluster apart = TRY(cluster::with_one_device_per_node(*joined));
+  const step::Step other =
+      TRY(step::predict(spec, apart, {.fidelity = fidelity, .value_only = true}));
+  return step.time.value - step.occupancy.input - other.time.value;
 }
 
 Status add_input_stalls(const input::Feed& free, const cluster::Cluster& cluster,
@@ -76,9 +69,8 @@ Status add_input_stalls(const input::Feed& free, const cluster::Cluster& cluster
   stalls.input = step.occupancy.input;
   stalls.fetch = Seconds::s(0);
   if (!(*stalls.input > Seconds::s(0))) return {};
-  const Result<Seconds> with_free_reads = fed_time(free, cluster, step.layout, alone);
-  if (!with_free_reads) return forward(with_free_reads);
-  stalls.fetch = std::max(Seconds::s(0), step.time.value - *with_free_reads);
+  const Seconds with_free_reads = TRY(fed_time(free, cluster, step.layout, alone));
+  stalls.fetch = std::max(Seconds::s(0), step.time.value - with_free_reads);
   return {};
 }
 

@@ -83,8 +83,7 @@ std::string for_script(const std::string& json) {
 Status write_report(const std::filesystem::path& path, const Document& document,
                     const ReportDetails& details) {
   if (path.empty()) return {};
-  Result<PendingFile> file = PendingFile::create(path);
-  if (!file) return forward(file);
+  PendingFile file = TRY(PendingFile::create(path));
   const Json data = {{"answer", document.answer},
                      {"document", json_of(document)},
                      {"timeline", details.timeline},
@@ -100,8 +99,8 @@ Status write_report(const std::filesystem::path& path, const Document& document,
   const std::size_t mark = page.find(kDataMark);
   for (const std::string& piece : {std::string(page.substr(0, mark)), for_script(json_text(data)),
                                    std::string(page.substr(mark + kDataMark.size()))})
-    if (Status ok = file->write(piece); !ok) return ok;
-  return file->commit();
+    TRY(file.write(piece));
+  return file.commit();
 }
 
 }  // namespace rehearse::cli

@@ -19,7 +19,7 @@ struct ReportDetails {
   /// Prefixes of the suites in docs/accuracy.md that measured this kind of prediction.
   std::vector<std::string> suites = {};
   Json timeline = {};  ///< timeline_sheet.h
-  Json memory = {};    ///< over the step: memory_curves.h
+  Json memory = {};    ///< over the step
   Json roofline = {};  ///< roofline.h
   Json gains = {};     ///< of single changes: single_changes.h
 };

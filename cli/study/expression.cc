@@ -64,8 +64,8 @@ class Parser {
       : text_(text), vocabulary_(vocabulary) {}
 
   Result<Term> all() {
-    Result<Term> term = terms();
-    if (term && next() != '\0') return unexpected("an operator or the end");
+    Term term = TRY(terms());
+    if (next() != '\0') return unexpected("an operator or the end");
     return term;
   }
 
@@ -73,23 +73,20 @@ class Parser {
   static constexpr int kMostDepth = 64;
 
   Result<Term> terms() {
-    Result<Term> left = factors();
-    while (left && (next() == '+' || next() == '-')) {
+    Term left = TRY(factors());
+    while (next() == '+' || next() == '-') {
       const double sign = take() == '+' ? 1 : -1;
-      const Result<Term> right = factors();
-      if (!right) return forward(right);
-      left = sum(*left, *right, sign);
+      left = TRY(sum(left, TRY(factors()), sign));
     }
     return left;
   }
 
   Result<Term> factors() {
-    Result<Term> left = primary();
-    while (left && (next() == '*' || next() == '/')) {
+    Term left = TRY(primary());
+    while (next() == '*' || next() == '/') {
       const char op = take();
-      const Result<Term> right = primary();
-      if (!right) return forward(right);
-      left = op == '*' ? times(*left, *right) : quotient(*left, *right);
+      const Term right = TRY(primary());
+      left = TRY(op == '*' ? times(left, right) : quotient(left, right));
     }
     return left;
   }
@@ -99,8 +96,8 @@ class Parser {
     if (c == '(') {
       if (++depth_ > kMostDepth) return fail("parentheses are nested too deeply");
       take();
-      Result<Term> inner = terms();
-      if (inner && next() != ')') return unexpected("')'");
+      Term inner = TRY(terms());
+      if (next() != ')') return unexpected("')'");
       take();
       --depth_;
       return inner;
@@ -114,15 +111,12 @@ class Parser {
   Result<Term> outermost_of(bool least) {
     if (++depth_ > kMostDepth) return fail("parentheses are nested too deeply");
     take();
-    Result<Term> found = terms();
-    while (found && next() == ',') {
+    Term found = TRY(terms());
+    while (next() == ',') {
       take();
-      const Result<Term> other = terms();
-      if (!other) return forward(other);
-      found = outermost(*found, *other, least);
+      found = TRY(outermost(found, TRY(terms()), least));
     }
-    if (found && next() != ')') return unexpected("')'");
-    if (!found) return found;
+    if (next() != ')') return unexpected("')'");
     take();
     --depth_;
     return found;

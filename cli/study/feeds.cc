@@ -64,20 +64,21 @@ std::optional<Result<const FeedTemplate*>> find(const std::vector<FeedTemplate>&
                             : suggest(feed, known));
 }
 
-/// The first mistake of a mapping. Not all points of a study have it.
-tl::unexpected<Error> first_of(const FeedTemplate& feed, const Error& error) {
-  Diagnostic d = error.diagnostics.front();
-  d.problem = fmt::format("{}: {}{}{}", feed.name, d.key, d.key.empty() ? "" : ": ", d.problem);
-  return fail(d.problem, d.expected, d.nearest);
+/// The result, whose first mistake names the feed.
+template <class T>
+Result<T> in_feed(const FeedTemplate& feed, Result<T> result) {
+  if (result) return result;
+  const Diagnostic& d = result.error().diagnostics.front();
+  return fail(fmt::format("{}: {}{}{}", feed.name, d.key, d.key.empty() ? "" : ": ", d.problem),
+              d.expected, d.nearest);
 }
 
 /// Under its controller, or with its constant readahead.
 Result<store::Controlled> run_as_read(const store::CacheRun& read) {
   if (read.control)
     return store::run_controlled(read.stream, read.cache, *read.drive, *read.control);
-  Result<store::Traffic> traffic = store::run(read.stream, read.cache);
-  if (!traffic) return forward(traffic);
-  return store::Controlled{std::move(*traffic),
+  store::Traffic traffic = TRY(store::run(read.stream, read.cache));
+  return store::Controlled{std::move(traffic),
                            std::vector<std::uint32_t>(read.stream.batches(), read.cache.readahead)};
 }
 
@@ -128,44 +129,48 @@ std::vector<FeedTemplate> read_feeds(const YamlMap& root) {
   return feeds;
 }
 
-Result<const FeedValues::Piped*> FeedValues::piped(const FeedTemplate& feed) {
-  if (const auto found = piped_.find(feed.name); found != piped_.end()) return &found->second;
+template <class Run, class Make>
+Result<const Run*> FeedValues::once(std::map<std::string, Run>& runs, const FeedTemplate& feed,
+                                    const Make& make) const {
+  if (const auto found = runs.find(feed.name); found != runs.end()) return &found->second;
   const YamlMap map = feed.sections.filled(fill_);
-  input::Pipeline pipeline = input::read_pipeline(map, folder_);
-  map.no_other_keys();
-  if (const Status ok = map.status(); !ok) return first_of(feed, ok.error());
-  Result<input::Flow> flow = input::simulate(pipeline);
-  if (!flow) return first_of(feed, flow.error());
-  return &piped_.emplace(feed.name, Piped{std::move(pipeline), std::move(*flow)}).first->second;
+  return &runs.emplace(feed.name, TRY(in_feed(feed, make(map)))).first->second;
+}
+
+Result<const FeedValues::Piped*> FeedValues::piped(const FeedTemplate& feed) {
+  return once(piped_, feed, [&](const YamlMap& map) -> Result<Piped> {
+    input::Pipeline pipeline = input::read_pipeline(map, folder_);
+    map.no_other_keys();
+    TRY(map.status());
+    input::Flow flow = TRY(input::simulate(pipeline));
+    return Piped{std::move(pipeline), std::move(flow)};
+  });
 }
 
 Result<const FeedValues::TunedPipe*> FeedValues::tuned(const FeedTemplate& feed,
                                                        const input::Pipeline& pipeline) {
-  if (const auto found = tuned_.find(feed.name); found != tuned_.end()) return &found->second;
-  const Result<input::Tuned> tuned = input::tune(pipeline);
-  if (!tuned) return first_of(feed, tuned.error());
-  const Result<input::Flow>& flow = tuned->flow;
-  if (!flow) return first_of(feed, flow.error());
-  return &tuned_.emplace(feed.name, TunedPipe{tuned->units_per_s, flow->units_per_s, flow->filled})
-              .first->second;
+  return once(tuned_, feed, [&](const YamlMap&) -> Result<TunedPipe> {
+    const input::Tuned tuned = TRY(input::tune(pipeline));
+    const input::Flow flow = TRY(tuned.flow);
+    return TunedPipe{tuned.units_per_s, flow.units_per_s, flow.filled};
+  });
 }
 
 Result<const FeedValues::Cached*> FeedValues::cached(const FeedTemplate& feed) {
-  if (const auto found = cached_.find(feed.name); found != cached_.end()) return &found->second;
-  const YamlMap map = feed.sections.filled(fill_);
-  store::CacheRun read = store::read_cache(map, folder_);
-  if (const Status ok = map.status(); !ok) return first_of(feed, ok.error());
-  Result<store::Controlled> controlled = run_as_read(read);
-  if (!controlled) return first_of(feed, controlled.error());
-  return &cached_.emplace(feed.name, Cached{std::move(read), std::move(*controlled)}).first->second;
+  return once(cached_, feed, [&](const YamlMap& map) -> Result<Cached> {
+    store::CacheRun read = store::read_cache(map, folder_);
+    TRY(map.status());
+    store::Controlled controlled = TRY(run_as_read(read));
+    return Cached{std::move(read), std::move(controlled)};
+  });
 }
 
 Result<const GraphRun*> FeedValues::partitioned(const FeedTemplate& feed) {
-  if (const auto found = graphs_.find(feed.name); found != graphs_.end()) return &found->second;
-  const YamlMap map = feed.sections.filled(fill_);
-  GraphRun run = read_graph(map, folder_);
-  if (const Status ok = map.status(); !ok) return first_of(feed, ok.error());
-  return &graphs_.emplace(feed.name, std::move(run)).first->second;
+  return once(graphs_, feed, [&](const YamlMap& map) -> Result<GraphRun> {
+    GraphRun run = read_graph(map, folder_);
+    TRY(map.status());
+    return run;
+  });
 }
 
 std::optional<Result<Term>> FeedValues::value(std::string_view name, std::string_view feed) {
@@ -181,38 +186,30 @@ std::optional<Result<Term>> FeedValues::value(std::string_view name, std::string
     return term({value, value, value, Provenance::kDatasheet});
   };
   if (of.kind == FeedKind::kPipeline) {
-    const Result<const Piped*> piped = this->piped(of);
-    if (!piped) return forward(piped);
-    const input::Pipeline& pipeline = (*piped)->pipeline;
+    const Piped& piped = *TRY(this->piped(of));
+    const input::Pipeline& pipeline = piped.pipeline;
     const double samples = input::counts_of(pipeline).samples;
-    if (name == "rate") return term((*piped)->flow.units_per_s, samples * (*piped)->flow.filled);
+    if (name == "rate") return term(piped.flow.units_per_s, samples * piped.flow.filled);
     if (name == "batch_time")
-      return term(mapped((*piped)->flow.units_per_s, [](double rate) { return 1 / rate; }));
-    if (name == "filled") return exact((*piped)->flow.filled);
+      return term(mapped(piped.flow.units_per_s, [](double rate) { return 1 / rate; }));
+    if (name == "filled") return exact(piped.flow.filled);
     if (name == "allowed_rate")
       return exact(input::limits_of(pipeline).front().units_per_s * samples);
     if (name == "tuned_rate" || name == "tuned_bound") {
-      const Result<const TunedPipe*> tuned = this->tuned(of, pipeline);
-      if (!tuned) return forward(tuned);
-      return name == "tuned_bound" ? exact((*tuned)->bound * samples)
-                                   : term((*tuned)->rate, samples * (*tuned)->filled);
+      const TunedPipe& tuned = *TRY(this->tuned(of, pipeline));
+      return name == "tuned_bound" ? exact(tuned.bound * samples)
+                                   : term(tuned.rate, samples * tuned.filled);
     }
-    if (!(*piped)->flow.epoch)
+    if (!piped.flow.epoch)
       return fail(fmt::format("the epoch of '{}' has no length", of.name), "samples: 50000");
-    return exact((*piped)->flow.epoch->s());
+    return exact(piped.flow.epoch->s());
   }
   if (of.kind == FeedKind::kGraph) {
-    const Result<const GraphRun*> run = partitioned(of);
-    if (!run) return forward(run);
-    Result<Term> value = graph_value(**run, name, fidelity_);
-    if (!value) return first_of(of, value.error());
-    return value;
+    const GraphRun& run = *TRY(partitioned(of));
+    return in_feed(of, graph_value(run, name, fidelity_));
   }
-  const Result<const Cached*> cached = this->cached(of);
-  if (!cached) return forward(cached);
-  const Result<double> number = cache_value(name, (*cached)->run, (*cached)->controlled);
-  if (!number) return first_of(of, number.error());
-  return exact(*number);
+  const Cached& cached = *TRY(this->cached(of));
+  return exact(TRY(in_feed(of, cache_value(name, cached.run, cached.controlled))));
 }
 
 std::optional<Result<Term>> feed_unit(const std::vector<FeedTemplate>& feeds, std::string_view name,

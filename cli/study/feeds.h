@@ -54,6 +54,10 @@ class FeedValues {
     store::CacheRun run;
     store::Controlled controlled;
   };
+  /// The run of a feed, which `make` makes of its mapping the first time.
+  template <class Run, class Make>
+  Result<const Run*> once(std::map<std::string, Run>& runs, const FeedTemplate& feed,
+                          const Make& make) const;
   Result<const Piped*> piped(const FeedTemplate& feed);
   Result<const TunedPipe*> tuned(const FeedTemplate& feed, const input::Pipeline& pipeline);
   Result<const Cached*> cached(const FeedTemplate& feed);

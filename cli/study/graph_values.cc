@@ -49,26 +49,23 @@ Status set_lengths(program::Program& job, const cluster::Cluster& cluster) {
   for (const cluster::Device& device : cluster.devices())
     if (device.model != model)
       return fail(fmt::format("devices of two kinds, {} and {}", model, device.model), "one kind");
-  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(model);
-  if (!gpu) return forward(gpu);
-  job::set_durations(job, {.peak = (*gpu)->fp32, .memory = (*gpu)->memory_rate});
+  const cluster::Gpu& gpu = *TRY(cluster::find_gpu(model));
+  job::set_durations(job, {.peak = gpu.fp32, .memory = gpu.memory_rate});
   return {};
 }
 
 Result<Term> epoch_time(const GraphRun& run, step::Fidelity fidelity) {
   if (!run.cluster) return fail("no cluster is given", "cluster: {device: …}");
   program::Program job = store::full_graph_step(run.halo, *run.network);
-  if (Status ok = set_lengths(job, *run.cluster); !ok) return forward(ok);
+  TRY(set_lengths(job, *run.cluster));
   const job::Rules rules = {.fidelity = fidelity == step::Fidelity::kClosed
                                             ? job::Fidelity::kClosed
                                             : job::Fidelity::kMessage};
-  const Result<job::LoweredJob> lowered = job::lower(job, *run.cluster, rules);
-  if (!lowered) return forward(lowered);
-  const Result<graph::Timeline> timeline = fidelity == step::Fidelity::kSimgrid
-                                               ? engine::run_on_simgrid(lowered->graph)
-                                               : engine::run(lowered->graph);
-  if (!timeline) return forward(timeline);
-  const double time = timeline->makespan().seconds().s();
+  const job::LoweredJob lowered = TRY(job::lower(job, *run.cluster, rules));
+  const graph::Timeline timeline =
+      TRY(fidelity == step::Fidelity::kSimgrid ? engine::run_on_simgrid(lowered.graph)
+                                               : engine::run(lowered.graph));
+  const double time = timeline.makespan().seconds().s();
   // At the roofline's speed kernels are as fast as they can be, and links as their datasheets say.
   return Term{{time, time * job::kFastestNetwork, time / job::kLeastOfPeak, Provenance::kDatasheet},
               "s"};

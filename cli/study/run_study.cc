@@ -28,6 +28,19 @@ std::string point_text(const Setting& parameters) {
   return text;
 }
 
+/// The result, whose first mistake names the key of the study and the point.
+template <class T>
+Result<T> at_point(const Study& study, std::string key, const Setting& parameters,
+                   Result<T> result) {
+  if (result) return result;
+  const Diagnostic& d = result.error().diagnostics.front();
+  return fail(Diagnostic{.file = study.path.string(),
+                         .key = std::move(key),
+                         .problem = d.problem + point_text(parameters),
+                         .expected = d.expected,
+                         .nearest = d.nearest});
+}
+
 struct PredictedAt {
   JobFile file;
   step::Step step;
@@ -37,20 +50,16 @@ Result<PredictedAt> predict_at(const Study& study, const JobTemplate& job,
                                const Setting& parameters) {
   const YamlMap sections = job.sections.filled(
       [&parameters](const std::string& text) { return fill_in(text, parameters); });
-  Result<JobFile> file = read_job(sections, study.path.parent_path());
-  if (!file) return forward(file);
-  Result<step::Step> step =
-      step::predict(file->spec, file->cluster,
-                    {.fidelity = study.fidelity, .unfold = false, .counterfactuals = false});
-  const Status fed =
-      step && file->input ? feed(input::Feed(*file->input), file->cluster, *step) : Status{};
-  if (step && fed) return PredictedAt{std::move(*file), std::move(*step)};
-  const Diagnostic& d = (step ? fed.error() : step.error()).diagnostics.front();
-  return fail(Diagnostic{.file = study.path.string(),
-                         .key = "jobs." + job.name,
-                         .problem = d.problem + point_text(parameters),
-                         .expected = d.expected,
-                         .nearest = d.nearest});
+  JobFile file = TRY(read_job(sections, study.path.parent_path()));
+  const auto predict = [&]() -> Result<step::Step> {
+    step::Step step =
+        TRY(step::predict(file.spec, file.cluster,
+                          {.fidelity = study.fidelity, .unfold = false, .counterfactuals = false}));
+    if (file.input) TRY(feed(input::Feed(*file.input), file.cluster, step));
+    return step;
+  };
+  step::Step step = TRY(at_point(study, "jobs." + job.name, parameters, predict()));
+  return PredictedAt{std::move(file), std::move(step)};
 }
 
 /// A quantity of the account of a step, such as its cost; fails with the reason if it is not known.
@@ -70,22 +79,19 @@ Result<Estimate<double>> account_quantity(const JobFile& file, const step::Step&
 
 Result<Estimate<double>> stall_quantity(const JobFile& file, const step::Step& step,
                                         step::Fidelity fidelity, Observed quantity) {
-  const auto stall = [&]() -> Result<Seconds> {
+  const auto stall = TRY([&]() -> Result<Seconds> {
     if (quantity == Observed::kNodeSharing) {
-      const Result<std::optional<Seconds>> sharing =
-          node_sharing(file.spec, file.cluster, file.place.rented, step, fidelity);
-      if (!sharing) return forward(sharing);
-      if (!*sharing)
+      const std::optional<Seconds> sharing =
+          TRY(node_sharing(file.spec, file.cluster, file.place.rented, step, fidelity));
+      if (!sharing)
         return fail("the network between nodes of one device each is unknown",
                     "inter_node, or an instance whose network the catalog has");
-      return **sharing;
+      return *sharing;
     }
-    const Result<cost::Stalls> stalls = stalls_of(file.spec, file.cluster, step, fidelity);
-    if (!stalls) return forward(stalls);
-    return quantity == Observed::kNetworkStall ? *stalls->network : *stalls->interconnect;
-  }();
-  if (!stall) return forward(stall);
-  const double part = stall->s();
+    const cost::Stalls stalls = TRY(stalls_of(file.spec, file.cluster, step, fidelity));
+    return quantity == Observed::kNetworkStall ? *stalls.network : *stalls.interconnect;
+  }());
+  const double part = stall.s();
   const Estimate<Seconds>& time = step.time;
   const double by_low = part * (time.low / time.value), by_high = part * (time.high / time.value);
   return Estimate<double>{part, std::min(by_low, by_high), std::max(by_low, by_high),
@@ -96,25 +102,20 @@ Result<Estimate<double>> quantity_of(const JobFile& file, const step::Step& step
                                      step::Fidelity fidelity, Observed quantity) {
   const Estimate<Seconds>& time = step.time;
   switch (quantity) {
-    case Observed::kStepTime:
-      return mapped(time, [](Seconds end) { return end.s(); });
-    case Observed::kThroughput:
-      return step.samples_per_s();
+    case Observed::kStepTime: return mapped(time, [](Seconds end) { return end.s(); });
+    case Observed::kThroughput: return step.samples_per_s();
     case Observed::kExposedCommunication: {  // with the interval of the whole in proportion
       const Seconds part = step.communication;
       return Estimate<double>{part.s(), part.s() * (time.low / time.value),
                               part.s() * (time.high / time.value), time.provenance};
     }
-    case Observed::kMemory:
-      break;
+    case Observed::kMemory: break;
     case Observed::kCost:
     case Observed::kEnergy:
-    case Observed::kCarbon:
-      return account_quantity(file, step, quantity);
+    case Observed::kCarbon: return account_quantity(file, step, quantity);
     case Observed::kInterconnectStall:
     case Observed::kNetworkStall:
-    case Observed::kNodeSharing:
-      return stall_quantity(file, step, fidelity, quantity);
+    case Observed::kNodeSharing: return stall_quantity(file, step, fidelity, quantity);
   }
   return mapped(memory::fullest(step.memory).peak, [](Bytes end) { return end.b(); });
 }
@@ -124,10 +125,8 @@ Result<Estimate<double>> quantity_of(const JobFile& file, const step::Step& step
 Result<Estimate<double>> crossover_of(const Study& study, const Setting& parameters,
                                       const std::vector<step::Step>& steps,
                                       std::span<const std::size_t> jobs) {
-  const Result<std::string> division = fill_in(study.links, parameters);
-  if (!division) return forward(division);
-  const Result<sharing::Links> links = links_of(*division);
-  if (!links) return forward(links);
+  const std::string division = TRY(fill_in(study.links, parameters));
+  const sharing::Links links = TRY(links_of(division));
   std::vector<sharing::TurnTaker> takers;
   std::optional<Bytes> usable;
   Provenance provenance = Provenance::kRecorded;
@@ -148,10 +147,9 @@ Result<Estimate<double>> crossover_of(const Study& study, const Setting& paramet
                       .memory = fullest.peak.value});
     provenance = std::max(provenance, step.time.provenance);
   }
-  const Result<sharing::Turns> turns = sharing::take_turns(takers, *links, usable);
-  if (!turns) return forward(turns);
+  const sharing::Turns turns = TRY(sharing::take_turns(takers, links, usable));
   // Steps with equal errors have the same gain, so an interval adds nothing.
-  return Estimate<double>{turns->gain, turns->gain, turns->gain, provenance};
+  return Estimate<double>{turns.gain, turns.gain, turns.gain, provenance};
 }
 
 Result<StudyPoint> point_at(const Study& study, const Setting& parameters) {
@@ -159,12 +157,11 @@ Result<StudyPoint> point_at(const Study& study, const Setting& parameters) {
   std::vector<step::Step> steps;
   std::vector<JobFile> files;
   for (const JobTemplate& job : study.jobs) {
-    Result<PredictedAt> at = predict_at(study, job, parameters);
-    if (!at) return forward(at);
-    const bool fits = memory::fullest(at->step.memory).fit != memory::Fit::kDoesNotFit;
-    point.jobs.push_back({job.name, at->step.time, at->step.layout.ranks(), fits});
-    steps.push_back(std::move(at->step));
-    files.push_back(std::move(at->file));
+    PredictedAt at = TRY(predict_at(study, job, parameters));
+    const bool fits = memory::fullest(at.step.memory).fit != memory::Fit::kDoesNotFit;
+    point.jobs.push_back({job.name, at.step.time, at.step.layout.ranks(), fits});
+    steps.push_back(std::move(at.step));
+    files.push_back(std::move(at.file));
   }
   FeedValues feeds(study.feeds, study.path.parent_path(), study.fidelity,
                    [&parameters](const std::string& text) { return fill_in(text, parameters); });
@@ -180,18 +177,9 @@ Result<StudyPoint> point_at(const Study& study, const Setting& parameters) {
       .feed = [&](std::string_view function,
                   std::string_view feed) { return feeds.value(function, feed); },
       .parameter = [&](std::string_view name) { return parameter_value(name, parameters); }};
-  for (const Measure& m : study.measures) {
-    const Result<Term> term = measure(m.expression, study.jobs, measured);
-    if (!term) {
-      const Diagnostic& d = term.error().diagnostics.front();
-      return fail(Diagnostic{.file = study.path.string(),
-                             .key = "measure." + m.name,
-                             .problem = d.problem + point_text(parameters),
-                             .expected = d.expected,
-                             .nearest = d.nearest});
-    }
-    point.measured.push_back(*term);
-  }
+  for (const Measure& m : study.measures)
+    point.measured.push_back(TRY(at_point(study, "measure." + m.name, parameters,
+                                          measure(m.expression, study.jobs, measured))));
   return point;
 }
 
@@ -328,7 +316,7 @@ Status compare_all(StudyResult& result) {
 
 Result<work::Fingerprint> fingerprint_of(const std::vector<Study>& studies) {
   work::Fingerprint fingerprint;
-  if (Status ok = fingerprint.add_program(); !ok) return forward(ok);
+  TRY(fingerprint.add_program());
   for (const Study& study : studies) {
     const std::vector<Setting> points = points_of(study);
     const auto spellings = [&points](const std::string& word) {
@@ -337,8 +325,7 @@ Result<work::Fingerprint> fingerprint_of(const std::vector<Study>& studies) {
         if (Result<std::string> text = fill_in(word, point)) filled.push_back(std::move(*text));
       return filled;
     };
-    if (Status ok = add_with_named_files(fingerprint, study.path, spellings); !ok)
-      return forward(ok);
+    TRY(add_with_named_files(fingerprint, study.path, spellings));
   }
   return fingerprint;
 }
@@ -350,7 +337,7 @@ Result<std::vector<StudyResult>> run_studies(std::vector<Study> studies,
   std::vector<std::pair<std::size_t, std::size_t>> items;  // study and point
   for (Study& study : studies) {
     if (study.fidelity == step::Fidelity::kSimgrid) {
-      if (Status ok = engine::check_simgrid(); !ok) return forward(ok);
+      TRY(engine::check_simgrid());
       execution.threads = 1;  // it runs in processes, which are forked from a process of one thread
     }
     points.push_back(points_of(study));
@@ -363,21 +350,17 @@ Result<std::vector<StudyResult>> run_studies(std::vector<Study> studies,
                           const auto [s, p] = items[item];
                           // A file under reading collects requested keys and errors, so each point
                           // has its own.
-                          const Result<Study> study =
-                              read_study(results[s].study.path, results[s].study.text);
-                          if (!study) return forward(study);
-                          const Result<StudyPoint> point = point_at(*study, points[s][p]);
-                          if (!point) return forward(point);
-                          return packed(*point);
+                          const Study study =
+                              TRY(read_study(results[s].study.path, results[s].study.text));
+                          const StudyPoint point = TRY(point_at(study, points[s][p]));
+                          return packed(point);
                         }};
-  const Result<std::vector<std::string>> done = work::run_all(work, execution);
-  if (!done) return forward(done);
+  const std::vector<std::string> done = TRY(work::run_all(work, execution));
   for (std::size_t i = 0; i < items.size(); ++i) {
     const auto [s, p] = items[i];
-    results[s].points.push_back(unpacked((*done)[i], results[s].study, points[s][p]));
+    results[s].points.push_back(unpacked(done[i], results[s].study, points[s][p]));
   }
-  for (StudyResult& result : results)
-    if (Status ok = compare_all(result); !ok) return forward(ok);
+  for (StudyResult& result : results) TRY(compare_all(result));
   return results;
 }
 

@@ -137,9 +137,8 @@ Result<std::string> value_of(std::string_view expression, const Setting& paramet
       .function = [](std::string_view function, std::span<const std::string_view>) -> Result<Term> {
         return fail(fmt::format("'{}' is not a function of parameters", function), "+ - * /");
       }};
-  const Result<Term> term = evaluate(expression, vocabulary);
-  if (!term) return forward(term);
-  return number_text(term->estimate.value);
+  const Term term = TRY(evaluate(expression, vocabulary));
+  return number_text(term.estimate.value);
 }
 
 /// The parenthesis that closes the one at `open`; npos where none does.
@@ -155,12 +154,11 @@ std::size_t closing(const std::string& text, std::size_t open) {
 }  // namespace
 
 Result<Term> parameter_value(std::string_view name, const Setting& parameters) {
-  const Result<std::string> text = parameter(name, parameters);
-  if (!text) return forward(text);
+  const std::string text = TRY(parameter(name, parameters));
   double value = 0;
-  const auto [rest, error] = std::from_chars(text->data(), text->data() + text->size(), value);
-  if (error != std::errc{} || rest != text->data() + text->size())
-    return fail(fmt::format("parameter '{}' is '{}'", name, *text), "a number");
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || rest != text.data() + text.size())
+    return fail(fmt::format("parameter '{}' is '{}'", name, text), "a number");
   return exact_term(value);
 }
 
@@ -193,16 +191,14 @@ Result<Term> measure(const std::string& expression, const std::vector<JobTemplat
             return fail(fmt::format("unknown job '{}'", job), suggest(job, known));
         }
         if (name == kCrossover) {
-          const Result<Estimate<double>> gain = measured.crossover(of_jobs);
-          if (!gain) return forward(gain);
-          return Term{*gain};
+          const Estimate<double> gain = TRY(measured.crossover(of_jobs));
+          return Term{gain};
         }
         if (of_jobs.size() != 1)
           return fail(fmt::format("'{}' of {} jobs", name, of_jobs.size()), "one job");
-        const Result<Estimate<double>> value =
-            measured.of(static_cast<Observed>(quantity), of_jobs[0]);
-        if (!value) return forward(value);
-        return Term{*value, std::string(kQuantityUnits[quantity])};
+        const Estimate<double> value =
+            TRY(measured.of(static_cast<Observed>(quantity), of_jobs[0]));
+        return Term{value, std::string(kQuantityUnits[quantity])};
       }};
   return evaluate(expression, vocabulary);
 }
@@ -257,15 +253,13 @@ std::vector<Setting> points_of(const Study& study) {
 }
 
 Result<Study> load_study(const std::filesystem::path& path) {
-  Result<std::string> text = read_file(path);
-  if (!text) return forward(text);
-  return read_study(path, std::move(*text));
+  std::string text = TRY(read_file(path));
+  return read_study(path, std::move(text));
 }
 
 Result<Study> read_study(const std::filesystem::path& path, std::string text) {
-  const Result<YamlFile> file = YamlFile::parse(text, path.string());
-  if (!file) return forward(file);
-  const YamlMap root = file->root();
+  const YamlFile file = TRY(YamlFile::parse(text, path.string()));
+  const YamlMap root = file.root();
   Study study{.path = path, .text = std::move(text)};
   study.name = root.required<std::string>("name").value_or("");
   study.source = root.required<std::string>("source").value_or("");
@@ -317,7 +311,7 @@ Result<Study> read_study(const std::filesystem::path& path, std::string text) {
     study.expectations.push_back(read_expectation(*expect, swept, study.fits, study.source_kind));
   }
   root.no_other_keys();
-  if (Status ok = file->status(); !ok) return forward(ok);
+  TRY(file.status());
   return study;
 }
 

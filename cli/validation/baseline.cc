@@ -51,12 +51,11 @@ bool is_good(const SuiteSummary& suite) {
 }
 
 Result<std::vector<SuiteSummary>> read_baseline(const std::filesystem::path& path) {
-  const Result<std::string> text = read_file(path);
-  if (!text) return forward(text);
+  const std::string text = TRY(read_file(path));
   const auto refused = [&](std::string problem) {
     return fail_in(path, std::move(problem), "the output of 'rehearse validate --format json'");
   };
-  const nlohmann::json json = nlohmann::json::parse(*text, nullptr, false);
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (json.is_discarded()) return refused("is not JSON");
   if (!json.is_object() || json.value("command", nlohmann::json()) != "validate" ||
       !json.contains("suites") || !json["suites"].is_array())

@@ -47,7 +47,7 @@ Result<PriceOfSize> price_of(Cells& cells) {
       named<Algorithm>(cells, "algorithm", kAlgorithmNames),
       named<comm::Protocol>(cells, "protocol", comm::kProtocolNames)};
   const bool in_framework = cells.choice("timing", kTimings, 0) == 1;
-  if (Status ok = cells.status(); !ok) return forward(ok);
+  TRY(cells.status());
   return prices_of(scope, {.kind = kind, .overrides = overrides, .in_framework = in_framework});
 }
 
@@ -63,9 +63,8 @@ PredictRow collectives_predictor(const CsvTable&, std::vector<std::string>&) {
     const double measured = cells.positive("time_us");
     const Bytes size = Bytes::b(cells.positive("size_bytes"));
     if (!found->second) return forward(found->second);
-    const Result<CollectivePrice> price = found->second.value()(size);
-    if (!price) return forward(price);
-    return Verdict{measured, in_unit(price->time, &Seconds::us)};
+    const CollectivePrice price = TRY(found->second.value()(size));
+    return Verdict{measured, in_unit(price.time, &Seconds::us)};
   };
 }
 

@@ -27,9 +27,8 @@ class JobRows {
   Result<File> read(std::size_t row, std::vector<std::string>& unknown,
                     Result<File> (*reader)(const YamlMap&, const std::filesystem::path&)) {
     for (;;) {
-      const Result<YamlFile> file = yaml(row);
-      if (!file) return forward(file);
-      Result<File> job = reader(file->root(), std::filesystem::path(table_.name()).parent_path());
+      const YamlFile file = TRY(yaml(row));
+      Result<File> job = reader(file.root(), std::filesystem::path(table_.name()).parent_path());
       if (job || !drop_unknown(job.error(), unknown)) return job;
     }
   }

@@ -20,16 +20,14 @@ std::string group_of(const CsvTable& table, std::size_t row) {
 
 PredictRow jobs_predictor(const CsvTable& table, std::vector<std::string>& unknown) {
   return [rows = JobRows(table), &table, &unknown](Cells& cells) mutable -> Result<Verdict> {
-    const Result<JobFile> job = rows.job(cells.row(), unknown);
-    if (!job) return forward(job);
-    const Result<step::Step> step = step::predict(
-        job->spec, job->cluster, {.fidelity = step::Fidelity::kClosed, .counterfactuals = false});
-    if (!step) return forward(step);
+    const JobFile job = TRY(rows.job(cells.row(), unknown));
+    const step::Step step = TRY(step::predict(
+        job.spec, job.cluster, {.fidelity = step::Fidelity::kClosed, .counterfactuals = false}));
     return Verdict{.measured = cells.positive("step_s"),
-                   .predicted = in_unit(step->time, &Seconds::s),
+                   .predicted = in_unit(step.time, &Seconds::s),
                    .group = group_of(table, cells.row()),
-                   .samples = step->layout.samples_per_step,
-                   .parts = step::parts_of(*step, job->spec, job->cluster)};
+                   .samples = step.layout.samples_per_step,
+                   .parts = step::parts_of(step, job.spec, job.cluster)};
   };
 }
 

@@ -20,7 +20,7 @@ constexpr std::string_view kCommon[] = {"case", "name", "use", "choice", "group"
 const std::vector<const MeasurementKind*>& kinds() {
   static const std::vector<const MeasurementKind*> all = {
       &kMeasuredJobs,  &kMeasuredMemory, &kMeasuredOperations, &kMeasuredCollectives,
-      &kMeasuredPairs, &kMeasuredTtft,   &kMeasuredTpot};
+      &kMeasuredPairs, &kMeasuredTtft,   &kMeasuredTpot,       &kMeasuredOutputRate};
   return all;
 }
 
@@ -78,8 +78,7 @@ class Judge {
       entries.push_back(entry.path());
     if (error) return fail_in(path, error.message());
     std::sort(entries.begin(), entries.end());
-    for (const fs::path& entry : entries)
-      if (Status ok = this->path(entry); !ok) return ok;
+    for (const fs::path& entry : entries) TRY(this->path(entry));
     return {};
   }
 
@@ -109,7 +108,7 @@ class Judge {
     for (const MeasurementKind* kind : kinds()) {
       if (!is_of(*table, *kind)) continue;
       any = true;
-      if (Status ok = rows(path, *table, *kind, unknown); !ok) return ok;
+      TRY(rows(path, *table, *kind, unknown));
     }
     for (const std::string& column : unknown)
       judgement_.skip("column", fmt::format("{}: this column is not used", column),
@@ -218,8 +217,7 @@ Status Cells::status() const {
 
 Result<Judgement> judge(std::span<const fs::path> paths, const Progress& progress) {
   Judge judge(progress);
-  for (const fs::path& path : paths)
-    if (Status ok = judge.path(path); !ok) return forward(ok);
+  for (const fs::path& path : paths) TRY(judge.path(path));
   return judge.take();
 }
 

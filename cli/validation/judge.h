@@ -80,7 +80,7 @@ struct MeasurementKind {
 
 // Each is defined in a source of its own.
 extern const MeasurementKind kMeasuredJobs, kMeasuredMemory, kMeasuredOperations,
-    kMeasuredCollectives, kMeasuredPairs, kMeasuredTtft, kMeasuredTpot;
+    kMeasuredCollectives, kMeasuredPairs, kMeasuredTtft, kMeasuredTpot, kMeasuredOutputRate;
 
 /// Judges the step times of a recording's replay, by host period and by device period.
 Status judge_recording(const std::filesystem::path& path, Judgement& into);

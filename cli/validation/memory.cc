@@ -30,15 +30,12 @@ PredictRow memory_predictor(const CsvTable& table, std::vector<std::string>& unk
   return [rows = JobRows(table), &unknown](Cells& cells) mutable -> Result<Verdict> {
     const auto counted = static_cast<Counted>(cells.choice("counted", kCountedNames, 0));
     const auto of = static_cast<Of>(cells.choice("stage", kOfNames, 0));
-    const Result<JobFile> job = rows.job(cells.row(), unknown);
-    if (!job) return forward(job);
-    const Result<workload::Layout> layout =
-        strategies::lay_out(job->spec.workload, job->spec.training, job->spec.plan);
-    if (!layout) return forward(layout);
-    const Result<std::vector<memory::StageMemory>> memory = step::memory_on(*layout, job->cluster);
-    if (!memory) return forward(memory);
+    const JobFile job = TRY(rows.job(cells.row(), unknown));
+    const workload::Layout layout =
+        TRY(strategies::lay_out(job.spec.workload, job.spec.training, job.spec.plan));
+    const std::vector<memory::StageMemory> memory = TRY(step::memory_on(layout, job.cluster));
     return Verdict{cells.positive("peak_gib"),
-                   in_unit(peak_of(stage_of(*memory, of), counted), &Bytes::gib)};
+                   in_unit(peak_of(stage_of(memory, of), counted), &Bytes::gib)};
   };
 }
 

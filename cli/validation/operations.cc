@@ -36,16 +36,14 @@ PredictRow operations_predictor(const CsvTable&, std::vector<std::string>&) {
       [costs = std::map<std::string, compute::OpCost>()](Cells& cells) mutable -> Result<Verdict> {
         const workload::Op op = op_of(cells);
         const double measured = cells.positive("time_us");
-        if (Status ok = cells.status(); !ok) return forward(ok);
+        TRY(cells.status());
         if (op.communicates()) return fail("kind: collectives and copies belong to other schemas");
         const std::string device = cells.text("device");
         auto cost = costs.find(device);
         if (cost == costs.end()) {
-          const Result<const cluster::Gpu*> gpu = device_named(device);
-          if (!gpu) return forward(gpu);
-          Result<compute::OpCost> made = compute::OpCost::on((*gpu)->name, {});
-          if (!made) return forward(made);
-          cost = costs.emplace(device, std::move(*made)).first;
+          const cluster::Gpu& gpu = *TRY(device_named(device));
+          compute::OpCost made = TRY(compute::OpCost::on(gpu.name, {}));
+          cost = costs.emplace(device, std::move(made)).first;
         }
         const Estimate<Seconds> time = cost->second.predicted(op);
         return Verdict{measured, in_unit(time, &Seconds::us)};

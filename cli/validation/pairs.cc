@@ -18,10 +18,9 @@ PredictRow pairs_predictor(const CsvTable&, std::vector<std::string>&) {
   return [](Cells& cells) -> Result<Verdict> {
     const sharing::Resident job = resident(cells, "job", "batch", "step_s"),
                             other = resident(cells, "other_job", "other_batch", "other_step_s");
-    const Result<const cluster::Gpu*> gpu = device_named(cells.text("device"));
-    if (!gpu) return forward(gpu);
+    const cluster::Gpu& gpu = *TRY(device_named(cells.text("device")));
     // Without measured pairs of the GPU time slicing is all that is known.
-    const sharing::ShippedPairs* shipped = sharing::find_shipped_pairs((*gpu)->name);
+    const sharing::ShippedPairs* shipped = sharing::find_shipped_pairs(gpu.name);
     const double share =
         shipped ? shipped->law->share(job, other) : sharing::PairLaw().share(job, other);
     return Verdict{cells.positive("share"), {share, share, share, Provenance::kExtrapolated}};

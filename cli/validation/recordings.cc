@@ -27,11 +27,9 @@ struct Run {
 };
 
 Result<Run> run_program(const std::vector<replay::Recording>& recordings, RecordedProgram program) {
-  Result<replay::ReplayGraph> graph = replay::to_graph(std::move(program));
-  if (!graph) return forward(graph);
-  Result<graph::Timeline> timeline = engine::run(graph->graph());
-  if (!timeline) return forward(timeline);
-  Run run{std::move(*graph), std::move(*timeline), {}};
+  replay::ReplayGraph graph = TRY(replay::to_graph(std::move(program)));
+  graph::Timeline timeline = TRY(engine::run(graph.graph()));
+  Run run{std::move(graph), std::move(timeline), {}};
   run.comparison = replay::compare(recordings, run.graph, run.timeline);
   return run;
 }
@@ -71,48 +69,41 @@ Result<Seconds> judge_rank(const trace::Trace& whole, std::size_t rank, const st
   trace::Trace trace{.names = whole.names, .ranks = {whole.ranks[rank]}};
   const std::vector<replay::Recording> alone = {replay::Recording(trace, 0)};
   const replay::Recording& r = alone.front();
-  const Result<RecordedProgram> program = replay::lower(alone, {});
-  if (!program) return forward(program);
+  const RecordedProgram program = TRY(replay::lower(alone, {}));
   if (!r.threads().empty()) {
-    const Result<Run> host = run_program(alone, without(alone, *program, "gpu"));
-    if (!host) return forward(host);
-    const std::vector<replay::StepOps>& steps = program->replays.front().steps;
+    const Run host = TRY(run_program(alone, without(alone, program, "gpu")));
+    const std::vector<replay::StepOps>& steps = program.replays.front().steps;
     for (std::size_t s = 0; s < steps.size(); ++s)
       if (!steps[s].step.partial)
         rows.add("host alone", fmt::format("{} {}", name, steps[s].step.name),
-                 replay::host_alone(r, steps[s]), host->comparison.steps[s].period().simulated);
+                 replay::host_alone(r, steps[s]), host.comparison.steps[s].period().simulated);
   }
   if (!r.streams().empty() && !r.threads().empty()) {
-    const Result<Run> device = run_program(alone, without(alone, *program, "host"));
-    if (!device) return forward(device);
+    const Run device = TRY(run_program(alone, without(alone, program, "host")));
     Picoseconds end(0);
-    for (const replay::OpIndex op : program->replays.front().device_last)
-      end = std::max(end, device->timeline[device->graph.lowered.op(0, op)].end);
+    for (const replay::OpIndex op : program.replays.front().device_last)
+      end = std::max(end, device.timeline[device.graph.lowered.op(0, op)].end);
     rows.add("devices alone", name,
-             replay::devices_alone(r, program->replays.front(), program->programs.front()),
+             replay::devices_alone(r, program.replays.front(), program.programs.front()),
              end.seconds());
   }
-  const Result<Run> local = run_program(alone, without(alone, *program, "collective"));
-  if (!local) return forward(local);
-  return local->comparison.step_time.simulated;
+  const Run local = TRY(run_program(alone, without(alone, program, "collective")));
+  return local.comparison.step_time.simulated;
 }
 
 }  // namespace
 
 Status judge_recording(const std::filesystem::path& path, Judgement& into) {
-  const Result<trace::Trace> trace = ingest::read_inputs(std::span(&path, 1), {});
-  if (!trace) return forward(trace);
+  const trace::Trace trace = TRY(ingest::read_inputs(std::span(&path, 1), {}));
   std::vector<replay::Recording> recordings;
   std::size_t device_ops = 0;
-  for (std::size_t rank = 0; rank < trace->ranks.size(); ++rank) {
-    recordings.emplace_back(*trace, rank);
+  for (std::size_t rank = 0; rank < trace.ranks.size(); ++rank) {
+    recordings.emplace_back(trace, rank);
     device_ops += recordings.back().rank().gpu_ops.size();
   }
   if (device_ops == 0) return fail("no device work, so there is not a step to predict");
-  Result<RecordedProgram> program = replay::lower(recordings, {});
-  if (!program) return forward(program);
-  const Result<Run> recorded = run_program(recordings, *program);
-  if (!recorded) return forward(recorded);
+  RecordedProgram program = TRY(replay::lower(recordings, {}));
+  const Run recorded = TRY(run_program(recordings, program));
   const std::string file = path.filename().string();
   JudgedCase& of = into.case_of("replay", "s");
   const auto add = [&](const replay::StepComparison& step, std::string_view what,
@@ -126,23 +117,20 @@ Status judge_recording(const std::filesystem::path& path, Judgement& into) {
                        // The constants of a replay are medians of the recording itself.
                        .use = Use::kFitted});
   };
-  for (const replay::StepComparison& step : recorded->comparison.steps) {
+  for (const replay::StepComparison& step : recorded.comparison.steps) {
     if (step.partial) continue;
     if (step.host) add(step, "host", *step.host);
     if (step.device) add(step, "device", *step.device);
   }
   LimitRows rows(into);
-  replay::Limits together{Seconds::s(0), recorded->comparison.step_time.simulated};
+  replay::Limits together{Seconds::s(0), recorded.comparison.step_time.simulated};
   for (std::size_t rank = 0; rank < recordings.size(); ++rank) {
-    const Result<Seconds> local =
-        judge_rank(*trace, rank, fmt::format("{} rank {}", file, rank), rows);
-    if (!local) return forward(local);
-    together.least = std::max(together.least, *local);
+    const Seconds local = TRY(judge_rank(trace, rank, fmt::format("{} rank {}", file, rank), rows));
+    together.least = std::max(together.least, local);
   }
-  if (program->collectives.matched.empty()) return {};
-  const Result<Run> joint = run_program(recordings, without(recordings, *program, "collective"));
-  if (!joint) return forward(joint);
-  rows.add("slowest rank", file, together, joint->comparison.step_time.simulated);
+  if (program.collectives.matched.empty()) return {};
+  const Run joint = TRY(run_program(recordings, without(recordings, program, "collective")));
+  rows.add("slowest rank", file, together, joint.comparison.step_time.simulated);
   return {};
 }
 

@@ -289,7 +289,7 @@ Result<Calibration> read_calibration(const YamlFile& file) {
     map->no_other_keys();
   }
   root.no_other_keys();
-  if (Status ok = file.status(); !ok) return forward(ok);
+  TRY(file.status());
   return c;
 }
 
@@ -304,15 +304,14 @@ Result<Calibration> parse_calibration(const std::string& text, std::string name)
 }
 
 Result<FrameworkTiming> parse_framework_timing(const std::string& text, std::string name) {
-  const Result<YamlFile> file = YamlFile::parse(text, std::move(name));
-  if (!file) return forward(file);
-  const YamlMap root = file->root();
+  const YamlFile file = TRY(YamlFile::parse(text, std::move(name)));
+  const YamlMap root = file.root();
   check_version(root, "framework_timing");
   FrameworkTiming timing{time_of(root, "call"), time_of(root, "high")};
   if (timing.high < timing.call) root.report("high", "is below call", "call or more");
   if (const auto map = root.map("fitted")) read_fitted(*map, timing.fitted);
   root.no_other_keys();
-  if (Status ok = file->status(); !ok) return forward(ok);
+  TRY(file.status());
   return timing;
 }
 

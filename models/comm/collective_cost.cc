@@ -258,10 +258,9 @@ Result<CollectiveCost> CollectiveCost::of_levels(const Calibrated& calibrated, c
     Group part = across ? between : within;
     part.kind = kind;
     if (part.ranks < 2) return {};
-    Result<CollectiveCost> one = resolve(calibrated, part);
-    if (!one) return forward(one);
-    cost.channels_ = one->channels_;
-    cost.steps_.push_back({std::make_shared<CollectiveCost>(std::move(*one)), share, across});
+    CollectiveCost one = TRY(resolve(calibrated, part));
+    cost.channels_ = one.channels_;
+    cost.steps_.push_back({std::make_shared<CollectiveCost>(std::move(one)), share, across});
     return {};
   };
   using Kind = CollectiveKind;
@@ -401,8 +400,7 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
 CollectiveCost::Answer CollectiveCost::answer(double bytes) const {
   if (fixed_bytes_ >= 0) bytes = fixed_bytes_;
   switch (shape_) {
-    case Shape::kNothing:
-      return {0, Algorithm::kRing, Protocol::kSimple};
+    case Shape::kNothing: return {0, Algorithm::kRing, Protocol::kSimple};
     case Shape::kChosen: {
       const std::optional<NcclChoice> choice = tuning_->choose(bytes);
       // resolve() ensured that there is one for large sizes; NVLS alone has none for small ones.

@@ -1,8 +1,8 @@
 // The cost of one collective: the closed form of a calibration, with its interval and provenance.
 //
-//   Result<CollectiveCost> cost = CollectiveCost::resolve(calibrated, {.kind = …, .ranks = 8});
-//   if (!cost) return forward(cost);             // what nothing is known about is refused
-//   Price price = cost->at(Bytes::mib(64));      // some tens of nanoseconds; allocates nothing
+//   const CollectiveCost cost =                  // without any data it is refused
+//       TRY(CollectiveCost::resolve(calibrated, {.kind = …, .ranks = 8}));
+//   const Price price = cost.at(Bytes::mib(64));  // some tens of nanoseconds; allocates nothing
 //
 // Sizes are those of nccl-tests: the buffer of a rank in all_reduce, broadcast, reduce; the buffer
 // of all ranks together in all_gather, reduce_scatter; all that a rank sends in all_to_all, its own

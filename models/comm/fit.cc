@@ -232,7 +232,7 @@ Result<Calibration> fit(const FitRequest& request, std::span<const MeasuredRow> 
     if (!(r.time > Seconds::s(0)) || !(r.size > Bytes::b(0)) || r.ranks < 2)
       return fail(fmt::format("a row of {} B on {} ranks in {} s cannot be fitted", r.size.b(),
                               r.ranks, r.time.s()));
-  if (Status ok = enough(request, c, rows); !ok) return forward(ok);
+  TRY(enough(request, c, rows));
   set_envelope(c.fitted.envelope, rows);
   fit_constants(c, rows);
   set_widths(c, request, rows);

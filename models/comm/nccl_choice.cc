@@ -28,10 +28,8 @@ Steps ring_steps(CollectiveKind kind, double ranks, double nodes) {
     case CollectiveKind::kBarrier:  // an all-reduce of nearly nothing
       return {2 * (ranks - 1), nodes > 1 ? 2 * (nodes - 1) : 0};
     case CollectiveKind::kBroadcast:
-    case CollectiveKind::kReduce:
-      return {ranks, nodes > 1 ? nodes - 1 : 0};
-    default:
-      return {ranks - 1, nodes > 1 ? nodes - 1 : 0};
+    case CollectiveKind::kReduce: return {ranks, nodes > 1 ? nodes - 1 : 0};
+    default: return {ranks - 1, nodes > 1 ? nodes - 1 : 0};
   }
 }
 
@@ -49,21 +47,17 @@ bool available(Algorithm a, Protocol p, CollectiveKind kind, const NcclSetup& s)
   // In-switch and in-network reductions, and PAT, speak Simple only.
   if (a != Algorithm::kRing && a != Algorithm::kTree && p != Protocol::kSimple) return false;
   switch (a) {
-    case Algorithm::kRing:
-      return true;
-    case Algorithm::kTree:
-      return is_reduction_of_all(kind);
+    case Algorithm::kRing: return true;
+    case Algorithm::kTree: return is_reduction_of_all(kind);
     case Algorithm::kCollnetDirect:
-    case Algorithm::kCollnetChain:
-      return s.collnet && several && is_reduction_of_all(kind);
+    case Algorithm::kCollnetChain: return s.collnet && several && is_reduction_of_all(kind);
     case Algorithm::kNvls:
       return s.nvls_from && !several && s.channels >= 2 && is_reduction_of_all(kind) &&
              s.generation >= Generation::kHopper;
     case Algorithm::kNvlsTree:
       return s.nvls_from && several && s.channels >= 2 && is_reduction_of_all(kind) &&
              s.generation >= Generation::kHopper;
-    case Algorithm::kPat:
-      return several && one_per_node && is_half(kind);
+    case Algorithm::kPat: return several && one_per_node && is_half(kind);
     default:  // none of NCCL's choices
       return false;
   }
@@ -103,8 +97,7 @@ double bus_rate(Algorithm a, Protocol p, const NcclSetup& s) {
       if (a == Algorithm::kNvls) return inside;
       return std::min({inside, s.network_rate / kGiga, s.channels * nccl::kNvlsTree[g][column]});
     }
-    case Algorithm::kPat:
-      return 0.75 * rate;
+    case Algorithm::kPat: return 0.75 * rate;
     case Algorithm::kCollnetDirect:
     case Algorithm::kCollnetChain:
     default:  // none of NCCL's choices
@@ -118,12 +111,10 @@ double algorithm_share(Algorithm a, CollectiveKind kind, double ranks, const Ste
   switch (a) {
     case Algorithm::kRing:
     case Algorithm::kNvls:
-    case Algorithm::kNvlsTree:
-      return ranks / steps.all;
+    case Algorithm::kNvlsTree: return ranks / steps.all;
     case Algorithm::kTree:
     case Algorithm::kCollnetDirect:
-    case Algorithm::kCollnetChain:
-      return is_half(kind) ? 1 : 0.5;
+    case Algorithm::kCollnetChain: return is_half(kind) ? 1 : 0.5;
     case Algorithm::kPat:
     default:  // none of NCCL's choices
       return 1;
@@ -149,18 +140,12 @@ double latency(Algorithm a, Protocol p, const NcclSetup& s, const Steps& steps) 
       }
       return base + (steps.all - steps.between_nodes) * inside + steps.between_nodes * between;
     }
-    case Algorithm::kTree:
-      return base + 2 * ((local - 1) * inside + levels * between);
-    case Algorithm::kNvls:
-      return inside + (s.nodes > 1 ? between : 0);
-    case Algorithm::kNvlsTree:
-      return base + inside + 2 * levels * between;
-    case Algorithm::kCollnetDirect:
-      return base + inside + between;
-    case Algorithm::kCollnetChain:
-      return base + 2 * (local - 1) * inside + between;
-    case Algorithm::kPat:
-      return base + levels * between / 3.5 + 2.8 * s.ranks;
+    case Algorithm::kTree: return base + 2 * ((local - 1) * inside + levels * between);
+    case Algorithm::kNvls: return inside + (s.nodes > 1 ? between : 0);
+    case Algorithm::kNvlsTree: return base + inside + 2 * levels * between;
+    case Algorithm::kCollnetDirect: return base + inside + between;
+    case Algorithm::kCollnetChain: return base + 2 * (local - 1) * inside + between;
+    case Algorithm::kPat: return base + levels * between / 3.5 + 2.8 * s.ranks;
     default:  // none of NCCL's choices
       return base;
   }

@@ -9,16 +9,11 @@ namespace rehearse::comm {
 
 Reach reach_of(const Network& network) {
   switch (network.kind) {
-    case NetworkKind::kInfiniband:
-      return {0.9, 0.15, 0.9};
-    case NetworkKind::kRoce:
-      return {0.75, 0.25, 0.75};
-    case NetworkKind::kEfa:
-      return {0.8, 0.9, 0.35, Seconds::us(41) * network.step_scale};
-    case NetworkKind::kOmniPath:
-      return {0.3, 2, 0.3};
-    case NetworkKind::kTcp:
-      break;
+    case NetworkKind::kInfiniband: return {0.9, 0.15, 0.9};
+    case NetworkKind::kRoce: return {0.75, 0.25, 0.75};
+    case NetworkKind::kEfa: return {0.8, 0.9, 0.35, Seconds::us(41) * network.step_scale};
+    case NetworkKind::kOmniPath: return {0.3, 2, 0.3};
+    case NetworkKind::kTcp: break;
   }
   if (!std::isfinite(network.node_rate.bytes_per_s())) return {1, 0, 1};
   const Estimate<ByteRate> rate = tcp_rate(network.node_rate, network.nics);

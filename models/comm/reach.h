@@ -1,4 +1,4 @@
-// What collectives reach on the networks between nodes, by their kind.
+// The shares of a network's rate between nodes that collectives reach, by kind of network.
 //
 // Sources and residuals: docs/decisions/0054. Reports of rings: 4 x HDR200 .85-.96; 8 x 100G RoCE
 // .75; EFA .48-1.14, EFA of p5.48xlarge .80-.94; Omni-Path .1-.3. TCP is not in any report (tcp.h).
@@ -12,12 +12,12 @@ namespace rehearse::comm {
 
 struct Reach {
   double share;  ///< of the nominal rate of the NICs of a node, for all its devices together
-  double width;  ///< by what factor single reports differ from it
+  double width;  ///< factor by which single reports differ from it
   /// The share of rings and trees of groups that have a part of each node. The groups of its other
   /// devices use the NICs and their proxies at the same time.
   double part_share;
-  /// What a step over this network takes in addition to NCCL's constant and the latency. Messages of
-  /// the protocol LL do not take it.
+  /// Time of a step over this network in addition to NCCL's constant and the latency. Messages of
+  /// the protocol LL do not need it.
   Seconds step = Seconds::s(0);
 };
 Reach reach_of(const Network& network);

@@ -359,12 +359,9 @@ Result<Schedule> by_ring(CollectiveKind kind, const Arrangement& group) {
     case CollectiveKind::kBarrier:
       return whole_ring(group, steps, kind == CollectiveKind::kBarrier ? 0 : 1.0 / n);
     case CollectiveKind::kBroadcast:
-    case CollectiveKind::kReduce:
-      return chain(group, kind == CollectiveKind::kBroadcast);
-    case CollectiveKind::kSendRecv:
-      return one_message(n);
-    case CollectiveKind::kAllToAll:
-      break;
+    case CollectiveKind::kReduce: return chain(group, kind == CollectiveKind::kBroadcast);
+    case CollectiveKind::kSendRecv: return one_message(n);
+    case CollectiveKind::kAllToAll: break;
   }
   return cannot(kind, Algorithm::kRing, "pairwise, linear or two_dimensional");
 }
@@ -374,19 +371,14 @@ Result<Schedule> by_ring(CollectiveKind kind, const Arrangement& group) {
 Steps ring_steps(CollectiveKind kind, std::uint32_t ranks, std::uint32_t chunks) {
   const double n = ranks, pipelined = n - 1 + chunks - 1;
   switch (kind) {
-    case CollectiveKind::kAllReduce:
-      return {2 * (n - 1), 2 * (n - 1) / n};
+    case CollectiveKind::kAllReduce: return {2 * (n - 1), 2 * (n - 1) / n};
     case CollectiveKind::kReduceScatter:
     case CollectiveKind::kAllGather:
-    case CollectiveKind::kAllToAll:
-      return {n - 1, (n - 1) / n};
+    case CollectiveKind::kAllToAll: return {n - 1, (n - 1) / n};
     case CollectiveKind::kBroadcast:
-    case CollectiveKind::kReduce:
-      return {pipelined, pipelined / chunks};
-    case CollectiveKind::kBarrier:
-      return {2 * (n - 1), 0};
-    case CollectiveKind::kSendRecv:
-      break;
+    case CollectiveKind::kReduce: return {pipelined, pipelined / chunks};
+    case CollectiveKind::kBarrier: return {2 * (n - 1), 0};
+    case CollectiveKind::kSendRecv: break;
   }
   return {1, 1};
 }
@@ -400,8 +392,7 @@ Result<Schedule> schedule(CollectiveKind kind, Algorithm algorithm, const Arrang
   const std::uint32_t local = group.per_node, nodes = n / local;
   const bool all_reduce = kind == CollectiveKind::kAllReduce;
   switch (algorithm) {
-    case Algorithm::kRing:
-      return by_ring(kind, group);
+    case Algorithm::kRing: return by_ring(kind, group);
     case Algorithm::kTree:
       if (all_reduce) return double_tree(group, true, true);
       if (kind == CollectiveKind::kReduce) return double_tree(group, true, false);

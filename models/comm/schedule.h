@@ -2,8 +2,8 @@
 //
 // One description gives both forms. Most algorithms are a list of *phases*: in each, every rank
 // sends `count` equal messages to one other rank, each after it has received the one before. As
-// messages they are flows (sim/graph/flows.h); as a closed form, on links that nothing else uses,
-// each phase costs count × (latency + share × size ÷ rate) of its level of the network.
+// messages they are flows (sim/graph/message_flows.h); as a closed form, on links that nothing else
+// uses, each phase costs count × (latency + share × size ÷ rate) of its level of the network.
 #pragma once
 
 #include <cstdint>

@@ -13,10 +13,10 @@ struct LinkScales {
   friend bool operator==(const LinkScales&, const LinkScales&) = default;
 };
 
-/// Messages take that many times as long: links have less rate and more latency, and dearer messages
-/// and steps (Reach::step). Calibrated collectives within a node take that many times as long. NCCL's
-/// own constants, and the cap of single flows over TCP, stay. The kind of the network stays, too, as
-/// stated or assumed.
+/// Messages take that many times as long: links have lower rates, higher latencies, and higher
+/// costs of messages and steps (Reach::step). Calibrated collectives within a node take that many
+/// times as long. NCCL's own constants, the cap of single flows over TCP, and the stated or assumed
+/// kind of the network do not change.
 cluster::Cluster with_slower_links(const cluster::Cluster& cluster, const LinkScales& scales);
 
 }  // namespace rehearse::comm

@@ -104,17 +104,10 @@ Result<const Calibration*> sibling(const cluster::Gpu& gpu) {
     case 2:
       if (!bridged) like = "v100_sxm2_16";
       break;
-    case 3:
-      like = bridged ? "a100_pcie_80" : "a100_sxm4_80";
-      break;
-    case 4:
-      like = bridged ? "h100_pcie_80" : "h100_sxm5_80";
-      break;
-    case 5:
-      like = "b200_sxm_180";
-      break;
-    default:
-      break;
+    case 3: like = bridged ? "a100_pcie_80" : "a100_sxm4_80"; break;
+    case 4: like = bridged ? "h100_pcie_80" : "h100_sxm5_80"; break;
+    case 5: like = "b200_sxm_180"; break;
+    default: break;
   }
   if (const Calibration* found = find(like)) return found;
   return unknown(gpu.name, fmt::format("no device with NVLink {} in such a fabric was measured",
@@ -171,23 +164,20 @@ Result<Calibrated> calibration_for(std::string_view device) {
       return carried_over(*like, {std::string(device), like->generation, v.links, ratio},
                           ratio == 1 ? kSibling : kOtherLinks);
     }
-  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(device);
-  if (!gpu) return forward(gpu);
-  const Result<const Calibration*> like = sibling(**gpu);
-  if (!like) return forward(like);
-  const Result<const cluster::Gpu*> measured = cluster::find_gpu((*like)->device);
-  REHEARSE_CHECK(measured.has_value() && (*measured)->link, "{}", (*like)->device);
-  const double ratio = (*gpu)->link->per_direction / (*measured)->link->per_direction;
-  const auto links = static_cast<std::uint32_t>(std::lround((*like)->links * ratio));
-  return carried_over(**like, {std::string(device), (*like)->generation, links, ratio},
+  const cluster::Gpu& gpu = *TRY(cluster::find_gpu(device));
+  const Calibration& like = *TRY(sibling(gpu));
+  const Result<const cluster::Gpu*> measured = cluster::find_gpu(like.device);
+  REHEARSE_CHECK(measured.has_value() && (*measured)->link, "{}", like.device);
+  const double ratio = gpu.link->per_direction / (*measured)->link->per_direction;
+  const auto links = static_cast<std::uint32_t>(std::lround(like.links * ratio));
+  return carried_over(like, {std::string(device), like.generation, links, ratio},
                       ratio == 1 ? kSibling : kOtherLinks);
 }
 
 Result<Calibrated> anchored(Calibrated calibrated, const Group& group, Bytes size,
                             Seconds measured) {
-  const Result<CollectiveCost> cost = CollectiveCost::resolve(calibrated, group);
-  if (!cost) return forward(cost);
-  const double factor = measured.s() / cost->seconds(size.b());
+  const CollectiveCost cost = TRY(CollectiveCost::resolve(calibrated, group));
+  const double factor = measured.s() / cost.seconds(size.b());
   if (!(factor > 0.1 && factor < 10))
     return fail(fmt::format("{} for {} of {} is {:.2g} times the expected time",
                             to_string(measured), to_string(group.kind), to_string(size), factor),

@@ -18,8 +18,8 @@ namespace rehearse::comm {
 /// The shipped calibrations, read once and kept for the life of the program; sorted by device.
 const std::vector<Calibration>& shipped_calibrations();
 
-/// The calibration of the device, or its sibling's as it applies to the device. Fails with the
-/// reason on a device that no measured row is near to, on a partition of such a device, and on an
+/// The calibration of the device, or that of its sibling as it applies to the device. Fails with
+/// the reason on a device without a measured sibling, on a partition of such a device, and on an
 /// unknown name.
 Result<Calibrated> calibration_for(std::string_view device);
 

@@ -13,9 +13,8 @@ namespace {
 constexpr double kBackwardOverForward = 1.3;
 
 Result<std::vector<Implementation>> parse(std::string_view text) {
-  Result<YamlFile> file = YamlFile::parse(std::string(text), "shipped host implementations");
-  if (!file) return forward(file);
-  const YamlMap root = file->root();
+  YamlFile file = TRY(YamlFile::parse(std::string(text), "shipped host implementations"));
+  const YamlMap root = file.root();
   std::vector<Implementation> all;
   for (const YamlMap& map : root.maps("implementations")) {
     const auto time = [&](std::string_view key) {
@@ -38,7 +37,7 @@ Result<std::vector<Implementation>> parse(std::string_view text) {
     map.no_other_keys();
   }
   root.no_other_keys();
-  if (Status ok = file->status(); !ok) return forward(ok);
+  TRY(file.status());
   return all;
 }
 

@@ -20,14 +20,14 @@ namespace rehearse::host {
 struct Implementation {
   std::string name = {};
   Seconds layer = Seconds::s(0);           ///< on a rank without tensor parallelism
-  Seconds layer_tensor = Seconds::s(0);    ///< with it: eight to ten calls of collectives more
+  Seconds layer_tensor = Seconds::s(0);    ///< with it: 8 to 10 additional calls of collectives
   Seconds layer_pipeline = Seconds::s(0);  ///< with it, on a stage of a pipeline
   double fastest = 1, slowest = 1;         ///< the 90 % interval on an unknown host, as factors
   std::string source = {};
-  // Where they were measured; otherwise without effect (docs/decisions/0063).
-  double computing = 1;  ///< computing takes so many times as long as with other implementations
-  /// With a pipeline over nodes that EFA joins, a block takes so much longer for each rank of its
-  /// tensor group.
+  // The following have no effect unless they were measured (docs/decisions/0063).
+  double computing = 1;  ///< time of computing relative to other implementations
+  /// Additional time of a block for each rank of its tensor group, with a pipeline over nodes that
+  /// EFA joins.
   Seconds rank_over_efa = Seconds::s(0);
   /// Once per step and block, if data ranks divide the update.
   Seconds divided_update = Seconds::s(0);
@@ -37,7 +37,7 @@ struct Implementation {
   bool knows_efa() const { return rank_over_efa > Seconds::s(0) || stall > Seconds::s(0); }
 };
 
-/// What a stage sends to other stages over.
+/// The links over which a stage sends to other stages.
 enum class Sends : std::uint8_t { kNone, kLinks, kEfa };
 
 /// The catalog, in its order.

@@ -75,7 +75,7 @@ Result<Seconds> Feed::time_of(const Work& work) const {
   loading.step.reset();
   const std::vector<Limit> limits = limits_of(loading);
   if (limits.empty()) return work.time;
-  if (Status ok = gives_all_samples(pipeline_); !ok) return forward(ok);
+  TRY(gives_all_samples(pipeline_));
   const double taken = std::ceil(work.units / std::ceil(work.units / kMostUnits) - 1e-9);
   const Seconds hold = work.time * (taken / work.units);
   const auto units = static_cast<std::uint32_t>(taken);
@@ -107,9 +107,8 @@ Pipeline Feed::with_accelerator(std::uint32_t units, Seconds hold) const {
 
 const Result<Seconds>& Feed::rhythm(std::uint32_t units, Seconds hold) const {
   const auto run = [&]() -> Result<Seconds> {
-    const Result<Settled> settled = run_settled(with_accelerator(units, hold));
-    if (!settled) return forward(settled);
-    return time_per_unit(settled->run.ends, settled->first, settled->last);
+    const Settled settled = TRY(run_settled(with_accelerator(units, hold)));
+    return time_per_unit(settled.run.ends, settled.first, settled.last);
   };
   return kept_->rhythms.of({units, whole(hold)}, run);
 }
@@ -120,11 +119,10 @@ bool Feed::waits(std::uint32_t units, Seconds hold) const {
 }
 
 Result<Feed::Unheld> Feed::run_unheld(std::uint32_t units) const {
-  const Result<Settled> settled = run_settled(with_accelerator(units, Seconds::s(0)));
-  if (!settled) return forward(settled);
-  const Run& run = settled->run;
+  const Settled settled = TRY(run_settled(with_accelerator(units, Seconds::s(0))));
+  const Run& run = settled.run;
   const std::vector<Held>& takes = run.lowered.work.back();
-  Unheld unheld{{}, latest_ends(run, takes), settled->first, settled->last};
+  Unheld unheld{{}, latest_ends(run, takes), settled.first, settled.last};
   for (const Held& take : takes) unheld.there.push_back(run.timeline[OpId(take.op)].start);
   return unheld;
 }

@@ -24,11 +24,11 @@ struct Work {
 /// Fails on a pipeline that throws late samples away: a job uses all samples.
 Status gives_all_samples(const Pipeline& pipeline);
 
-/// A pipeline that feeds an accelerator. One run of it serves several works. If the accelerator,
-/// however fast, never holds the pipeline up, the units arrive equally soon for all works that are
-/// as fast: the result equals that of a run of that work to the picosecond. A work that never waits
-/// does not wait with fewer units per second either. This is proven without shared cores and links,
-/// and compared by a property test with them. Thread-safe.
+/// A pipeline that feeds an accelerator. One run serves several works: as long as the accelerator
+/// never delays the pipeline, units arrive at the same times for every work, and the result equals
+/// that of a separate run to the picosecond. A work that never waits does not wait with fewer units
+/// per second either. This is proven without shared cores and links, and a property test compares
+/// both with them. Thread-safe.
 class Feed {
  public:
   explicit Feed(Pipeline pipeline);

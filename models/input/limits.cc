@@ -106,15 +106,12 @@ std::string to_string(const Pipeline& p, const Limit& limit) {
   const std::string_view kind = kLimitNames[static_cast<int>(limit.kind)];
   switch (limit.kind) {
     case LimitKind::kThreads:
-    case LimitKind::kSerial:
-      return fmt::format("{} of {}", kind, p.stages[limit.index].name);
+    case LimitKind::kSerial: return fmt::format("{} of {}", kind, p.stages[limit.index].name);
     case LimitKind::kBandwidth:
-    case LimitKind::kRequests:
-      return fmt::format("{} of {}", kind, p.sources[limit.index].name);
+    case LimitKind::kRequests: return fmt::format("{} of {}", kind, p.sources[limit.index].name);
     case LimitKind::kHost:
     case LimitKind::kStep:
-    case LimitKind::kLoop:
-      break;
+    case LimitKind::kLoop: break;
   }
   return std::string(kind);
 }

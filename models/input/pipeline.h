@@ -18,7 +18,7 @@
 
 namespace rehearse::input {
 
-/// How long something takes each time it is done.
+/// The distribution of a duration.
 struct ServiceTime {
   Seconds mean = Seconds::s(0);
   /// Share of the mean that is exponentially distributed; the rest is a floor. From 0 to 1.
@@ -34,7 +34,7 @@ struct ServiceTime {
   Seconds least() const;
 };
 
-/// Where a stage reads: an object store, a file system, a disk.
+/// The source from which a stage reads: an object store, a file system, a disk.
 struct Source {
   std::string name = {};
   ServiceTime latency = {};                 ///< from a request to its first byte

@@ -364,12 +364,11 @@ Pipeline read_pipeline(const YamlMap& map, const std::filesystem::path& folder) 
 }
 
 Result<Pipeline> load_pipeline(const std::filesystem::path& path) {
-  const Result<YamlFile> file = YamlFile::load(path);
-  if (!file) return forward(file);
-  const YamlMap root = file->root();
+  const YamlFile file = TRY(YamlFile::load(path));
+  const YamlMap root = file.root();
   Pipeline pipeline = read_pipeline(root, path.parent_path());
   root.no_other_keys();
-  if (Status ok = file->status(); !ok) return forward(ok);
+  TRY(file.status());
   return pipeline;
 }
 

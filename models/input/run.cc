@@ -30,16 +30,11 @@ Result<Run> run_units(const Pipeline& pipeline, double units, Start start) {
   Run run;
   {
     program::Program program;
-    Result<Lowered> lowered = lower(pipeline, static_cast<std::uint64_t>(units), start, program);
-    if (!lowered) return forward(lowered);
-    run.lowered = std::move(*lowered);
-    Result<program::Lowered> alone = program::lower(program);
-    if (!alone) return forward(alone);
-    run.graph = std::move(alone->graph);
+    run.lowered = TRY(lower(pipeline, static_cast<std::uint64_t>(units), start, program));
+    program::Lowered alone = TRY(program::lower(program));
+    run.graph = std::move(alone.graph);
   }
-  Result<graph::Timeline> timeline = engine::run(run.graph);
-  if (!timeline) return forward(timeline);
-  run.timeline = std::move(*timeline);
+  run.timeline = TRY(engine::run(run.graph));
   for (const OpIndex op : run.lowered.units)
     run.ends.push_back(run.timeline[OpId(op)].end.seconds());
   std::sort(run.ends.begin(), run.ends.end());
@@ -103,13 +98,12 @@ Result<Settled> run_settled(const Pipeline& pipeline) {
                     limits.front().units_per_s),
         fmt::format("a rate at which {:.0f} units take less than {:g} s", units, kLongestRun));
 
-  Result<Run> run = run_units(pipeline, units, Start::kSpread);
-  if (!run) return forward(run);
+  Run run = TRY(run_units(pipeline, units, Start::kSpread));
   const auto first = static_cast<std::size_t>(settle) - 1;
   const std::size_t last = first + static_cast<std::size_t>(measured) / kParts * kParts;
-  if (!(run->ends[last] > run->ends[first]))
+  if (!(run.ends[last] > run.ends[first]))
     return fail("all times are below a picosecond", "a time, a read or a step");
-  return Settled{std::move(*run), first, last};
+  return Settled{std::move(run), first, last};
 }
 
 }  // namespace rehearse::input

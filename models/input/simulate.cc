@@ -57,9 +57,8 @@ bool all_recorded(const Pipeline& pipeline) {
 }  // namespace
 
 Result<Flow> simulate(const Pipeline& pipeline) {
-  const Result<Settled> settled = run_settled(pipeline);
-  if (!settled) return forward(settled);
-  const auto& [run, first, last] = *settled;
+  const Settled settled = TRY(run_settled(pipeline));
+  const auto& [run, first, last] = settled;
   const std::size_t part = (last - first) / kParts;
   const Seconds from = run.ends[first], to = run.ends[last];
   const double rate = 1 / time_per_unit(run.ends, first, last).s();
@@ -83,9 +82,8 @@ Result<Flow> simulate(const Pipeline& pipeline) {
                                        (counts_of(pipeline).samples * flow.filled) -
                                    1e-9);
     if (ops_of(pipeline, epoch) <= kMostOps) {
-      const Result<Run> whole = run_units(pipeline, epoch, Start::kTogether);
-      if (!whole) return forward(whole);
-      flow.epoch = whole->timeline.makespan().seconds();
+      const Run whole = TRY(run_units(pipeline, epoch, Start::kTogether));
+      flow.epoch = whole.timeline.makespan().seconds();
     } else {
       flow.epoch = from + Seconds::s((epoch - static_cast<double>(first + 1)) / rate);
     }
@@ -100,9 +98,8 @@ Result<Seconds> time_to_first(const Pipeline& pipeline, double units) {
   if (const double ops = ops_of(alone, whole); ops > kUsualOps)
     return fail(fmt::format("the first {1:.0f} units need {0:.3g} ops", ops, whole),
                 fmt::format("{:g} at most", kUsualOps), way_out(alone, counts_of(alone)));
-  const Result<Run> run = run_units(alone, whole, Start::kTogether);
-  if (!run) return forward(run);
-  return run->ends.back();
+  const Run run = TRY(run_units(alone, whole, Start::kTogether));
+  return run.ends.back();
 }
 
 Usd request_price_of(const Pipeline& pipeline) {

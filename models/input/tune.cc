@@ -92,10 +92,9 @@ bool remove_idle_threads(Pipeline& pipeline, const std::vector<double>& busy) {
 /// does.
 Result<Flow> grow(Pipeline& pipeline, Bytes memory) {
   make_room(pipeline);
-  Result<Flow> best = simulate(pipeline);
-  if (!best) return best;
+  Flow best = TRY(simulate(pipeline));
   const auto near = [&] {
-    return best->units_per_s.value >= kNear * limits_of(pipeline).front().units_per_s;
+    return best.units_per_s.value >= kNear * limits_of(pipeline).front().units_per_s;
   };
   // Room is cheaper than threads, which also add room.
   for (int doubled = 0; doubled < kMostDoubled && !near(); ++doubled) {
@@ -103,12 +102,12 @@ Result<Flow> grow(Pipeline& pipeline, Bytes memory) {
     for (Stage& stage : roomy.stages)
       stage.queue = static_cast<std::uint32_t>(std::min(2 * stage.room(), kMostRoom));
     Result<Flow> found = simulate(roomy);
-    if (!found || found->units_per_s.value < best->units_per_s.value * kGainOfRoom) break;
+    if (!found || found->units_per_s.value < best.units_per_s.value * kGainOfRoom) break;
     pipeline = std::move(roomy);
-    best = std::move(found);
+    best = std::move(*found);
   }
   Pipeline next = pipeline;
-  std::vector<double> busy = best->busy;
+  std::vector<double> busy = best.busy;
   int in_vain = 0;
   bool trimmed = false;
   for (int run = 1; run < kMostRuns && in_vain < kMostInVain && !near(); ++run) {
@@ -123,13 +122,13 @@ Result<Flow> grow(Pipeline& pipeline, Bytes memory) {
     if (!found) break;
     busy = found->busy;
     // A gain below the level of chance counts as none.
-    const Estimate<double>& rate = best->units_per_s;
+    const Estimate<double>& rate = best.units_per_s;
     const double gain = std::max(kGain, 1 + (rate.high / rate.value - 1) / 2);
     const bool better = found->units_per_s.value > rate.value * gain;
     in_vain = better ? 0 : in_vain + 1;
     if (!better) continue;
     pipeline = next;
-    best = std::move(found);
+    best = std::move(*found);
   }
   return best;
 }
@@ -191,9 +190,8 @@ class Program {
   }
 
   Result<Setting> solve() {
-    const Result<std::vector<double>> fastest = program_.maximise();
-    if (!fastest) return forward(fastest);
-    const double rate = (*fastest)[rate_];
+    const std::vector<double> fastest = TRY(program_.maximise());
+    const double rate = fastest[rate_];
     // Solves again at that rate, with the fewest workers and threads that suffice.
     program_.set_objective(rate_, 0);
     program_.add_at_most({{rate_, -1}}, -rate * (1 - 1e-7));
@@ -203,7 +201,7 @@ class Program {
     }
     Result<std::vector<double>> least = program_.maximise();
     // Uses the first solution if rounding leaves the second program without one.
-    const std::vector<double>& found = least ? *least : *fastest;
+    const std::vector<double>& found = least ? *least : fastest;
     Setting setting{pipeline_, 0, 0};
     for (std::size_t i = 0; i < workers_.size(); ++i) {
       const double workers = std::max(std::round(found[workers_[i]]), 1.0);
@@ -363,8 +361,7 @@ Result<Tuned> tune(const Pipeline& pipeline) {
   if (pipeline.host && pipeline.host->memory && least > memory)
     return fail(fmt::format("one worker of each stage takes {}", rehearse::to_string(least)),
                 fmt::format("at most the {} of memory", rehearse::to_string(memory)));
-  Result<Setting> best = set_knobs(pipeline, memory);
-  if (!best) return forward(best);
+  Setting best = TRY(set_knobs(pipeline, memory));
   std::optional<std::size_t> kept;
   Bytes kept_bytes = Bytes::b(0);
   // In a loop, used samples come back changed, so there is no epoch to keep.
@@ -375,15 +372,15 @@ Result<Tuned> tune(const Pipeline& pipeline) {
     if (limits_of(rest).empty()) continue;
     Result<Setting> setting = set_knobs(rest, memory - *bytes);
     if (!setting) continue;
-    const bool faster = setting->units_per_s > best->units_per_s * (1 + 1e-6);
-    const bool as_fast = setting->units_per_s > best->units_per_s * (1 - 1e-6);
-    if (!faster && !(as_fast && setting->cost < best->cost)) continue;
-    best = std::move(setting);
+    const bool faster = setting->units_per_s > best.units_per_s * (1 + 1e-6);
+    const bool as_fast = setting->units_per_s > best.units_per_s * (1 - 1e-6);
+    if (!faster && !(as_fast && setting->cost < best.cost)) continue;
+    best = std::move(*setting);
     kept = i;
     kept_bytes = *bytes;
   }
-  Tuned tuned{.pipeline = std::move(best->pipeline),
-              .units_per_s = best->units_per_s,
+  Tuned tuned{.pipeline = std::move(best.pipeline),
+              .units_per_s = best.units_per_s,
               .kept = kept,
               .kept_bytes = kept_bytes,
               .limit = {LimitKind::kThreads, 0, 0},

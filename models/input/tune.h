@@ -1,7 +1,7 @@
 // Finds the settings with which a pipeline is fastest: workers and threads of each stage, data to
 // keep in memory, and the number of samples in flight. An integer program over the operational laws
 // (limits.h) chooses them. Among equally fast settings, it takes the one with the fewest workers
-// and threads; grow.h adds more if a run shows that they are needed.
+// and threads; more are added if a run shows that they are needed.
 #pragma once
 
 #include <optional>

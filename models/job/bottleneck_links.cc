@@ -26,10 +26,9 @@ Result<BottleneckTime> BottleneckLinks::of_collective(std::uint32_t group, Colle
   const std::uint32_t program = job_.program_of[first.index()];
   const auto [known, fresh] = known_.try_emplace({program, local, kind}, BottleneckTime());
   if (!fresh) return known->second;
-  const Result<std::vector<ConcurrentGroup>> concurrent_set =
-      concurrent_groups_of(job_, ranks_of_stage(program), local, kind, Bytes::b(1), schedules_);
-  if (!concurrent_set) return forward(concurrent_set);
-  return known->second = paths_.bottleneck(*concurrent_set);
+  const std::vector<ConcurrentGroup> concurrent_set = TRY(
+      concurrent_groups_of(job_, ranks_of_stage(program), local, kind, Bytes::b(1), schedules_));
+  return known->second = paths_.bottleneck(concurrent_set);
 }
 
 std::vector<BottleneckTime> BottleneckLinks::of_sends(std::uint32_t program) {

@@ -14,27 +14,25 @@ using comm::CollectiveCost;
 
 Result<CalibratedCost> resolve(const ClusterScope& scope, CollectiveKind kind,
                                std::optional<Algorithm> algorithm) {
-  const Result<Calibrated> calibrated = comm::calibration_for(scope.device);
-  if (!calibrated) return forward(calibrated);
-  if (Status ok = comm::suits(calibrated->calibration, scope); !ok) return forward(ok);
-  Result<CollectiveCost> cost = CollectiveCost::resolve(*calibrated,
-                                                        {.kind = kind,
-                                                         .ranks = scope.ranks,
-                                                         .nodes = scope.nodes,
-                                                         .network = scope.network,
-                                                         .local_scale = scope.local_scale},
-                                                        {.algorithm = algorithm});
-  if (!cost) return forward(cost);
-  const comm::Fitted& fitted = calibrated->calibration.fitted;
+  const Calibrated calibrated = TRY(comm::calibration_for(scope.device));
+  TRY(comm::suits(calibrated.calibration, scope));
+  CollectiveCost cost = TRY(CollectiveCost::resolve(calibrated,
+                                                    {.kind = kind,
+                                                     .ranks = scope.ranks,
+                                                     .nodes = scope.nodes,
+                                                     .network = scope.network,
+                                                     .local_scale = scope.local_scale},
+                                                    {.algorithm = algorithm}));
+  const comm::Fitted& fitted = calibrated.calibration.fitted;
   std::string source =
       fmt::format("{} rows of NCCL {}", grouped(fitted.rows),
                   fitted.nccl_version.empty() ? "of unknown version" : fitted.nccl_version);
-  source += "; " + (calibrated->note.empty() ? scope.device : calibrated->note);
+  source += "; " + (calibrated.note.empty() ? scope.device : calibrated.note);
   if (scope.network)
     source += fmt::format("; {} nodes over {} of {}", scope.nodes, to_string(scope.network->kind),
                           to_string(scope.network->node_rate));
   for (const std::string& note : scope.notes) source += "; " + note;
-  return CalibratedCost{*cost, std::move(source), cost->algorithms(),
+  return CalibratedCost{cost, std::move(source), cost.algorithms(),
                         scope.fabric == comm::Fabric::kCubeMesh};
 }
 
@@ -42,11 +40,10 @@ Result<CalibratedCost> resolve(const ClusterScope& scope, CollectiveKind kind,
 
 Result<std::shared_ptr<const CalibratedCost>> CalibratedCosts::of(
     CollectiveKind kind, std::span<const DeviceId> devices, std::optional<Algorithm> algorithm) {
-  const Result<ClusterScope> scope = scopes_.of(devices);
-  if (!scope) return forward(scope);
-  Key key{kind, scope->device, scope->fabric,     scope->ranks, scope->nodes, {}, 0, 0, 0,
-          0,    algorithm,     scope->local_scale};
-  if (const auto& network = scope->network) {
+  const ClusterScope scope = TRY(scopes_.of(devices));
+  Key key{kind, scope.device, scope.fabric,     scope.ranks, scope.nodes, {}, 0, 0, 0,
+          0,    algorithm,    scope.local_scale};
+  if (const auto& network = scope.network) {
     std::get<5>(key) = network->kind;
     std::get<6>(key) = network->node_rate.bytes_per_s();
     std::get<7>(key) = network->latency.s();
@@ -54,7 +51,7 @@ Result<std::shared_ptr<const CalibratedCost>> CalibratedCosts::of(
     std::get<9>(key) = network->part;
   }
   if (const auto known = known_.find(key); known != known_.end()) return known->second;
-  Result<CalibratedCost> cost = resolve(*scope, kind, algorithm);
+  Result<CalibratedCost> cost = resolve(scope, kind, algorithm);
   Result<std::shared_ptr<const CalibratedCost>> result =
       cost ? Result<std::shared_ptr<const CalibratedCost>>(
                  std::make_shared<const CalibratedCost>(std::move(*cost)))

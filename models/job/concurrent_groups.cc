@@ -121,9 +121,8 @@ Result<std::vector<ConcurrentGroup>> concurrent_groups_of(const Program& job,
   for (const Program::Group* group : groups_of(job, ranks, local)) {
     if (group->members.size() < 2) continue;
     std::vector<DeviceId> devices = devices_of(*group);
-    Result<comm::Messages> messages = schedules.messages(kind, devices, size);
-    if (!messages) return forward(messages);
-    concurrent_groups.push_back({std::move(*messages), std::move(devices), size});
+    comm::Messages messages = TRY(schedules.messages(kind, devices, size));
+    concurrent_groups.push_back({std::move(messages), std::move(devices), size});
   }
   return concurrent_groups;
 }

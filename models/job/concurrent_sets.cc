@@ -169,9 +169,8 @@ Result<Picoseconds> ConcurrentSets::run(const Set& concurrent_groups) {
     }
     Set set;
     for (const ConcurrentGroup& concurrent_group : few) set.push_back(&concurrent_group);
-    const Result<Picoseconds> time = run_all(set);
-    if (!time) return time;
-    times[half] = time->count();
+    const Picoseconds time = TRY(run_all(set));
+    times[half] = time.count();
   }
   const double pace =
       static_cast<double>(times[1] - times[0]) / static_cast<double>(kRun - kRun / 2);
@@ -217,11 +216,9 @@ Result<Picoseconds> ConcurrentSets::run_all(const Set& concurrent_groups) {
                                 std::make_shared<const std::vector<FlowRoute>>(std::move(routes)),
                                 std::move(members), concurrent_group->size.b()});
   }
-  const Result<graph::Graph> graph = std::move(builder).build();
-  if (!graph) return forward(graph);
-  const Result<graph::Timeline> timeline = run_(*graph);
-  if (!timeline) return forward(timeline);
-  return timeline->makespan();
+  const graph::Graph graph = TRY(std::move(builder).build());
+  const graph::Timeline timeline = TRY(run_(graph));
+  return timeline.makespan();
 }
 
 Result<std::optional<ConcurrentSets::Times>> ConcurrentSets::times(const Set& concurrent_groups) {
@@ -235,9 +232,8 @@ Result<std::optional<ConcurrentSets::Times>> ConcurrentSets::times(const Set& co
     Shape shape = shape_of(set);
     auto known = known_.find(shape);
     if (known == known_.end()) {
-      const Result<Picoseconds> time = run(set);
-      if (!time) return forward(time);
-      known = known_.emplace(std::move(shape), *time).first;
+      const Picoseconds time = TRY(run(set));
+      known = known_.emplace(std::move(shape), time).first;
     }
     if (!times) times = Times{known->second, known->second};
     times->least = std::min(times->least, known->second);
@@ -256,9 +252,8 @@ Result<std::optional<Picoseconds>> ConcurrentSets::time(
     Pattern pattern = pattern_of(set);
     auto known = known_patterns_.find(pattern);
     if (known == known_patterns_.end()) {
-      const Result<std::optional<Times>> times = this->times(set);
-      if (!times) return forward(times);
-      known = known_patterns_.emplace(std::move(pattern), *times).first;
+      const std::optional<Times> times = TRY(this->times(set));
+      known = known_patterns_.emplace(std::move(pattern), times).first;
     }
     if (!known->second) return std::nullopt;
     if (!all) all = *known->second;

@@ -44,11 +44,8 @@ class ClosedCosts {
       const Used& of = used[job_.program_of[r]];
       std::vector<std::uint32_t>& key = keys[r] = {job_.program_of[r]};
       for (const std::uint32_t peer : of.peers) key.push_back(route(RankId(r), peer));
-      for (const auto& [local, kind] : of.collectives) {
-        const Result<std::uint32_t> number = price(job_.groups_of[r][local], kind);
-        if (!number) return forward(number);
-        key.push_back(*number);
-      }
+      for (const auto& [local, kind] : of.collectives)
+        key.push_back(TRY(price(job_.groups_of[r][local], kind)));
     }
     return classes_of(keys);
   }
@@ -86,14 +83,12 @@ class ClosedCosts {
   Result<std::uint32_t> price(std::uint32_t group, CollectiveKind kind) {
     const auto [known, fresh] = prices_.try_emplace({group, kind}, 0);
     if (!fresh || job_.groups[group].members.size() < 2) return known->second;
-    const Result<const GroupSchedule*> schedule =
-        schedules_.alike(kind, devices_of(job_.groups[group]));
-    if (!schedule) return forward(schedule);
+    const GroupSchedule& schedule = *TRY(schedules_.alike(kind, devices_of(job_.groups[group])));
     const auto same = std::find_if(different_.begin(), different_.end(), [&](const auto* s) {
-      return s == *schedule || s->costs_as(**schedule);
+      return s == &schedule || s->costs_as(schedule);
     });
     known->second = static_cast<std::uint32_t>(same - different_.begin()) + 1;
-    if (same == different_.end()) different_.push_back(*schedule);
+    if (same == different_.end()) different_.push_back(&schedule);
     return known->second;
   }
 
@@ -129,10 +124,9 @@ class MessageCosts {
         const auto key = std::tuple(op.group, op.collective, op.bytes.b());
         auto known = collectives.find(key);
         if (known == collectives.end()) {
-          const auto found = collective(ranks, op);
-          if (!found) return forward(found);
-          if (!*found) return std::nullopt;
-          known = collectives.emplace(key, **found).first;
+          const auto found = TRY(collective(ranks, op));
+          if (!found) return std::nullopt;
+          known = collectives.emplace(key, *found).first;
         }
         carried[i] = known->second;
       }
@@ -142,10 +136,9 @@ class MessageCosts {
         for (std::uint32_t s = i; s < end; ++s) key.first.push_back(program.ops[s].peer);
         auto known = sends.find(key);
         if (known == sends.end()) {
-          const auto found = together(ranks, key.first, op.bytes);
-          if (!found) return forward(found);
-          if (!*found) return std::nullopt;
-          known = sends.emplace(std::move(key), **found).first;
+          const auto found = TRY(together(ranks, key.first, op.bytes));
+          if (!found) return std::nullopt;
+          known = sends.emplace(std::move(key), *found).first;
         }
         for (; i < end; ++i) carried[i] = known->second;
         --i;
@@ -158,18 +151,17 @@ class MessageCosts {
 
  private:
   Result<std::optional<Carried>> collective(const std::vector<RankId>& ranks, const ProgramOp& op) {
-    const Result<std::vector<ConcurrentGroup>> concurrent_set =
-        concurrent_groups_of(job_, ranks, op.group, op.collective, op.bytes, schedules_);
-    if (!concurrent_set) return forward(concurrent_set);
-    if (concurrent_set->empty()) return std::optional(Carried{});
+    const std::vector<ConcurrentGroup> concurrent_set =
+        TRY(concurrent_groups_of(job_, ranks, op.group, op.collective, op.bytes, schedules_));
+    if (concurrent_set.empty()) return std::optional(Carried{});
     const auto [stream, added] = stream_of_.try_emplace(op.group, streams_);
     if (added) ++streams_;
-    const comm::Messages& messages = concurrent_set->front().messages;
+    const comm::Messages& messages = concurrent_set.front().messages;
     double share = 0;  // of one member
     for (std::uint32_t m = 0; m < messages.flows->members(); ++m)
       share = std::max(share, messages.flows->share_sent(m));
     const double size = messages.phases ? op.bytes.b() : 0;  // what is calibrated differs by it
-    return carried(*concurrent_set, {op.bytes * share, 1}, {op.group, op.collective, size, {}},
+    return carried(concurrent_set, {op.bytes * share, 1}, {op.group, op.collective, size, {}},
                    stream->second);
   }
 
@@ -190,10 +182,9 @@ class MessageCosts {
   Result<std::optional<Carried>> carried(std::span<const ConcurrentGroup> concurrent_set,
                                          const Part& part, const Shape& shape,
                                          std::optional<std::uint32_t> stream) {
-    const Result<std::optional<Picoseconds>> time = concurrent_sets_.time(concurrent_set);
-    if (!time) return forward(time);
-    if (!*time) return std::nullopt;
-    Carried carried{**time};
+    const std::optional<Picoseconds> time = TRY(concurrent_sets_.time(concurrent_set));
+    if (!time) return std::nullopt;
+    Carried carried{*time};
     if (!(part.bytes > Bytes::b(0))) return std::optional(carried);
     auto known = concurrent_set_of_.find(shape);
     if (known == concurrent_set_of_.end()) {
@@ -208,7 +199,7 @@ class MessageCosts {
     carried.bytes = part.bytes;
     carried.concurrent_set = known->second;
     const Seconds flowing = part.bytes * part.ops / links_.alone(carried.concurrent_set);
-    carried.before = std::max(Picoseconds(0), **time - Picoseconds::from(flowing));
+    carried.before = std::max(Picoseconds(0), *time - Picoseconds::from(flowing));
     return std::optional(carried);
   }
 
@@ -228,14 +219,13 @@ class MessageCosts {
 Result<std::optional<LoweredJob>> add_folded(const Program& job, const Cluster& cluster,
                                              const Rules& rules, const Run& run,
                                              program::Assembly& onto) {
-  if (Status ok = check(job, cluster); !ok) return forward(ok);
+  TRY(check(job, cluster));
   if (rules.grouped) return std::nullopt;
   LinkPaths paths(cluster, rules.message_overhead);
   Classes classes = classes_of_programs(job);
   if (rules.fidelity == Fidelity::kClosed) {
-    Result<Classes> priced = ClosedCosts(job, cluster, rules, paths).classes();
-    if (!priced) return forward(priced);
-    if (*priced != classes) classes = refined(job, std::move(*priced));
+    Classes priced = TRY(ClosedCosts(job, cluster, rules, paths).classes());
+    if (priced != classes) classes = refined(job, std::move(priced));
   }
   std::optional<Symmetry> symmetry = symmetry_of(job, rules.one_stream, std::move(classes));
   if (!symmetry) return std::nullopt;
@@ -244,16 +234,14 @@ Result<std::optional<LoweredJob>> add_folded(const Program& job, const Cluster& 
     REHEARSE_CHECK(run);
     MessageCosts costs(job, cluster, rules, run, paths);
     for (const std::vector<RankId>& of_run : ranks_of_runs(folded.symmetry)) {
-      auto carried = costs.of(of_run);
-      if (!carried) return forward(carried);
-      if (!*carried) return std::nullopt;
-      folded.carried.push_back(std::move(**carried));
+      auto carried = TRY(costs.of(of_run));
+      if (!carried) return std::nullopt;
+      folded.carried.push_back(std::move(*carried));
     }
     folded.shared = costs.shared();
   }
-  Result<LoweredJob> lowered = add(job, cluster, rules, folded, paths, onto);
-  if (!lowered) return forward(lowered);
-  return std::optional(std::move(*lowered));
+  LoweredJob lowered = TRY(add(job, cluster, rules, folded, paths, onto));
+  return std::optional(std::move(lowered));
 }
 
 Result<std::optional<LoweredJob>> fold(const Program& job, const Cluster& cluster,
@@ -261,9 +249,8 @@ Result<std::optional<LoweredJob>> fold(const Program& job, const Cluster& cluste
   program::Assembly onto;
   Result<std::optional<LoweredJob>> lowered = add_folded(job, cluster, rules, run, onto);
   if (!lowered || !*lowered) return lowered;
-  Result<LoweredJob> whole = with_graph(std::move(**lowered), std::move(onto));
-  if (!whole) return forward(whole);
-  return std::optional(std::move(*whole));
+  LoweredJob whole = TRY(with_graph(std::move(**lowered), std::move(onto)));
+  return std::optional(std::move(whole));
 }
 
 }  // namespace rehearse::job

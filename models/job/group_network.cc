@@ -252,9 +252,8 @@ Result<const Schedule*> Schedules::schedule(const ScheduleKey& key,
     comm::Arrangement group{
         .ranks = key.ranks, .per_node = key.per_node, .chunks = key.chunks, .rails = key.rails};
     if (key.cube != 0) group.rings = comm::cube_mesh_cycles(places_on_node(devices));
-    Result<Schedule> schedule = comm::schedule(key.kind, key.algorithm, group);
-    if (!schedule) return forward(schedule);
-    known = known_.emplace(key, in_parts(*schedule, key.parts)).first;
+    Schedule schedule = TRY(comm::schedule(key.kind, key.algorithm, group));
+    known = known_.emplace(key, in_parts(schedule, key.parts)).first;
   }
   return &known->second;
 }
@@ -312,18 +311,16 @@ Result<const GroupSchedule*> Schedules::alike(CollectiveKind kind,
   patterns_.append(devices, key.second);
   auto known = groups_.find(key);
   if (known == groups_.end()) {
-    Result<GroupSchedule> group = of(kind, devices);
-    if (!group) return forward(group);
-    known = groups_.emplace(std::move(key), std::move(*group)).first;
+    GroupSchedule group = TRY(of(kind, devices));
+    known = groups_.emplace(std::move(key), std::move(group)).first;
   }
   return &known->second;
 }
 
 Result<comm::Messages> Schedules::messages(CollectiveKind kind, std::span<const DeviceId> devices,
                                            Bytes size) {
-  const Result<const GroupSchedule*> group = alike(kind, devices);
-  if (!group) return forward(group);
-  return messages(**group, devices, size);
+  const GroupSchedule& group = *TRY(alike(kind, devices));
+  return messages(group, devices, size);
 }
 
 Result<comm::Messages> Schedules::messages(const GroupSchedule& group,
@@ -333,9 +330,8 @@ Result<comm::Messages> Schedules::messages(const GroupSchedule& group,
   ScheduleKey key = links.key;
   key.parts = rules_.parts;
   if (links.schedule.depth > 0) key.chunks = comm::chunks_of(size / rules_.parts);
-  const Result<const Schedule*> found = schedule(key, devices);
-  if (!found) return forward(found);
-  return comm::Messages{(*found)->flows, (*found)->parts, (*found)->across_flows,
+  const Schedule& found = *TRY(schedule(key, devices));
+  return comm::Messages{found.flows, found.parts, found.across_flows,
                         group.phases(size, rules_.bound)};
 }
 
@@ -368,9 +364,7 @@ Result<GroupSchedule> Schedules::of(CollectiveKind kind, std::span<const DeviceI
   const Algorithm algorithm = algorithm_for(kind, rules_);
   ScheduleKey key = key_of(kind, algorithm, devices);
   key.parts = rules_.parts;
-  const Result<const Schedule*> found = this->schedule(key, devices);
-  if (!found) return forward(found);
-  const Schedule& schedule = **found;
+  const Schedule& schedule = *TRY(this->schedule(key, devices));
   GroupSchedule result{.flows = schedule.flows,
                        .local = schedule.local,
                        .across = schedule.across,
@@ -386,7 +380,7 @@ Result<GroupSchedule> Schedules::of(CollectiveKind kind, std::span<const DeviceI
       result.why_not = known.error().diagnostics.front().problem;
   }
   if (result.calibrated) {
-    if (Status ok = put_on_links(result, kind, devices); !ok) return forward(ok);
+    TRY(put_on_links(result, kind, devices));
     return result;
   }
   const bool two_levels = schedule.across.count > 0 && schedule.local.count > 0;

@@ -60,30 +60,27 @@ class Lowering {
         links_.push_back(builder_.add(
             graph::Capacity{.name = builder_.intern(fmt::format("shared link {}", links_.size())),
                             .rate = rate.bytes_per_s()}));
-    if (Status ok = program::add_ops(job_, rules_.one_stream, result_, onto_); !ok)
-      return forward(ok);
-    if (Status ok = add_communication(); !ok) return forward(ok);
-    if (Status ok = folded_ ? join_folded() : join_all(); !ok) return forward(ok);
+    TRY(program::add_ops(job_, rules_.one_stream, result_, onto_));
+    TRY(add_communication());
+    TRY(folded_ ? join_folded() : join_all());
     if (rules_.slowdown > 1) comm::interfere(builder_, ops_of_devices(), rules_.slowdown);
     return std::move(result_);
   }
 
  private:
   Status join_all() {
-    if (Status ok = matching_.check_members(result_.first_op); !ok) return forward(ok);
+    TRY(matching_.check_members(result_.first_op));
     result_.collectives = std::move(matching_.collectives());
-    if (Status ok = carry_collectives(); !ok) return forward(ok);
-    const Result<std::vector<graph::Edge>> messages = matching_.messages();
-    if (!messages) return forward(messages);
-    for (const graph::Edge& edge : *messages) builder_.add_edge(edge.from, edge.to);
+    TRY(carry_collectives());
+    const std::vector<graph::Edge> messages = TRY(matching_.messages());
+    for (const graph::Edge& edge : messages) builder_.add_edge(edge.from, edge.to);
     carry_sends();
     return {};
   }
 
   Status join_folded() {
     result_.collectives = std::move(matching_.collectives());
-    for (const Collective& collective : result_.collectives)
-      if (Status ok = set_time(collective); !ok) return forward(ok);
+    for (const Collective& collective : result_.collectives) TRY(set_time(collective));
     const auto op = [&](const Symmetry::Place& place) { return result_.op(place.run, place.op); };
     for (const Symmetry::Arrival& arrival : folded_->symmetry.arrivals)
       builder_.add_edge(op(arrival.from), op(arrival.to));
@@ -121,8 +118,7 @@ class Lowering {
         if (op.task == Task::kCollective && !op.duration) {
           const std::uint32_t group = folded_ ? folded_->symmetry.meets_in[run][op.group]
                                               : job_.groups_of[rank.index()][op.group];
-          if (Status ok = matching_.add_collective(group, issued[op.group]++, op, rank, id); !ok)
-            return forward(ok);
+          TRY(matching_.add_collective(group, issued[op.group]++, op, rank, id));
         }
       }
     }
@@ -218,18 +214,14 @@ class Lowering {
     const auto key = std::pair(group, kind);
     if (const auto known = group_schedules_.find(key); known != group_schedules_.end())
       return &known->second;
-    Result<GroupSchedule> schedule = schedules_.of(kind, devices_of(job_.groups[group]));
-    if (!schedule) return forward(schedule);
-    if (rules_.fidelity == Fidelity::kClosed && !schedule->calibrated) {
-      const Result<BottleneckTime> fullest = bottleneck_links_.of_collective(group, kind);
-      if (!fullest) return forward(fullest);
-      schedule->bottleneck_link = *fullest;
-    }
-    Pricing pricing{kind, schedule->flows->members(), schedule->calibrated != nullptr,
-                    schedule->calibrated ? schedule->calibrated->source : schedule->why_not};
+    GroupSchedule schedule = TRY(schedules_.of(kind, devices_of(job_.groups[group])));
+    if (rules_.fidelity == Fidelity::kClosed && !schedule.calibrated)
+      schedule.bottleneck_link = TRY(bottleneck_links_.of_collective(group, kind));
+    Pricing pricing{kind, schedule.flows->members(), schedule.calibrated != nullptr,
+                    schedule.calibrated ? schedule.calibrated->source : schedule.why_not};
     std::vector<Pricing>& all = result_.pricings;
     if (std::find(all.begin(), all.end(), pricing) == all.end()) all.push_back(std::move(pricing));
-    return &group_schedules_.emplace(key, std::move(*schedule)).first->second;
+    return &group_schedules_.emplace(key, std::move(schedule)).first->second;
   }
 
   void count(const MessageFlows& flows, Bytes size) {
@@ -243,12 +235,9 @@ class Lowering {
   Seconds take(const Estimate<Seconds>& price) {
     result_.provenance = std::max(result_.provenance, price.provenance);
     switch (rules_.bound) {
-      case Bound::kLow:
-        return price.low;
-      case Bound::kValue:
-        return price.value;
-      case Bound::kHigh:
-        return price.high;
+      case Bound::kLow: return price.low;
+      case Bound::kValue: return price.value;
+      case Bound::kHigh: return price.high;
     }
     return price.value;
   }
@@ -266,16 +255,12 @@ class Lowering {
   Status set_time(const Collective& collective) {
     if (job_.groups[collective.group].members.size() < 2) return {};
     Flow flow{Picoseconds(0)};
-    const auto schedule = schedule_of(collective.group, collective.kind);
-    if (!schedule) return forward(schedule);
+    const auto schedule = TRY(schedule_of(collective.group, collective.kind));
     if (rules_.fidelity == Fidelity::kClosed) {
-      const Result<Picoseconds> closed = closed_time(**schedule, collective.bytes);
-      if (!closed) return forward(closed);
-      flow.before = *closed;
+      flow.before = TRY(closed_time(*schedule, collective.bytes));
     } else {
-      if ((*schedule)->calibrated)  // for its provenance
-        if (const auto closed = closed_time(**schedule, collective.bytes); !closed)
-          return forward(closed);
+      if (schedule->calibrated)  // for its provenance
+        TRY(closed_time(*schedule, collective.bytes));
       flow = flow_of(carried_of(collective.members.front()), collective.priority);
     }
     if (collective.members.size() > 1)
@@ -303,25 +288,22 @@ class Lowering {
     for (const Collective& collective : result_.collectives) {
       const auto n = static_cast<std::uint32_t>(collective.members.size());
       if (n < 2) continue;
-      const auto schedule = schedule_of(collective.group, collective.kind);
-      if (!schedule) return forward(schedule);
+      const auto schedule = TRY(schedule_of(collective.group, collective.kind));
       if (rules_.fidelity == Fidelity::kClosed) {
-        count(*(*schedule)->flows, collective.bytes);
-        const Result<Picoseconds> time = closed_time(**schedule, collective.bytes);
-        if (!time) return forward(time);
-        meet(collective, {*time});
+        count(*schedule->flows, collective.bytes);
+        const Picoseconds time = TRY(closed_time(*schedule, collective.bytes));
+        meet(collective, {time});
         continue;
       }
-      const Result<comm::Messages> messages = schedules_.messages(
-          **schedule, devices_of(job_.groups[collective.group]), collective.bytes);
-      if (!messages) return forward(messages);
-      count(*messages->flows, collective.bytes);
-      if (messages->phases) {
-        take((*schedule)->price(collective.bytes));
+      const comm::Messages messages = TRY(schedules_.messages(
+          *schedule, devices_of(job_.groups[collective.group]), collective.bytes));
+      count(*messages.flows, collective.bytes);
+      if (messages.phases) {
+        take(schedule->price(collective.bytes));
         for (const OpId member : collective.members)
-          builder_.set_duration(member, Picoseconds::from(messages->phases->launch));
+          builder_.set_duration(member, Picoseconds::from(messages.phases->launch));
       }
-      builder_.add(graph::Transfer{messages->flows, routes_of(collective, *messages),
+      builder_.add(graph::Transfer{messages.flows, routes_of(collective, messages),
                                    collective.members, collective.bytes.b()});
     }
     return {};
@@ -378,7 +360,7 @@ class Lowering {
 
 Result<LoweredJob> add(const Program& job, const Cluster& cluster, const Rules& rules,
                        program::Assembly& onto, bool common_links) {
-  if (Status ok = check(job, cluster); !ok) return forward(ok);
+  TRY(check(job, cluster));
   LinkPaths paths(cluster, rules.message_overhead);
   return Lowering(job, cluster, rules, nullptr, paths, onto, common_links).run();
 }
@@ -389,17 +371,14 @@ Result<LoweredJob> add(const Program& job, const Cluster& cluster, const Rules& 
 }
 
 Result<LoweredJob> with_graph(LoweredJob lowered, program::Assembly onto) {
-  Result<graph::Graph> graph = std::move(onto.builder).build();
-  if (!graph) return forward(graph);
-  lowered.graph = std::move(*graph);
+  lowered.graph = TRY(std::move(onto.builder).build());
   return lowered;
 }
 
 Result<LoweredJob> lower(const Program& job, const Cluster& cluster, const Rules& rules) {
   program::Assembly onto;
-  Result<LoweredJob> lowered = add(job, cluster, rules, onto, false);
-  if (!lowered) return lowered;
-  return with_graph(std::move(*lowered), std::move(onto));
+  LoweredJob lowered = TRY(add(job, cluster, rules, onto, false));
+  return with_graph(std::move(lowered), std::move(onto));
 }
 
 Status check(const Program& job, const Cluster& cluster) {

@@ -86,7 +86,7 @@ ChunkLoads loads_of(const workload::Chunk& chunk, const workload::Gathering& gat
                          : i > 0         ? chunk.layers[i - 1].parameters()
                                          : 0;
     const double weights = gathering.weights * (parameters + gathering.ahead * ahead);
-    const double gradient = gathering.gradient * parameters;
+    const double gradient = gathering.gradient * layer.trained_parameters();
     const double loss = loss_of(layer), saved = kept_by(layer, everything);
     if (i + 1 == chunk.layers.size()) loads.forward.gathered = weights;
     loads.forward.loss += loss;
@@ -100,14 +100,6 @@ ChunkLoads loads_of(const workload::Chunk& chunk, const workload::Gathering& gat
     gone += layer.count * saved;
   }
   return loads;
-}
-
-/// One of all ranks, and one for each kind of group and for messages of a pipeline.
-std::uint32_t communicators(const workload::Layout& layout, const Stage& stage) {
-  const workload::Degrees& d = stage.degrees;
-  const bool parts[] = {layout.ranks() > 1, d.data > 1,   d.tensor > 1,
-                        d.context > 1,      d.expert > 1, layout.stages.size() > 1};
-  return static_cast<std::uint32_t>(std::count(std::begin(parts), std::end(parts), true));
 }
 
 bool has_unsure(const Stage& stage) {
@@ -133,7 +125,8 @@ class Curve {
     base_.gradients = Bytes::b(parameters * stage.states.gradient);
     base_.optimizer = Bytes::b(parameters * stage.states.optimizer);
     base_.gathered = device.workspaces;
-    base_.context = context_of(device, communicators(layout, stage));
+    base_.context =
+        context_of(device, communicators_of(layout.ranks(), stage.degrees, layout.stages.size()));
     running_ = base_;
     if (!assumptions.gradients_stay && layout.microbatches <= 1) running_.gradients = Bytes::b(0);
     running_.gathered += stage.gathered;
@@ -280,8 +273,9 @@ struct Cases {
 }  // namespace
 
 Bytes Parts::total() const {
-  return weights + gradients + optimizer + activations + loss + gathered + transient + context +
-         reserve;
+  Bytes sum = Bytes::b(0);
+  for (const NamedPart& part : kParts) sum += this->*part.bytes;
+  return sum;
 }
 
 namespace {
@@ -304,6 +298,13 @@ Device device_of(const cluster::Gpu& gpu) {
   const double named = gpu.memory.b() / 1e9;
   return {Bytes::gib(named * (corrected ? 15.0 / 16 : 0.99)), gpu.multiprocessors, gpu.name,
           workspaces};
+}
+
+std::uint32_t communicators_of(std::uint32_t ranks, const workload::Degrees& d,
+                               std::size_t stages) {
+  const bool parts[] = {ranks > 1,     d.data > 1,   d.tensor > 1,
+                        d.context > 1, d.expert > 1, stages > 1};
+  return static_cast<std::uint32_t>(std::count(std::begin(parts), std::end(parts), true));
 }
 
 Bytes context_of(const Device& device, std::uint32_t communicators) {
@@ -331,7 +332,8 @@ StageMemory memory_of(const workload::Layout& layout, const Stage& stage, const 
   const Moment most = Curve(layout, stage, device, assumptions, true).peak();
   const Moment least =
       has_unsure(stage) ? Curve(layout, stage, device, assumptions, false).peak() : most;
-  const Cases cases = {least.parts, most.parts, assumptions, communicators(layout, stage),
+  const Cases cases = {least.parts, most.parts, assumptions,
+                       communicators_of(layout.ranks(), stage.degrees, layout.stages.size()),
                        stage.degrees.expert > 1};
   return {.peak = cases.interval([](const Parts& p) { return p.total(); }, 1, 1),
           .reserved = cases.interval([](const Parts& p) { return p.total() - p.context; }, 0, 1),

@@ -30,6 +30,17 @@ struct Parts {
   Bytes states() const { return weights + gradients + optimizer; }
   Bytes allocated() const { return total() - context - reserve; }
 };
+/// The parts by name, in the order in which they are added up.
+struct NamedPart {
+  const char* name;
+  Bytes Parts::*bytes;
+};
+inline constexpr NamedPart kParts[] = {
+    {"weights", &Parts::weights},     {"gradients", &Parts::gradients},
+    {"optimizer", &Parts::optimizer}, {"activations", &Parts::activations},
+    {"loss", &Parts::loss},           {"gathered", &Parts::gathered},
+    {"transient", &Parts::transient}, {"context", &Parts::context},
+    {"reserve", &Parts::reserve}};
 
 enum class Fit : std::uint8_t { kFits, kBorderline, kDoesNotFit };
 inline constexpr std::string_view kFitNames[] = {"fits", "borderline", "does not fit"};
@@ -38,7 +49,7 @@ struct Device {
   Bytes usable;
   std::uint32_t multiprocessors;  ///< the context grows with them
   std::string name = {};          ///< in the catalog; for people
-  /// Of cuBLAS for the threads of forward and backward, and of TransformerEngine.
+  /// Workspaces of cuBLAS for the threads of forward and backward, and of TransformerEngine.
   Bytes workspaces = Bytes::b(0);
 };
 
@@ -48,6 +59,9 @@ Device device_of(const cluster::Gpu& gpu);
 
 /// The memory outside the allocator: the driver's context, and NCCL's buffers of each communicator.
 Bytes context_of(const Device& device, std::uint32_t communicators);
+/// Of a rank: one of all ranks, and one for each kind of group and for messages of a pipeline.
+std::uint32_t communicators_of(std::uint32_t ranks, const workload::Degrees& degrees,
+                               std::size_t stages);
 /// The activations that a layer saves in any case: without those that may be gathered again.
 Bytes surely_saved(const workload::Layer& layer);
 /// Additional memory of a layer's backward beyond saved activations.
@@ -56,8 +70,8 @@ Bytes backward_transient(const workload::Layer& layer);
 /// Knowledge of the framework's saved activations.
 enum class Knowledge : std::uint8_t {
   kUnknown,   ///< ±30 % of activations and loss
-  kKnown,     ///< the implementation that the workload was built for
-  kMeasured,  ///< ±5 %: saved activations come from another run of the same implementation
+  kKnown,     ///< −8 % to +12 %: the implementation that the workload was built for
+  kMeasured,  ///< −5 % to +7.5 %: saved activations of another run of the same implementation
 };
 
 /// Assumptions that are not part of a layout.

@@ -35,8 +35,14 @@ Result<CacheSpace> cache_space(const Deployment& d, const CacheSettings& s) {
     return fail("a block, a step and a batch need at least one token", "numbers from 1");
   const Result<const cluster::Gpu*> gpu = cluster::find_gpu(d.device);
   if (!gpu) return forward(gpu);
-  const Result<ServedModel> model = served(d.model, d.precision, d.plan);
+  Result<ServedModel> model = served(d.model, d.precision, d.plan);
   if (!model) return forward(model);
+  if (d.draft) {
+    const Result<ServedModel> draft = served_draft(d);
+    if (!draft) return forward(draft);
+    model->weights += draft->weights;
+    model->cache_per_token += draft->cache_per_token + draft->windowed_per_token;
+  }
   const memory::Device device = memory::device_of(**gpu);
   const std::uint32_t communicators = d.plan.tensor * d.plan.data * d.plan.pipeline > 1 ? 1 : 0;
   CacheSpace space{.usable = device.usable,

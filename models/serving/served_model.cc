@@ -155,4 +155,14 @@ Result<ServedModel> served(const Transformer& m, const Precision& precision,
   return served;
 }
 
+Result<ServedModel> extra_layer(Transformer m, const Precision& precision,
+                                const ServingPlan& plan) {
+  m.layers = 1;
+  if (m.mixture) m.mixture->first_dense = 0;
+  Result<ServedModel> layer = served(m, precision, plan);
+  const double tables = m.tied_embedding ? 1 : 2;
+  if (layer) layer->weights = layer->weights - Bytes::b(tables * bytes_of(layer->head));
+  return layer;
+}
+
 }  // namespace rehearse::serving

@@ -64,4 +64,9 @@ struct ServedModel {
 Result<ServedModel> served(const workload::Transformer& model, const Precision& precision,
                            const ServingPlan& plan);
 
+/// One layer more of the model, with its embedding and output head: an extra head that proposes
+/// tokens (multi-token prediction).
+Result<ServedModel> extra_layer(workload::Transformer model, const Precision& precision,
+                                const ServingPlan& plan);
+
 }  // namespace rehearse::serving

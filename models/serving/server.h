@@ -15,13 +15,18 @@ enum class Framework : std::uint8_t { kVllm, kSglang, kTrtllm };
 inline constexpr std::string_view kFrameworkNames[] = {"vllm", "sglang", "trtllm"};
 
 struct Server {
-  std::string name = {};                 ///< framework, with the version from which it holds
-  double kernels = 1;                    ///< time of kernels in a server ÷ by their laws
-  Seconds glue = Seconds::s(0);          ///< per layer: norms, rotary, quantisation
-  Seconds ready = Seconds::s(0);         ///< per all-reduce: ranks are never in step
-  Seconds step = Seconds::s(0);          ///< per step that nothing hides
-  Seconds row = Seconds::s(0);           ///< per step and row
+  std::string name = {};          ///< framework, with the version from which it holds
+  double kernels = 1;             ///< time of kernels in a server ÷ by their laws
+  Seconds glue = Seconds::s(0);   ///< per layer: norms, rotary, quantisation
+  Seconds ready = Seconds::s(0);  ///< per all-reduce: ranks are never in step
+  Seconds step = Seconds::s(0);   ///< per step that nothing hides
+  Seconds row = Seconds::s(0);    ///< per step and row
+  /// Of elementwise kernels over the hidden states of all tokens: per layer, and more per layer of
+  /// experts.
+  double passes = 0, expert_passes = 0;
+  double prompts = 1;  ///< experts with 512 or more prompt tokens ÷ their law; fewer in proportion
   Seconds launch = Seconds::s(0);        ///< least time per layer of a step without CUDA graphs
+  double graphs = 512;                   ///< largest step with prompts in CUDA graphs, in tokens
   Seconds request = Seconds::s(0);       ///< of a request outside of steps
   Seconds kilotoken = Seconds::s(0);     ///< the same per 1,000 tokens of its prompt
   Seconds client = Seconds::s(0);        ///< between two requests of a burst
@@ -29,8 +34,8 @@ struct Server {
   double first_low = 1, first_high = 1;  ///< the same of the time to the first token
 };
 
-/// The largest step in captured graphs, in tokens.
-inline constexpr double kMostGraphTokens = 512;
+/// The largest step without prompts in CUDA graphs, in rows.
+inline constexpr double kMostGraphRows = 512;
 
 /// That of the newest entry that is not newer than `version`, of this architecture before others;
 /// without a version the newest. Fails for text that is no version.

@@ -12,12 +12,12 @@ namespace {
 
 /// The work of a step as its kernels see it.
 struct Tokens {
-  double all = 0, decode = 0, prompt = 0, decode_context = 0, ending = 0;
+  double all = 0, decode = 0, verified = 0, prompt = 0, decode_context = 0, ending = 0;
 };
 
 /// Rows of a decode-only step are padded to the next captured size.
 double padded(double rows) {
-  if (rows > kMostGraphTokens) return rows;
+  if (rows > kMostGraphRows) return rows;
   if (rows <= 8) return std::exp2(std::ceil(std::log2(std::max(rows, 1.0))));
   return rows <= 256 ? 8 * std::ceil(rows / 8) : 16 * std::ceil(rows / 16);
 }
@@ -63,6 +63,12 @@ double exchange(double pairs, double hidden) {
 
 }  // namespace
 
+Result<ServedModel> served_draft(const Deployment& d) {
+  if (d.plan.pipeline > 1) return fail("a draft is not divided into stages", "pipeline: 1");
+  return d.draft->model ? served(*d.draft->model, d.precision, d.plan)
+                        : extra_layer(d.model, d.precision, d.plan);
+}
+
 Result<StepPrice> StepPrice::of(const Deployment& d) {
   const Result<const cluster::Gpu*> gpu = cluster::find_gpu(d.device);
   if (!gpu) return forward(gpu);
@@ -78,26 +84,36 @@ Result<StepPrice> StepPrice::of(const Deployment& d) {
   StepPrice price(Kernels(compute::facts_of(**gpu), link), std::move(*model), std::move(*server),
                   d.plan);
   price.cache_ = d.precision.cache;
+  price.graphs_ = d.graphs.value_or(price.server_.graphs);
+  if (d.draft) {
+    Result<ServedModel> draft = served_draft(d);
+    if (!draft) return forward(draft);
+    price.draft_ = std::move(*draft);
+    price.draft_tokens_ = d.draft->tokens;
+  }
   return price;
 }
 
-StepParts StepPrice::parts(const Step& step) const {
+StepParts StepPrice::parts(const Step& step) const { return parts_of(model_, step); }
+
+StepParts StepPrice::parts_of(const ServedModel& model, const Step& step) const {
   const double groups = plan_.pipeline;
   Tokens tokens;
   for (const PrefillChunk& chunk : step.prefill)
     tokens.prompt += static_cast<double>(chunk.new_tokens) / groups;
   tokens.decode = static_cast<double>(step.decode_rows) / groups;
+  tokens.verified = static_cast<double>(step.decode_rows + step.drafted) / groups;
   tokens.decode_context = step.decode_context / groups;
   tokens.ending = static_cast<double>(step.finished_prefills) / groups;
-  tokens.all = tokens.prompt > 0 ? tokens.prompt + tokens.decode : padded(tokens.decode);
+  tokens.all = tokens.prompt > 0 ? tokens.prompt + tokens.verified : padded(tokens.verified);
   const double mean_context = tokens.decode > 0 ? tokens.decode_context / tokens.decode : 0;
 
   StepParts parts;
-  const double reduced = kernels_.all_reduce(2 * tokens.all * model_.hidden, plan_.tensor);
+  const double reduced = kernels_.all_reduce(2 * tokens.all * model.hidden, plan_.tensor);
   // A sum of squares of queries and one of keys per token, in single precision.
   const double normed =
-      model_.joint_query_norm ? 2 * kernels_.all_reduce(4 * tokens.all, plan_.tensor) : 0;
-  for (const LayerShape& layer : model_.layers) {
+      model.joint_query_norm ? 2 * kernels_.all_reduce(4 * tokens.all, plan_.tensor) : 0;
+  for (const LayerShape& layer : model.layers) {
     for (const Product& p : layer.products)
       parts.products += layer.count * kernels_.product(p.weights, tokens.all, p.n, p.k);
     const AttentionShape& a = layer.attention;
@@ -105,7 +121,8 @@ StepParts StepPrice::parts(const Step& step) const {
       const double keys = tokens.decode * std::min(mean_context + 1, layer.window.value_or(1e18));
       parts.attention +=
           layer.count * kernels_.decode(cache_, keys * a.bytes, tokens.decode, a.kv_heads,
-                                        keys / tokens.decode, keys * a.flops);
+                                        keys / tokens.decode,
+                                        keys * a.flops * tokens.verified / tokens.decode);
     }
     if (tokens.prompt > 0) {
       const ContextWork work = context_work(step, groups, layer.window);
@@ -115,36 +132,56 @@ StepParts StepPrice::parts(const Step& step) const {
     }
     if (layer.experts) {
       const double together = tokens.all * (plan_.expert > 1 ? plan_.data : 1);
-      const double ranks = model_.experts / layer.experts->held;
-      const double mean = together * model_.per_token / ranks;
+      const double ranks = model.experts / layer.experts->held;
+      const double mean = together * model.per_token / ranks;
       const double active =
-          layer.experts->held * active_share(together, model_.experts, model_.per_token);
+          layer.experts->held * active_share(together, model.experts, model.per_token);
       parts.experts +=
           layer.count *
           kernels_.mixture(*layer.experts, mean * fullest_rank(mean * ranks, ranks), active);
       if (plan_.expert > 1 && plan_.data > 1)
         parts.communication +=
-            layer.count * exchange(tokens.all * model_.per_token / plan_.tensor, model_.hidden);
+            layer.count * exchange(tokens.all * model.per_token / plan_.tensor, model.hidden);
     }
     parts.communication += layer.count * (2 * reduced + normed);
   }
   parts.communication += reduced;  // of the embedding
-  if (const double rows = tokens.decode + tokens.ending; rows > 0)
-    parts.head = kernels_.product(model_.head.weights, rows, model_.head.n, model_.head.k);
+  if (const double rows = tokens.verified + tokens.ending; rows > 0)
+    parts.head = kernels_.product(model.head.weights, rows, model.head.n, model.head.k);
   return parts;
+}
+
+double StepPrice::layers_of(const ServedModel& model) const {
+  const double reduces = plan_.tensor < 2 ? 0 : model.joint_query_norm ? 4 : 2;
+  return model.layer_count * (server_.glue.s() + reduces * server_.ready.s());
+}
+
+double StepPrice::drafting(const Step& step) const {
+  if (!draft_) return 0;
+  const auto pass = [&](const Step& s) {
+    return server_.kernels * parts_of(*draft_, s).kernels() + layers_of(*draft_);
+  };
+  const Step rows{.decode_rows = step.decode_rows, .decode_context = step.decode_context};
+  return pass(step) + (step.drafted > 0 ? static_cast<double>(draft_tokens_ - 1) * pass(rows) : 0);
 }
 
 StepTime StepPrice::price(const Step& step) const {
   const StepParts p = parts(step);
-  const double reduces = plan_.tensor < 2 ? 0 : model_.joint_query_norm ? 4 : 2;
-  double device = server_.kernels * p.kernels() +
-                  model_.layer_count * (server_.glue.s() + reduces * server_.ready.s());
-  double tokens = static_cast<double>(step.decode_rows);
-  for (const PrefillChunk& chunk : step.prefill) tokens += static_cast<double>(chunk.new_tokens);
+  double prompt = 0;
+  for (const PrefillChunk& chunk : step.prefill) prompt += static_cast<double>(chunk.new_tokens);
+  const double tokens = static_cast<double>(step.decode_rows + step.drafted) + prompt;
+  const double experts = p.experts * (server_.prompts - 1) * std::min(1.0, prompt / 512);
+  double passes = server_.passes * model_.layer_count;
+  for (const LayerShape& layer : model_.layers)
+    if (layer.experts) passes += server_.expert_passes * layer.count;
+  double device = server_.kernels * (p.kernels() + experts) +
+                  kernels_.moving(passes * 2 * tokens / plan_.pipeline * model_.hidden) +
+                  layers_of(model_);
   const double rows = static_cast<double>(step.decode_rows + step.finished_prefills);
-  if (tokens / plan_.pipeline > kMostGraphTokens)
+  const double most = step.prefill.empty() ? std::max(kMostGraphRows, graphs_) : graphs_;
+  if (tokens / plan_.pipeline > most)
     device = std::max(device, server_.launch.s() * model_.layer_count);
-  return {.device = Seconds::s(device) + server_.step + server_.row * rows};
+  return {.device = Seconds::s(device + drafting(step)) + server_.step + server_.row * rows};
 }
 
 RequestTime StepPrice::request(std::int64_t input_tokens) const {
@@ -165,11 +202,14 @@ Estimate<double> StepPrice::widened(double low, double high) const {
   const double wider = provenance == Provenance::kInterpolated   ? 1
                        : provenance == Provenance::kExtrapolated ? 1.15
                                                                  : 1.4;
+  // No measured run has drafts.
+  const bool unproven = draft_.has_value();
   // Ranks that share experts wait for the slowest one in every step: 41 runs took 1.2 to 1.7 times
   // as long at the median, by device, and up to 2.4 times.
   const bool waits = plan_.data > 1 && plan_.expert > 1;
-  return {1, low / wider, high * wider * (waits ? 2 : 1),
-          waits ? std::max(provenance, Provenance::kExtrapolated) : provenance};
+  const double unknown = wider * (unproven ? 1.15 : 1);
+  return {1, low / unknown, high * unknown * (waits ? 2 : 1),
+          waits || unproven ? std::max(provenance, Provenance::kExtrapolated) : provenance};
 }
 
 std::vector<std::string> StepPrice::sources() const {

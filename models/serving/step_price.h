@@ -1,7 +1,9 @@
 // The price of a step of an inference server: kernels of each layer, by the tokens, rows and
 // contexts of the step (kernels.h), and what the server adds (server.h).
 //
-//   device = max(kernels · Σ laws + Σ layers (glue + 2 ready), launch · layers without graphs)
+//   device = max(kernels · (Σ laws + (prompts - 1) · min(1, prompt tokens / 512) · experts)
+//                + passes · 2 · tokens · hidden / (0.8 · memory rate)
+//                + Σ layers (glue + 2 ready), launch · layers without graphs)
 //            + step + row · rows
 //
 // Stages of a pipeline serve groups of the rows in turn: a step has a group's tokens pass all
@@ -9,6 +11,7 @@
 // docs/concepts/serving-price.md has a worked example.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +26,13 @@
 
 namespace rehearse::serving {
 
+/// What proposes tokens. It computes the tokens of each step once, and then proposes all but the
+/// first of its tokens one after another. Without a model it is an extra layer.
+struct Draft {
+  std::optional<workload::Transformer> model = {};
+  std::int64_t tokens = 1;
+};
+
 /// A served model on a device, as a job describes it.
 struct Deployment {
   workload::Transformer model;
@@ -31,7 +41,12 @@ struct Deployment {
   std::string version = {};  ///< empty: the newest known
   Precision precision = {};
   ServingPlan plan = {};
+  std::optional<double> graphs = {};  ///< replaces Server::graphs
+  std::optional<Draft> draft = {};    ///< proposals without one cost nothing
 };
+
+/// Fails where a plan has stages, which divide no draft. REQUIRES: a draft.
+Result<ServedModel> served_draft(const Deployment& deployment);
 
 /// The parts of a step, in seconds.
 struct StepParts {
@@ -65,12 +80,19 @@ class StepPrice final : public StepPricer {
         plan_(plan) {}
 
   Estimate<double> widened(double low, double high) const;
+  StepParts parts_of(const ServedModel& model, const Step& step) const;
+  double drafting(const Step& step) const;
+  /// What a model's layers add to its kernels.
+  double layers_of(const ServedModel& model) const;
 
   Kernels kernels_;
   ServedModel model_;
   Server server_;
   ServingPlan plan_;
+  std::optional<ServedModel> draft_ = {};
+  std::int64_t draft_tokens_ = 0;
   CacheFormat cache_ = CacheFormat::kBf16;
+  double graphs_ = 0;
 };
 
 }  // namespace rehearse::serving

@@ -134,7 +134,7 @@ program::Program turns_program(std::span<const TurnTaker> jobs,
 
 Result<Turns> take_turns(std::span<const TurnTaker> jobs, Links links,
                          std::optional<Bytes> memory) {
-  if (Status ok = check(jobs, memory); !ok) return forward(ok);
+  TRY(check(jobs, memory));
   // No iteration takes longer than one turn and one communication of every job.
   Seconds slowest = Seconds::s(0);
   for (const TurnTaker& job : jobs) slowest += job.compute + job.hidden + job.exposed;
@@ -148,11 +148,9 @@ Result<Turns> take_turns(std::span<const TurnTaker> jobs, Links links,
                   "jobs whose iterations differ by a factor of a thousand at most");
     iterations.push_back(static_cast<std::uint32_t>(count));
   }
-  const Result<program::Lowered> lowered = program::lower(turns_program(jobs, iterations, links));
-  if (!lowered) return forward(lowered);
-  const Result<graph::Timeline> timeline =
-      engine::run(lowered->graph, {.division = division_of(links)});
-  if (!timeline) return forward(timeline);
+  const program::Lowered lowered = TRY(program::lower(turns_program(jobs, iterations, links)));
+  const graph::Timeline timeline =
+      TRY(engine::run(lowered.graph, {.division = division_of(links)}));
 
   // The ends of iterations of all jobs, while the first job to finish was still running.
   std::vector<std::vector<Picoseconds>> ends;
@@ -161,7 +159,7 @@ Result<Turns> take_turns(std::span<const TurnTaker> jobs, Links links,
   for (const std::uint32_t count : iterations) {
     std::vector<Picoseconds>& of_job = ends.emplace_back();
     for (std::uint32_t i = 0; i < count; ++i, op += kOpsOfIteration)
-      of_job.push_back(std::max(timeline->ops[op + 1].end, timeline->ops[op + 2].end));
+      of_job.push_back(std::max(timeline.ops[op + 1].end, timeline.ops[op + 2].end));
     until = std::min(until, of_job.back());
   }
   Turns turns{.gain = 0};

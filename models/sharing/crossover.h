@@ -7,9 +7,10 @@
 // and their combined throughput is (C + N) / C times that of one after another. If N + H > C, the
 // links are the bottleneck: at most (C + N) / (N + H).
 //
-// It is simulated, not computed by formula: iterations are leases of a stream, in request order; synchronizations flow through the links that all jobs
-// share, as the engine divides them. The cost of a switch, and links that a job does not fill while
-// it communicates, are not modelled.
+// This formula is for orientation: the result is simulated. Iterations are leases of a stream, in
+// request order; synchronizations flow through the links that all jobs share, as the engine divides
+// them. The cost of a switch, and links that a job does not fill while it communicates, are not
+// modelled.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +38,7 @@ enum class Links : std::uint8_t {
   kFair,       ///< equally
   kPriority,   ///< jobs in the order in which they were named
   kCoflow,     ///< the synchronisation that finishes soonest first
-  kEchelon,    ///< the one first that can keep closest to when it would have ended alone
+  kEchelon,    ///< the one first that can end closest to its end when alone
   kFirstCome,  ///< one after the other, whole
   kApart,      ///< each job has its own links, and none slows another
 };
@@ -46,7 +47,7 @@ inline constexpr std::string_view kLinksNames[] = {"fair",    "priority",   "cof
 
 struct Turns {
   std::vector<double> rates = {};  ///< by job, relative to running alone: at most 1
-  /// Sum of the rates: work done together, against one job after another.
+  /// Sum of the rates: combined throughput relative to one job after another.
   double gain;
 };
 

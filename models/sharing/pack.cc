@@ -66,12 +66,9 @@ class Packer {
     double ends = 0;
     for (const Seconds end : p.finish) ends += end.s();
     switch (goal_) {
-      case Goal::kThroughput:
-        return {p.makespan.s(), ends, p.held.s()};
-      case Goal::kDeadline:
-        return {p.late.s(), p.makespan.s(), ends};
-      case Goal::kCost:
-        return {p.held.s(), p.makespan.s(), ends};
+      case Goal::kThroughput: return {p.makespan.s(), ends, p.held.s()};
+      case Goal::kDeadline: return {p.late.s(), p.makespan.s(), ends};
+      case Goal::kCost: return {p.held.s(), p.makespan.s(), ends};
     }
     return {};
   }

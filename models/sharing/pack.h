@@ -31,7 +31,7 @@ struct PackJob {
   std::optional<Bytes> memory = {};     ///< per GPU; with unknown memory it shares nothing
   std::optional<Resident> like = {};    ///< its key in the law of pairs
   std::optional<Seconds> exposed = {};  ///< communication of a step that it does not hide
-  Seconds hidden = Seconds::s(0);       ///< and that it does
+  Seconds hidden = Seconds::s(0);       ///< communication of a step that it hides
   std::optional<Seconds> deadline = {};
   /// By kind; else the kind's own.
   std::map<std::string, Estimate<double>> slice_rates = {};
@@ -41,9 +41,9 @@ enum class SharedHow : std::uint8_t { kAlone, kSlices, kTogether, kCrossover };
 inline constexpr std::string_view kSharedHowNames[] = {"alone", "slices", "together", "crossover"};
 
 enum class Goal : std::uint8_t {
-  kThroughput,  ///< the last end is early
-  kDeadline,    ///< lateness adds up to little, then the last end is early
-  kCost,        ///< GPUs are held for little time, then the last end is early
+  kThroughput,  ///< earliest last end
+  kDeadline,    ///< least total lateness, then earliest last end
+  kCost,        ///< least GPU time held, then earliest last end
 };
 inline constexpr std::string_view kGoalNames[] = {"throughput", "deadline", "cost"};
 

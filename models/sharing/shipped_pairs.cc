@@ -64,9 +64,8 @@ std::map<std::string, double> read_terms(const YamlMap& root) {
 }  // namespace
 
 Result<ShippedPairs> parse_shipped_pairs(const std::string& text, std::string name) {
-  const Result<YamlFile> file = YamlFile::parse(text, std::move(name));
-  if (!file) return forward(file);
-  const YamlMap root = file->root();
+  const YamlFile file = TRY(YamlFile::parse(text, std::move(name)));
+  const YamlMap root = file.root();
   ShippedPairs pairs;
   const auto version = root.required<std::int64_t>("pairs");
   if (version && *version != kVersion)
@@ -94,7 +93,7 @@ Result<ShippedPairs> parse_shipped_pairs(const std::string& text, std::string na
   auto families = read_families(root);
   auto terms = read_terms(root);
   root.no_other_keys();
-  if (Status ok = file->status(); !ok) return forward(ok);
+  TRY(file.status());
   pairs.law = std::make_shared<PairLaw>(std::move(families), std::move(terms), residual);
   return pairs;
 }

@@ -190,7 +190,7 @@ Regime JobLaw::regime(SliceRatio slice, double size) const {
 
 Result<JobLaw> fit_whole(const std::vector<SweepPoint>& whole, WorkKind kind, bool training,
                          const SliceConstants& constants) {
-  if (Status ok = check_points(whole, 3, "on the whole GPU"); !ok) return forward(ok);
+  TRY(check_points(whole, 3, "on the whole GPU"));
   const std::vector<Step> steps = steps_of(whole, {});
   JobLaw law = fit_sweep(law_of(whole, kind, training, constants), steps);
   law.identified = tells(steps);
@@ -200,7 +200,7 @@ Result<JobLaw> fit_whole(const std::vector<SweepPoint>& whole, WorkKind kind, bo
 
 Result<SequenceLaw> fit_sequence(const std::vector<SweepPoint>& whole, WorkKind kind, bool training,
                                  const SliceConstants& constants) {
-  if (Status ok = check_points(whole, 3, "on the whole GPU"); !ok) return forward(ok);
+  TRY(check_points(whole, 3, "on the whole GPU"));
   constexpr int kCandidates = 40;
   constexpr double kMost = 1.0 / 200;  // as much attention as everything else at 200 tokens
   std::optional<SequenceLaw> best;
@@ -221,8 +221,8 @@ Result<SequenceLaw> fit_sequence(const std::vector<SweepPoint>& whole, WorkKind 
 Result<JobLaw> fit_with_slice(const std::vector<SweepPoint>& whole, SliceRatio slice,
                               const std::vector<SweepPoint>& on_slice, WorkKind kind, bool training,
                               const SliceConstants& constants) {
-  if (Status ok = check_points(whole, 3, "on the whole GPU"); !ok) return forward(ok);
-  if (Status ok = check_points(on_slice, 1, "on the slice"); !ok) return forward(ok);
+  TRY(check_points(whole, 3, "on the whole GPU"));
+  TRY(check_points(on_slice, 1, "on the slice"));
   // The least saving, in squares of relative errors, for moving a share by 1. It was chosen on the
   // jobs left out.
   constexpr double kPull = 0.02;

@@ -8,10 +8,10 @@
 // H is the host's time, the same on every slice. A is the GPU's work that does not depend on the
 // batch (tails of small kernels, the optimizer); the share β of it waits for memory. w is its work
 // per sample; the share α of it waits for arithmetic. Host and GPU work at the same time, so the
-// longer of the two decides, with a soft knee (p = 8). H, A and w belong to the job; α, β and κ
-// come from other jobs or from a measured slice. Source of the form and of the shipped constants:
-// runs of 14 jobs on slices of A100-40 and A100-80 (MIGProfiler and MISO, boringlee24/socc22-miso),
-// docs/concepts/sharing.md.
+// longer of the two decides, with a soft knee (p = 8). H, A and w belong to the job. α, β and κ
+// come from other jobs; with a measured slice of the job, α, β and p are fitted to it. Source of
+// the form and of the shipped constants: runs of 14 jobs on slices of A100-40 and A100-80
+// (MIGProfiler and MISO, boringlee24/socc22-miso), docs/concepts/sharing.md.
 #pragma once
 
 #include <array>
@@ -46,9 +46,9 @@ inline constexpr std::array<std::string_view, kWorkKinds> kWorkKindNames = {
 
 /// The regime of a prediction, which determines its uncertainty.
 enum class Regime : std::uint8_t {
-  kFloor,    ///< the host decides on the slice, as on the whole GPU
-  kCrossed,  ///< the host decides on the whole GPU, and the GPU on the slice
-  kBusy,     ///< the GPU decides on both
+  kFloor,    ///< the host is the bottleneck on the slice and on the whole GPU
+  kCrossed,  ///< the host is the bottleneck on the whole GPU, and the GPU on the slice
+  kBusy,     ///< the GPU is the bottleneck on both
 };
 inline constexpr std::size_t kRegimes = 3;
 

@@ -36,8 +36,7 @@ std::vector<Stage> stages_of(Policy policy) {
               {&Loss::changes, {.links = false}},
               {&Loss::communication, {}}};
     case Policy::kCrossover:
-    case Policy::kExclusive:
-      break;
+    case Policy::kExclusive: break;
   }
   return {{&Loss::waiting, {.links = false}}, {&Loss::communication, {}}};
 }
@@ -94,12 +93,11 @@ class Steps {
         const double late = static_cast<double>(phase * t % kPhases) / kPhases;
         begins.push_back(Picoseconds::from(shortest) * late);
       }
-      Result<std::vector<Mean>> means = shared(sharing, contended, begins);
-      if (!means) return forward(means);
+      std::vector<Mean> means = TRY(shared(sharing, contended, begins));
       for (std::size_t t = 0; t < tenants_.size(); ++t) {
-        sum[t].step += (*means)[t].step / static_cast<double>(phases);
-        sum[t].periods += (*means)[t].periods;
-        sum[t].last = std::move((*means)[t].last);
+        sum[t].step += means[t].step / static_cast<double>(phases);
+        sum[t].periods += means[t].periods;
+        sum[t].last = std::move(means[t].last);
       }
     }
     return sum;
@@ -109,21 +107,20 @@ class Steps {
   Result<std::vector<Mean>> shared(const Sharing& sharing, const Contended& contended,
                                    const std::vector<Picoseconds>& begins) {
     while (true) {
-      const Result<Together> together = run_together(tenants_, sharing, counts_, contended, begins);
-      if (!together) return forward(together);
+      const Together together = TRY(run_together(tenants_, sharing, counts_, contended, begins));
       Picoseconds until(std::numeric_limits<std::int64_t>::max());
       for (std::size_t t = 0; t < tenants_.size(); ++t)
-        until = std::min(until, together->end(t, counts_[t] - 1));
+        until = std::min(until, together.end(t, counts_[t] - 1));
       std::vector<std::size_t> counted(tenants_.size(), 0);
       for (std::size_t t = 0; t < tenants_.size(); ++t)
-        while (counted[t] + 1 < counts_[t] && together->end(t, counted[t] + 1) <= until)
+        while (counted[t] + 1 < counts_[t] && together.end(t, counted[t] + 1) <= until)
           ++counted[t];
       if (static_cast<double>(*std::min_element(counted.begin(), counted.end())) >= kLeastPeriods)
-        return means(*together, counted);
+        return means(together, counted);
       // The first tenant to finish left the others too little time alongside it.
       double ops = 0;
       for (std::size_t t = 0; t < tenants_.size(); ++t) {
-        if (together->end(t, counts_[t] - 1) == until) counts_[t] *= 2;
+        if (together.end(t, counts_[t] - 1) == until) counts_[t] *= 2;
         ops +=
             static_cast<double>(counts_[t]) * static_cast<double>(tenants_[t].alone.graph.size());
       }
@@ -142,14 +139,13 @@ class Steps {
       // The last two stages differ only in links, if there are any.
       const bool last = s + 1 == stages.size();
       if (last && !uses_links()) break;
-      Result<std::vector<Mean>> means = shared(sharing, stage.contended);
-      if (!means) return forward(means);
+      std::vector<Mean> means = TRY(shared(sharing, stage.contended));
       for (std::size_t t = 0; t < tenants_.size(); ++t) {
         TenantStep& step = result_[t];
-        step.loss.*stage.loss = (*means)[t].step - before[t];
-        step.shared = before[t] = (*means)[t].step;
-        step.periods = (*means)[t].periods;
-        step.last = std::move((*means)[t].last);
+        step.loss.*stage.loss = means[t].step - before[t];
+        step.shared = before[t] = means[t].step;
+        step.periods = means[t].periods;
+        step.last = std::move(means[t].last);
       }
     }
     return {};
@@ -161,20 +157,14 @@ class Steps {
     Contended contended;
     switch (sharing.policy) {
       case Policy::kMps:
-      case Policy::kPriority:
-        contended.whole_kernels = true;
-        break;
-      case Policy::kCrossover:
-        worst.policy = Policy::kExclusive;
-        break;
+      case Policy::kPriority: contended.whole_kernels = true; break;
+      case Policy::kCrossover: worst.policy = Policy::kExclusive; break;
       case Policy::kTimeSlice:
-      case Policy::kExclusive:
-        return {};
+      case Policy::kExclusive: return {};
     }
-    const Result<std::vector<Mean>> means = shared(worst, contended);
-    if (!means) return forward(means);
+    const std::vector<Mean> means = TRY(shared(worst, contended));
     for (std::size_t t = 0; t < tenants_.size(); ++t)
-      result_[t].when_contended = std::max(result_[t].shared, (*means)[t].step);
+      result_[t].when_contended = std::max(result_[t].shared, means[t].step);
     return {};
   }
 
@@ -249,8 +239,7 @@ std::string_view why_that_wide(Policy policy) {
     case Policy::kCrossover:
       return "interval: from free switching to whole steps in turns, combined with the intervals "
              "of both steps alone";
-    case Policy::kExclusive:
-      return "interval: combined from both steps alone";
+    case Policy::kExclusive: return "interval: combined from both steps alone";
   }
   return "";
 }
@@ -258,9 +247,9 @@ std::string_view why_that_wide(Policy policy) {
 Result<std::vector<TenantStep>> share_devices(std::span<const Tenant> tenants,
                                               const Sharing& sharing, const StepOf& step_of) {
   Steps steps(tenants, step_of);
-  if (Status ok = steps.alone(); !ok) return forward(ok);
-  if (Status ok = steps.lose(sharing); !ok) return forward(ok);
-  if (Status ok = steps.contend(sharing); !ok) return forward(ok);
+  TRY(steps.alone());
+  TRY(steps.lose(sharing));
+  TRY(steps.contend(sharing));
   return std::move(steps).result();
 }
 

@@ -167,15 +167,11 @@ void separate(Program& program, const program::Lowered& alone) {
 Result<Tenant> make_tenant(std::string name, Program program, std::vector<DeviceOp> on_device,
                            std::vector<program::OpRef> step_bounds, AddProgram add) {
   program::Assembly onto;
-  Result<program::Lowered> alone = add(program, false, onto);
-  if (!alone) return forward(alone);
-  Result<graph::Graph> graph = std::move(onto.builder).build();
-  if (!graph) return forward(graph);
-  alone->graph = std::move(*graph);
-  Result<Timeline> timeline = engine::run(alone->graph);
-  if (!timeline) return forward(timeline);
+  program::Lowered alone = TRY(add(program, false, onto));
+  alone.graph = TRY(std::move(onto.builder).build());
+  Timeline timeline = TRY(engine::run(alone.graph));
   return Tenant{std::move(name), std::move(program), std::move(on_device), std::move(step_bounds),
-                std::move(add),  std::move(*alone),  std::move(*timeline)};
+                std::move(add),  std::move(alone),   std::move(timeline)};
 }
 
 Picoseconds Together::begin(std::size_t tenant, std::size_t period) const {
@@ -217,18 +213,16 @@ Result<Together> run_together(std::span<const Tenant> tenants, const Sharing& sh
     Program program = on_shared_devices(tenant.program, tenant.on_device, t, sharing, contended);
     std::vector<Turn> turns;
     if (in_turns) {
-      const Result<TurnPlan> plan = turns_of(tenant, sharing.policy);
-      if (!plan) return forward(plan);
+      const TurnPlan plan = TRY(turns_of(tenant, sharing.policy));
       separate(program, tenant.alone);
-      turns = turns_of_periods(program, tenant.alone, *plan, periods[t], leases);
+      turns = turns_of_periods(program, tenant.alone, plan, periods[t], leases);
     }
     const Picoseconds begin = begins.empty() ? Picoseconds(0) : begins[t];
     Repeated all = repeated(std::move(program), periods[t], begin);
     add_turns(all, turns);
-    Result<program::Lowered> lowered = tenant.add(all.program, contended.links, onto);
-    if (!lowered) return forward(lowered);
+    program::Lowered lowered = TRY(tenant.add(all.program, contended.links, onto));
     Together::Part part{
-        tenant.alone.graph.size(), tenant.alone.first_op, std::move(*lowered), {}, begin};
+        tenant.alone.graph.size(), tenant.alone.first_op, std::move(lowered), {}, begin};
     for (const program::OpRef end : all.ends)
       part.ends.push_back(
           OpId(part.lowered.first_of_service[end.of - all.program.ranks()] + end.op));
@@ -237,11 +231,8 @@ Result<Together> run_together(std::span<const Tenant> tenants, const Sharing& sh
   for (const graph::Capacity& link : onto.builder.so_far().capacities())
     if (!link.changes.empty())
       return fail("jobs that share devices on links that change", "links of constant rates");
-  const Result<graph::Graph> graph = std::move(onto.builder).build();
-  if (!graph) return forward(graph);
-  Result<Timeline> timeline = engine::run(*graph);
-  if (!timeline) return forward(timeline);
-  together.timeline = std::move(*timeline);
+  const graph::Graph graph = TRY(std::move(onto.builder).build());
+  together.timeline = TRY(engine::run(graph));
   return together;
 }
 

@@ -90,7 +90,7 @@ struct Contended {
   bool bandwidth = true;
   bool change = true;  ///< switching takes time
   bool links = true;  ///< those that messages of several tenants cross, and between host and device
-  bool whole_kernels = false;  ///< every kernel asks for all multiprocessors and all bandwidth
+  bool whole_kernels = false;  ///< every kernel requests all multiprocessors and all bandwidth
 };
 
 /// Periods of tenants, as they ran.

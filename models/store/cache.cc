@@ -53,16 +53,11 @@ Result<Traffic> run(const KeyStream& stream, const Cache& cache,
   switch (cache.policy) {
     case Policy::kLru:
       return ahead ? run_lru_readahead(stream, cache, readahead) : run_lru(stream, cache.capacity);
-    case Policy::kLfu:
-      return run_lfu(stream, cache.capacity);
-    case Policy::kStatic:
-      return run_static(stream, cache.capacity);
-    case Policy::kLookAhead:
-      return run_look_ahead(stream, cache.capacity, cache.batches);
-    case Policy::kBelady:
-      return run_belady(stream, cache.capacity, cache.batches);
-    case Policy::kNextUse:
-      break;
+    case Policy::kLfu: return run_lfu(stream, cache.capacity);
+    case Policy::kStatic: return run_static(stream, cache.capacity);
+    case Policy::kLookAhead: return run_look_ahead(stream, cache.capacity, cache.batches);
+    case Policy::kBelady: return run_belady(stream, cache.capacity, cache.batches);
+    case Policy::kNextUse: break;
   }
   return run_next_use(stream, cache.capacity, cache.batches);
 }

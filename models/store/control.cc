@@ -23,9 +23,7 @@ Result<std::vector<Traffic>> run_choices(const KeyStream& stream, const Cache& c
   for (const std::uint32_t readahead : choices) {
     Cache throughout = cache;
     throughout.readahead = readahead;
-    Result<Traffic> run = store::run(stream, throughout);
-    if (!run) return forward(run);
-    runs.push_back(std::move(*run));
+    runs.push_back(TRY(store::run(stream, throughout)));
   }
   last = std::move(asked);
   last_stream = stream;
@@ -59,11 +57,10 @@ Result<Controlled> run_controlled(const KeyStream& stream, const Cache& cache, c
   const auto begin_of = [&](std::size_t w) { return std::min(w * window, batches); };
   std::vector<std::uint32_t> best(windows, 0);
   std::vector<Seconds> least(windows, Seconds::s(0));
-  const auto runs = run_choices(stream, cache, control.choices);
-  if (!runs) return forward(runs);
-  for (std::size_t i = 0; i < runs->size(); ++i)
+  const auto runs = TRY(run_choices(stream, cache, control.choices));
+  for (std::size_t i = 0; i < runs.size(); ++i)
     for (std::size_t w = 0; w < windows; ++w) {
-      const Seconds time = read_time((*runs)[i], drive, begin_of(w), begin_of(w + 1));
+      const Seconds time = read_time(runs[i], drive, begin_of(w), begin_of(w + 1));
       if (best[w] != 0 && !(time < least[w])) continue;
       best[w] = control.choices[i];
       least[w] = time;
@@ -74,9 +71,7 @@ Result<Controlled> run_controlled(const KeyStream& stream, const Cache& cache, c
     std::fill(controlled.readahead.begin() + static_cast<std::ptrdiff_t>(begin_of(w)),
               controlled.readahead.begin() + static_cast<std::ptrdiff_t>(begin_of(w + 1)),
               best[w - control.delay]);
-  Result<Traffic> traffic = run(stream, cache, controlled.readahead);
-  if (!traffic) return forward(traffic);
-  controlled.traffic = std::move(*traffic);
+  controlled.traffic = TRY(run(stream, cache, controlled.readahead));
   return controlled;
 }
 

@@ -76,8 +76,7 @@ KeyStream read_stream(const YamlMap& map, const std::filesystem::path& folder,
   }
   if (!map.status()) return stream;
   switch (static_cast<Kind>(*kind)) {
-    case Kind::kZipf:
-      return zipf_stream(shape, exponent_of(map, shape.keys));
+    case Kind::kZipf: return zipf_stream(shape, exponent_of(map, shape.keys));
     case Kind::kGraph:
       return read_sampled(map,
                           {.keys = shape.keys,
@@ -102,8 +101,7 @@ KeyStream read_stream(const YamlMap& map, const std::filesystem::path& folder,
     case Kind::kRuns:
       return runs(shape, count_in(map, "run", shape.keys),
                   map.optional<bool>("backward").value_or(false));
-    case Kind::kRecorded:
-      break;
+    case Kind::kRecorded: break;
   }
   return stream;
 }

@@ -81,7 +81,7 @@ ConvNet square(std::string name, std::uint32_t image) {
 }  // namespace
 
 Result<ConvNet> convnet_of(const ResNet& net) {
-  if (Status ok = check_stages(net.name, "blocks", net.blocks); !ok) return forward(ok);
+  TRY(check_stages(net.name, "blocks", net.blocks));
   if (double(net.groups) * net.width_per_group > kMostWidth)
     return fail(
         fmt::format("'{}' has {} groups of width {}", net.name, net.groups, net.width_per_group),
@@ -101,7 +101,7 @@ Result<ConvNet> convnet_of(const ResNet& net) {
 }
 
 Result<ConvNet> convnet_of(const Vgg& net) {
-  if (Status ok = check_stages(net.name, "convolutions", net.convolutions); !ok) return forward(ok);
+  TRY(check_stages(net.name, "convolutions", net.convolutions));
   ConvNet made = square(net.name, net.image);
   std::uint32_t channels = 64;
   for (const std::uint32_t convolutions : net.convolutions) {
@@ -125,7 +125,7 @@ Result<ConvNet> convnet_of(const Vgg& net) {
 }
 
 Result<ConvNet> convnet_of(const DenseNet& net) {
-  if (Status ok = check_stages(net.name, "blocks", net.blocks); !ok) return forward(ok);
+  TRY(check_stages(net.name, "blocks", net.blocks));
   ConvNet made = square(net.name, net.image);
   made.pieces = {normed(convolution(net.initial, 7, 2)), pool(PieceKind::kMaxPool, 3, 2, 1)};
   const Piece norm = {.kind = PieceKind::kNorm, .norm = true, .relu = true};

@@ -38,19 +38,15 @@ class ConvNetMaker {
 
   Result<Workload> make() {
     const Tensor sample = {.channels = net_.channels, .height = net_.height, .width = net_.width};
-    const Result<Tensor> last = chain(sample, net_.pieces, "");
-    if (!last) return forward(last);
-    if (Status ok = verify(w_); !ok) return forward(ok);
+    TRY(chain(sample, net_.pieces, ""));
+    TRY(verify(w_));
     return std::move(w_);
   }
 
  private:
   Result<Tensor> chain(Tensor tensor, const std::vector<Piece>& pieces, const std::string& path) {
-    for (std::size_t i = 0; i < pieces.size(); ++i) {
-      const Result<Tensor> next = piece(tensor, pieces[i], fmt::format("{}[{}]", path, i));
-      if (!next) return next;
-      tensor = *next;
-    }
+    for (std::size_t i = 0; i < pieces.size(); ++i)
+      tensor = TRY(piece(tensor, pieces[i], fmt::format("{}[{}]", path, i)));
     return tensor;
   }
 
@@ -58,28 +54,19 @@ class ConvNetMaker {
     if (w_.layers.size() > kMostLayers)
       return wrong(path, "exceeds the number of layers", fmt::format("at most {}", kMostLayers));
     switch (p.kind) {
-      case PieceKind::kConvolution:
-        return convolution(in, p, path);
+      case PieceKind::kConvolution: return convolution(in, p, path);
       case PieceKind::kMaxPool:
       case PieceKind::kAveragePool:
       case PieceKind::kGlobalPool:
-      case PieceKind::kAdaptivePool:
-        return pool(in, p, path);
-      case PieceKind::kNorm:
-        return norm(in, p);
-      case PieceKind::kLinear:
-        return linear(in, p, path);
-      case PieceKind::kBranches:
-        return branches(in, p, path);
-      case PieceKind::kRepeat:
-        break;
+      case PieceKind::kAdaptivePool: return pool(in, p, path);
+      case PieceKind::kNorm: return norm(in, p);
+      case PieceKind::kLinear: return linear(in, p, path);
+      case PieceKind::kBranches: return branches(in, p, path);
+      case PieceKind::kRepeat: break;
     }
     Tensor tensor = in;
-    for (std::uint32_t i = 0; i < p.times; ++i) {
-      const Result<Tensor> next = chain(tensor, p.branches.front(), path);
-      if (!next) return next;
-      tensor = *next;
-    }
+    for (std::uint32_t i = 0; i < p.times; ++i)
+      tensor = TRY(chain(tensor, p.branches.front(), path));
     return tensor;
   }
 
@@ -173,23 +160,22 @@ class ConvNetMaker {
           path,
           fmt::format("has {} groups for {} and {} channels", p.groups, in.channels, p.channels),
           "a number of groups that divides both");
-    const Result<Tensor> out = shaped(in, p, p.channels, path);
-    if (!out) return out;
+    const Tensor out = TRY(shaped(in, p, p.channels, path));
     LayerBuilder layer(w_.names, how_.dtype);
     keep_sample(layer, in);
     layer.convolution({.groups = double(p.groups),
-                       .positions = out->positions(),
+                       .positions = out.positions(),
                        .out = double(p.channels),
                        .in = double(in.channels),
                        .kernel = double(p.kernel_height) * p.kernel_width,
-                       .moved = layer.moved(in.elements() + out->elements()),
+                       .moved = layer.moved(in.elements() + out.elements()),
                        .bias = p.bias,
                        .first = !in.layer});
-    if (eager_) add_bias_and_transposes(layer, p, in, *out);
-    add_norm_and_relu(layer, p, *out);
-    if (p.norm) layer.keep({.name = "before the norm", .bytes = layer.moved(out->elements())});
-    keep_output(layer, *out);
-    return add(layer.finish(numbered("conv"), 1, layer.moved(out->elements())), {in}, *out);
+    if (eager_) add_bias_and_transposes(layer, p, in, out);
+    add_norm_and_relu(layer, p, out);
+    if (p.norm) layer.keep({.name = "before the norm", .bytes = layer.moved(out.elements())});
+    keep_output(layer, out);
+    return add(layer.finish(numbered("conv"), 1, layer.moved(out.elements())), {in}, out);
   }
 
   Result<Tensor> pool(const Tensor& in, const Piece& p, const std::string& path) {
@@ -200,9 +186,7 @@ class ConvNetMaker {
       out.height = p.kernel_height;
       out.width = p.kernel_width;
     } else {
-      const Result<Tensor> shape = shaped(in, p, in.channels, path);
-      if (!shape) return shape;
-      out = *shape;
+      out = TRY(shaped(in, p, in.channels, path));
     }
     LayerBuilder layer(w_.names, how_.dtype);
     keep_sample(layer, in);
@@ -244,11 +228,8 @@ class ConvNetMaker {
     if (!in.layer)
       return wrong(path, "branches directly from the sample", "a layer in front of branches");
     std::vector<Tensor> ends;
-    for (std::size_t i = 0; i < p.branches.size(); ++i) {
-      const Result<Tensor> end = chain(in, p.branches[i], fmt::format("{}.branches[{}]", path, i));
-      if (!end) return end;
-      ends.push_back(*end);
-    }
+    for (std::size_t i = 0; i < p.branches.size(); ++i)
+      ends.push_back(TRY(chain(in, p.branches[i], fmt::format("{}.branches[{}]", path, i))));
     Tensor out = ends.front();
     for (std::size_t i = 1; i < ends.size(); ++i) {
       const bool same = ends[i].height == out.height && ends[i].width == out.width &&

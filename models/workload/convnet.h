@@ -43,7 +43,7 @@ struct Piece {
   bool bias = false;
   bool norm = false;
   bool relu = false;
-  bool round_up = false;  ///< for pools: partly covered positions count
+  bool round_up = false;                          ///< for pools: partly covered positions count
   std::vector<std::vector<Piece>> branches = {};  ///< an empty one passes its input on
   Join join = Join::kConcatenate;
   std::uint32_t times = 1;

@@ -267,20 +267,13 @@ std::optional<Piece> read_piece(const YamlMap& map) {
 
 Description empty_description(std::size_t kind) {
   switch (kind) {
-    case 0:
-      return Transformer{};
-    case 1:
-      return Swin{};
-    case 2:
-      return Dlrm{};
-    case 3:
-      return ResNet{};
-    case 4:
-      return Vgg{};
-    case 5:
-      return DenseNet{};
-    default:
-      return ConvNet{};
+    case 0: return Transformer{};
+    case 1: return Swin{};
+    case 2: return Dlrm{};
+    case 3: return ResNet{};
+    case 4: return Vgg{};
+    case 5: return DenseNet{};
+    default: return ConvNet{};
   }
 }
 
@@ -305,9 +298,8 @@ Result<Workload> workload_of(const Description& description, const Implementatio
                                [&](const Dlrm& m) { return dlrm(m, how); },
                                [&](const ConvNet& m) { return convnet(m, how); },
                                [&](const auto& family) -> Result<Workload> {
-                                 const Result<ConvNet> net = convnet_of(family);
-                                 if (!net) return forward(net);
-                                 return convnet(*net, how);
+                                 const ConvNet net = TRY(convnet_of(family));
+                                 return convnet(net, how);
                                }},
                     description);
 }

@@ -122,7 +122,7 @@ Result<Workload> dlrm(const Dlrm& m, const Implementation& how) {
   w.layers.back().inputs = {0, 1};
   w.layers.push_back(network(w.names, how, "top", joined, m.top, false));
   w.experts = static_cast<std::uint32_t>(m.rows.size());
-  if (Status ok = verify(w); !ok) return forward(ok);
+  TRY(verify(w));
   return w;
 }
 

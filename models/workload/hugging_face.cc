@@ -349,9 +349,8 @@ std::vector<std::string_view> hugging_face_types() {
 }
 
 Result<Transformer> parse_hugging_face(const std::string& text, std::string name) {
-  const Result<YamlFile> file = YamlFile::parse(text, name);
-  if (!file) return forward(file);
-  const YamlMap root = file->root();
+  const YamlFile file = TRY(YamlFile::parse(text, name));
+  const YamlMap root = file.root();
   Transformer model = {.name = std::move(name)};
   const std::optional<std::string> wanted = root.required<std::string>("model_type");
   const Type* found = nullptr;
@@ -365,16 +364,15 @@ Result<Transformer> parse_hugging_face(const std::string& text, std::string name
     root.report("model_type", fmt::format("unknown model type '{}'", *wanted),
                 suggest(*wanted, hugging_face_types()));
   }
-  if (const Status status = file->status(); !status) return forward(status);
+  TRY(file.status());
   // Missing values of the config are reported here, where its name is known.
-  if (Status ok = check(model); !ok) return forward(ok);
+  TRY(check(model));
   return model;
 }
 
 Result<Transformer> load_hugging_face(const std::filesystem::path& path) {
-  const Result<std::string> text = read_file(path);
-  if (!text) return forward(text);
-  return parse_hugging_face(*text, path.string());
+  const std::string text = TRY(read_file(path));
+  return parse_hugging_face(text, path.string());
 }
 
 }  // namespace rehearse::workload

@@ -72,7 +72,7 @@ class LayerBuilder {
 
   /// Stored activations: 8-bit numbers are operands only.
   double element() const { return dtype_ == Dtype::kFp8 ? 2 : bytes_of(dtype_); }
-  /// That number of activations, read or written.
+  /// The bytes of that number of activations, read or written.
   Bytes moved(double elements) const { return Bytes::b(elements * element()); }
 
   void linear(const Linear& piece);

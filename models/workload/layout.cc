@@ -17,14 +17,10 @@ std::uint32_t Layout::ranks() const {
 
 std::uint32_t group_size(const Op& op, const Degrees& degrees) {
   switch (op.axis) {
-    case Axis::kTensor:
-      return degrees.tensor;
-    case Axis::kContext:
-      return degrees.context;
-    case Axis::kExpert:
-      return degrees.expert;
-    case Axis::kData:
-      return degrees.sharers(op.expert);
+    case Axis::kTensor: return degrees.tensor;
+    case Axis::kContext: return degrees.context;
+    case Axis::kExpert: return degrees.expert;
+    case Axis::kData: return degrees.sharers(op.expert);
   }
   return 1;
 }

@@ -30,10 +30,9 @@ void note_steps(const std::vector<LiftedRank>& ranks, std::vector<std::string>& 
 }  // namespace
 
 tl::unexpected<Error> needs_shapes(const std::string& source, std::string_view what_for) {
-  return fail(Diagnostic{.file = source,
-                         .problem = fmt::format("has no operator shapes, which {} needs", what_for),
-                         .expected = "a recording with record_shapes=True, or the execution trace "
-                                     "of the same run in addition"});
+  return fail_in(source, fmt::format("has no operator shapes, which {} needs", what_for),
+                 "a recording with record_shapes=True, or the execution trace "
+                 "of the same run in addition");
 }
 
 Result<Lifted> lift(const trace::Trace& trace, const LiftOptions& options) {
@@ -41,11 +40,8 @@ Result<Lifted> lift(const trace::Trace& trace, const LiftOptions& options) {
   if (const std::optional<trace::Trace> on_cores = with_host_work_on_cores(trace))
     return lift(*on_cores, options);
   std::vector<LiftedRank> ranks;
-  for (std::size_t r = 0; r < trace.ranks.size(); ++r) {
-    Result<LiftedRank> rank = lifting::lift_rank(trace, r, options);
-    if (!rank) return forward(rank);
-    ranks.push_back(std::move(*rank));
-  }
+  for (std::size_t r = 0; r < trace.ranks.size(); ++r)
+    ranks.push_back(TRY(lifting::lift_rank(trace, r, options)));
   std::vector<lifting::RankTraffic> traffic;
   for (const LiftedRank& rank : ranks) traffic.push_back(rank.traffic);
   const Result<FoundPlan> found = lifting::find_plan(traffic);
@@ -57,11 +53,10 @@ Result<Lifted> lift(const trace::Trace& trace, const LiftOptions& options) {
     return std::move(lifted);
   }
   std::vector<std::string> notes = found->plan.notes;
-  Result<Workload> whole = lifting::join_ranks(ranks, *found, notes);
-  if (!whole) return forward(whole);
-  if (Status ok = verify(*whole); !ok) return forward(ok);
+  Workload whole = TRY(lifting::join_ranks(ranks, *found, notes));
+  TRY(verify(whole));
   note_steps(ranks, notes);
-  lifted.workload = std::move(*whole);
+  lifted.workload = std::move(whole);
   lifted.plan = found->plan;
   for (const LiftedRank& rank : ranks)
     lifted.idle_per_layer_kernel =

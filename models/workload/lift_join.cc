@@ -177,13 +177,12 @@ Result<Workload> join_ranks(const std::vector<LiftedRank>& ranks, const FoundPla
     const LiftedRank& earlier = ranks.front();
     if (stage.samples != whole.samples ||
         first.traffic.microbatches != earlier.traffic.microbatches)
-      return fail(Diagnostic{
-          .file = first.traffic.source,
-          .problem = fmt::format("computes {} microbatches of {:g} samples, and {} computes {} of "
+      return fail_in(first.traffic.source,
+                     fmt::format("computes {} microbatches of {:g} samples, and {} computes {} of "
                                  "{:g}",
                                  first.traffic.microbatches, stage.samples, earlier.traffic.source,
                                  earlier.traffic.microbatches, whole.samples),
-          .expected = "the same on each stage, or `samples`"});
+                     "the same on each stage, or `samples`");
     append_stage(whole, std::move(stage), s);
   }
   return whole;

@@ -60,14 +60,12 @@ bool begins_layer(const Unit& unit) {
   switch (role_of(unit.name)) {
     case Role::kLinear:
     case Role::kConvolution:
-    case Role::kGather:
-      return true;
+    case Role::kGather: return true;
     case Role::kMatrix:
       return unit.operands.empty() ||
              std::none_of(unit.operands.begin(), unit.operands.end(),
                           [](const Operand& o) { return o.extents.size() > 2; });
-    default:
-      return false;
+    default: return false;
   }
 }
 
@@ -280,12 +278,9 @@ std::optional<std::size_t> by_range(const Recording& r, const Unit& unit, const 
 
 std::string_view to_string(LayerSource source) {
   switch (source) {
-    case LayerSource::kModules:
-      return "calls of modules";
-    case LayerSource::kRanges:
-      return "ranges of the program";
-    case LayerSource::kOperators:
-      return "operators with parameters";
+    case LayerSource::kModules: return "calls of modules";
+    case LayerSource::kRanges: return "ranges of the program";
+    case LayerSource::kOperators: return "operators with parameters";
   }
   return "?";
 }

@@ -125,10 +125,8 @@ Operand OpMaker::find_output(const Unit& unit) const {
       return out;
     case Role::kAttention:
     case Role::kNorm:
-    case Role::kSoftmax:
-      return out;
-    case Role::kPlain:
-      break;
+    case Role::kSoftmax: return out;
+    case Role::kPlain: break;
   }
   if (is("mean") || is("sum")) return {};
   if (is("cat") || is("stack")) {
@@ -179,8 +177,7 @@ std::vector<Operand> OpMaker::weights(std::size_t index) const {
       break;
     case Role::kAttention:
     case Role::kSoftmax:
-    case Role::kPool:
-      break;
+    case Role::kPool: break;
   }
   return found;
 }
@@ -399,12 +396,9 @@ std::vector<Op> OpMaker::ops_of_step(std::size_t index) const {
     }
     case Role::kNorm:
     case Role::kSoftmax:
-    case Role::kGather:
-      shaped = shape_rows(unit, op);
-      break;
+    case Role::kGather: shaped = shape_rows(unit, op); break;
     case Role::kPool:
-    case Role::kPlain:
-      break;
+    case Role::kPlain: break;
   }
   if (!shaped) {
     op = plain;

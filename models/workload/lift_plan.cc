@@ -66,16 +66,11 @@ std::size_t count_of(const GroupTraffic& group, CollectiveKind kind) {
 
 std::string_view plain_name(CollectiveKind kind) {
   switch (kind) {
-    case CollectiveKind::kAllReduce:
-      return "all-reduce";
-    case CollectiveKind::kReduceScatter:
-      return "reduce-scatter";
-    case CollectiveKind::kAllGather:
-      return "all-gather";
-    case CollectiveKind::kAllToAll:
-      return "all-to-all";
-    default:
-      return to_string(kind);
+    case CollectiveKind::kAllReduce: return "all-reduce";
+    case CollectiveKind::kReduceScatter: return "reduce-scatter";
+    case CollectiveKind::kAllGather: return "all-gather";
+    case CollectiveKind::kAllToAll: return "all-to-all";
+    default: return to_string(kind);
   }
 }
 
@@ -201,8 +196,7 @@ class Reader {
     for (const GroupTraffic& group : rank_.groups) {
       const Reading reading = read(group, rank_);
       switch (reading.purpose) {
-        case Purpose::kUnknown:
-          return refuse(reading.reason);
+        case Purpose::kUnknown: return refuse(reading.reason);
         case Purpose::kPipeline:
           out_.plan.pipeline = 0;
           out_.messages += count_of(group, CollectiveKind::kSendRecv);
@@ -227,7 +221,7 @@ class Reader {
             2 * bytes_of(group) > bytes_of(*data))
           return refuse(fmt::format("gradients are exchanged among {} and among {}", among(*data),
                                     among(group)));
-      if (Status ok = set_data(*data); !ok) return forward(ok);
+      TRY(set_data(*data));
     }
     if (out_.plan.pipeline == 0)
       out_.plan.degrees.push_back(
@@ -237,10 +231,9 @@ class Reader {
 
  private:
   tl::unexpected<Error> refuse(const std::string& reason) const {
-    return fail(Diagnostic{.file = rank_.source,
-                           .problem = "does not tell the plan it was recorded under: " + reason,
-                           .expected = "tensor, pipeline and data parallelism, or ZeRO, in a "
-                                       "recording that states groups and sizes of collectives"});
+    return fail_in(rank_.source, "does not tell the plan it was recorded under: " + reason,
+                   "tensor, pipeline and data parallelism, or ZeRO, in a "
+                   "recording that states groups and sizes of collectives");
   }
   void knows(const GroupTraffic& group) {
     out_.known.insert(out_.known.end(), group.members.begin(), group.members.end());
@@ -287,9 +280,8 @@ class Reader {
 };
 
 tl::unexpected<Error> two_jobs(const RankTraffic& a, const RankTraffic& b, std::string_view why) {
-  return fail(Diagnostic{.file = b.source,
-                         .problem = fmt::format("is not of the same job as {}: {}", a.source, why),
-                         .expected = "ranks of one job, recorded in one run"});
+  return fail_in(b.source, fmt::format("is not of the same job as {}: {}", a.source, why),
+                 "ranks of one job, recorded in one run");
 }
 
 Status check_ranks(const std::vector<RankTraffic>& ranks) {
@@ -334,15 +326,14 @@ std::vector<std::uint32_t> stages_of(const std::vector<RankReading>& ranks) {
 Status check_messages(const RankTraffic& rank, const RankReading& reading, bool has_two) {
   const std::size_t most = (has_two ? 4 : 2) * rank.microbatches;
   if (reading.messages <= most) return {};
-  return fail(Diagnostic{
-      .file = rank.source,
-      .problem = fmt::format(
+  return fail_in(
+      rank.source,
+      fmt::format(
           "does not tell the plan it was recorded under: {} in {} may pass keys and values around "
           "a "
           "ring (context parallelism), or be those of several chunks of a pipeline stage",
           counted(reading.messages, "message"), counted(rank.microbatches, "pass")),
-      .expected =
-          "at most one message of activations and one of gradients per pass and neighbour"});
+      "at most one message of activations and one of gradients per pass and neighbour");
 }
 
 }  // namespace
@@ -411,13 +402,9 @@ RankTraffic traffic_of(const Recording& recording, const StepUnits& step, const 
 }
 
 Result<FoundPlan> find_plan(const std::vector<RankTraffic>& ranks) {
-  if (Status ok = check_ranks(ranks); !ok) return forward(ok);
+  TRY(check_ranks(ranks));
   std::vector<RankReading> readings;
-  for (const RankTraffic& rank : ranks) {
-    Result<RankReading> reading = Reader(rank).run();
-    if (!reading) return forward(reading);
-    readings.push_back(std::move(*reading));
-  }
+  for (const RankTraffic& rank : ranks) readings.push_back(TRY(Reader(rank).run()));
   const RecordedPlan& first = readings.front().plan;
   for (std::size_t r = 1; r < ranks.size(); ++r) {
     const RecordedPlan& other = readings[r].plan;
@@ -441,34 +428,31 @@ Result<FoundPlan> find_plan(const std::vector<RankTraffic>& ranks) {
                           found.stage_of.begin())],
                       "they share no group and exchange no messages");
     if (world && in_stage > 1 && *world != in_stage)
-      return fail(Diagnostic{
-          .file = ranks[0].source,
-          .problem = fmt::format("does not tell the plan it was recorded under: its collectives "
+      return fail_in(ranks[0].source,
+                     fmt::format("does not tell the plan it was recorded under: its collectives "
                                  "show {} of its {} ranks",
                                  in_stage, *world),
-          .expected = "a whole step of training"});
+                     "a whole step of training");
   } else {
     if (!world || *world % in_stage != 0)
-      return fail(Diagnostic{
-          .file = ranks[0].source,
-          .problem = "does not tell the plan it was recorded under: it has messages between "
+      return fail_in(ranks[0].source,
+                     "does not tell the plan it was recorded under: it has messages between "
                      "stages of a pipeline, but not their number",
-          .expected = "a recording that states the number of ranks"});
+                     "a recording that states the number of ranks");
     found.plan.pipeline = *world / in_stage;
     FoundDegree& degree = found.plan.degrees.back();
     degree.degree = found.plan.pipeline;
     degree.evidence += fmt::format("; {} ÷ (tensor {} × data {})", counted(*world, "rank"),
                                    first.tensor, first.data);
     if (stages != found.plan.pipeline)
-      return fail(Diagnostic{.file = ranks[0].source,
-                             .problem = fmt::format("is of a job of {}: only ranks of {} are given",
-                                                    counted(found.plan.pipeline, "pipeline stage"),
-                                                    counted(stages, "stage")),
-                             .expected = "recordings of at least one rank of each stage"});
+      return fail_in(
+          ranks[0].source,
+          fmt::format("is of a job of {}: only ranks of {} are given",
+                      counted(found.plan.pipeline, "pipeline stage"), counted(stages, "stage")),
+          "recordings of at least one rank of each stage");
     for (std::size_t r = 0; r < ranks.size(); ++r) {
       const std::uint32_t stage = found.stage_of[r];
-      if (Status ok = check_messages(ranks[r], readings[r], stage > 0 && stage + 1 < stages); !ok)
-        return forward(ok);
+      TRY(check_messages(ranks[r], readings[r], stage > 0 && stage + 1 < stages));
     }
   }
   const std::uint32_t all = found.plan.ranks();

@@ -29,7 +29,7 @@ struct GroupTraffic {
   std::size_t row_sums = 0;
 };
 
-/// What one rank shows of the plan in its step.
+/// The evidence of the plan in one rank's step.
 struct RankTraffic {
   std::string source;                       ///< the file
   std::optional<std::uint32_t> rank = {};   ///< as recorded

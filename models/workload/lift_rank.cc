@@ -232,11 +232,9 @@ Result<LiftedRank> lift_rank(const trace::Trace& trace, std::size_t number,
                    .problem = "has no times",
                    .expected = "a timed recording; an execution trace can be given in addition"});
   if (rank.gpu_ops.empty())
-    return fail(Diagnostic{.file = rank.info.source,
-                           .problem = "contains no work of operators",
-                           .expected =
-                               "a recording with device activities, or with operators on host "
-                               "threads"});
+    return fail_in(rank.info.source, "contains no work of operators",
+                   "a recording with device activities, or with operators on host "
+                   "threads");
   const Recording recording(trace, number);
   const replay::Steps found = replay::find_steps(recording);
 
@@ -247,9 +245,8 @@ Result<LiftedRank> lift_rank(const trace::Trace& trace, std::size_t number,
   for (const replay::Step& step : steps) units.push_back(find_units(recording, step));
   const std::optional<std::size_t> chosen = choose_step(units);
   if (!chosen)
-    return fail(Diagnostic{.file = rank.info.source,
-                           .problem = "has no step that launches a kernel",
-                           .expected = "steps of training or inference"});
+    return fail_in(rank.info.source, "has no step that launches a kernel",
+                   "steps of training or inference");
   const std::size_t at = *chosen;
   const StepUnits& step = units[at];
   const std::vector<Spread> spread = spreads(units, at);
@@ -315,7 +312,7 @@ Result<LiftedRank> lift_rank(const trace::Trace& trace, std::size_t number,
   lifted.world_size = world_of(rank);
   lifted.idle_per_layer_kernel = idle_of(lifted);
   result.traffic = traffic_of(recording, step, shares, maker);
-  if (Status ok = verify(workload); !ok) return forward(ok);
+  TRY(verify(workload));
   return result;
 }
 

@@ -1,4 +1,4 @@
-// One rank of a recording as a workload: its own work, as it was divided.
+// One rank of a recording as a workload: the rank's part of the work, before ranks are joined.
 #pragma once
 
 #include "models/workload/lift.h"

@@ -37,20 +37,13 @@ Part part_of(std::size_t u, const Unit& unit, const OpMaker& maker) {
         part.kind = Part::Kind::kBreak;
       }
       break;
-    case Role::kAttention:
-      part.kind = Part::Kind::kCore;
-      break;
-    case Role::kNorm:
-      part.kind = Part::Kind::kNorm;
-      break;
+    case Role::kAttention: part.kind = Part::Kind::kCore; break;
+    case Role::kNorm: part.kind = Part::Kind::kNorm; break;
     case Role::kConvolution:
     case Role::kGather:
-    case Role::kPool:
-      part.kind = Part::Kind::kBreak;
-      break;
+    case Role::kPool: part.kind = Part::Kind::kBreak; break;
     case Role::kSoftmax:
-    case Role::kPlain:
-      break;
+    case Role::kPlain: break;
   }
   return part;
 }

@@ -12,8 +12,7 @@ namespace rehearse::workload {
 Flops flops_of(const Op& op) {
   switch (op.kind) {
     case OpKind::kGemm:
-    case OpKind::kConvolution:
-      return Flops::flop(2 * op.batch * op.m * op.n * op.k);
+    case OpKind::kConvolution: return Flops::flop(2 * op.batch * op.m * op.n * op.k);
     case OpKind::kAttention:  // scores and their product with the values
       return Flops::flop(4 * op.batch * op.m * op.n * op.k);
     case OpKind::kElementwise:
@@ -21,8 +20,7 @@ Flops flops_of(const Op& op) {
     case OpKind::kSoftmax:
     case OpKind::kGather:
     case OpKind::kCollective:
-    case OpKind::kCopy:
-      break;
+    case OpKind::kCopy: break;
   }
   return Flops::flop(0);
 }
@@ -33,16 +31,12 @@ namespace {
 // `bytes` holds everything.
 double weights_of(const Op& op) {
   switch (op.samples) {
-    case Extent::kM:
-      return op.batch * op.n * op.k;
-    case Extent::kN:
-      return op.batch * op.m * op.k;
-    case Extent::kK:
-      return op.batch * op.m * op.n;
+    case Extent::kM: return op.batch * op.n * op.k;
+    case Extent::kN: return op.batch * op.m * op.k;
+    case Extent::kK: return op.batch * op.m * op.n;
     case Extent::kNone:
     case Extent::kBatch:
-    case Extent::kBytes:
-      break;
+    case Extent::kBytes: break;
   }
   return 0;
 }
@@ -66,16 +60,13 @@ Bytes bytes_of(const Op& op) {
       return Bytes::b(element * op.batch * (op.m * op.k + op.k * op.n + op.m * op.n));
     case OpKind::kAttention:  // queries, keys, values, result
       return Bytes::b(element * op.batch * op.k * (2 * op.m + 2 * op.n));
-    case OpKind::kGather:
-      return Bytes::b(2 * element * op.m * op.n);
-    case OpKind::kConvolution:
-      return op.bytes + Bytes::b(element * weights_of(op));
+    case OpKind::kGather: return Bytes::b(2 * element * op.m * op.n);
+    case OpKind::kConvolution: return op.bytes + Bytes::b(element * weights_of(op));
     case OpKind::kElementwise:
     case OpKind::kNorm:
     case OpKind::kSoftmax:
     case OpKind::kCollective:
-    case OpKind::kCopy:
-      break;
+    case OpKind::kCopy: break;
   }
   return op.bytes;
 }
@@ -98,22 +89,12 @@ void divide(Op& op, Extent extent, double by) {
   if (extent == Extent::kNone) return;
   if (op.measured && !op.measured_for) op.measured_for = extents_of(op);
   switch (extent) {
-    case Extent::kNone:
-      return;
-    case Extent::kBatch:
-      op.batch = quotient(op.batch, by);
-      break;
-    case Extent::kM:
-      op.m = quotient(op.m, by);
-      break;
-    case Extent::kN:
-      op.n = quotient(op.n, by);
-      break;
-    case Extent::kK:
-      op.k = quotient(op.k, by);
-      break;
-    case Extent::kBytes:
-      break;
+    case Extent::kNone: return;
+    case Extent::kBatch: op.batch = quotient(op.batch, by); break;
+    case Extent::kM: op.m = quotient(op.m, by); break;
+    case Extent::kN: op.n = quotient(op.n, by); break;
+    case Extent::kK: op.k = quotient(op.k, by); break;
+    case Extent::kBytes: break;
   }
   // Explicit bytes are those of the whole op and scale with any extent.
   op.bytes = op.bytes / by;

@@ -35,13 +35,10 @@ constexpr std::string_view to_string(Dtype d) { return kDtypeNames[static_cast<i
 constexpr double bytes_of(Dtype d) {
   switch (d) {
     case Dtype::kFp32:
-    case Dtype::kTf32:
-      return 4;
+    case Dtype::kTf32: return 4;
     case Dtype::kFp16:
-    case Dtype::kBf16:
-      return 2;
-    case Dtype::kFp8:
-      return 1;
+    case Dtype::kBf16: return 2;
+    case Dtype::kFp8: return 1;
   }
   return 4;
 }

@@ -99,7 +99,7 @@ Result<Workload> swin(const Swin& m, const Implementation& how) {
                                                : classifier(w.names, m, stage, how));
   }
   for (const std::uint32_t heads : m.heads) w.divided_by_tensor.push_back({"heads", double(heads)});
-  if (Status ok = verify(w); !ok) return forward(ok);
+  TRY(verify(w));
   return w;
 }
 

@@ -213,7 +213,7 @@ Status check(const Transformer& m) {
 }
 
 Result<Workload> transformer(const Transformer& model, const Implementation& how) {
-  if (Status ok = check(model); !ok) return forward(ok);
+  TRY(check(model));
   const Transformer m = complete(model);
   Workload w{.name = m.name};
   w.layers.push_back(embedding(w.names, m, how));
@@ -231,7 +231,7 @@ Result<Workload> transformer(const Transformer& model, const Implementation& how
     w.experts_per_token = m.mixture->per_token;
   }
   w.tied_embedding = m.tied_embedding && !m.image;
-  if (Status ok = verify(w); !ok) return forward(ok);
+  TRY(verify(w));
   return w;
 }
 

@@ -55,9 +55,12 @@ class Block {
   }
 
   // The input of products that tensor parallelism divides by columns.
-  void keep_input(std::string_view name) {
-    layer_.keep(
-        {.name = name, .bytes = layer_.moved(tokens_ * hidden_), .gathered = how_.gathered_inputs});
+  void keep_input(std::string_view name, std::string_view taken_by = {}) {
+    layer_.keep({.name = name,
+                 .bytes = layer_.moved(tokens_ * hidden_),
+                 .gathered = how_.gathered_inputs,
+                 .taken_by = taken_by,
+                 .for_weights = 1});
   }
 
   // One pass over a tensor of `elements`; a dropout mask has one byte per element.
@@ -103,7 +106,7 @@ class Block {
 
   void self_attention() {
     norm("attention_norm", "input", true);
-    keep_input("attention input");
+    keep_input("attention input", m_.latent ? "" : how_.fused_projections ? "qkv" : "query");
     if (m_.latent)
       latents();
     else if (how_.fused_projections)
@@ -269,11 +272,17 @@ class Block {
            eager_ ? 4 : 1);
   }
 
-  void keep_activation(std::string_view before, std::string_view after, double elements) {
+  void keep_activation(std::string_view before, std::string_view after, std::string_view taken_by,
+                       double elements) {
     // ReLU's gradient can be told from its result.
     const bool result_alone = !m_.gated && m_.activation == Activation::kRelu;
     if (!result_alone) keep(before, (m_.gated ? 2 : 1) * elements, true);
-    keep(after, (m_.gated ? 2 : 1) * elements, true);
+    // Of a gate and the product, the gate's own gradient needs one.
+    layer_.keep({.name = after,
+                 .bytes = layer_.moved((m_.gated ? 2 : 1) * elements),
+                 .tensor = true,
+                 .taken_by = result_alone ? "" : taken_by,
+                 .for_weights = m_.gated ? 0.5 : 1});
   }
 
   void dense(std::string_view up, std::string_view act, std::string_view down, double width) {
@@ -282,7 +291,7 @@ class Block {
     else
       project(up, (m_.gated ? 2 : 1) * width, m_.linear_bias);
     activate(act, tokens_ * width);
-    keep_activation("activation input", "activation output", tokens_ * width);
+    keep_activation("activation input", "activation output", down, tokens_ * width);
     layer_.linear({.name = down,
                    .tokens = tokens_,
                    .out = hidden_,
@@ -320,7 +329,8 @@ class Block {
     if (mixture.clamped && !how_.fused_experts)
       move("expert_clamp", routed * width, {8, 10}, true, 3, 4);
     activate("expert_activation", routed * width);
-    keep_activation("expert activation input", "expert activation output", routed * width);
+    keep_activation("expert activation input", "expert activation output", "expert_down",
+                    routed * width);
     layer_.linear({.name = "expert_down",
                    .tokens = each,
                    .out = hidden_,
@@ -345,7 +355,7 @@ class Block {
   void feed_forward() {
     if (!m_.shared_norm) {
       norm("feed_forward_norm", "feed-forward norm input", false);
-      keep_input("feed-forward input");
+      keep_input("feed-forward input", kind_.mixture ? "" : "up");
     }
     if (kind_.mixture)
       experts(*m_.mixture);

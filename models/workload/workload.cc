@@ -11,8 +11,7 @@ bool has(OpKind kind, Extent extent) {
   switch (kind) {
     case OpKind::kGemm:
     case OpKind::kConvolution:
-    case OpKind::kAttention:
-      return extent != Extent::kBytes;
+    case OpKind::kAttention: return extent != Extent::kBytes;
     case OpKind::kGather:
       return extent == Extent::kNone || extent == Extent::kM || extent == Extent::kN ||
              extent == Extent::kK;
@@ -20,8 +19,7 @@ bool has(OpKind kind, Extent extent) {
     case OpKind::kNorm:
     case OpKind::kSoftmax:
     case OpKind::kCollective:
-    case OpKind::kCopy:
-      return extent == Extent::kNone || extent == Extent::kBytes;
+    case OpKind::kCopy: return extent == Extent::kNone || extent == Extent::kBytes;
   }
   return false;
 }
@@ -58,6 +56,12 @@ double Layer::parameters() const {
   return sum;
 }
 
+double Layer::trained_parameters() const {
+  double sum = 0;
+  for (const Weights& w : weights) sum += w.frozen ? 0 : w.count;
+  return sum;
+}
+
 Bytes Layer::saved_bytes() const {
   Bytes sum = Bytes::b(0);
   for (const SavedActivation& k : saved)
@@ -74,6 +78,12 @@ std::uint32_t Workload::layer_count() const {
 double Workload::parameters() const {
   double sum = 0;
   for (const Layer& layer : layers) sum += layer.count * layer.parameters();
+  return sum;
+}
+
+double Workload::trained_parameters() const {
+  double sum = 0;
+  for (const Layer& layer : layers) sum += layer.count * layer.trained_parameters();
   return sum;
 }
 
@@ -109,8 +119,7 @@ Status verify(std::span<const Layer> layers) {
             fmt::format("layer '{}' saves {} bytes of {}", layer.name, k.bytes.b(), k.name));
     for (const std::vector<Op>* ops :
          {&layer.forward, &layer.backward, &layer.recompute, &layer.step})
-      for (const Op& op : *ops)
-        if (Status ok = verify(layer, op); !ok) return forward(ok);
+      for (const Op& op : *ops) TRY(verify(layer, op));
   }
   return {};
 }

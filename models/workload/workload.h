@@ -7,7 +7,7 @@
 // Invariants (verify() checks them):
 //  1. Extents, bytes and counts are finite and not negative; matrix operations have extents above
 //     zero.
-//  2. Inputs of a layer are earlier layers; a layer with a count above 1 feeds itself on.
+//  2. Inputs of a layer are earlier layers; a layer with a count above 1 is a chain of that many.
 //  3. `samples` and `tensor` name extents that the kind has.
 #pragma once
 
@@ -31,6 +31,7 @@ struct Weights {
   /// Rows of sparsely read tables: no gradient of the whole table is stored or reduced, and the
   /// optimizer visits only the rows that were looked up.
   bool sparse = false;
+  bool frozen = false;  ///< not trained: no gradient, and no state of the optimizer
 };
 
 /// An input that sequence parallelism gathers from the ranks of a tensor group, in backward.
@@ -52,6 +53,10 @@ struct SavedActivation {
   /// For inputs of products that tensor parallelism divides by columns; others are never gathered.
   GatheredInputs gathered = GatheredInputs::kAgain;
   Bytes unsure = Bytes::b(0);  ///< of `bytes`, those that may not be saved
+  /// The product that takes it, and the share of it that only the gradient of that product's weights
+  /// needs. Empty: other gradients need all of it.
+  std::string_view taken_by = {};
+  double for_weights = 0;
 };
 
 struct Layer {
@@ -69,13 +74,14 @@ struct Layer {
   std::vector<Weights> weights = {};
   std::vector<SavedActivation> saved = {};
   Bytes output = Bytes::b(0);  ///< data passed on, per microbatch
-  /// What the host does to launch it, relative to a dense Llama block. 0: its kernels are all that
-  /// is known.
+  /// The host's work to launch it, relative to a dense Llama block. 0: unknown, so that only the
+  /// number of its kernels counts.
   double host_work = 0;
   /// Layers whose outputs it takes; empty: the one before it.
   std::vector<std::uint32_t> inputs = {};
 
   double parameters() const;
+  double trained_parameters() const;
   Bytes saved_bytes() const;  ///< without the transient ones
 };
 
@@ -98,6 +104,7 @@ struct Workload {
 
   std::uint32_t layer_count() const;  ///< with counts
   double parameters() const;
+  double trained_parameters() const;
   /// Forward and backward of matrix operations over all layers, without recomputation.
   Flops model_flops() const;
 };

@@ -1,5 +1,5 @@
 // Models by name, as shipped in models/workload/zoo (each with its source), and families: models
-// whose dimensions are left to be given.
+// whose dimensions the caller gives.
 #pragma once
 
 #include <string>

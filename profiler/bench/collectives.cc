@@ -33,11 +33,9 @@ class CollectiveOperation final : public Operation {
       return fail(fmt::format("less than one element per rank of {}", comms_.size()));
     for (std::size_t i = 0; i < sets; ++i)
       for (const Gpu* gpu : gpus()) {
-        Result<Buffer> from = gpu->random(whole_ * element_, dtype),
-                       to = gpu->allocate(whole_ * element_);
-        if (!from) return forward(from);
-        if (!to) return forward(to);
-        buffers_.emplace_back(std::move(*from), std::move(*to));
+        Buffer from = TRY(gpu->random(whole_ * element_, dtype)),
+               to = TRY(gpu->allocate(whole_ * element_));
+        buffers_.emplace_back(std::move(from), std::move(to));
       }
     return {};
   }
@@ -106,13 +104,11 @@ class CollectiveRunner final : public Runner {
     if (ranks > gpus_.size())
       return fail(fmt::format("{} visible, {} ranks wanted", gpus_.size(), ranks),
                   "one GPU per rank");
-    const Result<std::vector<void*>> comms = comms_of(ranks);
-    if (!comms) return forward(comms);
+    const std::vector<void*> comms = TRY(comms_of(ranks));
     std::vector<Gpu*> gpus;
     for (std::uint64_t r = 0; r < ranks; ++r) gpus.push_back(gpus_[r].get());
-    auto operation =
-        std::make_unique<CollectiveOperation>(std::move(gpus), library_, *comms, shape);
-    if (Status ok = operation->prepare(shape.dtype, sets); !ok) return forward(ok);
+    auto operation = std::make_unique<CollectiveOperation>(std::move(gpus), library_, comms, shape);
+    TRY(operation->prepare(shape.dtype, sets));
     return operation;
   }
   std::string library() const override { return library_.name(); }
@@ -123,11 +119,9 @@ class CollectiveRunner final : public Runner {
     std::vector<void*> comms(ranks);
     std::vector<int> devices;
     for (std::uint64_t r = 0; r < ranks; ++r) devices.push_back(gpus_[r]->ordinal());
-    if (Status ok = library_.check(
-            library_.ncclCommInitAll(comms.data(), static_cast<int>(ranks), devices.data()),
-            "starting NCCL");
-        !ok)
-      return forward(ok);
+    TRY(library_.check(
+        library_.ncclCommInitAll(comms.data(), static_cast<int>(ranks), devices.data()),
+        "starting NCCL"));
     return comms_.emplace(ranks, std::move(comms)).first->second;
   }
 
@@ -141,13 +135,10 @@ class CollectiveRunner final : public Runner {
 Result<Nccl> Nccl::open() {
   Nccl library;
   const Symbol symbols[] = {REHEARSE_NCCL_FUNCTIONS(REHEARSE_SYMBOL)};
-  const Result<std::string> found =
-      open_library("NCCL", {"libnccl.so.2"}, symbols,
-                   "install libnccl2, or add the folder of PyTorch's to LD_LIBRARY_PATH");
-  if (!found) return forward(found);
+  TRY(open_library("NCCL", {"libnccl.so.2"}, symbols,
+                   "install libnccl2, or add the folder of PyTorch's to LD_LIBRARY_PATH"));
   int version = 0;
-  if (Status ok = library.check(library.ncclGetVersion(&version), "NCCL does not start"); !ok)
-    return forward(ok);
+  TRY(library.check(library.ncclGetVersion(&version), "NCCL does not start"));
   library.name_ = fmt::format("NCCL {}", release(static_cast<std::size_t>(version)));
   return library;
 }
@@ -159,9 +150,8 @@ Status Nccl::check(int code, std::string_view what) const {
 }
 
 Result<std::unique_ptr<Runner>> open_collectives(std::span<const std::unique_ptr<Gpu>> gpus) {
-  Result<Nccl> library = Nccl::open();
-  if (!library) return forward(library);
-  return std::make_unique<CollectiveRunner>(gpus, std::move(*library));
+  Nccl library = TRY(Nccl::open());
+  return std::make_unique<CollectiveRunner>(gpus, std::move(library));
 }
 
 }  // namespace rehearse::bench

@@ -18,15 +18,12 @@ class Copy final : public Operation {
     const bool host = shape_.layout.starts_with("h2d") || shape_.layout.starts_with("d2h");
     for (std::size_t i = 0; i < sets; ++i) {
       Operands& o = operands_.emplace_back();
-      if (Status ok = take(gpu.random(bytes, shape_.dtype), o.device); !ok) return ok;
-      if (shape_.op == "copy" && !host)
-        if (Status ok = take((peer ? *peer : gpu).allocate(bytes), o.other); !ok) return ok;
+      TRY(take(gpu.random(bytes, shape_.dtype), o.device));
+      if (shape_.op == "copy" && !host) TRY(take((peer ? *peer : gpu).allocate(bytes), o.other));
       if (!host) continue;
       if (shape_.layout.ends_with("pinned")) {
         gpu.make_current();
-        Result<PinnedBuffer> pinned = PinnedBuffer::make(gpu.cuda(), bytes);
-        if (!pinned) return forward(pinned);
-        o.pinned.emplace(std::move(*pinned));
+        o.pinned.emplace(TRY(PinnedBuffer::make(gpu.cuda(), bytes)));
         o.host = o.pinned->pointer();
       } else {
         o.pageable.resize(bytes);  // written, so that every page is allocated
@@ -73,8 +70,7 @@ class Copy final : public Operation {
     void* host = nullptr;
   };
   static Status take(Result<Buffer> from, Buffer& to) {
-    if (!from) return forward(from);
-    to = std::move(*from);
+    to = TRY(std::move(from));
     return {};
   }
 
@@ -98,7 +94,7 @@ class CopyRunner final : public Runner {
       if (!connect(gpu, *peer)) note = "staged through the host: the GPUs do not reach each other";
     }
     auto copy = std::make_unique<Copy>(std::vector<Gpu*>{&gpu}, shape);
-    if (Status ok = copy->prepare(sets, peer); !ok) return forward(ok);
+    TRY(copy->prepare(sets, peer));
     copy->set_note(std::move(note));
     return copy;
   }

@@ -20,9 +20,7 @@ Result<Cuda> Cuda::open() {
           "cuStreamWaitValue32_v2", reinterpret_cast<void**>(&library.cuStreamWaitValue32),
           "cuStreamWaitValue32", true},
   };
-  const Result<std::string> found =
-      open_library("NVIDIA driver", {"libcuda.so.1"}, symbols, kRemedy);
-  if (!found) return forward(found);
+  TRY(open_library("NVIDIA driver", {"libcuda.so.1"}, symbols, kRemedy));
   const auto refuse = [&](int code, std::string_view what) {
     Error error = library.check(code, what).error();
     error.diagnostics.front().expected = kRemedy;

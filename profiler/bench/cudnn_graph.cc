@@ -10,10 +10,8 @@ namespace rehearse::bench {
 Result<Cudnn> Cudnn::open() {
   Cudnn library;
   const Symbol symbols[] = {REHEARSE_CUDNN_FUNCTIONS(REHEARSE_SYMBOL)};
-  const Result<std::string> found =
-      open_library("cuDNN", {"libcudnn.so.9", "libcudnn.so", "/usr/local/cuda/lib64/libcudnn.so.9"},
-                   symbols, "install cuDNN 9, or add the folder of PyTorch's to LD_LIBRARY_PATH");
-  if (!found) return forward(found);
+  TRY(open_library("cuDNN", {"libcudnn.so.9", "libcudnn.so", "/usr/local/cuda/lib64/libcudnn.so.9"},
+                   symbols, "install cuDNN 9, or add the folder of PyTorch's to LD_LIBRARY_PATH"));
   const std::size_t version = library.cudnnGetVersion();
   if (version < 90000)
     return fail(fmt::format("cuDNN is of version {}.{}", version / 1000, version % 1000 / 100),
@@ -167,12 +165,9 @@ Result<GraphBuilder::Plan> GraphBuilder::plan_of(void* handle, Descriptor graph,
   for (std::int64_t i = 0; i < kMost; ++i) configurations.push_back(make(kEngineConfig));
   if (!status_) return forward(status_);
   std::int64_t count = 0;
-  if (Status ok = library_.check(
-          library_.cudnnBackendGetAttribute(chooser, kHeuristicResults, kDescriptorType, kMost,
-                                            &count, configurations.data()),
-          "asking cuDNN's heuristic");
-      !ok)
-    return forward(ok);
+  TRY(library_.check(library_.cudnnBackendGetAttribute(chooser, kHeuristicResults, kDescriptorType,
+                                                       kMost, &count, configurations.data()),
+                     "asking cuDNN's heuristic"));
   for (std::int64_t i = 0; i < std::min(count, kMost); ++i) {
     const Descriptor plan = make(kExecutionPlan);
     set(plan, kPlanHandle, kHandleType, 1, &handle);

@@ -38,14 +38,10 @@ class CudnnOperation final : public Operation {
     else
       attention(shape);
     if (!graph_.status()) return graph_.status();
-    Result<GraphBuilder::Plan> plan = graph_.plan(handle_);
-    if (!plan) return forward(plan);
-    plan_ = plan->plan;
-    Result<Buffer> workspace = gpus().front()->allocate(plan->workspace);
-    if (!workspace) return forward(workspace);
-    workspace_ = std::move(*workspace);
-    for (std::size_t i = 0; i < sets; ++i)
-      if (Status ok = add_operands(shape.dtype); !ok) return ok;
+    GraphBuilder::Plan plan = TRY(graph_.plan(handle_));
+    plan_ = plan.plan;
+    workspace_ = TRY(gpus().front()->allocate(plan.workspace));
+    for (std::size_t i = 0; i < sets; ++i) TRY(add_operands(shape.dtype));
     return {};
   }
 
@@ -164,19 +160,16 @@ Status CudnnOperation::add_operands(const std::string& dtype) {
   std::vector<void*> pointers;
   for (const Operand& o : operands_) {
     Gpu& gpu = *gpus().front();
-    Result<Buffer> buffer = o.result ? gpu.allocate(o.bytes) : gpu.random(o.bytes, dtype);
-    if (!buffer) return forward(buffer);
+    Buffer buffer = TRY(o.result ? gpu.allocate(o.bytes) : gpu.random(o.bytes, dtype));
     ids.push_back(o.id);
-    pointers.push_back(buffer->pointer());
-    buffers_.push_back(std::move(*buffer));
+    pointers.push_back(buffer.pointer());
+    buffers_.push_back(std::move(buffer));
   }
   for (const auto& [id, value] : numbers_) {
     ids.push_back(id);
     pointers.push_back(value.get());
   }
-  const auto pack = graph_.pack(ids, pointers, workspace_.pointer());
-  if (!pack) return forward(pack);
-  packs_.push_back(*pack);
+  packs_.push_back(TRY(graph_.pack(ids, pointers, workspace_.pointer())));
   return {};
 }
 
@@ -193,7 +186,7 @@ class CudnnRunner final : public Runner {
     if (shape.dtype == "fp32" && gpu_.info().compute_major >= 8)
       return fail("cuDNN computes fp32 as tf32 here", "dtype tf32");
     auto operation = std::make_unique<CudnnOperation>(gpu_, library_, handle_);
-    if (Status ok = operation->prepare(shape, sets); !ok) return forward(ok);
+    TRY(operation->prepare(shape, sets));
     return operation;
   }
   std::string library() const override { return library_.name(); }
@@ -207,19 +200,17 @@ class CudnnRunner final : public Runner {
 }  // namespace
 
 Result<std::unique_ptr<Runner>> open_cudnn(Gpu& gpu) {
-  Result<Cudnn> library = Cudnn::open();
-  if (!library) return forward(library);
+  Cudnn library = TRY(Cudnn::open());
   gpu.make_current();
   void* handle = nullptr;
-  if (Status ok = library->check(library->cudnnCreate(&handle), "cuDNN does not start"); !ok)
-    return forward(ok);
+  TRY(library.check(library.cudnnCreate(&handle), "cuDNN does not start"));
   if (Status ok =
-          library->check(library->cudnnSetStream(handle, gpu.stream()), "cuDNN does not start");
+          library.check(library.cudnnSetStream(handle, gpu.stream()), "cuDNN does not start");
       !ok) {
-    library->cudnnDestroy(handle);
+    library.cudnnDestroy(handle);
     return forward(ok);
   }
-  return std::make_unique<CudnnRunner>(gpu, std::move(*library), handle);
+  return std::make_unique<CudnnRunner>(gpu, std::move(library), handle);
 }
 
 }  // namespace rehearse::bench

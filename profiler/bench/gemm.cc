@@ -90,11 +90,9 @@ class Gemm final : public Operation {
 Result<Descriptor> Gemm::matrix(int type, std::uint64_t rows, std::uint64_t columns,
                                 std::uint64_t batch) const {
   void* raw = nullptr;
-  if (Status ok = check(library_.cublasLtMatrixLayoutCreate(&raw, type, rows, columns,
-                                                            static_cast<std::int64_t>(rows)),
-                        "describing a matrix");
-      !ok)
-    return forward(ok);
+  TRY(check(library_.cublasLtMatrixLayoutCreate(&raw, type, rows, columns,
+                                                static_cast<std::int64_t>(rows)),
+            "describing a matrix"));
   Descriptor layout(raw, library_.cublasLtMatrixLayoutDestroy);
   if (batch > 1) {
     const auto count = static_cast<std::int32_t>(batch);
@@ -104,7 +102,7 @@ Result<Descriptor> Gemm::matrix(int type, std::uint64_t rows, std::uint64_t colu
     if (code == 0)
       code = library_.cublasLtMatrixLayoutSetAttribute(raw, cublaslt::kLayoutBatchStride, &stride,
                                                        sizeof stride);
-    if (Status ok = check(code, "describing a batch"); !ok) return forward(ok);
+    TRY(check(code, "describing a batch"));
   }
   return layout;
 }
@@ -115,10 +113,8 @@ Status Gemm::describe(const Shape& s) {
   const int result = s.dtype == "fp8" ? cublaslt::kReal16Bf : type;
   void* raw = nullptr;
   const int compute = s.dtype == "tf32" ? cublaslt::kComputeTf32 : cublaslt::kCompute32F;
-  if (Status ok = check(library_.cublasLtMatmulDescCreate(&raw, compute, cublaslt::kReal32F),
-                        "describing a product");
-      !ok)
-    return ok;
+  TRY(check(library_.cublasLtMatmulDescCreate(&raw, compute, cublaslt::kReal32F),
+            "describing a product"));
   desc_ = Descriptor(raw, library_.cublasLtMatmulDescDestroy);
   // A, stored by rows as m x k, is k x m by columns: the second factor without transposition.
   const bool a_turned = s.layout[0] == 't', b_turned = s.layout[1] == 't';
@@ -134,35 +130,24 @@ Status Gemm::describe(const Shape& s) {
                                    {cublaslt::kDescTransposeB, &second, sizeof second},
                                    {cublaslt::kDescEpilogue, &epilogue, sizeof epilogue}};
   if (s.epilogue != "none") {
-    Result<Buffer> buffer = gpus().front()->random(n * 4, s.dtype == "fp8" ? "bf16" : s.dtype);
-    if (!buffer) return forward(buffer);
-    bias_ = std::move(*buffer);
+    bias_ = TRY(gpus().front()->random(n * 4, s.dtype == "fp8" ? "bf16" : s.dtype));
     bias = bias_.pointer();
     settings.push_back({cublaslt::kDescBiasPointer, &bias, sizeof bias});
   }
   for (const Setting& each : settings)
-    if (Status ok = check(library_.cublasLtMatmulDescSetAttribute(desc_.get(), each.attribute,
-                                                                  each.value, each.bytes),
-                          "describing a product");
-        !ok)
-      return ok;
-  Result<Descriptor> a = matrix(type, a_turned ? m : k, a_turned ? k : m, batch),
-                     b = matrix(type, b_turned ? k : n, b_turned ? n : k, batch),
-                     c = matrix(result, n, m, batch);
-  for (Result<Descriptor>* each : {&a, &b, &c})
-    if (!*each) return forward(*each);
-  a_ = std::move(*a);
-  b_ = std::move(*b);
-  c_ = std::move(*c);
+    TRY(check(library_.cublasLtMatmulDescSetAttribute(desc_.get(), each.attribute, each.value,
+                                                      each.bytes),
+              "describing a product"));
+  a_ = TRY(matrix(type, a_turned ? m : k, a_turned ? k : m, batch));
+  b_ = TRY(matrix(type, b_turned ? k : n, b_turned ? n : k, batch));
+  c_ = TRY(matrix(result, n, m, batch));
   return {};
 }
 
 Status Gemm::prepare(const Shape& s, std::size_t sets) {
-  if (Status ok = describe(s); !ok) return ok;
+  TRY(describe(s));
   void* raw = nullptr;
-  if (Status ok = check(library_.cublasLtMatmulPreferenceCreate(&raw), "choosing an algorithm");
-      !ok)
-    return ok;
+  TRY(check(library_.cublasLtMatmulPreferenceCreate(&raw), "choosing an algorithm"));
   const Descriptor preference(raw, library_.cublasLtMatmulPreferenceDestroy);
   const std::uint64_t most = workspace_.bytes();
   int code = library_.cublasLtMatmulPreferenceSetAttribute(raw, cublaslt::kPreferenceWorkspace,
@@ -173,18 +158,16 @@ Status Gemm::prepare(const Shape& s, std::size_t sets) {
                                                    c_.get(), c_.get(), raw, 1, &found_, &count);
   if (code == cublaslt::kNotSupported || (code == 0 && (count == 0 || found_.state != 0)))
     return fail("cuBLASLt has no algorithm for it on this device");
-  if (Status ok = check(code, "choosing an algorithm"); !ok) return ok;
+  TRY(check(code, "choosing an algorithm"));
   const std::uint64_t m = s["m"], n = s["n"], k = s["k"], batch = s["batch"];
   const std::uint64_t element = element_bytes(s.dtype),
                       result = std::max<std::uint64_t>(2, element);
   for (std::size_t i = 0; i < sets; ++i) {
     Gpu& gpu = *gpus().front();
-    Result<Buffer> a = gpu.random(batch * m * k * element, s.dtype),
-                   b = gpu.random(batch * k * n * element, s.dtype),
-                   c = gpu.allocate(batch * m * n * result);
-    for (Result<Buffer>* each : {&a, &b, &c})
-      if (!*each) return forward(*each);
-    operands_.push_back({std::move(*a), std::move(*b), std::move(*c)});
+    Buffer a = TRY(gpu.random(batch * m * k * element, s.dtype));
+    Buffer b = TRY(gpu.random(batch * k * n * element, s.dtype));
+    Buffer c = TRY(gpu.allocate(batch * m * n * result));
+    operands_.push_back({std::move(a), std::move(b), std::move(c)});
   }
   return {};
 }
@@ -203,7 +186,7 @@ class GemmRunner final : public Runner {
 
   Result<std::unique_ptr<Operation>> prepare(const Shape& shape, std::size_t sets) override {
     auto gemm = std::make_unique<Gemm>(gpu_, library_, handle_, workspace_);
-    if (Status ok = gemm->prepare(shape, sets); !ok) return forward(ok);
+    TRY(gemm->prepare(shape, sets));
     return gemm;
   }
   std::string library() const override { return library_.name(); }
@@ -220,33 +203,31 @@ class GemmRunner final : public Runner {
 Result<CublasLt> CublasLt::open() {
   CublasLt library;
   const Symbol symbols[] = {REHEARSE_CUBLASLT_FUNCTIONS(REHEARSE_SYMBOL)};
-  const Result<std::string> found = open_library(
-      "cuBLASLt",
-      {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11", "libcublasLt.so",
-       "/usr/local/cuda/lib64/libcublasLt.so"},
-      symbols, "install the CUDA toolkit, or add the folder of PyTorch's to LD_LIBRARY_PATH");
-  if (!found) return forward(found);
+  TRY(open_library("cuBLASLt",
+                   {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11", "libcublasLt.so",
+                    "/usr/local/cuda/lib64/libcublasLt.so"},
+                   symbols,
+                   "install the CUDA toolkit, or add the folder of PyTorch's to LD_LIBRARY_PATH"));
   const std::size_t version = library.cublasLtGetVersion();
   library.name_ = fmt::format("cuBLASLt {}", release(version));
   return library;
 }
 
 Result<std::unique_ptr<Runner>> open_gemm(Gpu& gpu) {
-  Result<CublasLt> library = CublasLt::open();
-  if (!library) return forward(library);
+  CublasLt library = TRY(CublasLt::open());
   gpu.make_current();
   void* handle = nullptr;
-  if (const int code = library->cublasLtCreate(&handle); code != 0)
+  if (const int code = library.cublasLtCreate(&handle); code != 0)
     return fail(fmt::format("cuBLASLt does not start (error {})", code),
                 "a driver that is new enough for it: rehearse doctor");
   // The workspace that PyTorch uses on Hopper; its smaller ones elsewhere change few choices.
   constexpr std::size_t kWorkspace = std::size_t{32} << 20;
   Result<Buffer> workspace = gpu.allocate(kWorkspace);
   if (!workspace) {
-    library->cublasLtDestroy(handle);
+    library.cublasLtDestroy(handle);
     return forward(workspace);
   }
-  return std::make_unique<GemmRunner>(gpu, std::move(*library), handle, std::move(*workspace));
+  return std::make_unique<GemmRunner>(gpu, std::move(library), handle, std::move(*workspace));
 }
 
 }  // namespace rehearse::bench

@@ -35,11 +35,9 @@ Buffer::~Buffer() {
 
 Result<PinnedBuffer> PinnedBuffer::make(const Cuda& cuda, std::size_t bytes) {
   void* pointer = nullptr;
-  if (Status ok = cuda.check(
-          cuda.cuMemHostAlloc(&pointer, bytes, kHostPortable | kHostMapped),
-          fmt::format("pinning {} of the host", to_string(Bytes::b(static_cast<double>(bytes)))));
-      !ok)
-    return forward(ok);
+  TRY(cuda.check(
+      cuda.cuMemHostAlloc(&pointer, bytes, kHostPortable | kHostMapped),
+      fmt::format("pinning {} of the host", to_string(Bytes::b(static_cast<double>(bytes))))));
   return PinnedBuffer(cuda, pointer);
 }
 
@@ -52,19 +50,15 @@ PinnedBuffer::~PinnedBuffer() {
 
 Result<std::unique_ptr<Gpu>> Gpu::open(const Cuda& cuda, const Nvml* nvml, int ordinal) {
   std::unique_ptr<Gpu> gpu(new Gpu(cuda, ordinal));
-  if (Status ok = gpu->start(nvml); !ok) return forward(ok);
+  TRY(gpu->start(nvml));
   return gpu;
 }
 
 Status Gpu::start(const Nvml* nvml) {
   int device = 0;
   char name[128] = "", pci[32] = "";
-  if (Status ok = cuda_->check(cuda_->cuDeviceGet(&device, ordinal_), "finding the GPU"); !ok)
-    return ok;
-  if (Status ok = cuda_->check(cuda_->cuDeviceGetName(name, sizeof name, device),
-                               "asking a GPU for its name");
-      !ok)
-    return ok;
+  TRY(cuda_->check(cuda_->cuDeviceGet(&device, ordinal_), "finding the GPU"));
+  TRY(cuda_->check(cuda_->cuDeviceGetName(name, sizeof name, device), "asking a GPU for its name"));
   info_.name = to_text(name, sizeof name);
   if (const std::size_t mig = info_.name.find(" MIG "); mig != std::string::npos) {
     info_.partition = info_.name.substr(mig + 5);
@@ -86,18 +80,11 @@ Status Gpu::start(const Nvml* nvml) {
     if (nvml_device_ && info_.memory_clock_hz == 0)
       info_.memory_clock_hz = nvml->memory_clock_hz(nvml_device_);
   }
-  if (Status ok = cuda_->check(cuda_->cuDevicePrimaryCtxRetain(&context_, device),
-                               fmt::format("starting on {}", info_.name));
-      !ok)
-    return ok;
+  TRY(cuda_->check(cuda_->cuDevicePrimaryCtxRetain(&context_, device),
+                   fmt::format("starting on {}", info_.name)));
   make_current();
-  if (Status ok =
-          cuda_->check(cuda_->cuStreamCreate(&stream_, kStreamNonBlocking), "making a stream");
-      !ok)
-    return ok;
-  Result<PinnedBuffer> flag = PinnedBuffer::make(*cuda_, sizeof(std::uint32_t));
-  if (!flag) return forward(flag);
-  flag_.emplace(std::move(*flag));
+  TRY(cuda_->check(cuda_->cuStreamCreate(&stream_, kStreamNonBlocking), "making a stream"));
+  flag_.emplace(TRY(PinnedBuffer::make(*cuda_, sizeof(std::uint32_t))));
   *static_cast<std::uint32_t*>(flag_->pointer()) = 0;
   return cuda_->check(cuda_->cuMemHostGetDevicePointer_v2(&flag_address_, flag_->pointer(), 0),
                       "mapping memory of the host");
@@ -121,30 +108,25 @@ Gpu::~Gpu() {
 Result<Buffer> Gpu::allocate(std::size_t bytes) const {
   make_current();
   DeviceAddress address = 0;
-  if (Status ok =
-          cuda_->check(cuda_->cuMemAlloc_v2(&address, std::max<std::size_t>(bytes, 16)),
-                       fmt::format("taking {} of {}",
-                                   to_string(Bytes::b(static_cast<double>(bytes))), info_.name));
-      !ok)
-    return forward(ok);
+  TRY(cuda_->check(
+      cuda_->cuMemAlloc_v2(&address, std::max<std::size_t>(bytes, 16)),
+      fmt::format("taking {} of {}", to_string(Bytes::b(static_cast<double>(bytes))), info_.name)));
   return Buffer(*this, address, bytes);
 }
 
 Result<Buffer> Gpu::random(std::size_t bytes, std::string_view dtype) const {
-  Result<Buffer> buffer = allocate(bytes);
-  if (!buffer) return forward(buffer);
+  Buffer buffer = TRY(allocate(bytes));
   // One block is copied from the host, and doubled until it fills the buffer.
   const std::vector<unsigned char>& block = random_block(dtype);
   std::size_t filled = std::min(bytes, block.size());
-  int code = cuda_->cuMemcpyHtoDAsync_v2(buffer->address(), block.data(), filled, stream_);
+  int code = cuda_->cuMemcpyHtoDAsync_v2(buffer.address(), block.data(), filled, stream_);
   while (code == 0 && filled < bytes) {
     const std::size_t more = std::min(filled, bytes - filled);
-    code =
-        cuda_->cuMemcpyDtoDAsync_v2(buffer->address() + filled, buffer->address(), more, stream_);
+    code = cuda_->cuMemcpyDtoDAsync_v2(buffer.address() + filled, buffer.address(), more, stream_);
     filled += more;
   }
-  if (Status ok = cuda_->check(code, "filling operands"); !ok) return forward(ok);
-  if (Status ok = synchronize(); !ok) return forward(ok);
+  TRY(cuda_->check(code, "filling operands"));
+  TRY(synchronize());
   return buffer;
 }
 
@@ -166,8 +148,7 @@ Status Gpu::record(CudaEvent event) const {
 Result<CudaEvent> Gpu::event(std::size_t number) {
   while (events_.size() <= number) {
     CudaEvent event = nullptr;
-    if (Status ok = cuda_->check(cuda_->cuEventCreate(&event, 0), "making an event"); !ok)
-      return forward(ok);
+    TRY(cuda_->check(cuda_->cuEventCreate(&event, 0), "making an event"));
     events_.push_back(event);
   }
   return events_[number];
@@ -175,10 +156,8 @@ Result<CudaEvent> Gpu::event(std::size_t number) {
 
 Result<Seconds> Gpu::between(CudaEvent from, CudaEvent to) const {
   float ms = 0;
-  if (Status ok = cuda_->check(cuda_->cuEventSynchronize(to), "waiting for the GPU"); !ok)
-    return forward(ok);
-  if (Status ok = cuda_->check(cuda_->cuEventElapsedTime(&ms, from, to), "reading a time"); !ok)
-    return forward(ok);
+  TRY(cuda_->check(cuda_->cuEventSynchronize(to), "waiting for the GPU"));
+  TRY(cuda_->check(cuda_->cuEventElapsedTime(&ms, from, to), "reading a time"));
   return Seconds::ms(static_cast<double>(ms));
 }
 
@@ -189,9 +168,7 @@ Status Gpu::synchronize() const {
 Status Gpu::flush() {
   if (flush_.bytes() == 0) {
     constexpr double kLeast = 256e6;
-    Result<Buffer> buffer = allocate(static_cast<std::size_t>(std::max(kLeast, 4 * info_.l2.b())));
-    if (!buffer) return forward(buffer);
-    flush_ = std::move(*buffer);
+    flush_ = TRY(allocate(static_cast<std::size_t>(std::max(kLeast, 4 * info_.l2.b()))));
   }
   return cuda_->check(cuda_->cuMemsetD8Async(flush_.address(), 0, flush_.bytes(), stream_),
                       "flushing L2");

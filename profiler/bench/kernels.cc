@@ -34,12 +34,10 @@ class Kernel final : public Operation {
     const std::uint64_t most = std::uint64_t{32} * std::max(1U, gpu.info().multiprocessors);
     blocks_ = static_cast<unsigned>(std::clamp<std::uint64_t>(blocks, 1, most));
     for (std::size_t i = 0; i < sets; ++i) {
-      Result<Buffer> a = gpu.random(in * element, shape.dtype),
-                     b = gpu.random(two_ ? in * element : 16, shape.dtype),
-                     y = gpu.allocate(out * element);
-      for (Result<Buffer>* each : {&a, &b, &y})
-        if (!*each) return forward(*each);
-      operands_.push_back({std::move(*a), std::move(*b), std::move(*y)});
+      Buffer a = TRY(gpu.random(in * element, shape.dtype));
+      Buffer b = TRY(gpu.random(two_ ? in * element : 16, shape.dtype));
+      Buffer y = TRY(gpu.allocate(out * element));
+      operands_.push_back({std::move(a), std::move(b), std::move(y)});
     }
     return {};
   }
@@ -76,19 +74,15 @@ class KernelRunner final : public Runner {
   }
 
   Result<std::unique_ptr<Operation>> prepare(const Shape& shape, std::size_t sets) override {
-    const Result<CudaModule> module = module_of(shape.dtype);
-    if (!module) return forward(module);
+    const CudaModule module = TRY(module_of(shape.dtype));
     const std::string name = shape.op == "elementwise"
                                  ? fmt::format("rehearse_elementwise_{}", shape["inputs"])
                                  : "rehearse_" + shape.op;
     CudaFunction function = nullptr;
-    if (Status ok =
-            gpu_.cuda().check(gpu_.cuda().cuModuleGetFunction(&function, *module, name.c_str()),
-                              fmt::format("finding the kernel {}", name));
-        !ok)
-      return forward(ok);
+    TRY(gpu_.cuda().check(gpu_.cuda().cuModuleGetFunction(&function, module, name.c_str()),
+                          fmt::format("finding the kernel {}", name)));
     auto kernel = std::make_unique<Kernel>(gpu_, function);
-    if (Status ok = kernel->prepare(shape, sets); !ok) return forward(ok);
+    TRY(kernel->prepare(shape, sets));
     return kernel;
   }
   std::string library() const override { return library_.name(); }
@@ -96,15 +90,12 @@ class KernelRunner final : public Runner {
  private:
   Result<CudaModule> module_of(const std::string& dtype) {
     if (const auto found = modules_.find(dtype); found != modules_.end()) return found->second;
-    const Result<std::vector<char>> code = library_.compile(
-        kernel_source(dtype), gpu_.info().compute_major, gpu_.info().compute_minor);
-    if (!code) return forward(code);
+    const std::vector<char> code = TRY(library_.compile(
+        kernel_source(dtype), gpu_.info().compute_major, gpu_.info().compute_minor));
     gpu_.make_current();
     CudaModule module = nullptr;
-    if (Status ok = gpu_.cuda().check(gpu_.cuda().cuModuleLoadData(&module, code->data()),
-                                      "loading compiled kernels");
-        !ok)
-      return forward(ok);
+    TRY(gpu_.cuda().check(gpu_.cuda().cuModuleLoadData(&module, code.data()),
+                          "loading compiled kernels"));
     modules_.emplace(dtype, module);
     return module;
   }
@@ -117,9 +108,8 @@ class KernelRunner final : public Runner {
 }  // namespace
 
 Result<std::unique_ptr<Runner>> open_kernels(Gpu& gpu) {
-  Result<Nvrtc> library = Nvrtc::open();
-  if (!library) return forward(library);
-  return std::make_unique<KernelRunner>(gpu, std::move(*library));
+  Nvrtc library = TRY(Nvrtc::open());
+  return std::make_unique<KernelRunner>(gpu, std::move(library));
 }
 
 }  // namespace rehearse::bench

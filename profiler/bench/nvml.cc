@@ -27,9 +27,8 @@ Result<Nvml> Nvml::open() {
       {"nvmlDeviceGetCurrentClocksEventReasons", to(nvml.reasons_),
        "nvmlDeviceGetCurrentClocksThrottleReasons"},
   };
-  const Result<std::string> library =
-      open_library("NVML", {"libnvidia-ml.so.1"}, symbols, "install the driver of your NVIDIA GPU");
-  if (!library) return forward(library);
+  TRY(open_library("NVML", {"libnvidia-ml.so.1"}, symbols,
+                   "install the driver of your NVIDIA GPU"));
   if (const int code = nvml.init_(); code != 0)
     return fail(fmt::format("NVML does not start (error {})", code));
   nvml.live_ = true;

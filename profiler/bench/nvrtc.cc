@@ -17,12 +17,11 @@ std::string kernel_source(std::string_view dtype) {
 Result<Nvrtc> Nvrtc::open() {
   Nvrtc library;
   const Symbol symbols[] = {REHEARSE_NVRTC_FUNCTIONS(REHEARSE_SYMBOL)};
-  const Result<std::string> found = open_library(
-      "NVRTC",
-      {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so",
-       "/usr/local/cuda/lib64/libnvrtc.so"},
-      symbols, "install the CUDA toolkit, or add the folder of PyTorch's to LD_LIBRARY_PATH");
-  if (!found) return forward(found);
+  TRY(open_library("NVRTC",
+                   {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so",
+                    "/usr/local/cuda/lib64/libnvrtc.so"},
+                   symbols,
+                   "install the CUDA toolkit, or add the folder of PyTorch's to LD_LIBRARY_PATH"));
   int major = 0, minor = 0;
   if (const int code = library.nvrtcVersion(&major, &minor); code != 0)
     return fail(fmt::format("NVRTC does not start (error {})", code));
@@ -37,11 +36,8 @@ Result<std::vector<char>> Nvrtc::compile(const std::string& source, int major, i
     const char* text = nvrtcGetErrorString(code);
     return fail(fmt::format("{}: {} ({})", what, text ? text : "NVRTC error", code));
   };
-  if (Status ok =
-          check(nvrtcCreateProgram(&raw, source.c_str(), "rehearse_bench.cu", 0, nullptr, nullptr),
-                "compiling kernels");
-      !ok)
-    return forward(ok);
+  TRY(check(nvrtcCreateProgram(&raw, source.c_str(), "rehearse_bench.cu", 0, nullptr, nullptr),
+            "compiling kernels"));
   const auto destroy = [&](void* program) { nvrtcDestroyProgram(&program); };
   const std::unique_ptr<void, decltype(destroy)> program(raw, destroy);
   const std::string architecture = fmt::format("--gpu-architecture=sm_{}{}", major, minor);
@@ -59,10 +55,9 @@ Result<std::vector<char>> Nvrtc::compile(const std::string& source, int major, i
     return forward(ok);
   }
   std::size_t size = 0;
-  Status ok = check(nvrtcGetCUBINSize(raw, &size), "reading compiled kernels");
+  TRY(check(nvrtcGetCUBINSize(raw, &size), "reading compiled kernels"));
   std::vector<char> code(size);
-  if (ok) ok = check(nvrtcGetCUBIN(raw, code.data()), "reading compiled kernels");
-  if (!ok) return forward(ok);
+  TRY(check(nvrtcGetCUBIN(raw, code.data()), "reading compiled kernels"));
   return code;
 }
 

@@ -66,66 +66,49 @@ Result<Batch> StreamSubject::run(std::size_t launches) {
   const ClockState before = timed().clocks();
   const bool was_held = held_;
   const bool separate = cold_ || !operation_.asynchronous();
-  Result<Batch> batch = separate ? one_by_one(launches) : back_to_back(launches);
-  if (!batch) return batch;
-  for (Gpu* gpu : operation_.gpus())
-    if (Status ok = gpu->synchronize(); !ok) return forward(ok);
+  Batch batch = TRY(separate ? one_by_one(launches) : back_to_back(launches));
+  for (Gpu* gpu : operation_.gpus()) TRY(gpu->synchronize());
   // The launches ran while the device did: the times may include gaps of the host.
   if (was_held && !held_) return run(launches);
   const ClockState after = timed().clocks();
-  batch->throttled = before.throttled || after.throttled;
-  batch->capped = before.capped || after.capped;
-  batch->sm_clock_hz =
+  batch.throttled = before.throttled || after.throttled;
+  batch.capped = before.capped || after.capped;
+  batch.sm_clock_hz =
       before.sm_hz > 0 && after.sm_hz > 0 ? (before.sm_hz + after.sm_hz) / 2 : after.sm_hz;
   return batch;
 }
 
 Result<Batch> StreamSubject::back_to_back(std::size_t launches) {
-  const Result<CudaEvent> from = timed().event(0), to = timed().event(1);
-  if (!from) return forward(from);
-  if (!to) return forward(to);
-  const Status status = enqueue([&]() -> Status {
-    if (Status ok = timed().record(*from); !ok) return ok;
-    for (std::size_t i = 0; i < launches; ++i)
-      if (Status ok = launch(); !ok) return ok;
+  const CudaEvent from = TRY(timed().event(0)), to = TRY(timed().event(1));
+  TRY(enqueue([&]() -> Status {
+    TRY(timed().record(from));
+    for (std::size_t i = 0; i < launches; ++i) TRY(launch());
     timed().make_current();
-    return timed().record(*to);
-  });
-  if (!status) return forward(status);
-  const Result<Seconds> busy = timed().between(*from, *to);
-  if (!busy) return forward(busy);
-  return Batch{.samples = {*busy / static_cast<double>(launches)}, .busy = *busy};
+    return timed().record(to);
+  }));
+  const Seconds busy = TRY(timed().between(from, to));
+  return Batch{.samples = {busy / static_cast<double>(launches)}, .busy = busy};
 }
 
 Result<Batch> StreamSubject::one_by_one(std::size_t launches) {
   // With a flush and two events per launch, a stream fills up sooner.
   launches = std::min<std::size_t>(launches, 32);
   std::vector<CudaEvent> events;
-  for (std::size_t i = 0; i < 2 * launches; ++i) {
-    const Result<CudaEvent> event = timed().event(i);
-    if (!event) return forward(event);
-    events.push_back(*event);
-  }
-  const Status status = enqueue([&]() -> Status {
+  for (std::size_t i = 0; i < 2 * launches; ++i) events.push_back(TRY(timed().event(i)));
+  TRY(enqueue([&]() -> Status {
     for (std::size_t i = 0; i < launches; ++i) {
-      if (cold_)
-        if (Status ok = timed().flush(); !ok) return ok;
-      if (Status ok = timed().record(events[2 * i]); !ok) return ok;
-      if (Status ok = launch(); !ok) return ok;
-      if (Status ok = timed().record(events[2 * i + 1]); !ok) return ok;
+      if (cold_) TRY(timed().flush());
+      TRY(timed().record(events[2 * i]));
+      TRY(launch());
+      TRY(timed().record(events[2 * i + 1]));
     }
     return {};
-  });
-  if (!status) return forward(status);
+  }));
   Batch batch;
-  for (std::size_t i = 0; i < launches; ++i) {
-    const Result<Seconds> time = timed().between(events[2 * i], events[2 * i + 1]);
-    if (!time) return forward(time);
-    batch.samples.push_back(*time);
-  }
-  const Result<Seconds> busy = timed().between(events.front(), events.back());
-  if (!busy) return forward(busy);
-  batch.busy = *busy;
+  for (std::size_t i = 0; i < launches; ++i)
+    batch.samples.push_back(TRY(timed().between(events[2 * i], events[2 * i + 1])));
+  const Seconds busy = TRY(timed().between(events.front(), events.back()));
+  batch.busy = busy;
   return batch;
 }
 

@@ -178,20 +178,16 @@ Session::Session(Session&&) noexcept = default;
 Session::~Session() = default;
 
 Result<Session> Session::open() {
-  Result<Cuda> cuda = Cuda::open();
-  if (!cuda) return forward(cuda);
+  Cuda cuda = TRY(Cuda::open());
   Session session;
-  session.cuda_ = std::make_unique<Cuda>(std::move(*cuda));
+  session.cuda_ = std::make_unique<Cuda>(std::move(cuda));
   Result<Nvml> nvml = Nvml::open();
   if (nvml)
     session.nvml_ = std::make_unique<Nvml>(std::move(*nvml));
   else
     session.no_clocks_ = nvml.error().diagnostics.front().problem;
-  for (int i = 0; i < session.cuda_->devices(); ++i) {
-    Result<std::unique_ptr<Gpu>> gpu = Gpu::open(*session.cuda_, session.nvml_.get(), i);
-    if (!gpu) return forward(gpu);
-    session.gpus_.push_back(std::move(*gpu));
-  }
+  for (int i = 0; i < session.cuda_->devices(); ++i)
+    session.gpus_.push_back(TRY(Gpu::open(*session.cuda_, session.nvml_.get(), i)));
   return session;
 }
 

@@ -168,12 +168,9 @@ Result<Shape> make_shape(std::string_view op, const NamedExtents& extents, std::
   };
   for (const Choice& c : {Choice{"dtype", dtype, rule->dtypes, shape.dtype},
                           Choice{"layout", layout, rule->layouts, shape.layout},
-                          Choice{"epilogue", epilogue, rule->epilogues, shape.epilogue}}) {
-    Result<std::string> name = chosen(c.what, op, c.name, c.among);
-    if (!name) return forward(name);
-    c.to = std::move(*name);
-  }
-  if (Status ok = check_together(shape); !ok) return forward(ok);
+                          Choice{"epilogue", epilogue, rule->epilogues, shape.epilogue}})
+    c.to = TRY(chosen(c.what, op, c.name, c.among));
+  TRY(check_together(shape));
   return shape;
 }
 
@@ -208,9 +205,7 @@ Flops flops_of(const Shape& s) {
   const auto d = [&](std::string_view extent) { return static_cast<double>(s[extent]); };
   double flops = 0;
   switch (s.rule().family) {
-    case Family::kGemm:
-      flops = 2 * d("m") * d("n") * d("k") * d("batch");
-      break;
+    case Family::kGemm: flops = 2 * d("m") * d("n") * d("k") * d("batch"); break;
     case Family::kConv: {
       const ConvResult out = conv_result(s);
       flops = 2 * d("images") * static_cast<double>(out.height) * static_cast<double>(out.width) *
@@ -223,8 +218,7 @@ Flops flops_of(const Shape& s) {
       break;
     case Family::kElementwise:
     case Family::kCopy:
-    case Family::kCollective:
-      break;
+    case Family::kCollective: break;
   }
   return Flops::flop(flops);
 }
@@ -253,8 +247,7 @@ Bytes bytes_of(const Shape& s) {
                       (s.op == "reduction" ? d("width") + 1 : 2 * d("width")));
     case Family::kCopy:  // read and written within one memory
       return Bytes::b(d("bytes") * (s.layout == "d2d" ? 2 : 1));
-    case Family::kCollective:
-      return Bytes::b(d("bytes"));
+    case Family::kCollective: return Bytes::b(d("bytes"));
   }
   return Bytes::b(0);
 }

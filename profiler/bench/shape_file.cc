@@ -27,26 +27,25 @@ bool is_word(std::string_view column) {
 }
 
 Result<std::vector<Shape>> read_csv(const std::filesystem::path& path) {
-  const Result<CsvTable> table = CsvTable::load(path);
-  if (!table) return forward(table);
-  if (Status ok = table->require({"op"}); !ok) return forward(ok);
+  const CsvTable table = TRY(CsvTable::load(path));
+  TRY(table.require({"op"}));
   const auto word = [&](std::size_t row, std::string_view column) {
-    return table->has(column) ? table->cell(row, column) : std::string_view();
+    return table.has(column) ? table.cell(row, column) : std::string_view();
   };
   std::vector<Shape> shapes;
   Error errors;
-  for (std::size_t row = 0; row < table->rows(); ++row) {
+  for (std::size_t row = 0; row < table.rows(); ++row) {
     NamedExtents extents;
     const std::size_t before = errors.diagnostics.size();
-    for (const std::string& column : table->columns()) {
+    for (const std::string& column : table.columns()) {
       if (is_word(column)) continue;
-      const Result<std::optional<double>> value = table->number(row, column);
+      const Result<std::optional<double>> value = table.number(row, column);
       if (!value) {
         errors.diagnostics.push_back(value.error().diagnostics.front());
       } else if (*value) {
         if (**value < 0 || **value > 1e13 || std::floor(**value) != **value)
-          errors.diagnostics.push_back(table->problem(
-              row, column, fmt::format("'{}' is not an extent", table->cell(row, column)),
+          errors.diagnostics.push_back(table.problem(
+              row, column, fmt::format("'{}' is not an extent", table.cell(row, column)),
               "a whole number above zero"));
         else
           extents.emplace_back(column, static_cast<std::uint64_t>(**value));
@@ -61,9 +60,9 @@ Result<std::vector<Shape>> read_csv(const std::filesystem::path& path) {
     }
     const Diagnostic& d = shape.error().diagnostics.front();
     auto [key, problem] = key_and_problem(d);
-    errors.diagnostics.push_back(table->problem(row, table->has(key) ? key : "op",
-                                                table->has(key) ? problem : d.problem, d.expected,
-                                                d.nearest));
+    errors.diagnostics.push_back(table.problem(row, table.has(key) ? key : "op",
+                                               table.has(key) ? problem : d.problem, d.expected,
+                                               d.nearest));
   }
   if (!errors.diagnostics.empty()) return tl::unexpected(std::move(errors));
   return shapes;
@@ -133,9 +132,8 @@ void read_sweep(const YamlMap& map, std::vector<Shape>& shapes) {
         }
 }
 
-Result<std::vector<Shape>> read_yaml(const Result<YamlFile>& file) {
-  if (!file) return forward(file);
-  const YamlMap root = file->root();
+Result<std::vector<Shape>> read_yaml(const YamlFile& file) {
+  const YamlMap root = file.root();
   std::vector<Shape> shapes;
   for (const YamlMap& map : root.maps("shapes")) {
     read_sweep(map, shapes);
@@ -143,26 +141,26 @@ Result<std::vector<Shape>> read_yaml(const Result<YamlFile>& file) {
   }
   if (!root.has("shapes")) root.report("shapes", "is missing", "a list of shapes");
   root.no_other_keys();
-  if (Status ok = file->status(); !ok) return forward(ok);
+  TRY(file.status());
   return shapes;
 }
 
 }  // namespace
 
 Result<std::vector<Shape>> read_shapes(const std::filesystem::path& path) {
-  Result<std::vector<Shape>> shapes =
-      path.extension() == ".csv" ? read_csv(path) : read_yaml(YamlFile::load(path));
-  if (!shapes) return shapes;
-  if (shapes->empty()) return fail_in(path, "has no shape", "one");
-  if (shapes->size() > kMostShapes)
+  std::vector<Shape> shapes =
+      TRY(path.extension() == ".csv" ? read_csv(path) : YamlFile::load(path).and_then(read_yaml));
+  if (shapes.empty()) return fail_in(path, "has no shape", "one");
+  if (shapes.size() > kMostShapes)
     return fail_in(path, fmt::format("has more than {} shapes", grouped(kMostShapes)),
                    "fewer: each takes about half a second");
-  return without_repeats(*shapes);
+  return without_repeats(shapes);
 }
 
 std::vector<Shape> default_shapes() {
-  const Result<std::vector<Shape>> shapes = read_yaml(
-      YamlFile::parse(std::string(bench_files::default_shapes_yaml), "default_shapes.yaml"));
+  const Result<std::vector<Shape>> shapes =
+      YamlFile::parse(std::string(bench_files::default_shapes_yaml), "default_shapes.yaml")
+          .and_then(read_yaml);
   REHEARSE_CHECK(shapes, "{}", to_string(shapes.error()));
   return without_repeats(*shapes);
 }

@@ -36,8 +36,7 @@ bool decode_column(Decoder& in, std::span<std::uint64_t> values) {
         value = last += static_cast<std::uint64_t>(unzigzag(in.varint()));
       break;
     }
-    default:
-      return false;
+    default: return false;
   }
   return in.ok();
 }
@@ -52,31 +51,18 @@ bool set_column(Row& row, Column column, std::uint64_t value) {
     case Column::kKind:
       row.kind = static_cast<RowKind>(value);
       return value >= 1 && value < kRowKinds;
-    case Column::kTime:
-      row.time = value;
-      return true;
-    case Column::kSpan:
-      row.span = value;
-      return true;
-    case Column::kText:
-      return narrow(row.text);
-    case Column::kDomain:
-      return narrow(row.domain);
-    case Column::kCategory:
-      return narrow(row.category);
+    case Column::kTime: row.time = value; return true;
+    case Column::kSpan: row.span = value; return true;
+    case Column::kText: return narrow(row.text);
+    case Column::kDomain: return narrow(row.domain);
+    case Column::kCategory: return narrow(row.category);
     case Column::kPayloadKind:
       row.payload_kind = static_cast<PayloadKind>(value);
       return value < kPayloadKinds;
-    case Column::kPayload:
-      row.payload = value;
-      return true;
-    case Column::kGroup:
-      row.group = value;
-      return true;
-    case Column::kPeer:
-      return narrow(row.peer);
-    case Column::kReduction:
-      return narrow(row.reduction);
+    case Column::kPayload: row.payload = value; return true;
+    case Column::kGroup: row.group = value; return true;
+    case Column::kPeer: return narrow(row.peer);
+    case Column::kReduction: return narrow(row.reduction);
   }
   return false;
 }

@@ -175,12 +175,8 @@ void take(ThreadState& thread, const unsigned char* r) {
       return;
     }
     case cupti::kMemcpy:
-    case cupti::kMemcpyPeer:
-      append(thread, cupti::copy_record(r, library.version));
-      return;
-    case cupti::kMemset:
-      append(thread, cupti::set_record(r, library.version));
-      return;
+    case cupti::kMemcpyPeer: append(thread, cupti::copy_record(r, library.version)); return;
+    case cupti::kMemset: append(thread, cupti::set_record(r, library.version)); return;
     case cupti::kRuntime:
     case cupti::kDriver: {
       CallRecord call = cupti::call_record(r);
@@ -189,33 +185,18 @@ void take(ThreadState& thread, const unsigned char* r) {
       if (call.name != 0) append(thread, call);
       return;
     }
-    case cupti::kSynchronization:
-      append(thread, cupti::sync_record(r, library.version));
-      return;
-    case cupti::kCudaEvent:
-      append(thread, cupti::event_record(r, library.version));
-      return;
-    case cupti::kGraphTrace:
-      append(thread, cupti::graph_launch_record(r));
-      return;
-    case cupti::kMemory2:
-      append(thread, cupti::memory_record(r));
-      return;
-    case cupti::kJit:
-      append(thread, cupti::jit_record(r));
-      return;
+    case cupti::kSynchronization: append(thread, cupti::sync_record(r, library.version)); return;
+    case cupti::kCudaEvent: append(thread, cupti::event_record(r, library.version)); return;
+    case cupti::kGraphTrace: append(thread, cupti::graph_launch_record(r)); return;
+    case cupti::kMemory2: append(thread, cupti::memory_record(r)); return;
+    case cupti::kJit: append(thread, cupti::jit_record(r)); return;
     case cupti::kOverhead:
       append(thread, cupti::overhead_record(r));
       if (library.version >= cupti::kVersion13_0) ::free(cupti::overhead::data(r));
       return;
-    case cupti::kDevice:
-      take_device(thread, r);
-      return;
-    case cupti::kContext:
-      append(thread, cupti::context_record(r));
-      return;
-    default:
-      return;
+    case cupti::kDevice: take_device(thread, r); return;
+    case cupti::kContext: append(thread, cupti::context_record(r)); return;
+    default: return;
   }
 }
 

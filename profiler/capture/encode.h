@@ -42,28 +42,17 @@ class BlockBuffer {
 
 inline std::uint64_t value_of(const Row& row, Column column) {
   switch (column) {
-    case Column::kKind:
-      return static_cast<std::uint64_t>(row.kind);
-    case Column::kTime:
-      return row.time;
-    case Column::kSpan:
-      return row.span;
-    case Column::kText:
-      return row.text;
-    case Column::kDomain:
-      return row.domain;
-    case Column::kCategory:
-      return row.category;
-    case Column::kPayloadKind:
-      return static_cast<std::uint64_t>(row.payload_kind);
-    case Column::kPayload:
-      return row.payload;
-    case Column::kGroup:
-      return row.group;
-    case Column::kPeer:
-      return row.peer;
-    case Column::kReduction:
-      return row.reduction;
+    case Column::kKind: return static_cast<std::uint64_t>(row.kind);
+    case Column::kTime: return row.time;
+    case Column::kSpan: return row.span;
+    case Column::kText: return row.text;
+    case Column::kDomain: return row.domain;
+    case Column::kCategory: return row.category;
+    case Column::kPayloadKind: return static_cast<std::uint64_t>(row.payload_kind);
+    case Column::kPayload: return row.payload;
+    case Column::kGroup: return row.group;
+    case Column::kPeer: return row.peer;
+    case Column::kReduction: return row.reduction;
   }
   return 0;
 }

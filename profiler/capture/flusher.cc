@@ -116,14 +116,10 @@ class Flusher {
   std::uint64_t step_of(const Slot& slot) const {
     if (!keeper_) return kAlways;
     switch (slot.kind) {
-      case SlotKind::kThreadName:
-        return kAlways;
-      case SlotKind::kText:
-        return keeper_->current();
-      case SlotKind::kRecord:
-        return slot.row.reduction ? kAlways : keeper_->step_at(slot.row.time);
-      case SlotKind::kRow:
-        break;
+      case SlotKind::kThreadName: return kAlways;
+      case SlotKind::kText: return keeper_->current();
+      case SlotKind::kRecord: return slot.row.reduction ? kAlways : keeper_->step_at(slot.row.time);
+      case SlotKind::kRow: break;
     }
     const bool is_fact =
         slot.row.kind == RowKind::kCategoryName || slot.row.kind == RowKind::kCommunicator;
@@ -384,8 +380,7 @@ class Flusher {
     const double limit = static_cast<double>(step.limit) * 1e-6;
     int n = 0;
     switch (trigger.kind) {
-      case Trigger::Kind::kNone:
-        break;
+      case Trigger::Kind::kNone: break;
       case Trigger::Kind::kPercentile:
         n = ::snprintf(into, sizeof into, "step_time %.3f ms > p%g, %.3f ms", took, value * 1e-3,
                        limit);
@@ -397,9 +392,7 @@ class Flusher {
         n = ::snprintf(into, sizeof into, "step_time %.3f ms > %gx median, %.3f ms", took,
                        value * 1e-3, limit);
         break;
-      case Trigger::Kind::kEvery:
-        n = ::snprintf(into, sizeof into, "every %g", value);
-        break;
+      case Trigger::Kind::kEvery: n = ::snprintf(into, sizeof into, "every %g", value); break;
     }
     return {into, static_cast<std::size_t>(std::clamp(n, 0, static_cast<int>(sizeof into) - 1))};
   }

@@ -380,16 +380,10 @@ void start_event(int version, void* context, void** handle, const void* event) {
     case nccl::kKernelChannel:
       if (version > 3) start_channel(thread, context, head.parent, detail, handle);
       return;
-    case nccl::kCollectiveCall:
-      *handle = note_call<nccl::CollectiveCall>(thread, detail);
-      return;
-    case nccl::kSendReceiveCall:
-      *handle = note_call<nccl::SendReceiveCall>(thread, detail);
-      return;
-    case nccl::kKernelLaunch:
-      return start_launch(thread, context, handle);
-    default:
-      return;
+    case nccl::kCollectiveCall: *handle = note_call<nccl::CollectiveCall>(thread, detail); return;
+    case nccl::kSendReceiveCall: *handle = note_call<nccl::SendReceiveCall>(thread, detail); return;
+    case nccl::kKernelLaunch: return start_launch(thread, context, handle);
+    default: return;
   }
 }
 

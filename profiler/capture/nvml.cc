@@ -225,24 +225,17 @@ bool read_field(const nvml::FieldValue& field, std::uint64_t& into) {
       if (!(field.value.as_double >= 0 && field.value.as_double < 1e12)) return false;
       into = static_cast<std::uint64_t>(field.value.as_double);
       return true;
-    case nvml::kU32:
-      into = field.value.as_u32;
-      return true;
+    case nvml::kU32: into = field.value.as_u32; return true;
     case nvml::kLong:
-    case nvml::kU64:
-      into = field.value.as_u64;
-      return true;
+    case nvml::kU64: into = field.value.as_u64; return true;
     case nvml::kI64:
       into = static_cast<std::uint64_t>(field.value.as_i64);
       return field.value.as_i64 >= 0;
     case nvml::kI32:
       into = static_cast<std::uint64_t>(field.value.as_i32);
       return field.value.as_i32 >= 0;
-    case nvml::kU16:
-      into = field.value.as_u16;
-      return true;
-    default:
-      return false;
+    case nvml::kU16: into = field.value.as_u16; return true;
+    default: return false;
   }
 }
 

@@ -34,17 +34,14 @@ std::uint32_t number_of(ThreadState& thread, const wchar_t* message) {
 }
 std::uint32_t number_of(ThreadState& thread, std::int32_t type, nvtx::Message message) {
   switch (type) {
-    case nvtx::kMessageAscii:
-      return number_of(thread, message.ascii);
-    case nvtx::kMessageWide:
-      return number_of(thread, message.wide);
+    case nvtx::kMessageAscii: return number_of(thread, message.ascii);
+    case nvtx::kMessageWide: return number_of(thread, message.wide);
     case nvtx::kMessageRegistered: {
       const Text* text = as_text(message.registered);
       if (text) thread.step = text->step;
       return text ? text->number : 0;
     }
-    default:
-      return 0;
+    default: return 0;
   }
 }
 
@@ -61,13 +58,9 @@ void read_payload(ThreadState& thread, const EventAttributes& event, Row& row) {
   switch (event.payload_type) {
     case nvtx::kPayloadUint64:
     case nvtx::kPayloadInt64:
-    case nvtx::kPayloadDouble:
-      row.payload = event.payload.u64;
-      break;
+    case nvtx::kPayloadDouble: row.payload = event.payload.u64; break;
     case nvtx::kPayloadUint32:
-    case nvtx::kPayloadFloat:
-      row.payload = event.payload.u32;
-      break;
+    case nvtx::kPayloadFloat: row.payload = event.payload.u32; break;
     case nvtx::kPayloadInt32:
       row.payload = static_cast<std::uint64_t>(std::int64_t{event.payload.i32});
       break;
@@ -78,8 +71,7 @@ void read_payload(ThreadState& thread, const EventAttributes& event, Row& row) {
                                         static_cast<std::size_t>(event.reserved), row.domain,
                                         domain_of_nccl.load(std::memory_order_relaxed), row));
       return;
-    default:
-      return;
+    default: return;
   }
   row.payload_kind = static_cast<PayloadKind>(event.payload_type);
 }

@@ -46,13 +46,11 @@ std::atomic<std::uint64_t> last_dynamic{nvtx::kDynamicSchemas};
 std::size_t entry_bytes(const nvtx::SchemaEntry& entry) {
   if (entry.flags & nvtx::kEntryPointer) return sizeof(void*);
   switch (entry.type) {
-    case nvtx::kEntryChar:
-      return 1;
+    case nvtx::kEntryChar: return 1;
     case nvtx::kEntryInt:
     case nvtx::kEntryUint:
     case nvtx::kEntryInt32:
-    case nvtx::kEntryUint32:
-      return 4;
+    case nvtx::kEntryUint32: return 4;
     case nvtx::kEntryLong:
     case nvtx::kEntryUlong:
     case nvtx::kEntryLongLong:
@@ -60,8 +58,7 @@ std::size_t entry_bytes(const nvtx::SchemaEntry& entry) {
     case nvtx::kEntryInt64:
     case nvtx::kEntryUint64:
     case nvtx::kEntrySize:
-    case nvtx::kEntryRegistered:
-      return 8;
+    case nvtx::kEntryRegistered: return 8;
     default:
       // An enumeration that the program registered: an int, as C has it.
       return entry.type >= nvtx::kStaticSchemas ? 4 : 0;
@@ -136,38 +133,17 @@ const Layout* known_layout(std::uint64_t id, std::size_t size) {
       .group = kGroup, .bytes = kBytes, .peer = kInt, .reduction = kInt2, .size = 24};
   const Layout* layout = nullptr;
   switch (id - nvtx::kStaticSchemas) {
-    case 4:
-      layout = &kPlain;
-      break;  // AllGather
-    case 5:
-      layout = &kReduce;
-      break;  // AllReduce
-    case 6:
-      layout = &kPeer;
-      break;  // Broadcast
-    case 7:
-      layout = &kReduce;
-      break;  // ReduceScatter
-    case 8:
-      layout = &kRooted;
-      break;  // Reduce
-    case 9:
-      layout = &kPeer;
-      break;  // Send
-    case 10:
-      layout = &kPeer;
-      break;  // Recv
-    case 16:
-      layout = &kPlain;
-      break;  // AlltoAll
-    case 17:
-      layout = &kPeer;
-      break;  // Gather
-    case 18:
-      layout = &kPeer;
-      break;  // Scatter
-    default:
-      return nullptr;
+    case 4: layout = &kPlain; break;   // AllGather
+    case 5: layout = &kReduce; break;  // AllReduce
+    case 6: layout = &kPeer; break;    // Broadcast
+    case 7: layout = &kReduce; break;  // ReduceScatter
+    case 8: layout = &kRooted; break;  // Reduce
+    case 9: layout = &kPeer; break;    // Send
+    case 10: layout = &kPeer; break;   // Recv
+    case 16: layout = &kPlain; break;  // AlltoAll
+    case 17: layout = &kPeer; break;   // Gather
+    case 18: layout = &kPeer; break;   // Scatter
+    default: return nullptr;
   }
   return size == layout->size ? layout : nullptr;
 }

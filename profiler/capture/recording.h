@@ -144,16 +144,12 @@ inline bool wanted(const Row& row) {
   switch (row.kind) {
     case RowKind::kMark:
     case RowKind::kStart:
-    case RowKind::kStrayPop:
-      return in_window(row.time, row.time);
-    case RowKind::kRange:
-      return in_window(row.time - row.span, row.time);
-    case RowKind::kOpen:
-      return in_window(row.time, UINT64_MAX);
+    case RowKind::kStrayPop: return in_window(row.time, row.time);
+    case RowKind::kRange: return in_window(row.time - row.span, row.time);
+    case RowKind::kOpen: return in_window(row.time, UINT64_MAX);
     case RowKind::kEnd:  // only of starts that were recorded
     case RowKind::kCategoryName:
-    case RowKind::kCommunicator:
-      return true;
+    case RowKind::kCommunicator: return true;
   }
   return true;
 }

@@ -3,9 +3,9 @@
 //
 // A step is a range whose name is a mark ("step 7", "train_step_7", "ProfilerStep#7": the grammar
 // of trace::is_step_name), or any range of the NVTX domain "rehearse.step". Its number is the one
-// at the end of its name; else its payload if that is a whole number; else it is counted, from
-// 0. While a step is open other marks are no steps: of nested marks the outer one
-// counts, of marks on several threads the first.
+// at the end of its name; else its payload if that is a whole number; else a count from 0. Marks
+// within an open step are ignored: of nested marks the outer one counts, of marks on several
+// threads the first.
 //
 // Whether a text is a mark is decided once, when it is stored; a range only reads the
 // result.

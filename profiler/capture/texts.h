@@ -1,11 +1,11 @@
 // Texts: each distinct text once, with a number, for the life of the process and of its forks.
 //
 // Invariants:
-//  1. No lock: a thread that stops at any instruction, or no longer exists after a fork, keeps no
-//     other from going on.
-//  2. A Text never moves, changes or goes away, so its address serves as an NVTX handle.
-//  3. Memory is bounded. When texts that come by for the first time are too many, they get a number
-//     but are not kept; the caller has to write them with the row.
+//  1. No lock: a thread that stops at any instruction, or no longer exists after a fork, never
+//     blocks another.
+//  2. A Text is never moved, changed or freed, so its address serves as an NVTX handle.
+//  3. Memory is bounded. Beyond the bound, a new text gets a number but is not kept; the caller has
+//     to write it with the row.
 #pragma once
 
 #include <atomic>

@@ -141,13 +141,9 @@ bool fires(const Trigger& trigger, const StepHistogram& before, std::uint64_t nu
            std::uint64_t ns, std::uint64_t& limit) {
   limit = 0;
   switch (trigger.kind) {
-    case Trigger::Kind::kNone:
-      return false;
-    case Trigger::Kind::kEvery:
-      return number % trigger.value == 0;
-    case Trigger::Kind::kLonger:
-      limit = trigger.value;
-      return ns > limit;
+    case Trigger::Kind::kNone: return false;
+    case Trigger::Kind::kEvery: return number % trigger.value == 0;
+    case Trigger::Kind::kLonger: limit = trigger.value; return ns > limit;
     case Trigger::Kind::kPercentile:
       if (before.count() < kWarmUpSteps) return false;
       limit = before.quantile(trigger.value);

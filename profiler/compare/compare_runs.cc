@@ -164,7 +164,7 @@ std::vector<OpChange> compare_ops(const Run& b, const Run& c, const Matches& mat
 }  // namespace
 
 Result<Matches> match_runs(const Run& baseline, const Run& candidate) {
-  if (Status ok = check_alike(baseline, candidate); !ok) return forward(ok);
+  TRY(check_alike(baseline, candidate));
   Matches matches = match_ops(baseline, candidate);
   if (matches.matched_share >= kSameJob) return matches;
   return fail_in(candidate.source,
@@ -176,13 +176,12 @@ Result<Matches> match_runs(const Run& baseline, const Run& candidate) {
 
 Result<RunComparison> compare_runs(const Run& baseline, const Run& candidate,
                                    const EffectOptions& options) {
-  const Result<Matches> matches = match_runs(baseline, candidate);
-  if (!matches) return forward(matches);
+  const Matches matches = TRY(match_runs(baseline, candidate));
   RunComparison result;
   result.quantities = compare_quantities(baseline, candidate, options);
-  result.ops = compare_ops(baseline, candidate, *matches, options);
-  result.matched_share = matches->matched_share;
-  result.same_shapes = matches->same_shapes;
+  result.ops = compare_ops(baseline, candidate, matches, options);
+  result.matched_share = matches.matched_share;
+  result.same_shapes = matches.same_shapes;
   return result;
 }
 

@@ -1,11 +1,10 @@
 // Effect: the change of a quantity between two runs measured step by step, with its error.
 //
-// The quantity's level is the trimmed mean over steps: a fifth of the steps is left out at either
-// end, so that single slow steps (a checkpoint, a stolen core) decide nothing. Its error comes from
-// resampling the steps (the bootstrap; Efron 1979), with three corrections that small and unruly
-// samples need: the limits are Student's, of as many degrees of freedom as steps were kept; steps
-// that resemble the one before count as fewer steps; and no run is taken to repeat to better than
-// kLeastNoise.
+// The quantity's level is the trimmed mean over steps: the fastest and the slowest fifth are left
+// out, so that single slow steps (a checkpoint, a stolen core) have no effect. Its error comes from
+// resampling the steps (the bootstrap; Efron 1979), with three corrections for small and correlated
+// samples: limits of Student's distribution; fewer effective steps if a step resembles the previous
+// one; and a minimum noise, kLeastNoise.
 #pragma once
 
 #include <cstddef>

@@ -287,18 +287,17 @@ Result<Run> measure_run(const std::vector<Recording>& recordings, std::string so
     if (r.rank().host_ops.empty() && r.rank().gpu_ops.empty())
       return wrong("is empty: not one op was recorded", "a recording of some steps");
   }
-  const Result<replay::ReplayGraph> graph = replay::to_graph(recordings);
-  if (!graph) return forward(graph);
-  const graph::Timeline recorded = replay::recorded_timeline(recordings, *graph);
-  const auto times = step_times(replay::compare(recordings, *graph, recorded), recordings.size());
+  const replay::ReplayGraph graph = TRY(replay::to_graph(recordings));
+  const graph::Timeline recorded = replay::recorded_timeline(recordings, graph);
+  const auto times = step_times(replay::compare(recordings, graph, recorded), recordings.size());
   std::size_t steps = SIZE_MAX;
   for (const auto& of_rank : times) steps = std::min(steps, of_rank.size());
   const std::size_t marked = steps;
   if (incomplete)
     for (std::size_t r = 0; r < recordings.size(); ++r)
-      steps = std::min(
-          steps, steps_with_all(recordings[r], windows_of(graph->program.replays[r], marked)));
-  const replay::StepSource from = graph->program.replays.front().step_source;
+      steps = std::min(steps,
+                       steps_with_all(recordings[r], windows_of(graph.program.replays[r], marked)));
+  const replay::StepSource from = graph.program.replays.front().step_source;
   if (steps < 2 && marked >= 2)
     return wrong(fmt::format("lacks records, and fewer than two of its {} are known to be complete",
                              counted(marked, "step")),
@@ -314,7 +313,7 @@ Result<Run> measure_run(const std::vector<Recording>& recordings, std::string so
           .steps_from = replay::to_string(from),
           .step_time = std::vector<double>(steps),
           .incomplete = incomplete};
-  for (const replay::RankReplay& rank : graph->program.replays)
+  for (const replay::RankReplay& rank : graph.program.replays)
     run.windows.push_back(windows_of(rank, steps));
   const double share = 1 / static_cast<double>(recordings.size());
   for (const auto& of_rank : times)
@@ -325,7 +324,7 @@ Result<Run> measure_run(const std::vector<Recording>& recordings, std::string so
   if (on_devices) {
     for (auto* part : {&run.compute, &run.exposed_communication, &run.copies, &run.launch_gaps})
       part->resize(steps);
-    for (const auto& of_rank : replay::occupancy_of_steps(*graph, recorded))
+    for (const auto& of_rank : replay::occupancy_of_steps(graph, recorded))
       for (std::size_t s = 0; s < steps; ++s) {
         const program::Occupancy& b = of_rank[s];
         run.compute[s] += share * b.compute.s();

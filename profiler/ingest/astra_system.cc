@@ -119,20 +119,19 @@ AstraSystem read(const YamlMap& map) {
   return system;
 }
 
-Result<AstraSystem> read(const Result<YamlFile>& file) {
-  if (!file) return forward(file);
-  const AstraSystem system = read(file->root());
-  if (Status ok = file->status(); !ok) return forward(ok);
+Result<AstraSystem> read(const YamlFile& file) {
+  const AstraSystem system = read(file.root());
+  TRY(file.status());
   return system;
 }
 
 }  // namespace
 
 Result<AstraSystem> load_astra_system(const std::filesystem::path& path) {
-  return read(YamlFile::load(path));
+  return read(TRY(YamlFile::load(path)));
 }
 Result<AstraSystem> parse_astra_system(const std::string& text, std::string name) {
-  return read(YamlFile::parse(text, std::move(name)));
+  return read(TRY(YamlFile::parse(text, std::move(name))));
 }
 
 }  // namespace rehearse::ingest

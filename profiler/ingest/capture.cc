@@ -115,18 +115,15 @@ std::optional<std::uint64_t> whole_payload(const Row& row) {
     return static_cast<std::uint64_t>(value);
   };
   switch (row.payload_kind) {
-    case PayloadKind::kNone:
-      return std::nullopt;
+    case PayloadKind::kNone: return std::nullopt;
     case PayloadKind::kUint64:
     case PayloadKind::kUint32:
-    case PayloadKind::kMessageBytes:
-      return row.payload;
+    case PayloadKind::kMessageBytes: return row.payload;
     case PayloadKind::kInt64:
     case PayloadKind::kInt32:
       if (row.payload > INT64_MAX) return std::nullopt;
       return row.payload;
-    case PayloadKind::kDouble:
-      return whole(std::bit_cast<double>(row.payload));
+    case PayloadKind::kDouble: return whole(std::bit_cast<double>(row.payload));
     case PayloadKind::kFloat:
       return whole(std::bit_cast<float>(static_cast<std::uint32_t>(row.payload)));
   }
@@ -290,18 +287,12 @@ class CaptureReader {
         if (!begin) return recorder_.problem(ProblemKind::kAbsurdNumber);
         return add(row, *begin, time - *begin);
       }
-      case RowKind::kMark:
-        return add(row, time, Nanoseconds(0));
-      case RowKind::kStart:
-        return start(row, time);
-      case RowKind::kEnd:
-        return end(row.span, time);
-      case RowKind::kOpen:
-        return count_open(row.text);
-      case RowKind::kStrayPop:
-        return recorder_.problem(ProblemKind::kUnbalancedRange);
-      case RowKind::kCategoryName:
-        return;  // a trace has no place for categories
+      case RowKind::kMark: return add(row, time, Nanoseconds(0));
+      case RowKind::kStart: return start(row, time);
+      case RowKind::kEnd: return end(row.span, time);
+      case RowKind::kOpen: return count_open(row.text);
+      case RowKind::kStrayPop: return recorder_.problem(ProblemKind::kUnbalancedRange);
+      case RowKind::kCategoryName: return;  // a trace has no place for categories
       case RowKind::kCommunicator:
         if (row.payload <= UINT32_MAX)
           collectives_.note_group(row.group, static_cast<std::uint32_t>(row.payload));

@@ -32,9 +32,7 @@ Collective nccl_collective(CollectiveKind kind, std::string_view name, std::uint
   };
   switch (kind) {
     case CollectiveKind::kAllReduce:
-    case CollectiveKind::kBroadcast:
-      collective.bytes_in = collective.bytes_out = bytes;
-      break;
+    case CollectiveKind::kBroadcast: collective.bytes_in = collective.bytes_out = bytes; break;
     case CollectiveKind::kAllGather:
       collective.bytes_in = bytes;
       collective.bytes_out = of_all();
@@ -43,18 +41,13 @@ Collective nccl_collective(CollectiveKind kind, std::string_view name, std::uint
       collective.bytes_in = of_all();
       collective.bytes_out = bytes;
       break;
-    case CollectiveKind::kAllToAll:
-      collective.bytes_in = collective.bytes_out = of_all();
-      break;
+    case CollectiveKind::kAllToAll: collective.bytes_in = collective.bytes_out = of_all(); break;
     case CollectiveKind::kSendRecv:
       (name.find("Recv") == std::string_view::npos ? collective.bytes_in : collective.bytes_out) =
           bytes;
       break;
-    case CollectiveKind::kReduce:
-      collective.bytes_in = bytes;
-      break;
-    case CollectiveKind::kBarrier:
-      break;
+    case CollectiveKind::kReduce: collective.bytes_in = bytes; break;
+    case CollectiveKind::kBarrier: break;
   }
   return collective;
 }
@@ -69,8 +62,7 @@ bool CaptureCollectives::read(const RecordsBlock& block) {
       return true;
     case TableId::kCollectiveKernel:
       return true;  // for queries of the file: a trace has the kernel as a whole
-    default:
-      return false;
+    default: return false;
   }
 }
 

@@ -54,36 +54,22 @@ bool CaptureDevice::read_all(const RecordsBlock& block) {
 
 bool CaptureDevice::read(const RecordsBlock& block) {
   switch (block.table) {
-    case TableId::kKernel:
-      return read_all<KernelRecord>(block);
-    case TableId::kCopy:
-      return read_all<CopyRecord>(block);
-    case TableId::kSet:
-      return read_all<SetRecord>(block);
-    case TableId::kCall:
-      return read_all<CallRecord>(block);
-    case TableId::kSync:
-      return read_all<SyncRecord>(block);
-    case TableId::kEvent:
-      return read_all<EventRecord>(block);
-    case TableId::kGraphLaunch:
-      return read_all<GraphLaunchRecord>(block);
-    case TableId::kMemory:
-      return read_all<MemoryRecord>(block);
-    case TableId::kJit:
-      return read_all<JitRecord>(block);
-    case TableId::kOverhead:
-      return read_all<OverheadRecord>(block);
-    case TableId::kDevice:
-      return read_all<DeviceRecord>(block);
-    case TableId::kContext:
-      return read_all<ContextRecord>(block);
-    case TableId::kFact:
-      return read_all<FactRecord>(block);
+    case TableId::kKernel: return read_all<KernelRecord>(block);
+    case TableId::kCopy: return read_all<CopyRecord>(block);
+    case TableId::kSet: return read_all<SetRecord>(block);
+    case TableId::kCall: return read_all<CallRecord>(block);
+    case TableId::kSync: return read_all<SyncRecord>(block);
+    case TableId::kEvent: return read_all<EventRecord>(block);
+    case TableId::kGraphLaunch: return read_all<GraphLaunchRecord>(block);
+    case TableId::kMemory: return read_all<MemoryRecord>(block);
+    case TableId::kJit: return read_all<JitRecord>(block);
+    case TableId::kOverhead: return read_all<OverheadRecord>(block);
+    case TableId::kDevice: return read_all<DeviceRecord>(block);
+    case TableId::kContext: return read_all<ContextRecord>(block);
+    case TableId::kFact: return read_all<FactRecord>(block);
     case TableId::kKeptStep:  // for people: the step itself is rows
       return true;
-    default:
-      return false;
+    default: return false;
   }
 }
 

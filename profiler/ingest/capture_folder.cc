@@ -39,14 +39,13 @@ std::vector<fs::path> capture_files(const fs::path& folder) {
 }
 
 Result<CaptureFile> look_at(const fs::path& path) {
-  const Result<std::unique_ptr<ByteSource>> source = open_bytes(path);
-  if (!source) return forward(source);
+  const std::unique_ptr<ByteSource> source = TRY(open_bytes(path));
   std::error_code ignored;
   CaptureFile file{.path = path,
                    .bytes = static_cast<double>(fs::file_size(path, ignored)),
                    .is_capture = false,
                    .lost_rank = false};
-  BlockReader blocks([&](std::span<char> into) { return (*source)->read(into); });
+  BlockReader blocks([&](std::span<char> into) { return source->read(into); });
   const BlockReader::Begin begin = blocks.begin();
   file.is_capture = begin != BlockReader::Begin::kOther;
   if (begin != BlockReader::Begin::kCapture) return file;
@@ -98,11 +97,7 @@ bool is_capture_folder(const fs::path& path) { return !capture_files(path).empty
 Status read_capture_folder(const fs::path& folder, const NewRank& new_rank,
                            const Progress& progress) {
   std::vector<CaptureFile> files;
-  for (const fs::path& path : capture_files(folder)) {
-    Result<CaptureFile> file = look_at(path);
-    if (!file) return forward(file);
-    files.push_back(std::move(*file));
-  }
+  for (const fs::path& path : capture_files(folder)) files.push_back(TRY(look_at(path)));
   if (std::none_of(files.begin(), files.end(),
                    [](const CaptureFile& file) { return file.is_capture; }))
     return fail_in(folder, "contains no capture", "files that the profiler wrote (HOST-PID.cap)");
@@ -127,18 +122,14 @@ Status read_capture_folder(const fs::path& folder, const NewRank& new_rank,
   double all = 0, done = 0;
   for (const CaptureFile& file : files) all += file.bytes;
   for (const CaptureFile& file : files) {
-    const Result<std::unique_ptr<ByteSource>> source = open_bytes(file.path);
-    if (!source) return forward(source);
+    const std::unique_ptr<ByteSource> source = TRY(open_bytes(file.path));
     Recorder& recorder = new_rank(file.path.string());
     const Progress share = [&](double part) {
       return progress((done + part * file.bytes) / std::max(all, 1.0));
     };
     CaptureClock clock;
     if (file.facts) clock = CaptureClock(&machines.at(file.facts->host), file.clocks);
-    if (Status status =
-            read_capture(**source, recorder, progress ? share : Progress(), std::move(clock));
-        !status)
-      return status;
+    TRY(read_capture(*source, recorder, progress ? share : Progress(), std::move(clock)));
     for (const auto& [key, value] : *facts) recorder.info().facts.push_back({key, value});
     if (file.lost_rank) {
       recorder.info().rank = std::nullopt;

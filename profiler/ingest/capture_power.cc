@@ -38,8 +38,7 @@ bool CapturePower::read(const RecordsBlock& block) {
     case TableId::kDevice:
       for (std::size_t i = 0; i < block.count; ++i) note(block.at<capture::DeviceRecord>(i));
       return false;
-    default:
-      return false;
+    default: return false;
   }
 }
 

@@ -38,17 +38,13 @@ class Phases {
       if (involved.empty() || involved[d]) along.push_back(d);
     const bool whole = how_.one_ring || !group.empty() || along.size() < 2;
     switch (whole ? CollectiveKind::kBarrier : op.collective) {
-      case CollectiveKind::kAllReduce:
-        return all_reduce(along);
-      case CollectiveKind::kReduceScatter:
-        return chain(op.collective, along);
+      case CollectiveKind::kAllReduce: return all_reduce(along);
+      case CollectiveKind::kReduceScatter: return chain(op.collective, along);
       case CollectiveKind::kAllGather:
         std::reverse(along.begin(), along.end());
         return chain(op.collective, along);
-      case CollectiveKind::kAllToAll:
-        return chain(op.collective, along);
-      default:
-        return {{op.collective, {}, 1}};
+      case CollectiveKind::kAllToAll: return chain(op.collective, along);
+      default: return {{op.collective, {}, 1}};
     }
   }
 
@@ -190,12 +186,11 @@ class JobBuilder {
   Status add(const ChakraProgram& read, std::size_t number, const std::string& file, RankId rank) {
     std::vector<std::uint32_t> groups, sizes;
     for (std::size_t g = 0; g < read.groups.size(); ++g) {
-      const Result<std::uint32_t> group = read.involved[g].empty()
-                                              ? group_of(read.groups[g], file, rank)
-                                              : along(read.involved[g], file, rank);
-      if (!group) return forward(group);
-      groups.push_back(*group);
-      sizes.push_back(static_cast<std::uint32_t>(job_.groups[*group].members.size()));
+      const std::uint32_t group =
+          TRY(read.involved[g].empty() ? group_of(read.groups[g], file, rank)
+                                       : along(read.involved[g], file, rank));
+      groups.push_back(group);
+      sizes.push_back(static_cast<std::uint32_t>(job_.groups[group].members.size()));
     }
     job_.groups_of.push_back(std::move(groups));
     std::vector<RankId>& peers = job_.peers_of.emplace_back();
@@ -288,7 +283,7 @@ class JobBuilder {
                                             involved.size(), dimensions_.size()),
                      .expected = "a cluster with these dimensions, or pg_name and --comm-groups, "
                                  "which list the participating ranks"});
-    if (Status ok = check_places(dimensions_, ranks_); !ok) return forward(ok);
+    TRY(check_places(dimensions_, ranks_));
     Program::Group group{.name = "along", .members = {rank}};
     std::uint32_t stride = 1;
     for (std::size_t d = 0; d < dimensions_.size(); stride *= dimensions_[d++]) {
@@ -378,30 +373,25 @@ Result<Found> find_files(const ChakraFiles& files) {
 }  // namespace
 
 Result<ChakraJob> read_chakra_job(const ChakraFiles& files, const Progress& progress) {
-  const Result<Found> found = find_files(files);
-  if (!found) return forward(found);
-  if (files.astra)
-    if (Status ok = check_places(files.dimensions, found->ranks); !ok) return forward(ok);
+  const Found found = TRY(find_files(files));
+  if (files.astra) TRY(check_places(files.dimensions, found.ranks));
   ChakraJob result;
-  JobBuilder builder(result.job, files.groups, files.dimensions, found->ranks);
-  const bool shared = found->files.size() == 1;
-  for (std::size_t f = 0; f < found->files.size(); ++f) {
-    const std::string name = found->files[f].string();
-    const Result<std::unique_ptr<ByteSource>> source = open_bytes(found->files[f]);
-    if (!source) return forward(source);
+  JobBuilder builder(result.job, files.groups, files.dimensions, found.ranks);
+  const bool shared = found.files.size() == 1;
+  for (std::size_t f = 0; f < found.files.size(); ++f) {
+    const std::string name = found.files[f].string();
+    const std::unique_ptr<ByteSource> source = TRY(open_bytes(found.files[f]));
     const auto share = [&](double of_file) {
-      return progress((static_cast<double>(f) + of_file) /
-                      static_cast<double>(found->files.size()));
+      return progress((static_cast<double>(f) + of_file) / static_cast<double>(found.files.size()));
     };
-    Result<ChakraProgram> program = read_chakra_program(
-        **source, name, files.timed, result.job.names, progress ? Progress(share) : Progress{});
-    if (!program) return forward(program);
-    if (files.astra) program = in_phases(*program, *files.astra, files.dimensions);
+    ChakraProgram program = TRY(read_chakra_program(*source, name, files.timed, result.job.names,
+                                                    progress ? Progress(share) : Progress{}));
+    if (files.astra) program = in_phases(program, *files.astra, files.dimensions);
     result.files.push_back(name);
-    result.without_length += program->without_length;
+    result.without_length += program.without_length;
     const std::uint32_t first = shared ? 0 : static_cast<std::uint32_t>(f);
-    for (std::uint32_t r = first; r < (shared ? found->ranks : first + 1); ++r)
-      if (Status ok = builder.add(*program, f, name, RankId(r)); !ok) return forward(ok);
+    for (std::uint32_t r = first; r < (shared ? found.ranks : first + 1); ++r)
+      TRY(builder.add(program, f, name, RankId(r)));
   }
   return result;
 }

@@ -138,26 +138,18 @@ bool looks_like_chakra(std::string_view first_bytes) {
 std::optional<std::int64_t> whole_number(const chakra::Attribute& attribute) {
   using Value = chakra::Attribute;
   switch (attribute.value_case()) {
-    case Value::kInt32Value:
-      return attribute.int32_value();
-    case Value::kInt64Value:
-      return attribute.int64_value();
-    case Value::kUint32Value:
-      return attribute.uint32_value();
+    case Value::kInt32Value: return attribute.int32_value();
+    case Value::kInt64Value: return attribute.int64_value();
+    case Value::kUint32Value: return attribute.uint32_value();
     case Value::kUint64Value:
       if (attribute.uint64_value() > INT64_MAX) return std::nullopt;
       return static_cast<std::int64_t>(attribute.uint64_value());
-    case Value::kBoolValue:
-      return attribute.bool_value() ? 1 : 0;
-    case Value::kStringValue:
-      return parse_whole(attribute.string_value());
-    case Value::kDoubleValue:
-      return whole_number(attribute.double_value());
-    case Value::kFloatValue:
-      return whole_number(double{attribute.float_value()});
+    case Value::kBoolValue: return attribute.bool_value() ? 1 : 0;
+    case Value::kStringValue: return parse_whole(attribute.string_value());
+    case Value::kDoubleValue: return whole_number(attribute.double_value());
+    case Value::kFloatValue: return whole_number(double{attribute.float_value()});
     case Value::kBoolList:
-    case Value::VALUE_NOT_SET:
-      return std::nullopt;
+    case Value::VALUE_NOT_SET: return std::nullopt;
   }
   return std::nullopt;
 }

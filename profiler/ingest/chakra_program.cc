@@ -170,13 +170,10 @@ class ProgramReader {
         op.bytes = Bytes::b(*attributes.bytes);
         break;
       }
-      case chakra::METADATA:
-        break;
+      case chakra::METADATA: break;
       case chakra::STORAGE:
       case chakra::BATCH:
-      case chakra::CHECKPOINT:
-        op.task = Task::kHost;
-        break;
+      case chakra::CHECKPOINT: op.task = Task::kHost; break;
       default:
         return wrong(fmt::format("type {} is unknown", static_cast<int>(message.type())),
                      "1 to 10, as in the schema");
@@ -354,7 +351,7 @@ Result<ChakraProgram> read_chakra_program(ByteSource& source, const std::string&
     if (count == 0 && is_metadata(message)) continue;
     if (!op.ParseFromArray(message.data(), static_cast<int>(message.size())))
       return damaged("a message cannot be read");
-    if (Status ok = reader.read(op); !ok) return forward(ok);
+    TRY(reader.read(op));
   }
   if (next == Messages::Next::kTruncated) return damaged("ends in the middle of a message");
   if (next == Messages::Next::kNoMessage) return damaged("no message begins");

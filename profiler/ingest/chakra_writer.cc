@@ -176,7 +176,7 @@ std::filesystem::path chakra_groups(const std::filesystem::path& prefix) {
 }
 
 Result<ChakraWritten> write_chakra(const Program& program, const std::filesystem::path& prefix) {
-  if (Status ok = check(program); !ok) return forward(ok);
+  TRY(check(program));
   ChakraWritten written;
   std::vector<std::filesystem::path> files;
   const auto write = [&](std::filesystem::path path, std::string_view text) {
@@ -192,10 +192,8 @@ Result<ChakraWritten> write_chakra(const Program& program, const std::filesystem
     return ok;
   };
   for (std::uint32_t r = 0; r < program.ranks(); ++r)
-    if (Status ok = write(fmt::format("{}.{}.et", prefix.string(), r),
-                          RankFile(program, RankId(r)).text(written));
-        !ok)
-      return forward(ok);
+    TRY(write(fmt::format("{}.{}.et", prefix.string(), r),
+              RankFile(program, RankId(r)).text(written)));
   if (program.groups.empty()) return written;
   std::vector<std::string> groups;
   for (std::size_t g = 0; g < program.groups.size(); ++g) {
@@ -203,9 +201,7 @@ Result<ChakraWritten> write_chakra(const Program& program, const std::filesystem
     for (const RankId member : program.groups[g].members) members.push_back(member.index());
     groups.push_back(fmt::format("\"{}\": [{}]", g + 1, fmt::join(members, ", ")));
   }
-  if (Status ok = write(chakra_groups(prefix), fmt::format("{{{}}}\n", fmt::join(groups, ",\n ")));
-      !ok)
-    return forward(ok);
+  TRY(write(chakra_groups(prefix), fmt::format("{{{}}}\n", fmt::join(groups, ",\n "))));
   return written;
 }
 

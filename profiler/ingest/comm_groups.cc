@@ -68,9 +68,8 @@ Result<CommGroups> parse_comm_groups(std::string_view text, const std::string& n
 }
 
 Result<CommGroups> load_comm_groups(const std::filesystem::path& path) {
-  const Result<std::string> text = read_file(path);
-  if (!text) return forward(text);
-  return parse_comm_groups(*text, path.string());
+  const std::string text = TRY(read_file(path));
+  return parse_comm_groups(text, path.string());
 }
 
 }  // namespace rehearse::ingest

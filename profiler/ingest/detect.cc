@@ -78,12 +78,11 @@ Result<InputKind> file_kind(const fs::path& path) {
   note_input(path);
   if (trace::is_store(path)) return InputKind::kStore;
   if (is_nsys(path)) return InputKind::kNsys;
-  const Result<std::unique_ptr<ByteSource>> source = open_bytes(path);
-  if (!source) return forward(source);
+  const std::unique_ptr<ByteSource> source = TRY(open_bytes(path));
   std::string begin(kBegin, '\0');
-  begin.resize((*source)->read(begin));
+  begin.resize(source->read(begin));
   if (begin.empty()) {
-    const std::string damage = (*source)->damage();
+    const std::string damage = source->damage();
     return unknown(path, damage.empty() ? "is empty" : damage);
   }
   if (begin.starts_with("SQLite format 3"))
@@ -133,9 +132,8 @@ bool natural_less(std::string_view a, std::string_view b) {
 Result<std::vector<Input>> inputs_at(const fs::path& path) {
   std::error_code ignored;
   if (!fs::is_directory(path, ignored)) {
-    const Result<InputKind> kind = file_kind(path);
-    if (!kind) return forward(kind);
-    return std::vector{make_input(path, *kind)};
+    const InputKind kind = TRY(file_kind(path));
+    return std::vector{make_input(path, kind)};
   }
   if (is_capture_folder(path)) return std::vector{make_input(path, InputKind::kCapture)};
   std::vector<fs::path> files;
@@ -157,9 +155,8 @@ Result<std::vector<Input>> inputs_at(const fs::path& path) {
 }  // namespace
 
 Result<InputKind> detect_input(const fs::path& path) {
-  const Result<std::vector<Input>> inputs = inputs_at(path);
-  if (!inputs) return forward(inputs);
-  return inputs->front().kind;
+  const std::vector<Input> inputs = TRY(inputs_at(path));
+  return inputs.front().kind;
 }
 
 Result<std::vector<Input>> find_inputs(std::span<const fs::path> paths) {

@@ -114,8 +114,7 @@ Status Ranks::read(std::span<const Input> inputs, const Progress& progress) {
     const auto share_of_all = [&](double share) {
       return progress((done + share * input.bytes) / std::max(all, 1.0));
     };
-    if (Status status = read_one(input, progress ? Progress(share_of_all) : Progress()); !status)
-      return status;
+    TRY(read_one(input, progress ? Progress(share_of_all) : Progress()));
     done += input.bytes;
   }
   return {};
@@ -126,32 +125,25 @@ Status Ranks::read_one(const Input& input, const Progress& progress) {
     return next(std::move(source));
   };
   switch (input.kind) {
-    case InputKind::kCapture:
-      return read_capture_folder(input.path, new_rank, progress);
-    case InputKind::kNsys:
-      return read_nsys(input.path, new_rank, progress);
+    case InputKind::kCapture: return read_capture_folder(input.path, new_rank, progress);
+    case InputKind::kNsys: return read_nsys(input.path, new_rank, progress);
     case InputKind::kStore: {
-      Result<Trace> stored = read_store(input.path);
-      if (!stored) return forward(stored);
-      append(std::move(*stored));
+      Trace stored = TRY(read_store(input.path));
+      append(std::move(stored));
       return {};
     }
-    default:
-      break;
+    default: break;
   }
-  const Result<std::unique_ptr<ByteSource>> bytes = open_bytes(input.path);
-  if (!bytes) return forward(bytes);
+  const std::unique_ptr<ByteSource> bytes = TRY(open_bytes(input.path));
   if (input.kind == InputKind::kOpTable)
-    return read_op_table(**bytes, input.path.string(), new_rank);
+    return read_op_table(*bytes, input.path.string(), new_rank);
   Recorder& recorder = next(input.path.string());
   switch (input.kind) {
-    case InputKind::kExecutionTrace:
-      return read_execution_trace(**bytes, recorder, progress);
+    case InputKind::kExecutionTrace: return read_execution_trace(*bytes, recorder, progress);
     case InputKind::kChakra:
       recorder.info().rank = number_before_extension(input.path);
-      return read_chakra(**bytes, recorder, progress);
-    default:
-      return read_kineto(**bytes, recorder, progress);
+      return read_chakra(*bytes, recorder, progress);
+    default: return read_kineto(*bytes, recorder, progress);
   }
 }
 
@@ -190,7 +182,7 @@ Status check_numbers(const std::vector<Rank>& ranks) {
 
 /// Numbers the ranks and joins execution traces to the ranks they belong to.
 Status settle(Trace& trace) {
-  if (Status status = check_numbers(trace.ranks); !status) return status;
+  TRY(check_numbers(trace.ranks));
   number_rest(trace.ranks, [](const Rank& rank) { return !is_execution_trace(rank); });
   join_execution_traces(trace);
   number_rest(trace.ranks, [](const Rank&) { return true; });
@@ -210,10 +202,10 @@ Status check_strictly(const Trace& trace, const ReadOptions& options) {
 Result<Trace> read_to_memory(std::span<const Input> inputs, const ReadOptions& options) {
   Ranks ranks(
       [](std::size_t, Rank& rank, const NamePool&) { return std::make_unique<RankRows>(rank); });
-  if (Status status = ranks.read(inputs, options.progress); !status) return forward(status);
+  TRY(ranks.read(inputs, options.progress));
   Trace trace = ranks.take();
-  if (Status status = settle(trace); !status) return forward(status);
-  if (Status status = check_strictly(trace, options); !status) return forward(status);
+  TRY(settle(trace));
+  TRY(check_strictly(trace, options));
   std::stable_sort(trace.ranks.begin(), trace.ranks.end(),
                    [](const Rank& a, const Rank& b) { return a.info.rank < b.info.rank; });
   return trace;
@@ -270,42 +262,36 @@ void write_rows(const Trace& trace, StoreWriter& writer, ImportSummary& summary)
 }  // namespace
 
 Result<Trace> read_inputs(std::span<const fs::path> paths, const ReadOptions& options) {
-  const Result<std::vector<Input>> inputs = find_inputs(paths);
-  if (!inputs) return forward(inputs);
-  Result<Trace> trace = read_to_memory(*inputs, options);
-  if (!trace) return trace;
-  if (trace->ranks.empty() && (trace->timings.empty() || !options.timings_suffice))
+  const std::vector<Input> inputs = TRY(find_inputs(paths));
+  Trace trace = TRY(read_to_memory(inputs, options));
+  if (trace.ranks.empty() && (trace.timings.empty() || !options.timings_suffice))
     return fail_in(paths.front(), "contains no recording", "a store that `rehearse import` wrote");
-  align(*trace);
+  align(trace);
   return trace;
 }
 
 Result<ImportSummary> import_inputs(std::span<const fs::path> paths, const fs::path& store,
                                     const ReadOptions& options) {
-  const Result<std::vector<Input>> inputs = find_inputs(paths);
-  if (!inputs) return forward(inputs);
-  Result<StoreWriter> writer = StoreWriter::create(store);
-  if (!writer) return forward(writer);
+  const std::vector<Input> inputs = TRY(find_inputs(paths));
+  StoreWriter writer = TRY(StoreWriter::create(store));
   ImportSummary summary;
-  summary.in_memory = std::any_of(inputs->begin(), inputs->end(), [](const Input& input) {
+  summary.in_memory = std::any_of(inputs.begin(), inputs.end(), [](const Input& input) {
     return input.kind == InputKind::kExecutionTrace || input.kind == InputKind::kStore;
   });
   Trace trace;
   if (summary.in_memory) {
-    Result<Trace> read = read_to_memory(*inputs, options);
-    if (!read) return forward(read);
-    trace = std::move(*read);
-    write_rows(trace, *writer, summary);
+    trace = TRY(read_to_memory(inputs, options));
+    write_rows(trace, writer, summary);
   } else {
     Ranks ranks([&](std::size_t index, Rank&, const NamePool& names) {
-      return std::make_unique<CountingRows>(writer->rows(index), names, summary);
+      return std::make_unique<CountingRows>(writer.rows(index), names, summary);
     });
-    if (Status status = ranks.read(*inputs, options.progress); !status) return forward(status);
+    TRY(ranks.read(inputs, options.progress));
     trace = ranks.take();
-    if (Status status = settle(trace); !status) return forward(status);
-    if (Status status = check_strictly(trace, options); !status) return forward(status);
+    TRY(settle(trace));
+    TRY(check_strictly(trace, options));
   }
-  if (Status status = writer->finish(trace); !status) return forward(status);
+  TRY(writer.finish(trace));
   summary.ranks = trace.ranks.size();
   summary.problems = trace.problems;
   return summary;

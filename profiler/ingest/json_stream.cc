@@ -361,11 +361,8 @@ class JsonStream::Window {
       if (end_ - at_ < kBatch / 2) more();
       if (stopped_) return;
       switch (batch(std::min(limit, end_ - at_))) {
-        case Batch::kArrayEnds:
-          return;
-        case Batch::kGoesOn:
-          limit = kBatch;
-          break;
+        case Batch::kArrayEnds: return;
+        case Batch::kGoesOn: limit = kBatch; break;
         case Batch::kNothing: {
           // The element at hand is larger than the batch, or broken, or cut off.
           const std::optional<std::size_t> length = value_length();

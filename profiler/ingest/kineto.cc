@@ -107,30 +107,21 @@ class KinetoHandler final : public JsonHandler {
     const Kind kind = kineto::kind_of(event.category);
     switch (kind) {
       case Kind::kSpan:
-      case Kind::kFlow:
-        return;
-      case Kind::kIgnored:
-        return recorder_.problem(ProblemKind::kIgnoredCategory);
-      case Kind::kUnknown:
-        return recorder_.problem(ProblemKind::kUnknownCategory);
-      default:
-        break;
+      case Kind::kFlow: return;
+      case Kind::kIgnored: return recorder_.problem(ProblemKind::kIgnoredCategory);
+      case Kind::kUnknown: return recorder_.problem(ProblemKind::kUnknownCategory);
+      default: break;
     }
     if (event.name.empty() && kind != Kind::kSync)
       return recorder_.problem(ProblemKind::kMissingField);
     const std::optional<Times> times = times_of(event.start, event.duration);
     if (!times) return;
     switch (kind) {
-      case Kind::kKernel:
-        return read_gpu(event, *times, GpuKind::kKernel);
-      case Kind::kCopy:
-        return read_gpu(event, *times, GpuKind::kCopy);
-      case Kind::kSet:
-        return read_gpu(event, *times, GpuKind::kSet);
-      case Kind::kSync:
-        return read_sync(event, *times);
-      default:
-        return read_host(event, *times, kind);
+      case Kind::kKernel: return read_gpu(event, *times, GpuKind::kKernel);
+      case Kind::kCopy: return read_gpu(event, *times, GpuKind::kCopy);
+      case Kind::kSet: return read_gpu(event, *times, GpuKind::kSet);
+      case Kind::kSync: return read_sync(event, *times);
+      default: return read_host(event, *times, kind);
     }
   }
 
@@ -165,21 +156,11 @@ class KinetoHandler final : public JsonHandler {
               .start = times.start,
               .duration = times.duration};
     switch (kind) {
-      case Kind::kRuntime:
-        op.kind = HostKind::kRuntime;
-        break;
-      case Kind::kDriver:
-        op.kind = HostKind::kDriver;
-        break;
-      case Kind::kFrame:
-        op.kind = HostKind::kFrame;
-        break;
-      case Kind::kOverhead:
-        op.kind = HostKind::kOverhead;
-        break;
-      case Kind::kAnnotation:
-        op.kind = HostKind::kAnnotation;
-        break;
+      case Kind::kRuntime: op.kind = HostKind::kRuntime; break;
+      case Kind::kDriver: op.kind = HostKind::kDriver; break;
+      case Kind::kFrame: op.kind = HostKind::kFrame; break;
+      case Kind::kOverhead: op.kind = HostKind::kOverhead; break;
+      case Kind::kAnnotation: op.kind = HostKind::kAnnotation; break;
       default:
         if ((event.category == "Operator" || event.category.empty()) &&
             kineto::names_a_range(event.name))

@@ -64,8 +64,7 @@ Field field_named(std::string_view key) {
     case 4:
       if (key == "name") return &Event::name;
       break;
-    default:
-      break;
+    default: break;
   }
   return nullptr;
 }
@@ -119,8 +118,7 @@ Field argument_named(std::string_view key) {
     case 33:
       if (key == "wait_on_cuda_event_record_corr_id") return &Event::event_correlation;
       break;
-    default:
-      break;
+    default: break;
   }
   return nullptr;
 }

@@ -234,11 +234,10 @@ bool is_nsys(const std::filesystem::path& file) {
 
 Status read_nsys(const std::filesystem::path& file, const NewRank& new_rank,
                  const Progress& progress) {
-  const Result<SqlitePtr> db = open_sqlite(file, SqliteAccess::kRead);
-  if (!db) return forward(db);
-  if (Query query(db->get(), "SELECT count(*) FROM sqlite_master"); !query.next())
-    return sqlite_error(db->get(), file, "cannot be read");
-  return NsysReader(db->get(), file.string(), new_rank, progress).read();
+  const SqlitePtr db = TRY(open_sqlite(file, SqliteAccess::kRead));
+  if (Query query(db.get(), "SELECT count(*) FROM sqlite_master"); !query.next())
+    return sqlite_error(db.get(), file, "cannot be read");
+  return NsysReader(db.get(), file.string(), new_rank, progress).read();
 }
 
 }  // namespace rehearse::ingest

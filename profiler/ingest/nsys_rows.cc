@@ -328,13 +328,10 @@ void ProcessRows::read_range(const Query& row) {
     case kCategoryName:
     case kThreadName:
     case kDomainCreate:
-    case kDomainDestroy:
-      return;  // names, no activity
+    case kDomainDestroy: return;  // names, no activity
     case kPushPopRange:
-    case kStartEndRange:
-      break;
-    default:
-      return recorder_.problem(ProblemKind::kIgnoredCategory);
+    case kStartEndRange: break;
+    default: return recorder_.problem(ProblemKind::kIgnoredCategory);
   }
   // A range that one thread opens and another closes is no part of either thread's work.
   if (const auto end_thread = number(row, kEndThread); *type == kStartEndRange && end_thread &&

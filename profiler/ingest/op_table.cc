@@ -106,75 +106,66 @@ Status Reader::find_columns() {
 Result<std::optional<std::uint64_t>> Reader::whole(std::size_t r, std::string_view column,
                                                    std::uint64_t most) const {
   if (!table_.has(column)) return std::nullopt;
-  const Result<std::optional<double>> value = table_.number(r, column);
-  if (!value) return forward(value);
-  if (!*value) return std::nullopt;
-  if (!(**value >= 0 && **value <= static_cast<double>(most)) || **value != std::floor(**value))
+  const std::optional<double> value = TRY(table_.number(r, column));
+  if (!value) return std::nullopt;
+  if (!(*value >= 0 && *value <= static_cast<double>(most)) || *value != std::floor(*value))
     return wrong(r, column, fmt::format("'{}' is not a whole number", table_.cell(r, column)),
                  fmt::format("0 to {}", most));
-  return static_cast<std::uint64_t>(**value);
+  return static_cast<std::uint64_t>(*value);
 }
 
 Result<Nanoseconds> Reader::time(std::size_t r, const TimeColumn& column) const {
-  const Result<std::optional<double>> value = table_.number(r, column.heading);
-  if (!value) return forward(value);
+  const std::optional<double> value = TRY(table_.number(r, column.heading));
   // A quarter of the range of the clock, so that sums of two times stay within it.
   constexpr double kMost = 2e18;
-  if (!*value || !(std::abs(**value * column.ns) < kMost))
+  if (!value || !(std::abs(*value * column.ns) < kMost))
     return wrong(r, column.heading,
-                 *value ? fmt::format("{} is out of range", table_.cell(r, column.heading))
-                        : std::string("is empty"),
+                 value ? fmt::format("{} is out of range", table_.cell(r, column.heading))
+                       : std::string("is empty"),
                  "a time within 60 years");
-  return Nanoseconds(std::llround(**value * column.ns));
+  return Nanoseconds(std::llround(*value * column.ns));
 }
 
 Result<Row> Reader::row(std::size_t r) const {
   Row row;
-  const auto rank = whole(r, "rank", 1'000'000);
-  if (!rank) return forward(rank);
-  if (!*rank) return wrong(r, "rank", "is empty", "the number of the rank");
-  const auto stream = whole(r, "stream", UINT32_MAX);
-  if (!stream) return forward(stream);
-  const auto step = whole(r, "step", UINT32_MAX);
-  if (!step) return forward(step);
-  const auto bytes = whole(r, "bytes", std::uint64_t{1} << 50);
-  if (!bytes) return forward(bytes);
-  const Result<Nanoseconds> start = time(r, start_), duration = time(r, duration_);
-  if (!start) return forward(start);
-  if (!duration) return forward(duration);
-  if (*duration < Nanoseconds(0))
+  const auto rank = TRY(whole(r, "rank", 1'000'000));
+  if (!rank) return wrong(r, "rank", "is empty", "the number of the rank");
+  const auto stream = TRY(whole(r, "stream", UINT32_MAX));
+  const auto step = TRY(whole(r, "step", UINT32_MAX));
+  const auto bytes = TRY(whole(r, "bytes", std::uint64_t{1} << 50));
+  const Nanoseconds start = TRY(time(r, start_)), duration = TRY(time(r, duration_));
+  if (duration < Nanoseconds(0))
     return wrong(r, duration_.heading,
                  fmt::format("{} is below zero", table_.cell(r, duration_.heading)),
                  "zero or more");
-  row.rank = static_cast<std::uint32_t>(**rank);
-  row.stream = static_cast<std::uint32_t>(stream->value_or(0));
-  if (*step) row.step = static_cast<std::uint32_t>(**step);
-  row.bytes = *bytes;
+  row.rank = static_cast<std::uint32_t>(*rank);
+  row.stream = static_cast<std::uint32_t>(stream.value_or(0));
+  if (step) row.step = static_cast<std::uint32_t>(*step);
+  row.bytes = bytes;
   row.name = table_.cell(r, "name");
   if (row.name.empty()) return wrong(r, "name", "is empty", "what the operation does");
   if (table_.has("group")) row.group = table_.cell(r, "group");
-  row.start = *start;
-  row.duration = *duration;
+  row.start = start;
+  row.duration = duration;
   return row;
 }
 
 Status Reader::read() {
-  if (Status ok = find_columns(); !ok) return ok;
+  TRY(find_columns());
   if (table_.rows() == 0) return fail_in(table_.name(), "has no rows");
   constexpr Nanoseconds kLongest{30LL * 86'400 * 1'000'000'000};  // a recorder drops longer ones
   Nanoseconds first(INT64_MAX / 4), last(INT64_MIN / 4);
   for (std::size_t r = 0; r < table_.rows(); ++r) {
-    Result<Row> row = this->row(r);
-    if (!row) return forward(row);
-    if (row->step) {
-      const auto [at, is_new] = steps_.try_emplace(*row->step, row->start, row->end());
+    Row row = TRY(this->row(r));
+    if (row.step) {
+      const auto [at, is_new] = steps_.try_emplace(*row.step, row.start, row.end());
       if (!is_new)
-        at->second = {std::min(at->second.first, row->start),
-                      std::max(at->second.second, row->end())};
+        at->second = {std::min(at->second.first, row.start),
+                      std::max(at->second.second, row.end())};
     }
-    rows_.push_back(*row);
-    first = std::min(first, row->start);
-    last = std::max(last, row->end());
+    rows_.push_back(row);
+    first = std::min(first, row.start);
+    last = std::max(last, row.end());
     if (last - first > kLongest)
       return wrong(
           r, start_.heading,
@@ -262,10 +253,9 @@ Status read_op_table(ByteSource& source, const std::string& name, const NewRank&
   }
   if (!source.damage().empty()) return fail_in(name, source.damage());
   std::uint64_t replaced = 0;
-  const Result<CsvTable> table = CsvTable::parse(sound_text(bytes, replaced), name);
-  if (!table) return forward(table);
-  Reader reader(*table);
-  if (Status ok = reader.read(); !ok) return ok;
+  const CsvTable table = TRY(CsvTable::parse(sound_text(bytes, replaced), name));
+  Reader reader(table);
+  TRY(reader.read());
   reader.write(new_rank, replaced);
   return {};
 }

@@ -12,16 +12,15 @@ Result<std::vector<std::pair<std::string, std::string>>> session_facts(
   const std::filesystem::path path = folder / "session.yaml";
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return facts;
-  const Result<YamlFile> file = YamlFile::load(path);
-  if (!file) return forward(file);
-  const YamlMap session = file->root();
+  const YamlFile file = TRY(YamlFile::load(path));
+  const YamlMap session = file.root();
   if (const auto overhead = session.map("overhead"))
     for (const char* key : {"ns_per_range", "ns_per_call", "step_share"})
       if (const auto value = overhead->optional<double>(key))
         facts.emplace_back(fmt::format("overhead.{}", key), fmt::format("{}", *value));
   if (const auto step = session.optional<Seconds>("measured_step"))
     facts.emplace_back("measured_step", fmt::format("{:.9g}", step->s()));
-  if (Status status = file->status(); !status) return forward(status);
+  TRY(file.status());
   return facts;
 }
 

@@ -197,31 +197,28 @@ Result<LaunchReport> launch(const LaunchOptions& options) {
     if (const char* other = std::getenv(variable); other && *other)
       return fail(fmt::format("{} is set to '{}': another tool is attached", variable, other),
                   "one profiler at a time", fmt::format("unset {}", variable));
-  const Result<Seconds> cost = cost_per_range(options.library);
-  if (!cost) return forward(cost);
-  if (options.inject)
-    if (Status status = make_folder(options.folder); !status) return forward(status);
+  const Seconds cost = TRY(cost_per_range(options.library));
+  if (options.inject) TRY(make_folder(options.folder));
 
   const auto begin = std::chrono::steady_clock::now();
   int status = 0;
   {
     PassSignals signals;
-    const Result<pid_t> process = start(options, signals.mask());
-    if (!process) return forward(process);
-    signals.pass_to(*process);
+    const pid_t process = TRY(start(options, signals.mask()));
+    signals.pass_to(process);
     siginfo_t ended;
-    while (::waitid(P_PID, static_cast<id_t>(*process), &ended, WEXITED | WNOWAIT) != 0 &&
+    while (::waitid(P_PID, static_cast<id_t>(process), &ended, WEXITED | WNOWAIT) != 0 &&
            errno == EINTR) {
     }
     signals.pass_no_more();
-    if (::waitpid(*process, &status, 0) != *process)
+    if (::waitpid(process, &status, 0) != process)
       return fail_in(options.command[0],
                      fmt::format("ran, but its exit status is unknown: {}", std::strerror(errno)));
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
 
   LaunchReport report{
-      .wall = Seconds::s(took.count()), .cost_per_range = *cost, .recording = Seconds::s(0)};
+      .wall = Seconds::s(took.count()), .cost_per_range = cost, .recording = Seconds::s(0)};
   if (options.inject) report.processes = processes_in(options.folder);
   if (WIFEXITED(status)) report.exit_code = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) report.signal = WTERMSIG(status);
@@ -232,8 +229,8 @@ Result<LaunchReport> launch(const LaunchOptions& options) {
   // A mark is half a range: one reading of the clock, not two. Rows in a ring were recorded even if
   // they were not kept; their kinds are unknown.
   const double rows = report.steps ? static_cast<double>(report.steps->rows) : 0;
-  report.recording = *cost * std::max(rows, static_cast<double>(report.counts.ranges) +
-                                                0.5 * static_cast<double>(report.counts.marks));
+  report.recording = cost * std::max(rows, static_cast<double>(report.counts.ranges) +
+                                               0.5 * static_cast<double>(report.counts.marks));
   return report;
 }
 

@@ -41,8 +41,7 @@ class Counter {
       case BlockType::kRecords:
         if (decode_records(block.payload, records_)) count_records();
         break;
-      default:
-        break;
+      default: break;
     }
   }
 
@@ -67,31 +66,17 @@ class Counter {
   void count_records() {
     const std::uint64_t n = records_.count;
     switch (records_.table) {
-      case TableId::kKernel:
-        process_.counts.kernels += n;
-        break;
+      case TableId::kKernel: process_.counts.kernels += n; break;
       case TableId::kCopy:
-      case TableId::kSet:
-        process_.counts.copies += n;
-        break;
-      case TableId::kCall:
-        process_.counts.calls += n;
-        break;
-      case TableId::kGraphLaunch:
-        process_.counts.graphs += n;
-        break;
-      case TableId::kCollective:
-        process_.counts.collectives += n;
-        break;
-      case TableId::kFact:
-        count_facts();
-        return;
-      case TableId::kKeptStep:
-        return;
+      case TableId::kSet: process_.counts.copies += n; break;
+      case TableId::kCall: process_.counts.calls += n; break;
+      case TableId::kGraphLaunch: process_.counts.graphs += n; break;
+      case TableId::kCollective: process_.counts.collectives += n; break;
+      case TableId::kFact: count_facts(); return;
+      case TableId::kKeptStep: return;
       case TableId::kPower:  // belongs to the boards, not to the process
         return;
-      default:
-        break;
+      default: break;
     }
     process_.recorded = true;
     process_.device = process_.device || records_.table != TableId::kCollective;

@@ -171,7 +171,7 @@ Result<Loaded> Loader::load(const fs::path& path, bool decode) {
   damaged_ = false;
   Loaded loaded;
   const Seconds opened = wall(), begin = on_core();
-  if (Status ok = read_whole(path, bytes_); !ok) return forward(ok);
+  TRY(read_whole(path, bytes_));
   const Seconds read = on_core();
   loaded.wall = wall() - opened;
   loaded.read = read - begin;
@@ -210,14 +210,13 @@ Cores cores_here() {
 
 Result<Measured> measure_folder(const fs::path& path, std::size_t samples,
                                 const Progress& progress) {
-  Result<Folder> folder = list_folder(path);
-  if (!folder) return forward(folder);
+  Folder folder = TRY(list_folder(path));
   Measured measured{
-      .files = folder->files.size(), .bytes = folder->bytes, .left_out = folder->left_out};
-  const std::size_t count = std::min(samples, folder->files.size());
+      .files = folder.files.size(), .bytes = folder.bytes, .left_out = folder.left_out};
+  const std::size_t count = std::min(samples, folder.files.size());
   std::vector<fs::path> files;
   for (std::size_t i = 0; i < count; ++i)
-    files.push_back(folder->files[i * folder->files.size() / count]);
+    files.push_back(folder.files[i * folder.files.size() / count]);
   const auto goes_on = [&](std::size_t round, std::size_t i) {
     const double done = static_cast<double>(round * count + i);
     return !progress || progress(done / static_cast<double>(count * (1 + kRounds)));
@@ -227,14 +226,13 @@ Result<Measured> measure_folder(const fs::path& path, std::size_t samples,
   for (std::size_t i = 0; i < count; ++i) {
     if (!goes_on(0, i)) return fail("stopped");
     const bool evicted = put_out_of_memory(files[i]);
-    const Result<Loaded> cold = loader.load(files[i], false);
-    if (!cold) return forward(cold);
-    if (cold->jpeg && !decodes_jpeg())
+    const Loaded cold = TRY(loader.load(files[i], false));
+    if (cold.jpeg && !decodes_jpeg())
       return fail_in(files[i],
                      "is a JPEG image, and this program was built without "
                      "libjpeg",
                      {}, "install libjpeg62-turbo-dev and build it again");
-    beyond_memory.push_back(evicted ? std::optional(cold->wall) : std::nullopt);
+    beyond_memory.push_back(evicted ? std::optional(cold.wall) : std::nullopt);
   }
   // From memory one right after the other, as they are loaded in earnest: the median of a few.
   std::vector<std::vector<Loaded>> warm(count);
@@ -272,7 +270,7 @@ Result<Measured> measure_folder(const fs::path& path, std::size_t samples,
                    fmt::format("is damaged, as are all files that were tried, {}: {}",
                                counted(count, "file"), measured.damaged.front().words),
                    "decodable images");
-  if (Status ok = measure_cores(measured, progress); !ok) return forward(ok);
+  TRY(measure_cores(measured, progress));
   return measured;
 }
 

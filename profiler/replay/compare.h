@@ -29,7 +29,7 @@ struct StepComparison {
   std::optional<Pair> host;
   std::optional<Pair> device;  ///< from the last device op of the step before to this step's last
 
-  /// That of the host if there is one.
+  /// The host's period if there is one.
   const Pair& period() const { return host ? *host : *device; }
 };
 

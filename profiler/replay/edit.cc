@@ -34,9 +34,8 @@ Result<std::pair<Selector, std::string_view>> split_edit(std::string_view text,
   if (colon == std::string_view::npos)
     return fail(fmt::format("'{}' has no {}", text, what),
                 fmt::format("TARGET:{0} or TARGET=PATTERN:{0}", what));
-  Result<Selector> selector = parse_selector(text.substr(0, colon));
-  if (!selector) return forward(selector);
-  return std::pair(std::move(*selector), text.substr(colon + 1));
+  Selector selector = TRY(parse_selector(text.substr(0, colon)));
+  return std::pair(std::move(selector), text.substr(colon + 1));
 }
 
 Result<double> parse_factor(std::string_view text) {
@@ -126,21 +125,17 @@ void for_each_op(const RecordedProgram& program, Visit visit) {
 }  // namespace
 
 Result<Scale> parse_scale(std::string_view text) {
-  const auto parts = split_edit(text, "FACTOR");
-  if (!parts) return forward(parts);
-  const Result<double> factor = parse_factor(parts->second);
-  if (!factor) return forward(factor);
-  return Scale{parts->first, *factor};
+  const auto parts = TRY(split_edit(text, "FACTOR"));
+  const double factor = TRY(parse_factor(parts.second));
+  return Scale{parts.first, factor};
 }
 
 Result<Timed> parse_timed(std::string_view text) {
-  const auto parts = split_edit(text, "DURATION");
-  if (!parts) return forward(parts);
-  const Result<Seconds> length = parse_quantity<Seconds>(parts->second);
-  if (!length) return forward(length);
-  if (*length < Seconds::s(0) || *length > Seconds::s(86400))
-    return fail(fmt::format("'{}' is not a valid duration", parts->second), "0 s to 1 d");
-  return Timed{parts->first, *length};
+  const auto parts = TRY(split_edit(text, "DURATION"));
+  const Seconds length = TRY(parse_quantity<Seconds>(parts.second));
+  if (length < Seconds::s(0) || length > Seconds::s(86400))
+    return fail(fmt::format("'{}' is not a valid duration", parts.second), "0 s to 1 d");
+  return Timed{parts.first, length};
 }
 
 Result<MaybeTimed> parse_maybe_timed(std::string_view text) {
@@ -148,13 +143,11 @@ Result<MaybeTimed> parse_maybe_timed(std::string_view text) {
   const std::size_t colon = text.rfind(':');
   if (colon != std::string_view::npos &&
       trim(text.substr(colon + 1)).find_first_of("0123456789-+.") == 0) {
-    Result<Timed> timed = parse_timed(text);
-    if (!timed) return forward(timed);
-    return MaybeTimed{std::move(timed->what), timed->time};
+    Timed timed = TRY(parse_timed(text));
+    return MaybeTimed{std::move(timed.what), timed.time};
   }
-  Result<Selector> selector = parse_selector(text);
-  if (!selector) return forward(selector);
-  return MaybeTimed{std::move(*selector), std::nullopt};
+  Selector selector = TRY(parse_selector(text));
+  return MaybeTimed{std::move(selector), std::nullopt};
 }
 
 Result<Straggler> parse_straggler(std::string_view text) {
@@ -166,9 +159,8 @@ Result<Straggler> parse_straggler(std::string_view text) {
   if (colon == std::string_view::npos || error != std::errc{} || rest != rank.data() + rank.size())
     return fail(fmt::format("'{}' is not RANK:FACTOR", text), "such as 3:1.5, or 3:none");
   if (trim(text.substr(colon + 1)) == "none") return straggler;
-  const Result<double> factor = parse_factor(text.substr(colon + 1));
-  if (!factor) return forward(factor);
-  straggler.factor = *factor;
+  const double factor = TRY(parse_factor(text.substr(colon + 1)));
+  straggler.factor = factor;
   return straggler;
 }
 
@@ -205,9 +197,8 @@ Result<InputPipeline> parse_input_pipeline(std::string_view text) {
 
 Result<RecordedProgram> scale(const std::vector<Recording>& recordings, RecordedProgram program,
                               const Scale& edit) {
-  const auto ops = select_some(recordings, program, edit.what);
-  if (!ops) return forward(ops);
-  for (const RankOp& at : *ops) time_of(program, at) = time_of(program, at) * edit.factor;
+  const auto ops = TRY(select_some(recordings, program, edit.what));
+  for (const RankOp& at : ops) time_of(program, at) = time_of(program, at) * edit.factor;
   return program;
 }
 
@@ -263,10 +254,9 @@ void take_away(const std::vector<Recording>& recordings, RecordedProgram& progra
 
 Result<RecordedProgram> remove(const std::vector<Recording>& recordings, RecordedProgram program,
                                const Selector& edit) {
-  const auto ops = select_some(recordings, program, edit);
-  if (!ops) return forward(ops);
+  const auto ops = TRY(select_some(recordings, program, edit));
   DeviceOps gone(recordings.size());
-  for (const RankOp& at : *ops) {
+  for (const RankOp& at : ops) {
     time_of(program, at) = Picoseconds(0);
     const Recorded& recorded = program.programs[at.rank].recorded[at.op];
     if (recorded.kind == Kind::kDevice) gone[at.rank].insert(*recorded.row);
@@ -277,12 +267,11 @@ Result<RecordedProgram> remove(const std::vector<Recording>& recordings, Recorde
 
 Result<RecordedProgram> insert(const std::vector<Recording>& recordings, RecordedProgram program,
                                const Timed& edit) {
-  const auto ops = select_some(recordings, program, edit.what);
-  if (!ops) return forward(ops);
+  const auto ops = TRY(select_some(recordings, program, edit.what));
   // Time that is added after an op, on its resource and before its successors, lengthens the op.
   // Host work is in pieces: the last piece in its range on each thread is lengthened.
   std::map<std::tuple<std::uint32_t, std::uint32_t, HostIndex>, OpIndex> last_pieces;
-  for (const RankOp& at : *ops) {
+  for (const RankOp& at : ops) {
     const Recorded& recorded = program.programs[at.rank].recorded[at.op];
     const std::uint32_t stream = program.programs[at.rank].ops[at.op].stream;
     const bool host = recorded.kind == Kind::kHost || recorded.kind == Kind::kCall;
@@ -299,14 +288,13 @@ Result<RecordedProgram> insert(const std::vector<Recording>& recordings, Recorde
 
 Result<RecordedProgram> replace(const std::vector<Recording>& recordings, RecordedProgram program,
                                 const Timed& edit) {
-  const auto ops = select_some(recordings, program, edit.what);
-  if (!ops) return forward(ops);
+  const auto ops = TRY(select_some(recordings, program, edit.what));
   const Selector::Target target = edit.what.target;
   if (target != Selector::Target::kKernel && target != Selector::Target::kCopy &&
       target != Selector::Target::kCollective)
     return fail(fmt::format("'{}' has more than one kind of op to replace", edit.what.text),
                 "kernel=PATTERN, copy=PATTERN or collective=PATTERN");
-  for (const RankOp& at : *ops) time_of(program, at) = Picoseconds::from(edit.time);
+  for (const RankOp& at : ops) time_of(program, at) = Picoseconds::from(edit.time);
   return program;
 }
 

@@ -36,8 +36,8 @@ struct MaybeTimed {
 };
 Result<MaybeTimed> parse_maybe_timed(std::string_view text);
 
-/// A rank, by its number in the job, and how many times as long its work takes: RANK:FACTOR. Absent:
-/// as long as that of the other ranks, RANK:none.
+/// A rank, by its number in the job, and the factor of the time of its work: RANK:FACTOR. Without a
+/// factor, RANK:none, its work takes as long as that of the other ranks.
 struct Straggler {
   std::uint32_t rank;
   std::optional<double> factor;
@@ -48,8 +48,8 @@ Result<Straggler> parse_straggler(std::string_view text);
 /// "workers=4,prefetch=2". Each range that `load` matches becomes work of one of `workers`, at most
 /// workers x prefetch batches ahead. The recording begins in steady state: with a full queue if the
 /// workers keep up with the steps, else with an empty one. If workers and the thread that uses the
-/// batches are more than the CPUs of a process, they divide them; `cpus` is used where the recording
-/// does not state their number, and without both there are enough.
+/// batches outnumber the CPUs of a process, they share them. `cpus` is their number if the
+/// recording does not state it; without both, CPUs are unlimited.
 struct InputPipeline {
   std::uint32_t workers;
   std::uint32_t prefetch = 2;
@@ -75,7 +75,7 @@ Result<RecordedProgram> insert(const std::vector<Recording>& recordings, Recorde
 /// Each op lasts this long. Fails for ops that are no kernels, copies or collectives.
 Result<RecordedProgram> replace(const std::vector<Recording>& recordings, RecordedProgram program,
                                 const Timed& edit);
-/// Multiplies the time of a rank's own work, on host and device; waiting and collectives are none.
+/// Multiplies the time of a rank's own work, on host and device, without waiting and collectives.
 /// Without a factor, its ops take the mean time of the corresponding ops of other ranks
 /// (slow_ranks.h). Fails if the recording lacks the rank, and without a factor if it is the only one
 /// or none corresponds.

@@ -60,15 +60,14 @@ struct Stretch {
 
 Result<std::vector<KernelRun>> find_runs(const std::vector<Recording>& recordings,
                                          const RecordedProgram& program, const Selector& selector) {
-  const auto selected = select_some(recordings, program, selector);
-  if (!selected) return forward(selected);
+  const auto selected = TRY(select_some(recordings, program, selector));
   std::vector<KernelRun> runs;
   for (std::uint32_t rank = 0; rank < recordings.size(); ++rank) {
     const RankReplay& replay = program.replays[rank];
     const RankProgram& of = program.programs[rank];
     const Waiting waiting(of);
     std::map<OpIndex, std::optional<HostIndex>> range_of;  // of the selected kernels
-    for (const RankOp& at : *selected)
+    for (const RankOp& at : selected)
       if (at.rank == rank && of.recorded[at.op].kind == Kind::kDevice &&
           of.ops[at.op].task == Task::kCompute)
         range_of.emplace(at.op, at.range);
@@ -116,7 +115,7 @@ RecordedProgram fuse(const std::vector<Recording>& recordings, RecordedProgram p
 Result<RecordedProgram> launch_as_graph(const std::vector<Recording>& recordings,
                                         RecordedProgram program, const Selector& range,
                                         const GraphLaunch& cost) {
-  if (const auto some = select_some(recordings, program, range); !some) return forward(some);
+  TRY(select_some(recordings, program, range));
   bool any = false;
   for (std::uint32_t rank = 0; rank < recordings.size(); ++rank) {
     const Recording& r = recordings[rank];

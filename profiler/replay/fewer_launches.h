@@ -26,7 +26,7 @@ Result<std::vector<KernelRun>> find_runs(const std::vector<Recording>& recording
 RecordedProgram fuse(const std::vector<Recording>& recordings, RecordedProgram program,
                      const std::vector<KernelRun>& runs, const std::vector<Picoseconds>& times);
 
-/// The host's time to launch a graph of so many kernels.
+/// The host's time to launch a graph of that many kernels.
 using GraphLaunch = std::function<Seconds(std::size_t kernels)>;
 
 /// The host works in the range, and in the backward operators of its forward ones, for one launch

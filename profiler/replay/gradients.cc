@@ -104,10 +104,9 @@ std::vector<OpIndex> next_on_thread(const Recording& r, const RankReplay& rank,
 }  // namespace
 
 Result<Gradients> find_gradients(const Recording& r, const RankReplay& rank) {
-  Result<std::vector<Found>> accumulate = accumulated(r, rank);
-  if (!accumulate) return forward(accumulate);
-  Gradients gradients{.overlapped = !accumulate->empty()};
-  std::vector<Found> found = gradients.overlapped ? std::move(*accumulate) : ranges(r, rank);
+  std::vector<Found> found = TRY(accumulated(r, rank));
+  Gradients gradients{.overlapped = !found.empty()};
+  if (found.empty()) found = ranges(r, rank);
   if (found.empty())
     return fail_in(r.rank().info.source, "contains no gradients",
                    "operators torch::autograd::AccumulateGrad, or NVTX ranges "

@@ -11,10 +11,8 @@ bool may_wait(const Recording& recording, HostIndex op) {
     case CallKind::kSyncEvent:
     case CallKind::kCopy:
     case CallKind::kBlockingCopy:
-    case CallKind::kQueueFull:
-      return true;
-    default:
-      return false;
+    case CallKind::kQueueFull: return true;
+    default: return false;
   }
 }
 

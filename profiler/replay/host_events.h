@@ -31,8 +31,8 @@ EventSequence host_events(const Recording& recording, const HostThread& thread);
 /// that synchronizes or copies, or a launch that is held up by a full queue.
 bool may_wait(const Recording& recording, HostIndex op);
 
-/// What a thread does while this op is the innermost: it loads samples, works for the profiler,
-/// communicates (only where no device does), or anything else.
+/// The activity of a thread while this op is the innermost: loading samples, work of the profiler,
+/// communication (only where no device does it), or other work.
 program::Task host_task(const Recording& recording, std::optional<HostIndex> innermost);
 
 }  // namespace rehearse::replay

@@ -1,5 +1,6 @@
-// Physical limits of a replay, from the recording alone: how long the host and the devices take by
-// themselves. A replay whose other side takes no time must lie within them.
+// Physical limits of a replay, from the recording alone: the time of the host without the devices,
+// and of the devices without the host. A replay in which the other side takes no time must lie
+// within them.
 #pragma once
 
 #include "profiler/replay/lower.h"

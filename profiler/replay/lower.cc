@@ -492,15 +492,13 @@ Result<RecordedProgram> lower(const std::vector<Recording>& recordings,
 }
 
 Result<ReplayGraph> to_graph(RecordedProgram program) {
-  Result<program::Lowered> lowered = program::lower(program);
-  if (!lowered) return forward(lowered);
-  return ReplayGraph{.program = std::move(program), .lowered = std::move(*lowered)};
+  program::Lowered lowered = TRY(program::lower(program));
+  return ReplayGraph{.program = std::move(program), .lowered = std::move(lowered)};
 }
 
 Result<ReplayGraph> to_graph(const std::vector<Recording>& recordings) {
-  Result<RecordedProgram> program = lower(recordings, {});
-  if (!program) return forward(program);
-  return to_graph(std::move(*program));
+  RecordedProgram program = TRY(lower(recordings, {}));
+  return to_graph(std::move(program));
 }
 
 }  // namespace rehearse::replay

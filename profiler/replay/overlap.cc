@@ -100,11 +100,10 @@ class Mover {
 /// The selected device ops, by rank. Fails if there are none.
 Result<DeviceOps> select_device_ops(const std::vector<Recording>& recordings,
                                     const RecordedProgram& program, const Selector& selector) {
-  const auto selected = select_some(recordings, program, selector);
-  if (!selected) return forward(selected);
+  const auto selected = TRY(select_some(recordings, program, selector));
   DeviceOps ops(recordings.size());
   bool any = false;
-  for (const RankOp& at : *selected)
+  for (const RankOp& at : selected)
     if (const Recorded& recorded = program.programs[at.rank].recorded[at.op];
         recorded.kind == Kind::kDevice) {
       ops[at.rank].insert(*recorded.row);
@@ -120,10 +119,9 @@ Result<DeviceOps> select_device_ops(const std::vector<Recording>& recordings,
 
 Result<RecordedProgram> make_asynchronous(const std::vector<Recording>& recordings,
                                           RecordedProgram program, const Selector& edit) {
-  const auto selected = select_some(recordings, program, edit);
-  if (!selected) return forward(selected);
+  const auto selected = TRY(select_some(recordings, program, edit));
   std::vector<std::set<HostIndex>> calls(recordings.size());
-  for (const RankOp& at : *selected) {
+  for (const RankOp& at : selected) {
     const Recorded& recorded = program.programs[at.rank].recorded[at.op];
     const std::optional<HostIndex> call =
         recorded.kind == Kind::kDevice ? recordings[at.rank].launcher(*recorded.row) : recorded.row;
@@ -156,33 +154,28 @@ Result<OwnStream> parse_own_stream(std::string_view text) {
        colon = text.find(':', colon + 1)) {
     Result<Selector> user = parse_selector(text.substr(colon + 1));
     if (!user) continue;
-    Result<Selector> what = parse_selector(text.substr(0, colon));
-    if (!what) return forward(what);
-    return OwnStream{std::move(*what), std::move(*user)};
+    Selector what = TRY(parse_selector(text.substr(0, colon)));
+    return OwnStream{std::move(what), std::move(*user)};
   }
-  Result<Selector> what = parse_selector(text);
-  if (!what) return forward(what);
-  return OwnStream{std::move(*what), std::nullopt};
+  Selector what = TRY(parse_selector(text));
+  return OwnStream{std::move(what), std::nullopt};
 }
 
 Result<RecordedProgram> move_to_stream(const std::vector<Recording>& recordings,
                                        RecordedProgram program, const OwnStream& edit,
                                        Needed needed) {
-  const auto moved = select_device_ops(recordings, program, edit.what);
-  if (!moved) return forward(moved);
+  const auto moved = TRY(select_device_ops(recordings, program, edit.what));
   DeviceOps users(recordings.size());
   if (edit.needed_by) {
-    Result<DeviceOps> found = select_device_ops(recordings, program, *edit.needed_by);
-    if (!found) return forward(found);
-    users = std::move(*found);
+    users = TRY(select_device_ops(recordings, program, *edit.needed_by));
   } else if (needed == Needed::kAtOnce) {
     for (std::size_t rank = 0; rank < recordings.size(); ++rank)
       for (const Stream& stream : recordings[rank].streams())
         users[rank].insert(stream.ops.begin(), stream.ops.end());
   }
   for (std::uint32_t rank = 0; rank < recordings.size(); ++rank)
-    if (!(*moved)[rank].empty())
-      Mover(recordings[rank], program, rank, (*moved)[rank], users[rank]).move();
+    if (!moved[rank].empty())
+      Mover(recordings[rank], program, rank, moved[rank], users[rank]).move();
   return program;
 }
 

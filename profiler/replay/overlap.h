@@ -1,4 +1,5 @@
-// Edits of what waits for device ops: calls that no longer do, and streams of their own.
+// Edits of waiting: calls that no longer wait for the device, and device ops that move to another
+// stream.
 #pragma once
 
 #include <vector>

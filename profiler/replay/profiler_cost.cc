@@ -23,14 +23,11 @@ Nanoseconds measured(const trace::RankInfo& info, std::string_view key) {
 Nanoseconds ProfilerCost::of(trace::HostKind kind) const {
   switch (kind) {
     case trace::HostKind::kOperator:
-    case trace::HostKind::kAnnotation:
-      return per_range;
+    case trace::HostKind::kAnnotation: return per_range;
     case trace::HostKind::kRuntime:
-    case trace::HostKind::kDriver:
-      return per_call;
+    case trace::HostKind::kDriver: return per_call;
     case trace::HostKind::kFrame:
-    case trace::HostKind::kOverhead:
-      break;
+    case trace::HostKind::kOverhead: break;
   }
   return Nanoseconds(0);
 }

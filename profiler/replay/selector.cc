@@ -71,21 +71,15 @@ class RankSelector {
     switch (selector_.target) {
       case Target::kGpu:
         return device || recorded.kind == Kind::kUnexplained || recorded.kind == Kind::kResidual;
-      case Target::kKernel:
-        return device && op.task == Task::kCompute && named(name);
-      case Target::kCopy:
-        return device && op.task == Task::kMemory && named(name);
+      case Target::kKernel: return device && op.task == Task::kCompute && named(name);
+      case Target::kCopy: return device && op.task == Task::kMemory && named(name);
       case Target::kCollective:
         return op.task == Task::kCollective &&
                (named(name) || named(device ? kinds_[*recorded.row] : to_string(op.collective)));
-      case Target::kHost:
-        return host && (!ranges_ || range_of(recorded));
-      case Target::kRange:
-        return (host || device) && range_of(recorded);
-      case Target::kLaunch:
-        return recorded.kind == Kind::kLaunch;
-      case Target::kProfiler:
-        return op.task == Task::kProfiler;
+      case Target::kHost: return host && (!ranges_ || range_of(recorded));
+      case Target::kRange: return (host || device) && range_of(recorded);
+      case Target::kLaunch: return recorded.kind == Kind::kLaunch;
+      case Target::kProfiler: return op.task == Task::kProfiler;
     }
     return false;
   }

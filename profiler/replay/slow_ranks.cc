@@ -92,11 +92,9 @@ class Finder {
 };
 
 Result<Seconds> Finder::step_with(std::optional<std::size_t> of) const {
-  Result<ReplayGraph> graph = to_graph(evened(program_, work_, of));
-  if (!graph) return forward(graph);
-  const Result<graph::Timeline> timeline = run_(graph->graph());
-  if (!timeline) return forward(timeline);
-  return compare(recordings_, *graph, *timeline).step_time.simulated;
+  ReplayGraph graph = TRY(to_graph(evened(program_, work_, of)));
+  const graph::Timeline timeline = TRY(run_(graph.graph()));
+  return compare(recordings_, graph, timeline).step_time.simulated;
 }
 
 Nanoseconds Finder::recorded_at(std::size_t rank, OpIndex op) const {
@@ -176,14 +174,8 @@ Result<Stragglers> Finder::find() {
   std::stable_sort(found.ranks.begin(), found.ranks.end(),
                    [](const auto& a, const auto& b) { return a.lost > b.lost; });
   if (found.ranks.size() > kMostSlowRanks) found.ranks.resize(kMostSlowRanks);
-  for (SlowRank& slow : found.ranks) {
-    const Result<Seconds> without = step_with(slow.rank);
-    if (!without) return forward(without);
-    slow.step_without = *without;
-  }
-  const Result<Seconds> equal = step_with(std::nullopt);
-  if (!equal) return forward(equal);
-  found.step_if_equal = *equal;
+  for (SlowRank& slow : found.ranks) slow.step_without = TRY(step_with(slow.rank));
+  found.step_if_equal = TRY(step_with(std::nullopt));
   return found;
 }
 

@@ -1,8 +1,8 @@
-// Stragglers among recorded ranks: which ranks take longer than the others for the same work, in
-// what, since when, and the step without it.
+// Stragglers among recorded ranks: the ranks that take longer than the others for the same work,
+// the ops and the first step in which they do, and the step time without it.
 //
-// Ranks do the same work in ops of one name, if all ranks that have the name have it equally often;
-// the n-th of one rank corresponds to the n-th of the others. Waiting is not work: collectives are
+// Ops of one name are the same work if all ranks that have the name have it equally often; the n-th
+// op of one rank then corresponds to the n-th of the others. Waiting is not work: collectives are
 // left out.
 #pragma once
 

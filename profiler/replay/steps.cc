@@ -234,18 +234,12 @@ void mark_partial(const Recording& r, Steps& steps) {
 
 std::string_view to_string(StepSource source) {
   switch (source) {
-    case StepSource::kMarks:
-      return "step marks";
-    case StepSource::kRanges:
-      return "ranges that occur once per step";
-    case StepSource::kRepetition:
-      return "copies at regular intervals";
-    case StepSource::kKernels:
-      return "kernels that repeat in the same order";
-    case StepSource::kGraphs:
-      return "launches of a graph that repeat";
-    case StepSource::kSpan:
-      return "the whole recording";
+    case StepSource::kMarks: return "step marks";
+    case StepSource::kRanges: return "ranges that occur once per step";
+    case StepSource::kRepetition: return "copies at regular intervals";
+    case StepSource::kKernels: return "kernels that repeat in the same order";
+    case StepSource::kGraphs: return "launches of a graph that repeat";
+    case StepSource::kSpan: return "the whole recording";
   }
   return "?";
 }

@@ -14,10 +14,8 @@ std::optional<std::uint64_t> bytes_of(const trace::Collective& c, std::uint32_t 
       if (c.bytes_in) return c.bytes_in;
       if (c.bytes_out) return *c.bytes_out * ranks;
       return std::nullopt;
-    case CollectiveKind::kBarrier:
-      return 0;
-    default:
-      return c.bytes_in ? c.bytes_in : c.bytes_out;
+    case CollectiveKind::kBarrier: return 0;
+    default: return c.bytes_in ? c.bytes_in : c.bytes_out;
   }
 }
 

@@ -71,25 +71,16 @@ class WaitFinder {
   void visit(HostIndex i) {
     const HostOp& op = r_.host(i);
     switch (call_kind(r_, i)) {
-      case CallKind::kSyncDevice:
-        return wait_device(i);
-      case CallKind::kSyncStream:
-        return wait_stream(i);
-      case CallKind::kSyncEvent:
-        return wait_event(i);
-      case CallKind::kCopy:
-        wait_copy(i, false);
-        break;
-      case CallKind::kBlockingCopy:
-        wait_copy(i, true);
-        break;
-      case CallKind::kQueueFull:
-        return add(i, last_ended_in(i));
+      case CallKind::kSyncDevice: return wait_device(i);
+      case CallKind::kSyncStream: return wait_stream(i);
+      case CallKind::kSyncEvent: return wait_event(i);
+      case CallKind::kCopy: wait_copy(i, false); break;
+      case CallKind::kBlockingCopy: wait_copy(i, true); break;
+      case CallKind::kQueueFull: return add(i, last_ended_in(i));
       case CallKind::kEventRecord:
         last_recorded_ = last_stream_ ? last_launched(*last_stream_, op.start) : std::nullopt;
         return;
-      default:
-        break;
+      default: break;
     }
     if (const auto launched = r_.launched(i); !launched.empty())
       last_stream_ = r_.stream_of(launched.back());

@@ -13,7 +13,7 @@ struct HostWait {
   HostIndex call;
   std::vector<GpuIndex> ops;
   bool before_end = false;
-  /// Whether the recording shows that the call had to wait: an op ended inside it.
+  /// Whether the recording shows that the call waited: an op ended during it.
   bool waited = false;
 };
 

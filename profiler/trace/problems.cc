@@ -39,12 +39,9 @@ const ProblemInfo& info(ProblemKind kind) { return kInfos[static_cast<std::size_
 
 std::string_view to_string(Severity severity) {
   switch (severity) {
-    case kInfo:
-      return "info";
-    case kWarning:
-      return "warning";
-    case kError:
-      return "error";
+    case kInfo: return "info";
+    case kWarning: return "warning";
+    case kError: return "error";
   }
   return "?";
 }

@@ -228,10 +228,9 @@ bool is_store(const std::filesystem::path& path) {
 }
 
 Result<Trace> read_store(const std::filesystem::path& path) {
-  Result<SqlitePtr> db = open_sqlite(path, SqliteAccess::kRead);
-  if (!db) return forward(db);
-  Query version(db->get(), "PRAGMA user_version");
-  if (!version.next()) return sqlite_error(db->get(), path, "is not a trace store");
+  SqlitePtr db = TRY(open_sqlite(path, SqliteAccess::kRead));
+  Query version(db.get(), "PRAGMA user_version");
+  if (!version.next()) return sqlite_error(db.get(), path, "is not a trace store");
   if (version.integer(0) != kStoreVersion && version.integer(0) != kUncheckedVersion)
     return fail_in(path, fmt::format("is a trace store of version {}", version.integer(0)),
                    fmt::format("version {}", kStoreVersion), "import the recording again");
@@ -240,7 +239,7 @@ Result<Trace> read_store(const std::filesystem::path& path) {
     return fail_in(path, "is damaged: its checksum is wrong", {}, "import the recording again");
   Trace trace;
   if (seal == Seal::kNone) trace.problems.add(ProblemKind::kUnchecked, path.string());
-  StoreReader reader(db->get(), trace);
+  StoreReader reader(db.get(), trace);
   if (!reader.read())
     return fail_in(path, "is damaged: " + reader.why(), {}, "import the recording again");
   return trace;

@@ -139,11 +139,9 @@ StoreWriter::StoreWriter(StoreWriter&&) noexcept = default;
 StoreWriter::~StoreWriter() = default;
 
 Result<StoreWriter> StoreWriter::create(const std::filesystem::path& path) {
-  Result<PendingFile> file = PendingFile::create(path);
-  if (!file) return forward(file);
-  Result<SqlitePtr> db = open_sqlite(file->temporary(), SqliteAccess::kCreate);
-  if (!db) return forward(db);
-  auto database = std::make_unique<Database>(std::move(*file), std::move(*db), path);
+  PendingFile file = TRY(PendingFile::create(path));
+  SqlitePtr db = TRY(open_sqlite(file.temporary(), SqliteAccess::kCreate));
+  auto database = std::make_unique<Database>(std::move(file), std::move(db), path);
   // The temporary file is thrown away if anything fails, so SQLite need not guard it.
   const std::string setup = fmt::format(
       "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"
@@ -176,7 +174,7 @@ Status StoreWriter::finish(const Trace& trace) {
   ok = ok && d.write_tables(trace) && execute(d.db.get(), "COMMIT");
   if (!ok) return sqlite_error(d.db.get(), d.path, "cannot be written");
   d.db.reset();
-  if (Status sealed = seal(d.file.temporary()); !sealed) return sealed;
+  TRY(seal(d.file.temporary()));
   return d.file.commit();
 }
 

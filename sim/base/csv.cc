@@ -24,10 +24,10 @@ class CsvTable::Parser {
     while (skip_empty_lines()) {
       const std::uint32_t line = line_;
       const std::size_t before = table_.ends_.size();
-      if (Status ok = read_row(); !ok) return ok;
+      TRY(read_row());
       const std::size_t cells = table_.ends_.size() - before;
       if (table_.columns_.empty()) {
-        if (Status ok = take_heading(line); !ok) return ok;
+        TRY(take_heading(line));
       } else if (cells == table_.columns_.size()) {
         table_.lines_.push_back(line);
       } else {
@@ -65,7 +65,7 @@ class CsvTable::Parser {
 
   Status read_row() {
     while (true) {
-      if (Status ok = rest_.starts_with('"') ? read_quoted() : read_plain(); !ok) return ok;
+      TRY(rest_.starts_with('"') ? read_quoted() : read_plain());
       table_.ends_.push_back(table_.text_.size());
       if (rest_.empty() || take_line_end()) return {};
       if (rest_.front() != ',')
@@ -134,9 +134,8 @@ Result<CsvTable> CsvTable::parse(std::string_view text, std::string name) {
 }
 
 Result<CsvTable> CsvTable::load(const std::filesystem::path& path) {
-  const Result<std::string> text = read_file(path);
-  if (!text) return forward(text);
-  return parse(*text, path.string());
+  const std::string text = TRY(read_file(path));
+  return parse(text, path.string());
 }
 
 std::optional<std::size_t> CsvTable::find(std::string_view column) const {

@@ -2,11 +2,10 @@
 // quoted, and then hold commas, line breaks and doubled quotes; lines end with LF or CRLF. A byte
 // order mark and empty lines are passed over.
 //
-//   Result<CsvTable> table = CsvTable::load(path);
-//   if (!table) return forward(table);
-//   if (Status ok = table->require({"size_bytes", "time_us"}); !ok) return forward(ok);
-//   for (std::size_t row = 0; row < table->rows(); ++row) {
-//     Result<std::optional<double>> time = table->number(row, "time_us");
+//   const CsvTable table = TRY(CsvTable::load(path));
+//   TRY(table.require({"size_bytes", "time_us"}));
+//   for (std::size_t row = 0; row < table.rows(); ++row) {
+//     const std::optional<double> time = TRY(table.number(row, "time_us"));
 //     ...
 //
 // Invariants:

@@ -178,7 +178,7 @@ Result<PendingFile> PendingFile::create(std::filesystem::path path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
     return fail_file(path, "is a folder", "the name of a file to write");
-  if (Status ok = check_no_input(path); !ok) return forward(ok);
+  TRY(check_no_input(path));
   std::filesystem::path temporary = path;
   const auto kind = std::filesystem::status(path, ignored).type();
   if (kind == std::filesystem::file_type::not_found || kind == std::filesystem::file_type::regular)
@@ -203,7 +203,7 @@ Status PendingFile::write(std::string_view text) {
 }
 
 Status PendingFile::commit() {
-  if (Status ok = check_no_input(path_); !ok) return ok;
+  TRY(check_no_input(path_));
   const bool in_place = temporary_ == path_;
   const bool flushed = std::fflush(file_) == 0 && (in_place || ::fsync(::fileno(file_)) == 0);
   const bool closed = std::fclose(std::exchange(file_, nullptr)) == 0;
@@ -219,16 +219,14 @@ Status PendingFile::commit() {
 }
 
 Status write_file(const std::filesystem::path& path, std::string_view text) {
-  Result<PendingFile> file = PendingFile::create(path);
-  if (!file) return forward(file);
-  if (Status ok = file->write(text); !ok) return ok;
-  return file->commit();
+  PendingFile file = TRY(PendingFile::create(path));
+  TRY(file.write(text));
+  return file.commit();
 }
 
 Status check_writable(std::initializer_list<std::filesystem::path> paths) {
   for (const std::filesystem::path& path : paths)
-    if (!path.empty())
-      if (const Result<PendingFile> file = PendingFile::create(path); !file) return forward(file);
+    if (!path.empty()) TRY(PendingFile::create(path));
   return {};
 }
 

@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <tl/expected.hpp>
@@ -75,4 +77,28 @@ tl::unexpected<Error> forward(tl::expected<T, Error>&& result) {
   return tl::unexpected(std::move(result).error());
 }
 
+/// The value of a result that has one.
+template <class T>
+T value_of(const tl::expected<T, Error>& result) {
+  if constexpr (!std::is_void_v<T>) return *result;
+}
+template <class T>
+T value_of(tl::expected<T, Error>&& result) {
+  if constexpr (!std::is_void_v<T>) return *std::move(result);
+}
+
 }  // namespace rehearse
+
+/// The value of a Result or a Status; an error ends the function that has the TRY, with that error:
+///
+///   const JobFile job = TRY(load_job(path));
+///   TRY(check_writable(output));
+#define TRY(...) REHEARSE_TRY(REHEARSE_TRY_NAME(__COUNTER__), __VA_ARGS__)
+#define REHEARSE_TRY_NAME(number) REHEARSE_TRY_JOIN(tried_, number)
+#define REHEARSE_TRY_JOIN(a, b) a##b
+#define REHEARSE_TRY(tried, ...)                                                  \
+  __extension__({                                                                 \
+    auto&& tried = __VA_ARGS__;                                                   \
+    if (!tried) return ::rehearse::forward(std::forward<decltype(tried)>(tried)); \
+    ::rehearse::value_of(std::forward<decltype(tried)>(tried));                   \
+  })

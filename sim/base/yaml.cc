@@ -130,10 +130,9 @@ Result<std::int64_t> convert(const std::string& text) {
     return whole;
   }
   // 300e9 is how people write a large count.
-  const auto real = convert_number<double>(text, "a whole number");
-  if (!real) return forward(real);
-  if (std::abs(*real) > largest<std::int64_t>().si) return out_of_range<std::int64_t>(text);
-  if (*real == std::floor(*real)) return static_cast<std::int64_t>(*real);
+  const double real = TRY(convert_number<double>(text, "a whole number"));
+  if (std::abs(real) > largest<std::int64_t>().si) return out_of_range<std::int64_t>(text);
+  if (real == std::floor(real)) return static_cast<std::int64_t>(real);
   return fail(fmt::format("'{}' is not a whole number", text));
 }
 template <>
@@ -399,9 +398,8 @@ std::string yaml_quoted(std::string_view text) {
 
 Result<YamlFile> YamlFile::load(const std::filesystem::path& path) {
   constexpr std::size_t kMost = std::size_t{64} << 20;
-  const Result<std::string> text = read_file(path, kMost);
-  if (!text) return forward(text);
-  return parse(*text, path.string());
+  const std::string text = TRY(read_file(path, kMost));
+  return parse(text, path.string());
 }
 
 Result<YamlFile> YamlFile::parse(const std::string& text, std::string name) {

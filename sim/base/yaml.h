@@ -1,12 +1,11 @@
 // Reading YAML input files: every error of a file is reported at once, each with its line, the path
 // of its key, the expected value and the nearest valid name. Unknown keys are errors.
 //
-//   Result<YamlFile> file = YamlFile::load(path);
-//   if (!file) return forward(file);
-//   const YamlMap map = file->root();
+//   const YamlFile file = TRY(YamlFile::load(path));
+//   const YamlMap map = file.root();
 //   const std::optional<ByteRate> rate = map.required<ByteRate>("rate");
 //   map.no_other_keys();
-//   if (Status status = file->status(); !status) return forward(status);
+//   TRY(file.status());
 //   use(*rate);  // safe: a missing required key makes status() fail
 #pragma once
 

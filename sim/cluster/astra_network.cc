@@ -117,13 +117,10 @@ Result<Cluster> build(const std::vector<Dimension>& dimensions) {
   return std::move(builder).build();
 }
 
-Result<AstraNetwork> read(const Result<YamlFile>& file) {
-  if (!file) return forward(file);
-  const std::vector<Dimension> dimensions = read_dimensions(file->root());
-  if (Status ok = file->status(); !ok) return forward(ok);
-  Result<Cluster> cluster = build(dimensions);
-  if (!cluster) return forward(cluster);
-  AstraNetwork network{std::move(*cluster), {}};
+Result<AstraNetwork> read(const YamlFile& file) {
+  const std::vector<Dimension> dimensions = read_dimensions(file.root());
+  TRY(file.status());
+  AstraNetwork network{TRY(build(dimensions)), {}};
   for (const Dimension& dimension : dimensions) network.dimensions.push_back(dimension.size);
   return network;
 }
@@ -131,10 +128,10 @@ Result<AstraNetwork> read(const Result<YamlFile>& file) {
 }  // namespace
 
 Result<AstraNetwork> load_astra_network(const std::filesystem::path& path) {
-  return read(YamlFile::load(path));
+  return read(TRY(YamlFile::load(path)));
 }
 Result<AstraNetwork> parse_astra_network(const std::string& text, std::string name) {
-  return read(YamlFile::parse(text, std::move(name)));
+  return read(TRY(YamlFile::parse(text, std::move(name))));
 }
 
 }  // namespace rehearse::cluster

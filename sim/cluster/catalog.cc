@@ -162,15 +162,6 @@ Result<const T*> find(const std::vector<T>& rows, std::string_view name, std::st
 
 std::string_view to_string(LinkKind kind) { return kLinkKinds[static_cast<std::size_t>(kind)]; }
 
-Result<std::vector<Gpu>> parse_gpus(std::string_view text, std::string name) {
-  return read_rows<Gpu>(text, std::move(name), read_gpu);
-}
-Result<std::vector<MigProfile>> parse_mig_profiles(std::string_view text, std::string name) {
-  return read_rows<MigProfile>(text, std::move(name), read_mig_profile);
-}
-Result<std::vector<Instance>> parse_instances(std::string_view text, std::string name) {
-  return read_rows<Instance>(text, std::move(name), read_instance);
-}
 Result<std::vector<LinkSpec>> parse_links(std::string_view text, std::string name) {
   return read_rows<LinkSpec>(text, std::move(name), read_link);
 }

@@ -148,10 +148,7 @@ const LinkSpec* link_named(std::string_view name);
 /// Those of its family; empty where there are none.
 std::vector<const MigProfile*> mig_profiles_of(const Gpu& gpu);
 
-/// Tables from text in the format of the shipped files; `name` is the file name in messages.
-Result<std::vector<Gpu>> parse_gpus(std::string_view text, std::string name);
-Result<std::vector<MigProfile>> parse_mig_profiles(std::string_view text, std::string name);
-Result<std::vector<Instance>> parse_instances(std::string_view text, std::string name);
+/// The table from text in the format of the shipped file; `name` is the file name in messages.
 Result<std::vector<LinkSpec>> parse_links(std::string_view text, std::string name);
 
 }  // namespace rehearse::cluster

@@ -268,13 +268,12 @@ Result<Cluster> ClusterBuilder::build() && {
     return fail(fmt::format("two vertices are called '{}'", *name), "unique names");
   if (const std::string* name = repeated_name(s.types))
     return fail(fmt::format("two link types are called '{}'", *name), "unique names");
-  for (const LinkType& type : s.types)
-    if (Status ok = check_type(type); !ok) return forward(ok);
+  for (const LinkType& type : s.types) TRY(check_type(type));
   for (const Link& link : s.links) {
     const std::string name = fmt::format("the link {}-{}", s.vertices[link.a.index()].name,
                                          s.vertices[link.b.index()].name);
     if (link.a == link.b) return fail(name + " connects a vertex to itself");
-    if (Status ok = check_changes(link, name); !ok) return forward(ok);
+    TRY(check_changes(link, name));
   }
   s.node_kinds = kinds_of_nodes(s);
   std::vector<std::uint32_t> turns(s.vertices.size(), 0);

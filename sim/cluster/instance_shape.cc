@@ -45,9 +45,7 @@ Nics nics_of(std::string_view kind) {
 }  // namespace
 
 Result<InstanceShape> shape_of_instance(std::string_view name) {
-  const Result<const Instance*> found = find_instance(name);
-  if (!found) return forward(found);
-  const Instance& instance = **found;
+  const Instance& instance = *TRY(find_instance(name));
   const double devices = instance.gpu_count;
   if (devices < 1 || devices != std::floor(devices))
     return fail(fmt::format("instance '{}' has {} of a device", name, devices),
@@ -59,9 +57,8 @@ Result<InstanceShape> shape_of_instance(std::string_view name) {
   const Nics nics = nics_of(instance.network_kind);
   const std::optional<ByteRate> rate = nics.each ? nics.each : instance.network;
   if (nics.kind.empty() || !rate) return shape;
-  Result<LinkType> nic = network_link(nics.kind, *rate, nics.count);
-  if (!nic) return forward(nic);
-  NodeNics all = striped({std::move(*nic), nics.count}, shape.devices);
+  LinkType nic = TRY(network_link(nics.kind, *rate, nics.count));
+  NodeNics all = striped({std::move(nic), nics.count}, shape.devices);
   shape.nics = all.count;
   shape.nic = std::move(all.link);
   return shape;

@@ -22,9 +22,7 @@ constexpr std::array kAssumed = {Assumed{"nvlink3_a100_direct_4gpu_nv4", Seconds
 }  // namespace
 
 Result<LinkType> link_type_named(std::string_view name) {
-  const Result<const LinkSpec*> found = find_link(name);
-  if (!found) return forward(found);
-  const LinkSpec& spec = **found;
+  const LinkSpec& spec = *TRY(find_link(name));
   std::string source = spec.origin.source;
   std::optional<Seconds> latency = spec.latency;
   for (const Assumed& assumed : kAssumed)

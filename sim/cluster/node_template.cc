@@ -93,8 +93,7 @@ AddedNode add_node(ClusterBuilder& builder, const NodeTemplate& node, const Node
     builder.connect(devices[a], devices[b], type);
   };
   switch (node.kind) {
-    case NodeKind::kPcie:
-      break;
+    case NodeKind::kPcie: break;
     case NodeKind::kNvlinkPairs:
       for (std::uint32_t i = 0; i < node.devices; i += 2) join(i, i + 1, *links.link);
       break;

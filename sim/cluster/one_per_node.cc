@@ -25,8 +25,7 @@ class Spreader {
     for (const std::size_t i : fabric)
       copies_[i].emplace_back(builder_.add(cluster_.vertices()[i]));
     for (const LinkType& type : cluster_.link_types()) builder_.add(type);
-    for (const Link& link : cluster_.links())
-      if (Status ok = copy_link(link); !ok) return forward(ok);
+    for (const Link& link : cluster_.links()) TRY(copy_link(link));
     Result<Cluster> made = std::move(builder_).build();
     if (!made)
       return fail("no network connects nodes of one device each",

@@ -157,9 +157,8 @@ Result<std::uint32_t> find_profile(const MigDevice& device, std::string_view nam
 Result<MigSet> parse_profiles(const MigDevice& device, std::string_view names) {
   MigSet set(device.profiles.size(), 0);
   for (const std::string_view name : split(names, ',')) {
-    const Result<std::uint32_t> profile = find_profile(device, trim(name));
-    if (!profile) return forward(profile);
-    ++set[*profile];
+    const std::uint32_t profile = TRY(find_profile(device, trim(name)));
+    ++set[profile];
   }
   return set;
 }
@@ -216,11 +215,9 @@ Gpu slice_of(const MigDevice& device, std::uint32_t profile) {
 Result<const Gpu*> find_partition(const Gpu& gpu, std::string_view profile) {
   static std::mutex mutex;
   static std::map<std::string, Gpu> known;
-  const Result<MigDevice> device = mig_device(gpu);
-  if (!device) return forward(device);
-  const Result<std::uint32_t> index = find_profile(*device, profile);
-  if (!index) return forward(index);
-  Gpu slice = slice_of(*device, *index);
+  const MigDevice device = TRY(mig_device(gpu));
+  const std::uint32_t index = TRY(find_profile(device, profile));
+  Gpu slice = slice_of(device, index);
   const std::lock_guard lock(mutex);
   return &known.try_emplace(slice.name, slice).first->second;
 }

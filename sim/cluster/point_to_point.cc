@@ -22,16 +22,15 @@ std::string out_of_range(const PointToPoint& link) {
 }  // namespace
 
 Result<PointToPoint> load_link(const std::filesystem::path& path) {
-  Result<YamlFile> file = YamlFile::load(path);
-  if (!file) return forward(file);
-  const YamlMap root = file->root();
+  YamlFile file = TRY(YamlFile::load(path));
+  const YamlMap root = file.root();
   const std::optional<YamlMap> map = root.map("link");
   root.optional<std::string>("source");  // where the numbers come from: for people
   root.no_other_keys();
   if (!map) {
     if (!root.has("link"))
       root.report("link", "is missing", "link: {latency: 5 us, rate: 10 GB/s}");
-    return forward(file->status());
+    return forward(file.status());
   }
   const auto latency = map->required<Seconds>("latency");
   const auto rate = map->required<ByteRate>("rate");
@@ -39,7 +38,7 @@ Result<PointToPoint> load_link(const std::filesystem::path& path) {
   if (latency && rate)
     if (const std::string key = out_of_range({*latency, *rate}); !key.empty())
       map->report(key, "is out of range", "a latency from 0 s to 1 s, a rate above 0 B/s");
-  if (Status ok = file->status(); !ok) return forward(ok);
+  TRY(file.status());
   return PointToPoint{*latency, *rate};
 }
 
@@ -51,13 +50,9 @@ Result<PointToPoint> parse_link(std::string_view text) {
     const std::string_view key = trim(part.substr(0, equals));
     const std::string_view value = equals == std::string_view::npos ? "" : part.substr(equals + 1);
     if (key == "latency") {
-      const Result<Seconds> parsed = parse_quantity<Seconds>(value);
-      if (!parsed) return forward(parsed);
-      latency = *parsed;
+      latency = TRY(parse_quantity<Seconds>(value));
     } else if (key == "rate") {
-      const Result<ByteRate> parsed = parse_quantity<ByteRate>(value);
-      if (!parsed) return forward(parsed);
-      rate = *parsed;
+      rate = TRY(parse_quantity<ByteRate>(value));
     } else {
       return fail(fmt::format("unknown key '{}'", key), suggest(key, kKeys));
     }

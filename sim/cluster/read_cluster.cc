@@ -9,7 +9,7 @@ Result<Cluster> read_file_of_cluster(const YamlFile& file) {
   const YamlMap root = file.root();
   std::optional<Cluster> cluster = read_cluster(root);
   root.no_other_keys();
-  if (Status ok = file.status(); !ok) return forward(ok);
+  TRY(file.status());
   return std::move(*cluster);
 }
 

@@ -135,8 +135,7 @@ class TemplateReader {
           inter_->optional<double>("oversubscription").value_or(fabric.oversubscription);
     };
     switch (fabric.kind) {
-      case FabricKind::kSwitch:
-        break;
+      case FabricKind::kSwitch: break;
       case FabricKind::kRails:
         count("spines", fabric.spines);
         if (fabric.spines > 0) ratio();

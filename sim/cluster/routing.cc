@@ -316,27 +316,38 @@ void Router::find_tied(const Adjacency& adjacency, std::uint32_t v, std::uint32_
   REHEARSE_CHECK(!tied.empty(), "from {} to {}", v, to);
 }
 
+/// The first of these links, or, where traffic is spread, the one that the key chooses.
+template <class Distance>
+Router::Edge Router::choose_tied(const Adjacency& adjacency, std::uint32_t v, std::uint32_t to,
+                                 const Distance& distance, std::uint32_t& key) const {
+  const std::span<const Edge> edges = adjacency.of(v);
+  const Cost left = distance(v);
+  const auto is_tied = [&](const Edge& edge) {
+    return passable(edge.to, to) && cost_[edge.link] + distance(edge.to) == left;
+  };
+  const auto first = std::find_if(edges.begin(), edges.end(), is_tied);
+  REHEARSE_CHECK(first != edges.end(), "from {} to {}", v, to);
+  if (!spread_[v]) return *first;
+  const auto count = static_cast<std::uint32_t>(std::count_if(first, edges.end(), is_tied));
+  auto chosen = first;
+  for (std::uint32_t turn = key % count; turn > 0; --turn)
+    chosen = std::find_if(chosen + 1, edges.end(), is_tied);
+  // Each choice uses up its share of the number, so that the next level does not repeat it.
+  key /= count;
+  return *chosen;
+}
+
 void Router::descend_within(std::uint32_t from, std::uint32_t to, std::vector<HopId>& hops) const {
   if (from == to) return;
   const Zone& zone = zones_[*node_[from]];
-  const auto distance = [&](std::uint32_t v) { return within(zone, to, v); };
-  std::vector<Edge> tied;
+  const Cost* const distances = tables_[zone.table].data() + local_[to] * zone.vertices.size();
+  const auto distance = [&](std::uint32_t v) { return distances[local_[v]]; };
   std::uint32_t key = local_[to];
   for (std::uint32_t v = from; v != to;) {
-    find_tied(inner_, v, to, distance, tied);
-    const Edge edge = choose_by(key, v, tied);
+    const Edge edge = choose_tied(inner_, v, to, distance, key);
     take(edge.link, v, hops);
     v = edge.to;
   }
-}
-
-Router::Edge Router::choose_by(std::uint32_t& key, std::uint32_t v,
-                               const std::vector<Edge>& tied) const {
-  if (!spread_[v]) return tied.front();
-  // Each choice uses up its share of the number, so that the next level does not repeat it.
-  const Edge chosen = tied[key % tied.size()];
-  key /= static_cast<std::uint32_t>(tied.size());
-  return chosen;
 }
 
 void Router::cross_fabric(std::uint32_t from, std::uint32_t to, std::uint32_t key,
@@ -351,13 +362,13 @@ void Router::cross_fabric(std::uint32_t from, std::uint32_t to, std::uint32_t ke
   // For each link taken upwards, its position at its upper end among the tied links that lead back.
   std::vector<std::uint32_t> places;
   for (std::uint32_t v = core_[from]; v != core_[to];) {
-    find_tied(fabric_, v, core_[to], ahead, tied);
-    Edge edge = tied.front();
-    if (!places.empty() && height(edge.to) < height(v)) {
+    if (!places.empty()) find_tied(fabric_, v, core_[to], ahead, tied);
+    Edge edge{};
+    if (!places.empty() && height(tied.front().to) < height(v)) {
       edge = tied[places.back() % tied.size()];
       places.pop_back();
     } else {
-      edge = choose_by(key, v, tied);
+      edge = choose_tied(fabric_, v, core_[to], ahead, key);
       if (height(edge.to) > height(v)) {
         std::uint32_t place = 0;
         if (spread_[v]) {

@@ -6,11 +6,10 @@
 // vertex or a portal that more than one fabric link meets (a NIC on one switch is an offset to that
 // switch).
 //
-// A route follows the distances downhill. Its links go up a tree of switches where they lead away
-// from the nearest portal, and down where they lead towards one. On the way down, a route that must
-// choose among tied links takes the one whose place equals the place of the link by which it went
-// up, among the links that lead back. So each destination below a switch has its own link if there
-// are enough.
+// A route follows decreasing distances. In a tree of switches it goes up while its links lead away
+// from the nearest portal, and then down. On the way down, among tied links it takes the link with
+// the same index as the link by which it went up. Each destination below a switch therefore has its
+// own link if there are enough.
 //
 // With c core vertices in use as destinations out of n, memory is 8 c n bytes, with one Dijkstra
 // each. The exits of a vertex that is the end of a route are kept too.
@@ -103,7 +102,9 @@ class Router {
   template <class Distance>
   void find_tied(const Adjacency& adjacency, std::uint32_t v, std::uint32_t to, Distance distance,
                  std::vector<Edge>& tied) const;
-  Edge choose_by(std::uint32_t& key, std::uint32_t v, const std::vector<Edge>& tied) const;
+  template <class Distance>
+  Edge choose_tied(const Adjacency& adjacency, std::uint32_t v, std::uint32_t to,
+                   const Distance& distance, std::uint32_t& key) const;
   void cross_fabric(std::uint32_t from, std::uint32_t to, std::uint32_t key,
                     std::vector<HopId>& hops) const;
   void descend_within(std::uint32_t from, std::uint32_t to, std::vector<HopId>& hops) const;

@@ -55,16 +55,11 @@ class FabricBuilder {
           for (const VertexId nic : ends_.nics[node]) attach({nic, node}, all);
         break;
       }
-      case FabricKind::kRails:
-        return rails();
-      case FabricKind::kFatTree:
-        return fat_tree();
-      case FabricKind::kDragonfly:
-        return dragonfly();
-      case FabricKind::kTorus:
-        return torus();
-      case FabricKind::kWan:
-        return wan();
+      case FabricKind::kRails: return rails();
+      case FabricKind::kFatTree: return fat_tree();
+      case FabricKind::kDragonfly: return dragonfly();
+      case FabricKind::kTorus: return torus();
+      case FabricKind::kWan: return wan();
     }
   }
 
@@ -265,17 +260,12 @@ Result<bool> check_fabric(const FabricTemplate& f, const EndCounts& counts) {
     return bad("oversubscription", "out of range", "0.01 to 100 links down per link up");
   Status ok;
   switch (f.kind) {
-    case FabricKind::kSwitch:
-      break;
+    case FabricKind::kSwitch: break;
     case FabricKind::kRails:
       if (f.spines > 1024) return bad("spines", "out of range", "0 to 1024");
       break;
-    case FabricKind::kFatTree:
-      ok = check_fat_tree(f, nics);
-      break;
-    case FabricKind::kDragonfly:
-      ok = check_dragonfly(f, nics);
-      break;
+    case FabricKind::kFatTree: ok = check_fat_tree(f, nics); break;
+    case FabricKind::kDragonfly: ok = check_dragonfly(f, nics); break;
     case FabricKind::kTorus: {
       if (f.dimensions.empty() || f.dimensions.size() > 6)
         return bad("dimensions", "out of range", "1 to 6 sizes");
@@ -318,7 +308,7 @@ NodeNics striped(NodeNics nics, std::uint32_t devices) {
 Result<ClusterBuilder> make_cluster(const ClusterTemplate& t) {
   EndCounts counts;
   for (const NodeGroup& group : t.groups) {
-    if (Status ok = check_node(group.node); !ok) return forward(ok);
+    TRY(check_node(group.node));
     const std::uint64_t most = (kMostDevices - counts.devices) / group.node.devices;
     if (group.nodes < 1 || group.nodes > most)
       return fail(Diagnostic{
@@ -335,9 +325,7 @@ Result<ClusterBuilder> make_cluster(const ClusterTemplate& t) {
   }
   bool by_nics = false;
   if (t.fabric) {
-    const Result<bool> needed = check_fabric(*t.fabric, counts);
-    if (!needed) return forward(needed);
-    by_nics = *needed;
+    by_nics = TRY(check_fabric(*t.fabric, counts));
   } else if (counts.nodes > 1) {
     return fail(
         Diagnostic{.key = "fabric",

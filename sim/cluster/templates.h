@@ -44,7 +44,7 @@ struct NodeTemplate {
   std::string device;  ///< model
   std::uint32_t devices;
   std::optional<LinkType> link;  ///< between devices; absent for kPcie
-  /// Where a pair has two links (kHybridCubeMesh of V100).
+  /// For pairs with two links (kHybridCubeMesh of V100).
   std::optional<LinkType> double_link = std::nullopt;
   LinkType pcie;
   LinkType sockets;

@@ -185,32 +185,30 @@ void Flows::divide_component(std::uint32_t index, Picoseconds now) {
   Component& component = *components_[index];
   offer(component.capacities, now);
   component.next_change = next_change_;
-  component.steps.clear();
   component.most_service = 0;
   sharing_.clear();
   for (const std::uint32_t each : component.classes) {
     Class& c = classes_[each];
     Share& share = shares_[each];
     c.component = index;
-    advance(c, share.rate, now);
+    share.advance(now);
     if (!failing_.empty() && on_failure_ != OnFailure::kStall)
       for (const CapacityId capacity : capacities_of(c.demand)) {
         if (std::find(failing_.begin(), failing_.end(), capacity) == failing_.end()) continue;
-        if (on_failure_ == OnFailure::kRetry) begin_anew(c);
+        if (on_failure_ == OnFailure::kRetry) begin_anew(each);
         if (on_failure_ == OnFailure::kFail && !failed_) failed_ = capacity;
       }
     share.rate = 0;
     if (!turns_.empty() && stands_still(*share.demand)) continue;
     share.flows = static_cast<double>(c.flows.size());
-    share.remaining = std::max(0.0, c.leaves_at - c.service);
-    if (std::isfinite(c.leaves_at))
-      component.most_service = std::max(component.most_service, std::abs(c.leaves_at));
+    if (std::isfinite(share.leaves_at))
+      component.most_service = std::max(component.most_service, std::abs(share.leaves_at));
     if (!group_users_.empty() && share.demand->group)
       share.due =
           (*group_began_[share.demand->group->index()] + share.demand->due - now).seconds().s();
     sharing_.push_back(each);
   }
-  divider_.divide(shares_, sharing_, division_, component.filling);
+  divider_.divide(shares_, sharing_, division_, now, component.filling);
   schedule(index, now);
 }
 
@@ -219,41 +217,26 @@ void Flows::divide_component(std::uint32_t index, Picoseconds now) {
 void Flows::divide_rest(std::uint32_t index, Picoseconds now) {
   Component& component = *components_[index];
   Filling& filling = component.filling;
-  for (std::size_t i = filling.first_of(component.first_left); i < filling.fixed.size(); ++i) {
-    const std::uint32_t each = filling.fixed[i];
-    Class& c = classes_[each];
-    if (!c.active) continue;
-    advance(c, shares_[each].rate, now);
-    shares_[each].remaining = std::max(0.0, c.leaves_at - c.service);
-    if (std::isfinite(c.leaves_at))
-      component.most_service = std::max(component.most_service, std::abs(c.leaves_at));
-  }
-  component.steps.resize(component.first_left);
   divider_.reopen(filling, component.first_left);
-  for (const std::uint32_t each : component.left)
-    divider_.reduce(shares_[each], each, static_cast<double>(classes_[each].flows.size()), filling);
-  divider_.fill(shares_, filling);
+  for (const std::uint32_t each : component.left) {
+    Share& share = shares_[each];
+    divider_.reduce(share, each, static_cast<double>(classes_[each].flows.size()), filling);
+    if (std::isfinite(share.leaves_at))
+      component.most_service = std::max(component.most_service, std::abs(share.leaves_at));
+  }
+  divider_.fill(shares_, now, filling);
   schedule(index, now);
 }
 
-/// Finds when flows of the steps of a filling end that have been fixed now, and the next event of
-/// the component.
+/// Finds the next event of a component that has been divided.
 void Flows::schedule(std::uint32_t index, Picoseconds now) {
   Component& component = *components_[index];
-  for (std::size_t k = component.steps.size(); k < component.filling.steps.size(); ++k) {
-    Step step{.fixed_at = now};
-    for (const std::uint32_t each : component.filling.classes_of(k)) {
-      const Share& share = shares_[each];
-      step.slowest = std::min(step.slowest, share.rate);
-      if (share.rate > 0) step.wait = std::min(step.wait, share.remaining / share.rate);
-    }
-    if (k > 0) step.next_end = component.steps.back().next_end;
-    if (step.wait < kForever)
-      step.next_end = std::min(step.next_end, now + Picoseconds::from(Seconds::s(step.wait)));
-    component.steps.push_back(step);
-  }
   Picoseconds next = component.next_change.value_or(kNever);
-  if (!component.steps.empty()) next = std::min(next, component.steps.back().next_end);
+  for (Filling::Step& step : component.filling.steps) {
+    if (step.fixed_at == now && step.wait < kForever)
+      step.first_end = now + Picoseconds::from(Seconds::s(step.wait));
+    next = std::min(next, step.first_end);
+  }
   if (next == kNever) return;
   component.in_queue = true;
   events_.push(next, EventKind::kFlowEnds, index);
@@ -265,13 +248,13 @@ void Flows::leave(std::uint32_t index, Picoseconds now, std::vector<FlowTag>& do
   component.in_queue = false;
   component.left_behind.clear();
   component.left.clear();
-  for (std::size_t k = 0; k < component.steps.size(); ++k) {
+  for (std::size_t k = 0; k < component.filling.steps.size(); ++k) {
     // No flow of other steps is within the slack of is_done().
-    const Step& step = component.steps[k];
+    const Filling::Step& step = component.filling.steps[k];
     const double slack = 1e-12 + component.most_service / step.slowest * 1e-15;
     if (step.wait - (now - step.fixed_at).seconds().s() > slack) continue;
     for (const std::uint32_t each : component.filling.classes_of(k)) {
-      advance(classes_[each], shares_[each].rate, now);
+      shares_[each].advance(now);
       if (!is_done(each)) continue;
       if (component.left.empty()) component.first_left = k;
       component.left.push_back(each);
@@ -290,9 +273,9 @@ void Flows::leave(std::uint32_t index, Picoseconds now, std::vector<FlowTag>& do
 /// Whether the flow of this class that leaves first is within half a picosecond of its end, the
 /// rounding of instants, or within the rounding of the service itself.
 bool Flows::is_done(std::uint32_t index) const {
-  const Class& c = classes_[index];
-  const double slack = std::max(shares_[index].rate * 0.51e-12, std::abs(c.leaves_at) * 1e-15);
-  return std::isfinite(c.leaves_at) && c.leaves_at - c.service <= slack;
+  const Share& share = shares_[index];
+  const double slack = std::max(share.rate * 0.51e-12, std::abs(share.leaves_at) * 1e-15);
+  return std::isfinite(share.leaves_at) && share.leaves_at - share.service <= slack;
 }
 
 /// Removes the flows of a class that have moved their work. False if none is left.
@@ -301,7 +284,9 @@ bool Flows::leave_class(std::uint32_t index, std::vector<FlowTag>& done) {
   while (!c.flows.empty()) {
     if (!is_done(index)) return true;
     done.push_back(c.flows.front().tag);
-    take_first(c);
+    std::pop_heap(c.flows.begin(), c.flows.end());
+    c.flows.pop_back();
+    first_changed(index);
     --flowing_;
   }
   c.component = kNone;

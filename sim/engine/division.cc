@@ -56,12 +56,13 @@ Divider::Divider(const graph::Graph& graph, const std::vector<std::vector<std::u
 }
 
 void Divider::divide(std::vector<Share>& shares, std::span<const std::uint32_t> classes,
-                     Division division, Filling& filling) {
+                     Division division, Picoseconds now, Filling& filling) {
   filling.steps.clear();
   filling.fixed.clear();
   filling.repeatable = false;
   if (division == Division::kCoflow || division == Division::kEchelon) {
-    filling.steps.push_back({0, 0, 0});
+    filling.steps.push_back(
+        {.first_fixed = 0, .first_taken = 0, .first_capped = 0, .fixed_at = now});
     filling.fixed.assign(classes.begin(), classes.end());
   } else if (classes.size() >= kWorthRepeating &&
              shares[classes.front()].priority == shares[classes.back()].priority) {
@@ -78,9 +79,10 @@ void Divider::divide(std::vector<Share>& shares, std::span<const std::uint32_t> 
       equal_.clear();
       for (const std::uint32_t c : equal) equal_.push_back(&shares[c]);
       fill_groups(equal_, division);
+      for (const std::uint32_t c : equal) filling.steps.front().add(shares[c]);
     } else {
       begin_filling(shares, equal, filling);
-      fill(shares, filling);
+      fill(shares, now, filling);
     }
     first = stop;
   }
@@ -110,10 +112,10 @@ void Divider::fill_groups(std::span<Share* const> shares, Division division) {
       for (const CapacityId c : share->demand->capacities) load[c.index()] = 0;
     double time = 0;
     for (const Share* share : group.shares) {
-      time = std::max(time, share->remaining / share->demand->rate_cap);
+      time = std::max(time, share->remaining() / share->demand->rate_cap);
       for (std::size_t k = 0; k < share->demand->capacities.size(); ++k) {
         const std::uint32_t c = share->demand->capacities[k].index();
-        load[c] += share->remaining * share->demand->units_taken(k);
+        load[c] += share->remaining() * share->demand->units_taken(k);
         const double end = use_[c].left > 0 ? load[c] / use_[c].left : kInfinity;
         time = std::max(time, end);
       }
@@ -128,7 +130,7 @@ void Divider::fill_groups(std::span<Share* const> shares, Division division) {
     for (const Share* share : group.shares)
       for (std::size_t k = 0; k < share->demand->capacities.size(); ++k) {
         const std::uint32_t c = share->demand->capacities[k].index();
-        load[c] += share->remaining * share->demand->units_taken(k);
+        load[c] += share->remaining() * share->demand->units_taken(k);
         const double end = use_[c].left > 0 ? load[c] / use_[c].left : kInfinity;
         tardiness = std::max(tardiness, end - share->due);
       }
@@ -158,7 +160,7 @@ void Divider::fill_groups(std::span<Share* const> shares, Division division) {
     }
     for (Share* share : group.shares)
       take(*share,
-           time > 0 ? std::min(share->remaining / time, most_for(*share)) : most_for(*share));
+           time > 0 ? std::min(share->remaining() / time, most_for(*share)) : most_for(*share));
   }
   for (Group* group : starved)
     for (Share* share : group->shares) take(*share, most_for(*share));

@@ -12,7 +12,7 @@
 
 namespace rehearse::engine {
 
-/// Demand of one class of flows, and its rate.
+/// Demand of one class of flows, its rate, and the work that it has moved.
 struct Share {
   const graph::Demand* demand;
   // Of `demand`, kept here since division reads them for every share.
@@ -20,9 +20,18 @@ struct Share {
   std::int32_t priority;
   double weight;
   double flows = 0;      ///< number of identical flows
-  double remaining = 0;  ///< remaining work of one flow (of the one, if flows are separate)
-  double due = 0;        ///< seconds from now until its group wants this flow to end; may be past
+  double service = 0;    ///< work moved by each of its flows since the class began
+  Picoseconds at{0};     ///< of `service`
+  double leaves_at = 0;  ///< service at which the first of its flows has moved its work
   double rate = 0;       ///< of each flow: the result
+  double due = 0;        ///< seconds from now until its group wants this flow to end; may be past
+
+  void advance(Picoseconds now) {
+    service += rate * (now - at).seconds().s();
+    at = now;
+  }
+  /// Remaining work of the flow that leaves first.
+  double remaining() const { return std::max(0.0, leaves_at - service); }
 };
 
 /// A division: its classes in the order in which their rates were fixed. One that is `repeatable`
@@ -30,6 +39,15 @@ struct Share {
 struct Filling {
   struct Step {
     std::uint32_t first_fixed, first_taken, first_capped;  // entries of all earlier steps
+    Picoseconds fixed_at{0};
+    double wait = kForever;  // seconds from then to the first end of one of its flows
+    double slowest = std::numeric_limits<double>::infinity();
+    Picoseconds first_end{std::numeric_limits<std::int64_t>::max()};
+
+    void add(const Share& share) {
+      slowest = std::min(slowest, share.rate);
+      if (share.rate > 0) wait = std::min(wait, share.remaining() / share.rate);
+    }
   };
   struct Taken {
     double left;    // of the capacity, before
@@ -71,9 +89,9 @@ class Divider {
   /// Sets the rate of the capacity. REQUIRES: set for every capacity of the shares, before divide.
   void offer(CapacityId capacity, double rate) { use_[capacity.index()].left = rate; }
 
-  /// Sets the rates of these classes, whose shares are indexed by class number. REQUIRES: `classes`
-  /// are in order of falling priority, and contain every class that uses their capacities and has
-  /// work.
+  /// Sets the rates of these classes from `now` on, whose shares are indexed by class number.
+  /// REQUIRES: `classes` are in order of falling priority, and contain every class that uses their
+  /// capacities and has work.
   ///
   /// kFair (and kFirstCome, for flows that are not messages): max-min fair with weights, by
   /// progressive filling (Bertsekas and Gallager, Data Networks, 2nd ed., section 6.5.2): the
@@ -92,15 +110,15 @@ class Divider {
   ///
   /// Under every law a higher priority is served first and the others take the remainder.
   void divide(std::vector<Share>& shares, std::span<const std::uint32_t> classes, Division division,
-              Filling& filling);
+              Picoseconds now, Filling& filling);
 
   /// Undoes the steps of a filling from `step` on, so that the shares that they fixed are open.
   /// The earlier steps remain valid if the weights of open shares fall. REQUIRES: repeatable.
   void reopen(Filling& filling, std::size_t step);
   /// Sets the number of flows of an open share. REQUIRES: no more than it had.
   void reduce(Share& share, std::uint32_t number, double flows, Filling& filling);
-  /// Fixes the open shares.
-  void fill(std::vector<Share>& shares, Filling& filling);
+  /// Fixes the open shares, after advancing each to `now`.
+  void fill(std::vector<Share>& shares, Picoseconds now, Filling& filling);
 
  private:
   void begin_filling(const std::vector<Share>& shares, std::span<const std::uint32_t> classes,

@@ -24,8 +24,8 @@ using graph::Op;
 using graph::Policy;
 using graph::Timeline;
 
-/// The need of an op that has itself ended.
-constexpr std::uint32_t kEnded = UINT32_MAX;
+/// The end of an op that has not ended, and whose end is not known.
+constexpr Picoseconds kNoEnd{-1};
 
 /// The loop is compiled with and without a carrier, so that a run pays only for what it uses.
 template <bool kWithCarrier>
@@ -41,9 +41,10 @@ class Loop final : public Driven {
         messages_(graph),
         occupied_(graph, options.on_failure) {
     const std::size_t n = graph.size();
-    need_.reserve(n);
-    for (std::size_t i = 0; i < n; ++i) need_.push_back(graph.need(OpId(i)));
-    timeline_.ops.assign(n, {Picoseconds(0), Picoseconds(0), std::nullopt});
+    timeline_.ops.reserve(n);
+    for (std::size_t i = 0; i < n; ++i)
+      timeline_.ops.emplace_back(-Picoseconds(std::int64_t{graph.need(OpId(i))}), kNoEnd,
+                                 std::nullopt);
     for (const Demand& d : graph.demands()) holds_ = holds_ || d.hold;
     for (const graph::Server& s : graph.servers()) slotted_ = slotted_ || !s.slot_demands.empty();
     if (slotted_) slot_of_.assign(n, 0);
@@ -51,14 +52,14 @@ class Loop final : public Driven {
 
   Result<Timeline> run() {
     for (std::size_t i = 0; i < graph_.size(); ++i)
-      if (graph_.need(OpId(i)) == 0) ready(OpId(i), std::nullopt);
+      if (graph_.need(OpId(i)) == 0) ready(OpId(i));
     if constexpr (kWithCarrier)
       carrier_->run(*this);
     else
       while (!events_.empty()) handle(next_event());
     if (too_long_) return fail("the run lasts longer than 106 days of simulated time");
     if (failed_at_) return describe_failure();
-    if (ended_ < need_.size()) return describe_stuck();
+    if (ended_ < graph_.size()) return describe_stuck();
     return std::move(timeline_);
   }
 
@@ -101,14 +102,17 @@ class Loop final : public Driven {
     }
   }
 
-  /// Prefetches the data of the op that ends soon.
+  /// Prefetches the data of ops that end soon, in three stages because each address is in the data
+  /// before.
   Event next_event() {
-    return events_.pop([this](const Event& soon) {
+    // Inlined, because GCC removes calls of a function that only prefetches.
+    return events_.pop([this](const Event& soon, std::size_t stage) __attribute__((always_inline)) {
       if (soon.kind != EventKind::kOpEnds) return;
-      // Its successor is usually the next op.
-      graph_.prefetch(OpId(soon.index));
-      __builtin_prefetch(need_.data() + soon.index + 1, 1);
-      __builtin_prefetch(timeline_.ops.data() + soon.index + 1, 1);
+      const OpId op(soon.index);
+      if (stage == 3) return graph_.prefetch(op);
+      if (stage == 2) return __builtin_prefetch(graph_.successors(op).data());
+      for (const OpId next : graph_.successors(op))
+        __builtin_prefetch(timeline_.ops.data() + next.index(), 1);
     });
   }
 
@@ -116,9 +120,8 @@ class Loop final : public Driven {
     return fmt::format("op {} '{}'", op.index(), graph_.name(op));
   }
 
-  /// All dependencies of `op` have ended; `cause` was the last.
-  void ready(OpId op, std::optional<OpId> cause) {
-    timeline_[op].cause = cause;
+  /// All dependencies of `op` have ended; its cause is the last.
+  void ready(OpId op) {
     const Place& place = servers_.place(graph_.demand_id(op));
     if (place.kind == Place::kNoServer) return start(op, now_);
     if (place.kind == Place::kQueued) {
@@ -140,6 +143,10 @@ class Loop final : public Driven {
 
   void start(OpId op, Picoseconds at) {
     timeline_[op].start = at;
+    // The next cache lines of its stream, where the ops of a stream follow each other.
+    graph_.prefetch(OpId(op.index() + 3));
+    __builtin_prefetch(&timeline_[op] + 3, 1);
+    __builtin_prefetch(graph_.successors(op).data() + 16);
     if (holds_ && graph_.demand(op).hold) {
       flows_.join({false, op.index()}, *graph_.demand(op).hold,
                   std::numeric_limits<double>::infinity(), at);
@@ -170,7 +177,6 @@ class Loop final : public Driven {
 
   /// REQUIRES: its end is in the timeline.
   void end(OpId op) {
-    need_[op.index()] = kEnded;
     ++ended_;
     if (holds_ && graph_.demand(op).hold) {
       flows_.withdraw({false, op.index()}, *graph_.demand(op).hold, now_);
@@ -193,10 +199,16 @@ class Loop final : public Driven {
 
   /// One predecessor of `op` has ended. An op that waits for the first m ignores the others.
   void release(OpId op, OpId by) {
-    std::uint32_t& need = need_[op.index()];
-    if (need == 0 || need == kEnded) return;
-    if (--need == 0) ready(op, by);
+    if (!waits(op)) return;
+    graph::OpTimes& times = timeline_[op];
+    times.start += Picoseconds(1);
+    if (waits(op)) return;
+    times.cause = by;
+    ready(op);
   }
+
+  /// For predecessors: until they have ended, its start is minus the number of those that it needs.
+  bool waits(OpId op) const { return timeline_[op].start < Picoseconds(0); }
 
   void free_slot(Queue& queue) {
     ++queue.free_slots;
@@ -228,7 +240,6 @@ class Loop final : public Driven {
     // GCC would remove a function without effect.
     if (const std::optional<OpId> next = queue.waiting.first()) {
       graph_.prefetch(*next);
-      __builtin_prefetch(need_.data() + next->index(), 1);
       __builtin_prefetch(timeline_.ops.data() + next->index(), 1);
     }
   }
@@ -291,11 +302,10 @@ class Loop final : public Driven {
     const graph::FlowRoute& route = messages_.route(slot);
     const double bytes = messages_.bytes(slot);
     const Picoseconds begin = later(now_, route.latency);
-    const Demand& demand = graph_.demands()[route.demand.index()];
-    if (bytes == 0 || demand.capacities.empty())
+    if (bytes == 0 || flows_.capacities_of(route.demand).empty())
       return events_.push(begin, EventKind::kMessageEnds, slot);
     if (first_come_) {
-      const auto through = occupied_.carry(demand, bytes, now_);
+      const auto through = occupied_.carry(graph_.demands()[route.demand.index()], bytes, now_);
       if (through)
         events_.push(later(*through, route.latency), EventKind::kMessageEnds, slot);
       else if (on_failure_ == OnFailure::kFail && !failed_at_)
@@ -334,18 +344,21 @@ class Loop final : public Driven {
 
   tl::unexpected<Error> describe_stuck() const {
     constexpr std::size_t kShown = 3;
-    std::string text = fmt::format("{} of {} ops never end", need_.size() - ended_, need_.size());
+    const std::size_t n = graph_.size();
+    std::string text = fmt::format("{} of {} ops never end", n - ended_, n);
     std::size_t shown = 0;
-    for (std::size_t i = 0; i < need_.size() && shown < kShown; ++i) {
+    for (std::size_t i = 0; i < n && shown < kShown; ++i) {
       const OpId op(i);
-      if (need_[i] > 0) continue;
+      if (waits(op) || timeline_[op].end != kNoEnd) continue;
       ++shown;
       text += fmt::format("; {} waits for {}", describe(op), what_holds(op));
     }
-    for (std::size_t i = 0; i < need_.size() && shown < kShown; ++i) {
-      if (need_[i] == kEnded || need_[i] == 0) continue;
+    for (std::size_t i = 0; i < n && shown < kShown; ++i) {
+      const OpId op(i);
+      if (!waits(op)) continue;
       ++shown;
-      text += fmt::format("; {} waits for {} of its predecessors", describe(OpId(i)), need_[i]);
+      text += fmt::format("; {} waits for {} of its predecessors", describe(op),
+                          -timeline_[op].start.count());
     }
     return fail(text, "rates above zero, and leases without circular waits");
   }
@@ -373,7 +386,6 @@ class Loop final : public Driven {
   const Graph& graph_;
   Carrier* const carrier_;
   Timeline timeline_;
-  std::vector<std::uint32_t> need_;
   std::size_t ended_ = 0;
   bool too_long_ = false;
   Picoseconds now_{0};

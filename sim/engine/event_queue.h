@@ -80,17 +80,25 @@ class EventQueue {
     if (heap_.size() > kMany && sequence_ - spread_at_ > size()) spread();
   }
 
-  /// REQUIRES: not empty. Calls `soon` with some events that will come a few pops later.
+  /// REQUIRES: not empty. If there are many events, it calls `soon(event, stage)` before most of
+  /// them leave, with stages from kStages down to 1, some pops apart.
   template <class Soon>
   Event pop(Soon soon) {
     close_hole();
     if (taken_ == run_.size()) {
       if (!heap_.empty()) return take_top();
       take_bucket();
+      for (std::size_t stage = buckets_.size() < kCached ? 0 : kStages; stage > 0; --stage)
+        if (next_bucket_ + stage <= buckets_.size())
+          for (const Entry& entry : buckets_[next_bucket_ + stage - 1])
+            soon(event_of(entry), stage);
     } else if (!heap_.empty() && before(heap_.front(), run_[taken_])) {
       return take_top();
     }
-    if (taken_ + kAhead < run_.size()) soon(event_of(run_[taken_ + kAhead]));
+    if (run_.size() > kCached)
+      for (std::size_t stage = kStages; stage > 0; --stage)
+        if (taken_ + stage * kAhead < run_.size())
+          soon(event_of(run_[taken_ + stage * kAhead]), stage);
     return event_of(run_[taken_++]);
   }
 
@@ -103,7 +111,10 @@ class EventQueue {
   static constexpr std::size_t kArity = 4;
   static constexpr std::size_t kMany = 40;        // events that are spread over buckets
   static constexpr std::uint64_t kPerBucket = 3;  // events
-  static constexpr std::size_t kAhead = 4;
+  static constexpr std::size_t kAhead = 4;        // events of a run between two stages
+  static constexpr std::size_t kStages = 3;       // in which memory is asked for
+  // Buckets, or events of a run: the memory of fewer is still in the caches.
+  static constexpr std::size_t kCached = 512;
 
   // As one wide number, so that the comparison compiles without a branch: the order of two events
   // is as good as random, and a mispredicted branch costs more than the heap itself.

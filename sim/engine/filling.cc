@@ -79,7 +79,7 @@ void Divider::reduce(Share& share, std::uint32_t number, double flows, Filling& 
   --filling.open;
 }
 
-void Divider::fill(std::vector<Share>& shares, Filling& filling) {
+void Divider::fill(std::vector<Share>& shares, Picoseconds now, Filling& filling) {
   // The level of a capacity is a rate per unit of weight. It is cached, because fixing a share
   // changes only the levels of its own capacities.
   std::vector<double>& levels = filling.level;
@@ -89,6 +89,7 @@ void Divider::fill(std::vector<Share>& shares, Filling& filling) {
 
   const bool repeatable = filling.repeatable;
   std::size_t open = filling.open, next_capped = filling.next_capped;
+  Filling::Step step;
   const auto next_cap = [&] { return own_level(shares[filling.capped[next_capped]]); };
   /// Fixes a share at `level`. Its use of capacity `own`, whose shares are all fixed at once, is
   /// subtracted only from `left`.
@@ -98,7 +99,9 @@ void Divider::fill(std::vector<Share>& shares, Filling& filling) {
     --open;
     filling.fixed.push_back(i);
     Share& share = shares[i];
+    share.advance(now);
     share.rate = level * share.weight;
+    step.add(share);
     const double weight = share.weight * share.flows;
     const std::uint32_t demand = share.id.index();
     for (std::uint32_t k = first_capacity_[demand]; k < first_capacity_[demand + 1]; ++k) {
@@ -117,9 +120,10 @@ void Divider::fill(std::vector<Share>& shares, Filling& filling) {
     }
   };
   while (open > 0) {
-    filling.steps.push_back({static_cast<std::uint32_t>(filling.fixed.size()),
-                             static_cast<std::uint32_t>(filling.taken.size()),
-                             static_cast<std::uint32_t>(next_capped)});
+    step = {.first_fixed = static_cast<std::uint32_t>(filling.fixed.size()),
+            .first_taken = static_cast<std::uint32_t>(filling.taken.size()),
+            .first_capped = static_cast<std::uint32_t>(next_capped),
+            .fixed_at = now};
     double level = kNoLevel;
     block_level_.clear();
     for (std::size_t first = 0; first < levels.size(); first += kBlock) {
@@ -162,6 +166,7 @@ void Divider::fill(std::vector<Share>& shares, Filling& filling) {
       use.open = 0;
       levels[use.place] = kNoLevel;
     }
+    filling.steps.push_back(step);
   }
   filling.open = 0;
 }

@@ -23,7 +23,9 @@ Flows::Flows(const graph::Graph& graph, const RunOptions& options, EventQueue& e
       seen_capacity_(graph.capacities().size(), 0),
       reached_capacity_(graph.capacities().size(), 0),
       wanted_(graph.capacities().size(), 0) {
+  constexpr double kRounding = 1 + 1e-9;
   for (std::size_t i = 0; i < graph.capacities().size(); ++i) {
+    ports_[i].most = graph.capacities()[i].rate * kRounding;
     if (!graph.capacities()[i].turns) continue;
     turns_.resize(graph.capacities().size());
     turns_[i].emplace(*graph.capacities()[i].turns);
@@ -37,7 +39,11 @@ Flows::Flows(const graph::Graph& graph, const RunOptions& options, EventQueue& e
       rate = constant ? std::min(rate, capacity.rate / demand.units_taken(k)) : 0;
     }
     rate_alone_.push_back(rate);
+    first_taken_.push_back(static_cast<std::uint32_t>(taken_alone_.size()));
+    for (std::size_t k = 0; k < demand.capacities.size(); ++k)
+      taken_alone_.push_back({demand.capacities[k], rate * demand.units_taken(k)});
   }
+  first_taken_.push_back(static_cast<std::uint32_t>(taken_alone_.size()));
   if (!grouped) return;
   for (const Demand& demand : graph.demands())
     if (demand.group && demand.group->index() >= group_users_.size())
@@ -66,10 +72,11 @@ std::uint32_t Flows::class_for(DemandId demand) {
 
 void Flows::activate(std::uint32_t index, Picoseconds at) {
   Class& c = classes_[index];
+  Share& share = shares_[index];
   c.active = true;
-  c.service = 0;
-  c.at = at;
-  shares_[index].rate = 0;
+  share.service = 0;
+  share.at = at;
+  share.rate = 0;
   c.since = ++sequence_;
   c.component = kNone;
   const Demand& demand = graph_.demands()[c.demand.index()];
@@ -92,7 +99,7 @@ void Flows::deactivate(std::uint32_t index) {
   for (const CapacityId capacity : demand.capacities) {
     remove(users_[capacity.index()]);
     --ports_[capacity.index()].users;
-    if (Turn* turn = turn_of(capacity)) turn->left(*demand.group, c.at);
+    if (Turn* turn = turn_of(capacity)) turn->left(*demand.group, shares_[index].at);
   }
   if (!group_users_.empty()) {
     if (demand.group) remove(group_users_[demand.group->index()]);
@@ -104,20 +111,18 @@ void Flows::deactivate(std::uint32_t index) {
 bool Flows::begin_alone(std::uint32_t message, DemandId demand, double work, Picoseconds begin) {
   const double rate = rate_alone_[demand.index()], wait = work / rate;
   if (!(wait < kForever)) return false;
-  const Demand& asked = graph_.demands()[demand.index()];
-  constexpr double kRounding = 1 + 1e-9;
-  for (std::size_t k = 0; k < asked.capacities.size(); ++k) {
-    const std::size_t capacity = asked.capacities[k].index();
-    const Port& port = ports_[capacity];
+  for (const Taken& taken : taken_alone(demand)) {
+    const Port& port = ports_[taken.capacity.index()];
     if (port.users > 0) return false;
-    if (!port.alone.empty() && port.reserved + rate * asked.units_taken(k) >
-                                   graph_.capacities()[capacity].rate * kRounding)
-      return false;
+    if (port.first_alone != kNone && port.reserved + taken.rate > port.most) return false;
   }
-  for (std::size_t k = 0; k < asked.capacities.size(); ++k) {
-    Port& port = ports_[asked.capacities[k].index()];
-    port.alone.push_back(message);
-    port.reserved += rate * asked.units_taken(k);
+  for (const Taken& taken : taken_alone(demand)) {
+    Port& port = ports_[taken.capacity.index()];
+    if (port.first_alone == kNone)
+      port.first_alone = message;
+    else
+      port.others_alone.push_back(message);
+    port.reserved += taken.rate;
   }
   if (message >= alone_.size()) alone_.resize(message + 1);
   alone_[message] = {begin, work, demand, alone_[message].stale, true};
@@ -129,12 +134,19 @@ bool Flows::begin_alone(std::uint32_t message, DemandId demand, double work, Pic
 void Flows::forget_alone(Alone& alone) {
   alone.active = false;
   const auto message = static_cast<std::uint32_t>(&alone - alone_.data());
-  const Demand& demand = graph_.demands()[alone.demand.index()];
-  for (std::size_t k = 0; k < demand.capacities.size(); ++k) {
-    Port& port = ports_[demand.capacities[k].index()];
-    port.alone.erase(std::find(port.alone.begin(), port.alone.end(), message));
-    port.reserved -= rate_alone_[alone.demand.index()] * demand.units_taken(k);
-    if (port.alone.empty()) port.reserved = 0;  // removes rounding residue
+  for (const Taken& taken : taken_alone(alone.demand)) {
+    Port& port = ports_[taken.capacity.index()];
+    std::vector<std::uint32_t>& others = port.others_alone;
+    port.reserved -= taken.rate;
+    if (port.first_alone != message) {
+      others.erase(std::find(others.begin(), others.end(), message));
+    } else if (others.empty()) {
+      port.first_alone = kNone;
+      port.reserved = 0;  // removes rounding residue
+    } else {
+      port.first_alone = others.front();
+      others.erase(others.begin());
+    }
   }
 }
 
@@ -154,8 +166,8 @@ bool Flows::ends_alone(std::uint32_t message) {
 
 void Flows::meet_those_alone(DemandId demand, Picoseconds now) {
   for (const CapacityId capacity : capacities_of(demand))
-    while (!ports_[capacity.index()].alone.empty()) {
-      const std::uint32_t message = ports_[capacity.index()].alone.front();
+    while (ports_[capacity.index()].first_alone != kNone) {
+      const std::uint32_t message = ports_[capacity.index()].first_alone;
       Alone& alone = alone_[message];
       forget_alone(alone);
       ++alone.stale;
@@ -168,36 +180,34 @@ void Flows::meet_those_alone(DemandId demand, Picoseconds now) {
       if (!classes_[index].active) {
         activate(index, alone.begin);
         shares_[index].rate = rate_alone_[alone.demand.index()];
-        put(classes_[index], {alone.work, alone.work, ++sequence_, {true, message}});
+        put(index, alone.work, alone.work, {true, message});
         continue;
       }
       // Another flow with this demand exists, at the same rate.
-      Class& c = classes_[index];
-      advance(c, shares_[index].rate, now);
+      shares_[index].advance(now);
       const double moved = shares_[index].rate * (now - alone.begin).seconds().s();
-      put(c, {c.service + (alone.work - moved), alone.work, ++sequence_, {true, message}});
+      put(index, alone.work - moved, alone.work, {true, message});
     }
 }
 
-void Flows::put(Class& c, const Flow& flow) {
-  c.flows.push_back(flow);
+void Flows::put(std::uint32_t index, double remaining, double work, FlowTag tag) {
+  Class& c = classes_[index];
+  c.flows.push_back({shares_[index].service + remaining, work, ++sequence_, tag});
   std::push_heap(c.flows.begin(), c.flows.end());
-  c.leaves_at = c.flows.front().leaves_at;
+  first_changed(index);
 }
 
-void Flows::take_first(Class& c) {
-  std::pop_heap(c.flows.begin(), c.flows.end());
-  c.flows.pop_back();
-  if (!c.flows.empty()) c.leaves_at = c.flows.front().leaves_at;
+void Flows::first_changed(std::uint32_t index) {
+  const std::vector<Flow>& flows = classes_[index].flows;
+  if (!flows.empty()) shares_[index].leaves_at = flows.front().leaves_at;
 }
 
 void Flows::join(FlowTag tag, DemandId demand, double work, Picoseconds now) {
   meet_those_alone(demand, now);
   const std::uint32_t index = class_for(demand);
   if (!classes_[index].active) activate(index, now);
-  Class& c = classes_[index];
-  advance(c, shares_[index].rate, now);
-  put(c, {c.service + work, work, ++sequence_, tag});
+  shares_[index].advance(now);
+  put(index, work, work, tag);
   ++flowing_;
   changed_.push_back({.class_index = index});
 }
@@ -208,10 +218,10 @@ void Flows::withdraw(FlowTag tag, DemandId demand, Picoseconds now) {
     const auto found = std::find_if(c.flows.begin(), c.flows.end(),
                                     [&](const Flow& flow) { return flow.tag == tag; });
     if (c.demand != demand || found == c.flows.end()) continue;
-    advance(c, shares_[index].rate, now);
+    shares_[index].advance(now);
     c.flows.erase(found);
     std::make_heap(c.flows.begin(), c.flows.end());
-    if (!c.flows.empty()) c.leaves_at = c.flows.front().leaves_at;
+    first_changed(index);
     --flowing_;
     if (c.component != kNone) {
       const std::uint32_t component = c.component;
@@ -232,15 +242,11 @@ void Flows::withdraw(FlowTag tag, DemandId demand, Picoseconds now) {
   REHEARSE_CHECK(false, "the flow that is withdrawn does not flow");
 }
 
-void Flows::begin_anew(Class& c) {
-  for (Flow& flow : c.flows) flow.leaves_at = c.service + flow.work;
+void Flows::begin_anew(std::uint32_t index) {
+  Class& c = classes_[index];
+  for (Flow& flow : c.flows) flow.leaves_at = shares_[index].service + flow.work;
   std::make_heap(c.flows.begin(), c.flows.end());
-  c.leaves_at = c.flows.front().leaves_at;
-}
-
-void Flows::advance(Class& c, double rate, Picoseconds now) {
-  c.service += rate * (now - c.at).seconds().s();
-  c.at = now;
+  first_changed(index);
 }
 
 std::optional<CapacityId> Flows::stalled() const {

@@ -74,6 +74,9 @@ class Flows {
   void leave(std::uint32_t component, Picoseconds now, std::vector<FlowTag>& done);
 
   bool empty() const { return flowing_ == 0; }
+  std::span<const CapacityId> capacities_of(DemandId demand) const {
+    return divider_.capacities_of(demand);
+  }
   /// Under OnFailure::kFail, the first capacity that failed with work on it.
   std::optional<CapacityId> failed() const { return failed_; }
   /// A capacity that keeps some flow at rate zero, for the message about a run that never ends.
@@ -92,21 +95,11 @@ class Flows {
     }
   };
   struct Class {
-    double service = 0;    // work moved by each of its flows since the class began
-    Picoseconds at{0};     // of `service`
-    double leaves_at = 0;  // of the flow that leaves first
     DemandId demand{0};
     std::uint32_t component = kNone;
     std::uint64_t since = 0;  // when it began, as a sequence number
     std::vector<Flow> flows;  // a heap
     bool active = false;
-  };
-  /// When flows end whose rates were fixed together.
-  struct Step {
-    Picoseconds fixed_at{0};
-    double wait = kForever;  // seconds from then to the first end
-    double slowest = std::numeric_limits<double>::infinity();
-    Picoseconds next_end = kNever;  // of this step and all before
   };
   struct Component {
     bool live = false;
@@ -116,7 +109,6 @@ class Flows {
     std::vector<CapacityId> capacities;
     std::optional<Picoseconds> next_change;  // of the capacities
     Filling filling;
-    std::vector<Step> steps;  // of the filling
     double most_service = 0;  // at which a flow leaves; an upper bound
     // Since it was divided: classes with fewer flows, the first step that fixed one of them, and
     // the capacities of classes without flows.
@@ -134,12 +126,11 @@ class Flows {
   void activate(std::uint32_t c, Picoseconds at);
   void deactivate(std::uint32_t c);
   void meet_those_alone(DemandId demand, Picoseconds now);
-  static void advance(Class& c, double rate, Picoseconds now);
   bool is_done(std::uint32_t c) const;
   bool leave_class(std::uint32_t c, std::vector<FlowTag>& done);
-  void begin_anew(Class& c);
-  void put(Class& c, const Flow& flow);
-  void take_first(Class& c);
+  void begin_anew(std::uint32_t c);
+  void put(std::uint32_t c, double remaining, double work, FlowTag tag);
+  void first_changed(std::uint32_t c);
   void gather(std::uint32_t seed);
   bool still_connected(const Component& component);
   void divide_component(std::uint32_t component, Picoseconds now);
@@ -160,16 +151,15 @@ class Flows {
   }
   /// Whether it is the turn of other groups.
   bool stands_still(const graph::Demand& demand);
-  std::span<const CapacityId> capacities_of(DemandId demand) const {
-    return divider_.capacities_of(demand);
-  }
 
   const graph::Graph& graph_;
   const Division division_;
   const OnFailure on_failure_;
   EventQueue& events_;
   Divider divider_;
-  std::vector<double> rate_alone_;  // of one flow; 0 where no message may be taken as alone
+  // By demand: the rate of one flow, 0 where no message may be taken as alone; and its parts.
+  std::vector<double> rate_alone_;
+  std::vector<std::uint32_t> first_taken_;
 
   struct Alone {
     Picoseconds begin{0};
@@ -178,13 +168,27 @@ class Flows {
     std::uint32_t stale = 0;  // events in the queue that no longer hold
     bool active = false;
   };
+  /// The state of a capacity.
   struct Port {
-    std::vector<std::uint32_t> alone;  // messages without a class
-    double reserved = 0;               // what those take together
-    std::uint32_t users = 0;           // active classes
+    // Messages without a class, in order. There is rarely more than the first, kept in place.
+    std::uint32_t first_alone = kNone;
+    std::uint32_t users = 0;  // active classes
+    std::vector<std::uint32_t> others_alone;
+    double reserved = 0;  // what those messages take together
+    double most = 0;      // that they may take; more than the rate by the rounding of sums
+  };
+  /// What one message alone takes of a capacity.
+  struct Taken {
+    CapacityId capacity;
+    double rate;
   };
   std::vector<Alone> alone_;  // by message
   std::vector<Port> ports_;   // per capacity
+  std::vector<Taken> taken_alone_;
+  std::span<const Taken> taken_alone(DemandId demand) const {
+    return {taken_alone_.data() + first_taken_[demand.index()],
+            taken_alone_.data() + first_taken_[demand.index() + 1]};
+  }
   void forget_alone(Alone& alone);
 
   std::vector<std::optional<Turn>> turns_;  // per capacity; empty where none has turns

@@ -80,7 +80,7 @@ struct Tenant {
   std::optional<std::uint32_t> slice;  ///< index of its kind; nothing: whole GPUs
 };
 
-/// Where a job is.
+/// The place of a running job.
 struct Tenancy {
   Tenant self;
   std::span<const Tenant> neighbours;  ///< on the same GPU

@@ -56,7 +56,7 @@ Job job_of(const CsvTable& table, const CsvRow& row) {
 }
 
 Result<JobList> read_table(const CsvTable& table) {
-  if (Status ok = table.require({"job", "submit_s", "duration_s", "gpus"}); !ok) return forward(ok);
+  TRY(table.require({"job", "submit_s", "duration_s", "gpus"}));
   JobList list;
   Error errors;
   for (const std::string& column : table.columns())
@@ -119,16 +119,15 @@ Result<JobList> read_yaml(const YamlFile& file) {
     list.jobs.push_back(std::move(job));
   }
   root.no_other_keys();
-  if (Status ok = file.status(); !ok) return forward(ok);
+  TRY(file.status());
   return list;
 }
 
 }  // namespace
 
 Result<JobList> parse_jobs_csv(std::string_view text, std::string name) {
-  const Result<CsvTable> table = CsvTable::parse(text, std::move(name));
-  if (!table) return forward(table);
-  return read_table(*table);
+  const CsvTable table = TRY(CsvTable::parse(text, std::move(name)));
+  return read_table(table);
 }
 
 Result<JobList> parse_jobs_yaml(const std::string& text, std::string name) {
@@ -137,16 +136,14 @@ Result<JobList> parse_jobs_yaml(const std::string& text, std::string name) {
 
 Result<JobList> load_jobs(const std::filesystem::path& path) {
   if (path.extension() == ".yaml" || path.extension() == ".yml") {
-    const Result<YamlFile> file = YamlFile::load(path);
-    if (!file) return forward(file);
-    Result<JobList> list = read_yaml(*file);
+    const YamlFile file = TRY(YamlFile::load(path));
+    Result<JobList> list = read_yaml(file);
     if (list)
       for (ToPredict& job : list->to_predict) job.file = path.parent_path() / job.file;
     return list;
   }
-  const Result<std::string> text = read_file(path);
-  if (!text) return forward(text);
-  return parse_jobs_csv(*text, path.string());
+  const std::string text = TRY(read_file(path));
+  return parse_jobs_csv(text, path.string());
 }
 
 }  // namespace rehearse::fleet

@@ -99,14 +99,10 @@ bool Places::possible(const Need& need) const {
 
 bool Places::is_in(const Keep& keep, std::uint32_t gpu) const {
   switch (keep.domain) {
-    case Keep::Domain::kFleet:
-      return true;
-    case Keep::Domain::kPod:
-      return pod_of_node(node_of(gpu)) == keep.index;
-    case Keep::Domain::kNode:
-      return node_of(gpu) == keep.index;
-    case Keep::Domain::kGpu:
-      return gpu == keep.index;
+    case Keep::Domain::kFleet: return true;
+    case Keep::Domain::kPod: return pod_of_node(node_of(gpu)) == keep.index;
+    case Keep::Domain::kNode: return node_of(gpu) == keep.index;
+    case Keep::Domain::kGpu: return gpu == keep.index;
   }
   return true;
 }

@@ -25,7 +25,7 @@ struct Spot {
   std::uint32_t positions = 0;              ///< bits, of each GPU
 };
 
-/// Resources that longer jobs must leave free at a future time.
+/// Resources that must be free at a future time, so that jobs that last beyond it may not use them.
 struct Keep {
   enum class Domain : std::uint8_t { kFleet, kPod, kNode, kGpu };
 

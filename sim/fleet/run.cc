@@ -390,7 +390,7 @@ Status check(const Fleet& fleet, std::span<const Job> jobs, const Options& optio
 }  // namespace
 
 Result<Outcome> run(const Fleet& fleet, std::span<const Job> jobs, const Options& options) {
-  if (Status ok = check(fleet, jobs, options); !ok) return forward(ok);
+  TRY(check(fleet, jobs, options));
   return Scheduler(fleet, jobs, options).run();
 }
 

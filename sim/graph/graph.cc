@@ -136,7 +136,7 @@ Result<Graph> GraphBuilder::build() && {
                               graph_.name(op), m, rows[op.index()].need));
     rows[op.index()].need = m;
   }
-  if (Status ok = verify(graph_); !ok) return forward(ok);
+  TRY(verify(graph_));
   return std::move(graph_);
 }
 

@@ -121,7 +121,7 @@ struct Op {
   double work = 0;                ///< carried through the demand's capacities, after `duration`
 };
 
-/// How the messages of a flow travel.
+/// The route of the messages of a flow.
 struct FlowRoute {
   DemandId demand;  ///< the capacities they flow through; without any they only take the latency
   Picoseconds latency;  ///< from leaving until they flow

@@ -122,8 +122,7 @@ std::vector<OpId> topological_order(const Graph& graph) {
 }
 
 Status verify(const Graph& graph) {
-  for (const Server& s : graph.servers())
-    if (Status ok = verify_slots(graph, s); !ok) return ok;
+  for (const Server& s : graph.servers()) TRY(verify_slots(graph, s));
   for (const Capacity& c : graph.capacities()) {
     bool right = std::isfinite(c.rate) && c.rate >= 0;
     Picoseconds last(0);
@@ -146,7 +145,7 @@ Status verify(const Graph& graph) {
     for (const CapacityId c : d.capacities)
       if (c.index() >= graph.capacities().size())
         return fail(fmt::format("a demand names capacity {}, which does not exist", c.index()));
-    if (Status ok = verify_shares(graph, d); !ok) return ok;
+    TRY(verify_shares(graph, d));
     if (!(d.weight > 0) || !std::isfinite(d.weight) || !(d.rate_cap > 0))
       return fail(fmt::format("a demand has weight {} and rate cap {}", d.weight, d.rate_cap),
                   "both above zero");
@@ -158,7 +157,7 @@ Status verify(const Graph& graph) {
                   "a demand with capacities and a rate cap that holds nothing itself");
   }
 
-  if (Status ok = verify_transfers(graph); !ok) return ok;
+  TRY(verify_transfers(graph));
   std::vector<std::optional<OpId>> last_source(graph.size());
   for (std::size_t i = 0; i < graph.size(); ++i) {
     const OpId op(i);

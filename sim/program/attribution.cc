@@ -42,18 +42,12 @@ Part on_device_part(Category category) {
 /// The cause of waiting, if an idle device waits while such an op of its rank runs.
 Part waiting_part(Category category) {
   switch (category) {
-    case Category::kInput:
-      return kInput;
-    case Category::kLaunch:
-      return kLaunch;
-    case Category::kProfiler:
-      return kProfiler;
-    case Category::kDelay:
-      return kIdle;
-    case Category::kCommunication:
-      return kCommunication;
-    default:
-      return kHost;
+    case Category::kInput: return kInput;
+    case Category::kLaunch: return kLaunch;
+    case Category::kProfiler: return kProfiler;
+    case Category::kDelay: return kIdle;
+    case Category::kCommunication: return kCommunication;
+    default: return kHost;
   }
 }
 

@@ -222,15 +222,13 @@ Status add_ops(const Program& program, bool one_stream, Lowered& into, Assembly&
   };
   into.first_op.assign(1, static_cast<std::uint32_t>(builder.size()));
   for (const RankId rank : into.ranks) {
-    if (Status ok = add(program.program(rank), fmt::format("rank {}", rank.index()), rank); !ok)
-      return ok;
+    TRY(add(program.program(rank), fmt::format("rank {}", rank.index()), rank));
     into.first_op.push_back(static_cast<std::uint32_t>(builder.size()));
   }
   add_arrivals(measured, into, builder);
   for (std::size_t i = 0; i < program.services.size(); ++i) {
     into.first_of_service.push_back(static_cast<std::uint32_t>(builder.size()));
-    if (Status ok = add(program.services[i], fmt::format("service {}", i), std::nullopt); !ok)
-      return ok;
+    TRY(add(program.services[i], fmt::format("service {}", i), std::nullopt));
   }
   const auto add_dependencies = [&](const RankProgram& of, std::uint32_t first) {
     for (std::uint32_t i = 0; i < of.ops.size(); ++i) {
@@ -262,17 +260,14 @@ Status add_ops(const Program& program, bool one_stream, Lowered& into, Assembly&
 Result<Lowered> add(const Program& program, Assembly& onto) {
   Lowered lowered;
   for (std::uint32_t r = 0; r < program.ranks(); ++r) lowered.ranks.emplace_back(r);
-  if (Status ok = add_ops(program, false, lowered, onto); !ok) return forward(ok);
+  TRY(add_ops(program, false, lowered, onto));
   return lowered;
 }
 
 Result<Lowered> lower(const Program& program) {
   Assembly onto;
-  Result<Lowered> lowered = add(program, onto);
-  if (!lowered) return lowered;
-  Result<graph::Graph> graph = std::move(onto.builder).build();
-  if (!graph) return forward(graph);
-  lowered->graph = std::move(*graph);
+  Lowered lowered = TRY(add(program, onto));
+  lowered.graph = TRY(std::move(onto.builder).build());
   return lowered;
 }
 

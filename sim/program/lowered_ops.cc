@@ -93,10 +93,8 @@ bool LoweredOps::on_device(OpId op) const {
     case Task::kCompute:
     case Task::kMemory:
     case Task::kCollective:
-    case Task::kSend:
-      break;
-    default:
-      return false;
+    case Task::kSend: break;
+    default: return false;
   }
   const std::uint32_t stream = made->op->stream;
   return stream >= kNoStream ||

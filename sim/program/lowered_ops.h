@@ -36,7 +36,7 @@ class LoweredOps : public RunOps {
   };
   /// The provenance of a share of an op: the worse of both.
   virtual Provenance provenance_of(const Made& made, Provenance share) const;
-  /// Whether the work of the rank's host is what it computes.
+  /// Whether the rank has no device, so that the work of its host counts as compute.
   virtual bool without_device(std::uint32_t /*run*/) const { return false; }
 
  private:

@@ -1,6 +1,7 @@
 #include "sim/serving/measures.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "sim/base/statistics.h"
@@ -39,13 +40,14 @@ Spread spread(Gaps gaps) {
 
 Measures measure(std::span<const Run> replicas, std::int64_t blocks) {
   Measures m;
-  std::vector<double> ttft, tpot, end_to_end, queue;
+  std::vector<double> ttft, at_server, tpot, end_to_end, queue;
   Gaps gaps;
-  Picoseconds begin = replicas.front().served.front().sent, end{0};
+  Picoseconds begin(std::numeric_limits<std::int64_t>::max()), end{0};
   double busy = 0;
   for (const Run& run : replicas) {
     for (const Served& r : run.served) {
       ttft.push_back((r.first - r.sent).seconds().s());
+      at_server.push_back((r.first - r.queued).seconds().s());
       if (r.output > 1)
         tpot.push_back((r.last - r.first).seconds().s() / static_cast<double>(r.output - 1));
       end_to_end.push_back((r.last - r.sent).seconds().s());
@@ -75,6 +77,7 @@ Measures measure(std::span<const Run> replicas, std::int64_t blocks) {
   }
   if (m.duration > 0) m.busy = busy / m.duration / static_cast<double>(replicas.size());
   m.ttft = spread(std::move(ttft));
+  m.ttft_at_server = spread(std::move(at_server));
   m.tpot = spread(std::move(tpot));
   m.end_to_end = spread(std::move(end_to_end));
   m.queue = spread(std::move(queue));

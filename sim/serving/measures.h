@@ -15,7 +15,8 @@ struct Spread {
 /// In seconds, by the definitions of vLLM's benchmark and InferenceMAX's client: all instants are
 /// the client's, and a request counts from its sending.
 struct Measures {
-  Spread ttft;          ///< sending to first token
+  Spread ttft;            ///< sending to first token
+  Spread ttft_at_server;  ///< entry into the queue to first token
   Spread tpot;          ///< per request (last - first) / (output - 1); of requests with two tokens
   Spread itl;           ///< gaps between tokens, of all requests together
   Spread end_to_end;    ///< sending to last token

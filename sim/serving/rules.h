@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace rehearse::serving {
 
@@ -24,6 +25,10 @@ struct Rules {
   /// the share of their outputs that the running requests have used (SGLang's new_token_ratio). A
   /// reserve of 1 makes preemptions impossible.
   double reserve = 0, least_reserve = 0, reserve_decay = 0;
+
+  /// Speculation: drafts propose this many more tokens for a decode row. Each has the chance to be
+  /// accepted if all before it are. A step gives those and the token that follows them.
+  std::vector<double> drafts = {};
 
   bool overlapped = true;             ///< the host prepares a step while the one before runs
   std::int64_t receive_interval = 1;  ///< a busy server looks for new requests every n-th step

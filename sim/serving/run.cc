@@ -29,9 +29,11 @@ class Client {
       ++in_flight_;
     }
   }
-  void deliver(Picoseconds now, Scheduler& server) {
+  /// Calls `receive` with each request that reaches a queue by `now`.
+  template <class Receive>
+  void deliver(Picoseconds now, const Receive& receive) {
     for (; !on_the_way_.empty() && on_the_way_.top().first <= now; on_the_way_.pop())
-      server.receive(on_the_way_.top().second);
+      receive(on_the_way_.top().second);
   }
   /// `requests` of them end at this time.
   void finish(std::size_t requests, Picoseconds at) {
@@ -43,9 +45,10 @@ class Client {
   Picoseconds next_event() const {
     return on_the_way_.empty() ? next_send() : std::min(next_send(), on_the_way_.top().first);
   }
+  /// Whether the next request is sent when another ends.
+  bool full() const { return options_.most_in_flight > 0 && in_flight_ >= options_.most_in_flight; }
 
  private:
-  bool full() const { return options_.most_in_flight > 0 && in_flight_ >= options_.most_in_flight; }
   Picoseconds next_send() const {
     if (next_ == requests_.size() || full())
       return Picoseconds(std::numeric_limits<std::int64_t>::max());
@@ -64,34 +67,93 @@ class Client {
   std::priority_queue<OnTheWay, std::vector<OnTheWay>, std::greater<>> on_the_way_ = {};
 };
 
+/// A server, and the requests that reached it and are not in its queue.
+struct Replica {
+  Scheduler server;
+  Picoseconds until{0};  ///< the end of the steps that it runs
+  bool ending = false;   ///< whether `server.finished()` ends then
+  std::vector<std::uint32_t> arrived = {}, next = {};
+
+  /// Puts requests into the queue, before a step.
+  void look(bool overlapped) {
+    if (!server.receives()) return;
+    for (const std::uint32_t request : next) server.receive(request);
+    next.clear();
+    // An overlapped server formed this step while the one before ran: what arrived since is for the
+    // step after it.
+    if (!overlapped || !server.busy())
+      for (const std::uint32_t request : arrived) server.receive(request);
+    else
+      std::swap(arrived, next);
+    arrived.clear();
+  }
+};
+
 }  // namespace
 
-Result<Run> run(const Rules& rules, const StepPricer& pricer, std::span<const Request> requests,
-                const RunOptions& options) {
+Result<std::vector<Run>> run_replicas(const Rules& rules, const StepPricer& pricer,
+                                      std::span<const Request> requests,
+                                      const RunOptions& options) {
   for (const Request& request : requests)
     if (Status ok = Scheduler::check(rules, request); !ok) return forward(ok);
-  Run run;
-  run.served.resize(requests.size());
-  Scheduler server(rules, pricer, requests, options.scale);
-  Client client(pricer, requests, options, run.served);
+  std::vector<Served> served(requests.size());
+  std::vector<std::size_t> sent_to(requests.size());
+  Client client(pricer, requests, options, served);
+  Router router(options.routing, options.replicas, rules.prefix_tokens);
+  std::vector<Replica> replicas;
+  replicas.reserve(options.replicas);
+  for (std::size_t i = 0; i < options.replicas; ++i)
+    replicas.push_back({Scheduler(rules, pricer, requests, options.scale)});
+
   Picoseconds now{0};
-  for (std::size_t left = requests.size(); left > 0;) {
-    client.send(now);
-    if (server.receives()) client.deliver(now, server);
-    if (!server.busy()) {
-      now = client.next_event();
-      continue;
+  const auto horizon_of = [&](const Replica& replica) {
+    // Requests of other replicas may end at any time, and the client waits for that.
+    const bool coupled = replicas.size() > 1 && client.full();
+    const bool waiting = !replica.arrived.empty() || !replica.next.empty();
+    return coupled || waiting ? now : client.next_event();
+  };
+  for (std::size_t left = requests.size();;) {
+    for (std::size_t i = 0; i < replicas.size(); ++i) {
+      Replica& replica = replicas[i];
+      if (!replica.ending || replica.until > now) continue;
+      replica.ending = false;
+      client.finish(replica.server.finished().size(), now);
+      left -= replica.server.finished().size();
+      for (const std::uint32_t request : replica.server.finished()) router.end(i, request);
     }
-    now = server.run(now, client.next_event(), options.single, run.served);
-    left -= server.finished().size();
-    client.finish(server.finished().size(), now);
+    if (left == 0) break;
     if (now > kLongest)
       return fail("the load takes more than 90 days",
                   "fewer or shorter requests, or a higher rate");
+    client.send(now);
+    client.deliver(now, [&](std::uint32_t request) {
+      sent_to[request] = router.send(request, requests[request]);
+      replicas[sent_to[request]].arrived.push_back(request);
+    });
+    Picoseconds soonest = client.next_event();
+    for (Replica& replica : replicas) {
+      if (replica.until <= now) {
+        replica.look(rules.overlapped);
+        if (!replica.server.busy()) continue;
+        replica.until = replica.server.run(now, horizon_of(replica), options.single, served);
+        replica.ending = true;
+      }
+      soonest = std::min(soonest, replica.until);
+    }
+    now = soonest;
   }
-  run.steps = server.log();
-  run.gaps = server.gaps();
-  return run;
+  std::vector<Run> runs;
+  for (const Replica& replica : replicas)
+    runs.push_back({.served = {}, .steps = replica.server.log(), .gaps = replica.server.gaps()});
+  for (std::size_t i = 0; i < requests.size(); ++i) runs[sent_to[i]].served.push_back(served[i]);
+  return runs;
+}
+
+Result<Run> run(const Rules& rules, const StepPricer& pricer, std::span<const Request> requests,
+                const RunOptions& options) {
+  Result<std::vector<Run>> runs = run_replicas(rules, pricer, requests, options);
+  if (!runs) return forward(runs);
+  return std::move(runs->front());
 }
 
 }  // namespace rehearse::serving

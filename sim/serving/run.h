@@ -1,20 +1,23 @@
-// A client that sends requests to a server, and what it measures.
+// A client that sends requests to a server, or to replicas through a router, and what it measures.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "sim/serving/router.h"
 #include "sim/serving/scheduler.h"
 
 namespace rehearse::serving {
 
 struct RunOptions {
-  /// The client has at most this many requests in flight, and sends one that was planned earlier
+  /// The client, of all replicas together, has at most this many requests in flight, and sends one that was planned earlier
   /// when another ends; 0: any number. Requests that are all planned at 0 make a closed loop.
   std::int64_t most_in_flight = 0;
   double scale = 1;     ///< of all times of the pricer
   bool single = false;  ///< runs every step by itself, which changes nothing but the time it takes
+  std::size_t replicas = 1;  ///< of run_replicas
+  Routing routing = Routing::kRoundRobin;
 };
 
 struct Run {
@@ -27,8 +30,15 @@ struct Run {
 inline constexpr Picoseconds kLongest{90 * 86'400 * 1'000'000'000'000};
 
 /// Runs all requests to their end. The same arguments give the same run. Fails on a request that the
-/// server can never run, and after kLongest. REQUIRES: requests in the order of their planned times.
+/// server can never run, and after kLongest. REQUIRES: requests in the order of their planned times,
+/// and one replica.
 Result<Run> run(const Rules& rules, const StepPricer& pricer, std::span<const Request> requests,
                 const RunOptions& options = {});
+
+/// The same on replicas of one server, each with the requests that the router sent to it.
+/// REQUIRES: at least one replica.
+Result<std::vector<Run>> run_replicas(const Rules& rules, const StepPricer& pricer,
+                                      std::span<const Request> requests,
+                                      const RunOptions& options = {});
 
 }  // namespace rehearse::serving

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/check.h"
+#include "sim/base/random.h"
 
 namespace rehearse::serving {
 namespace {
@@ -55,6 +56,22 @@ std::int64_t Scheduler::blocks_at_end(const Row& row) const {
   return blocks_for(request.input + request.output, rules_.block_tokens);
 }
 
+std::int64_t Scheduler::wants(const Row& row) const {
+  if (!decodes(row)) return lacks(row);
+  const auto drafts = static_cast<std::int64_t>(rules_.drafts.size());
+  return std::min(1 + drafts, requests_[row.request].output - row.generated);
+}
+
+std::int64_t Scheduler::given(const Row& row, std::int64_t drafted) const {
+  // Of the request and its position, whatever the order of steps.
+  Random random = random_stream(row.request, static_cast<std::uint64_t>(row.generated));
+  std::int64_t tokens = 1;
+  while (tokens <= drafted &&
+         random.uniform() < rules_.drafts[static_cast<std::size_t>(tokens - 1)])
+    ++tokens;
+  return tokens;
+}
+
 double Scheduler::reserve() const {
   return std::max(rules_.least_reserve,
                   raised_ - rules_.reserve_decay * static_cast<double>(decodes_since_));
@@ -76,7 +93,7 @@ void Scheduler::continue_rows(bool decoding, bool chunks) {
   for (std::size_t i = 0; i < running_.size() && budget_ > 0; ++i) {
     const bool decode = decodes(running_[i]);
     if (running_[i].in_step > 0 || !(decode ? decoding : chunks)) continue;
-    const std::int64_t tokens = std::min(lacks(running_[i]), budget_);
+    const std::int64_t tokens = std::min(wants(running_[i]), budget_);
     if (!make_room(i, tokens)) break;  // it was the last
     running_[i].in_step = tokens;
     budget_ -= tokens;
@@ -166,6 +183,7 @@ Step Scheduler::step_of() const {
     if (row.in_step == 0) continue;
     if (decodes(row)) {
       ++step.decode_rows;
+      step.drafted += row.in_step - 1;
       step.decode_context += static_cast<double>(row.cached);
     } else {
       step.prefill.push_back({row.in_step, row.cached});
@@ -176,6 +194,7 @@ Step Scheduler::step_of() const {
 }
 
 std::int64_t Scheduler::equal_steps(Picoseconds now, Picoseconds horizon) const {
+  if (!rules_.drafts.empty()) return 1;
   // The next step may admit the first in the queue, after a step that preempted or as the share
   // falls.
   if (!waiting_.empty() &&
@@ -212,7 +231,7 @@ Picoseconds Scheduler::run(Picoseconds now, Picoseconds horizon, bool single,
   const bool all = step.decode_rows == static_cast<std::int64_t>(running_.size());
   if (!decode_only || !all || each_left_ == 0) {
     each_left_ = 1;
-    if (decode_only && all) {
+    if (decode_only && all && rules_.drafts.empty()) {
       std::int64_t left = std::numeric_limits<std::int64_t>::max();
       for (const Row& row : running_)
         left = std::min(left, requests_[row.request].output - row.generated);
@@ -230,6 +249,7 @@ Picoseconds Scheduler::run(Picoseconds now, Picoseconds horizon, bool single,
                 .steps = steps,
                 .prompts = static_cast<std::int64_t>(step.prefill.size()),
                 .decode_rows = step.decode_rows,
+                .drafted = step.drafted,
                 .waiting = static_cast<std::int64_t>(waiting_.size()),
                 .running = static_cast<std::int64_t>(running_.size()),
                 .preempted = preempted_};
@@ -262,8 +282,10 @@ void Scheduler::finish_step(Picoseconds now, std::int64_t steps, std::vector<Ser
       out.scheduled = now;
       out.reused = row.cached;
     }
-    const bool gives = row.in_step == lacks(row);
-    row.cached += row.in_step + steps - 1;
+    const bool gives = row.in_step >= lacks(row);
+    const std::int64_t tokens =
+        decodes(row) && row.in_step > 1 ? given(row, row.in_step - 1) : steps;
+    row.cached += decodes(row) ? tokens : row.in_step;
     if (row.generated == 0)
       blocks_.publish(
           request.prefix,
@@ -275,7 +297,7 @@ void Scheduler::finish_step(Picoseconds now, std::int64_t steps, std::vector<Ser
     else
       add_gaps(gaps_, first_end - row.last, 1);
     repeated += steps - 1;
-    row.generated += steps;
+    row.generated += tokens;
     row.last = end;
     if (row.generated < request.output) continue;
     out.last = end;

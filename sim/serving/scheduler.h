@@ -4,6 +4,7 @@
 //    lacks a single token of its output is a decode row; the rest of what a step computes are chunks.
 //  - Requests run and are admitted first come, first served. One that cannot be admitted blocks
 //    those after it, and none is admitted in a step that preempted.
+//  - A decode row takes a token, and one per draft; it has no more drafts than tokens to generate.
 //  - If a request needs a block and none is free, the last admitted one that the step does not hold
 //    yet loses its blocks, and goes to the head of the queue to compute its tokens again.
 #pragma once
@@ -27,7 +28,7 @@ struct StepRun {
   Picoseconds each{0};
   std::int64_t steps = 1;
   std::int64_t prompts = 0, prompt_tokens = 0;  ///< chunks
-  std::int64_t decode_rows = 0;
+  std::int64_t decode_rows = 0, drafted = 0;
   std::int64_t waiting = 0, running = 0;  ///< requests, after admission
   std::int64_t held = 0;                  ///< blocks, at the end
   std::int64_t preempted = 0;             ///< requests, when the step was formed
@@ -75,6 +76,10 @@ class Scheduler {
     return requests_[row.request].input + row.generated - row.cached;
   }
   bool decodes(const Row& row) const { return row.generated > 0 && lacks(row) == 1; }
+  /// Tokens that a step computes of a running row, if it has room for all.
+  std::int64_t wants(const Row& row) const;
+  /// Tokens that a decode row gets from a step with so many proposed ones.
+  std::int64_t given(const Row& row, std::int64_t drafted) const;
   std::int64_t blocks_at_end(const Row& row) const;
   double reserve() const;
 

@@ -21,7 +21,8 @@ struct PrefillChunk {
 
 struct Step {
   std::vector<PrefillChunk> prefill = {};
-  std::int64_t decode_rows = 0;  ///< requests that get one token each, and have no chunk
+  std::int64_t decode_rows = 0;  ///< requests that get their next token, and have no chunk
+  std::int64_t drafted = 0;      ///< proposed tokens that it verifies, of all decode rows
   double decode_context = 0;     ///< cached tokens before the step, summed over decode rows
   std::int64_t finished_prefills =
       0;  ///< chunks that end their prompt: these rows give a token too

@@ -44,7 +44,7 @@ bool leads() {
 }
 
 Status check_mpi() {
-  if (const auto library = find_library(); !library) return forward(library);
+  TRY(find_library());
   return {};
 }
 

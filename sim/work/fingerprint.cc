@@ -52,7 +52,7 @@ Status Fingerprint::add_file(const fs::path& path) {
   std::sort(files.begin(), files.end());
   for (const fs::path& file : files) {
     add(file.lexically_relative(path).string());
-    if (Status ok = add_contents(file); !ok) return ok;
+    TRY(add_contents(file));
   }
   return {};
 }

@@ -32,12 +32,10 @@ tl::unexpected<Error> refused(sqlite3* db, const fs::path& path) {
     case SQLITE_BUSY:
       return fail_in(path, "another run has this journal open", "one run at a time",
                      "wait for it, or name another file with --journal");
-    case SQLITE_NOTADB:
-      return fail_in(path, "is not a journal, or is damaged", {}, kAnew);
+    case SQLITE_NOTADB: return fail_in(path, "is not a journal, or is damaged", {}, kAnew);
     case SQLITE_CORRUPT:
       return fail_in(path, fmt::format("is damaged: {}", sqlite3_errmsg(db)), {}, kAnew);
-    default:
-      return sqlite::sqlite_error(db, path, "cannot be used as a journal");
+    default: return sqlite::sqlite_error(db, path, "cannot be used as a journal");
   }
 }
 
@@ -113,9 +111,8 @@ Journal::~Journal() = default;
 
 Result<Journal> Journal::open(const fs::path& path, const std::string& key,
                               const std::string& about) {
-  Result<sqlite::SqlitePtr> opened = sqlite::open_sqlite(path, sqlite::SqliteAccess::kCreate);
-  if (!opened) return forward(opened);
-  auto state = std::make_unique<State>(State{.db = std::move(*opened)});
+  sqlite::SqlitePtr opened = TRY(sqlite::open_sqlite(path, sqlite::SqliteAccess::kCreate));
+  auto state = std::make_unique<State>(State{.db = std::move(opened)});
   sqlite3* db = state->db.get();
   // Exclusive: no second run, and none of the shared memory that network file systems lack.
   run(db, "PRAGMA locking_mode = EXCLUSIVE");
@@ -126,13 +123,12 @@ Result<Journal> Journal::open(const fs::path& path, const std::string& key,
   if (!fresh && *application != kApplication)
     return fail_in(path, "is a database, but not a journal",
                    "a new file, or a journal of the same work", "name another file with --journal");
-  if (!fresh)
-    if (Status ok = state->check_key(path, key); !ok) return forward(ok);
+  if (!fresh) TRY(state->check_key(path, key));
   // A commit is appended to a log: it survives the process without waiting for the disk.
   if (!run(db, "PRAGMA journal_mode = WAL") || !run(db, "PRAGMA synchronous = NORMAL"))
     return refused(db, path);
   if (fresh && !state->begin(key, about)) return refused(db, path);
-  if (Status ok = state->read(path); !ok) return forward(ok);
+  TRY(state->read(path));
   sqlite3_stmt* insert = nullptr;
   sqlite3_prepare_v2(db, "INSERT OR REPLACE INTO result VALUES (?, ?, ?, ?)", -1, &insert, nullptr);
   state->insert.reset(insert);

@@ -89,11 +89,11 @@ class Leader {
       hand_out(pool);
       if (pool.load() == 0 && all_idle()) break;
       std::vector<Finished> finished = pool.take(execution_.communicator ? kLook : kLookAlone);
-      if (Status ok = read_messages(finished); !ok) return forward(ok);
-      if (Status ok = keep(finished); !ok) return forward(ok);
+      TRY(read_messages(finished));
+      TRY(keep(finished));
       if (execution_.progress && !execution_.progress(share())) {
         finished = pool.finish();
-        if (Status ok = keep(finished); !ok) return forward(ok);
+        TRY(keep(finished));
         return stop();
       }
     }
@@ -176,8 +176,7 @@ class Leader {
             --other.load;
           }
           break;
-        default:
-          REHEARSE_CHECK(false, "an unexpected message from rank {}", got->from);
+        default: REHEARSE_CHECK(false, "an unexpected message from rank {}", got->from);
       }
       REHEARSE_CHECK(from.ok(), "an incomplete message from rank {}", got->from);
     }
@@ -192,8 +191,7 @@ class Leader {
 
   Status keep(std::vector<Finished>& finished) {
     if (finished.empty()) return {};
-    if (execution_.journal)
-      if (Status ok = execution_.journal->keep(work_.part, finished); !ok) return ok;
+    if (execution_.journal) TRY(execution_.journal->keep(work_.part, finished));
     for (auto& [item, result] : finished) {
       if (result) {
         accept(item, std::move(*result));

@@ -37,27 +37,21 @@ class Evaluation {
       : layout_(layout), prices_(prices), options_(options) {}
 
   Result<StepTime> run() {
-    const Result<std::vector<Crossing>> crossings = strategies::crossings_of(layout_);
-    if (!crossings) return forward(crossings);
-    if (Status ok = find_kinds(); !ok) return forward(ok);
+    const std::vector<Crossing> crossings = TRY(strategies::crossings_of(layout_));
+    TRY(find_kinds());
     chain_ = strategies::chain_of(layout_);
     for (const Stage& stage : layout_.stages) split_of_.push_back(strategies::split_of(stage));
     ending_.resize(layout_.stages.size());
     in_passes_.resize(layout_.stages.size());
-    for (const ChunkPlace& place : chain_)
-      if (Status ok = price(place); !ok) return forward(ok);
-    if (Status ok = price(*crossings); !ok) return forward(ok);
+    for (const ChunkPlace& place : chain_) TRY(price(place));
+    TRY(price(crossings));
     run_passes();
-    Result<OrderTimes> times = order_times(layout_, chain_, costs_);
-    if (!times) return forward(times);
-    const Result<bool> slower = share_links_in_passes(*times);
-    if (!slower) return forward(slower);
-    if (*slower) {
+    OrderTimes times = TRY(order_times(layout_, chain_, costs_));
+    if (TRY(share_links_in_passes(times))) {
       run_passes();
-      times = order_times(layout_, chain_, costs_);
-      if (!times) return forward(times);
+      times = TRY(order_times(layout_, chain_, costs_));
     }
-    return finish(*times);
+    return finish(times);
   }
 
  private:
@@ -91,14 +85,14 @@ class Evaluation {
         priced.host[pass] = run.host;
         priced.launches[pass] = run.launches;
         is_paced_ = is_paced_ || run.is_paced();
-        if (Status ok = price(run, stage, priced.passes[pass]); !ok) return forward(ok);
+        TRY(price(run, stage, priced.passes[pass]));
         if (is_in_order(static_cast<Pass>(pass), split))
           add_to(in_passes_[place.stage], run, stage, layer.count * layout_.microbatches);
       }
       const LayerStep step =
           strategies::layer_step(layer, price_of(stage).op, options_.job.host_per_kernel);
-      if (Status ok = price(step.deferred, stage, priced.deferred); !ok) return forward(ok);
-      if (Status ok = price(step.rest, stage, priced.rest); !ok) return forward(ok);
+      TRY(price(step.deferred, stage, priced.deferred));
+      TRY(price(step.rest, stage, priced.rest));
       add_to(ending_[place.stage].sums, step.deferred, stage, layer.count);
       add_to(ending_[place.stage].rest, step.rest, stage, layer.count);
       layers.push_back(std::move(priced));
@@ -172,16 +166,14 @@ class Evaluation {
         continue;
       }
       if (strategies::is_with_servers(layout_, op)) {
-        const Result<Seconds> time = with_servers(op, stage);
-        if (!time) return forward(time);
-        priced.push_back({Picoseconds::from(*time), op.issue,
+        const Seconds time = TRY(with_servers(op, stage));
+        priced.push_back({Picoseconds::from(time), op.issue,
                           static_cast<std::uint8_t>(strategies::GroupKind::kData)});
         continue;
       }
       if (workload::group_size(op, stage.degrees) < 2) continue;
-      const Result<Seconds> time = prices_.collective(op, stage);
-      if (!time) return forward(time);
-      priced.push_back({Picoseconds::from(*time), op.issue,
+      const Seconds time = TRY(prices_.collective(op, stage));
+      priced.push_back({Picoseconds::from(time), op.issue,
                         static_cast<std::uint8_t>(strategies::group_kind(op))});
     }
     return {};
@@ -219,12 +211,10 @@ class Evaluation {
         if (crossing.from != chain_[place] || crossing.to != chain_[place + 1]) continue;
         const Stage &from = layout_.stages[crossing.from.stage],
                     &to = layout_.stages[crossing.to.stage];
-        const Result<Seconds> there = prices_.message(from, to, crossing.message),
-                              back = prices_.message(to, from, crossing.message);
-        if (!there) return forward(there);
-        if (!back) return forward(back);
-        costs_.transfers[place] = Picoseconds::from(*there);
-        costs_.returns[place] = Picoseconds::from(*back);
+        const Seconds there = TRY(prices_.message(from, to, crossing.message)),
+                      back = TRY(prices_.message(to, from, crossing.message));
+        costs_.transfers[place] = Picoseconds::from(there);
+        costs_.returns[place] = Picoseconds::from(back);
       }
     return {};
   }
@@ -240,10 +230,9 @@ class Evaluation {
       StepClock& clock = clocks[s];
       clock.wait_until(ending_[s].gradients);
       if (const auto other = strategies::tied_with(layout_, s)) {
-        const Result<Seconds> time = prices_.message(layout_.stages[*other], layout_.stages[s],
-                                                     strategies::tied_message(layout_, s, *other));
-        if (!time) return forward(time);
-        ending_[s].tied = {*other, Picoseconds::from(*time)};
+        const Seconds time = TRY(prices_.message(layout_.stages[*other], layout_.stages[s],
+                                                 strategies::tied_message(layout_, s, *other)));
+        ending_[s].tied = {*other, Picoseconds::from(time)};
         clock.wait_until(ending_[*other].gradients + ending_[s].tied->second);
       }
       ending_[s].rest_begins = clock.reached();
@@ -256,7 +245,7 @@ class Evaluation {
       ends.push_back(std::max(clock.end().seconds() + fixed, clock.all().seconds()));
       ending_[s].end = clock.all();
     }
-    if (Status ok = share_links(times, ends); !ok) return forward(ok);
+    TRY(share_links(times, ends));
     std::optional<StepTime> result;
     std::vector<Seconds> computing;
     for (std::uint32_t s = 0; s < layout_.stages.size(); ++s) {
@@ -278,9 +267,7 @@ class Evaluation {
     for (std::uint32_t s = 0; s < stages; ++s)
       for (const Collective& c : in_passes_[s]) collectives.push_back({c.op, &layout_.stages[s]});
     if (collectives.empty()) return false;
-    const Result<const job::SharedLinks::Shared*> shared = prices_.shared_links(collectives);
-    if (!shared) return forward(shared);
-    const job::SharedLinks::Shared& links = **shared;
+    const job::SharedLinks::Shared& links = *TRY(prices_.shared_links(collectives));
     const std::size_t n = links.links.size();
     if (n == 0) return false;
     std::vector<LinkUser> users;
@@ -328,9 +315,7 @@ class Evaluation {
       for (const std::vector<Collective>* all : {&ending_[s].sums, &ending_[s].rest})
         for (const Collective& c : *all) collectives.push_back({c.op, &layout_.stages[s]});
     if (collectives.empty()) return {};
-    const Result<const job::SharedLinks::Shared*> shared = prices_.shared_links(collectives);
-    if (!shared) return forward(shared);
-    const job::SharedLinks::Shared& links = **shared;
+    const job::SharedLinks::Shared& links = *TRY(prices_.shared_links(collectives));
     if (links.links.empty()) return {};
     std::size_t number = 0;  // of the collective
     std::vector<Burst> bursts;

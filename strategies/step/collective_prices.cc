@@ -14,6 +14,32 @@ using job::GroupSchedule;
 using workload::Op;
 using workload::Stage;
 
+namespace {
+
+/// The number of devices of each node, if all nodes can be exchanged and are numbered in turn; else
+/// 0.
+std::uint32_t devices_of_any_node(const cluster::Cluster& cluster) {
+  const std::span<const std::uint32_t> kinds = cluster.node_kinds();
+  if (kinds.empty()) return 0;
+  const auto devices = static_cast<std::uint32_t>(cluster.nodes().front().devices.size());
+  for (std::size_t n = 0; n < kinds.size(); ++n) {
+    const std::vector<DeviceId>& own = cluster.nodes()[n].devices;
+    if (kinds[n] != kinds.front() || own.size() != devices) return 0;
+    for (std::size_t d = 0; d < own.size(); ++d)
+      if (own[d].index() != n * devices + d) return 0;
+  }
+  return devices;
+}
+
+}  // namespace
+
+CollectivePrices::CollectivePrices(const cluster::Cluster& cluster, const job::Rules& rules)
+    : cluster_(cluster),
+      rules_(rules),
+      exchanged_(devices_of_any_node(cluster)),
+      schedules_(cluster, rules),
+      paths_(cluster, rules.message_overhead) {}
+
 Status CollectivePrices::has_devices(std::size_t ranks) const {
   if (ranks > cluster_.devices().size())
     return fail(
@@ -25,20 +51,20 @@ Status CollectivePrices::has_devices(std::size_t ranks) const {
 Result<Estimate<Seconds>> CollectivePrices::of(const Op& op, const Stage& stage) {
   if (workload::group_size(op, stage.degrees) < 2)
     return Estimate<Seconds>{Seconds::s(0), Seconds::s(0), Seconds::s(0), Provenance::kRecorded};
-  const Result<std::uint32_t> which = likeness(op, stage);
-  if (!which) return forward(which);
-  Distinct& distinct = distinct_[*which];
+  const std::uint32_t which = TRY(likeness(op, stage));
+  Distinct& distinct = distinct_[which];
   auto price = distinct.prices.find(op.bytes.b());
   if (price == distinct.prices.end())
     price = distinct.prices.emplace(op.bytes.b(), distinct.schedule.price(op.bytes)).first;
   return price->second;
 }
 
-CollectivePrices::Key CollectivePrices::key_of(const Op& op, const Stage& stage) {
+CollectivePrices::Key CollectivePrices::key_of(const Op& op, const Stage& stage,
+                                               std::uint32_t place) {
   const workload::Degrees& d = stage.degrees;
   const auto kind = static_cast<std::uint32_t>(strategies::group_kind(op));
   return {static_cast<std::uint32_t>(op.collective) * 8 + kind,
-          stage.first_rank,
+          place,
           d.tensor,
           d.context,
           d.data,
@@ -50,28 +76,26 @@ CollectivePrices::Key CollectivePrices::key_of(const Op& op, const Stage& stage)
 
 Result<std::uint32_t> CollectivePrices::likeness(const Op& op, const Stage& stage) {
   const strategies::GroupKind kind = strategies::group_kind(op);
-  const Key key = key_of(op, stage);
+  TRY(has_devices(stage));
+  const Key key = key_of(op, stage, place_of(stage.first_rank));
   if (const auto known = known_.find(key); known != known_.end()) return known->second;
-  if (Status ok = has_devices(stage); !ok) return forward(ok);
   std::vector<DeviceId> devices;
   for (const RankId rank : strategies::group_from(stage, kind, 0))
     devices.push_back(DeviceId(rank.index()));
-  Result<GroupSchedule> schedule = schedules_.of(op.collective, devices);
-  if (!schedule) return forward(schedule);
-  if (!schedule->calibrated) {
-    const auto all = concurrent_set(op.collective, kind, stage, Bytes::b(1));
-    if (!all) return forward(all);
-    schedule->bottleneck_link = paths_.bottleneck(*all);
+  GroupSchedule schedule = TRY(schedules_.of(op.collective, devices));
+  if (!schedule.calibrated) {
+    const auto all = TRY(concurrent_set(op.collective, kind, stage, Bytes::b(1)));
+    schedule.bottleneck_link = paths_.bottleneck(all);
   }
-  job::Pricing pricing{op.collective, schedule->flows->members(), schedule->calibrated != nullptr,
-                       schedule->calibrated ? schedule->calibrated->source : schedule->why_not};
+  job::Pricing pricing{op.collective, schedule.flows->members(), schedule.calibrated != nullptr,
+                       schedule.calibrated ? schedule.calibrated->source : schedule.why_not};
   if (std::find(pricings_.begin(), pricings_.end(), pricing) == pricings_.end())
     pricings_.push_back(std::move(pricing));
   const auto like = std::find_if(distinct_.begin(), distinct_.end(), [&](const Distinct& other) {
-    return other.kind == op.collective && other.schedule.costs_as(*schedule);
+    return other.kind == op.collective && other.schedule.costs_as(schedule);
   });
   const auto which = static_cast<std::uint32_t>(like - distinct_.begin());
-  if (like == distinct_.end()) distinct_.push_back({op.collective, std::move(*schedule), {}});
+  if (like == distinct_.end()) distinct_.push_back({op.collective, std::move(schedule), {}});
   known_.emplace(key, which);
   return which;
 }
@@ -84,36 +108,29 @@ Result<std::vector<job::ConcurrentGroup>> CollectivePrices::concurrent_set(
     for (const RankId rank : strategies::group_from(stage, kind, first))
       devices.push_back(DeviceId(rank.index()));
     if (devices.size() < 2) continue;
-    Result<comm::Messages> messages = schedules_.messages(collective, devices, bytes);
-    if (!messages) return forward(messages);
-    set.push_back({std::move(*messages), std::move(devices), Bytes::b(1)});
+    comm::Messages messages = TRY(schedules_.messages(collective, devices, bytes));
+    set.push_back({std::move(messages), std::move(devices), Bytes::b(1)});
   }
   return set;
 }
 
 Result<std::uint32_t> CollectivePrices::load(const Op& op, const Stage& stage) {
-  const Result<std::uint32_t> which = likeness(op, stage);
-  if (!which) return forward(which);
-  const GroupSchedule& schedule = distinct_[*which].schedule;
-  Key key = key_of(op, stage);
+  const std::uint32_t which = TRY(likeness(op, stage));
+  const GroupSchedule& schedule = distinct_[which].schedule;
+  Key key = key_of(op, stage, stage.first_rank);
   if (schedule.calibrated)  // which chooses by size
     key.back() = 1 + static_cast<std::uint32_t>(schedule.links_for(op.bytes).algorithm);
   const auto known = load_of_.find(key);
   if (known != load_of_.end()) return known->second;
-  const auto all = concurrent_set(op.collective, strategies::group_kind(op), stage, op.bytes);
-  if (!all) return forward(all);
-  loads_.push_back(paths_.shares(*all));
+  const auto all = TRY(concurrent_set(op.collective, strategies::group_kind(op), stage, op.bytes));
+  loads_.push_back(paths_.shares(all));
   return load_of_.emplace(key, static_cast<std::uint32_t>(loads_.size() - 1)).first->second;
 }
 
 Result<const job::SharedLinks::Shared*> CollectivePrices::shared_links(
     std::span<const StageCollective> collectives) {
   std::vector<std::uint32_t> loads;
-  for (const StageCollective& c : collectives) {
-    const Result<std::uint32_t> one = load(*c.op, *c.stage);
-    if (!one) return forward(one);
-    loads.push_back(*one);
-  }
+  for (const StageCollective& c : collectives) loads.push_back(TRY(load(*c.op, *c.stage)));
   auto known = shared_.find(loads);
   if (known == shared_.end()) {
     job::SharedLinks links;
@@ -127,21 +144,23 @@ Result<const job::SharedLinks::Shared*> CollectivePrices::shared_links(
 Result<Estimate<Seconds>> CollectivePrices::message(const Stage& from, const Stage& to,
                                                     Bytes bytes) {
   const workload::Degrees &a = from.degrees, &b = to.degrees;
-  const std::array<std::uint32_t, 10> key = {from.first_rank, a.data,        a.tensor, a.context,
-                                             from.together,   to.first_rank, b.data,   b.tensor,
-                                             b.context,       to.together};
+  for (const Stage* stage : {&from, &to}) TRY(has_devices(*stage));
+  // Both as many nodes earlier.
+  const std::uint32_t first = std::min(from.first_rank, to.first_rank),
+                      earlier = first - place_of(first);
+  const std::array<std::uint32_t, 10> key = {
+      from.first_rank - earlier, a.data, a.tensor, a.context, from.together,
+      to.first_rank - earlier,   b.data, b.tensor, b.context, to.together};
   auto known = between_.find(key);
   if (known == between_.end()) {
-    for (const Stage* stage : {&from, &to})
-      if (Status ok = has_devices(*stage); !ok) return forward(ok);
     std::vector<job::ConcurrentGroup> concurrent_set;
     for (std::uint32_t rank = 0; rank < a.ranks(); ++rank)
       for (const std::uint32_t there : strategies::partners(a, rank, b))
         concurrent_set.push_back({{job::one_message()},
                                   {DeviceId(from.rank(rank)), DeviceId(to.rank(there))},
                                   Bytes::b(1)});
-    const std::vector<DeviceId>& first = concurrent_set.front().devices;
-    const Seconds latency = paths_.path(first[0], first[1]).latency.seconds();
+    const std::vector<DeviceId>& ends = concurrent_set.front().devices;
+    const Seconds latency = paths_.path(ends[0], ends[1]).latency.seconds();
     known = between_.emplace(key, Between{latency, paths_.bottleneck(concurrent_set)}).first;
   }
   return job::on_datasheet_links(known->second.latency + known->second.bottleneck_link.of(bytes));
@@ -156,9 +175,8 @@ Result<Estimate<Seconds>> CollectivePrices::to_servers(const Stage& from,
                                             servers.count};
   auto known = to_servers_.find(key);
   if (known == to_servers_.end()) {
-    if (Status ok = has_devices(from); !ok) return forward(ok);
-    if (Status ok = has_devices(servers.first_rank + std::size_t{servers.count}); !ok)
-      return forward(ok);
+    TRY(has_devices(from));
+    TRY(has_devices(servers.first_rank + std::size_t{servers.count}));
     std::vector<job::ConcurrentGroup> concurrent_set;
     Picoseconds latency(0);
     for (std::uint32_t rank = 0; rank < d.ranks(); ++rank)

@@ -26,11 +26,12 @@ namespace rehearse::step {
 class CollectivePrices {
  public:
   /// REQUIRES: both outlive this object; closed fidelity.
-  CollectivePrices(const cluster::Cluster& cluster, const job::Rules& rules)
-      : cluster_(cluster),
-        rules_(rules),
-        schedules_(cluster, rules),
-        paths_(cluster, rules.message_overhead) {}
+  CollectivePrices(const cluster::Cluster& cluster, const job::Rules& rules);
+
+  /// The first rank of a stage with equal prices: whole nodes earlier, if all nodes can be exchanged.
+  std::uint32_t place_of(std::uint32_t first_rank) const {
+    return exchanged_ > 0 ? first_rank % exchanged_ : first_rank;
+  }
 
   /// Fails if the stage has ranks for which the cluster has no devices, and if the algorithm does
   /// not support the collective. A group of one takes no time.
@@ -76,7 +77,7 @@ class CollectivePrices {
   Status has_devices(const workload::Stage& stage) const {
     return has_devices(stage.rank(stage.degrees.ranks() - 1) + std::size_t{1});
   }
-  static Key key_of(const workload::Op& op, const workload::Stage& stage);
+  static Key key_of(const workload::Op& op, const workload::Stage& stage, std::uint32_t place);
   /// All groups of one kind of the stage, with messages that carry `bytes`, as one concurrent set.
   Result<std::vector<job::ConcurrentGroup>> concurrent_set(CollectiveKind collective,
                                                            strategies::GroupKind kind,
@@ -87,6 +88,7 @@ class CollectivePrices {
 
   const cluster::Cluster& cluster_;
   const job::Rules& rules_;
+  std::uint32_t exchanged_ = 0;  ///< devices of a node; 0: nodes cannot be exchanged
   job::Schedules schedules_;
   std::unordered_map<Key, std::uint32_t, HashOfKey> known_;  ///< which of distinct_
   struct Distinct {

@@ -46,22 +46,18 @@ Result<DeviceKind> kind_named(const std::string& name, const Spec& spec,
   conditions.host_per_kernel = spec.conditions.host_per_kernel;
   if (name == cluster::kCpu)
     return DeviceKind{name, nullptr, conditions, OpPrice(std::nullopt, conditions)};
-  Result<compute::OpCost> cost = compute::OpCost::on(name, conditions.sustained, calibrations);
-  if (!cost) return forward(cost);
+  compute::OpCost cost = TRY(compute::OpCost::on(name, conditions.sustained, calibrations));
   if (const auto alone = spec.measured_ops.find(name); alone != spec.measured_ops.end())
-    cost = cost->with(alone->second);
-  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(name);
-  if (!gpu) return forward(gpu);
+    cost = cost.with(alone->second);
+  const cluster::Gpu& gpu = *TRY(cluster::find_gpu(name));
   std::optional<CarriedOver> measured;
   if (!spec.measured_on.empty() && spec.measured_on != name) {
-    Result<compute::OpCost> from = compute::OpCost::on(spec.measured_on, {}, calibrations),
-                            to = compute::OpCost::on(name, {}, calibrations);
-    if (!from) return forward(from);
-    if (!to) return forward(to);
-    measured = CarriedOver{std::move(*from), std::move(*to)};
+    compute::OpCost from = TRY(compute::OpCost::on(spec.measured_on, {}, calibrations)),
+                    to = TRY(compute::OpCost::on(name, {}, calibrations));
+    measured = CarriedOver{std::move(from), std::move(to)};
   }
-  return DeviceKind{name, *gpu, conditions,
-                    OpPrice(std::move(*cost), conditions, std::move(measured))};
+  return DeviceKind{name, &gpu, conditions,
+                    OpPrice(std::move(cost), conditions, std::move(measured))};
 }
 
 }  // namespace
@@ -69,16 +65,15 @@ Result<DeviceKind> kind_named(const std::string& name, const Spec& spec,
 Result<Devices> Devices::of(const workload::Layout& layout, const cluster::Cluster& cluster,
                             const Spec& spec, std::span<const compute::Calibration> calibrations) {
   const std::uint32_t ranks = layout.ranks();
-  if (Status ok = has_devices(cluster, ranks); !ok) return forward(ok);
+  TRY(has_devices(cluster, ranks));
   Devices devices;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     const std::string& name = cluster.devices()[rank].model;
     auto kind = std::find_if(devices.kinds_.begin(), devices.kinds_.end(),
                              [&](const DeviceKind& k) { return k.name == name; });
     if (kind == devices.kinds_.end()) {
-      Result<DeviceKind> found = kind_named(name, spec, calibrations);
-      if (!found) return forward(found);
-      kind = devices.kinds_.insert(kind, std::move(*found));
+      DeviceKind found = TRY(kind_named(name, spec, calibrations));
+      kind = devices.kinds_.insert(kind, std::move(found));
     }
     ++kind->ranks;
     devices.kind_of_.push_back(static_cast<std::uint32_t>(kind - devices.kinds_.begin()));
@@ -126,7 +121,7 @@ strategies::Prices Devices::prices() const {
 
 Result<std::vector<memory::StageMemory>> memory_on(const workload::Layout& layout,
                                                    const cluster::Cluster& cluster) {
-  if (Status ok = has_devices(cluster, layout.ranks()); !ok) return forward(ok);
+  TRY(has_devices(cluster, layout.ranks()));
   std::vector<memory::StageMemory> memory;
   for (const workload::Stage& stage : layout.stages) {
     std::vector<std::string_view> names;
@@ -136,9 +131,8 @@ Result<std::vector<memory::StageMemory>> memory_on(const workload::Layout& layou
       if (std::find(names.begin(), names.end(), name) != names.end()) continue;
       names.push_back(name);
       if (name == cluster::kCpu) return on_a_host(stage);
-      const Result<const cluster::Gpu*> gpu = cluster::find_gpu(name);
-      if (!gpu) return forward(gpu);
-      of_kind.push_back(memory::memory_of(layout, stage, memory::device_of(**gpu)));
+      const cluster::Gpu& gpu = *TRY(cluster::find_gpu(name));
+      of_kind.push_back(memory::memory_of(layout, stage, memory::device_of(gpu)));
     }
     memory.push_back(memory::fullest(of_kind));
   }

@@ -66,13 +66,12 @@ class Fit {
   }
 
   Result<FactorFit> run() {
-    if (Status ok = check(); !ok) return forward(ok);
+    TRY(check());
     Vector at = {};
-    Result<std::vector<Seconds>> steps = steps_at(at);
-    if (!steps) return forward(steps);
+    std::vector<Seconds> steps = TRY(steps_at(at));
     for (int i = 0; i < kMostSteps; ++i) {
-      if (Status ok = find_slopes(at, *steps); !ok) return forward(ok);
-      const Vector better = newton(at, *steps);
+      TRY(find_slopes(at, steps));
+      const Vector better = newton(at, steps);
       double share = 1, moved = 0;
       Vector next = at;
       for (int half = 0; half <= kMostHalvings; ++half, share /= 2) {
@@ -82,9 +81,8 @@ class Fit {
                                std::log(kBounds[k].high));
           moved = std::max(moved, std::abs(next[k] - at[k]));
         }
-        Result<std::vector<Seconds>> there = steps_at(next);
-        if (!there) return forward(there);
-        const bool lower = cost(next, *there) <= cost(at, *steps);
+        std::vector<Seconds> there = TRY(steps_at(next));
+        const bool lower = cost(next, there) <= cost(at, steps);
         if (lower || half == kMostHalvings) {
           if (!lower) moved = 0;
           if (lower) at = next;
@@ -94,8 +92,8 @@ class Fit {
       }
       if (moved < kTolerance) break;
     }
-    if (Status ok = find_slopes(at, *steps); !ok) return forward(ok);
-    return fit_at(at, std::move(*steps));
+    TRY(find_slopes(at, steps));
+    return fit_at(at, std::move(steps));
   }
 
  private:
@@ -112,13 +110,12 @@ class Fit {
         return impossible(row, fmt::format("its FLOPs take {} at the peak of its devices",
                                            to_string(row.at_peak)));
       for (const bool low : {true, false}) {
-        const Result<Seconds> end = step_at_(i, low ? least : most);
-        if (!end) return forward(end);
-        if (low ? row.measured < *end : row.measured > *end)
+        const Seconds end = TRY(step_at_(i, low ? least : most));
+        if (low ? row.measured < end : row.measured > end)
           return impossible(
               row, fmt::format("with the {} factors on all its parts (computing {:g}) it takes {}",
                                low ? "least" : "largest", low ? kLeastScale : kMostScale,
-                               to_string(*end)));
+                               to_string(end)));
       }
     }
     return {};
@@ -126,11 +123,7 @@ class Fit {
 
   Result<std::vector<Seconds>> steps_at(const Vector& logs) const {
     std::vector<Seconds> steps;
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-      const Result<Seconds> step = step_at_(i, exp_of(logs));
-      if (!step) return forward(step);
-      steps.push_back(*step);
-    }
+    for (std::size_t i = 0; i < rows_.size(); ++i) steps.push_back(TRY(step_at_(i, exp_of(logs))));
     return steps;
   }
 
@@ -140,10 +133,9 @@ class Fit {
     for (std::size_t k = 0; k < kFactors; ++k) {
       Vector moved = at;
       moved[k] += kDifference;
-      const Result<std::vector<Seconds>> then = steps_at(moved);
-      if (!then) return forward(then);
+      const std::vector<Seconds> then = TRY(steps_at(moved));
       for (std::size_t i = 0; i < rows_.size(); ++i)
-        slopes_[i][k] = std::log((*then)[i] / steps[i]) / kDifference;
+        slopes_[i][k] = std::log(then[i] / steps[i]) / kDifference;
     }
     return {};
   }

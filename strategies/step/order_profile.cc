@@ -1,6 +1,8 @@
 #include "strategies/step/order_profile.h"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 namespace rehearse::step {
 namespace {
@@ -10,18 +12,11 @@ using strategies::Schedule;
 using workload::Pass;
 using workload::Slot;
 
-bool holds_all_of(const OrderProfile::Moment& more, const OrderProfile::Moment& less) {
-  if (more.backward != less.backward || more.chunk != less.chunk) return false;
-  for (std::size_t c = 0; c < more.held.size(); ++c)
-    if (more.held[c] < less.held[c]) return false;
-  return true;
-}
-
-void keep(std::vector<OrderProfile::Moment>& fullest, OrderProfile::Moment moment) {
-  for (const OrderProfile::Moment& other : fullest)
-    if (holds_all_of(other, moment)) return;
-  std::erase_if(fullest, [&](const auto& other) { return holds_all_of(moment, other); });
-  fullest.push_back(std::move(moment));
+bool is_fuller(const OrderProfile::Moment& a, const OrderProfile::Moment& b) {
+  const auto held = [](const OrderProfile::Moment& moment) {
+    return std::pair(std::accumulate(moment.held.begin(), moment.held.end(), 0U), moment.chunk);
+  };
+  return held(a) > held(b);
 }
 
 /// From the last slot of the chunk on.
@@ -35,6 +30,8 @@ OrderProfile::Rest rest_of(const std::vector<Slot>& order, std::uint32_t chunk,
   }
   return rest;
 }
+
+}  // namespace
 
 OrderProfile profile_of(const std::vector<Slot>& order, std::uint32_t chunks) {
   OrderProfile profile;
@@ -60,25 +57,34 @@ OrderProfile profile_of(const std::vector<Slot>& order, std::uint32_t chunks) {
   std::vector<std::uint32_t> held(chunks, 0);
   for (const Slot& slot : order) {
     if (slot.pass == Pass::kForward) ++held[slot.chunk];
-    if (slot.pass == Pass::kForward || slot.pass == Pass::kBackward)
-      keep(profile.fullest, {slot.pass == Pass::kBackward, slot.chunk, held});
+    if (slot.pass == Pass::kForward || slot.pass == Pass::kBackward) {
+      OrderProfile::Moment moment{slot.pass == Pass::kBackward, slot.chunk, held};
+      OrderProfile::Moment& fullest = profile.fullest[moment.backward];
+      if (is_fuller(moment, fullest)) fullest = std::move(moment);
+    }
     if (slot.pass == frees && held[slot.chunk] > 0) --held[slot.chunk];
   }
   return profile;
 }
 
-}  // namespace
-
 const OrderProfile& OrderProfiles::of(Schedule schedule, const PipelineShape& shape,
                                       std::uint32_t stage, bool recomputes) {
-  const Key key{schedule, shape.stages, shape.microbatches, shape.chunks, stage, recomputes};
-  auto known = known_.find(key);
-  if (known == known_.end())
-    known = known_
-                .emplace(key, profile_of(strategies::order_of(schedule, shape, stage, recomputes),
-                                         shape.chunks))
-                .first;
-  return known->second;
+  // The passes ahead of the first backward are those of up to two microbatches for each stage, and
+  // of as many as there are stages for each further chunk. A multiple of the stages stays one.
+  constexpr std::uint32_t kOfEachStage = 4;
+  const bool holds_all = schedule == Schedule::kGpipe && shape.chunks == 1;
+  PipelineShape shortened = shape;
+  if (!holds_all)
+    shortened.microbatches = std::min(shape.microbatches, kOfEachStage * shape.stages);
+  const Key key{schedule, shape.stages, shortened.microbatches, shape.chunks, stage, recomputes};
+  const auto known = known_.find(key);
+  if (known != known_.end()) return known->second;
+  if (holds_all) shortened.microbatches = 1;
+  OrderProfile profile =
+      profile_of(strategies::order_of(schedule, shortened, stage, recomputes), shape.chunks);
+  if (holds_all)
+    for (OrderProfile::Moment& moment : profile.fullest) moment.held.front() = shape.microbatches;
+  return known_.emplace(key, std::move(profile)).first->second;
 }
 
 }  // namespace rehearse::step

@@ -6,6 +6,7 @@
 #include "strategies/lay_out.h"
 #include "strategies/layer_split.h"
 #include "strategies/layout_transform.h"
+#include "strategies/offload.h"
 
 namespace rehearse::step {
 
@@ -51,11 +52,11 @@ class PlanBound::Plans {
   Result<PlanCost> run() {
     const std::uint32_t p = plan_.pipeline;
     places_.resize(chunks_.size());
-    PlanCost cost{Seconds::s(0), Bytes::b(0), std::vector(b_.rooms_.size(), Seconds::s(0))};
+    PlanCost cost{Seconds::s(0), Bytes::b(0), std::vector(b_.devices_.size(), Seconds::s(0))};
     std::vector<const OrderProfile*> orders;
     std::vector<double> rest;
     for (std::uint32_t s = 0; s < p; ++s) {
-      if (Status ok = enter(s); !ok) return forward(ok);
+      TRY(enter(s));
       orders.push_back(order_);
       rest.push_back(update());
       const double computing = busy_ * m_ + rest.back();
@@ -75,11 +76,11 @@ class PlanBound::Plans {
     for (std::uint32_t s = 0; s < p; ++s) {
       const OrderProfile& order = *orders[s];
       double end = ahead[order.first_chunk * p + s];
-      std::array<double, 2> sums = {}, gathers = {};
+      Streams sums = {}, gathers = {};
       for (std::uint32_t c = 0; c * p < places_.size(); ++c) {
         const Place& place = places_[c * p + s];
         end += m_ * place.busy();
-        for (std::size_t k = 0; k < 2; ++k) {
+        for (std::size_t k = 0; k < kStreams; ++k) {
           sums[k] += place.sums.sum[k];
           gathers[k] += place.sums.gather[k];
         }
@@ -88,21 +89,21 @@ class PlanBound::Plans {
       const double tail =
           behind[last] - order.weights_after * places_[last].passes[index(Pass::kBackwardWeights)];
       // Sums begin with the last pass of their chunk; the optimizer waits for all of them.
-      double ready = end;
-      if (sums_after_) {
-        const double all = std::max(sums[0], sums[1]);
-        const LayerSums& own = places_[order.last_through.chunk * p + s].sums;
-        ready = std::max({end, end - work_of(order.first_through, s) + all,
-                          end - work_of(order.last_through, s) + std::max(own.sum[0], own.sum[1])});
-      }
+      const LayerSums& own = places_[order.last_through.chunk * p + s].sums;
+      const double ready = std::max({end, end - work_of(order.first_through, s) + longest_of(sums),
+                                     end - work_of(order.last_through, s) + longest_of(own.sum)});
       longest = std::max({longest, ready + rest[s] + fixed, end + tail + rest[0] + fixed,
-                          ready + std::max(gathers[0], gathers[1])});
+                          ready + longest_of(gathers)});
     }
     cost.step = Seconds::s(longest * kRounding);
     return cost;
   }
 
  private:
+  static double longest_of(const Streams& streams) {
+    return *std::max_element(streams.begin(), streams.end());
+  }
+
   /// In a pipeline each pass takes as long as its host or its device; alone, all passes of a stage
   /// together do.
   void pace() {
@@ -134,9 +135,8 @@ class PlanBound::Plans {
     stage_.degrees = setting.degrees;
     stage_.together = setting.together;
     stage_.first_rank = setting.first_rank;
-    const Result<Rank*> rank = b_.rank_of(setting);
-    if (!rank) return forward(rank);
-    rank_ = *rank;
+    Rank& rank = *TRY(b_.rank_of(setting));
+    rank_ = &rank;
     const std::uint32_t v = static_cast<std::uint32_t>(chunks_.size()) / p;
     own_.clear();
     bool recomputes = false;
@@ -146,52 +146,83 @@ class PlanBound::Plans {
     }
     order_ = &b_.orders_.of(plan_.schedule, {.stages = p, .microbatches = m_, .chunks = v}, s,
                             recomputes);
-    const auto times = b_.times_of(
+    const auto times = TRY(b_.times_of(
         *rank_, stage_, {.weights = order_->splits_weights, .recompute = order_->splits_recompute},
-        p > 1);
-    if (!times) return forward(times);
-    const auto sums = b_.sums_of(*rank_, stage_, moves_, plan_);
-    if (!sums) return forward(sums);
+        p > 1));
+    const auto sums = TRY(b_.sums_of(*rank_, stage_, moves_, plan_));
     const bool gathers_after = moves_.when != ParameterTraffic::When::kLayerByLayer;
-    const bool by_layer = !gathers_after && !order_->splits_recompute;
-    const bool by_pass = moves_.when == ParameterTraffic::When::kEachBackward;
-    sums_after_ = moves_.when == ParameterTraffic::When::kAfterPasses;
-    busy_ = 0;
+    const bool sums_after = moves_.when == ParameterTraffic::When::kAfterPasses;
+    busy_ = present_ = 0;
     for (std::uint32_t c = 0; c < v; ++c) {
       Place& place = places_[c * p + s];
       for (const LayerPart& part : *own_[c]) {
-        const LayerTimes& t = (**times)[part.layer];
-        const LayerSums& own = (**sums)[part.layer];
+        const LayerTimes& t = (*times)[part.layer];
+        const LayerSums& own = (*sums)[part.layer];
+        const LayerFacts& facts = rank_->layers[part.layer];
+        const strategies::HostCopies copies = copies_of(facts);
+        present_ = std::max(present_, copies.present);
         for (std::size_t pass = 0; pass < strategies::kPasses; ++pass) {
-          double overlap_penalty = 0;
-          for (std::size_t k = 0; k < 2; ++k) {
-            double one = 0;
-            if (by_layer && pass == index(Pass::kForward)) one = own.gather[k];
-            if (by_layer && pass == index(Pass::kBackward))
-              one = own.sum[k] + (rank_->layers[part.layer].has_backward ? own.gather[k] : 0);
-            if (by_pass && pass == index(Pass::kBackward)) one = own.sum[k];
-            overlap_penalty = std::max(overlap_penalty, one);
-          }
+          const Streams streams = alongside(static_cast<Pass>(pass), facts, own, copies);
           // As closed_step treats communication alongside a layer, and its host.
-          const double device =
-              std::max(t.all[pass], overlap_penalty) +
-              b_.spec_.conditions.overlap_penalty * std::min(t.all[pass], overlap_penalty);
+          double device = t.all[pass], background = longest_of(streams);
+          if (plan_.overlap_gradients)
+            device = std::max(device, background) +
+                     b_.spec_.conditions.overlap_penalty * std::min(device, background);
+          else
+            device += streams[kCopies];
           place.passes[pass] += part.count * device;
           place.host[pass] += part.count * t.host[pass];
           busy_ += part.count * t.computing[pass];
         }
-        for (std::size_t k = 0; k < 2; ++k) {
-          place.sums.sum[k] += part.count * own.sum[k];
+        for (std::size_t k = 0; k < kCopies; ++k) {
+          if (sums_after) place.sums.sum[k] += part.count * own.sum[k];
           if (gathers_after) place.sums.gather[k] += part.count * own.gather[k];
+        }
+        if (facts.updates && plan_.overlap_gradients) {
+          place.sums.sum[kCopies] += part.count * copied(copies.gradients);
+          place.sums.gather[kCopies] += part.count * copied(copies.weights);
         }
       }
     }
     return {};
   }
 
+  strategies::HostCopies copies_of(const LayerFacts& facts) const {
+    if (plan_.offload == Offload::kNone) return {};
+    return strategies::host_copies(training_, plan_, facts.parameters, facts.saved, stage_.degrees,
+                                   m_);
+  }
+  double copied(double bytes) const {
+    const std::optional<ByteRate>& rate =
+        b_.prices_.of_kind(b_.prices_.kind_of(stage_.first_rank)).host_rate;
+    return rate ? bytes / rate->bytes_per_s() : 0;
+  }
+
+  /// The communication alongside a pass of a layer.
+  Streams alongside(Pass pass, const LayerFacts& facts, const LayerSums& own,
+                    const strategies::HostCopies& copies) const {
+    const bool by_layer =
+        moves_.when == ParameterTraffic::When::kLayerByLayer && !order_->splits_recompute;
+    const bool by_pass = moves_.when == ParameterTraffic::When::kEachBackward;
+    const bool apart = order_->splits_recompute && facts.recomputes;
+    Streams streams = {};
+    for (std::size_t k = 0; k < kCopies; ++k) {
+      if (by_layer && pass == Pass::kForward) streams[k] = own.gather[k];
+      if (by_layer && pass == Pass::kBackward)
+        streams[k] = own.sum[k] + (facts.has_backward ? own.gather[k] : 0);
+      if (by_pass && pass == Pass::kBackward) streams[k] = own.sum[k];
+    }
+    double bytes = 0;
+    if (pass == Pass::kForward) bytes += copies.forward;
+    if (pass == Pass::kBackward) bytes += copies.backward;
+    if (pass == (apart ? Pass::kRecompute : Pass::kBackward)) bytes += copies.again;
+    streams[kCopies] = bytes > 0 ? copied(bytes) : 0;
+    return streams;
+  }
+
   /// The optimizer, layer by layer.
   double update() const {
-    if (!shared_ || strategies::updates_on_host(plan_.offload)) return 0;
+    if (!shared_) return 0;
     const double bytes = strategies::update_bytes(training_, plan_);
     const strategies::Price& price = b_.prices_.of_kind(b_.prices_.kind_of(stage_.first_rank)).op;
     double sum = 0;
@@ -199,8 +230,10 @@ class PlanBound::Plans {
       for (const LayerPart& part : *chunk) {
         const LayerFacts& facts = rank_->layers[part.layer];
         const double held = strategies::updated(plan_, facts.parameters, stage_.degrees);
-        if (facts.updates && held > 0)
-          sum += part.count * price(strategies::traffic(strategies::kUpdateName, held * bytes)).s();
+        if (!facts.updates || held == 0) continue;
+        Op op = strategies::traffic(strategies::kUpdateName, held * bytes);
+        op.host = strategies::updates_on_host(plan_.offload);
+        sum += part.count * price(op).s();
       }
     return sum;
   }
@@ -209,44 +242,61 @@ class PlanBound::Plans {
     Parameters held;
     for (const auto* chunk : own_)
       for (const LayerPart& part : *chunk) {
-        const Parameters& one = rank_->layers[part.layer].parameters;
-        held.dense += part.count * one.dense;
-        held.expert += part.count * one.expert;
-        held.sparse += part.count * one.sparse;
+        held.add(rank_->layers[part.layer].parameters, part.count);
       }
     const workload::StateBytes each = strategies::states_of(training_, plan_, held, stage_.degrees);
-    const double all = held.summed() + held.sparse;
+    const double all = held.all();
     const double gradients = shared_ ? each.gradient * all : 0;
     const double update = shared_ ? each.update.value_or(each.gradient) * all : 0;
     double states = each.weights * all + gradients;
     if (shared_) states += each.optimizer * all;
-    const bool gathers = plan_.zero == 3 && plan_.pipeline > 1 && stage_.degrees.sharers(false) > 1;
     // Weights gathered once a step, and gradients whole.
-    const double gathered = gathers ? held.summed() * (strategies::stored_bytes(training_.dtype) +
-                                                       strategies::summed_bytes(training_, plan_))
-                                    : 0;
-    const double most = states + std::max(update, gathered + activations());
-    const Room& room = b_.rooms_[kind];
+    const double gathered = shards() && plan_.pipeline > 1
+                                ? stored() * held.read().summed() + summed() * held.summed()
+                                : 0;
+    const memory::Device& device = b_.devices_[kind];
+    const double most =
+        device.workspaces.b() + states + std::max(update, gathered + 2 * present_ + activations());
+    const Bytes context = memory::context_of(
+        device,
+        memory::communicators_of(strategies::ranks_of(plan_), stage_.degrees, plan_.pipeline));
     // As on the smallest device.
-    return (Bytes::b(most * memory::Assumptions{}.reserve) + room.context) *
-           (b_.least_usable() / room.usable) * kRounding;
+    return (Bytes::b(most * memory::Assumptions{}.reserve) + context) *
+           (b_.least_usable() / device.usable) * kRounding;
   }
 
+  bool shards() const { return plan_.zero == 3 && stage_.degrees.sharers(false) > 1; }
+  /// Bytes of a whole parameter, and of its whole gradient.
+  double stored() const { return strategies::stored_bytes(training_.dtype); }
+  double summed() const { return strategies::summed_bytes(training_, plan_); }
+  /// What the backward of a layer needs in addition to activations.
+  double beside_activations(const LayerFacts& facts) const {
+    // It falls with the saved activations that are on the host.
+    const double transient = plan_.offload == Offload::kActivations ? 0 : facts.transient;
+    if (!shards()) return transient;
+    const double weights = plan_.pipeline > 1 ? 0 : stored();
+    return transient + weights * facts.parameters.read().summed() +
+           (stored() + summed()) * facts.parameters.summed();
+  }
+
+  /// At the fullest moment, with what backward needs.
   double activations() const {
-    if (plan_.offload == Offload::kActivations) return 0;
     std::vector<double> kept;
+    double most = 0;
     for (const auto* chunk : own_) {
       kept.push_back(0);
-      for (const LayerPart& part : *chunk)
-        kept.back() += part.count * rank_->layers[part.layer].kept;
+      for (const LayerPart& part : *chunk) {
+        const LayerFacts& facts = rank_->layers[part.layer];
+        if (plan_.offload != Offload::kActivations) kept.back() += part.count * facts.kept;
+        most = std::max(most, beside_activations(facts));
+      }
     }
-    double most = 0;
     for (const OrderProfile::Moment& moment : order_->fullest) {
       double sum = 0;
       for (std::size_t c = 0; c < kept.size(); ++c) sum += moment.held[c] * kept[c];
       // The last layer of a chunk is the first in backward, while all others are still kept.
       if (moment.backward && !own_[moment.chunk]->empty())
-        sum += rank_->layers[own_[moment.chunk]->back().layer].transient;
+        sum += beside_activations(rank_->layers[own_[moment.chunk]->back().layer]);
       most = std::max(most, sum);
     }
     return most;
@@ -266,13 +316,13 @@ class PlanBound::Plans {
   Rank* rank_ = nullptr;
   std::vector<const std::vector<LayerPart>*> own_ = {};
   const OrderProfile* order_ = nullptr;
-  double busy_ = 0;          // computing, of one microbatch through all chunks
-  bool sums_after_ = false;  // gradients are summed after the last backward
+  double busy_ = 0;     // computing, of one microbatch through all chunks
+  double present_ = 0;  // bytes of the largest layer that is copied from or to the host
 };
 
 Bytes PlanBound::least_usable() const {
-  Bytes least = rooms_.front().usable;
-  for (const Room& room : rooms_) least = std::min(least, room.usable);
+  Bytes least = devices_.front().usable;
+  for (const memory::Device& device : devices_) least = std::min(least, device.usable);
   return least;
 }
 
@@ -300,6 +350,7 @@ PlanBound::Rank PlanBound::facts_of(workload::Workload workload) {
                      .updates = layer.step.empty(),
                      .recomputes = !layer.recompute.empty(),
                      .has_backward = !layer.backward.empty()};
+    facts.saved = layer.saved_bytes().b();
     facts.transient = memory::backward_transient(layer).b();
     rank.layers.push_back(facts);
     for (const std::vector<Op>* ops : {&layer.forward, &layer.backward, &layer.recompute})
@@ -319,7 +370,8 @@ Result<const std::vector<PlanBound::LayerTimes>*> PlanBound::times_of(Rank& rank
                                                                       Split split, bool pipelined) {
   const unsigned splits = pipelined * 4U + split.weights * 2U + split.recompute;
   const std::uint32_t kind = prices_.kind_of(stage.first_rank);
-  const auto place = std::tuple(stage.first_rank, stage.together, stage.degrees.data, splits);
+  const auto place = std::tuple(kind, collectives_.place_of(stage.first_rank), stage.together,
+                                stage.degrees.data, splits);
   if (const auto at = rank.at.find(place); at != rank.at.end()) return at->second;
   std::vector<std::uint32_t> likeness = {splits, kind};
   for (const Op& op : rank.collectives) {
@@ -327,15 +379,12 @@ Result<const std::vector<PlanBound::LayerTimes>*> PlanBound::times_of(Rank& rank
       likeness.push_back(~0U);
       continue;
     }
-    const Result<std::uint32_t> one = collectives_.likeness(op, stage);
-    if (!one) return forward(one);
-    likeness.push_back(*one);
+    likeness.push_back(TRY(collectives_.likeness(op, stage)));
   }
   auto known = rank.times.find(likeness);
   if (known == rank.times.end()) {
-    Result<std::vector<LayerTimes>> times = priced(rank, stage, split, pipelined);
-    if (!times) return forward(times);
-    known = rank.times.emplace(std::move(likeness), std::move(*times)).first;
+    std::vector<LayerTimes> times = TRY(priced(rank, stage, split, pipelined));
+    known = rank.times.emplace(std::move(likeness), std::move(times)).first;
   }
   rank.at.emplace(place, &known->second);
   return &known->second;
@@ -344,35 +393,34 @@ Result<const std::vector<PlanBound::LayerTimes>*> PlanBound::times_of(Rank& rank
 Result<const std::vector<PlanBound::LayerSums>*> PlanBound::sums_of(Rank& rank, const Stage& stage,
                                                                     const ParameterTraffic& moves,
                                                                     const Plan& plan) {
-  const auto key = std::tuple(stage.first_rank, stage.together, stage.degrees.data, plan.zero);
+  const auto key = std::tuple(collectives_.place_of(stage.first_rank), stage.together,
+                              stage.degrees.data, plan.zero);
   const auto known = rank.sums.find(key);
   if (known != rank.sums.end()) return &known->second;
   std::vector<LayerSums> sums(rank.layers.size());
-  bool known_pieces = plan.synchronization == Synchronization::kAllReduce &&
-                      plan.overlap_gradients &&
-                      plan.gather_weights == strategies::GatherWeights::kByLayer;
-  // Below that, layers share buckets. Embedding and head may share a matrix besides.
-  for (const LayerFacts& facts : rank.layers)
-    known_pieces = known_pieces && (plan.zero == 3 || facts.parameters.summed() == 0 ||
-                                    facts.parameters.summed() * moves.gradient >= plan.bucket.b());
-  for (std::size_t l = 0; known_pieces && l < sums.size(); ++l) {
+  const bool by_layer = plan.synchronization == Synchronization::kAllReduce &&
+                        plan.overlap_gradients &&
+                        plan.gather_weights == strategies::GatherWeights::kByLayer;
+  for (std::size_t l = 0; by_layer && l < sums.size(); ++l) {
     const Parameters& parameters = rank.layers[l].parameters;
+    // Embedding and head may share a matrix.
     if (spec_.workload.tied_embedding && l + 1 == sums.size()) continue;
-    const auto price = [&](CollectiveKind kind, double bytes, std::array<double, 2>& to) -> Status {
+    if (plan.zero < 3 && parameters.summed() * moves.gradient < plan.bucket.b()) continue;
+    const auto price = [&](CollectiveKind kind, const Parameters& moved, double bytes,
+                           Streams& to) -> Status {
       std::vector<Op> ops;
-      strategies::add_collectives(ops, "", kind, parameters, bytes, stage.degrees,
+      strategies::add_collectives(ops, "", kind, moved, bytes, stage.degrees,
                                   workload::Issue::kDeferred);
       for (const Op& op : ops) {
-        const Result<Estimate<Seconds>> time = collectives_.of(op, stage);
-        if (!time) return forward(time);
-        to[op.expert] = time->value.s();
+        const Estimate<Seconds> time = TRY(collectives_.of(op, stage));
+        to[op.expert] = time.value.s();
       }
       return {};
     };
-    if (Status ok = price(moves.sum, moves.gradient, sums[l].sum); !ok) return forward(ok);
+    TRY(price(moves.sum, parameters, moves.gradient, sums[l].sum));
     if (moves.weights == 0) continue;
-    if (Status ok = price(CollectiveKind::kAllGather, moves.weights, sums[l].gather); !ok)
-      return forward(ok);
+    TRY(price(CollectiveKind::kAllGather, plan.zero == 3 ? parameters.read() : parameters,
+              moves.weights, sums[l].gather));
   }
   return &rank.sums.emplace(key, std::move(sums)).first->second;
 }
@@ -395,9 +443,8 @@ Result<std::vector<PlanBound::LayerTimes>> PlanBound::priced(const Rank& rank, c
         if (piece.communication == nullptr) {
           times.computing[pass] += piece.time.seconds().s();
         } else if (is_waited_for(*piece.communication)) {
-          const Result<Estimate<Seconds>> time = collectives_.of(*piece.communication, stage);
-          if (!time) return forward(time);
-          times.all[pass] += time->value.s();
+          const Estimate<Seconds> time = TRY(collectives_.of(*piece.communication, stage));
+          times.all[pass] += time.value.s();
         }
       }
       times.all[pass] += times.computing[pass];

@@ -2,11 +2,11 @@
 //
 // Time: a stage begins after the first microbatch has passed the previous stages, and ends after
 // the last one's gradients have gone back through them. In between it computes all its
-// passes, each with the collectives that it waits for. Gradients summed after backward
-// are summed one after the other, and so are weights gathered after the update. Memory: the
-// states, and the stage's activations at the fullest moment of its order. Transfers between stages,
-// most overlapping communication, and buffers are ignored. (Property test: never above
-// closed_step and memory_on.)
+// passes, each with the collectives that it waits for and the copies to and from the host. Gradients
+// summed after backward are summed one after the other, and so are weights gathered after the
+// update. Memory: the states, the stage's activations at the fullest moment of its order, and layers
+// that are copied from the host. Transfers between stages, gradients of layers smaller than a
+// bucket, and other buffers are ignored. (Property test: never above closed_step and memory_on.)
 #pragma once
 
 #include <map>
@@ -23,14 +23,11 @@ namespace rehearse::step {
 
 class PlanBound {
  public:
-  /// Usable memory of a device and its context, by kind of PlanCosts.
-  struct Room {
-    Bytes usable, context;
-  };
   /// REQUIRES: all outlive this object.
-  PlanBound(const Spec& spec, const strategies::Prices& prices, std::vector<Room> rooms,
+  /// `devices`: the memory of each kind of PlanCosts.
+  PlanBound(const Spec& spec, const strategies::Prices& prices, std::vector<memory::Device> devices,
             CollectivePrices& collectives)
-      : spec_(spec), prices_(prices), rooms_(std::move(rooms)), collectives_(collectives) {}
+      : spec_(spec), prices_(prices), devices_(std::move(devices)), collectives_(collectives) {}
 
   /// Nothing if a rank's workload cannot be rewritten or its collectives cannot be priced.
   /// REQUIRES: check_plan() holds; a plan without explicit stages.
@@ -42,15 +39,19 @@ class PlanBound {
     std::array<double, strategies::kPasses> all = {}, computing = {};
     std::array<double, strategies::kPasses> host = {};  ///< of launching
   };
-  /// Collectives of a layer among those that hold the same parameters: dense ones, and experts,
-  /// which have a stream of their own.
+  /// The streams of collectives among those that hold the same parameters, dense ones and experts,
+  /// and of copies between device and host.
+  static constexpr std::size_t kCopies = 2, kStreams = 3;
+  using Streams = std::array<double, kStreams>;
+  /// What a layer moves before and after the update, in seconds.
   struct LayerSums {
-    std::array<double, 2> sum = {}, gather = {};
+    Streams sum = {}, gather = {};
   };
   /// Facts of a layer of a workload rewritten for a rank.
   struct LayerFacts {
     strategies::Parameters parameters;
     double kept = 0;       ///< bytes of a microbatch
+    double saved = 0;      ///< the same, as copied to the host
     double transient = 0;  ///< of its backward
     bool updates = false;  ///< the optimizer's pass is the usual one
     bool recomputes = false;
@@ -62,8 +63,8 @@ class PlanBound {
     std::vector<workload::Op> collectives = {};  ///< one for each kind and group
     /// By split of backward and likeness of its groups.
     std::map<std::vector<std::uint32_t>, std::vector<LayerTimes>> times = {};
-    /// Index of the facts, by place.
-    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, unsigned>,
+    /// Index of the facts, by kind and place.
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, unsigned>,
              const std::vector<LayerTimes>*>
         at = {};
     /// By place and stage of ZeRO.
@@ -85,7 +86,8 @@ class PlanBound {
   Result<Rank*> rank_of(const strategies::RankSetting& setting);
   Result<const std::vector<LayerTimes>*> times_of(Rank& rank, const workload::Stage& stage,
                                                   strategies::Split split, bool pipelined);
-  /// All zero if the pieces in which gradients are summed are unknown.
+  /// Zero for layers that share a bucket of gradients. A larger layer may carry smaller ones in its
+  /// bucket: prices must not fall with the size.
   Result<const std::vector<LayerSums>*> sums_of(Rank& rank, const workload::Stage& stage,
                                                 const strategies::ParameterTraffic& moves,
                                                 const strategies::Plan& plan);
@@ -95,7 +97,7 @@ class PlanBound {
 
   const Spec& spec_;
   const strategies::Prices& prices_;
-  const std::vector<Room> rooms_;
+  const std::vector<memory::Device> devices_;
   CollectivePrices& collectives_;
   OrderProfiles orders_ = {};
   using RankKey =

@@ -96,7 +96,7 @@ class PlanCosts::State {
     if (!priced) priced = std::make_unique<Priced>(cluster_, plan.collectives);
     if (!priced->prices) {
       priced->prices.emplace(priced->collectives.step_prices(*known_prices_));
-      priced->bound.emplace(spec_, priced->prices->op, rooms(ranks_ > 1), priced->collectives);
+      priced->bound.emplace(spec_, priced->prices->op, memories(), priced->collectives);
     }
     return *priced;
   }
@@ -118,17 +118,12 @@ class PlanCosts::State {
     return std::nullopt;
   }
 
-  std::vector<PlanBound::Room> rooms(bool communicates) const {
-    std::vector<PlanBound::Room> rooms;
-    for (const Kind& kind : kinds_) {
-      if (kind.gpu == nullptr) {
-        rooms.push_back({Bytes::gib(1e9), Bytes::b(0)});
-        continue;
-      }
-      const memory::Device device = memory::device_of(*kind.gpu);
-      rooms.push_back({device.usable, memory::context_of(device, communicates ? 1 : 0)});
-    }
-    return rooms;
+  std::vector<memory::Device> memories() const {
+    std::vector<memory::Device> memories;
+    for (const Kind& kind : kinds_)
+      memories.push_back(kind.gpu != nullptr ? memory::device_of(*kind.gpu)
+                                             : memory::Device{Bytes::gib(1e9), 0});
+    return memories;
   }
 
   /// The devices of all ranks are those of the first plan with the same number of ranks.

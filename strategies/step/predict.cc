@@ -100,11 +100,9 @@ class Runner {
                            closed ? std::optional(step) : std::nullopt);
   }
   Result<Seconds> time_without(const workload::Layout& layout, const Free& free) const {
-    const Result<program::Program> other = job(without(layout, free));
-    if (!other) return forward(other);
-    const Result<ProgramRun> run = this->run(*other);
-    if (!run) return forward(run);
-    return run->step();
+    const program::Program other = TRY(job(without(layout, free)));
+    const ProgramRun run = TRY(this->run(other));
+    return run.step();
   }
 
  private:
@@ -130,9 +128,8 @@ double host_share(const Step& step) {
 /// The effect of each kind of communication: the step without it.
 Status compare(Step& step, const Runner& runner) {
   const auto add = [&](std::string change, const Free& free) -> Status {
-    const Result<Seconds> time = runner.time_without(step.layout, free);
-    if (!time) return forward(time);
-    step.counterfactuals.push_back({std::move(change), *time});
+    const Seconds time = TRY(runner.time_without(step.layout, free));
+    step.counterfactuals.push_back({std::move(change), time});
     return {};
   };
   for (const Axis axis : {Axis::kTensor, Axis::kContext, Axis::kExpert, Axis::kData})
@@ -140,16 +137,12 @@ Status compare(Step& step, const Runner& runner) {
           return op.kind == workload::OpKind::kCollective && op.axis == axis &&
                  group_size(op, stage.degrees) > 1;
         }))
-      if (Status ok =
-              add(fmt::format("{}-parallel communication free", to_string(axis)), {.axes = {axis}});
-          !ok)
-        return ok;
-  if (step.layout.stages.size() > 1)
-    if (Status ok = add("sends between stages free", {.sends = true}); !ok) return ok;
+      TRY(add(fmt::format("{}-parallel communication free", to_string(axis)), {.axes = {axis}}));
+  if (step.layout.stages.size() > 1) TRY(add("sends between stages free", {.sends = true}));
   if (any_op(step.layout, [](const workload::Op& op, const workload::Stage&) {
         return op.kind == workload::OpKind::kCopy;
       }))
-    if (Status ok = add("copies to and from the host free", {.copies = true}); !ok) return ok;
+    TRY(add("copies to and from the host free", {.copies = true}));
   std::stable_sort(
       step.counterfactuals.begin(), step.counterfactuals.end(),
       [](const Counterfactual& a, const Counterfactual& b) { return a.step < b.step; });
@@ -202,41 +195,35 @@ ByFactor<double> shares_of(const Step& step, bool over_nodes) {
 
 Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
                      const PredictOptions& options) {
-  Result<workload::Layout> layout = strategies::lay_out(spec.workload, spec.training, spec.plan);
-  if (!layout) return forward(layout);
-  const std::uint32_t ranks = layout->ranks();
-  const Result<Devices> devices = Devices::of(*layout, cluster, spec, options.calibrations);
-  if (!devices) return forward(devices);
+  workload::Layout layout = TRY(strategies::lay_out(spec.workload, spec.training, spec.plan));
+  const std::uint32_t ranks = layout.ranks();
+  const Devices devices = TRY(Devices::of(layout, cluster, spec, options.calibrations));
   // Pushes of one layer wait for those of others at the servers' ports, which folding does not
   // model.
   PredictOptions carried = options;
-  carried.unfold |= layout->servers.has_value();
-  Situation situation =
-      situation_of(*layout, cluster, spec.training.microbatch, spec.plan.zero > 0);
-  const strategies::JobOptions job_options = step::job_options(spec.conditions, situation, *layout);
-  const Runner runner(spec, cluster, *devices, job_options, carried);
-  Result<program::Program> job = runner.job(*layout);
-  if (!job) return forward(job);
-  Result<ProgramRun> whole = runner.run(*job);
-  if (!whole) return forward(whole);
+  carried.unfold |= layout.servers.has_value();
+  Situation situation = situation_of(layout, cluster, spec.training.microbatch, spec.plan.zero > 0);
+  const strategies::JobOptions job_options = step::job_options(spec.conditions, situation, layout);
+  const Runner runner(spec, cluster, devices, job_options, carried);
+  program::Program job = TRY(runner.job(layout));
+  ProgramRun whole = TRY(runner.run(job));
 
-  const Seconds all = whole->step();
-  const Work work = work_of(*layout, *devices, job_options);
+  const Seconds all = whole.step();
+  const Work work = work_of(layout, devices, job_options);
   const double replicas = ranks;
-  Step step{.layout = std::move(*layout),
-            .job = std::move(*job),
-            .lowered = std::move(whole->lowered),
-            .timeline = std::move(whole->timeline),
+  Step step{.layout = std::move(layout),
+            .job = std::move(job),
+            .lowered = std::move(whole.lowered),
+            .timeline = std::move(whole.timeline),
             .time = {all, all, all, Provenance::kExtrapolated},
             .fixed = work.fixed,
             .block = work.block};
-  Result<std::vector<memory::StageMemory>> memory = memory_on(step.layout, cluster);
-  if (!memory) return forward(memory);
-  step.memory = std::move(*memory);
+  std::vector<memory::StageMemory> memory = TRY(memory_on(step.layout, cluster));
+  step.memory = std::move(memory);
   step.model_flops = work.model * replicas;
   step.hardware_flops = (work.model + work.recomputed) * replicas;
-  for (std::size_t k = 0; k < devices->kinds().size(); ++k) {
-    const DeviceKind& kind = devices->kinds()[k];
+  for (std::size_t k = 0; k < devices.kinds().size(); ++k) {
+    const DeviceKind& kind = devices.kinds()[k];
     step.devices.push_back({kind.name, kind.ranks, work.busy[k]});
     if (kind.gpu == nullptr) continue;
     const compute::DeviceFacts facts = compute::facts_of(*kind.gpu);
@@ -244,21 +231,19 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   }
   step.share_by_provenance = work.share_by_provenance;
   if (options.value_only) return step;
-  const Result<Seconds> free = runner.time_without(
+  const Seconds free = TRY(runner.time_without(
       step.layout, {.axes = {Axis::kTensor, Axis::kContext, Axis::kExpert, Axis::kData},
                     .sends = true,
-                    .copies = true});
-  if (!free) return forward(free);
-  step.communication = std::max(Seconds::s(0), all - *free);
+                    .copies = true}));
+  step.communication = std::max(Seconds::s(0), all - free);
   step.occupancy = job::mean(job::occupancy(step.job, step.lowered, step.timeline));
   step.host_share = host_share(step);
-  if (options.counterfactuals)
-    if (Status ok = compare(step, runner); !ok) return forward(ok);
+  if (options.counterfactuals) TRY(compare(step, runner));
   const bool calibrated = !step.lowered.pricings.empty() &&
                           std::all_of(step.lowered.pricings.begin(), step.lowered.pricings.end(),
                                       [](const job::Pricing& p) { return p.calibrated; });
   Provenance conditions = Provenance::kRecorded;
-  for (const DeviceKind& kind : devices->kinds())
+  for (const DeviceKind& kind : devices.kinds())
     conditions = std::max(conditions, kind.conditions.provenance);
   const Spread spread = spread_of(spec);
   step.computing = {work.fastest * spread.fastest, work.slowest * spread.slowest};
@@ -267,11 +252,8 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   PriceReach network;
   // The error of a measured price is in `links`; any other price has its own interval.
   if (!step.lowered.collectives.empty() &&
-      (!calibrated || step.lowered.provenance >= Provenance::kExtrapolated)) {
-    const Result<PriceReach> reach = runner.reach(step.job, step.time.value);
-    if (!reach) return forward(reach);
-    network = *reach;
-  }
+      (!calibrated || step.lowered.provenance >= Provenance::kExtrapolated))
+    network = TRY(runner.reach(step.job, step.time.value));
   step.time =
       interval(step, calibrated, network, spec.conditions, std::max(work.provenance, conditions));
   const std::optional<Known>& known = spec.conditions.known;

@@ -63,10 +63,9 @@ Result<RunSize> run_size(const Step& step, const cluster::Cluster& cluster) {
           std::vector<DeviceId> devices;
           devices.reserve(members.size());
           for (const RankId rank : members) devices.push_back(DeviceId(rank.index()));
-          const auto sent = schedules.messages(op.collective, devices, op.bytes);
-          if (!sent) return forward(sent);
+          const auto sent = TRY(schedules.messages(op.collective, devices, op.bytes));
           known->second =
-              static_cast<double>(sent->flows->messages()) / static_cast<double>(members.size());
+              static_cast<double>(sent.flows->messages()) / static_cast<double>(members.size());
         }
       }
       messages += known->second;
@@ -78,21 +77,16 @@ Result<RunSize> run_size(const Step& step, const cluster::Cluster& cluster) {
 }
 
 Result<Seconds> time_by_messages(const Step& step, const cluster::Cluster& cluster) {
-  const Result<job::LoweredJob> all = job::lower(step.job, cluster, rules_of(step));
-  if (!all) return forward(all);
-  const Result<graph::Timeline> timeline = engine::run(all->graph);
-  if (!timeline) return forward(timeline);
-  return timeline->makespan().seconds();
+  const job::LoweredJob all = TRY(job::lower(step.job, cluster, rules_of(step)));
+  const graph::Timeline timeline = TRY(engine::run(all.graph));
+  return timeline.makespan().seconds();
 }
 
 Result<Refereed> referee(const Step& step, const cluster::Cluster& cluster) {
-  const Result<job::LoweredJob> all = job::lower(step.job, cluster, rules_of(step));
-  if (!all) return forward(all);
-  const Result<graph::Timeline> messages = engine::run(all->graph);
-  if (!messages) return forward(messages);
-  const Result<graph::Timeline> simgrid = engine::run_on_simgrid(all->graph);
-  if (!simgrid) return forward(simgrid);
-  return Refereed{simgrid->makespan().seconds(), messages->makespan().seconds()};
+  const job::LoweredJob all = TRY(job::lower(step.job, cluster, rules_of(step)));
+  const graph::Timeline messages = TRY(engine::run(all.graph));
+  const graph::Timeline simgrid = TRY(engine::run_on_simgrid(all.graph));
+  return Refereed{simgrid.makespan().seconds(), messages.makespan().seconds()};
 }
 
 }  // namespace rehearse::step

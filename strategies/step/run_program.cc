@@ -16,9 +16,8 @@ Result<job::LoweredJob> lower(const program::Program& program, const cluster::Cl
                               const job::Rules& rules, bool fold) {
   if (fold) {
     const auto run = [](const graph::Graph& graph) { return engine::run(graph); };
-    Result<std::optional<job::LoweredJob>> folded = job::fold(program, cluster, rules, run);
-    if (!folded) return forward(folded);
-    if (*folded) return std::move(**folded);
+    std::optional<job::LoweredJob> folded = TRY(job::fold(program, cluster, rules, run));
+    if (folded) return std::move(*folded);
   }
   return job::lower(program, cluster, rules);
 }
@@ -30,16 +29,14 @@ Result<ProgramRun> run_program(const program::Program& program, const cluster::C
   const bool simgrid = how.fidelity == Fidelity::kSimgrid;
   const bool closed = how.fidelity == Fidelity::kClosed;
   rules.fidelity = closed ? job::Fidelity::kClosed : job::Fidelity::kMessage;
-  Result<job::LoweredJob> lowered = lower(program, cluster, rules, how.fold && !simgrid);
-  if (!lowered) return forward(lowered);
-  if (!closed && lowered->messages > kMostMessages)
-    return fail(fmt::format("{} messages are too many to simulate individually",
-                            grouped(lowered->messages)),
-                "--fidelity closed");
-  Result<graph::Timeline> timeline =
-      simgrid ? engine::run_on_simgrid(lowered->graph) : engine::run(lowered->graph, how.engine);
-  if (!timeline) return forward(timeline);
-  return ProgramRun{std::move(*lowered), std::move(*timeline)};
+  job::LoweredJob lowered = TRY(lower(program, cluster, rules, how.fold && !simgrid));
+  if (!closed && lowered.messages > kMostMessages)
+    return fail(
+        fmt::format("{} messages are too many to simulate individually", grouped(lowered.messages)),
+        "--fidelity closed");
+  graph::Timeline timeline =
+      TRY(simgrid ? engine::run_on_simgrid(lowered.graph) : engine::run(lowered.graph, how.engine));
+  return ProgramRun{std::move(lowered), std::move(timeline)};
 }
 
 Result<PriceReach> reach_of_prices(const program::Program& program, const cluster::Cluster& cluster,
@@ -47,18 +44,15 @@ Result<PriceReach> reach_of_prices(const program::Program& program, const cluste
   PriceReach reach;
   const auto end_at = [&](job::Bound bound) -> Result<Seconds> {
     rules.bound = bound;
-    const Result<ProgramRun> run =
-        run_program(program, cluster, rules, {.fidelity = Fidelity::kClosed, .fold = fold});
-    if (!run) return forward(run);
-    reach.provenance = std::max(reach.provenance, run->lowered.provenance);
-    return run->step();
+    const ProgramRun run =
+        TRY(run_program(program, cluster, rules, {.fidelity = Fidelity::kClosed, .fold = fold}));
+    reach.provenance = std::max(reach.provenance, run.lowered.provenance);
+    return run.step();
   };
-  const Result<Seconds> low = end_at(job::Bound::kLow), high = end_at(job::Bound::kHigh),
-                        usual = value ? Result<Seconds>(*value) : end_at(job::Bound::kValue);
-  for (const Result<Seconds>* end : {&low, &high, &usual})
-    if (!*end) return forward(*end);
-  reach.down = std::max(Seconds::s(0), *usual - *low);
-  reach.up = std::max(Seconds::s(0), *high - *usual);
+  const Seconds low = TRY(end_at(job::Bound::kLow)), high = TRY(end_at(job::Bound::kHigh)),
+                usual = value ? *value : TRY(end_at(job::Bound::kValue));
+  reach.down = std::max(Seconds::s(0), usual - low);
+  reach.up = std::max(Seconds::s(0), high - usual);
   return reach;
 }
 

@@ -171,14 +171,9 @@ std::size_t tokens(simdjson::ondemand::value value) {
     case json_type::array:
       for (auto element : value.get_array().value()) count += tokens(element.value());
       break;
-    case json_type::string:
-      count += value.get_string().value().size() > 0;
-      break;
-    case json_type::number:
-      count += value.get_double().value() > 0;
-      break;
-    default:
-      break;
+    case json_type::string: count += value.get_string().value().size() > 0; break;
+    case json_type::number: count += value.get_double().value() > 0; break;
+    default: break;
   }
   return count;
 }

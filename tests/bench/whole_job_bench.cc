@@ -72,6 +72,28 @@ void whole(benchmark::State& state, const Size& size, job::Fidelity fidelity) {
   state.counters["step_s"] = step;
 }
 
+/// Not folded: the messages of all ranks are run, in 32 microbatches.
+void every_rank(benchmark::State& state) {
+  const Size size{16, 8, static_cast<std::uint32_t>(state.range(0)) / 128, 32};
+  const cluster::Cluster cluster = cluster_of(size);
+  const program::Program job = job_of(layout_of(size));
+  std::size_t ops = 0;
+  std::uint64_t messages = 0;
+  double step = 0;
+  for (auto _ : state) {
+    const Result<job::LoweredJob> lowered = job::lower(job, cluster, {});
+    REHEARSE_CHECK(lowered, "{}", to_string(lowered.error()));
+    const auto timeline = engine::run(lowered->graph);
+    REHEARSE_CHECK(timeline);
+    ops = lowered->graph.size();
+    messages = lowered->messages;
+    step = timeline->makespan().seconds().s();
+  }
+  state.counters["step_s"] = step;
+  state.counters["messages"] = static_cast<double>(messages);
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(ops));
+}
+
 void part_job(benchmark::State& state, const Size& size) {
   const workload::Layout layout = layout_of(size);
   for (auto _ : state) benchmark::DoNotOptimize(job_of(layout));
@@ -119,6 +141,7 @@ BENCHMARK_CAPTURE(whole, 3072, k3072, kClosed)->Name("gpt_175b/3072/closed")->Un
 BENCHMARK_CAPTURE(whole, 3072m, k3072, kMessage)->Name("gpt_175b/3072/messages")->Unit(kMs);
 BENCHMARK_CAPTURE(whole, 16384, k16384, kClosed)->Name("gpt_175b/16384/closed")->Unit(kMs);
 BENCHMARK_CAPTURE(whole, 16384m, k16384, kMessage)->Name("gpt_175b/16384/messages")->Unit(kMs);
+BENCHMARK(every_rank)->Name("gpt_175b/every_rank")->Arg(128)->Arg(2048)->Arg(16384)->Unit(kMs);
 BENCHMARK_CAPTURE(part_job, 3072, k3072)->Name("gpt_175b/3072/part/job")->Unit(kMs);
 BENCHMARK_CAPTURE(part_job, 16384, k16384)->Name("gpt_175b/16384/part/job")->Unit(kMs);
 BENCHMARK_CAPTURE(part_symmetry, 3072, k3072)->Name("gpt_175b/3072/part/symmetry")->Unit(kMs);

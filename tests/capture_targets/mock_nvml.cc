@@ -134,18 +134,11 @@ MOCK nvmlDeviceGetFieldValues(Device, int count, FieldValue* values) {
     const unsigned milliwatts = entry(getenv("MOCK_NVML_POWER"), power_readings.fetch_add(1));
     values[i].type = number("MOCK_NVML_FIELD_TYPE", kU32);
     switch (values[i].type) {
-      case kDouble:
-        values[i].value.as_double = milliwatts;
-        break;
+      case kDouble: values[i].value.as_double = milliwatts; break;
       case kU32:
-      case kI32:
-        values[i].value.as_u32 = milliwatts;
-        break;
-      case kU16:
-        values[i].value.as_u16 = static_cast<std::uint16_t>(milliwatts);
-        break;
-      default:
-        values[i].value.as_u64 = milliwatts;
+      case kI32: values[i].value.as_u32 = milliwatts; break;
+      case kU16: values[i].value.as_u16 = static_cast<std::uint16_t>(milliwatts); break;
+      default: values[i].value.as_u64 = milliwatts;
     }
   }
   return 0;

@@ -3,7 +3,6 @@
 #include <csignal>
 #include <filesystem>
 #include <set>
-#include <thread>
 
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
@@ -339,10 +338,10 @@ TEST_CASE("an interrupted run saves its measurements, and says so") {
   for (int i = 1; i <= 5000; ++i) text += fmt::format("{}{}", i > 1 ? "," : "", i);
   const fs::path file = test::write_scratch("many.yaml", text + "]}\n");
   const fs::path store = test::scratch_folder() / "costs.rehearse";
-  test::RunningRehearse running(
-      {"bench-gpu", "--shapes", file.string(), "-o", store.string(), "--format", "json"},
-      {{"LD_LIBRARY_PATH", kMocks.string()}});
-  std::this_thread::sleep_for(std::chrono::milliseconds(700));
+  test::RunningRehearse running({"bench-gpu", "--shapes", file.string(), "-o", store.string(),
+                                 "--format", "json", "--progress"},
+                                {{"LD_LIBRARY_PATH", kMocks.string()}});
+  running.wait_for(" left");  // the progress after the first measurements
   running.signal(SIGINT);
   const Ran ran = running.wait();
   CHECK(ran.code == 1);

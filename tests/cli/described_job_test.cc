@@ -46,6 +46,34 @@ TEST_CASE("a described job runs on instances, and is searched") {
   CHECK(test::value(json["best"][0]["cost_per_step"]) > 0);
 }
 
+// 8 B parameters with Adam take 128 GB, more than a GPU has; frozen, they take 16 GB.
+TEST_CASE("adapters are an option of a job's training, and plans are searched with them") {
+  const auto plan = [](const std::string& rank) {
+    return test::rehearse({"plan", "--model", "llama3_8b", "--gpus", "1", "--device",
+                           "h100_sxm5_80", "--batch", "8", "--plan",
+                           "recompute=none,lora_rank=" + rank, "--fidelity", "closed", "--quiet",
+                           "--format", "json"});
+  };
+  test::check_failed(plan("0"), 1, "no plan fits");
+  const Json found = test::document(plan("16"));
+  CHECK(found["best"][0]["plan"]["lora_rank"] == 16);
+  CHECK(found["best"][0]["plan"]["offload"] == "none");
+
+  // One matrix of queries, keys and values: 32 blocks · 16 · (4096 + 6144 + 8192).
+  const Json job = simulated({"--model", "llama3_8b", "--gpus", "8", "--device", "h100_sxm5_80",
+                              "--batch", "64", "--plan", "lora_rank=16"});
+  CHECK(job["job"]["trained_parameters"] == 9'437'184);
+  CHECK(test::value(job["memory_per_device"]["parts"]["gradients"]) == Approx(4. * 9'437'184));
+
+  const std::string wrong =
+      test::write_scratch("job.yaml",
+                          "workload: {model: resnet50}\ntraining:\n  global_batch: 8\n"
+                          "  lora_rank: 4\ncluster: {instance: p4d.24xlarge, count: 1}\n")
+          .string();
+  test::check_failed(test::rehearse({"simulate", wrong}), 1,
+                     ":4:14: training.lora_rank: a model without attention");
+}
+
 TEST_CASE("wrong descriptions of a job") {
   struct Case {
     int code;

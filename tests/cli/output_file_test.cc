@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "tests/support/data.h"
+#include "tests/support/json_check.h"
 #include "tests/support/rehearse.h"
 
 namespace rehearse {
@@ -28,6 +29,29 @@ TEST_CASE("an output file equals stdout, and no other file remains in its folder
     CHECK(test::text_of(file) == test::rehearse({command, kExample, "--format", "json"}).out);
   }
   CHECK(test::names_in(folder) == std::vector<std::string>{"inspect", "replay"});
+}
+
+TEST_CASE("--json writes the result next to the text, and the parts of errors") {
+  const fs::path file = test::scratch_folder() / "result.json";
+  const Ran text = test::rehearse({"replay", kExample, "--json", file.string()});
+  CHECK(text.code == 0);
+  CHECK(text.out == test::rehearse({"replay", kExample}).out);
+  CHECK(test::text_of(file) == test::rehearse({"replay", kExample, "--format", "json"}).out);
+  const std::string job =
+      test::write_scratch(
+          "job.yaml",
+          "workload: {model: gpt2}\ntraining: {global_batch: 8}\n"
+          "cluster: {instance: p4d.24xlarge, count: 1}\nregion: us-east-1\nplann: {}\n")
+          .string();
+  const Ran failed = test::rehearse({"simulate", job, "--json", file.string()});
+  test::check_failed(failed, 1, "plann");
+  const test::Json error = test::Json::parse(test::text_of(file)).at("errors").at(0);
+  CHECK(error.at("file") == job);
+  CHECK(error.at("line") == 5);
+  CHECK(error.at("column") == 1);
+  CHECK(error.at("key") == "plann");
+  CHECK(failed.errors == "rehearse: " + error.at("message").get<std::string>() + "\n");
+  test::check_failed(test::rehearse({"replay", kExample, "--json", kExample}), 1, kExample);
 }
 
 TEST_CASE("a failing command does not change the output file") {

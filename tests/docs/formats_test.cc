@@ -132,6 +132,7 @@ TEST_CASE("the page of JSON names every key that a command writes") {
   check({"mig", "layouts", "--device", "a30"}, "");
   check({"mig", "predict", "examples/sharing/steps.csv", "--device", "a100_sxm4_40"}, "");
   check({"doctor"}, "");
+  check({"help"}, "");
   ::setenv("LD_LIBRARY_PATH", (test::program_folder() / "tests/gpu_mocks/all").c_str(), 1);
   const std::string shapes =
       test::write_scratch("shapes.csv", "op,rows,width,bytes\nnorm,4,4,\nall_reduce,,,1\n")

@@ -14,7 +14,7 @@ namespace {
 
 TEST_CASE("the worked example of a server gives the steps on its page") {
   const std::filesystem::path page = test::source_file("docs/concepts/serving.md");
-  serving::Rules rules{.blocks = 100};
+  serving::Rules rules{.overlapped = false, .blocks = 100};
   test::LinearPricer pricer;
   std::vector<serving::Request> requests;
   for (const test::Block& block : test::blocks_of(page, "server"))

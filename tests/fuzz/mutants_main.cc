@@ -68,15 +68,9 @@ std::string mutant(const std::vector<std::string>& corpus, Random random) {
       case 1:
         if (at < bytes.size()) bytes[at] = static_cast<char>(random());
         break;
-      case 2:
-        bytes.erase(at, length);
-        break;
-      case 3:
-        bytes.insert(at, bytes.substr(below(random, bytes.size() + 1), length));
-        break;
-      case 4:
-        bytes.insert(at, kTokens[below(random, kTokens.size())]);
-        break;
+      case 2: bytes.erase(at, length); break;
+      case 3: bytes.insert(at, bytes.substr(below(random, bytes.size() + 1), length)); break;
+      case 4: bytes.insert(at, kTokens[below(random, kTokens.size())]); break;
       case 5: {  // a number becomes another
         const std::size_t digit = bytes.find_first_of("0123456789", at);
         if (digit == std::string::npos) break;
@@ -85,9 +79,7 @@ std::string mutant(const std::vector<std::string>& corpus, Random random) {
                       kTokens[below(random, kTokens.size())]);
         break;
       }
-      case 6:
-        bytes = bytes.substr(0, at) + other.substr(below(random, other.size() + 1));
-        break;
+      case 6: bytes = bytes.substr(0, at) + other.substr(below(random, other.size() + 1)); break;
       default:
         if (below(random, 8) == 0) bytes.resize(at);
         break;

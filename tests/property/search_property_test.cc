@@ -10,6 +10,7 @@
 #include "strategies/step/closed_step.h"
 #include "strategies/step/collective_prices.h"
 #include "strategies/step/devices.h"
+#include "strategies/step/order_profile.h"
 #include "tests/support/plan_spaces.h"
 
 namespace rehearse {
@@ -82,6 +83,26 @@ TEST_CASE("A plan never costs less than its bound") {
   }
   CHECK(bounded > 500);
   CHECK(tight > bounded / 3);  // a bound of zero would be none
+}
+
+TEST_CASE("The profile of an order is that of all its slots") {
+  std::mt19937 random(3);
+  step::OrderProfiles profiles;
+  for (int i = 0; i < 300; ++i) {
+    const auto schedule = static_cast<strategies::Schedule>(random() % 5);
+    const bool interleaved = schedule == strategies::Schedule::kInterleaved;
+    const auto stages = static_cast<std::uint32_t>(2 + random() % 7);
+    const auto chunks = static_cast<std::uint32_t>(interleaved ? 2 + random() % 4 : 1);
+    const auto microbatches =
+        static_cast<std::uint32_t>((1 + random() % 12) * (interleaved ? stages : 1 + random() % 5));
+    const strategies::PipelineShape shape{stages, microbatches, chunks};
+    const auto stage = static_cast<std::uint32_t>(random() % stages);
+    const bool recomputes = random() % 2 == 0;
+    INFO("schedule " << static_cast<int>(schedule) << ", " << stage << " of " << stages << ", "
+                     << microbatches << " microbatches, " << chunks << " chunks");
+    CHECK(profiles.of(schedule, shape, stage, recomputes) ==
+          step::profile_of(strategies::order_of(schedule, shape, stage, recomputes), chunks));
+  }
 }
 
 TEST_CASE("What plans share changes none of their costs") {

@@ -53,6 +53,8 @@ Setting random_setting(std::uint64_t seed) {
     s.requests.push_back(request);
     at += Picoseconds::from(Seconds::ms(5 * random.exponential()));
   }
+  for (std::int64_t n = random.below(3) > 0 ? 0 : between(1, 4); n > 0; --n)
+    s.rules.drafts.push_back(0.25 * static_cast<double>(between(0, 4)));
   s.options.most_in_flight = between(0, 6);
   return s;
 }
@@ -72,6 +74,7 @@ TEST_CASE("equal decode steps that run together change nothing") {
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {
     INFO("seed " << seed);
     Setting s = random_setting(seed);
+    s.rules.drafts.clear();  // steps with drafts never run together
     for (Request& request : s.requests) request.output *= 1 + static_cast<std::int64_t>(seed % 3);
     s.rules.blocks *= 1 + static_cast<std::int64_t>(seed % 3);
     const Result<Run> fast = run(s.rules, kPricer, s.requests, s.options);
@@ -103,6 +106,7 @@ TEST_CASE("a server written for clarity forms the same steps") {
     INFO("seed " << seed);
     Setting s = random_setting(seed);
     s.rules.prefix_cache = false;
+    for (double& chance : s.rules.drafts) chance = 1;  // as the naive server accepts
     for (Request& request : s.requests) request.planned = Picoseconds(0);
     test::LinearPricer pricer;
     const Result<Run> fast =
@@ -117,6 +121,7 @@ TEST_CASE("a server written for clarity forms the same steps") {
       std::int64_t tokens = 0;
       for (const PrefillChunk& chunk : step.prefill) tokens += chunk.new_tokens;
       REQUIRE(fast->steps[i].decode_rows == step.decode_rows);
+      REQUIRE(fast->steps[i].drafted == step.drafted);
       REQUIRE(fast->steps[i].prompts == static_cast<std::int64_t>(step.prefill.size()));
       REQUIRE(fast->steps[i].prompt_tokens == tokens);
       lost += fast->steps[i].preempted;
@@ -144,14 +149,14 @@ TEST_CASE("requests, tokens and blocks are conserved") {
       tokens += q.output - 1;
       prompts += q.input - q.reused;
     }
-    CHECK(gaps == tokens);
+    CHECK((s.rules.drafts.empty() ? gaps == tokens : gaps <= tokens));
     std::int64_t computed = 0;
     Picoseconds end{0};
     for (const StepRun& step : r->steps) {
       CHECK(step.start >= end);
       CHECK(step.held <= s.rules.blocks);
       CHECK(step.running <= s.rules.most_rows);
-      CHECK(step.prompt_tokens + step.decode_rows <= s.rules.tokens_per_step);
+      CHECK(step.prompt_tokens + step.decode_rows + step.drafted <= s.rules.tokens_per_step);
       // A preempted request that finds all but one of its tokens cached returns as a decode row.
       if (s.rules.order == Order::kPromptsApart && !s.rules.prefix_cache)
         CHECK((step.prompts == 0 || step.decode_rows == 0));
@@ -174,6 +179,65 @@ TEST_CASE("requests, tokens and blocks are conserved") {
           [&](const Served& other) { return other.sent <= q.sent && q.sent < other.last; });
       if (s.options.most_in_flight > 0) CHECK(in_flight <= s.options.most_in_flight);
     }
+  }
+}
+
+TEST_CASE("replicas in turn are servers with every n-th request each") {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    INFO("seed " << seed);
+    Setting s = random_setting(seed);
+    s.rules.drafts.clear();  // what is accepted depends on a request's number
+    s.options.most_in_flight = 0;
+    s.options.replicas = 1 + seed % 4;
+    // Without the client's serial time the requests of one replica do not delay those of another.
+    test::LinearPricer pricer = kPricer;
+    pricer.request_time.serial = Seconds::s(0);
+    const Result<std::vector<Run>> runs = run_replicas(s.rules, pricer, s.requests, s.options);
+    REQUIRE(runs);
+    for (std::size_t i = 0; i < s.options.replicas; ++i) {
+      std::vector<Request> own;
+      for (std::size_t k = i; k < s.requests.size(); k += s.options.replicas)
+        own.push_back(s.requests[k]);
+      const Result<Run> alone = run(s.rules, pricer, own, {.most_in_flight = 0});
+      REQUIRE(alone);
+      CHECK(runs->at(i).served == alone->served);
+      CHECK(runs->at(i).gaps == alone->gaps);
+    }
+  }
+}
+
+TEST_CASE("a router loses no request, and one replica needs none") {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    INFO("seed " << seed);
+    Setting s = random_setting(seed);
+    s.options.routing = static_cast<Routing>(seed % std::size(kRoutingNames));
+    const Result<std::vector<Run>> one = run_replicas(s.rules, kPricer, s.requests, s.options);
+    REQUIRE(one);
+    CHECK(one->at(0).served ==
+          run(s.rules, kPricer, s.requests, {.most_in_flight = s.options.most_in_flight})->served);
+    s.options.replicas = 2 + seed % 3;
+    const Result<std::vector<Run>> fast = run_replicas(s.rules, kPricer, s.requests, s.options);
+    s.options.single = true;
+    const Result<std::vector<Run>> slow = run_replicas(s.rules, kPricer, s.requests, s.options);
+    REQUIRE(fast);
+    REQUIRE(slow);
+    std::vector<Served> all;
+    for (std::size_t i = 0; i < fast->size(); ++i) {
+      CHECK(fast->at(i).served == slow->at(i).served);
+      all.insert(all.end(), fast->at(i).served.begin(), fast->at(i).served.end());
+      if (!fast->at(i).steps.empty()) CHECK(fast->at(i).steps.back().held == 0);
+    }
+    REQUIRE(all.size() == s.requests.size());
+    const auto tokens = [](std::int64_t sum, const auto& r) {
+      return sum + r.input + 1000 * r.output;
+    };
+    CHECK(std::accumulate(all.begin(), all.end(), std::int64_t{0}, tokens) ==
+          std::accumulate(s.requests.begin(), s.requests.end(), std::int64_t{0}, tokens));
+    for (const Served& q : all)
+      if (s.options.most_in_flight > 0)
+        CHECK(std::count_if(all.begin(), all.end(), [&](const Served& other) {
+                return other.sent <= q.sent && q.sent < other.last;
+              }) <= s.options.most_in_flight);
   }
 }
 

@@ -5,14 +5,15 @@
 
 namespace rehearse::test {
 
-/// A step takes a fixed time, and more per prompt token, decode row and cached token of these rows.
+/// A step takes a fixed time, and more per prompt token, decode row, draft and cached token of these rows.
 struct LinearPricer final : serving::StepPricer {
   Seconds step = Seconds::ms(1), token = Seconds::ms(0), row = Seconds::ms(0),
-          cached = Seconds::ms(0), host = Seconds::ms(0);
+          cached = Seconds::ms(0), host = Seconds::ms(0), draft = Seconds::ms(0);
   serving::RequestTime request_time = {};
 
   serving::StepTime price(const serving::Step& s) const override {
-    Seconds device = step + row * static_cast<double>(s.decode_rows) + cached * s.decode_context;
+    Seconds device = step + row * static_cast<double>(s.decode_rows) + cached * s.decode_context +
+                     draft * static_cast<double>(s.drafted);
     for (const serving::PrefillChunk& chunk : s.prefill)
       device += token * static_cast<double>(chunk.new_tokens);
     return {.device = device, .host = host};

@@ -24,6 +24,10 @@ struct World {
   double ratio = 0;
   std::int64_t preempted = 0;  // in this step
 
+  std::int64_t wants(const Live& r) const {
+    const auto drafts = static_cast<std::int64_t>(rules.drafts.size());
+    return r.decodes() ? std::min(1 + drafts, r.wanted - r.output) : r.lacks();
+  }
   std::int64_t blocks(std::int64_t tokens) const {
     std::int64_t n = 0;
     while (n * rules.block_tokens < tokens) ++n;
@@ -55,7 +59,7 @@ struct World {
   }
 
   void continue_one(std::size_t i) {
-    const std::int64_t tokens = std::min(running[i].lacks(), left());
+    const std::int64_t tokens = std::min(wants(running[i]), left());
     for (;;) {
       running[i].in_step = tokens;
       if (held() <= rules.blocks) return;
@@ -126,6 +130,7 @@ NaiveRun naive_server(const serving::Rules& rules, std::span<const serving::Requ
       if (r.in_step == 0) continue;
       if (r.decodes()) {
         ++step.decode_rows;
+        step.drafted += r.in_step - 1;
         step.decode_context += static_cast<double>(r.cached);
       } else {
         step.prefill.push_back({r.in_step, r.cached});
@@ -137,10 +142,11 @@ NaiveRun naive_server(const serving::Rules& rules, std::span<const serving::Requ
     if (step.decode_rows > 0)
       world.ratio = std::max(rules.least_reserve, world.ratio - rules.reserve_decay);
     for (Live& r : world.running) {
-      const bool gives = r.in_step > 0 && r.in_step == r.lacks();
+      const bool gives = r.in_step > 0 && r.in_step >= r.lacks();
+      const std::int64_t given = r.decodes() ? r.in_step : 1;
       r.cached += r.in_step;
       r.in_step = 0;
-      r.output += gives;
+      r.output += gives ? given : 0;
     }
     std::erase_if(world.running, [](const Live& r) { return r.output == r.wanted; });
   }

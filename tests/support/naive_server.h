@@ -17,7 +17,7 @@ struct NaiveRun {
   std::int64_t preempted = 0;
 };
 
-/// The steps for requests that are all in the queue at the start. Without a prefix cache.
+/// The steps for requests that are all in the queue at the start. Without a prefix cache; all drafts are accepted.
 NaiveRun naive_server(const serving::Rules& rules, std::span<const serving::Request> requests);
 
 }  // namespace rehearse::test

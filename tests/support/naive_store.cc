@@ -221,20 +221,11 @@ Run run_all(const KeyStream& stream, const Cache& cache, std::span<const std::ui
       ++run.at().accesses;
       switch (cache.policy) {
         case Policy::kLru:
-        case Policy::kLfu:
-          run.back_looking(i);
-          break;
-        case Policy::kStatic:
-          run.fixed(i);
-          break;
-        case Policy::kLookAhead:
-          run.look_ahead(i);
-          break;
-        case Policy::kBelady:
-          run.belady(i);
-          break;
-        case Policy::kNextUse:
-          run.next_use(i);
+        case Policy::kLfu: run.back_looking(i); break;
+        case Policy::kStatic: run.fixed(i); break;
+        case Policy::kLookAhead: run.look_ahead(i); break;
+        case Policy::kBelady: run.belady(i); break;
+        case Policy::kNextUse: run.next_use(i);
       }
       run.traffic.peak = std::max(run.traffic.peak, static_cast<std::uint32_t>(run.held.size()));
     }

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "models/workload/adapters.h"
 #include "sim/base/check.h"
 #include "sim/cluster/catalog.h"
 #include "sim/cluster/read_cluster.h"
@@ -59,6 +60,12 @@ PlanSpace random_plan_space(std::mt19937& random) {
     spec.plan.overlap_tensor = spec.plan.overlap_gradients;
     if (!spec.plan.overlap_gradients)
       spec.plan.gather_weights = strategies::GatherWeights::kByTensor;
+    if (spec.plan.overlap_gradients && random() % 4 == 0) {
+      constexpr workload::Adapted kTargets[] = {
+          workload::Adapted::kAttention, workload::Adapted::kFeedForward, workload::Adapted::kAll};
+      spec.workload =
+          *workload::with_adapters(std::move(spec.workload), 16, kTargets[random() % 3]);
+    }
     if (random() % 2 == 0)
       spec.conditions.host = {.layer = Seconds::us(500),
                               .layer_tensor = Seconds::ms(1),

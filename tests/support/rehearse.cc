@@ -1,8 +1,10 @@
 #include "tests/support/rehearse.h"
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <fstream>
+#include <thread>
 
 #include <catch2/catch.hpp>
 #include <fcntl.h>
@@ -49,6 +51,15 @@ bool RunningRehearse::ended() const {
   const int failed =
       ::waitid(P_PID, static_cast<id_t>(process_), &info, WEXITED | WNOHANG | WNOWAIT);
   return failed != 0 || info.si_pid != 0;
+}
+
+void RunningRehearse::wait_for(const std::string& says) const {
+  for (bool over = false; text_of(folder_ / "errors").find(says) == std::string::npos;) {
+    INFO(says);
+    REQUIRE(!over);
+    over = ended();
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
 }
 
 Ran RunningRehearse::wait() {

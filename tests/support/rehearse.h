@@ -27,6 +27,8 @@ class RunningRehearse {
   void signal(int number);
   /// Whether it has ended; it must still be waited for.
   bool ended() const;
+  /// Returns when stderr contains the text; fails the test if the program ends before that.
+  void wait_for(const std::string& says) const;
   Ran wait();
 
  private:

@@ -28,7 +28,7 @@ void check_order(std::uint64_t seed, std::uint32_t events, std::uint32_t pops, s
   std::size_t wrong = 0;
   for (std::uint32_t i = 0; !expected.empty(); ++i) {
     const std::int64_t next = queue.next_time().count();
-    const Event event = queue.pop([](const Event&) {});
+    const Event event = queue.pop([](const Event&, std::size_t) {});
     const auto [time, index] = *expected.begin();
     wrong += next != time || event.time.count() != time || event.index != index;
     expected.erase(expected.begin());
@@ -55,7 +55,7 @@ TEST_CASE("events far beyond the others come in their turn") {
     queue.push(Picoseconds(times[i]), EventKind::kOpEnds, static_cast<std::uint32_t>(i));
   std::int64_t last = 0;
   for (std::size_t i = 0; i < times.size(); ++i) {
-    const std::int64_t time = queue.pop([](const Event&) {}).time.count();
+    const std::int64_t time = queue.pop([](const Event&, std::size_t) {}).time.count();
     CHECK(time >= last);
     last = time;
   }

@@ -128,6 +128,38 @@ TEST_CASE("a message that was alone shares from the moment another flows") {
              Catch::Matchers::Approx(std::vector<double>{20.5, 21}));
 }
 
+TEST_CASE("messages alone on a link leave it in any order, and the others meet one that joins") {
+  // A link of 4/s. Three messages of 1, 3 and 2 with at most 1/s each flow from 0 s: alone, they end
+  // at 1, 3 and 2 s. A fourth of 6 without a cap joins at 1.5 s, when two are left. It gets 2/s until
+  // 2 s, 3/s until 3 s, then 4/s: 1 + 3 + 2 = 6 at 3.5 s.
+  GraphBuilder builder;
+  const CapacityId link = builder.add(Capacity{.name = builder.intern("link"), .rate = 4});
+  const auto one = std::make_shared<graph::MessageFlows>(
+      2, std::vector<graph::MessageFlow>{{0, 1, 1, 1}}, std::vector<graph::Wait>{});
+  const auto send = [&](double begin, double size, Demand demand) {
+    demand.capacities = {link};
+    const auto op = [&](double s) {
+      return builder.add(Op{.name = builder.intern("end"),
+                            .category = Category::kCommunication,
+                            .duration = Picoseconds::from(Seconds::s(s))});
+    };
+    const OpId from = op(begin), to = op(0);
+    const auto routes = std::make_shared<std::vector<graph::FlowRoute>>();
+    routes->push_back({builder.add(std::move(demand)), Picoseconds(0)});
+    builder.add(graph::Transfer{one, routes, {from, to}, size});
+    return to;
+  };
+  const OpId ends[] = {send(0, 1, {.rate_cap = 1}), send(0, 3, {.rate_cap = 1}),
+                       send(0, 2, {.rate_cap = 1}), send(1.5, 6, {})};
+  const auto graph = std::move(builder).build();
+  REQUIRE(graph);
+  const auto timeline = run(*graph);
+  REQUIRE(timeline);
+  const double expected[] = {1, 3, 2, 3.5};
+  for (std::size_t i = 0; i < 4; ++i)
+    CHECK((*timeline)[ends[i]].end.seconds().s() == Approx(expected[i]));
+}
+
 TEST_CASE("a transfer begins when its members take part, and each ends with its own last message") {
   GraphBuilder builder;
   test::Star star(builder, 3, kPath);

@@ -67,17 +67,13 @@ TEST_CASE("missing, additional or different single kernels do not hide the steps
     std::mt19937_64 random(seed);
     Words noisy;
     for (const std::uint32_t word : repeated(turn, 8)) switch (random() % 100) {
-        case 0:
-          break;  // missing
+        case 0: break;  // missing
         case 1:
           noisy.push_back(word);
           noisy.push_back(900);  // one too many
           break;
-        case 2:
-          noisy.push_back(901 + static_cast<std::uint32_t>(random() % 3));
-          break;
-        default:
-          noisy.push_back(word);
+        case 2: noisy.push_back(901 + static_cast<std::uint32_t>(random() % 3)); break;
+        default: noisy.push_back(word);
       }
     check_period(find_turns(noisy), 8, turn.size(), turn.size() / 20);
   }

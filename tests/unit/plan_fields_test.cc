@@ -70,14 +70,10 @@ std::string file_with(Section section, std::string_view key, double value) {
     case Section::kTraining:
       return key == "global_batch" ? "training: {" + given + "}"
                                    : "training: {global_batch: 8, " + given + "}";
-    case Section::kPlan:
-      return "plan: {" + given + (key == "bucket" ? " B}" : "}");
-    case Section::kParameterServer:
-      return "plan: {parameter_server: {" + given + "}}";
-    case Section::kCollectives:
-      return "plan: {collectives: {" + given + "}}";
-    case Section::kStage:
-      return "plan: {stages: [{" + given + "}]}";
+    case Section::kPlan: return "plan: {" + given + (key == "bucket" ? " B}" : "}");
+    case Section::kParameterServer: return "plan: {parameter_server: {" + given + "}}";
+    case Section::kCollectives: return "plan: {collectives: {" + given + "}}";
+    case Section::kStage: return "plan: {stages: [{" + given + "}]}";
   }
   return "";
 }

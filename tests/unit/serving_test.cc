@@ -126,5 +126,120 @@ TEST_CASE("host time overlaps or adds") {
         Picoseconds::from(Seconds::ms(20)));
 }
 
+TEST_CASE("a busy server that overlaps forms a step before the one in front ends") {
+  // Steps of 10 ms. The second request arrives in the first step. Formed in time, it is in the
+  // second step; by an overlapped server in the third, and by one that was idle in the next.
+  LinearPricer pricer;
+  pricer.step = Seconds::ms(10);
+  const auto scheduled = [&](bool overlapped, std::int64_t output) {
+    const std::vector<Request> requests = {
+        {.input = 1, .output = output},
+        {.planned = Picoseconds::from(Seconds::ms(5)), .input = 1, .output = 1}};
+    const Result<Run> r = run({.overlapped = overlapped, .blocks = 9}, pricer, requests);
+    REQUIRE(r);
+    return r->served[1].scheduled.seconds().ms();
+  };
+  CHECK(scheduled(false, 9) == 10);
+  CHECK(scheduled(true, 9) == 20);
+  CHECK(scheduled(true, 1) == 10);
+}
+
+TEST_CASE("drafts that are never accepted cost what they take") {
+  // 30 requests of 2 to 31 tokens. A row with k tokens to generate has min(3, k - 1) drafts.
+  LinearPricer pricer;
+  pricer.row = Seconds::ms(0.5);
+  std::vector<Request> requests;
+  for (std::int64_t i = 0; i < 30; ++i) requests.push_back({.input = 5, .output = 2 + i});
+  Rules rules{.most_rows = 1, .blocks = 99};
+  const Result<Run> plain = run(rules, pricer, requests);
+  rules.drafts = {0, 1, 1};
+  const Result<Run> free = run(rules, pricer, requests);
+  pricer.draft = Seconds::ms(0.1);
+  const Result<Run> paid = run(rules, pricer, requests);
+  REQUIRE(plain);
+  REQUIRE(free);
+  REQUIRE(paid);
+  CHECK(free->served == plain->served);
+  std::int64_t drafted = 0;
+  for (const Request& request : requests)
+    for (std::int64_t left = request.output - 1; left > 0; --left)
+      drafted += std::min<std::int64_t>(3, left - 1);
+  CHECK((paid->served.back().last - plain->served.back().last).seconds().ms() ==
+        Approx(0.1 * static_cast<double>(drafted)));
+}
+
+TEST_CASE("accepted drafts shorten an answer by their mean") {
+  // Steps of 1 ms. With all of 3 drafts accepted a step gives 4 tokens: 100 after the first take 25.
+  LinearPricer pricer;
+  const std::vector<Request> one = {{.input = 5, .output = 101}};
+  CHECK(run({.drafts = {1, 1, 1}, .blocks = 99}, pricer, one)->served[0].last ==
+        Picoseconds::from(Seconds::ms(26)));
+  // Chances 0.8, 0.5 and 0.9 give 1 + 0.8 + 0.4 + 0.36 tokens per step.
+  const std::vector<Request> many(20, Request{.input = 5, .output = 20'001});
+  const Result<Run> r = run({.drafts = {0.8, 0.5, 0.9}, .blocks = 1'000'000}, pricer, many);
+  REQUIRE(r);
+  double steps = 0;
+  for (const Served& served : r->served) steps += (served.last - served.first).seconds().ms();
+  CHECK(20 * 20'000 / steps == Approx(2.56).epsilon(0.005));
+}
+
+TEST_CASE("requests in turn to two replicas are GI/M/1 each") {
+  // The gaps at a replica are Erlang-2. With exponential service at the rate mu, the mean wait is
+  // s / (mu (1 - s)), where s = A*(mu (1 - s)) and A*(x) = (rate / (rate + x))². Outputs of a step
+  // each are geometric, nearly exponential with a mean of 200 steps.
+  LinearPricer pricer;
+  pricer.step = Seconds::us(100);
+  const double p = 0.005, mu = p / 1e-4, rate = 1.5 * mu;
+  std::vector<Request> requests = poisson(rate, 100'000);
+  Random random(3);
+  for (Request& request : requests)
+    while (random.uniform() >= p) ++request.output;
+  const auto wait = [&](Routing routing) {
+    const Result<std::vector<Run>> runs = run_replicas(
+        {.most_rows = 1, .blocks = 1000}, pricer, requests, {.replicas = 2, .routing = routing});
+    REQUIRE(runs);
+    return (mean_wait(runs->at(0)) + mean_wait(runs->at(1))) / 2;
+  };
+  double s = 0.5;
+  for (int i = 0; i < 200; ++i) s = std::pow(rate / (rate + mu * (1 - s)), 2);
+  const double in_turn = wait(Routing::kRoundRobin), shortest = wait(Routing::kLeastOutstanding);
+  CHECK(in_turn == Approx(s / (mu * (1 - s))).epsilon(0.05));
+  // Joining the shortest queue is between that and one queue for both: M/M/2 waits
+  // rho² / (mu (1 - rho²)).
+  const double rho = rate / (2 * mu);
+  CHECK(shortest < in_turn);
+  CHECK(shortest > 0.95 * rho * rho / (mu * (1 - rho * rho)));
+}
+
+TEST_CASE("a router by prefix keeps sessions together, and weighs that against the load") {
+  LinearPricer pricer;
+  pricer.token = Seconds::ms(1);
+  const auto session = [](std::uint64_t name, int ms) {
+    return Request{.planned = Picoseconds::from(Seconds::ms(ms)),
+                   .input = 33,
+                   .output = 1,
+                   .prefix = {name, name + 1}};
+  };
+  const auto counts = [&](const std::vector<Request>& requests, Routing routing) {
+    const Result<std::vector<Run>> runs =
+        run_replicas({.blocks = 99, .prefix_cache = true}, pricer, requests,
+                     {.replicas = 2, .routing = routing});
+    REQUIRE(runs);
+    std::int64_t reused = 0;
+    for (const Run& run : *runs)
+      for (const Served& served : run.served) reused += served.reused;
+    return std::tuple(runs->at(0).served.size(), runs->at(1).served.size(), reused);
+  };
+  // Each request ends before the next one. Two of the three of each session find 32 tokens.
+  std::vector<Request> apart;
+  for (int i = 0; i < 6; ++i) apart.push_back(session(i < 3 ? 10 : 20, 100 * i));
+  CHECK(counts(apart, Routing::kPrefix) == std::tuple(3, 3, 4 * 32));
+  CHECK(counts(apart, Routing::kRoundRobin) == std::tuple(3, 3, 2 * 32));
+  // All at once: the first session's second request has one token to compute on the replica that
+  // has 33 to compute, and 33 on the other, so that the 34th goes there.
+  std::vector<Request> together(40, session(10, 0));
+  CHECK(counts(together, Routing::kPrefix) == std::tuple(20, 20, 0));
+}
+
 }  // namespace
 }  // namespace rehearse::serving

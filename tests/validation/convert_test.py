@@ -1,11 +1,13 @@
 """The converters on rows whose outcome is known by hand: python3 -m unittest convert_test"""
 
 import csv
+import gzip
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
-from convert import collectives, golden, job_lists, jobs, pairs, serving, shapes
+from convert import collectives, golden, job_lists, jobs, open_serving, pairs, serving, shapes
 
 
 def converted(converter, files):
@@ -376,6 +378,34 @@ class Serving(unittest.TestCase):
         self.assertEqual((unknown["serve.precision.weights"], unknown["serve.plan.expert"]),
                          ("bf16", "1"))
         self.assertEqual(unknown["use"], "source_left_out")
+
+    def test_replicas_of_a_plan_are_one_row(self):
+        head = "framework,model,workload,rate_per_s,plan,part,ttft,tpot,total_latency_s,"
+        # Two requests with 3 of 4 tokens each: 2 · 0.1 + 6 · 0.01 s.
+        part = "vllm,llama,lmsys,0.5,2DP4TP,{},0.1,0.01,{},-2\n"
+        found = self.open_loads({
+            "serving-plans/plans.csv": head + "output_tokens_missing\n" + part.format(0, 0.26) +
+                                       part.format(1, 0.26),
+            "serving-plans/trace_llama_lmsys_05.csv.gz":
+                "arrival,context_tokens,generated_tokens\n" +
+                "".join(f"{i}000000000,9,4\n" for i in range(4))})
+        (row,) = found["serving/plans.csv"]
+        self.assertEqual((row["serve.plan.data"], row["serve.plan.tensor"]), ("2", "4"))
+        self.assertEqual(row["ttft_s"], "0.1")
+        # 12 tokens of 0.01 s each; the first ones have none of their own.
+        self.assertAlmostEqual(float(row["tpot_s"]), 0.12 / 8)
+        trace = found["request_traces/llama_lmsys_0.5_2DP4TP.csv"]
+        self.assertEqual(trace[2], {"arrival_s": "2.000000", "input_tokens": "9",
+                                    "output_tokens": "3"})
+        self.assertNotIn("serving/plans.csv", self.open_loads({
+            "serving-plans/plans.csv": head + "output_tokens_missing\n" + part.format(0, 9),
+            "serving-plans/trace_llama_lmsys_05.csv.gz": "arrival,context_tokens,generated_tokens\n"
+                                                         "0,9,4\n"}))
+
+    def open_loads(self, files):
+        with mock.patch.object(Path, "write_text", lambda path, text: path.write_bytes(
+                gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())):
+            return converted(open_serving, files)
 
 
 if __name__ == "__main__":

@@ -59,6 +59,12 @@ def job_of(row, model):
            "tpot_s": float(row["silicon_tpot_ms"]) / 1e3}
     if known:
         job["ttft_s"] = float(row["silicon_ttft_ms"]) / 1e3
+    if known and row["backend"] == "vllm":
+        # The published launch scripts of the client.
+        if model == "llama3.1_70b":
+            job["serve.flags.async_scheduling"] = "true"
+        if model == "gpt_oss_120b" and row["backend_version"] >= "0.14":
+            job["serve.flags.max_cudagraph_capture_size"] = 2048
     if known and row["backend"] == "trtllm" and not row["backend_version"]:
         # The recipes of 2025 set it by the prompt (recalled).
         job["serve.flags.max_num_tokens"] = (prompt + flight + 127) // 64 * 64
@@ -81,6 +87,9 @@ def convert(data, into):
         job = {"case": f"{row['backend']} {version} {row['system']}".replace("  ", " "),
                "name": row["id"], "use": "fitted" if fitted else "source_left_out"}
         job |= job_of(row, model)
+        # Most requests wait for keys and values.
+        if job.get("ttft_s", 0) > 2:
+            job["case"] += ", above saturation"
         tables["ttft_s" in job].append(job)
     for known, rows in tables.items():
         write(Path(into) / "serving" / f"client_{'known' if known else 'unknown'}.csv", rows)

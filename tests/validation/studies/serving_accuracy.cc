@@ -16,8 +16,11 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kInFlight = "serve.load.closed";
 
-/// All settings but the requests in flight, and what follows from their number.
+/// All settings but the load, and what follows from it. Empty if they are not stated.
 std::string settings_of(const CsvTable& table, std::size_t row) {
+  const std::string group(table.has("group") ? table.cell(row, "group") : "");
+  if (!table.has(kInFlight))
+    return group.empty() ? "" : fmt::format("{}\n{}", table.cell(row, "case"), group);
   std::string settings;
   for (const char* column :
        {"case", "serve.model", "serve.precision.weights", "serve.plan.tensor",
@@ -35,10 +38,17 @@ Status add_neighbours(const CsvTable& table, const std::string& kind,
   };
   std::map<std::string, std::vector<Row>> alike;
   for (std::size_t r = 0; r < table.rows(); ++r) {
-    const auto in_flight = table.number(r, kInFlight), measured = table.number(r, column);
-    if (!in_flight) return forward(in_flight);
+    const auto measured = table.number(r, column);
     if (!measured) return forward(measured);
-    alike[settings_of(table, r)].push_back({in_flight->value_or(1), measured->value_or(1)});
+    // Without requests in flight, loads are numbered.
+    std::optional<double> load = static_cast<double>(r + 1);
+    if (table.has(kInFlight)) {
+      const auto in_flight = table.number(r, kInFlight);
+      if (!in_flight) return forward(in_flight);
+      load = *in_flight;
+    }
+    if (const std::string settings = settings_of(table, r); !settings.empty() && *measured)
+      alike[settings].push_back({load.value_or(1), **measured});
   }
   for (const auto& [settings, rows] : alike)
     for (const Row& row : rows) {
@@ -96,10 +106,14 @@ std::string serving_section(const ServingAccuracy& found) {
   return R"(
 ## Inference servers
 
-Mean latencies of aggregated servers in closed loops, from `rehearse validate` with a job of a server per row. The
-*neighbour* is the measured row of the same server, model, plan and lengths whose number of requests in flight is
-nearest: a prediction without a model. The runs of all cases but `tpot/vllm 0.12 h100_sxm` gave constants of servers.
-TTFT is judged only where the client is known, because most of it is the wait in the client's first burst.
+Mean latencies and output rates of aggregated servers, from `rehearse validate` with a job of a server per row. The
+*neighbour* is the measured row of the same server, model, plan and lengths whose load is nearest (requests in flight, or
+the other rate of arrivals): a prediction without a model. No run of vllm 0.12, of Mistral Large (vllm 0.6) and of the
+replays gave a constant; all other cases did. The replays also decided that dense models have no passes for experts
+([0105](decisions/0105-steps-with-prompts.md)). In closed loops TTFT is judged only where the client is known, because
+most of it is the wait in the client's first burst. Runs of vllm 0.6 are replicas with requests in turn, under Poisson
+arrivals at light load; their TTFT, and that of the replays, is the server's. *Above saturation* are closed loops whose mean
+TTFT was above 2 s, where most requests wait for keys and values, and whole replays.
 
 )" + table.markdown();
 }

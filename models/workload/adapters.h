@@ -1,0 +1,39 @@
+// Low-rank adapters (LoRA: Hu et al., 2021). The weights of the model are frozen. Each adapted matrix
+// W, in × out, gets a pair of small matrices, which alone are trained:
+//
+//   y = x W + s (x A) B      A: in × r, B: r × out
+//
+//  - A frozen matrix has no weight-gradient product, no accumulation, no gradient and no state of the
+//    optimizer. The gradient of its input stays, because earlier adapters need it.
+//  - An input that only the gradient of a frozen matrix would need is not saved.
+//  - Per token, an adapter adds 2 r (in + out) FLOPs to forward and twice as many to backward,
+//    r (in + out) parameters, and the r saved values of x A. The traffic is that of PEFT's modules:
+//    s (x A) B is scaled, then added.
+//  - Where tensor parallelism divides the columns of W it divides those of B; where it divides the
+//    rows of W, the rows of A.
+//
+// The gradient of the first block's input is counted too, although nothing needs it.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "sim/base/result.h"
+
+namespace rehearse::workload {
+
+struct Workload;
+
+/// The matrices of a block with attention that get adapters.
+enum class Adapted : std::uint8_t {
+  kAttention,    ///< those around the scores: queries, keys, values and the projection
+  kFeedForward,  ///< the others
+  kAll,
+};
+inline constexpr std::string_view kAdaptedNames[] = {"attention", "feed_forward", "all"};
+
+/// The workload with adapters of this rank. Fails for recorded work, whose backward cannot be taken
+/// apart, and where no layer has attention. REQUIRES: rank > 0.
+Result<Workload> with_adapters(Workload workload, std::uint32_t rank, Adapted targets);
+
+}  // namespace rehearse::workload

@@ -1,0 +1,137 @@
+"""Results: the documents of docs/formats/json.md, with attributes."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, Iterator, List
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number with its SI unit. A prediction has the ends of its 90 % interval, and a provenance: `recorded`,
+    `interpolated`, `extrapolated` or `datasheet`."""
+
+    value: float
+    unit: str = ""
+    low: float | None = None
+    high: float | None = None
+    provenance: str | None = None
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __str__(self) -> str:
+        text = f"{self.value:.4g} {self.unit}".rstrip()
+        if self.low is None or self.high is None:
+            return text
+        source = f", {self.provenance}" if self.provenance else ""
+        return f"{text} ({self.low:.4g} – {self.high:.4g}{source})"
+
+
+class Fields(SimpleNamespace):
+    """An object of the document: its keys are attributes, and items where a key is no name in Python
+    (`part["from"]`). `vars(fields)` is a dict of them."""
+
+    def __getitem__(self, key: str) -> Any:
+        return vars(self)[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(vars(self))
+
+    def __len__(self) -> int:
+        return len(vars(self))
+
+    def __contains__(self, key: object) -> bool:
+        return key in vars(self)
+
+
+class Table(List[Any]):
+    """A list of the document."""
+
+    def to_dataframe(self) -> Any:
+        """A pandas.DataFrame with a row per element. A quantity `time` becomes the columns `time`, and `time_low` and
+        `time_high` if it has an interval. `attrs["units"]` has the unit of each column of quantities."""
+        import pandas
+
+        units: dict[str, str] = {}
+        frame = pandas.DataFrame([columns_of(row, units) for row in self])
+        frame.attrs["units"] = units
+        return frame
+
+
+def columns_of(row: Any, units: dict[str, str], prefix: str = "") -> dict[str, Any]:
+    """The values of a row by column; adds the units of quantities."""
+    if not isinstance(row, Fields):
+        return {prefix or "value": row}
+    columns: dict[str, Any] = {}
+    for key, value in vars(row).items():
+        name = prefix + key
+        if isinstance(value, Quantity):
+            columns[name] = value.value
+            units[name] = value.unit
+            if value.low is not None:
+                columns[name + "_low"], columns[name + "_high"] = value.low, value.high
+        elif isinstance(value, Fields):
+            columns.update(columns_of(value, units, name + "."))
+        else:
+            columns[name] = value
+    return columns
+
+
+class Result(Fields):
+    """The result of a command: its document, with `screen`, the text that the command prints, and `cautions`, its
+    warnings. A command without a document has only these two."""
+
+    __slots__ = ("screen", "cautions")
+    screen: str
+    cautions: list[str]
+
+    def __init__(self, fields: dict[str, Any], screen: str, cautions: list[str]):
+        super().__init__(**fields)
+        self.screen = screen
+        self.cautions = cautions
+
+    def __reduce__(self) -> Any:
+        return Result, (vars(self), self.screen, self.cautions)
+
+    def __str__(self) -> str:
+        return self.screen
+
+    def __repr__(self) -> str:
+        return f"<rehearse.Result: {self.screen.partition(chr(10))[0]}>"
+
+    def _repr_html_(self) -> str:
+        answer, _, rest = self.screen.partition("\n")
+        cautions = "".join(f"<p>⚠ {html.escape(each)}</p>" for each in self.cautions)
+        return (f"<div><p><b>{html.escape(answer)}</b></p>{breakdown_html(self)}"
+                f"<pre>{html.escape(rest)}</pre>{cautions}</div>")
+
+
+COLORS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#eeca3b", "#b279a2", "#9d755d", "#bab0ac")
+
+
+def breakdown_html(result: Fields) -> str:
+    """The breakdown of a step as one bar of all its parts, with a legend; nothing without a breakdown."""
+    parts = vars(vars(result).get("breakdown", Fields()))
+    total = parts["total"].value if "total" in parts else 0
+    if total <= 0:
+        return ""
+    shares = sorted(((float(part) / total, name) for name, part in parts.items() if name != "total"), reverse=True)
+    bar = legend = ""
+    for color, (share, name) in zip(COLORS, (each for each in shares if each[0] > 0)):
+        bar += f'<div style="width:{share:.2%};background:{color};height:1.2em"></div>'
+        legend += f'<span style="color:{color}">■</span> {html.escape(name.replace("_", " "))} {share:.1%} &nbsp; '
+    return f'<div style="display:flex;max-width:50em">{bar}</div><p>{legend}</p>'
+
+
+def typed(value: Any) -> Any:
+    """A value of JSON as a quantity, fields, a table, or itself."""
+    if isinstance(value, list):
+        return Table(typed(each) for each in value)
+    if not isinstance(value, dict):
+        return value
+    if "value" in value and value.keys() <= {"value", "unit", "low", "high", "provenance"}:
+        return Quantity(**value)
+    return Fields(**{key: typed(each) for key, each in value.items()})
