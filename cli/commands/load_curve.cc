@@ -37,13 +37,12 @@ Result<LoadPoint> point_at(const ServeFile& file, double load) {
 }
 
 /// Requests in flight, with the same waves of them.
-Result<LoadCurve> closed_curve(const ServeFile& file) {
+Result<LoadCurve> closed_curve(const ServeFile& file, double capacity) {
   std::set<std::int64_t> loads;
   for (const double times : kTimes)
     loads.insert(
         std::max<std::int64_t>(1, std::llround(times * static_cast<double>(file.in_flight))));
   LoadCurve curve{};
-  double most = 0;
   for (const std::int64_t load : loads) {
     const double waves =
         static_cast<double>(file.requests.size()) / static_cast<double>(file.in_flight);
@@ -57,13 +56,10 @@ Result<LoadCurve> closed_curve(const ServeFile& file) {
       at.requests.push_back(file.requests[i % file.requests.size()]);
     const Result<LoadPoint> point = point_at(at, static_cast<double>(load));
     if (!point) return forward(point);
-    most = std::max(most, point->requests_per_s.value);
+    if (!curve.saturation && point->requests_per_s.value >= kSaturated * capacity)
+      curve.saturation = point->load;
     curve.points.push_back(*point);
   }
-  curve.saturation =
-      std::find_if(curve.points.begin(), curve.points.end(), [&](const LoadPoint& p) {
-        return p.requests_per_s.value >= kSaturated * most;
-      })->load;
   return curve;
 }
 
@@ -93,7 +89,7 @@ Result<LoadCurve> open_curve(const ServeFile& file, double capacity) {
 }  // namespace
 
 Result<LoadCurve> load_curve(const ServedLoad& load, double capacity) {
-  return load.file.closed ? closed_curve(load.file) : open_curve(load.file, capacity);
+  return load.file.closed ? closed_curve(load.file, capacity) : open_curve(load.file, capacity);
 }
 
 Value curve_fields(const ServeFile& file, const LoadCurve& curve) {
@@ -122,7 +118,7 @@ Value curve_fields(const ServeFile& file, const LoadCurve& curve) {
   }
   Value fields = {{"of", file.closed ? "in_flight" : "requests_per_s"},
                   {"points", std::move(points)},
-                  {"saturation", of_load(curve.saturation)}};
+                  {"saturation", curve.saturation ? of_load(*curve.saturation) : Value()}};
   if (file.slo) {
     fields["held"] = held ? of_load(*held) : Value();
     Value limits = Value::object();

@@ -2,6 +2,7 @@
 // them in flight.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "cli/commands/served_load.h"
@@ -20,8 +21,8 @@ struct LoadPoint {
 struct LoadCurve {
   std::vector<LoadPoint> points;  ///< in ascending order; the load of the file is one of them
   /// The load beyond which more of it is not served sooner. Of rates: the capacity. Of requests in
-  /// flight: the first point with 95 % of the highest throughput.
-  double saturation;
+  /// flight: the first point with 95 % of the capacity; absent if there is none.
+  std::optional<double> saturation;
 };
 
 /// Rates are from a tenth to 1.25 times the capacity, with at most the first 2,000 requests. In a closed

@@ -154,9 +154,18 @@ Result<Exit> recommend_serving(const RecommendServingOptions& options, cost::Wis
       ServerOnOffers::load(options.job_file, options.target ? *options.target->tokens : kMillion,
                            {&cluster::instances().front(), 1});
   if (!job) return forward(job);
+  const cost::Wish by_options = wish;
   add_from_file(job->job(), wish);
   const Result<std::vector<cost::Offer>> offers = cost::offers_of(wish);
-  if (!offers) return forward(offers);
+  if (!offers) {
+    Diagnostic wrong = offers.error().diagnostics.front();
+    const bool region = wrong.key == "region";
+    if (wrong.key.empty()) return forward(offers);
+    if ((region ? by_options.regions : by_options.providers).empty())
+      return wrong_in(options.job_file, offers.error());
+    wrong.key = "--" + wrong.key;
+    return fail(std::move(wrong));
+  }
   Result<cost::Recommendation> found = cost::recommend(
       wish, *offers, job->evaluator(), globals.thread_count(), globals.progress_of("recommend"));
   if (!found) return wrong_in(options.job_file, found.error());

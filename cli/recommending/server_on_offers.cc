@@ -41,12 +41,22 @@ Result<ServerOnOffers> ServerOnOffers::load(const std::filesystem::path& path, d
 }
 
 cost::Evaluator ServerOnOffers::evaluator() const {
-  // No bound: an option that costs more may still have the shortest time per token.
+  // No bound in time: an option that costs more may still have the shortest time per token.
+  const auto least_time = [this](const cost::Offer& offer) {
+    return has_basis(offer.instance->gpu) ? std::optional(Seconds::s(0)) : std::nullopt;
+  };
   return {
-      .least_time = [](const cost::Offer&) { return std::optional(Seconds::s(0)); },
+      .least_time = least_time,
       .evaluate =
           [this](const cost::Offer& offer) { return evaluate(offer, FlagChoice::kAsGiven); },
       .look_again = [this](const cost::Offer& offer) { return evaluate(offer, FlagChoice::kAll); }};
+}
+
+bool ServerOnOffers::has_basis(const std::string& device) const {
+  const serving::Deployment& d = job_.deployment;
+  const Result<serving::StepPrice> price = serving::StepPrice::of(
+      {.model = d.model, .device = device, .framework = d.framework, .version = d.version});
+  return price && price->reach().provenance != Provenance::kDatasheet;
 }
 
 Result<cost::Evaluation> ServerOnOffers::evaluate(const cost::Offer& offer,
@@ -63,16 +73,6 @@ Result<cost::Evaluation> ServerOnOffers::evaluate_anew(const cost::Offer& offer,
   const Result<ServeFile>& read =
       kept_->jobs.of(device, [&] { return job_on(text_, path_, device); });
   if (!read) return forward(read);
-  // The laws of kernels were fitted to GPUs; on other devices they have no measured basis.
-  Result<serving::StepPrice> price =
-      serving::StepPrice::of({.model = read->deployment.model,
-                              .device = device,
-                              .framework = read->deployment.framework,
-                              .version = read->deployment.version});
-  if (!price) return forward(price);
-  if (price->reach().provenance == Provenance::kDatasheet)
-    return fail(fmt::format("no kernels like those of {} were measured in a server", device),
-                "a device of an architecture with tables of kernels");
   ServeFile job = *read;
   job.in_node = static_cast<std::size_t>(std::llround(offer.instance->gpu_count));
   job.in_cluster = job.in_node * offer.count;

@@ -46,6 +46,8 @@ class ServerOnOffers {
   ServerOnOffers(std::filesystem::path path, std::string text, double tokens, ServeFile job)
       : path_(std::move(path)), text_(std::move(text)), tokens_(tokens), job_(std::move(job)) {}
 
+  /// Whether kernels of the device's architecture, or of its family, were measured.
+  bool has_basis(const std::string& device) const;
   Result<cost::Evaluation> evaluate(const cost::Offer& offer, FlagChoice flags) const;
   Result<cost::Evaluation> evaluate_anew(const cost::Offer& offer, FlagChoice flags) const;
 

@@ -150,6 +150,11 @@ TEST_CASE("wrong searches for servers get one line") {
   check("examples/jobs/gpt2_xl_search.yaml", {"--emit", "vllm"}, "is of a server");
   test::check_failed(test::rehearse({"recommend", job(kSmall), "--target", "5 steps"}), 1,
                      "a server generates tokens");
+  test::check_failed(test::rehearse({"recommend", job(kSmall), "--provider", "nowhere"}), 1,
+                     "--provider: no provider 'nowhere'");
+  test::check_failed(test::rehearse({"recommend", job(kSmall + "\n  plan: {tensor: 3}"),
+                                     "--provider", "aws", "--counts", "1"}),
+                     1, "degree 3 does not divide");
 }
 
 TEST_CASE("instances for a server") {
@@ -189,7 +194,8 @@ TEST_CASE("instances for a server") {
 
 TEST_CASE("the load curve of a server rises to its saturation") {
   const auto curve = [](const std::string& load) {
-    const Json json = test::checked_json_of({"simulate", job(kSmall, load, kRented)});
+    const Json json = test::json_of({"simulate", job(kSmall, load, kRented)});
+    test::check_values(json, "saturation");
     const Json& points = json["load_curve"]["points"];
     for (std::size_t i = 1; i < points.size(); ++i) {
       CHECK(points[i]["load"] != points[i - 1]["load"]);

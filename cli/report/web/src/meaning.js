@@ -22,11 +22,11 @@ export const titleOf = (key) => TITLE[key] ?? key.replaceAll("_", " ");
 export const MEMORY = [
   ["weights", "memory"], ["gradients", "memory-2"], ["optimizer", "memory-3"],
   ["activations", "compute"], ["loss", "compute-2"], ["transient", "compute-3"],
-  ["gathered", "communication"], ["context", "idle"], ["reserve", "idle-2"],
+  ["cache", "memory-2"], ["gathered", "communication"], ["context", "idle"], ["reserve", "idle-2"],
 ];
 export const MEMORY_TITLE = {
   weights: "weights", gradients: "gradients", optimizer: "optimizer states", activations: "activations",
-  loss: "logits and loss", transient: "transient", gathered: "gathered, buffers", context: "driver context", reserve: "allocator's reserve",
+  loss: "logits and loss", transient: "transient", cache: "keys and values", gathered: "gathered, buffers", context: "driver context", reserve: "allocator's reserve",
 };
 export const PROVENANCE = {
   recorded: "measured on this device", interpolated: "between measurements", extrapolated: "outside the measured range",

@@ -8,7 +8,7 @@ import { MEMORY, MEMORY_TITLE, swatch } from "./meaning.js";
 const GIB = 2 ** 30;
 
 function picture(curve) {
-  const used = MEMORY.filter(([part]) => curve.bytes[part].some((b) => b > 0));
+  const used = MEMORY.filter(([part]) => curve.bytes[part]?.some((b) => b > 0));
   const total = curve.time_s.map((_, i) => used.reduce((sum, [part]) => sum + curve.bytes[part][i], 0) / GIB);
   const [factor, unit] = axisUnit([curve.end_s], "s");
   const bands = [];
@@ -55,19 +55,19 @@ export function memory({ memory: m, document: d }) {
   const show = (name) => {
     const curve = curves.find((c) => c.name === name);
     holder.replaceChildren(picture(curve));
-    list(`Memory of ${name} at the peak`, (part) => curve.bytes[part][curve.peak]);
+    list(`Memory of ${name} at the peak`, (part) => curve.bytes[part]?.[curve.peak] ?? 0);
   };
   const choice = curves.length > 1 ? el("label", {}, "stage ", el("select", { onchange: (e) => show(e.target.value) },
     order.map((c, i) => el("option", { value: c.name }, c.name + (i === 0 ? " (fullest)" : ""))))) : null;
   if (order.length) show(order[0].name);
   else list("Memory at the peak", (part) => parts[part]?.value);
   return section("fit", "Does it fit?",
-    peak ? `${quantity(peak)} of ${quantity(peak.usable)} on the fullest device: ${peak.verdict}.` : null,
+    peak ? `${quantity(peak)} of ${quantity(peak.usable)} on the fullest device: ${peak.verdict ?? (peak.fits ? "fits" : "does not fit")}.` : null,
     choice ? el("div.tools", {}, choice, m.stages > curves.length ? el("span.quiet", {}, ` the ${curves.length} fullest of ${m.stages} stages`) : null) : null,
     el(curves.length ? "div.beside" : "div", {}, curves.length ? holder : null,
       taken),
     d.remedies?.length ? [el("h3", {}, "What would make it fit?"), el("ul", {}, d.remedies.map((r) => el("li", {}, r)))] : null);
 }
 function share(curve) {
-  return MEMORY.reduce((sum, [part]) => sum + curve.bytes[part][curve.peak], 0) / curve.usable_b;
+  return MEMORY.reduce((sum, [part]) => sum + (curve.bytes[part]?.[curve.peak] ?? 0), 0) / curve.usable_b;
 }

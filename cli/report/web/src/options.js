@@ -62,7 +62,8 @@ function optionsOf(d) {
     }
   }
   const common = d.command === "plan" ? agreed(all.map(settings)) : new Set();
-  const shared = common.size ? planText(Object.fromEntries(Object.entries(settings(all[0])).filter(([key]) => common.has(key)))) : "";
+  const alike = common.size ? planText(Object.fromEntries(Object.entries(settings(all[0])).filter(([key]) => common.has(key)))) : "";
+  const shared = alike === "one rank" ? "" : alike;
   return all.map((o, id) => ({
     shared, id, front: indices.has(id), provider: o.provider ?? "", place: [o.provider, o.region, o.market === "spot" ? "spot" : ""].filter(Boolean).join(" "), instance: o.instance ?? "", count: o.count ?? null,
     plan: planText(settings(o), common), time: q(o.time_to_target, o.to_target?.time, o.step_time, o.mean_tpot), cost: q(o.cost_to_target, o.to_target?.cost, o.cost_per_step, o.cost),
@@ -205,7 +206,7 @@ export function options({ document: d }) {
       axes.length > 1 ? el("fieldset", {}, el("legend.unseen", {}, "against"), "against ", axes.map((a) => el("label", {}, el("input", { type: "radio", name: "axis", value: a, checked: a === axis, onchange: () => {
         axis = a;
         paint();
-      } }), ` ${a} `))) : null,
+      } }), ` ${words(a)} `))) : null,
       el("span.spring", {}),
       all.some((o) => o.front) ? el("label", {}, el("input", { type: "checkbox", onchange: (e) => {
         onlyFront = e.target.checked;

@@ -37,6 +37,22 @@ const tests = {
     await close(page);
   },
 
+  async "a server has its latency against load, and a search for one the settings"() {
+    const page = await open(await written("served", "simulate", "examples/jobs/serve_llama3_70b.yaml"));
+    assert.deepEqual(await titles(page), ["How does latency grow with load?", "Does it fit?", "Reproduce"]);
+    assert.equal(await page.locator("#load .chart svg").count(), 2);
+    assert.equal(await page.locator("#load tbody tr").count(), 8);
+    assert.match(await page.textContent("#load"), /SLO holds for 90 % of the requests up to 96 requests in flight/);
+    assert.match(await page.textContent("#fit"), /keys and values/);
+    assert.doesNotMatch(await page.textContent("#report"), /undefined|NaN/);
+    await close(page);
+    const search = await open(await written("settings", "plan", "examples/jobs/serve_llama3_8b_search.yaml"));
+    assert.match(await search.textContent("#options"), /Time per output token against device time/);
+    assert.match(await search.textContent("#options tbody"), /tensor 2, max num batched tokens 512/);
+    assert.doesNotMatch(await search.textContent("#report"), /undefined|NaN/);
+    await close(search);
+  },
+
   async "replay shows the recording above its simulation, and leaves out what it does not know"() {
     const page = await open(replayed);
     assert.deepEqual(await titles(page), ["Where does a step go?", "What would help most?", "What happens when?", "Why should I believe it?", "Reproduce"]);
