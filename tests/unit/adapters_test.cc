@@ -26,7 +26,7 @@ using workload::Workload;
 
 constexpr double kRank = 4;
 // The tiny model's: 32 tokens, 64 features, 8 blocks of qkv, projection, up and down.
-constexpr double kTokens = 32, kHidden = 64, kBlocks = 8;
+constexpr double kTokens = 32, kBlocks = 8;
 /// in + out of the products around attention, and of the others.
 constexpr double kAttention = (64 + 192) + (64 + 64), kOthers = (64 + 256) + (256 + 64);
 
