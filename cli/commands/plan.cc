@@ -226,12 +226,10 @@ Result<PlanServingOptions> for_server(const PlanOptions& options) {
 }
 
 Result<Exit> run_serving(const PlanOptions& options, const Globals& globals, SharedWork& shared) {
-  const Result<PlanServingOptions> server = for_server(options);
-  if (!server) return forward(server);
-  const Result<work::ExecutionOptions> execution =
-      shared.begin("", "settings of " + options.job_file.string(),
-                   [&options] { return fingerprint_of(options); });
-  if (!execution) return forward(execution);
+  const PlanServingOptions server = TRY(for_server(options));
+  const work::ExecutionOptions execution =
+      TRY(shared.begin("", "settings of " + options.job_file.string(),
+                       [&options] { return fingerprint_of(options); }));
   strategies::SearchOptions search{
       .threads = globals.thread_count(),
       .progress = work::leads() ? globals.progress_of("searching settings") : Progress()};

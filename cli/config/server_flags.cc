@@ -217,6 +217,8 @@ std::vector<ServerFlag> flags_of(Framework framework, const ServerSettings& usua
     add(kConservative, is.reserve != was.reserve, fmt::format("{:g}", is.reserve / 0.7));
   if (framework == Framework::kTrtllm)
     add(kPolicy, is.reserve != was.reserve, std::string(kPolicies[is.reserve > 0 ? 0 : 1]));
+  if (settings.graphs)
+    add(kGraphs, settings.graphs != usual.graphs, fmt::format("{:g}", *settings.graphs));
   add(kReceive, is.receive_interval != was.receive_interval, std::to_string(is.receive_interval));
   return flags;
 }

@@ -128,12 +128,8 @@ Result<ServerLaunch> emit_server(const ServeFile& job, const std::string& headli
   ServerLaunch launch;
   std::string command;
   switch (d.framework) {
-    case serving::Framework::kVllm:
-      command = vllm(job, *flags);
-      break;
-    case serving::Framework::kSglang:
-      command = sglang(job, *flags);
-      break;
+    case serving::Framework::kVllm: command = vllm(job, *flags); break;
+    case serving::Framework::kSglang: command = sglang(job, *flags); break;
     case serving::Framework::kTrtllm:
       if (plan.data > 1 && plan.expert > 1 && plan.tensor > 1)
         return fail("TensorRT-LLM has no flag for attention replicas of several GPUs each",
@@ -145,6 +141,8 @@ Result<ServerLaunch> emit_server(const ServeFile& job, const std::string& headli
       command = trtllm(job, *flags);
       break;
   }
+  if (!job.rules.drafts.empty())
+    launch.notes.emplace_back("the command does not start speculation: add it as the job has it");
   if (d.precision.weights != Weights::kBf16 && !quantises_while_loading(d.precision.weights))
     launch.notes.push_back(
         fmt::format("MODEL must have weights in {}",

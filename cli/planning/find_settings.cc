@@ -155,13 +155,15 @@ class SettingFinder {
     if (file_.in_flight > 0)
       rows = std::min(
           rows, static_cast<double>(std::max<std::int64_t>(file_.in_flight, setting.plan.data)));
-    const double duration = std::max(totals_.span, totals_.gaps * server->shortest / rows);
+    // A step gives a row the tokens that drafts propose at most, and one more.
+    const double gap = server->shortest / static_cast<double>(1 + setting.rules.drafts.size());
+    const double duration = std::max(totals_.span, totals_.gaps * gap / rows);
     const double time = duration * counted_devices(setting.plan);
     Figures least = {};
     least[slot(ServerFigure::kPerRequest)] = time / totals_.requests;
     least[slot(ServerFigure::kPerToken)] = time / totals_.tokens;
-    if (totals_.with_gaps > 0) least[slot(ServerFigure::kTpot)] = server->shortest;
-    if (file_.slo && file_.slo->tpot && *file_.slo->tpot < Seconds::s(server->shortest))
+    if (totals_.with_gaps > 0) least[slot(ServerFigure::kTpot)] = gap;
+    if (file_.slo && file_.slo->tpot && *file_.slo->tpot < Seconds::s(gap))
       least[slot(ServerFigure::kMissed)] = totals_.with_gaps / totals_.requests;
     return least;
   }
@@ -173,7 +175,7 @@ class SettingFinder {
     if (!space) return std::nullopt;
     serving::Rules rules = job.rules;
     rules.blocks = space->blocks;
-    const Result<std::vector<Run>> runs = run_replicas(job, server->price, rules, 1);
+    const Result<std::vector<Run>> runs = run_load(job, server->price, rules, 1);
     if (!runs) return std::nullopt;
     const Measures m = serving::measure(*runs, rules.blocks);
     const double within = job.slo ? static_cast<double>(kept(*job.slo, *runs)) : totals_.requests;

@@ -2,8 +2,8 @@
 //
 // A setting is run as `simulate` runs it, at the price of its steps alone; the interval is left to the
 // settings that are shown. Bounds, which are valid for any run of the load:
-//   time of the load  >= the span of its arrivals, and >= Σ (output - 1) · shortest step ÷ rows
-//   TPOT              >= shortest step
+//   time of the load  >= the span of its arrivals, and >= Σ (output - 1) · TPOT ÷ rows
+//   TPOT              >= shortest step ÷ (1 + drafts)
 // The shortest step has one decode row with the shortest prompt as its context, alone or with any
 // number of prompt tokens.
 #pragma once

@@ -112,8 +112,8 @@ Result<ServerSpace> server_space(const ServeFile& file, FlagChoice flags) {
   for (const ServingPlan& plan : plans_of(file)) {
     serving::Deployment deployment = file.deployment;
     deployment.plan = plan;
-    if (const auto model = serving::served(deployment.model, deployment.precision, plan); !model) {
-      if (!wrong) wrong = model.error();
+    if (const auto price = serving::StepPrice::of(deployment); !price) {
+      if (!wrong) wrong = price.error();
       continue;
     }
     const std::int64_t requests = static_cast<std::int64_t>(file.requests.size());
@@ -122,7 +122,8 @@ Result<ServerSpace> server_space(const ServeFile& file, FlagChoice flags) {
     const std::vector<serving::Rules> rules =
         flags == FlagChoice::kAsGiven
             ? std::vector{file.rules}
-            : rules_to_try(deployment.framework, {file.rules, file.memory, file.given.flags},
+            : rules_to_try(deployment.framework,
+                           {.rules = file.rules, .memory = file.memory, .given = file.given.flags},
                            {rows, rows * (extremes.longest_prompt.input + 1)});
     for (const serving::Rules& each : rules) {
       ++space.seen;

@@ -11,7 +11,7 @@ Result<std::vector<ServerFlag>> flags_of(const ServeFile& job) {
   const Result<const cluster::Gpu*> gpu = cluster::find_gpu(d.device);
   if (!gpu) return forward(gpu);
   return flags_of(d.framework, usual_settings(d.framework, d.version, **gpu),
-                  {job.rules, job.memory});
+                  {.rules = job.rules, .memory = job.memory, .graphs = d.graphs});
 }
 
 std::string flag_words(const std::vector<ServerFlag>& flags) {
@@ -43,7 +43,8 @@ Value setting_fields(const ServeFile& job, const std::vector<ServerFlag>& flags)
            {{"tensor", plan.tensor},
             {"pipeline", plan.pipeline},
             {"expert", plan.expert},
-            {"data", plan.data}}},
+            {"data", plan.data},
+            {"router", serving::kRoutingNames[static_cast<std::size_t>(job.routing)]}}},
           {"flags", std::move(named)},
           {"devices", job.devices}};
 }

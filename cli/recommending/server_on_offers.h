@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cli/commands/served_load.h"
+#include "cli/output/value.h"
 #include "cli/planning/server_space.h"
 #include "cost/recommend.h"
 #include "sim/base/once.h"

@@ -29,12 +29,13 @@ ServeFile random_job(std::uint64_t seed) {
       30 + random.below(40), 100 + random.below(1500), pick({"1", "{uniform: [2, 40]}", "60"}));
   const std::string text = fmt::format(
       "serve:\n  model: {}\n  framework: {}\n  precision: {{weights: fp8}}\n  flags: {{{}}}\n"
-      "  slo: {{{}}}\n  load: {{{}}}\n"
+      "  slo: {{{}}}\n  load: {{{}}}\n{}"
       "cluster: {{device: {}, devices_per_node: 4, nodes: {}}}\n",
       pick({"llama3_8b", "gpt_oss_20b", "qwen3_32b"}), framework,
       framework == "trtllm" ? pick({"chunked_prefill: true", "max_num_tokens: 2048"})
                             : pick({"max_num_seqs: 16", "prefix_cache: false"}),
       pick({"ttft: 300 ms", "tpot: 8 ms", "ttft: 1 s, tpot: 15 ms", "end_to_end: 100 s"}), load,
+      pick({"", "", "  speculation: {draft_tokens: 3, mean: 2.5}\n"}),
       pick({"h100_sxm5_80", "b200_sxm_180"}), 1 + random.below(2));
   const Result<YamlFile> file = YamlFile::parse(text, "job");
   REQUIRE(file);
