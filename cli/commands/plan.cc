@@ -3,6 +3,7 @@
 #include <array>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "cli/commands/describe_job.h"
 #include "cli/commands/options.h"
@@ -97,6 +98,14 @@ Result<PlanRequest> request_of(const PlanOptions& options, const JobFile& file,
   request.place = file.place;
   request.threads = globals.thread_count();
   request.progress = work::leads() ? globals.progress_of("searching plans") : Progress();
+  if (work::leads() && !globals.quiet && (globals.progress || ::isatty(STDERR_FILENO)))
+    request.first_answer = [objective = options.objective](const FoundPlan& found) {
+      fmt::print(stderr, "\r\033[K");  // the line of progress
+      say(fmt::format("by closed forms the best plan is {}, with {} of {}; the best plans run next",
+                      plan_words(found.training, found.plan),
+                      strategies::kFigureNames[static_cast<std::size_t>(objective)],
+                      figure_words(objective, of(found.figures, objective))));
+    };
   return request;
 }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <map>
+#include <mutex>
 
 #include <fmt/core.h>
 
@@ -97,6 +98,7 @@ class Finder {
         to->push_back({c.training, std::move(c.plan), judged.figures});
       }
     try_algorithms(plans.best, question);
+    if (request_.first_answer) request_.first_answer(plans.best.front());
     if (Status ok = confirm(plans, question); !ok) return forward(ok);
     if (ranks_anew() && !request_.thorough && !request_.most_runs)
       plans.runs_if_thorough = runs_of(spec_, *space, true);
@@ -276,11 +278,11 @@ class Finder {
     while (!plans.best.front().times.all_ranks &&
            (sum += plans.best.front().of_all_ranks) <= kTimeOfAnswer) {
       FoundPlan& first = plans.best.front();
-      const Result<step::Step> step =
-          predict(first, step::Fidelity::kMessage, true, value_decides());
+      Result<step::Step> step = predict(first, step::Fidelity::kMessage, true, value_decides());
       if (!step) return forward(step);
       first.times.all_ranks = step->time.value;
       take(*step, first);
+      first.step = std::move(*step);
       ++plans.all_ranks;
       if (Status ok = rank(plans.best, question); !ok) return ok;
     }
@@ -302,8 +304,10 @@ class Finder {
     // Runs on SimGrid are one after another in a process (sim/engine/simgrid.h).
     const unsigned threads = fidelity == step::Fidelity::kSimgrid ? 1 : request_.threads;
     const auto run_one = [&](std::size_t i) -> Result<std::string> {
-      Result<step::Step> step =
-          predict(plans[i], fidelity, unfold || plans[i].times.all_ranks.has_value());
+      const bool all_ranks = unfold || plans[i].times.all_ranks.has_value();
+      Result<step::Step> step = plans[i].step && fidelity != step::Fidelity::kSimgrid
+                                    ? completed(plans[i], fidelity, all_ranks)
+                                    : predict(plans[i], fidelity, all_ranks);
       if (!step) return forward(step);
       if (fidelity == step::Fidelity::kClosed) plans[i].times.closed = step->time.value;
       if (Status ok = feed(plans[i], *step, fidelity); !ok) return forward(ok);
@@ -317,11 +321,14 @@ class Finder {
     return rank(plans, question);
   }
 
-  /// Without their steps, which are large.
+  /// Keeps the steps of the best plans alone, which are large.
   Status run_for_figures(std::vector<FoundPlan>& plans, step::Fidelity fidelity, bool unfold,
                          const Question& question) const {
+    for (FoundPlan& plan : plans) plan.step.reset();
+    std::mutex mutex;
+    std::map<std::pair<double, std::size_t>, step::Step> best;  // by value and plan
     const auto run_one = [&](std::size_t i) -> Result<std::string> {
-      const Result<step::Step> step = predict(plans[i], fidelity, unfold, value_decides());
+      Result<step::Step> step = predict(plans[i], fidelity, unfold, value_decides());
       if (!step) return forward(step);
       FoundPlan found = plans[i];
       take(*step, found);
@@ -337,6 +344,12 @@ class Finder {
       packer.put(found.slower);
       packer.put(found.fuller);
       for (const double figure : found.figures) packer.put(figure);
+      // Plans that wait for samples are ranked again, and other processes do not send steps.
+      if (request_.input == nullptr && !request_.spread) {
+        const std::lock_guard lock(mutex);
+        best.emplace(std::pair(at_risk(found, request_.objective), i), std::move(*step));
+        if (best.size() > request_.keep) best.erase(std::prev(best.end()));
+      }
       return packer.take();
     };
     const Result<std::vector<std::string>> ran =
@@ -345,6 +358,7 @@ class Finder {
             : work::run_all({.part = "figures", .items = plans.size(), .evaluate = run_one},
                             {.threads = request_.threads, .progress = request_.progress});
     if (!ran) return forward(ran);
+    for (auto& [order, step] : best) plans[order.second].step = std::move(step);
     std::optional<PlanFeed> feed;
     if (request_.input != nullptr) feed.emplace(request_.input->pipeline(), spec_, cluster_);
     for (std::size_t i = 0; i < plans.size(); ++i) {
@@ -367,11 +381,23 @@ class Finder {
 
   Result<step::Step> predict(const FoundPlan& plan, step::Fidelity fidelity, bool unfold,
                              bool value_only = false) const {
-    return step::predict(spec_of(spec_, plan), cluster_,
-                         {.fidelity = fidelity,
-                          .unfold = unfold,
-                          .counterfactuals = false,
-                          .value_only = value_only});
+    return step::predict(spec_of(spec_, plan), cluster_, options_of(fidelity, unfold, value_only));
+  }
+
+  /// The step of the run that ranked the plan, with its interval.
+  Result<step::Step> completed(FoundPlan& plan, step::Fidelity fidelity, bool unfold) const {
+    step::Step step = std::move(*plan.step);
+    if (value_decides())
+      if (Status ok = step::complete(step, spec_of(spec_, plan), cluster_,
+                                     options_of(fidelity, unfold, false));
+          !ok)
+        return forward(ok);
+    return step;
+  }
+
+  static step::PredictOptions options_of(step::Fidelity fidelity, bool unfold, bool value_only) {
+    return {
+        .fidelity = fidelity, .unfold = unfold, .counterfactuals = false, .value_only = value_only};
   }
 
   /// Sets the time that the step waits for its samples, found when plans were cut.

@@ -19,6 +19,8 @@
 
 namespace rehearse::cli {
 
+struct FoundPlan;
+
 struct PlanRequest {
   strategies::Figure objective = strategies::Figure::kStepTime;
   /// Limits in addition to memory: a plan must always fit in 95 % of the usable memory of each
@@ -45,6 +47,8 @@ struct PlanRequest {
   cost::Place place = {};  ///< where the cluster is rented; for cost and carbon
   unsigned threads = 1;
   Progress progress = {};
+  /// Receives the best plan by closed forms, before any is run.
+  std::function<void(const FoundPlan&)> first_answer = {};
   /// Executes the evaluation of plans, instead of threads of this process. A process that does not
   /// lead (work::leads()) gets only the figures: FoundPlan::step stays empty.
   strategies::Spread spread = {};

@@ -310,6 +310,7 @@ Result<Space> Space::of(const Workload& workload, const Training& training, cons
     Enumeration all(workload, axes, space);
     all.of(ranks - servers);
     why_not = std::move(all).why_not();
+    space.shapes_.shrink_to_fit();
   }
   if (space.size() > 0) return space;
   constexpr std::uint32_t kLookedAt = 64;  // counts below

@@ -38,7 +38,7 @@ CollectivePrices::CollectivePrices(const cluster::Cluster& cluster, const job::R
       rules_(rules),
       exchanged_(devices_of_any_node(cluster)),
       schedules_(cluster, rules),
-      paths_(cluster, rules.message_overhead) {}
+      paths_(std::in_place, cluster, rules.message_overhead) {}
 
 Status CollectivePrices::has_devices(std::size_t ranks) const {
   if (ranks > cluster_.devices().size())
@@ -85,7 +85,7 @@ Result<std::uint32_t> CollectivePrices::likeness(const Op& op, const Stage& stag
   GroupSchedule schedule = TRY(schedules_.of(op.collective, devices));
   if (!schedule.calibrated) {
     const auto all = TRY(concurrent_set(op.collective, kind, stage, Bytes::b(1)));
-    schedule.bottleneck_link = paths_.bottleneck(all);
+    schedule.bottleneck_link = paths_->bottleneck(all);
   }
   job::Pricing pricing{op.collective, schedule.flows->members(), schedule.calibrated != nullptr,
                        schedule.calibrated ? schedule.calibrated->source : schedule.why_not};
@@ -109,6 +109,7 @@ Result<std::vector<job::ConcurrentGroup>> CollectivePrices::concurrent_set(
       devices.push_back(DeviceId(rank.index()));
     if (devices.size() < 2) continue;
     comm::Messages messages = TRY(schedules_.messages(collective, devices, bytes));
+    routes_ += messages.flows->flows().size();
     set.push_back({std::move(messages), std::move(devices), Bytes::b(1)});
   }
   return set;
@@ -123,7 +124,8 @@ Result<std::uint32_t> CollectivePrices::load(const Op& op, const Stage& stage) {
   const auto known = load_of_.find(key);
   if (known != load_of_.end()) return known->second;
   const auto all = TRY(concurrent_set(op.collective, strategies::group_kind(op), stage, op.bytes));
-  loads_.push_back(paths_.shares(all));
+  loads_.push_back(paths_->shares(all));
+  routes_ += loads_.back().size();
   return load_of_.emplace(key, static_cast<std::uint32_t>(loads_.size() - 1)).first->second;
 }
 
@@ -160,8 +162,9 @@ Result<Estimate<Seconds>> CollectivePrices::message(const Stage& from, const Sta
                                   {DeviceId(from.rank(rank)), DeviceId(to.rank(there))},
                                   Bytes::b(1)});
     const std::vector<DeviceId>& ends = concurrent_set.front().devices;
-    const Seconds latency = paths_.path(ends[0], ends[1]).latency.seconds();
-    known = between_.emplace(key, Between{latency, paths_.bottleneck(concurrent_set)}).first;
+    const Seconds latency = paths_->path(ends[0], ends[1]).latency.seconds();
+    routes_ += concurrent_set.size();
+    known = between_.emplace(key, Between{latency, paths_->bottleneck(concurrent_set)}).first;
   }
   return job::on_datasheet_links(known->second.latency + known->second.bottleneck_link.of(bytes));
 }
@@ -182,14 +185,24 @@ Result<Estimate<Seconds>> CollectivePrices::to_servers(const Stage& from,
     for (std::uint32_t rank = 0; rank < d.ranks(); ++rank)
       for (std::uint32_t server = 0; server < servers.count; ++server) {
         const DeviceId worker(from.rank(rank)), there(servers.first_rank + server);
-        latency = std::max(latency, paths_.path(worker, there).latency);
+        latency = std::max(latency, paths_->path(worker, there).latency);
         concurrent_set.push_back(
             {{job::one_message()}, {worker, there}, Bytes::b(1) / servers.count});
       }
-    known = to_servers_.emplace(key, Between{latency.seconds(), paths_.bottleneck(concurrent_set)})
+    known = to_servers_.emplace(key, Between{latency.seconds(), paths_->bottleneck(concurrent_set)})
                 .first;
   }
   return job::on_datasheet_links(known->second.latency + known->second.bottleneck_link.of(bytes));
+}
+
+void CollectivePrices::forget_many() {
+  constexpr std::size_t kMany = 1'000'000;  // some 100 bytes each
+  if (routes_ < kMany) return;
+  routes_ = 0;
+  paths_.emplace(cluster_, rules_.message_overhead);
+  load_of_.clear();
+  loads_.clear();
+  shared_.clear();
 }
 
 StepPrices CollectivePrices::step_prices(strategies::Prices ops) {

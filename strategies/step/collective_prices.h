@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -52,6 +53,9 @@ class CollectivePrices {
   /// collective on them per byte. Fails as of() does. REQUIRES: groups of two or more.
   Result<const job::SharedLinks::Shared*> shared_links(
       std::span<const StageCollective> collectives);
+
+  /// Forgets routes and loads if there are many; prices stay. Ends the addresses of shared_links().
+  void forget_many();
 
   /// The values of all functions above. REQUIRES: this object outlives them.
   StepPrices step_prices(strategies::Prices ops);
@@ -97,7 +101,8 @@ class CollectivePrices {
     std::unordered_map<double, Estimate<Seconds>> prices;  ///< by bytes
   };
   std::vector<Distinct> distinct_;
-  job::LinkPaths paths_;
+  std::optional<job::LinkPaths> paths_;
+  std::size_t routes_ = 0;  ///< an upper bound of the routes in paths_ and the links in loads_
   std::unordered_map<Key, std::uint32_t, HashOfKey> load_of_;
   std::vector<std::vector<job::SharedLinks::Loaded>> loads_;
   std::unordered_map<std::vector<std::uint32_t>, job::SharedLinks::Shared, HashOfKey>

@@ -41,8 +41,10 @@ class PlanCosts::State {
     PlanCost cost{Seconds::s(0), usable_ * memory::fullest(*memory).share(), {}};
     cost.busy.assign(kinds_.size(), Seconds::s(0));
     if (cost.memory > most) return cost;
+    Priced& prices = priced(plan);
+    prices.collectives.forget_many();
     const Result<StepTime> time =
-        closed_step(*layout, *priced(plan).prices, options(*layout, training, plan));
+        closed_step(*layout, *prices.prices, options(*layout, training, plan));
     if (!time) return wrong(time);
     cost.step = time->step;
     for (std::size_t s = 0; s < layout->stages.size(); ++s) {

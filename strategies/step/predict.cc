@@ -79,12 +79,34 @@ Estimate<Seconds> interval(const Step& step, bool calibrated, const PriceReach& 
           provenance};
 }
 
+/// What all runs of a layout have in common.
+struct Setting {
+  Devices devices;
+  Situation situation;
+  strategies::JobOptions job;
+  PredictOptions options;
+};
+
+Result<Setting> setting_of(const Spec& spec, const cluster::Cluster& cluster,
+                           const workload::Layout& layout, PredictOptions options) {
+  Devices devices = TRY(Devices::of(layout, cluster, spec, options.calibrations));
+  // Pushes of one layer wait for those of others at the servers' ports, which folding does not
+  // model.
+  options.unfold |= layout.servers.has_value();
+  Situation situation = situation_of(layout, cluster, spec.training.microbatch, spec.plan.zero > 0);
+  strategies::JobOptions job = job_options(spec.conditions, situation, layout);
+  return Setting{std::move(devices), std::move(situation), std::move(job), options};
+}
+
 /// Runs a layout: once unchanged, and again without one part.
 class Runner {
  public:
-  Runner(const Spec& spec, const cluster::Cluster& cluster, const Devices& devices,
-         const strategies::JobOptions& job, const PredictOptions& options)
-      : spec_(spec), cluster_(cluster), prices_(devices.prices()), job_(job), options_(options) {}
+  Runner(const Spec& spec, const cluster::Cluster& cluster, const Setting& setting)
+      : spec_(spec),
+        cluster_(cluster),
+        prices_(setting.devices.prices()),
+        job_(setting.job),
+        options_(setting.options) {}
 
   Result<program::Program> job(const workload::Layout& layout) const {
     return strategies::job_of(layout, prices_, job_);
@@ -165,72 +187,13 @@ void warn_of_regime(Step& step) {
          "measure a few steps of this plan and of one outside this regime"});
 }
 
-}  // namespace
-
-job::Rules rules_of(const Spec& spec, Fidelity fidelity) {
-  job::Rules rules{
-      .fidelity = fidelity == Fidelity::kClosed ? job::Fidelity::kClosed : job::Fidelity::kMessage,
-      .algorithms = spec.plan.collectives,
-      .calibrated = true};
-  // SimGrid shares no device.
-  if (fidelity != Fidelity::kSimgrid) rules.slowdown = 1 + spec.conditions.overlap_penalty;
-  return rules;
-}
-
-Estimate<double> Step::samples_per_s() const {
-  const double samples = layout.samples_per_step;
-  return mapped(time, [&](Seconds step) { return samples / std::max(step.s(), 1e-12); });
-}
-
-double Step::model_utilization() const { return model_flops / (peak * time.value); }
-
-double Step::hardware_utilization() const { return hardware_flops / (peak * time.value); }
-
-ByFactor<double> shares_of(const Step& step, bool over_nodes) {
+/// The interval of a step, and what it depends on.
+Status complete(Step& step, const Spec& spec, const cluster::Cluster& cluster,
+                const Setting& setting) {
+  const Runner runner(spec, cluster, setting);
+  const Work work = work_of(step.layout, setting.devices, setting.job);
+  Situation situation = setting.situation;
   const Seconds all = step.time.value;
-  const double exposed = step.communication / all, fixed = step.fixed / all;
-  return {std::max(0.0, 1 - step.host_share - exposed - fixed), step.host_share,
-          over_nodes ? exposed : 0, fixed};
-}
-
-Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
-                     const PredictOptions& options) {
-  workload::Layout layout = TRY(strategies::lay_out(spec.workload, spec.training, spec.plan));
-  const std::uint32_t ranks = layout.ranks();
-  const Devices devices = TRY(Devices::of(layout, cluster, spec, options.calibrations));
-  // Pushes of one layer wait for those of others at the servers' ports, which folding does not
-  // model.
-  PredictOptions carried = options;
-  carried.unfold |= layout.servers.has_value();
-  Situation situation = situation_of(layout, cluster, spec.training.microbatch, spec.plan.zero > 0);
-  const strategies::JobOptions job_options = step::job_options(spec.conditions, situation, layout);
-  const Runner runner(spec, cluster, devices, job_options, carried);
-  program::Program job = TRY(runner.job(layout));
-  ProgramRun whole = TRY(runner.run(job));
-
-  const Seconds all = whole.step();
-  const Work work = work_of(layout, devices, job_options);
-  const double replicas = ranks;
-  Step step{.layout = std::move(layout),
-            .job = std::move(job),
-            .lowered = std::move(whole.lowered),
-            .timeline = std::move(whole.timeline),
-            .time = {all, all, all, Provenance::kExtrapolated},
-            .fixed = work.fixed,
-            .block = work.block};
-  std::vector<memory::StageMemory> memory = TRY(memory_on(step.layout, cluster));
-  step.memory = std::move(memory);
-  step.model_flops = work.model * replicas;
-  step.hardware_flops = (work.model + work.recomputed) * replicas;
-  for (std::size_t k = 0; k < devices.kinds().size(); ++k) {
-    const DeviceKind& kind = devices.kinds()[k];
-    step.devices.push_back({kind.name, kind.ranks, work.busy[k]});
-    if (kind.gpu == nullptr) continue;
-    const compute::DeviceFacts facts = compute::facts_of(*kind.gpu);
-    step.peak += facts.peak(compute::arithmetic_of(facts, spec.training.dtype)) * kind.ranks;
-  }
-  step.share_by_provenance = work.share_by_provenance;
-  if (options.value_only) return step;
   const Seconds free = TRY(runner.time_without(
       step.layout, {.axes = {Axis::kTensor, Axis::kContext, Axis::kExpert, Axis::kData},
                     .sends = true,
@@ -238,12 +201,12 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   step.communication = std::max(Seconds::s(0), all - free);
   step.occupancy = job::mean(job::occupancy(step.job, step.lowered, step.timeline));
   step.host_share = host_share(step);
-  if (options.counterfactuals) TRY(compare(step, runner));
+  if (setting.options.counterfactuals) TRY(compare(step, runner));
   const bool calibrated = !step.lowered.pricings.empty() &&
                           std::all_of(step.lowered.pricings.begin(), step.lowered.pricings.end(),
                                       [](const job::Pricing& p) { return p.calibrated; });
   Provenance conditions = Provenance::kRecorded;
-  for (const DeviceKind& kind : devices.kinds())
+  for (const DeviceKind& kind : setting.devices.kinds())
     conditions = std::max(conditions, kind.conditions.provenance);
   const Spread spread = spread_of(spec);
   step.computing = {work.fastest * spread.fastest, work.slowest * spread.slowest};
@@ -297,7 +260,76 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
          most.fit == memory::Fit::kDoesNotFit
              ? "change the plan as in `remedies`, or search one that fits with rehearse plan"
              : "measure the peak of a step on the device, as counted by its allocator"});
+  return {};
+}
+
+}  // namespace
+
+job::Rules rules_of(const Spec& spec, Fidelity fidelity) {
+  job::Rules rules{
+      .fidelity = fidelity == Fidelity::kClosed ? job::Fidelity::kClosed : job::Fidelity::kMessage,
+      .algorithms = spec.plan.collectives,
+      .calibrated = true};
+  // SimGrid shares no device.
+  if (fidelity != Fidelity::kSimgrid) rules.slowdown = 1 + spec.conditions.overlap_penalty;
+  return rules;
+}
+
+Estimate<double> Step::samples_per_s() const {
+  const double samples = layout.samples_per_step;
+  return mapped(time, [&](Seconds step) { return samples / std::max(step.s(), 1e-12); });
+}
+
+double Step::model_utilization() const { return model_flops / (peak * time.value); }
+
+double Step::hardware_utilization() const { return hardware_flops / (peak * time.value); }
+
+ByFactor<double> shares_of(const Step& step, bool over_nodes) {
+  const Seconds all = step.time.value;
+  const double exposed = step.communication / all, fixed = step.fixed / all;
+  return {std::max(0.0, 1 - step.host_share - exposed - fixed), step.host_share,
+          over_nodes ? exposed : 0, fixed};
+}
+
+Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
+                     const PredictOptions& options) {
+  workload::Layout layout = TRY(strategies::lay_out(spec.workload, spec.training, spec.plan));
+  const Setting setting = TRY(setting_of(spec, cluster, layout, options));
+  const Runner runner(spec, cluster, setting);
+  program::Program job = TRY(runner.job(layout));
+  ProgramRun whole = TRY(runner.run(job));
+
+  const Seconds all = whole.step();
+  const Devices& devices = setting.devices;
+  const Work work = work_of(layout, devices, setting.job);
+  const double replicas = layout.ranks();
+  Step step{.layout = std::move(layout),
+            .job = std::move(job),
+            .lowered = std::move(whole.lowered),
+            .timeline = std::move(whole.timeline),
+            .time = {all, all, all, Provenance::kExtrapolated},
+            .fixed = work.fixed,
+            .block = work.block};
+  step.memory = TRY(memory_on(step.layout, cluster));
+  step.model_flops = work.model * replicas;
+  step.hardware_flops = (work.model + work.recomputed) * replicas;
+  for (std::size_t k = 0; k < devices.kinds().size(); ++k) {
+    const DeviceKind& kind = devices.kinds()[k];
+    step.devices.push_back({kind.name, kind.ranks, work.busy[k]});
+    if (kind.gpu == nullptr) continue;
+    const compute::DeviceFacts facts = compute::facts_of(*kind.gpu);
+    step.peak += facts.peak(compute::arithmetic_of(facts, spec.training.dtype)) * kind.ranks;
+  }
+  step.share_by_provenance = work.share_by_provenance;
+  if (options.value_only) return step;
+  TRY(complete(step, spec, cluster, setting));
   return step;
+}
+
+Status complete(Step& step, const Spec& spec, const cluster::Cluster& cluster,
+                const PredictOptions& options) {
+  const Setting setting = TRY(setting_of(spec, cluster, step.layout, options));
+  return complete(step, spec, cluster, setting);
 }
 
 }  // namespace rehearse::step

@@ -26,6 +26,11 @@ struct PredictOptions {
 Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
                      const PredictOptions& options);
 
+/// Adds the rest to a step that was predicted as a value only, without running it again.
+/// REQUIRES: the same spec, cluster and options, apart from `value_only`.
+Status complete(Step& step, const Spec& spec, const cluster::Cluster& cluster,
+                const PredictOptions& options);
+
 /// The rules under which the program of a step is run.
 job::Rules rules_of(const Spec& spec, Fidelity fidelity);
 
