@@ -9,6 +9,8 @@ namespace rehearse::cli {
 namespace {
 
 constexpr std::string_view kNoYes[] = {"no", "yes"};
+constexpr std::string_view kKernels[] = {"any", "flash_attention_2", "tensorrt", "asynchronous"};
+static_assert(std::size(kKernels) == compute::kAttentionFamilies + 1);
 
 workload::Op op_of(Cells& cells) {
   workload::Op op{
@@ -32,31 +34,36 @@ workload::Op op_of(Cells& cells) {
 }
 
 PredictRow operations_predictor(const CsvTable&, std::vector<std::string>&) {
-  return
-      [costs = std::map<std::string, compute::OpCost>()](Cells& cells) mutable -> Result<Verdict> {
-        const workload::Op op = op_of(cells);
-        const double measured = cells.positive("time_us");
-        TRY(cells.status());
-        if (op.communicates()) return fail("kind: collectives and copies belong to other schemas");
-        const std::string device = cells.text("device");
-        auto cost = costs.find(device);
-        if (cost == costs.end()) {
-          const cluster::Gpu& gpu = *TRY(device_named(device));
-          compute::OpCost made = TRY(compute::OpCost::on(gpu.name, {}));
-          cost = costs.emplace(device, std::move(made)).first;
-        }
-        const Estimate<Seconds> time = cost->second.predicted(op);
-        return Verdict{measured, in_unit(time, &Seconds::us)};
-      };
+  return [costs = std::map<std::pair<std::string, std::size_t>, compute::OpCost>()](
+             Cells& cells) mutable -> Result<Verdict> {
+    const workload::Op op = op_of(cells);
+    const double measured = cells.positive("time_us");
+    TRY(cells.status());
+    if (op.communicates()) return fail("kind: collectives and copies belong to other schemas");
+    const std::string device = cells.text("device");
+    const std::size_t kernels = cells.choice("attention_kernels", kKernels, 0);
+    TRY(cells.status());
+    auto cost = costs.find({device, kernels});
+    if (cost == costs.end()) {
+      const cluster::Gpu& gpu = *TRY(device_named(device));
+      compute::Sustained sustained;
+      if (kernels > 0)
+        sustained.attention_kernels = static_cast<compute::AttentionKernels>(kernels - 1);
+      compute::OpCost made = TRY(compute::OpCost::on(gpu.name, sustained));
+      cost = costs.emplace(std::pair(device, kernels), std::move(made)).first;
+    }
+    const Estimate<Seconds> time = cost->second.predicted(op);
+    return Verdict{measured, in_unit(time, &Seconds::us)};
+  };
 }
 
 }  // namespace
 
-const MeasurementKind kMeasuredOperations = {
-    .name = "operations",
-    .unit = "us",
-    .required = {"device", "kind", "dtype", "time_us"},
-    .optional = {"batch", "m", "n", "k", "bytes", "width", "causal", "kernels"},
-    .predictor = operations_predictor};
+const MeasurementKind kMeasuredOperations = {.name = "operations",
+                                             .unit = "us",
+                                             .required = {"device", "kind", "dtype", "time_us"},
+                                             .optional = {"batch", "m", "n", "k", "bytes", "width",
+                                                          "causal", "kernels", "attention_kernels"},
+                                             .predictor = operations_predictor};
 
 }  // namespace rehearse::cli

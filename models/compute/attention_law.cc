@@ -1,19 +1,21 @@
 #include "models/compute/attention_law.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace rehearse::compute {
 namespace {
 
-/// Of the rate of a product, with heads of 128 and many keys: FlashAttention-2 on A100 and L40S,
-/// TensorRT-LLM on H100 and B200. FlashAttention-3 and FlashInfer get 0.85, FlashAttention-2 on
-/// H100 0.45.
-constexpr double kShare = 0.63;
-constexpr double kHead = 128;
+constexpr double kBlock = 128;           // queries, and keys of a tile
+constexpr double kLeastBlock = 16;       // queries of an instruction
+constexpr double kFew = 64;              // queries up to which kernels divide the keys
+constexpr double kDivided = 1024;        // keys of a part are √(keys · this) at least
+constexpr double kExponentialRate = 16;  // per multiprocessor and clock
+constexpr double kClock = 1.7e9;         // Hz, to which starts refer
 /// FLOPs per multiprocessor and clock: of A100, where the clock is not known.
 constexpr double kPerClock = 2048;
-constexpr double kExponentials = 1. / 64, kBlocks = 1. / 8;
-constexpr double kBlock = 128;  // queries
+
+double whole(double x, double of) { return std::ceil(x / of) * of; }
 
 }  // namespace
 
@@ -23,19 +25,40 @@ double head_of_kernel(double size) {
   return size;
 }
 
-double attention_time(const DeviceFacts& facts, Arithmetic arithmetic, double sustained,
+AttentionFamily family_of(const DeviceFacts& facts, const AttentionConstants& constants,
+                          std::optional<AttentionKernels> kernels) {
+  const bool asynchronous =
+      facts.architecture.starts_with("hopper") || facts.architecture.starts_with("blackwell");
+  if (!kernels && !asynchronous) kernels = AttentionKernels::kFlashAttention2;
+  if (kernels) return constants.families[static_cast<std::size_t>(*kernels)];
+  const auto of = [&](AttentionKernels k) {
+    return constants.families[static_cast<std::size_t>(k)];
+  };
+  const AttentionFamily one = of(AttentionKernels::kTensorRt),
+                        other = of(AttentionKernels::kAsynchronous);
+  return {std::sqrt(one.factor * other.factor), other.start};
+}
+
+double attention_time(const DeviceFacts& facts, const AttentionConstants& constants,
+                      const AttentionFamily& family, Arithmetic arithmetic, double sustained,
                       const workload::Op& op) {
-  const double per_clock = facts.boost_hz ? facts.peak(arithmetic).flop_per_s() /
-                                                (facts.multiprocessors * *facts.boost_hz)
-                                          : kPerClock;
-  const double keys = std::max(op.n * (op.causal ? 0.5 : 1), 1.0), head = head_of_kernel(op.k);
-  const double exponentials = per_clock * kExponentials;
-  const double ends = per_clock * kBlocks;
-  // One block on every multiprocessor; kernels divide the keys of a few queries.
-  const double least =
-      kBlock * facts.multiprocessors * (keys * std::min(op.m / kBlock, 1.0) + ends);
-  const double flops = 4 * std::max(op.batch * op.m * (keys + ends), least) * head * op.effort;
-  return flops * (1 + exponentials / head) / (1 + exponentials / kHead) / (kShare * sustained);
+  const double peak = facts.peak(arithmetic).flop_per_s();
+  const double clock =
+      facts.boost_hz ? *facts.boost_hz : peak / (facts.multiprocessors * kPerClock);
+  const double rows = std::clamp(whole(op.m, kLeastBlock), kLeastBlock, kBlock);
+  const double blocks = op.batch * std::ceil(std::max(op.m, 1.0) / rows);
+  const double most = whole(std::max(op.n, 1.0), kBlock);
+  const double keys = op.causal ? std::min(most, 0.5 * (most + rows)) : most;
+  const double key = family.factor * (4 * rows * head_of_kernel(op.k) * facts.multiprocessors *
+                                          clock / (constants.share * sustained) +
+                                      constants.exponentials * rows / kExponentialRate);
+  double parts = 1;
+  if (op.m <= kFew)
+    parts =
+        std::clamp(std::sqrt(most / kDivided), 1.0, std::max(1.0, facts.multiprocessors / blocks));
+  const double all = blocks * (keys * key + constants.fixed) / facts.multiprocessors;
+  const double longest = most / parts * key + constants.fixed;
+  return (family.start * kClock + op.effort * (all + constants.tail * longest)) / clock;
 }
 
 }  // namespace rehearse::compute

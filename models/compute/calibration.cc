@@ -104,6 +104,26 @@ MemoryCalibration memory_of(const YamlMap& map) {
   return m;
 }
 
+AttentionCalibration attention_of(const YamlMap& map) {
+  AttentionCalibration a;
+  AttentionConstants& c = a.constants;
+  c.share = in_range(map, "share", 0, 0.1, 3);
+  c.exponentials = in_range(map, "exponentials", 0, 0, 10);
+  c.fixed = in_range(map, "fixed_clocks", 0, 0, 1e5);
+  c.tail = in_range(map, "tail", 0, 0, 1);
+  c.memory = in_range(map, "memory", 0, 0.1, 1);
+  for (std::size_t i = 0; i < kAttentionFamilies; ++i)
+    if (const auto family = map.map(kAttentionFamilyNames[i])) {
+      c.families[i] = {in_range(*family, "factor", 0, 0.1, 10), time_in(*family, "start")};
+      family->no_other_keys();
+    } else {
+      map.report(kAttentionFamilyNames[i], "is missing", "its factor and start");
+    }
+  a.fitted = fitted_of(map);
+  map.no_other_keys();
+  return a;
+}
+
 }  // namespace
 
 Result<Calibration> parse_calibration(const std::string& text, std::string name) {
@@ -115,6 +135,7 @@ Result<Calibration> parse_calibration(const std::string& text, std::string name)
   Calibration c{.device = map.required<std::string>("device").value_or("")};
   for (const YamlMap& m : map.maps("matrix")) c.matrix.push_back(matrix_of(m));
   if (const auto memory = map.map("memory")) c.memory = memory_of(*memory);
+  if (const auto attention = map.map("attention")) c.attention = attention_of(*attention);
   if (const auto widths = map.map("widths")) {
     for (std::size_t i = 0; i < kOpClasses; ++i)
       if (const auto width = widths->map(kOpClassNames[i])) {

@@ -44,10 +44,16 @@ struct MemoryCalibration {
   FittedTo fitted = {};
 };
 
+struct AttentionCalibration {
+  AttentionConstants constants;
+  FittedTo fitted = {};
+};
+
 struct Calibration {
   std::string device;  ///< name in the catalog, or kTypical
   std::vector<MatrixCalibration> matrix = {};
   std::optional<MemoryCalibration> memory = {};
+  std::optional<AttentionCalibration> attention = {};  ///< of kTypical alone
   std::array<std::optional<Width>, kOpClasses> widths = {};
 
   const MatrixCalibration* find(Arithmetic a) const {

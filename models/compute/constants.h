@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "models/compute/attention_law.h"
 #include "models/compute/device_facts.h"
 #include "models/compute/memory_law.h"
 #include "models/compute/wave_law.h"
@@ -19,14 +20,16 @@ enum class OpClass : std::uint8_t {
   kGemm,
   kThinGemm,  ///< that needs less than half of its time at the sustained rate: latency and memory
   kConvolution,
-  kAttention,
-  kElementwise,  ///< and gathers
+  kAttention,       ///< by kernels that nobody named
+  kNamedAttention,  ///< by kernels of a known family
+  kElementwise,     ///< and gathers
   kNorm,
   kSoftmax,
 };
-inline constexpr std::size_t kOpClasses = 7;
+inline constexpr std::size_t kOpClasses = 8;
 inline constexpr std::array<std::string_view, kOpClasses> kOpClassNames = {
-    "gemm", "thin_gemm", "convolution", "attention", "elementwise", "norm", "softmax"};
+    "gemm",        "thin_gemm", "convolution", "attention", "named_attention",
+    "elementwise", "norm",      "softmax"};
 constexpr std::string_view to_string(OpClass c) {
   return kOpClassNames[static_cast<std::size_t>(c)];
 }
@@ -53,9 +56,12 @@ struct Constants {
   std::array<MatrixConstants, kArithmetics> matrix;
   MemoryConstants memory;
   Provenance memory_provenance = Provenance::kDatasheet;
-  /// Share of the peak matrix rate that fused attention gets, causal work counted once. Absent: by
+  AttentionConstants attention = {};
+  /// Of fused attention. Absent: not known.
+  std::optional<AttentionKernels> attention_kernels = {};
+  /// Share of the peak matrix rate that fused attention gets, causal work counted once, instead of
   /// its law (attention_law.h).
-  std::optional<double> attention = {};
+  std::optional<double> attention_share = {};
   Widths known{};  ///< for constants from the device's own rows
   Widths other{};  ///< for constants from other devices' rows
 };
@@ -71,8 +77,9 @@ struct Predicted {
 struct Timing {
   double overhead = 0;    ///< s, that a benchmark adds to each call
   bool quantises = true;  ///< FP8 operands come in half precision
-  /// Second operands (weights) that the calls of a benchmark use in turn. What L2 holds of them is
-  /// read at `cache` bytes per multiprocessor and clock. 0: all is read from memory, as in a job.
+  /// Second operands (weights, keys and values) that the calls of a benchmark use in turn. What L2
+  /// holds of them is read at `cache` bytes per multiprocessor and clock. 0: all is read from
+  /// memory, as in a job.
   double copies = 0;
   double cache = 0;
 };

@@ -62,7 +62,8 @@ Result<OpCost> OpCost::on(const DeviceFacts& facts, const Sustained& sustained,
   if (Status ok = check_range("attention", sustained.attention, 0.02, 1); !ok) return forward(ok);
   Transferred found = constants_for(facts, calibrations);
   if (sustained.memory) found.constants.memory.elementwise = *sustained.memory;
-  if (sustained.attention) found.constants.attention = *sustained.attention;
+  found.constants.attention_share = sustained.attention;
+  found.constants.attention_kernels = sustained.attention_kernels;
   return OpCost(std::make_shared<State>(State{.facts = facts,
                                               .constants = found.constants,
                                               .gemm = sustained.gemm.value_or(1),

@@ -38,6 +38,9 @@ struct Sustained {
   /// Share of the peak matrix rate that fused attention gets, causal work counted once, whatever
   /// the sequence. Absent: by its law. 0.1 to 0.8.
   std::optional<double> attention = {};
+  /// Whose kernels compute fused attention. Absent: those that the device usually runs, with a
+  /// wider interval.
+  std::optional<AttentionKernels> attention_kernels = {};
 };
 
 class OpCost {

@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "models/compute/alignment.h"
-#include "models/compute/attention_law.h"
 #include "models/compute/constants.h"
 #include "models/compute/convolution_law.h"
 #include "sim/base/check.h"
@@ -80,17 +79,38 @@ Predicted matrix(const DeviceFacts& facts, const Constants& constants, const Op&
       inside || c.provenance == Provenance::kDatasheet ? c.provenance : Provenance::kExtrapolated};
 }
 
-Predicted attention(const DeviceFacts& facts, const Constants& constants, const Op& op) {
+/// The bytes of attention, as a time at `memory_rate`. A benchmark repeats the same operands: what
+/// fits in half of L2 is read from there, and from one and a half on nothing is.
+double attention_bytes(const DeviceFacts& facts, double memory_rate, const Op& op,
+                       const Timing& timing) {
+  constexpr double kHeld = 0.5;
+  const double bytes = workload::bytes_of(op).b();
+  if (!(timing.copies > 0) || !facts.l2 || !facts.boost_hz) return bytes / memory_rate;
+  const double missed = std::clamp((bytes - op.bytes.b()) / facts.l2->b() - kHeld, 0.0, 1.0);
+  const double cache = timing.cache * facts.multiprocessors * *facts.boost_hz;
+  return bytes * (missed / memory_rate + (1 - missed) / std::max(cache, memory_rate));
+}
+
+Predicted attention(const DeviceFacts& facts, const Constants& constants, const Op& op,
+                    const Timing& timing) {
   const Arithmetic arithmetic = arithmetic_of(facts, op.dtype);
   const double peak = facts.peak(arithmetic).flop_per_s();
   const double factor = constants.matrix[static_cast<std::size_t>(arithmetic)].factor;
-  const double flops = workload::flops_of(op).flop() * (op.causal ? 0.5 : 1) * op.effort;
-  const double computing = constants.attention
-                               ? flops / (*constants.attention * peak)
-                               : attention_time(facts, arithmetic, factor * peak, op);
-  const double bytes =
-      workload::bytes_of(op).b() / (constants.memory.elementwise * facts.memory_rate.bytes_per_s());
-  return {std::max(computing, bytes) + kernels_of(op) * constants.memory.call, OpClass::kAttention,
+  const AttentionConstants& law = constants.attention;
+  const double call = constants.memory.call;
+  if (constants.attention_share) {
+    const double flops = workload::flops_of(op).flop() * (op.causal ? 0.5 : 1) * op.effort;
+    const double computing = flops / (*constants.attention_share * peak);
+    const double bytes = workload::bytes_of(op).b() /
+                         (constants.memory.elementwise * facts.memory_rate.bytes_per_s());
+    return {std::max(computing, bytes) + kernels_of(op) * call, OpClass::kAttention,
+            Provenance::kDatasheet};
+  }
+  const AttentionFamily family = family_of(facts, law, constants.attention_kernels);
+  return {attention_time(facts, law, family, arithmetic, factor * peak, op) +
+              attention_bytes(facts, law.memory * facts.memory_rate.bytes_per_s(), op, timing) +
+              (kernels_of(op) - 1) * call,
+          constants.attention_kernels ? OpClass::kNamedAttention : OpClass::kAttention,
           Provenance::kDatasheet};
 }
 
@@ -110,7 +130,7 @@ Predicted alone(const DeviceFacts& facts, const Constants& constants, const Op& 
     case OpKind::kConvolution:
       return matrix(facts, constants, op, timing);
     case OpKind::kAttention:
-      return attention(facts, constants, op);
+      return attention(facts, constants, op, timing);
     case OpKind::kNorm:
       return {moved(facts, memory,
                     memory.elementwise * memory.norm / norm_passes(facts, memory, rows_of(op)), op),

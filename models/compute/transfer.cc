@@ -202,12 +202,17 @@ Transferred constants_for(const DeviceFacts& facts, std::span<const Calibration>
   if (memory == &typical && !fast_memory(facts) && memory->memory->elementwise_gddr > 0)
     constants.memory.elementwise = memory->memory->elementwise_gddr;
   note("memory", *memory, memory->memory->fitted);
+  if (typical.attention) constants.attention = typical.attention->constants;
   constexpr Width kUnknown = {0.5, 2};
   const Calibration* own = nullptr;
   for (const Calibration& c : calibrations)
     if (c.device == facts.name) own = &c;
   for (std::size_t i = 0; i < kOpClasses; ++i) {
     constants.other[i] = typical.widths[i].value_or(kUnknown);
+    // Attention was measured on NVIDIA's GPUs alone.
+    const bool attention = i == static_cast<std::size_t>(OpClass::kAttention) ||
+                           i == static_cast<std::size_t>(OpClass::kNamedAttention);
+    if (attention && facts.vendor != "nvidia") constants.other[i] = kUnknown;
     constants.known[i] = own && own->widths[i] ? *own->widths[i] : constants.other[i];
   }
   return result;

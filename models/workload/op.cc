@@ -58,8 +58,8 @@ Bytes bytes_of(const Op& op) {
   switch (op.kind) {
     case OpKind::kGemm:
       return Bytes::b(element * op.batch * (op.m * op.k + op.k * op.n + op.m * op.n));
-    case OpKind::kAttention:  // queries, keys, values, result
-      return Bytes::b(element * op.batch * op.k * (2 * op.m + 2 * op.n));
+    case OpKind::kAttention:  // queries, keys, values, result; a copy into a cache
+      return Bytes::b(element * op.batch * op.k * (2 * op.m + 2 * op.n)) + op.bytes;
     case OpKind::kGather: return Bytes::b(2 * element * op.m * op.n);
     case OpKind::kConvolution: return op.bytes + Bytes::b(element * weights_of(op));
     case OpKind::kElementwise:

@@ -10,7 +10,7 @@
 //   gemm          matrices        rows         columns       summed over     follow from extents
 //   convolution   groups          positions    channels out  inputs summed   input, output; weights
 //                                                                            follow from extents
-//   attention     samples, heads  queries      keys          head size       follow from extents
+//   attention     samples, heads  queries      keys          head size       more than extents say
 //   gather        –               rows taken   row length    rows of table   follow from extents
 //   elementwise, norm, softmax    –            –             –               read and written
 //   collective, copy                                                         of the message

@@ -160,6 +160,9 @@ void read_conditions(const YamlMap& map, std::span<Conditions> all) {
       "memory", 0.1, 1, [](C & c) -> auto& { return c.sustained.memory; });
   read.factor(
       "attention", 0.02, 1, [](C & c) -> auto& { return c.sustained.attention; });
+  if (const auto kernels = map.choice("attention_kernels", compute::kAttentionFamilyNames))
+    for (Conditions& conditions : all)
+      conditions.sustained.attention_kernels = static_cast<compute::AttentionKernels>(*kernels);
   read.factor(
       "scale", kLeastScale, kMostScale, [](C & c) -> auto& { return c.scale; });
   read.factor(

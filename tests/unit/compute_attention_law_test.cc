@@ -31,37 +31,73 @@ Op attention(double size) {
           .causal = true};
 }
 
-double milliseconds(const Op& op) {
-  return attention_time(device(), Arithmetic::kHalf, kSustained, op) * 1e3;
+constexpr AttentionConstants kLaw{.share = 1,
+                                  .exponentials = 1,
+                                  .fixed = 1000,
+                                  .tail = 0.5,
+                                  .memory = 1,
+                                  .families = {{{1, 10e-6}, {0.625, 4e-6}, {0.4, 0}}}};
+
+double milliseconds(const Op& op, const AttentionFamily& family = {1, 0}) {
+  return attention_time(device(), kLaw, family, Arithmetic::kHalf, kSustained, op) * 1e3;
 }
 
-TEST_CASE("a query meets its keys, and the beginning and the end of its block") {
-  // 4 · 64 · 2048 · 128 · (1024 + 2048 / 8) = 8.59e10 FLOPs at 0.63 of 100 TFLOP/s.
-  CHECK(milliseconds(attention(128)) == Approx(1.3635).epsilon(1e-3));
-  // All keys: 2048 + 256 of them.
+TEST_CASE("blocks of queries share the multiprocessors, and half of the longest one shows") {
+  // A key: 4 · 128 · 128 FLOPs at 1,000 per clock of a multiprocessor, and 128 / 16 exponentials:
+  // 73.536 clocks. A block: (2048 + 128) / 2 keys and 1000 clocks. 64 · 16 blocks on 100
+  // multiprocessors, and half of one with all 2048 keys.
+  const double key = 65.536 + 8;
+  const double causal = 10.24 * (1088 * key + 1000) + 0.5 * (2048 * key + 1000);
+  CHECK(milliseconds(attention(128)) == Approx(causal * 1e-6));
+  CHECK(causal * 1e-6 == Approx(0.9053).epsilon(1e-4));
   Op full = attention(128);
   full.causal = false;
-  CHECK(milliseconds(full) == Approx(1.3635 * 2304 / 1280).epsilon(1e-3));
+  CHECK(milliseconds(full) == Approx(10.74 * (2048 * key + 1000) * 1e-6));
+  // Kernels that need half of the clocks of a key, and the start of a slower clock.
+  CHECK(milliseconds(attention(128), {0.5, 10e-6}) ==
+        Approx((10.24 * (544 * key + 1000) + 0.5 * (1024 * key + 1000) + 17e3) * 1e-6));
 }
 
-TEST_CASE(
-    "few blocks take as long as one on every multiprocessor, and single queries split their keys") {
-  Op few = attention(128);
-  few.batch = 1;
-  // 16 blocks of 128 on 100 multiprocessors: as 6.25 heads.
-  CHECK(milliseconds(few) == Approx(1.3635 * 6.25 / 64).epsilon(1e-3));
-  // A block begins and ends, however few its queries and however divided its keys: 256 of 1280.
-  few.m = 1;
-  CHECK(milliseconds(few) == Approx(1.3635 * 6.25 / 64 * (1024. / 128 + 256) / 1280).epsilon(1e-3));
+TEST_CASE("single queries fill a small block, and idle multiprocessors divide their keys") {
+  // Decoding: 16 rows a block, 8.192 + 1 clocks a key. 8 blocks of 65,536 keys in √64 parts.
+  Op one = attention(128);
+  one.batch = 8;
+  one.m = 1;
+  one.n = 65536;
+  one.causal = false;
+  const double key = 8.192 + 1;
+  CHECK(milliseconds(one) ==
+        Approx((0.08 * (65536 * key + 1000) + 0.5 * (8192 * key + 1000)) * 1e-6));
+  // More blocks than multiprocessors divide nothing.
+  one.batch = 200;
+  CHECK(milliseconds(one) == Approx(2.5 * (65536 * key + 1000) * 1e-6));
 }
 
-TEST_CASE("heads take the next size of a kernel, and exponentials weigh more on small ones") {
+TEST_CASE("heads take the next size of a kernel") {
   CHECK(head_of_kernel(80) == 96);
   CHECK(head_of_kernel(132) == 192);
   CHECK(head_of_kernel(512) == 512);
-  // As if heads were 2048 / 64 = 32 larger: (96 + 32) / (128 + 32) of the time with 128.
-  CHECK(milliseconds(attention(80)) == Approx(1.3635 * 0.8).epsilon(1e-3));
   CHECK(milliseconds(attention(96)) == milliseconds(attention(80)));
+}
+
+TEST_CASE("a device before Hopper runs FlashAttention-2, a later one the mean of the others") {
+  DeviceFacts facts = device();
+  facts.architecture = "ampere_ga100";
+  CHECK(family_of(facts, kLaw, {}).start == 10e-6);
+  CHECK(family_of(facts, kLaw, AttentionKernels::kTensorRt).start == 4e-6);
+  facts.architecture = "hopper_gh100";
+  CHECK(family_of(facts, kLaw, {}).factor == Approx(0.5));  // √(0.625 · 0.4)
+  CHECK(family_of(facts, kLaw, {}).start == 0);
+}
+
+TEST_CASE("kernels that are named have a narrower interval") {
+  const Result<OpCost> any = OpCost::on("h100_sxm5_80", {});
+  const Result<OpCost> named =
+      OpCost::on("h100_sxm5_80", {.attention_kernels = AttentionKernels::kAsynchronous});
+  REQUIRE((any && named));
+  const auto width = [](const Estimate<Seconds>& e) { return (e.high - e.low) / e.value; };
+  CHECK(named->predicted(attention(128)).value < any->predicted(attention(128)).value);
+  CHECK(width(named->predicted(attention(128))) < width(any->predicted(attention(128))));
 }
 
 TEST_CASE("a share that is given holds for every length") {

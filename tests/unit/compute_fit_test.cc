@@ -115,6 +115,67 @@ TEST_CASE("shares of memory are recovered from rows of each kind") {
   CHECK(fit.elementwise_overhead == Approx(7e-6).epsilon(0.3));
 }
 
+TEST_CASE(
+    "attention's benchmark reads keys from the cache that it fits in, and a copy costs its bytes") {
+  const DeviceFacts facts = device("h100_sxm5_80");
+  Constants constants;
+  constants.memory.call = 0;
+  const Timing cached{.copies = 1, .cache = 30};
+  const auto decode = [](double keys) {
+    return Op{.name = "", .kind = OpKind::kAttention, .batch = 8, .m = 1, .n = keys, .k = 128};
+  };
+  // The law's constants are 1 and 0, and memory is read at its peak, or at 30 bytes a clock.
+  const double bytes = 8 * 128 * 2 * (2 + 2 * 1024.0), rate = facts.memory_rate.bytes_per_s();
+  const double saved = predict(facts, constants, decode(1024)).seconds -
+                       predict(facts, constants, decode(1024), cached).seconds;
+  CHECK(saved == Approx(bytes / rate - bytes / (30 * 132 * 1.98e9)));
+  // 8.6 GB are not in L2.
+  CHECK(predict(facts, constants, decode(2 << 20), cached).seconds ==
+        Approx(predict(facts, constants, decode(2 << 20)).seconds));
+  Op copied = decode(1024);
+  copied.bytes = Bytes::b(1e9);
+  CHECK(predict(facts, constants, copied).seconds -
+            predict(facts, constants, decode(1024)).seconds ==
+        Approx(1e9 / rate));
+}
+
+TEST_CASE("constants of attention are recovered from two devices and two families") {
+  Constants truth;
+  truth.attention = {.share = 0.8,
+                     .exponentials = 1.2,
+                     .fixed = 5000,
+                     .tail = 0.3,
+                     .memory = 0.9,
+                     .families = {{{1, 9e-6}, {0.7, 14e-6}, {1, 0}}}};
+  const Timing timing{.copies = 1, .cache = 15};
+  std::vector<AttentionRows> tables;
+  for (const auto& [name, kernels] : {std::pair("a100_sxm4_80", AttentionKernels::kFlashAttention2),
+                                      std::pair("h100_sxm5_80", AttentionKernels::kTensorRt)}) {
+    AttentionRows table{.facts = device(name), .constants = truth, .rows = {}};
+    table.constants.attention_kernels = kernels;
+    for (const double heads : {8.0, 64.0, 512.0})
+      for (const double tokens : {128.0, 512.0, 2048.0, 8192.0})
+        for (const double size : {64.0, 128.0}) {
+          const Op op{.name = "",
+                      .kind = OpKind::kAttention,
+                      .batch = heads,
+                      .m = tokens,
+                      .n = tokens,
+                      .k = size,
+                      .causal = true};
+          const Predicted p = predict(table.facts, table.constants, op, timing);
+          CHECK(p.kind == OpClass::kNamedAttention);
+          table.rows.push_back({op, Seconds::s(p.seconds)});
+        }
+    tables.push_back(table);
+  }
+  const AttentionFit fit = fit_attention(tables);
+  CHECK(fit.residual < 0.02);
+  CHECK(fit.constants.families[0].factor == 1);
+  CHECK(fit.constants.families[1].factor == Approx(0.7).epsilon(0.1));
+  CHECK(fit.constants.families[1].start == Approx(14e-6).epsilon(0.1));
+}
+
 TEST_CASE("a calibration is read") {
   const Result<Calibration> read = parse_calibration(
       "operations: 1\ndevice: a100_sxm4_80\nmatrix:\n  - arithmetic: half\n    factor: 0.9\n"
@@ -127,12 +188,19 @@ TEST_CASE("a calibration is read") {
       "    residual: 0.05\n    from_gflop: 0.001\n    to_gflop: 10000\n"
       "memory:\n  elementwise: 0.87\n  call: 2 us\n  source: table\n  rows_used: all\n"
       "  date: 2026-08\n  rows: 12\n  residual: 0.02\n"
+      "attention:\n  share: 0.9\n  exponentials: 1.5\n  fixed_clocks: 4000\n  tail: 0.4\n"
+      "  memory: 0.95\n  flash_attention_2: {factor: 1, start: 11 us}\n"
+      "  tensorrt: {factor: 0.8, start: 16 us}\n  asynchronous: {factor: 0.6, start: 9 us}\n"
+      "  source: table\n  rows_used: all\n  date: 2026-08\n  rows: 12\n  residual: 0.1\n"
       "widths:\n  gemm: {low: 0.9, high: 1.2}\n",
       "made.yaml");
   REQUIRE(read);
   const MatrixCalibration* half = read->find(Arithmetic::kHalf);
   REQUIRE(half);
   CHECK(half->constants.reread.extra == 1.5);
+  REQUIRE(read->attention);
+  CHECK(read->attention->constants.fixed == 4000);
+  CHECK(read->attention->constants.families[1].start == Approx(16e-6));
   CHECK(half->constants.shape.count == 2);
   CHECK(half->constants.shape.tiles[1].share == 0.7);
   CHECK(half->constants.shape.tiles[1].fixed == Approx(1e-6));

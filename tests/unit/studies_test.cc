@@ -14,6 +14,7 @@
 #include "tests/validation/studies/layer_accuracy.h"
 #include "tests/validation/studies/make_shipped.h"
 #include "tests/validation/studies/operation_accuracy.h"
+#include "tests/validation/studies/operation_tables.h"
 #include "tests/validation/studies/withheld_accuracy.h"
 
 namespace rehearse::cli {
@@ -147,6 +148,35 @@ TEST_CASE("operations of an incomplete folder are one line, not a crash") {
   REQUIRE(!found);
   CHECK_THAT(to_string(found.error()), Contains("no table has products in fp32"));
   CHECK(!make_operations(data, data));
+}
+
+TEST_CASE("tables of attention: grouped heads, copies into a cache, kernels of the device") {
+  const fs::path data = test::scratch_folder();
+  const auto read = [&](const char* name, const char* text) {
+    std::ofstream(data / name) << text;
+    const auto tables = read_attention_csv(data / name);
+    REQUIRE(tables);
+    REQUIRE(tables->size() == 1);
+    return tables->front();
+  };
+  const OperationTable context =
+      read("a100_sxm__vllm-0.14.0__context_attention.csv",
+           "kernel_source,batch_size,isl,num_heads,num_key_value_heads,latency\n"
+           "vllm_flash_attn,2,256,32,8,0.5\n");
+  CHECK(context.measured.facts.name == "a100_sxm4_80");
+  CHECK(context.kernels == compute::AttentionKernels::kFlashAttention2);
+  const workload::Op& op = context.measured.rows.front().op;
+  CHECK((op.batch == 16 && op.m == 4 * 256 && op.n == 256 && op.k == 128 && op.causal));
+  // 16 · 128 · (2 · 1024 + 2 · 256) elements, and keys and values read and written once more.
+  CHECK(workload::bytes_of(op).b() == 16 * 128 * 2 * (2 * 1024 + 2 * 256 + 4 * 256));
+  const OperationTable decode =
+      read("h100_sxm__vllm-0.19.0__generation_attention.csv",
+           "kernel_source,batch_size,num_heads,num_key_value_heads,head_dim,step,latency\n"
+           "vllm_flash_attn,2,32,8,64,1023,0.02\n");
+  CHECK(decode.kernels == compute::AttentionKernels::kAsynchronous);
+  const workload::Op& one = decode.measured.rows.front().op;
+  CHECK((one.batch == 16 && one.m == 4 && one.n == 1024 && one.k == 64 && !one.causal));
+  CHECK(one.bytes.b() == 0);
 }
 
 TEST_CASE("laws of pairs are made from Gavel's tables") {

@@ -137,6 +137,40 @@ void note_bounds(MatrixConstants& c, std::span<const MeasuredOp> rows) {
 
 }  // namespace
 
+AttentionFit fit_attention(std::span<const AttentionRows> tables) {
+  std::vector<AttentionRows> given(tables.begin(), tables.end());
+  AttentionFit fit{.constants = {}, .timing = {.copies = 1}, .residual = 0};
+  AttentionConstants& c = fit.constants;
+  std::vector<double*> targets = {&c.share, &c.exponentials, &c.fixed,
+                                  &c.tail,  &c.memory,       &fit.timing.cache};
+  std::vector<Unknown> unknowns = {{0.9, 0.3, 3},  {1.5, 0.05, 6}, {4000, 1, 15000},
+                                   {0.4, 0.05, 1}, {0.95, 0.5, 1}, {12, 3, 200}};
+  for (std::size_t f = 0; f < kAttentionFamilies; ++f) {
+    const bool first = f == 0;
+    targets.push_back(&c.families[f].factor);
+    unknowns.push_back({first ? 1 : 0.65, first ? 1 : 0.3, first ? 1 : 2.5});
+    targets.push_back(&c.families[f].start);
+    unknowns.push_back({10e-6, 1e-6, 20e-6});
+  }
+  const auto set = [&](const std::vector<double>& x) {
+    for (std::size_t i = 0; i < x.size(); ++i) *targets[i] = x[i];
+    for (AttentionRows& t : given) t.constants.attention = c;
+  };
+  constexpr int kRounds = 150;  // unknowns depend on each other
+  const auto loss = [&](const std::vector<double>& x) {
+    set(x);
+    double sum = 0;
+    for (const AttentionRows& t : given)
+      sum += loss_of(t.facts, t.constants, t.rows, fit.timing) / static_cast<double>(t.rows.size());
+    return sum;
+  };
+  set(minimize(unknowns, loss, kRounds));
+  for (const AttentionRows& t : given)
+    fit.residual +=
+        mean_error(t.facts, t.constants, t.rows, fit.timing) / static_cast<double>(given.size());
+  return fit;
+}
+
 double mean_error(const DeviceFacts& facts, const Constants& constants,
                   std::span<const MeasuredOp> rows, const Timing& timing) {
   REHEARSE_CHECK(!rows.empty());

@@ -56,6 +56,23 @@ struct MemoryFit {
 /// the constants are those of `start`.
 MemoryFit fit_memory(const DeviceRows& device, const MemoryConstants& start);
 
+/// Rows of attention of one table, with the constants of its device and whose kernels they are.
+struct AttentionRows {
+  DeviceFacts facts;
+  Constants constants;
+  std::vector<MeasuredOp> rows;
+};
+
+struct AttentionFit {
+  AttentionConstants constants;
+  Timing timing;
+  double residual;
+};
+
+/// Constants that all devices share; the factor of FlashAttention-2 is 1. A family without rows
+/// keeps what the search begins with. REQUIRES: kernels that are named, and some rows of each table.
+AttentionFit fit_attention(std::span<const AttentionRows> tables);
+
 /// mean |predicted / measured - 1|.
 double mean_error(const DeviceFacts& facts, const Constants& constants,
                   std::span<const MeasuredOp> rows, const Timing& timing = {});

@@ -49,10 +49,9 @@ std::string text_of(const compute::MatrixCalibration& m) {
                         number(c.reread.extra));
   if (c.quantise > 0) text += fmt::format("    quantise: {}\n", number(c.quantise));
   if (c.shape.count > 0) {
-    text += fmt::format(
-        "    cap: {}\n    memory: {}\n    launch: {} us\n    smooth: {}\n",
-        number(c.shape.cap), number(c.shape.memory), number(c.shape.launch * 1e6),
-        number(c.shape.smooth));
+    text += fmt::format("    cap: {}\n    memory: {}\n    launch: {} us\n    smooth: {}\n",
+                        number(c.shape.cap), number(c.shape.memory), number(c.shape.launch * 1e6),
+                        number(c.shape.smooth));
     if (c.shape.clock > 0)
       text += fmt::format("    clock_mhz: {}\n    step: {} ns\n    cut: {} us\n",
                           number(c.shape.clock * 1e-6), number(c.shape.step * 1e9),
@@ -89,6 +88,17 @@ std::string text_of(const compute::Calibration& calibration) {
     if (calibration.memory->elementwise_gddr > 0)
       text += fmt::format("  elementwise_gddr: {}\n", number(calibration.memory->elementwise_gddr));
     text += text_of(calibration.memory->fitted, "  ");
+  }
+  if (calibration.attention) {
+    const compute::AttentionConstants& c = calibration.attention->constants;
+    text += fmt::format(
+        "attention:\n  share: {}\n  exponentials: {}\n  fixed_clocks: {}\n  tail: {}\n"
+        "  memory: {}\n",
+        number(c.share), number(c.exponentials), number(c.fixed), number(c.tail), number(c.memory));
+    for (std::size_t i = 0; i < compute::kAttentionFamilies; ++i)
+      text += fmt::format("  {}: {{factor: {}, start: {} us}}\n", compute::kAttentionFamilyNames[i],
+                          number(c.families[i].factor), number(c.families[i].start * 1e6));
+    text += text_of(calibration.attention->fitted, "  ");
   }
   std::string widths;
   for (std::size_t i = 0; i < compute::kOpClasses; ++i)

@@ -10,6 +10,7 @@
 #include "cli/calibrate/device_names.h"
 #include "models/compute/transfer.h"
 #include "sim/base/csv.h"
+#include "sim/base/statistics.h"
 #include "tests/validation/studies/model_graph.h"
 #include "tests/validation/studies/operation_fits.h"
 
@@ -31,7 +32,8 @@ compute::Width width_of(const Constants& constants, const compute::Predicted& p)
 
 OperationRow row_of(double predicted, const compute::Width& width, double measured) {
   return {predicted / measured - 1,
-          measured >= predicted * width.low && measured <= predicted * width.high};
+          measured >= predicted * width.low && measured <= predicted * width.high,
+          width.high - width.low};
 }
 
 class Validator {
@@ -68,9 +70,10 @@ class Validator {
   }
 
   void score(const std::string& suite, const DealtOperations& d, const OperationFits& fits,
-             std::span<const MeasuredOp> rows, const compute::Timing& timing) {
+             std::span<const MeasuredOp> rows, const compute::Timing& timing, bool named = true) {
     const DeviceFacts& facts = d.table.measured.facts;
-    const Constants constants = compute::constants_for(facts, fits.calibrations).constants;
+    Constants constants = compute::constants_for(facts, fits.calibrations).constants;
+    if (named) constants.attention_kernels = d.table.kernels;
     for (const MeasuredOp& r : rows) {
       const compute::Predicted p = compute::predict(facts, constants, r.op, timing);
       const OperationRow row = row_of(p.seconds, width_of(constants, p), r.time.s());
@@ -94,6 +97,7 @@ class Validator {
       if (d.table.kind.ends_with(kBestOfSearch)) continue;
       const compute::Timing timing = others.timings.find("", d.table.kind);
       score("left out", d, others, d.blind, timing);
+      if (d.table.kernels) score("left out, kernels not named", d, others, d.blind, timing, false);
       if (d.table.kind == "linear" || d.table.kind == "bmm") twenty(d, others, timing);
     }
     left_out_.emplace(chip, std::move(others));
@@ -221,19 +225,21 @@ class Validator {
 OperationErrors errors_of(const std::vector<OperationRow>& rows) {
   OperationErrors e{.rows = rows.size()};
   if (rows.empty()) return e;
-  std::vector<double> sorted;
+  std::vector<double> sorted, widths;
   const auto n = static_cast<double>(rows.size());
   for (const OperationRow& r : rows) {
     sorted.push_back(std::abs(r.error));
     e.mean += std::abs(r.error) / n;
     e.bias += r.error / n;
     e.coverage += r.covered / n;
+    widths.push_back(r.width);
     if (std::abs(r.error) > std::abs(e.worst)) e.worst = r.error;
   }
   std::sort(sorted.begin(), sorted.end());
   const auto at = [&](double q) { return sorted[static_cast<std::size_t>(q * (n - 1))]; };
   e.median = at(0.5);
   e.p90 = at(0.9);
+  e.width = upper_median(widths);
   return e;
 }
 

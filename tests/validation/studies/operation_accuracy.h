@@ -14,6 +14,7 @@ namespace rehearse::cli {
 struct OperationRow {
   double error;  ///< predicted ÷ measured - 1
   bool covered;  ///< measured inside the 90 % interval
+  double width;  ///< of the interval ÷ predicted
 };
 
 /// Rows of one class on one device, predicted in one way.
@@ -27,6 +28,7 @@ struct OperationCase {
 struct OperationErrors {
   std::size_t rows = 0;
   double median = 0, mean = 0, p90 = 0, bias = 0, coverage = 0, worst = 0;
+  double width = 0;  ///< median
 };
 OperationErrors errors_of(const std::vector<OperationRow>& rows);
 

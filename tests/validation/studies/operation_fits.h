@@ -69,6 +69,7 @@ class OperationFitter {
     std::map<std::pair<compute::Arithmetic, std::vector<const OperationTable*>>, Products> products;
     std::map<std::pair<compute::Arithmetic, std::string>, compute::MatrixFit> own;  ///< by device
     std::map<std::string, compute::MemoryFit> memory;                               ///< by device
+    std::map<std::vector<const OperationTable*>, compute::AttentionFit> attention;
   };
 
  private:

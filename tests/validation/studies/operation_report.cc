@@ -22,7 +22,9 @@ std::vector<SuiteSummary> summarize(const OperationAccuracy& accuracy) {
     std::vector<double> errors;
     for (const OperationRow& r : rows[name]) errors.push_back(r.error);
     SuiteSummary s = summary_of(name, std::move(errors));
-    s.interval_coverage = errors_of(rows[name]).coverage;
+    const OperationErrors e = errors_of(rows[name]);
+    s.interval_coverage = e.coverage;
+    s.interval_width = e.width;
     s.blind_rows = s.rows;
     suites.push_back(std::move(s));
   }
@@ -39,13 +41,14 @@ Table operation_table(const OperationAccuracy& accuracy) {
                {"p90 (%)"},
                {"bias (%)"},
                {"worst (%)"},
-               {"in the interval (%)"}});
+               {"in the interval (%)"},
+               {"median width (%)"}});
   for (const OperationCase& c : accuracy.cases) {
     const OperationErrors e = errors_of(c.rows);
     table.add({c.suite, c.kind, c.device, grouped(e.rows), fmt::format("{:.1f}", e.median * 100),
                fmt::format("{:.1f}", e.mean * 100), fmt::format("{:.1f}", e.p90 * 100),
                fmt::format("{:+.1f}", e.bias * 100), fmt::format("{:+.1f}", e.worst * 100),
-               fmt::format("{:.0f}", e.coverage * 100)});
+               fmt::format("{:.0f}", e.coverage * 100), fmt::format("{:.0f}", e.width * 100)});
   }
   return table;
 }
@@ -56,7 +59,8 @@ std::string operation_section(const OperationAccuracy& accuracy) {
       R"(Rows of published tables that gave no constant.
 
 - *known*: shapes left out of the fit of a device.
-- *left out*: the tables of every device of the chip were left out.
+- *left out*: the tables of every device of the chip were left out. Constants of attention are refitted
+  too; *kernels not named* is told neither the device nor the kernels.
 - *twenty rows*: one factor from twenty rows of the device.
 - *models*: the sum of a model's kernels in FP32, against its measured forward and backward pass.
 

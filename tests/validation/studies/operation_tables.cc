@@ -29,7 +29,8 @@ class Tables {
   explicit Tables(std::string source) : source_(std::move(source)) {}
 
   /// Passes over rows of a device that the catalog does not have.
-  void add(std::string_view device, std::string_view kind, MeasuredOp row) {
+  void add(std::string_view device, std::string_view kind, MeasuredOp row,
+           std::optional<compute::AttentionKernels> kernels = {}) {
     const std::string key = fmt::format("{}\n{}", device, kind);
     auto found = places_.find(key);
     if (found == places_.end()) {
@@ -38,6 +39,7 @@ class Tables {
       found = places_.emplace(key, tables_.size()).first;
       tables_.push_back({.source = source_,
                          .kind = std::string(kind),
+                         .kernels = kernels,
                          .measured = {.facts = compute::facts_of(**gpu), .rows = {}}});
     }
     tables_[found->second].measured.rows.push_back(std::move(row));
@@ -204,7 +206,25 @@ std::optional<std::pair<std::string, Dtype>> named_in(const fs::path& path) {
 /// "h100_sxm" of "h100_sxm__vllm-0.19.0__gemm.csv.gz".
 std::string device_of(const fs::path& path) {
   const std::string name = path.filename().string();
-  return name.substr(0, name.find("__"));
+  const std::string device = name.substr(0, name.find("__"));
+  return device == "a100_sxm" ? "a100_sxm4_80" : device;  // not the first variant of that name
+}
+
+compute::AttentionKernels kernels_of(std::string_view source, std::string_view device) {
+  if (source == "torch_flow") return compute::AttentionKernels::kTensorRt;
+  const bool asynchronous = device.starts_with("h") || device.starts_with("b") ||
+                            device.starts_with("gh") || device.starts_with("gb");
+  return asynchronous ? compute::AttentionKernels::kAsynchronous
+                      : compute::AttentionKernels::kFlashAttention2;
+}
+
+/// How often a call moves its queries, and its keys and values, in addition: vLLM up to 0.14 copies
+/// keys and values into its cache, TensorRT-LLM queries too, from one packed operand.
+std::pair<double, double> copied_by(const std::string& file) {
+  if (file.find("__trtllm") != std::string::npos) return {2, 2};
+  const std::size_t version = file.find("__vllm-0.");
+  if (version == std::string::npos) return {0, 0};
+  return {0, std::atoi(file.c_str() + version + 9) <= 14 ? 2.0 : 0.0};
 }
 
 }  // namespace
@@ -330,38 +350,45 @@ Result<std::vector<OperationTable>> read_attention_csv(const fs::path& path) {
   const Result<CsvTable> table = load(path);
   if (!table) return forward(table);
   if (Status ok = table->require(
-          {"kernel_source", "batch_size", "isl", "num_heads", "num_key_value_heads", "latency"});
+          {"kernel_source", "batch_size", "num_heads", "num_key_value_heads", "latency"});
       !ok)
     return forward(ok);
+  const bool decode = table->has("step");
+  const std::string_view length = decode ? "step" : "isl";
+  if (Status ok = table->require({length}); !ok) return forward(ok);
+  const std::string file = path.filename().string(), device = device_of(path);
+  const auto [query_copies, key_copies] = decode ? std::pair(0.0, 0.0) : copied_by(file);
   const auto differs = [&](std::size_t r, std::string_view column, std::string_view usual) {
     return table->has(column) && table->cell(r, column) != usual;
   };
   Tables tables(path.filename().string());
   for (std::size_t r = 0; r < table->rows(); ++r) {
-    if (table->cell(r, "num_heads") != table->cell(r, "num_key_value_heads") ||
-        differs(r, "window_size", "0") || differs(r, "attn_dtype", "bfloat16") ||
+    if (differs(r, "window_size", "0") || differs(r, "attn_dtype", "bfloat16") ||
         differs(r, "kv_cache_dtype", "bfloat16"))
       continue;
-    const auto cells = numbers<4>(*table, r, {"batch_size", "isl", "num_heads", "latency"});
+    const auto cells = numbers<5>(
+        *table, r, {"batch_size", length, "num_heads", "num_key_value_heads", "latency"});
     if (!cells) return forward(cells);
-    const auto [samples, tokens, heads, time] = *cells;
-    if (tokens < 128) continue;
+    const auto [samples, tokens, heads, kv_heads, time] = *cells;
     double size = 128;
     if (table->has("head_dim")) {
       const Result<double> given = number_in(*table, r, "head_dim");
       if (!given) return forward(given);
       size = *given;
     }
-    tables.add(device_of(path), fmt::format("attention, {}", table->cell(r, "kernel_source")),
-               {{.name = "attention",
-                 .kind = OpKind::kAttention,
-                 .dtype = Dtype::kBf16,
-                 .batch = samples * heads,
-                 .m = tokens,
-                 .n = tokens,
-                 .k = size,
-                 .causal = true},
-                Seconds::ms(time)});
+    const std::string_view source = table->cell(r, "kernel_source");
+    Op op{.name = "attention",
+          .kind = OpKind::kAttention,
+          .dtype = Dtype::kBf16,
+          .batch = samples * kv_heads,
+          .m = heads / kv_heads * (decode ? 1 : tokens),
+          .n = decode ? tokens + 1 : tokens,
+          .k = size,
+          .causal = !decode};
+    op.bytes = Bytes::b(workload::bytes_of(op.dtype) * op.batch * op.k *
+                        (query_copies * op.m + 2 * key_copies * op.n));
+    tables.add(device, fmt::format("{}, {}", decode ? "decoding" : "attention", source),
+               {op, Seconds::ms(time)}, kernels_of(source, device));
   }
   return tables.take();
 }

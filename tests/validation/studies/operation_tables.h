@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,8 @@ namespace rehearse::cli {
 struct OperationTable {
   std::string source;
   std::string kind;  ///< what the file calls it: "linear", "bf16", "convolution", …
+  /// Attention alone: whose kernels.
+  std::optional<compute::AttentionKernels> kernels = {};
   compute::DeviceRows measured;
 };
 
@@ -36,8 +39,9 @@ Result<std::vector<OperationTable>> read_deepbench_csv(const std::filesystem::pa
 
 /// kernel_source, batch_size, isl, num_heads, num_key_value_heads, latency (ms), and where they
 /// differ head_dim (else 128), window_size, attn_dtype and kv_cache_dtype: causal attention of
-/// sequences to themselves. The device is in the name of the file. Rows in half precision of
-/// at least 128 tokens (launches rule below) without grouped heads or a window. May be gzipped.
+/// sequences to themselves; or, with `step`, of one query each to step + 1 keys. Heads that share
+/// keys are queries of one. The device and the framework's version are in the name of the file.
+/// Rows in half precision without a window. May be gzipped.
 Result<std::vector<OperationTable>> read_attention_csv(const std::filesystem::path& path);
 
 /// Ends the kind of a table of best rates.
