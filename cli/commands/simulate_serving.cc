@@ -135,10 +135,13 @@ Document document_of(const ServedLoad& load, const Limits& limits) {
   const auto whole_share = [&](double Measures::*of) {
     return Quantity(estimate([&](const Measures& m) { return m.*of; }), unit::kShare);
   };
+  const Quantity reused(
+      estimate([](const Measures& m) { return m.reused_tokens / m.input_tokens; }), unit::kShare);
   d["cache"] = {{"blocks", load.space.blocks},
                 {"block_tokens", file.rules.block_tokens},
                 {"occupancy", whole_share(&Measures::occupancy)},
-                {"peak_occupancy", whole_share(&Measures::peak_occupancy)}};
+                {"peak_occupancy", whole_share(&Measures::peak_occupancy)},
+                {"reused", reused}};
   d.show("", "keys and values",
          fmt::format("{} blocks of {} tokens, at most {:.0f} % held",
                      grouped(static_cast<std::uint64_t>(load.space.blocks)),

@@ -127,6 +127,7 @@ TEST_CASE("traces of requests") {
                                 .string();
   const Json cached = served(serving_job("framework: vllm", "trace: " + jsonl));
   // The second prompt has 1,024 of 1,100 tokens in the cache.
+  CHECK(test::value(cached["cache"]["reused"]) == Approx(1024.0 / 2200));
   CHECK(test::value(cached["ttft"]["p50"]) < test::value(cached["ttft"]["p99"]));
   test::check_failed(
       test::rehearse(

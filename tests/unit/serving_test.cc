@@ -186,14 +186,16 @@ TEST_CASE("accepted drafts shorten an answer by their mean") {
 TEST_CASE("requests in turn to two replicas are GI/M/1 each") {
   // The gaps at a replica are Erlang-2. With exponential service at the rate mu, the mean wait is
   // s / (mu (1 - s)), where s = A*(mu (1 - s)) and A*(x) = (rate / (rate + x))². Outputs of a step
-  // each are geometric, nearly exponential with a mean of 200 steps.
+  // each are geometric, nearly exponential with a mean of 50 steps.
   LinearPricer pricer;
-  pricer.step = Seconds::us(100);
-  const double p = 0.005, mu = p / 1e-4, rate = 1.5 * mu;
+  pricer.step = Seconds::us(400);
+  const double p = 0.02, mu = p / 4e-4, rate = 1.5 * mu;
   std::vector<Request> requests = poisson(rate, 100'000);
   Random random(3);
-  for (Request& request : requests)
+  for (Request& request : requests) {
+    request.input = 3200;  // decode steps at such a context run together
     while (random.uniform() >= p) ++request.output;
+  }
   const auto wait = [&](Routing routing) {
     const Result<std::vector<Run>> runs = run_replicas(
         {.most_rows = 1, .blocks = 1000}, pricer, requests, {.replicas = 2, .routing = routing});
