@@ -7,6 +7,7 @@
 #include "sim/cluster/catalog.h"
 #include "sim/cluster/read_cluster.h"
 #include "strategies/search/search.h"
+#include "strategies/search/space.h"
 #include "strategies/step/plan_costs.h"
 #include "tests/support/tiny_models.h"
 
