@@ -99,12 +99,12 @@ Result<PlanRequest> request_of(const PlanOptions& options, const JobFile& file,
   request.threads = globals.thread_count();
   request.progress = work::leads() ? globals.progress_of("searching plans") : Progress();
   if (work::leads() && !globals.quiet && (globals.progress || ::isatty(STDERR_FILENO)))
-    request.first_answer = [objective = options.objective](const FoundPlan& found) {
+    request.first_answer = [objective = request.objective](const FoundPlan& found) {
       fmt::print(stderr, "\r\033[K");  // the line of progress
       say(fmt::format("by closed forms the best plan is {}, with {} of {}; the best plans run next",
                       plan_words(found.training, found.plan),
-                      strategies::kFigureNames[static_cast<std::size_t>(objective)],
-                      figure_words(objective, of(found.figures, objective))));
+                      strategies::kFigureNames[slot(objective)],
+                      figure_words(objective, strategies::of(found.figures, objective))));
     };
   return request;
 }
