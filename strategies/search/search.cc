@@ -89,9 +89,8 @@ class Keeper {
   Found& found_;
 };
 
-/// The least work worth handing to another process: some milliseconds. A thread takes plans one by
-/// one.
-constexpr std::size_t kBoundsPerItem = 512, kPlansPerItem = 16;
+/// The least work worth handing to a thread or another process: some milliseconds.
+constexpr std::size_t kBoundsPerItem = 512, kPlansPerItem = 8;
 
 /// Absent figures are stored as NaN.
 void append(std::string& bytes, const std::optional<Figures>& figures) {
@@ -160,7 +159,7 @@ class Run {
   /// The figures of each plan, in the given order.
   Result<FiguresOf> judge(const std::vector<std::uint64_t>& indices, Judgement judgement) {
     const bool bounds = judgement == &Judge::bound;
-    const std::size_t per_item = bounds ? kBoundsPerItem : options_.spread ? kPlansPerItem : 1;
+    const std::size_t per_item = bounds ? kBoundsPerItem : kPlansPerItem;
     const std::size_t items = (indices.size() + per_item - 1) / per_item;
     FiguresOf figures(indices.size());
     const auto judge_item = [&](std::size_t item) {
@@ -214,6 +213,8 @@ class Run {
     Keeper keeper(question_, found_);
     std::vector<std::uint64_t> round;
     const auto run = [&]() -> Status {
+      // Plans of equal degrees, which share routes and loads, are next to each other in the space.
+      std::sort(round.begin(), round.end());
       const Result<FiguresOf> judged = judge(round, &Judge::evaluate);
       if (!judged) return forward(judged);
       const FiguresOf& figures = *judged;

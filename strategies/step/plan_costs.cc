@@ -62,7 +62,9 @@ class PlanCosts::State {
       if (!layout) return wrong(layout);
       if (!find_devices(*layout)) return std::nullopt;
     }
-    const Result<PlanCost> least = priced(plan).bound->of(training, plan);
+    Priced& prices = priced(plan);
+    prices.collectives.forget_many();
+    const Result<PlanCost> least = prices.bound->of(training, plan);
     if (!least) return wrong(least);
     return *least;
   }
