@@ -73,7 +73,7 @@ class Finder {
   Result<FoundPlans> run() {
     for (std::size_t f = 0; f < strategies::kFigures; ++f)
       if (Status ok = check_known(static_cast<Figure>(f)); !ok) return forward(ok);
-    const Result<Space> space =
+    Result<Space> space =
         Space::of(spec_.workload, spec_.training, spec_.plan, ranks_, request_.axes);
     if (!space) return forward(space);
     const Question question = question_of(*space);
@@ -97,11 +97,12 @@ class Finder {
         strategies::Candidate c = space->at(judged.index);
         to->push_back({c.training, std::move(c.plan), judged.figures});
       }
+    if (ranks_anew() && !request_.thorough && !request_.most_runs)
+      plans.runs_if_thorough = runs_of(spec_, *space, true);
+    { const Space ended = std::move(*space); }  // runs need the memory of millions of plans
     try_algorithms(plans.best, question);
     if (request_.first_answer) request_.first_answer(plans.best.front());
     if (Status ok = confirm(plans, question); !ok) return forward(ok);
-    if (ranks_anew() && !request_.thorough && !request_.most_runs)
-      plans.runs_if_thorough = runs_of(spec_, *space, true);
     return plans;
   }
 
