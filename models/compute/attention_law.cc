@@ -31,12 +31,11 @@ AttentionFamily family_of(const DeviceFacts& facts, const AttentionConstants& co
       facts.architecture.starts_with("hopper") || facts.architecture.starts_with("blackwell");
   if (!kernels && !asynchronous) kernels = AttentionKernels::kFlashAttention2;
   if (kernels) return constants.families[static_cast<std::size_t>(*kernels)];
-  const auto of = [&](AttentionKernels k) {
-    return constants.families[static_cast<std::size_t>(k)];
-  };
-  const AttentionFamily one = of(AttentionKernels::kTensorRt),
-                        other = of(AttentionKernels::kAsynchronous);
-  return {std::sqrt(one.factor * other.factor), other.start};
+  double factor = 1;
+  for (const AttentionFamily& f : constants.families)
+    factor *= std::pow(f.factor, 1. / kAttentionFamilies);
+  return {factor,
+          constants.families[static_cast<std::size_t>(AttentionKernels::kAsynchronous)].start};
 }
 
 double attention_time(const DeviceFacts& facts, const AttentionConstants& constants,

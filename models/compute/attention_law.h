@@ -55,7 +55,7 @@ struct AttentionConstants {
 double head_of_kernel(double size);
 
 /// The kernels that a device runs. Where nobody says which: before Hopper FlashAttention-2, later
-/// the mean of the other two.
+/// the mean of all, with the start of those for asynchronous units.
 AttentionFamily family_of(const DeviceFacts& facts, const AttentionConstants& constants,
                           std::optional<AttentionKernels> kernels);
 
