@@ -31,7 +31,7 @@ TEST_CASE("an output file equals stdout, and no other file remains in its folder
   CHECK(test::names_in(folder) == std::vector<std::string>{"inspect", "replay"});
 }
 
-TEST_CASE("--json writes the result next to the text, and the parts of errors") {
+TEST_CASE("the option --json writes the result next to the text, and the parts of errors") {
   const fs::path file = test::scratch_folder() / "result.json";
   const Ran text = test::rehearse({"replay", kExample, "--json", file.string()});
   CHECK(text.code == 0);
