@@ -38,11 +38,11 @@ std::vector<std::size_t> front_of(const RecommendedServer& r) {
   std::vector<std::size_t> front;
   for (std::size_t i = 0; i < options.size(); ++i) {
     if (!counts(options[i])) continue;
-    const auto [tpot, cost] = key(options[i]);
+    const auto own = key(options[i]);
     const bool beaten = std::any_of(options.begin(), options.end(), [&](const Option& other) {
       if (!counts(other)) return false;
-      const auto [its_tpot, its_cost] = key(other);
-      return its_tpot <= tpot && its_cost <= cost && (its_tpot < tpot || its_cost < cost);
+      const auto its = key(other);
+      return its.first <= own.first && its.second <= own.second && its != own;
     });
     if (!beaten) front.push_back(i);
   }

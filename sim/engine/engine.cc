@@ -43,8 +43,8 @@ class Loop final : public Driven {
     const std::size_t n = graph.size();
     timeline_.ops.reserve(n);
     for (std::size_t i = 0; i < n; ++i)
-      timeline_.ops.emplace_back(-Picoseconds(std::int64_t{graph.need(OpId(i))}), kNoEnd,
-                                 std::nullopt);
+      timeline_.ops.push_back(
+          {-Picoseconds(std::int64_t{graph.need(OpId(i))}), kNoEnd, std::nullopt});
     for (const Demand& d : graph.demands()) holds_ = holds_ || d.hold;
     for (const graph::Server& s : graph.servers()) slotted_ = slotted_ || !s.slot_demands.empty();
     if (slotted_) slot_of_.assign(n, 0);
@@ -82,18 +82,12 @@ class Loop final : public Driven {
   void handle(const Event& event) {
     now_ = event.time;
     switch (event.kind) {
-      case EventKind::kOpEnds:
-        return end(OpId(event.index));
-      case EventKind::kWorkBegins:
-        return begin_work(OpId(event.index));
-      case EventKind::kSlotFrees:
-        return free_slot(servers_.queue(event.index));
-      case EventKind::kGrant:
-        return grant(servers_.queue(event.index));
-      case EventKind::kShare:
-        return share();
-      case EventKind::kFlowEnds:
-        return end_flows(event.index);
+      case EventKind::kOpEnds: return end(OpId(event.index));
+      case EventKind::kWorkBegins: return begin_work(OpId(event.index));
+      case EventKind::kSlotFrees: return free_slot(servers_.queue(event.index));
+      case EventKind::kGrant: return grant(servers_.queue(event.index));
+      case EventKind::kShare: return share();
+      case EventKind::kFlowEnds: return end_flows(event.index);
       case EventKind::kMessageBegins:
         return begin_flow({true, event.index}, messages_.route(event.index).demand,
                           messages_.bytes(event.index));
@@ -146,7 +140,8 @@ class Loop final : public Driven {
     // The next cache lines of its stream, where the ops of a stream follow each other.
     graph_.prefetch(OpId(op.index() + 3));
     __builtin_prefetch(&timeline_[op] + 3, 1);
-    __builtin_prefetch(graph_.successors(op).data() + 16);
+    if (const auto next = graph_.successors(op); !next.empty())
+      __builtin_prefetch(next.data() + 16);
     if (holds_ && graph_.demand(op).hold) {
       flows_.join({false, op.index()}, *graph_.demand(op).hold,
                   std::numeric_limits<double>::infinity(), at);
