@@ -1,6 +1,6 @@
 // Fused attention: scores never reach memory.
 //
-// A kernel is cut into blocks of up to 128 queries of one head, each of which meets its keys in
+// A kernel is cut into blocks of up to 128 queries of one head. Each block meets its keys in
 // tiles of 128. With F FLOPs of the peak per multiprocessor and clock, a block of r queries takes,
 // in clocks,
 //   key   = family · (4 r size / (share · factor · F) + exponentials · r / 16)

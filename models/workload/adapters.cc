@@ -13,7 +13,7 @@ namespace {
 
 bool is_linear(const Op& op) { return op.kind == OpKind::kGemm && !op.core; }
 
-/// Writes the ops of one adapter, beside those of the product that it adapts.
+/// Writes the ops of one adapter, in addition to those of the product that it adapts.
 class Adapter {
  public:
   Adapter(NamePool& names, const Op& product, double rank)

@@ -57,7 +57,7 @@ def plan_rows(folder, traces):
         later = sum(float(p["tpot"]) * n for p, n in zip(parts, given))
         if abs(first + later - spent) > 0.01 * spent:
             continue  # its columns contradict each other
-        # Answers ended before the planned length; of which request is not stated.
+        # Answers ended before the planned length. The source does not say which ones.
         share = tokens / planned
         name = f"{model}_{workload}_{rate}_{plan}"
         large = model == "mistral"
