@@ -290,8 +290,8 @@ PathParts path_parts(const std::vector<graph::PathStep>& path, const graph::Time
     if (key.second)
       for (PathShare& share : shares) {
         share.kind = PartKind::kBubble;
-        share.op = share.part + " on other ranks";
-        share.part = "bubble";
+        share.op = share.part;
+        share.part = "work of other ranks";
       }
     sum.add(stretch.time, shares);
   }
