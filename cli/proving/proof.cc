@@ -10,6 +10,7 @@
 #include "cli/globals.h"
 #include "cli/proving/shell.h"
 #include "sim/base/file.h"
+#include "sim/base/installed.h"
 #include "sim/base/statistics.h"
 #include "sim/base/text.h"
 
@@ -46,7 +47,9 @@ class Commands {
     std::error_code error;
     const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
     const char* path = std::getenv("PATH");
-    variables_ = {fmt::format("PATH={}:{}:{}", program.string(), (program / "examples").string(),
+    const Result<fs::path> examples = installed_library("examples");
+    variables_ = {fmt::format("PATH={}:{}{}", program.string(),
+                              examples ? examples->string() + ":" : "",
                               path ? path : "/usr/bin:/bin"),
                   "PAIR=" + pair.file.parent_path().string(), "BASELINE=" + pair.baseline};
   }

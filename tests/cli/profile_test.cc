@@ -17,9 +17,10 @@ std::string new_folder() { return (test::scratch_folder() / "recording").string(
 
 TEST_CASE("profile records a program, and replay reads the recording") {
   const std::string folder = new_folder();
-  const Ran ran = test::rehearse({"profile", "-o", folder, "--format", "json", "--",
-                                  (test::program_folder() / "examples/train_cpu").string(),
-                                  "--steps", "3", "--width", "32"});
+  const Ran ran =
+      test::rehearse({"profile", "-o", folder, "--format", "json", "--",
+                      (test::program_folder() / "lib/rehearse/examples/train_cpu").string(),
+                      "--steps", "3", "--width", "32"});
   INFO(ran.errors);
   REQUIRE(ran.code == 0);
   const Json json = Json::parse(ran.out);  // the program's own output is not in it
@@ -59,8 +60,9 @@ TEST_CASE("profile runs nothing if it cannot record") {
 std::vector<std::string> training(const std::string& folder, std::vector<std::string> options) {
   std::vector<std::string> words = {"profile", "-o", folder, "--format", "json"};
   words.insert(words.end(), options.begin(), options.end());
-  words.insert(words.end(), {"--", (test::program_folder() / "examples/train_cpu").string(),
-                             "--steps", "3", "--width", "32"});
+  words.insert(words.end(),
+               {"--", (test::program_folder() / "lib/rehearse/examples/train_cpu").string(),
+                "--steps", "3", "--width", "32"});
   return words;
 }
 
@@ -89,9 +91,10 @@ TEST_CASE("profile keeps the requested steps, and reports them") {
   CHECK(json["kept_steps"][1]["reason"] == "a neighbouring step is kept");
   CHECK(json["kept_steps"][2]["kept_share"] == 1);
 
-  const Ran text = test::rehearse(
-      {"profile", "-o", new_folder(), "--ring", "2 MiB", "--trigger", "every 2", "--",
-       (test::program_folder() / "examples/train_cpu").string(), "--steps", "3", "--width", "32"});
+  const Ran text =
+      test::rehearse({"profile", "-o", new_folder(), "--ring", "2 MiB", "--trigger", "every 2",
+                      "--", (test::program_folder() / "lib/rehearse/examples/train_cpu").string(),
+                      "--steps", "3", "--width", "32"});
   CHECK(text.out.find("steps: 3 seen, 2 kept\n") != std::string::npos);
   CHECK(text.out.find(" step 2: every 2 (100 % kept)\n") != std::string::npos);
 
