@@ -17,21 +17,20 @@ constexpr double kApart = 0.03;
 constexpr double kSaturated = 0.95;
 
 Result<LoadPoint> point_at(const ServeFile& file, double load) {
-  const Result<ServedLoad> served = serve(file);
-  if (!served) return forward(served);
+  const ServedLoad served = TRY(serve(file));
   const auto tpot =
-      served->estimate<Seconds>([](const Measures& m) { return Seconds::s(m.tpot.p99); });
+      served.estimate<Seconds>([](const Measures& m) { return Seconds::s(m.tpot.p99); });
   LoadPoint point{.load = load,
-                  .requests_per_s = served->estimate<double>(
+                  .requests_per_s = served.estimate<double>(
                       [](const Measures& m) { return m.requests / m.duration; }),
-                  .tokens_per_s = served->tokens_per_s(),
-                  .tokens_per_user = served->tokens_per_user(),
-                  .mean_ttft = served->ttft(&serving::Spread::mean),
-                  .p99_ttft = served->ttft(&serving::Spread::p99),
-                  .mean_tpot = served->mean_tpot(),
+                  .tokens_per_s = served.tokens_per_s(),
+                  .tokens_per_user = served.tokens_per_user(),
+                  .mean_ttft = served.ttft(&serving::Spread::mean),
+                  .p99_ttft = served.ttft(&serving::Spread::p99),
+                  .mean_tpot = served.mean_tpot(),
                   .p99_tpot = tpot};
   if (file.slo)
-    point.within = static_cast<double>(kept(*file.slo, served->replicas[0])) /
+    point.within = static_cast<double>(kept(*file.slo, served.replicas[0])) /
                    static_cast<double>(file.requests.size());
   return point;
 }
@@ -54,11 +53,10 @@ Result<LoadCurve> closed_curve(const ServeFile& file, double capacity) {
     at.requests.resize(std::min(count, file.requests.size()));
     for (std::size_t i = at.requests.size(); i < count; ++i)
       at.requests.push_back(file.requests[i % file.requests.size()]);
-    const Result<LoadPoint> point = point_at(at, static_cast<double>(load));
-    if (!point) return forward(point);
-    if (!curve.saturation && point->requests_per_s.value >= kSaturated * capacity)
-      curve.saturation = point->load;
-    curve.points.push_back(*point);
+    const LoadPoint point = TRY(point_at(at, static_cast<double>(load)));
+    if (!curve.saturation && point.requests_per_s.value >= kSaturated * capacity)
+      curve.saturation = point.load;
+    curve.points.push_back(point);
   }
   return curve;
 }
@@ -79,9 +77,8 @@ Result<LoadCurve> open_curve(const ServeFile& file, double capacity) {
     if (rate != given)
       for (serving::Request& request : at.requests)
         request.planned = Picoseconds::from(request.planned.seconds() * (given / rate));
-    const Result<LoadPoint> point = point_at(at, rate);
-    if (!point) return forward(point);
-    curve.points.push_back(*point);
+    const LoadPoint point = TRY(point_at(at, rate));
+    curve.points.push_back(point);
   }
   return curve;
 }

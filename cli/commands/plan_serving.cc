@@ -46,24 +46,21 @@ Value figures_of(const ServedLoad& load) {
 Result<Shown> shown(const ServeFile& file, const ServerSetting& setting, bool in_full) {
   ServeFile job = file;
   set(job, setting);
-  const Result<ServedLoad> load = serve(job);
-  if (!load) return forward(load);
-  const Result<std::vector<ServerFlag>> flags = flags_of(job);
-  if (!flags) return forward(flags);
+  const ServedLoad load = TRY(serve(job));
+  const std::vector<ServerFlag> flags = TRY(flags_of(job));
   const std::string plan = plan_words(setting.plan);
   Shown shown;
   shown.plan = plan;
-  shown.flags = *flags;
-  shown.row = setting_fields(job, *flags);
+  shown.flags = flags;
+  shown.row = setting_fields(job, flags);
   shown.row.show("devices", "GPUs", job.devices);
-  shown.row.add(figures_of(*load));
+  shown.row.add(figures_of(load));
   if (!in_full) return shown;
-  const Result<Document> document = serving_document(*load);
-  if (!document) return forward(document);
-  shown.fields = without_labels(document->content);
-  const Estimate<double> goodput = load->goodput() * (1 / static_cast<double>(job.devices));
+  const Document document = TRY(serving_document(load));
+  shown.fields = without_labels(document.content);
+  const Estimate<double> goodput = load.goodput() * (1 / static_cast<double>(job.devices));
   // The tokens and rows of a step.
-  const std::vector<ServerFlag> limits(flags->begin(), flags->begin() + 2);
+  const std::vector<ServerFlag> limits(flags.begin(), flags.begin() + 2);
   shown.words = sentence_of(
       fmt::format("{} on {} × {} by {}, {}, {}", job.deployment.model.name, job.devices,
                   job.deployment.device,
@@ -72,8 +69,8 @@ Result<Shown> shown(const ServeFile& file, const ServerSetting& setting, bool in
       {fmt::format("{} ({} – {}) requests/s per GPU{}", significant(goodput.value),
                    significant(goodput.low), significant(goodput.high),
                    file.slo ? " within the SLO" : ""),
-       "TTFT " + range_words(load->ttft(&serving::Spread::mean)),
-       "TPOT " + range_words(load->mean_tpot())});
+       "TTFT " + range_words(load.ttft(&serving::Spread::mean)),
+       "TPOT " + range_words(load.mean_tpot())});
   return shown;
 }
 
@@ -84,10 +81,7 @@ Result<std::vector<Shown>> shown_all(const ServeFile& file, const std::vector<Fo
   on_threads(found.size(), threads,
              [&](std::size_t i) { results[i] = shown(file, found[i].setting, in_full); });
   std::vector<Shown> all;
-  for (std::optional<Result<Shown>>& each : results) {
-    if (!*each) return forward(*each);
-    all.push_back(std::move(**each));
-  }
+  for (std::optional<Result<Shown>>& each : results) all.push_back(TRY(*std::move(each)));
   return all;
 }
 
@@ -185,17 +179,15 @@ Result<Exit> emit_best(const ServeFile& file, const FoundSettings& found,
                        const Globals& globals) {
   ServeFile job = file;
   set(job, found.best.front().setting);
-  const Result<ServerLaunch> launch = emit_server(job, document.answer);
-  if (!launch) return forward(launch);
-  for (const std::string& note : launch->notes) globals.warn(note);
+  const ServerLaunch launch = TRY(emit_server(job, document.answer));
+  for (const std::string& note : launch.notes) globals.warn(note);
   Document d{.command = "plan"};
-  d.line(launch->text);
+  d.line(launch.text);
   d["launch"] = {{"framework", serving::kFrameworkNames[static_cast<std::size_t>(*options.emit)]},
-                 {"text", launch->text},
-                 {"notes", launch->notes}};
-  const Result<std::vector<ServerFlag>> flags = flags_of(job);
-  if (!flags) return forward(flags);
-  d.content.add(setting_fields(job, *flags));
+                 {"text", launch.text},
+                 {"notes", launch.notes}};
+  const std::vector<ServerFlag> flags = TRY(flags_of(job));
+  d.content.add(setting_fields(job, flags));
   return answer_with(globals, d);
 }
 
@@ -203,29 +195,27 @@ Result<Exit> emit_best(const ServeFile& file, const FoundSettings& found,
 
 Result<Exit> plan_serving(const PlanServingOptions& options, strategies::SearchOptions search,
                           const Globals& globals) {
-  const Result<ServeFile> file = load_serve_file(options.job_file, options.cluster);
-  if (!file) return forward(file);
-  if (options.emit && *options.emit != file->deployment.framework)
+  const ServeFile file = TRY(load_serve_file(options.job_file, options.cluster));
+  if (options.emit && *options.emit != file.deployment.framework)
     return fail(
         fmt::format("--emit {}: the job is of a server by {}",
                     serving::kFrameworkNames[static_cast<std::size_t>(*options.emit)],
-                    serving::kFrameworkNames[static_cast<std::size_t>(file->deployment.framework)]),
+                    serving::kFrameworkNames[static_cast<std::size_t>(file.deployment.framework)]),
         fmt::format("set serve.framework to {}, because settings of one server are not the "
                     "best of another",
                     serving::kFrameworkNames[static_cast<std::size_t>(*options.emit)]));
   const unsigned threads = search.threads;
   const Result<FoundSettings> found =
-      find_settings(*file, {.objective = options.objective, .search = std::move(search)});
+      find_settings(file, {.objective = options.objective, .search = std::move(search)});
   if (!found) return wrong_in(options.job_file, found.error());
   if (!work::leads()) return Exit::kSuccess;
-  const Result<std::vector<Shown>> best = shown_all(*file, found->best, true, threads);
+  const Result<std::vector<Shown>> best = shown_all(file, found->best, true, threads);
   if (!best) return wrong_in(options.job_file, best.error());
-  const Result<std::vector<Shown>> front = shown_all(*file, found->front, false, threads);
+  const Result<std::vector<Shown>> front = shown_all(file, found->front, false, threads);
   if (!front) return wrong_in(options.job_file, front.error());
-  const Document document = document_of(*file, *found, *best, *front, options.objective);
-  if (Status ok = write_report(options.report, document, {.inputs = {options.job_file}}); !ok)
-    return forward(ok);
-  if (options.emit) return emit_best(*file, *found, options, document, globals);
+  const Document document = document_of(file, *found, *best, *front, options.objective);
+  TRY(write_report(options.report, document, {.inputs = {options.job_file}}));
+  if (options.emit) return emit_best(file, *found, options, document, globals);
   return answer_with(globals, document);
 }
 

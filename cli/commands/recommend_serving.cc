@@ -150,12 +150,11 @@ Result<Exit> recommend_serving(const RecommendServingOptions& options, cost::Wis
                                const Globals& globals) {
   if (options.target && !options.target->tokens)
     return fail("--target: a server generates tokens", "--target '1e9 tokens'");
-  const Result<ServerOnOffers> job =
+  const ServerOnOffers job = TRY(
       ServerOnOffers::load(options.job_file, options.target ? *options.target->tokens : kMillion,
-                           {&cluster::instances().front(), 1});
-  if (!job) return forward(job);
+                           {&cluster::instances().front(), 1}));
   const cost::Wish by_options = wish;
-  add_from_file(job->job(), wish);
+  add_from_file(job.job(), wish);
   const Result<std::vector<cost::Offer>> offers = cost::offers_of(wish);
   if (!offers) {
     Diagnostic wrong = offers.error().diagnostics.front();
@@ -167,15 +166,14 @@ Result<Exit> recommend_serving(const RecommendServingOptions& options, cost::Wis
     return fail(std::move(wrong));
   }
   Result<cost::Recommendation> found = cost::recommend(
-      wish, *offers, job->evaluator(), globals.thread_count(), globals.progress_of("recommend"));
+      wish, *offers, job.evaluator(), globals.thread_count(), globals.progress_of("recommend"));
   if (!found) return wrong_in(options.job_file, found.error());
-  RecommendedServer recommended{*job, wish, std::move(*found)};
+  RecommendedServer recommended{job, wish, std::move(*found)};
   recommended.found.pareto = front_of(recommended);
   const Document document = document_of(recommended);
   for (const Warning& warning : limit_warnings(recommended.found.options.front(), wish))
     globals.warn(to_string(warning));
-  if (Status ok = write_report(options.report, document, {.inputs = {options.job_file}}); !ok)
-    return forward(ok);
+  TRY(write_report(options.report, document, {.inputs = {options.job_file}}));
   return answer_with(globals, document);
 }
 

@@ -100,25 +100,22 @@ Estimate<double> ServedLoad::tokens_per_user() const {
 }
 
 Result<ServedLoad> serve(const ServeFile& file) {
-  Result<serving::StepPrice> price = serving::StepPrice::of(file.deployment);
-  if (!price) return forward(price);
-  Result<serving::CacheSpace> space = space_of(file);
-  if (!space) return forward(space);
+  serving::StepPrice price = TRY(serving::StepPrice::of(file.deployment));
+  serving::CacheSpace space = TRY(space_of(file));
   serving::Rules rules = file.rules;
-  rules.blocks = space->blocks;
-  const Estimate<double> reach = price->reach();
+  rules.blocks = space.blocks;
+  const Estimate<double> reach = price.reach();
   ServedLoad load{.file = file,
-                  .price = std::move(*price),
-                  .space = *space,
+                  .price = std::move(price),
+                  .space = space,
                   .measures = {},
                   .replicas = {},
                   .provenance = reach.provenance};
   const double scales[] = {1, reach.low, reach.high};
   for (std::size_t i = 0; i < std::size(scales); ++i) {
-    Result<std::vector<Run>> runs = run_load(file, load.price, rules, scales[i]);
-    if (!runs) return forward(runs);
-    load.measures[i] = serving::measure(*runs, rules.blocks);
-    load.replicas[i] = std::move(*runs);
+    std::vector<Run> runs = TRY(run_load(file, load.price, rules, scales[i]));
+    load.measures[i] = serving::measure(runs, rules.blocks);
+    load.replicas[i] = std::move(runs);
   }
   return load;
 }
@@ -126,9 +123,8 @@ Result<ServedLoad> serve(const ServeFile& file) {
 Result<double> capacity_of(const ServedLoad& load) {
   serving::Rules rules = load.file.rules;
   rules.blocks = load.space.blocks;
-  const Result<std::vector<Run>> all = run_load(load.file, load.price, rules, 1, 0);
-  if (!all) return forward(all);
-  const Measures at_once = serving::measure(*all, rules.blocks);
+  const std::vector<Run> all = TRY(run_load(load.file, load.price, rules, 1, 0));
+  const Measures at_once = serving::measure(all, rules.blocks);
   return at_once.requests / at_once.duration;
 }
 
@@ -150,10 +146,9 @@ Result<std::optional<Estimate<double>>> held_rate(const ServedLoad& load, double
   /// `slow`: times of steps, and of first tokens, relative to the price.
   const auto highest = [&](double slow_steps, double slow_first) -> Result<double> {
     const auto holds = [&](double at) -> Result<bool> {
-      const Result<std::vector<Run>> runs =
-          run_load(file, load.price, rules, slow_steps, rate / at, kMost);
-      if (!runs) return forward(runs);
-      return static_cast<double>(kept_if(*file.slo, *runs, slow_first / slow_steps)) >=
+      const std::vector<Run> runs =
+          TRY(run_load(file, load.price, rules, slow_steps, rate / at, kMost));
+      return static_cast<double>(kept_if(*file.slo, runs, slow_first / slow_steps)) >=
              kHeldShare * static_cast<double>(count);
     };
     // Above its capacity the queue of a server grows without end, though few requests may not show
@@ -162,25 +157,18 @@ Result<std::optional<Estimate<double>>> held_rate(const ServedLoad& load, double
     // Runs have an end (serving::kLongest), so arrivals take half of that at most.
     double low = std::clamp(static_cast<double>(count) / (0.5 * serving::kLongest.seconds().s()),
                             high / 1000, high / 2);
-    const Result<bool> most = holds(high), least = holds(low);
-    if (!most) return forward(most);
-    if (!least) return forward(least);
-    if (*most) return high;
-    if (!*least) return 0;
+    const bool most = TRY(holds(high)), least = TRY(holds(low));
+    if (most) return high;
+    if (!least) return 0;
     for (int i = 0; i < kHalvings; ++i) {
       const double middle = std::sqrt(low * high);
-      const Result<bool> held = holds(middle);
-      if (!held) return forward(held);
-      (*held ? low : high) = middle;
+      (TRY(holds(middle)) ? low : high) = middle;
     }
     return low;
   };
-  const Result<double> value = highest(1, 1), slow = highest(steps.high, first.high),
-                       quick = highest(steps.low, first.low);
-  for (const Result<double>* each : {&value, &slow, &quick})
-    if (!*each) return forward(*each);
-  return Estimate<double>{*value, std::min(*value, *slow), std::max(*value, *quick),
-                          load.provenance};
+  const double value = TRY(highest(1, 1)), slow = TRY(highest(steps.high, first.high)),
+               quick = TRY(highest(steps.low, first.low));
+  return Estimate<double>{value, std::min(value, slow), std::max(value, quick), load.provenance};
 }
 
 }  // namespace rehearse::cli

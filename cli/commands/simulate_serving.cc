@@ -78,13 +78,10 @@ struct Limits {
 };
 
 Result<Limits> limits_of(const ServedLoad& load) {
-  const Result<double> capacity = capacity_of(load);
-  if (!capacity) return forward(capacity);
-  Limits limits{*capacity};
+  const double capacity = TRY(capacity_of(load));
+  Limits limits{capacity};
   if (load.file.slo && !load.file.closed) {
-    const Result<std::optional<Estimate<double>>> held = held_rate(load, *capacity);
-    if (!held) return forward(held);
-    limits.held = *held;
+    limits.held = TRY(held_rate(load, capacity));
   }
   return limits;
 }
@@ -170,9 +167,8 @@ Document document_of(const ServedLoad& load, const Limits& limits) {
 }  // namespace
 
 Result<Document> serving_document(const ServedLoad& load) {
-  const Result<Limits> limits = limits_of(load);
-  if (!limits) return forward(limits);
-  return document_of(load, *limits);
+  const Limits limits = TRY(limits_of(load));
+  return document_of(load, limits);
 }
 
 Result<Exit> simulate_serving(const SimulateOptions& options, const Globals& globals) {
@@ -180,9 +176,8 @@ Result<Exit> simulate_serving(const SimulateOptions& options, const Globals& glo
     return fail("a server has no timeline of operations", "--report FILE");
   if (options.sharing.asked() || !options.sharing.slice.empty())
     return fail("a server is predicted by itself", "a job file without --slice and --share-with");
-  Result<ServeFile> file = load_serve_file(options.job_file, options.cluster);
-  if (!file) return forward(file);
-  const Result<ServedLoad> load = serve(*file);
+  ServeFile file = TRY(load_serve_file(options.job_file, options.cluster));
+  const Result<ServedLoad> load = serve(file);
   if (!load) return wrong_in(options.job_file, load.error());
   const Result<Limits> limits = limits_of(*load);
   if (!limits) return wrong_in(options.job_file, limits.error());
@@ -190,11 +185,10 @@ Result<Exit> simulate_serving(const SimulateOptions& options, const Globals& glo
   if (!curve) return wrong_in(options.job_file, curve.error());
   Document document = document_of(*load, *limits);
   if (!curve->points.empty()) {
-    document["load_curve"] = curve_fields(*file, *curve);
+    document["load_curve"] = curve_fields(file, *curve);
     document.show("", "Latency against load", document["load_curve"]["points"]);
   }
-  if (Status ok = write_report(options.files.report, document, {.inputs = {options.job_file}}); !ok)
-    return forward(ok);
+  TRY(write_report(options.files.report, document, {.inputs = {options.job_file}}));
   return answer_with(globals, document);
 }
 

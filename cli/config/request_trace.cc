@@ -39,21 +39,18 @@ tl::unexpected<Error> at_line(const std::filesystem::path& path, std::size_t lin
 }
 
 Result<RequestTrace> parse_csv(const std::filesystem::path& path, std::string_view text) {
-  const Result<CsvTable> table = CsvTable::parse(text, path.string());
-  if (!table) return forward(table);
-  if (Status ok = table->require({"arrival_s", "input_tokens", "output_tokens"}); !ok)
-    return forward(ok);
+  const CsvTable table = TRY(CsvTable::parse(text, path.string()));
+  TRY(table.require({"arrival_s", "input_tokens", "output_tokens"}));
   RequestTrace trace;
-  for (std::size_t row = 0; row < table->rows(); ++row) {
+  for (std::size_t row = 0; row < table.rows(); ++row) {
     double values[3];
     std::size_t i = 0;
     for (const std::string_view column : {"arrival_s", "input_tokens", "output_tokens"}) {
-      const Result<std::optional<double>> cell = table->number(row, column);
-      if (!cell) return forward(cell);
-      values[i++] = cell->value_or(-1);
+      const std::optional<double> cell = TRY(table.number(row, column));
+      values[i++] = cell.value_or(-1);
     }
     if (Status ok = add(values[0], values[1], values[2], trace); !ok)
-      return at_line(path, table->line(row), std::move(ok.error()));
+      return at_line(path, table.line(row), std::move(ok.error()));
   }
   return trace;
 }
@@ -85,12 +82,11 @@ Result<RequestTrace> parse_jsonl(const std::filesystem::path& path, std::string_
 }  // namespace
 
 Result<RequestTrace> load_requests(const std::filesystem::path& path) {
-  const Result<std::unique_ptr<ingest::ByteSource>> bytes = ingest::open_bytes(path);
-  if (!bytes) return forward(bytes);
+  const std::unique_ptr<ingest::ByteSource> bytes = TRY(ingest::open_bytes(path));
   std::string text;
   std::array<char, 65536> block;
-  while (const std::size_t n = (*bytes)->read(block)) text.append(block.data(), n);
-  if (const std::string damage = (*bytes)->damage(); !damage.empty())
+  while (const std::size_t n = bytes->read(block)) text.append(block.data(), n);
+  if (const std::string damage = bytes->damage(); !damage.empty())
     return fail(
         Diagnostic{.file = path.string(), .problem = damage, .expected = "a file that is whole"});
   Result<RequestTrace> trace =

@@ -124,12 +124,11 @@ Status read_load(const YamlMap& load, const std::filesystem::path& folder, Serve
     return {};  // which other keys are known depends on the kind
   }
   if (trace) {
-    Result<RequestTrace> read = load_requests(folder / *trace);
-    if (!read) return forward(read);
-    file.requests = std::move(read->requests);
+    RequestTrace read = TRY(load_requests(folder / *trace));
+    file.requests = std::move(read.requests);
     // Names of parts that are no whole number of blocks say nothing about blocks.
-    if (read->prefix_tokens % file.rules.block_tokens == 0)
-      file.rules.prefix_tokens = read->prefix_tokens;
+    if (read.prefix_tokens % file.rules.block_tokens == 0)
+      file.rules.prefix_tokens = read.prefix_tokens;
     else
       file.rules.prefix_cache = false;
   } else {
@@ -181,9 +180,8 @@ Result<ServeFile> read_serve(const YamlMap& root, const std::filesystem::path& f
                              const std::filesystem::path& cluster_file) {
   if (cluster_file.empty()) return read_serve_on(root, folder, cluster::read_cluster(root));
   root.map("cluster");  // known, and overruled
-  const Result<cluster::Cluster> other = cluster::load_cluster(cluster_file);
-  if (!other) return forward(other);
-  return read_serve_on(root, folder, *other);
+  const cluster::Cluster other = TRY(cluster::load_cluster(cluster_file));
+  return read_serve_on(root, folder, other);
 }
 
 Result<ServeFile> read_serve_on(const YamlMap& root, const std::filesystem::path& folder,
@@ -195,9 +193,8 @@ Result<ServeFile> read_serve_on(const YamlMap& root, const std::filesystem::path
   file.devices = std::size_t{d.plan.tensor} * d.plan.pipeline * d.plan.data;
   if (cluster) {
     file.deployment.device = cluster->devices().front().model;
-    const Result<const cluster::Gpu*> gpu = cluster::find_gpu(d.device);
-    if (!gpu) return forward(gpu);
-    ServerSettings settings = usual_settings(d.framework, d.version, **gpu);
+    const cluster::Gpu& gpu = *TRY(cluster::find_gpu(d.device));
+    ServerSettings settings = usual_settings(d.framework, d.version, gpu);
     if (const auto flags = serve.map("flags")) read_server_flags(*flags, d.framework, settings);
     file.rules = settings.rules;
     file.rules.prefix_tokens = settings.rules.block_tokens;
@@ -219,20 +216,19 @@ Result<ServeFile> read_serve_on(const YamlMap& root, const std::filesystem::path
     slo->no_other_keys();
   }
   if (const auto load = serve.map("load")) {
-    if (Status ok = read_load(*load, folder, file); !ok) return forward(ok);
+    TRY(read_load(*load, folder, file));
   } else if (!serve.has("load")) {
     serve.report("load", "is missing", "load: {closed: 64, input: 1024, output: 1024}");
   }
   serve.no_other_keys();
   file.place = place_of(root);
-  Result<JobCosts> costs = read_job_costs(root, folder);
-  if (!costs) return forward(costs);
-  file.place.hours = std::move(costs->hours);
-  file.rent = costs->rent;
-  if (costs->rent.regions.size() == 1) file.place.region = costs->rent.regions.front();
-  if (costs->rent.markets.size() == 1) file.place.market = costs->rent.markets.front();
+  JobCosts costs = TRY(read_job_costs(root, folder));
+  file.place.hours = std::move(costs.hours);
+  file.rent = costs.rent;
+  if (costs.rent.regions.size() == 1) file.place.region = costs.rent.regions.front();
+  if (costs.rent.markets.size() == 1) file.place.market = costs.rent.markets.front();
   root.no_other_keys();
-  if (Status ok = root.status(); !ok) return forward(ok);
+  TRY(root.status());
   return file;
 }
 
@@ -243,9 +239,8 @@ bool is_serve_file(const std::filesystem::path& path) {
 
 Result<ServeFile> load_serve_file(const std::filesystem::path& path,
                                   const std::filesystem::path& cluster_file) {
-  const Result<YamlFile> file = YamlFile::load(path);
-  if (!file) return forward(file);
-  Result<ServeFile> read = read_serve(file->root(), path.parent_path(), cluster_file);
+  const YamlFile file = TRY(YamlFile::load(path));
+  Result<ServeFile> read = read_serve(file.root(), path.parent_path(), cluster_file);
   if (!read) return wrong_in(path, std::move(read.error()));
   return read;
 }

@@ -101,8 +101,7 @@ std::string made(Format format, const Document& document) {
 }  // namespace
 
 Status write_document(const Globals& globals, const Document& document) {
-  if (!globals.json.empty())
-    if (Status ok = write_file(globals.json, json_text(json_of(document))); !ok) return ok;
+  if (!globals.json.empty()) TRY(write_file(globals.json, json_text(json_of(document))));
   return write_text(globals, made(globals.format, document));
 }
 

@@ -123,13 +123,12 @@ std::string trtllm(const ServeFile& job, const std::vector<ServerFlag>& flags) {
 Result<ServerLaunch> emit_server(const ServeFile& job, const std::string& headline) {
   const serving::Deployment& d = job.deployment;
   const ServingPlan& plan = d.plan;
-  const Result<std::vector<ServerFlag>> flags = flags_of(job);
-  if (!flags) return forward(flags);
+  const std::vector<ServerFlag> flags = TRY(flags_of(job));
   ServerLaunch launch;
   std::string command;
   switch (d.framework) {
-    case serving::Framework::kVllm: command = vllm(job, *flags); break;
-    case serving::Framework::kSglang: command = sglang(job, *flags); break;
+    case serving::Framework::kVllm: command = vllm(job, flags); break;
+    case serving::Framework::kSglang: command = sglang(job, flags); break;
     case serving::Framework::kTrtllm:
       if (plan.data > 1 && plan.expert > 1 && plan.tensor > 1)
         return fail("TensorRT-LLM has no flag for attention replicas of several GPUs each",
@@ -138,7 +137,7 @@ Result<ServerLaunch> emit_server(const ServeFile& job, const std::string& headli
         launch.notes.push_back(fmt::format(
             "start {} such servers behind a load balancer: trtllm-serve has one replica",
             plan.data));
-      command = trtllm(job, *flags);
+      command = trtllm(job, flags);
       break;
   }
   if (!job.rules.drafts.empty())

@@ -71,19 +71,16 @@ class Finder {
         bill_(costs_.kinds(), request.place) {}
 
   Result<FoundPlans> run() {
-    for (std::size_t f = 0; f < strategies::kFigures; ++f)
-      if (Status ok = check_known(static_cast<Figure>(f)); !ok) return forward(ok);
-    Result<Space> space =
-        Space::of(spec_.workload, spec_.training, spec_.plan, ranks_, request_.axes);
-    if (!space) return forward(space);
-    const Question question = question_of(*space);
+    for (std::size_t f = 0; f < strategies::kFigures; ++f) TRY(check_known(static_cast<Figure>(f)));
+    Space space = TRY(Space::of(spec_.workload, spec_.training, spec_.plan, ranks_, request_.axes));
+    const Question question = question_of(space);
     const auto begin = std::chrono::steady_clock::now();
     const Result<Found> found =
-        strategies::search(space->size(), question, new_judge(*space, question),
+        strategies::search(space.size(), question, new_judge(space, question),
                            {request_.threads, request_.progress, request_.spread});
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     if (!found) return forward(found);
-    if (found->best.empty()) return no_plan(*space, question);
+    if (found->best.empty()) return no_plan(space, question);
     FoundPlans plans;
     plans.candidates_seen = found->seen;
     plans.candidates_evaluated = found->evaluated;
@@ -94,15 +91,15 @@ class Finder {
     for (const auto& [from, to] :
          {std::pair{&found->best, &plans.best}, {&found->front, &plans.front}})
       for (const strategies::Judged& judged : *from) {
-        strategies::Candidate c = space->at(judged.index);
+        strategies::Candidate c = space.at(judged.index);
         to->push_back({c.training, std::move(c.plan), judged.figures});
       }
     if (ranks_anew() && !request_.thorough && !request_.most_runs)
-      plans.runs_if_thorough = runs_of(spec_, *space, true);
-    { const Space ended = std::move(*space); }  // runs need the memory of millions of plans
+      plans.runs_if_thorough = runs_of(spec_, space, true);
+    { const Space ended = std::move(space); }  // runs need the memory of millions of plans
     try_algorithms(plans.best, question);
     if (request_.first_answer) request_.first_answer(plans.best.front());
-    if (Status ok = confirm(plans, question); !ok) return forward(ok);
+    TRY(confirm(plans, question));
     return plans;
   }
 
@@ -221,22 +218,22 @@ class Finder {
     plans.confirmed = plans.best.size();
     bool unfold = false;
     if (ranks_anew() || request_.spread) {
-      if (Status ok = run_for_figures(plans.best, first, false, question); !ok) return ok;
+      TRY(run_for_figures(plans.best, first, false, question));
       if (first == step::Fidelity::kMessage) unfold = keep_affordable(plans.best);
       if (unfold) {
         plans.all_ranks = plans.best.size();
-        if (Status ok = run_for_figures(plans.best, first, true, question); !ok) return ok;
+        TRY(run_for_figures(plans.best, first, true, question));
       }
       if (!work::leads()) return {};
-      if (Status ok = cut(plans.best, question); !ok) return ok;
+      TRY(cut(plans.best, question));
     }
     if (last == step::Fidelity::kSimgrid) {
-      if (Status ok = engine::check_simgrid(); !ok) return ok;
+      TRY(engine::check_simgrid());
       plans.confirmed = plans.best.size();
     }
     if (first == step::Fidelity::kMessage && !unfold && request_.input == nullptr)
-      if (Status ok = look_again(plans, question); !ok) return ok;
-    if (Status ok = run_all(plans.best, last, unfold, question); !ok) return ok;
+      TRY(look_again(plans, question));
+    TRY(run_all(plans.best, last, unfold, question));
     prefer_known(plans.best);
     if (first == step::Fidelity::kMessage) {
       const Bytes most = Bytes::b(of(question.at_most, Figure::kMemory));
@@ -279,13 +276,12 @@ class Finder {
     while (!plans.best.front().times.all_ranks &&
            (sum += plans.best.front().of_all_ranks) <= kTimeOfAnswer) {
       FoundPlan& first = plans.best.front();
-      Result<step::Step> step = predict(first, step::Fidelity::kMessage, true, value_decides());
-      if (!step) return forward(step);
-      first.times.all_ranks = step->time.value;
-      take(*step, first);
-      first.step = std::move(*step);
+      step::Step step = TRY(predict(first, step::Fidelity::kMessage, true, value_decides()));
+      first.times.all_ranks = step.time.value;
+      take(step, first);
+      first.step = std::move(step);
       ++plans.all_ranks;
-      if (Status ok = rank(plans.best, question); !ok) return ok;
+      TRY(rank(plans.best, question));
     }
     return {};
   }
@@ -306,19 +302,17 @@ class Finder {
     const unsigned threads = fidelity == step::Fidelity::kSimgrid ? 1 : request_.threads;
     const auto run_one = [&](std::size_t i) -> Result<std::string> {
       const bool all_ranks = unfold || plans[i].times.all_ranks.has_value();
-      Result<step::Step> step = plans[i].step && fidelity != step::Fidelity::kSimgrid
-                                    ? completed(plans[i], fidelity, all_ranks)
-                                    : predict(plans[i], fidelity, all_ranks);
-      if (!step) return forward(step);
-      if (fidelity == step::Fidelity::kClosed) plans[i].times.closed = step->time.value;
-      if (Status ok = feed(plans[i], *step, fidelity); !ok) return forward(ok);
-      take(*step, plans[i]);
-      plans[i].step = std::move(*step);
+      step::Step step = TRY(plans[i].step && fidelity != step::Fidelity::kSimgrid
+                                ? completed(plans[i], fidelity, all_ranks)
+                                : predict(plans[i], fidelity, all_ranks));
+      if (fidelity == step::Fidelity::kClosed) plans[i].times.closed = step.time.value;
+      TRY(feed(plans[i], step, fidelity));
+      take(step, plans[i]);
+      plans[i].step = std::move(step);
       return std::string();
     };
-    const auto ran = work::run_all({.part = "runs", .items = plans.size(), .evaluate = run_one},
-                                   {.threads = threads, .progress = request_.progress});
-    if (!ran) return forward(ran);
+    const auto ran = TRY(work::run_all({.part = "runs", .items = plans.size(), .evaluate = run_one},
+                                       {.threads = threads, .progress = request_.progress}));
     return rank(plans, question);
   }
 
@@ -329,18 +323,16 @@ class Finder {
     std::mutex mutex;
     std::map<std::pair<double, std::size_t>, step::Step> best;  // by value and plan
     const auto run_one = [&](std::size_t i) -> Result<std::string> {
-      Result<step::Step> step = predict(plans[i], fidelity, unfold, value_decides());
-      if (!step) return forward(step);
+      step::Step step = TRY(predict(plans[i], fidelity, unfold, value_decides()));
       FoundPlan found = plans[i];
-      take(*step, found);
+      take(step, found);
       Seconds of_all_ranks = Seconds::s(0);
       if (fidelity == step::Fidelity::kMessage && !unfold) {
-        const Result<step::RunSize> size = step::run_size(*step, cluster_);
-        if (!size) return forward(size);
-        of_all_ranks = size->by_messages();
+        const step::RunSize size = TRY(step::run_size(step, cluster_));
+        of_all_ranks = size.by_messages();
       }
       work::Packer packer;
-      packer.put(step->time.value.s());
+      packer.put(step.time.value.s());
       packer.put(of_all_ranks.s());
       packer.put(found.slower);
       packer.put(found.fuller);
@@ -348,23 +340,22 @@ class Finder {
       // Plans that wait for samples are ranked again, and other processes do not send steps.
       if (request_.input == nullptr && !request_.spread) {
         const std::lock_guard lock(mutex);
-        best.emplace(std::pair(at_risk(found, request_.objective), i), std::move(*step));
+        best.emplace(std::pair(at_risk(found, request_.objective), i), std::move(step));
         if (best.size() > request_.keep) best.erase(std::prev(best.end()));
       }
       return packer.take();
     };
-    const Result<std::vector<std::string>> ran =
-        request_.spread
-            ? request_.spread("runs", plans.size(), run_one)
-            : work::run_all({.part = "figures", .items = plans.size(), .evaluate = run_one},
-                            {.threads = request_.threads, .progress = request_.progress});
-    if (!ran) return forward(ran);
+    const std::vector<std::string> ran =
+        TRY(request_.spread
+                ? request_.spread("runs", plans.size(), run_one)
+                : work::run_all({.part = "figures", .items = plans.size(), .evaluate = run_one},
+                                {.threads = request_.threads, .progress = request_.progress}));
     for (auto& [order, step] : best) plans[order.second].step = std::move(step);
     std::optional<PlanFeed> feed;
     if (request_.input != nullptr) feed.emplace(request_.input->pipeline(), spec_, cluster_);
     for (std::size_t i = 0; i < plans.size(); ++i) {
       FoundPlan& plan = plans[i];
-      work::Unpacker from((*ran)[i]);
+      work::Unpacker from(ran[i]);
       const Seconds alone = Seconds::s(from.number());
       plan.of_all_ranks = Seconds::s(from.number());
       plan.slower = from.number();
@@ -389,10 +380,8 @@ class Finder {
   Result<step::Step> completed(FoundPlan& plan, step::Fidelity fidelity, bool unfold) const {
     step::Step step = std::move(*plan.step);
     if (value_decides())
-      if (Status ok = step::complete(step, spec_of(spec_, plan), cluster_,
-                                     options_of(fidelity, unfold, false));
-          !ok)
-        return forward(ok);
+      TRY(step::complete(step, spec_of(spec_, plan), cluster_,
+                         options_of(fidelity, unfold, false)));
     return step;
   }
 
@@ -428,12 +417,11 @@ class Finder {
     std::vector<FoundPlan> best, broken;
     std::size_t runs = 0;
     for (const FoundPlan& plan : plans) {
-      const Result<workload::Layout> layout =
-          strategies::lay_out(spec_.workload, plan.training, plan.plan);
-      if (!layout) return forward(layout);
+      const workload::Layout layout =
+          TRY(strategies::lay_out(spec_.workload, plan.training, plan.plan));
       const Seconds alone = plan.times.last();
       std::vector<Fed>& alike = fed[{
-          taken_by(*layout, cluster_, request_.input->pipeline()).per_batch, layout->microbatches}];
+          taken_by(layout, cluster_, request_.input->pipeline()).per_batch, layout.microbatches}];
       const auto fed_in = [&](Seconds step) {
         FoundPlan waits = plan;
         waits.figures = bill_.with_waiting(plan.figures,
@@ -448,11 +436,10 @@ class Finder {
       if (!broken.empty() && !keeps(fed_in(least), question)) continue;
       if (best.size() >= request_.keep && (!sooner(fed_in(least), best.back()) || runs >= kMostFed))
         continue;
-      const Result<Seconds> step = fed_time(*request_.input, cluster_, *layout, alone);
-      if (!step) return forward(step);
+      const Seconds step = TRY(fed_time(*request_.input, cluster_, layout, alone));
       ++runs;
-      alike.push_back({alone, *step});
-      const FoundPlan waits = fed_in(*step);
+      alike.push_back({alone, step});
+      const FoundPlan waits = fed_in(step);
       std::vector<FoundPlan>& found = keeps(waits, question) ? best : broken;
       found.insert(std::upper_bound(found.begin(), found.end(), waits, sooner), waits);
       if (found.size() > request_.keep) found.pop_back();

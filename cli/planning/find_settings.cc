@@ -70,9 +70,7 @@ class SettingFinder {
       : file_(file), request_(request), totals_(totals_of(file.requests)) {}
 
   Result<FoundSettings> run() {
-    Result<ServerSpace> space = server_space(file_, request_.flags);
-    if (!space) return forward(space);
-    space_ = std::move(*space);
+    space_ = TRY(server_space(file_, request_.flags));
     if (space_.settings.empty()) return nothing_fits();
     strategies::Question question{
         .objective = slot(ServerFigure::kPerRequest),
@@ -136,10 +134,9 @@ class SettingFinder {
                       [&]() -> Result<Priced> {
                         serving::Deployment deployment = file_.deployment;
                         deployment.plan = plan;
-                        Result<serving::StepPrice> price = serving::StepPrice::of(deployment);
-                        if (!price) return forward(price);
-                        const double shortest = shortest_step(*price, totals_.shortest_prompt);
-                        return Priced{std::move(*price), shortest};
+                        serving::StepPrice price = TRY(serving::StepPrice::of(deployment));
+                        const double shortest = shortest_step(price, totals_.shortest_prompt);
+                        return Priced{std::move(price), shortest};
                       });
   }
 
@@ -204,10 +201,9 @@ class SettingFinder {
                                   .ties = {slot(ServerFigure::kPerRequest)},
                                   .front = {slot(ServerFigure::kMissed)},
                                   .keep = 1};
-    const Result<strategies::Found> found = search(question);
-    if (!found) return forward(found);
-    if (found->best.empty()) return fail("the load takes more than 90 days", "a shorter load");
-    const strategies::Judged& nearest = found->best.front();
+    const strategies::Found found = TRY(search(question));
+    if (found.best.empty()) return fail("the load takes more than 90 days", "a shorter load");
+    const strategies::Judged& nearest = found.best.front();
     const ServerSetting& setting = space_.settings[nearest.index];
     return fail(
         fmt::format("no setting of the server keeps the SLO for {:.0f} % of the requests",

@@ -8,9 +8,8 @@ namespace rehearse::cli {
 
 Result<std::vector<ServerFlag>> flags_of(const ServeFile& job) {
   const serving::Deployment& d = job.deployment;
-  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(d.device);
-  if (!gpu) return forward(gpu);
-  return flags_of(d.framework, usual_settings(d.framework, d.version, **gpu),
+  const cluster::Gpu& gpu = *TRY(cluster::find_gpu(d.device));
+  return flags_of(d.framework, usual_settings(d.framework, d.version, gpu),
                   {.rules = job.rules, .memory = job.memory, .graphs = d.graphs});
 }
 

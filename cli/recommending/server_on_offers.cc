@@ -19,25 +19,21 @@ using serving::Measures;
 /// The job on a device. Its degrees are held against the devices of an offer later.
 Result<ServeFile> job_on(const std::string& text, const std::filesystem::path& path,
                          const std::string& device) {
-  const Result<YamlFile> file = YamlFile::parse(text, path.string());
-  if (!file) return forward(file);
-  const Result<cluster::Cluster> cluster = cluster::parse_cluster(
-      fmt::format("cluster: {{device: {}, devices_per_node: 8, nodes: 1}}", device), device);
-  if (!cluster) return forward(cluster);
-  const YamlMap root = file->root();
+  const YamlFile file = TRY(YamlFile::parse(text, path.string()));
+  const cluster::Cluster cluster = TRY(cluster::parse_cluster(
+      fmt::format("cluster: {{device: {}, devices_per_node: 8, nodes: 1}}", device), device));
+  const YamlMap root = file.root();
   root.map("cluster");  // known, and overruled
-  return read_serve_on(root, path.parent_path(), *cluster);
+  return read_serve_on(root, path.parent_path(), cluster);
 }
 
 }  // namespace
 
 Result<ServerOnOffers> ServerOnOffers::load(const std::filesystem::path& path, double tokens,
                                             const cost::Offer& first) {
-  Result<std::string> text = read_file(path);
-  if (!text) return forward(text);
-  Result<ServeFile> job = job_on(*text, path, first.instance->gpu);
-  if (!job) return forward(job);
-  return ServerOnOffers(path, std::move(*text), tokens, std::move(*job));
+  std::string text = TRY(read_file(path));
+  ServeFile job = TRY(job_on(text, path, first.instance->gpu));
+  return ServerOnOffers(path, std::move(text), tokens, std::move(job));
 }
 
 cost::Evaluator ServerOnOffers::evaluator() const {
@@ -83,37 +79,34 @@ Result<cost::Evaluation> ServerOnOffers::evaluate_anew(const cost::Offer& offer,
   if (!found) return forward(found);
   const ServerSetting& setting = found->best.front().setting;
   set(job, setting);
-  const Result<ServedLoad> load = serve(job);
-  if (!load) return forward(load);
-  const Result<std::vector<ServerFlag>> own = flags_of(job);
-  if (!own) return forward(own);
-  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(device);
-  if (!gpu) return forward(gpu);
-  const auto time = load->estimate<Seconds>(
+  const ServedLoad load = TRY(serve(job));
+  const std::vector<ServerFlag> own = TRY(flags_of(job));
+  const cluster::Gpu& gpu = *TRY(cluster::find_gpu(device));
+  const auto time = load.estimate<Seconds>(
       [&](const Measures& m) { return Seconds::s(m.duration * tokens_ / m.output_tokens); });
   const double devices = static_cast<double>(job.in_cluster);
   const double used = static_cast<double>(job.devices);
   const std::lock_guard lock(kept_->mutex);
-  kept_->found.push_back({.setting = setting,
-                          .flags = flag_words(*own),
-                          .fields = setting_fields(job, *own),
-                          .devices = static_cast<std::uint32_t>(job.in_cluster),
-                          .used = static_cast<std::uint32_t>(job.devices),
-                          .goodput = load->goodput(),
-                          .tokens_per_s = load->tokens_per_s(),
-                          .tokens_per_user = load->tokens_per_user(),
-                          .mean_ttft = load->ttft(&serving::Spread::mean),
-                          .p99_ttft = load->ttft(&serving::Spread::p99),
-                          .mean_tpot = load->mean_tpot(),
-                          .p99_tpot = load->estimate<Seconds>(
-                              [](const Measures& m) { return Seconds::s(m.tpot.p99); }),
-                          .memory = load->space});
+  kept_->found.push_back(
+      {.setting = setting,
+       .flags = flag_words(own),
+       .fields = setting_fields(job, own),
+       .devices = static_cast<std::uint32_t>(job.in_cluster),
+       .used = static_cast<std::uint32_t>(job.devices),
+       .goodput = load.goodput(),
+       .tokens_per_s = load.tokens_per_s(),
+       .tokens_per_user = load.tokens_per_user(),
+       .mean_ttft = load.ttft(&serving::Spread::mean),
+       .p99_ttft = load.ttft(&serving::Spread::p99),
+       .mean_tpot = load.mean_tpot(),
+       .p99_tpot = load.estimate<Seconds>([](const Measures& m) { return Seconds::s(m.tpot.p99); }),
+       .memory = load.space});
   return cost::Evaluation{.job = {.step = time, .steps = 1, .checkpoint = Bytes::b(0)},
                           .plan = plan_words(setting.plan),
                           .devices = {{.name = device,
-                                       .gpu = *gpu,
+                                       .gpu = &gpu,
                                        .count = devices,
-                                       .busy = load->measures[0].busy * used / devices}},
+                                       .busy = load.measures[0].busy * used / devices}},
                           .detail = kept_->found.size() - 1};
 }
 

@@ -268,7 +268,7 @@ Result<CollectiveCost> CollectiveCost::of_levels(const Calibrated& calibrated, c
   for (const Status& ok : {add(pairs ? Kind::kAllToAll : Kind::kReduceScatter, false, 1),
                            add(group.kind, true, pairs ? 1 : 1.0 / local),
                            pairs ? Status() : add(Kind::kAllGather, false, 1)})
-    if (!ok) return forward(ok);
+    TRY(ok);
   return cost;
 }
 

@@ -127,9 +127,8 @@ AttentionCalibration attention_of(const YamlMap& map) {
 }  // namespace
 
 Result<Calibration> parse_calibration(const std::string& text, std::string name) {
-  const Result<YamlFile> file = YamlFile::parse(text, std::move(name));
-  if (!file) return forward(file);
-  const YamlMap map = file->root();
+  const YamlFile file = TRY(YamlFile::parse(text, std::move(name)));
+  const YamlMap map = file.root();
   if (map.required<std::int64_t>("operations") != kVersion)
     map.report("operations", "is not a supported version", "1");
   Calibration c{.device = map.required<std::string>("device").value_or("")};
@@ -146,7 +145,7 @@ Result<Calibration> parse_calibration(const std::string& text, std::string name)
     widths->no_other_keys();
   }
   map.no_other_keys();
-  if (Status ok = file->status(); !ok) return forward(ok);
+  TRY(file.status());
   return c;
 }
 

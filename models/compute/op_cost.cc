@@ -50,16 +50,15 @@ Estimate<Seconds> times_ratio(const Estimate<Seconds>& measured, const Estimate<
 
 Result<OpCost> OpCost::on(std::string_view device, const Sustained& sustained,
                           std::span<const Calibration> calibrations) {
-  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(device);
-  if (!gpu) return forward(gpu);
-  return on(facts_of(**gpu), sustained, calibrations);
+  const cluster::Gpu& gpu = *TRY(cluster::find_gpu(device));
+  return on(facts_of(gpu), sustained, calibrations);
 }
 
 Result<OpCost> OpCost::on(const DeviceFacts& facts, const Sustained& sustained,
                           std::span<const Calibration> calibrations) {
-  if (Status ok = check_range("gemm", sustained.gemm, 0.8, 2); !ok) return forward(ok);
-  if (Status ok = check_range("memory", sustained.memory, 0.1, 1); !ok) return forward(ok);
-  if (Status ok = check_range("attention", sustained.attention, 0.02, 1); !ok) return forward(ok);
+  TRY(check_range("gemm", sustained.gemm, 0.8, 2));
+  TRY(check_range("memory", sustained.memory, 0.1, 1));
+  TRY(check_range("attention", sustained.attention, 0.02, 1));
   Transferred found = constants_for(facts, calibrations);
   if (sustained.memory) found.constants.memory.elementwise = *sustained.memory;
   found.constants.attention_share = sustained.attention;

@@ -33,24 +33,21 @@ Result<CacheSpace> cache_space(const Deployment& d, const CacheSettings& s) {
                 "a number above 0, up to 1");
   if (s.block_tokens < 1 || s.step_tokens < 1 || s.rows < 1)
     return fail("a block, a step and a batch need at least one token", "numbers from 1");
-  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(d.device);
-  if (!gpu) return forward(gpu);
-  Result<ServedModel> model = served(d.model, d.precision, d.plan);
-  if (!model) return forward(model);
+  const cluster::Gpu& gpu = *TRY(cluster::find_gpu(d.device));
+  ServedModel model = TRY(served(d.model, d.precision, d.plan));
   if (d.draft) {
-    const Result<ServedModel> draft = served_draft(d);
-    if (!draft) return forward(draft);
-    model->weights += draft->weights;
-    model->cache_per_token += draft->cache_per_token + draft->windowed_per_token;
+    const ServedModel draft = TRY(served_draft(d));
+    model.weights += draft.weights;
+    model.cache_per_token += draft.cache_per_token + draft.windowed_per_token;
   }
-  const memory::Device device = memory::device_of(**gpu);
+  const memory::Device device = memory::device_of(gpu);
   const std::uint32_t communicators = d.plan.tensor * d.plan.data * d.plan.pipeline > 1 ? 1 : 0;
   CacheSpace space{.usable = device.usable,
-                   .weights = model->weights,
+                   .weights = model.weights,
                    .context = memory::context_of(device, communicators),
-                   .activations = activation_peak(d, *model, s),
+                   .activations = activation_peak(d, model, s),
                    .cache = Bytes::b(0),
-                   .per_token = model->cache_per_token + model->windowed_per_token,
+                   .per_token = model.cache_per_token + model.windowed_per_token,
                    .blocks = 0};
   const Bytes taken = space.weights + space.context + space.activations;
   space.cache = d.framework == Framework::kVllm     ? s.memory * space.usable - taken
@@ -58,10 +55,10 @@ Result<CacheSpace> cache_space(const Deployment& d, const CacheSettings& s) {
                                                     : s.memory * (space.usable - taken);
   // What windowed layers hold does not grow beyond the window.
   Bytes windowed = Bytes::b(0), growing = space.per_token;
-  if (model->window > 0 && model->cache_per_token > Bytes::b(0)) {
-    windowed = std::min(model->windowed_per_token * (model->window * static_cast<double>(s.rows)),
+  if (model.window > 0 && model.cache_per_token > Bytes::b(0)) {
+    windowed = std::min(model.windowed_per_token * (model.window * static_cast<double>(s.rows)),
                         space.cache * 0.5);
-    growing = model->cache_per_token;
+    growing = model.cache_per_token;
   }
   const double blocks =
       std::floor((space.cache - windowed) / (growing * static_cast<double>(s.block_tokens)));

@@ -82,9 +82,8 @@ void read_laws(const YamlMap& table, std::string_view list, std::string_view key
 }
 
 Result<std::vector<Table>> parse_tables(std::string_view text) {
-  Result<YamlFile> file = YamlFile::parse(std::string(text), "shipped kernels of servers");
-  if (!file) return forward(file);
-  const YamlMap root = file->root();
+  YamlFile file = TRY(YamlFile::parse(std::string(text), "shipped kernels of servers"));
+  const YamlMap root = file.root();
   root.required<std::string>("source");
   root.required<std::string>("date");
   std::vector<Table> tables;
@@ -108,7 +107,7 @@ Result<std::vector<Table>> parse_tables(std::string_view text) {
     map.no_other_keys();
   }
   root.no_other_keys();
-  if (Status ok = file->status(); !ok) return forward(ok);
+  TRY(file.status());
   return tables;
 }
 

@@ -84,8 +84,7 @@ Status check(const Transformer& m, const ServingPlan& plan) {
   if (plan.expert > 1 && !m.mixture)
     return fail(fmt::format("'{}' has no experts to divide over {} ranks", m.name, plan.expert),
                 "expert: 1");
-  if (plan.expert > 1)
-    if (Status ok = divides(plan.expert, m.mixture->experts, "experts"); !ok) return ok;
+  if (plan.expert > 1) TRY(divides(plan.expert, m.mixture->experts, "experts"));
   if (plan.data == 0 || plan.expert == 0 || plan.expert > plan.tensor * plan.data)
     return fail(fmt::format("expert degree {} exceeds the {} ranks of the plan", plan.expert,
                             plan.tensor * plan.data),
@@ -97,8 +96,8 @@ Status check(const Transformer& m, const ServingPlan& plan) {
 
 Result<ServedModel> served(const Transformer& m, const Precision& precision,
                            const ServingPlan& plan) {
-  if (Status ok = workload::check(m); !ok) return forward(ok);
-  if (Status ok = check(m, plan); !ok) return forward(ok);
+  TRY(workload::check(m));
+  TRY(check(m, plan));
   const double tensor = plan.tensor, hidden = m.hidden;
   const Weights dense = dense_weights(m, precision.weights);
   ServedModel served{.hidden = hidden,

@@ -42,9 +42,8 @@ struct Entry {
 };
 
 Result<std::vector<Entry>> parse_servers(std::string_view text) {
-  Result<YamlFile> file = YamlFile::parse(std::string(text), "shipped servers");
-  if (!file) return forward(file);
-  const YamlMap root = file->root();
+  YamlFile file = TRY(YamlFile::parse(std::string(text), "shipped servers"));
+  const YamlMap root = file.root();
   root.required<std::string>("source");
   std::vector<Entry> entries;
   for (const YamlMap& map : root.maps("servers")) {
@@ -82,7 +81,7 @@ Result<std::vector<Entry>> parse_servers(std::string_view text) {
     entries.push_back(std::move(entry));
   }
   root.no_other_keys();
-  if (Status ok = file->status(); !ok) return forward(ok);
+  TRY(file.status());
   return entries;
 }
 

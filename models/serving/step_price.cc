@@ -70,25 +70,21 @@ Result<ServedModel> served_draft(const Deployment& d) {
 }
 
 Result<StepPrice> StepPrice::of(const Deployment& d) {
-  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(d.device);
-  if (!gpu) return forward(gpu);
-  Result<ServedModel> model = served(d.model, d.precision, d.plan);
-  if (!model) return forward(model);
-  Result<Server> server = server_for(d.framework, d.version, (*gpu)->architecture);
-  if (!server) return forward(server);
+  const cluster::Gpu& gpu = *TRY(cluster::find_gpu(d.device));
+  ServedModel model = TRY(served(d.model, d.precision, d.plan));
+  Server server = TRY(server_for(d.framework, d.version, gpu.architecture));
   // Per lane and direction: 1 GB/s in the third generation, twice that in each later one.
-  const cluster::Pcie pcie = (*gpu)->pcie.value_or(cluster::Pcie{.generation = 4, .lanes = 16});
+  const cluster::Pcie pcie = gpu.pcie.value_or(cluster::Pcie{.generation = 4, .lanes = 16});
   const ByteRate link =
-      (*gpu)->link ? (*gpu)->link->per_direction
-                   : ByteRate::gb_per_s(pcie.lanes * std::exp2(double{1} * pcie.generation - 3));
-  StepPrice price(Kernels(compute::facts_of(**gpu), link), std::move(*model), std::move(*server),
+      gpu.link ? gpu.link->per_direction
+               : ByteRate::gb_per_s(pcie.lanes * std::exp2(double{1} * pcie.generation - 3));
+  StepPrice price(Kernels(compute::facts_of(gpu), link), std::move(model), std::move(server),
                   d.plan);
   price.cache_ = d.precision.cache;
   price.graphs_ = d.graphs.value_or(price.server_.graphs);
   if (d.draft) {
-    Result<ServedModel> draft = served_draft(d);
-    if (!draft) return forward(draft);
-    price.draft_ = std::move(*draft);
+    ServedModel draft = TRY(served_draft(d));
+    price.draft_ = std::move(draft);
     price.draft_tokens_ = d.draft->tokens;
   }
   return price;

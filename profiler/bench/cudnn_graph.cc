@@ -163,7 +163,7 @@ Result<GraphBuilder::Plan> GraphBuilder::plan_of(void* handle, Descriptor graph,
   constexpr std::int64_t kMost = 16;
   std::vector<Descriptor> configurations;
   for (std::int64_t i = 0; i < kMost; ++i) configurations.push_back(make(kEngineConfig));
-  if (!status_) return forward(status_);
+  TRY(status_);
   std::int64_t count = 0;
   TRY(library_.check(library_.cudnnBackendGetAttribute(chooser, kHeuristicResults, kDescriptorType,
                                                        kMost, &count, configurations.data()),
@@ -172,7 +172,7 @@ Result<GraphBuilder::Plan> GraphBuilder::plan_of(void* handle, Descriptor graph,
     const Descriptor plan = make(kExecutionPlan);
     set(plan, kPlanHandle, kHandleType, 1, &handle);
     set_descriptor(plan, kPlanEngineConfig, configurations[static_cast<std::size_t>(i)]);
-    if (!status_) return forward(status_);
+    TRY(status_);
     if (library_.cudnnBackendFinalize(plan) != 0) continue;  // not on this device
     std::int64_t workspace = 0, got = 0;
     if (library_.cudnnBackendGetAttribute(plan, kPlanWorkspaceSize, kInt64Type, 1, &got,
@@ -188,7 +188,7 @@ Result<GraphBuilder::Plan> GraphBuilder::plan(void* handle) {
       operations_.data());
   set(graph, kGraphHandle, kHandleType, 1, &handle);
   finalize(graph, "cuDNN does not support this graph");
-  if (!status_) return forward(status_);
+  TRY(status_);
   Result<Plan> first = plan_of(handle, graph, kHeuristicA);
   if (first) return first;
   status_ = {};
@@ -205,7 +205,7 @@ Result<GraphBuilder::Descriptor> GraphBuilder::pack(std::span<const std::int64_t
   set(pack, kPackIds, kInt64Type, count, ids.data());
   set(pack, kPackWorkspace, kPointerType, 1, &workspace);
   finalize(pack, "the operands of a graph");
-  if (!status_) return forward(status_);
+  TRY(status_);
   return pack;
 }
 

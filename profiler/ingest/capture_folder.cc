@@ -101,8 +101,7 @@ Status read_capture_folder(const fs::path& folder, const NewRank& new_rank,
   if (std::none_of(files.begin(), files.end(),
                    [](const CaptureFile& file) { return file.is_capture; }))
     return fail_in(folder, "contains no capture", "files that the profiler wrote (HOST-PID.cap)");
-  const auto facts = session_facts(folder);
-  if (!facts) return forward(facts);
+  const auto facts = TRY(session_facts(folder));
   settle_ranks(files);
   const auto order = [](const CaptureFile& file) {
     return file.facts && file.facts->rank ? std::uint64_t{*file.facts->rank} : UINT64_MAX;
@@ -130,7 +129,7 @@ Status read_capture_folder(const fs::path& folder, const NewRank& new_rank,
     CaptureClock clock;
     if (file.facts) clock = CaptureClock(&machines.at(file.facts->host), file.clocks);
     TRY(read_capture(*source, recorder, progress ? share : Progress(), std::move(clock)));
-    for (const auto& [key, value] : *facts) recorder.info().facts.push_back({key, value});
+    for (const auto& [key, value] : facts) recorder.info().facts.push_back({key, value});
     if (file.lost_rank) {
       recorder.info().rank = std::nullopt;
       recorder.info().world_size = std::nullopt;

@@ -129,7 +129,7 @@ class CsvTable::Parser {
 Result<CsvTable> CsvTable::parse(std::string_view text, std::string name) {
   CsvTable table;
   table.name_ = std::move(name);
-  if (Status ok = Parser(text, table).parse(); !ok) return forward(std::move(ok));
+  TRY(Parser(text, table).parse());
   return table;
 }
 

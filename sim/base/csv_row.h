@@ -69,12 +69,11 @@ class CsvRow {
 /// The rows of a table, each as `read` makes it from a CsvRow; or all errors of the table.
 template <class T, class Read>
 Result<std::vector<T>> read_rows(std::string_view text, std::string name, const Read& read) {
-  const Result<CsvTable> table = CsvTable::parse(text, std::move(name));
-  if (!table) return forward(table);
+  const CsvTable table = TRY(CsvTable::parse(text, std::move(name)));
   std::vector<T> rows;
   Error errors;
-  for (std::size_t row = 0; row < table->rows(); ++row)
-    rows.push_back(read(CsvRow(*table, row, errors)));
+  for (std::size_t row = 0; row < table.rows(); ++row)
+    rows.push_back(read(CsvRow(table, row, errors)));
   if (!errors.diagnostics.empty()) return tl::unexpected(std::move(errors));
   return rows;
 }

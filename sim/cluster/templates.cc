@@ -284,7 +284,7 @@ Result<bool> check_fabric(const FabricTemplate& f, const EndCounts& counts) {
       if (!f.wan) return bad("wan", "is missing", "wan: {rate: 5 Gbit/s, latency: 40 ms}");
       break;
   }
-  if (!ok) return forward(ok);
+  TRY(ok);
   return true;
 }
 

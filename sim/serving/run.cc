@@ -94,8 +94,7 @@ struct Replica {
 Result<std::vector<Run>> run_replicas(const Rules& rules, const StepPricer& pricer,
                                       std::span<const Request> requests,
                                       const RunOptions& options) {
-  for (const Request& request : requests)
-    if (Status ok = Scheduler::check(rules, request); !ok) return forward(ok);
+  for (const Request& request : requests) TRY(Scheduler::check(rules, request));
   std::vector<Served> served(requests.size());
   std::vector<std::size_t> sent_to(requests.size());
   Client client(pricer, requests, options, served);
@@ -151,9 +150,8 @@ Result<std::vector<Run>> run_replicas(const Rules& rules, const StepPricer& pric
 
 Result<Run> run(const Rules& rules, const StepPricer& pricer, std::span<const Request> requests,
                 const RunOptions& options) {
-  Result<std::vector<Run>> runs = run_replicas(rules, pricer, requests, options);
-  if (!runs) return forward(runs);
-  return std::move(runs->front());
+  std::vector<Run> runs = TRY(run_replicas(rules, pricer, requests, options));
+  return std::move(runs.front());
 }
 
 }  // namespace rehearse::serving

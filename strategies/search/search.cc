@@ -141,13 +141,12 @@ class Run {
 
   Result<Found> run() {
     found_.seen = candidates_;
-    Result<std::vector<Judged>> possible = bounds();
-    if (!possible) return forward(possible);
-    std::sort(possible->begin(), possible->end(), [&](const Judged& a, const Judged& b) {
+    std::vector<Judged> possible = TRY(bounds());
+    std::sort(possible.begin(), possible.end(), [&](const Judged& a, const Judged& b) {
       const double x = a.figures[question_.objective], y = b.figures[question_.objective];
       return x != y ? x < y : a.index < b.index;
     });
-    if (Status ok = evaluate(*possible); !ok) return forward(ok);
+    TRY(evaluate(possible));
     return std::move(found_);
   }
 
@@ -180,11 +179,10 @@ class Run {
       for (std::size_t i = item * per_item; i < end; ++i) append(bytes, figures[i]);
       return bytes;
     };
-    const Result<std::vector<std::string>> parts =
-        options_.spread(bounds ? "bounds" : "plans", items, packed);
-    if (!parts) return forward(parts);
+    const std::vector<std::string> parts =
+        TRY(options_.spread(bounds ? "bounds" : "plans", items, packed));
     FiguresOf all;
-    for (const std::string& part : *parts) take_all(part, all);
+    for (const std::string& part : parts) take_all(part, all);
     REHEARSE_CHECK(all.size() == indices.size());
     return all;
   }
@@ -197,9 +195,8 @@ class Run {
       std::vector<std::uint64_t> indices;
       for (std::uint64_t i = first; i < std::min(candidates_, first + kPart); ++i)
         indices.push_back(i);
-      const Result<FiguresOf> judged = judge(indices, &Judge::bound);
-      if (!judged) return forward(judged);
-      const FiguresOf& bounds = *judged;
+      const FiguresOf judged = TRY(judge(indices, &Judge::bound));
+      const FiguresOf& bounds = judged;
       for (std::size_t i = 0; i < indices.size(); ++i)
         if (bounds[i] && keeps(*bounds[i], question_.at_most))
           possible.push_back({indices[i], *bounds[i]});
@@ -215,9 +212,8 @@ class Run {
     const auto run = [&]() -> Status {
       // Plans of equal degrees, which share routes and loads, are next to each other in the space.
       std::sort(round.begin(), round.end());
-      const Result<FiguresOf> judged = judge(round, &Judge::evaluate);
-      if (!judged) return forward(judged);
-      const FiguresOf& figures = *judged;
+      const FiguresOf judged = TRY(judge(round, &Judge::evaluate));
+      const FiguresOf& figures = judged;
       for (std::size_t i = 0; i < round.size(); ++i)
         if (figures[i] && keeps(*figures[i], question_.at_most))
           keeper.take({round[i], *figures[i]});
@@ -228,7 +224,7 @@ class Run {
     for (std::size_t i = 0; i < possible.size(); ++i) {
       if (keeper.may_matter(possible[i].figures)) round.push_back(possible[i].index);
       if (round.size() < kRound) continue;
-      if (Status ok = run(); !ok) return ok;
+      TRY(run());
       if (!go_on(0.5 + 0.5 * static_cast<double>(i) / static_cast<double>(possible.size())))
         return stopped();
     }

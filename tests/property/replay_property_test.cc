@@ -185,10 +185,9 @@ TEST_CASE("fused kernels take the time of the toy machine with these kernels") {
       errors_of([](const test::Program& program) { return with_fused(program, 100); },
                 [](const std::vector<Recording>& recordings,
                    RecordedProgram program) -> Result<RecordedProgram> {
-                  const auto runs = find_runs(recordings, program, *parse_selector("kernel"));
-                  if (!runs) return forward(runs);
-                  const std::vector times(runs->size(), Picoseconds::from(Nanoseconds(100000)));
-                  return fuse(recordings, std::move(program), *runs, times);
+                  const auto runs = TRY(find_runs(recordings, program, *parse_selector("kernel")));
+                  const std::vector times(runs.size(), Picoseconds::from(Nanoseconds(100000)));
+                  return fuse(recordings, std::move(program), runs, times);
                 });
   CHECK(quantile(errors, 0.5) < 0.001);
   CHECK(quantile(errors, 0.9) < 0.05);

@@ -29,16 +29,13 @@ std::string quoted(std::string_view text) {
 }
 
 Status parse_server(LineReader& line, GraphBuilder& builder) {
-  if (Status ok = expect_id(line, builder.so_far().servers().size()); !ok) return ok;
-  const Result<std::string> name = line.quoted_name();
-  if (!name) return forward(name);
-  Server server{.name = builder.intern(*name)};
+  TRY(expect_id(line, builder.so_far().servers().size()));
+  const std::string name = TRY(line.quoted_name());
+  Server server{.name = builder.intern(name)};
   while (!line.at_end()) {
     const std::string_view word = line.word();
     if (word == "slots") {
-      const auto slots = line.number<std::uint32_t>("slots");
-      if (!slots) return forward(slots);
-      server.slots = *slots;
+      server.slots = TRY(line.number<std::uint32_t>("slots"));
     } else if (word == "policy") {
       const std::string_view policy = line.word();
       const auto found = std::find(kPolicies.begin(), kPolicies.end(), policy);
@@ -46,13 +43,10 @@ Status parse_server(LineReader& line, GraphBuilder& builder) {
         return line.error(fmt::format("unknown policy '{}'", policy), suggest(policy, kPolicies));
       server.policy = static_cast<Policy>(found - kPolicies.begin());
     } else if (word == "turnaround") {
-      const auto time = line.time("turnaround");
-      if (!time) return forward(time);
-      server.turnaround = *time;
+      server.turnaround = TRY(line.time("turnaround"));
     } else if (word == "slot") {
-      const auto id = line.id<DemandId>("a demand");
-      if (!id) return forward(id);
-      server.slot_demands.push_back(*id);
+      const auto id = TRY(line.id<DemandId>("a demand"));
+      server.slot_demands.push_back(id);
     } else {
       return line.error(fmt::format("unknown word '{}'", word),
                         "slots, policy, turnaround or slot");
@@ -63,30 +57,24 @@ Status parse_server(LineReader& line, GraphBuilder& builder) {
 }
 
 Status parse_capacity(LineReader& line, GraphBuilder& builder) {
-  if (Status ok = expect_id(line, builder.so_far().capacities().size()); !ok) return ok;
-  const Result<std::string> name = line.quoted_name();
-  if (!name) return forward(name);
-  const Result<double> rate = line.number<double>("work per second");
-  if (!rate) return forward(rate);
-  Capacity capacity{.name = builder.intern(*name), .rate = *rate};
+  TRY(expect_id(line, builder.so_far().capacities().size()));
+  const std::string name = TRY(line.quoted_name());
+  const double rate = TRY(line.number<double>("work per second"));
+  Capacity capacity{.name = builder.intern(name), .rate = rate};
   while (!line.at_end()) {
     const std::string_view word = line.word();
     if (word == "turns") {
-      const auto quantum = line.time("a turn");
-      if (!quantum) return forward(quantum);
-      const auto change = line.time("the time between two turns");
-      if (!change) return forward(change);
-      capacity.turns = Turns{*quantum, *change};
+      const auto quantum = TRY(line.time("a turn"));
+      const auto change = TRY(line.time("the time between two turns"));
+      capacity.turns = Turns{quantum, change};
       continue;
     }
     if (word != "at")
       return line.error(fmt::format("unknown word '{}'", word),
                         "at TIMEps RATE or turns QUANTUMps CHANGEps");
-    const auto at = line.time("an instant");
-    if (!at) return forward(at);
-    const auto changed = line.number<double>("work per second");
-    if (!changed) return forward(changed);
-    capacity.changes.push_back({*at, *changed});
+    const auto at = TRY(line.time("an instant"));
+    const auto changed = TRY(line.number<double>("work per second"));
+    capacity.changes.push_back({at, changed});
   }
   builder.add(std::move(capacity));
   return {};
@@ -94,49 +82,34 @@ Status parse_capacity(LineReader& line, GraphBuilder& builder) {
 
 Status parse_demand(LineReader& line, GraphBuilder& builder) {
   const std::size_t next = builder.so_far().demands().size();
-  if (Status ok = expect_id(line, next); !ok) return ok;
+  TRY(expect_id(line, next));
   Demand demand;
   while (!line.at_end()) {
     const std::string_view word = line.word();
     if (word == "server") {
-      const auto id = line.id<ServerId>("a server");
-      if (!id) return forward(id);
-      demand.server = *id;
+      demand.server = TRY(line.id<ServerId>("a server"));
     } else if (word == "through") {
-      const auto id = line.id<CapacityId>("a capacity");
-      if (!id) return forward(id);
-      demand.capacities.push_back(*id);
+      const auto id = TRY(line.id<CapacityId>("a capacity"));
+      demand.capacities.push_back(id);
     } else if (word == "takes") {
-      const auto value = line.number<double>("a number");
-      if (!value) return forward(value);
+      const auto value = TRY(line.number<double>("a number"));
       if (demand.capacities.empty())
         return line.error("no capacity is defined above", "through ID");
       demand.units_per_work.resize(demand.capacities.size(), 1);
-      demand.units_per_work.back() = *value;
+      demand.units_per_work.back() = value;
     } else if (word == "weight" || word == "cap") {
-      const auto value = line.number<double>("a number");
-      if (!value) return forward(value);
-      (word == "weight" ? demand.weight : demand.rate_cap) = *value;
+      const auto value = TRY(line.number<double>("a number"));
+      (word == "weight" ? demand.weight : demand.rate_cap) = value;
     } else if (word == "priority") {
-      const auto value = line.number<std::int32_t>("a priority");
-      if (!value) return forward(value);
-      demand.priority = *value;
+      demand.priority = TRY(line.number<std::int32_t>("a priority"));
     } else if (word == "lease") {
-      const auto id = line.id<LeaseId>("a lease");
-      if (!id) return forward(id);
-      demand.lease = *id;
+      demand.lease = TRY(line.id<LeaseId>("a lease"));
     } else if (word == "group") {
-      const auto id = line.id<FlowGroupId>("a group");
-      if (!id) return forward(id);
-      demand.group = *id;
+      demand.group = TRY(line.id<FlowGroupId>("a group"));
     } else if (word == "due") {
-      const auto time = line.time("a due time");
-      if (!time) return forward(time);
-      demand.due = *time;
+      demand.due = TRY(line.time("a due time"));
     } else if (word == "hold") {
-      const auto id = line.id<DemandId>("a demand");
-      if (!id) return forward(id);
-      demand.hold = *id;
+      demand.hold = TRY(line.id<DemandId>("a demand"));
     } else {
       return line.error(fmt::format("unknown word '{}'", word),
                         "server, through, takes, weight, cap, priority, lease, group, due or hold");
@@ -149,38 +122,29 @@ Status parse_demand(LineReader& line, GraphBuilder& builder) {
 }
 
 Status parse_op(LineReader& line, GraphBuilder& builder) {
-  if (Status ok = expect_id(line, builder.size()); !ok) return ok;
-  const Result<std::string> name = line.quoted_name();
-  if (!name) return forward(name);
+  TRY(expect_id(line, builder.size()));
+  const std::string name = TRY(line.quoted_name());
   const std::string_view category_name = line.word();
   const auto category = category_from(category_name);
   if (!category)
     return line.error(fmt::format("unknown category '{}'", category_name),
                       suggest(category_name, kCategoryNames));
-  const Result<Picoseconds> duration = line.time("a duration");
-  if (!duration) return forward(duration);
-  Op op{.name = builder.intern(*name), .category = *category, .duration = *duration};
+  const Picoseconds duration = TRY(line.time("a duration"));
+  Op op{.name = builder.intern(name), .category = *category, .duration = duration};
   const OpId id(builder.size());
   std::optional<std::uint32_t> first;
   while (!line.at_end()) {
     const std::string_view word = line.word();
     if (word == "on") {
-      const auto demand = line.id<DemandId>("a demand");
-      if (!demand) return forward(demand);
-      op.demand = *demand;
+      op.demand = TRY(line.id<DemandId>("a demand"));
     } else if (word == "work") {
-      const auto work = line.number<double>("an amount of work");
-      if (!work) return forward(work);
-      op.work = *work;
+      op.work = TRY(line.number<double>("an amount of work"));
     } else if (word == "first") {
-      const auto m = line.number<std::uint32_t>("a count");
-      if (!m) return forward(m);
-      first = *m;
+      first = TRY(line.number<std::uint32_t>("a count"));
     } else if (word == "after") {
       while (!line.at_end()) {
-        const auto before = line.id<OpId>("an op");
-        if (!before) return forward(before);
-        builder.add_edge(*before, id);
+        const auto before = TRY(line.id<OpId>("an op"));
+        builder.add_edge(before, id);
       }
     } else {
       return line.error(fmt::format("unknown word '{}'", word), "on, work, first or after");
@@ -286,7 +250,7 @@ Result<Graph> parse_graph(std::string_view text, std::string_view file) {
       ok = line.error(fmt::format("unknown line '{}'", kind),
                       "server, capacity, demand, op, lanes, lane, ways, way or transfer");
     }
-    if (!ok) return forward(ok);
+    TRY(ok);
   }
   return std::move(builder).build();
 }

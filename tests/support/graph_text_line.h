@@ -92,10 +92,9 @@ class LineReader {
 
 /// Tables are written in order of id, so a line's id must be the next one of its table.
 inline Status expect_id(LineReader& line, std::size_t next) {
-  const Result<std::uint32_t> id = line.number<std::uint32_t>("an id");
-  if (!id) return forward(id);
-  if (*id != next)
-    return line.error(fmt::format("id {} is out of order", *id), fmt::format("id {}", next));
+  const std::uint32_t id = TRY(line.number<std::uint32_t>("an id"));
+  if (id != next)
+    return line.error(fmt::format("id {} is out of order", id), fmt::format("id {}", next));
   return {};
 }
 

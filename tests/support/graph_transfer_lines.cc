@@ -21,10 +21,9 @@ Result<std::uint32_t> messages(LineReader& line) {
 }  // namespace
 
 Status TransferTables::parse_flows(LineReader& line) {
-  if (Status ok = expect_id(line, flows_.size()); !ok) return ok;
-  const auto members = line.number<std::uint32_t>("a number of members");
-  if (!members) return forward(members);
-  flows_.push_back({*members});
+  TRY(expect_id(line, flows_.size()));
+  const auto members = TRY(line.number<std::uint32_t>("a number of members"));
+  flows_.push_back({members});
   return {};
 }
 
@@ -32,32 +31,26 @@ Status TransferTables::parse_flow(LineReader& line) {
   if (flows_.empty() || flows_.back().made)
     return line.error("a lane needs a line 'lanes' above it, and no transfer between them");
   LaneRows& rows = flows_.back();
-  const auto from = line.number<std::uint32_t>("a member");
-  if (!from) return forward(from);
-  const auto to = line.number<std::uint32_t>("a member");
-  if (!to) return forward(to);
-  const auto count = messages(line);
-  if (!count) return forward(count);
-  const auto share = line.number<double>("a share of the size");
-  if (!share) return forward(share);
-  if (*from >= rows.members || *to >= rows.members || *from == *to || *count == 0 ||
-      !(*share >= 0) || !std::isfinite(*share))
+  const auto from = TRY(line.number<std::uint32_t>("a member"));
+  const auto to = TRY(line.number<std::uint32_t>("a member"));
+  const auto count = TRY(messages(line));
+  const auto share = TRY(line.number<double>("a share of the size"));
+  if (from >= rows.members || to >= rows.members || from == to || count == 0 || !(share >= 0) ||
+      !std::isfinite(share))
     return line.error("wrong lane",
                       fmt::format("FROM TO COUNT SHARE, two different members below {}, at least "
                                   "one message, and a finite share that is not negative",
                                   rows.members));
   const auto index = static_cast<std::uint32_t>(rows.flows.size());
-  rows.flows.push_back({*from, *to, *count, *share});
+  rows.flows.push_back({from, to, count, share});
   while (!line.at_end()) {
     const std::string_view word = line.word();
     if (word == "each" && !rows.waits.empty() && rows.waits.back().flow == index) {
       rows.waits.back().each = true;
     } else if (word == "wait") {
-      const auto on = line.number<std::uint32_t>("a lane");
-      if (!on) return forward(on);
-      const auto after = messages(line);
-      if (!after) return forward(after);
-      rows.waits.push_back({index, *on, *after});
+      const auto on = TRY(line.number<std::uint32_t>("a lane"));
+      const auto after = TRY(messages(line));
+      rows.waits.push_back({index, on, after});
     } else {
       return line.error(fmt::format("unknown word '{}'", word), "wait LANE COUNT [each]");
     }
@@ -66,54 +59,47 @@ Status TransferTables::parse_flow(LineReader& line) {
 }
 
 Status TransferTables::parse_routes(LineReader& line) {
-  if (Status ok = expect_id(line, routes_.size()); !ok) return ok;
+  TRY(expect_id(line, routes_.size()));
   routes_.push_back(std::make_shared<std::vector<FlowRoute>>());
   return {};
 }
 
 Status TransferTables::parse_route(LineReader& line) {
   if (routes_.empty()) return line.error("a way needs a line 'ways' above it");
-  const auto demand = line.id<DemandId>("a demand");
-  if (!demand) return forward(demand);
-  const auto latency = line.time("a latency");
-  if (!latency) return forward(latency);
+  const auto demand = TRY(line.id<DemandId>("a demand"));
+  const auto latency = TRY(line.time("a latency"));
   double extra = 0;
   if (!line.at_end()) {
-    const auto given = line.number<double>("work of each message");
-    if (!given) return forward(given);
-    if (!(*given >= 0) || !std::isfinite(*given))
+    const auto given = TRY(line.number<double>("work of each message"));
+    if (!(given >= 0) || !std::isfinite(given))
       return line.error("wrong work of a message", "a finite number that is not negative");
-    extra = *given;
+    extra = given;
   }
-  routes_.back()->push_back({*demand, *latency, extra});
+  routes_.back()->push_back({demand, latency, extra});
   return {};
 }
 
 Status TransferTables::parse_transfer(LineReader& line, GraphBuilder& builder) {
-  const auto flows_id = line.number<std::uint32_t>("lanes");
-  if (!flows_id) return forward(flows_id);
-  if (*flows_id >= flows_.size()) return line.error("there are no such lanes");
-  LaneRows& rows = flows_[*flows_id];
+  const auto flows_id = TRY(line.number<std::uint32_t>("lanes"));
+  if (flows_id >= flows_.size()) return line.error("there are no such lanes");
+  LaneRows& rows = flows_[flows_id];
   for (const Wait& wait : rows.waits)
     if (wait.on >= rows.flows.size())
       return line.error(fmt::format("lane {} of lanes {} waits for lane {}, which does not exist",
-                                    wait.flow, *flows_id, wait.on));
-  const auto routes_id = line.number<std::uint32_t>("ways");
-  if (!routes_id) return forward(routes_id);
-  if (*routes_id >= routes_.size()) return line.error("there are no such ways");
-  const auto size = line.number<double>("a size");
-  if (!size) return forward(size);
-  Transfer transfer{.flows = {}, .routes = routes_[*routes_id], .members = {}, .size = *size};
+                                    wait.flow, flows_id, wait.on));
+  const auto routes_id = TRY(line.number<std::uint32_t>("ways"));
+  if (routes_id >= routes_.size()) return line.error("there are no such ways");
+  const auto size = TRY(line.number<double>("a size"));
+  Transfer transfer{.flows = {}, .routes = routes_[routes_id], .members = {}, .size = size};
   while (!line.at_end()) {
-    const auto op = line.id<OpId>("an op");
-    if (!op) return forward(op);
-    transfer.members.push_back(*op);
+    const auto op = TRY(line.id<OpId>("an op"));
+    transfer.members.push_back(op);
   }
   // Flows take memory for each of their members. A line only claims the number of members until a
   // transfer names them.
   if (transfer.members.size() != rows.members)
     return line.error(fmt::format("the transfer has {} ops", transfer.members.size()),
-                      fmt::format("{}, one per member of lanes {}", rows.members, *flows_id));
+                      fmt::format("{}, one per member of lanes {}", rows.members, flows_id));
   if (!rows.made)
     rows.made =
         std::make_shared<MessageFlows>(rows.members, std::move(rows.flows), std::move(rows.waits));

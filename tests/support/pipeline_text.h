@@ -13,12 +13,11 @@
 namespace rehearse::test {
 
 inline Result<input::Pipeline> parsed(const std::string& text) {
-  const Result<YamlFile> file = YamlFile::parse(text, "p.yaml");
-  if (!file) return forward(file);
-  const YamlMap root = file->root();
+  const YamlFile file = TRY(YamlFile::parse(text, "p.yaml"));
+  const YamlMap root = file.root();
   input::Pipeline pipeline = input::read_pipeline(root);
   root.no_other_keys();
-  if (Status ok = file->status(); !ok) return forward(ok);
+  TRY(file.status());
   return pipeline;
 }
 

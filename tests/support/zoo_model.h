@@ -8,9 +8,8 @@ namespace rehearse::test {
 /// Fails for an unknown name, and for a family, whose dimensions are missing.
 inline Result<workload::Workload> zoo_model(std::string_view name,
                                             const workload::Implementation& how = {}) {
-  const Result<workload::Description> description = workload::find_description(name);
-  if (!description) return forward(description);
-  return workload::workload_of(*description, how);
+  const workload::Description description = TRY(workload::find_description(name));
+  return workload::workload_of(description, how);
 }
 
 }  // namespace rehearse::test

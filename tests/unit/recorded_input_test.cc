@@ -51,15 +51,14 @@ struct Fed {
 
 Result<Fed> try_feed(Replayed& job, const std::string& text,
                      std::optional<std::uint32_t> batch = 1) {
-  Result<cli::FedProgram> fed =
-      cli::feed_recording(job.recordings, job.program, pipeline_of(text), batch);
-  if (!fed) return forward(fed);
-  const Result<replay::ReplayGraph> graph = replay::to_graph(std::move(fed->program));
+  cli::FedProgram fed =
+      TRY(cli::feed_recording(job.recordings, job.program, pipeline_of(text), batch));
+  const Result<replay::ReplayGraph> graph = replay::to_graph(std::move(fed.program));
   REQUIRE(graph);
   Result<graph::Timeline> timeline = engine::run(graph->graph());
   REQUIRE(timeline);
   replay::begin_at_zero(*graph, *timeline);
-  Fed result{.by = fed->by, .steps = {}, .input = 0, .total = 0};
+  Fed result{.by = fed.by, .steps = {}, .input = 0, .total = 0};
   for (const auto& step : replay::compare(job.recordings, *graph, *timeline).steps)
     if (!step.partial) result.steps.push_back(step.period().simulated.us());
   const program::Occupancy parts = replay::occupancy(*graph, *timeline);

@@ -46,52 +46,43 @@ struct Finding {
 using Measure = Result<std::optional<Finding>> (*)(const std::filesystem::path& data);
 
 Result<std::optional<Finding>> replays(const std::filesystem::path& data) {
-  const Result<ReplayAccuracy> replay = measure_replay_accuracy(data, {});
-  if (!replay) return forward(replay);
-  return Finding{summarize(*replay), accuracy_page(*replay)};
+  const ReplayAccuracy replay = TRY(measure_replay_accuracy(data, {}));
+  return Finding{summarize(replay), accuracy_page(replay)};
 }
 
 Result<std::optional<Finding>> collectives(const std::filesystem::path& data) {
   if (!find_data(data, "nccl_measured.csv")) return std::nullopt;
-  const Result<CollectiveAccuracy> found = measure_collective_accuracy(data);
-  if (!found) return forward(found);
-  return Finding{summarize(*found), collective_section(*found)};
+  const CollectiveAccuracy found = TRY(measure_collective_accuracy(data));
+  return Finding{summarize(found), collective_section(found)};
 }
 
 Result<std::optional<Finding>> memory_of_jobs(const std::filesystem::path& data) {
-  const Result<MemoryAccuracy> found = measure_memory_accuracy(data);
-  if (!found) return forward(found);
-  if (found->cases.empty() && found->fits.empty()) return std::nullopt;
-  return Finding{summarize(*found), memory_section(*found)};
+  const MemoryAccuracy found = TRY(measure_memory_accuracy(data));
+  if (found.cases.empty() && found.fits.empty()) return std::nullopt;
+  return Finding{summarize(found), memory_section(found)};
 }
 
 Result<std::optional<Finding>> jobs(const std::filesystem::path& data) {
-  const Result<std::filesystem::path> folder = converted(data);
-  if (!folder) return forward(folder);
-  const Result<std::vector<MeasuredJob>> measured = read_job_folder(*folder / "jobs");
-  if (!measured) return forward(measured);
-  JobAccuracy found = measure_job_accuracy(*measured);
+  const std::filesystem::path folder = TRY(converted(data));
+  const std::vector<MeasuredJob> measured = TRY(read_job_folder(folder / "jobs"));
+  JobAccuracy found = measure_job_accuracy(measured);
   if (found.cases.empty()) return std::nullopt;
-  const Result<std::vector<std::string>> left_out = jobs_left_out(data);
-  if (!left_out) return forward(left_out);
-  found.left_out.insert(found.left_out.begin(), left_out->begin(), left_out->end());
+  const std::vector<std::string> left_out = TRY(jobs_left_out(data));
+  found.left_out.insert(found.left_out.begin(), left_out.begin(), left_out.end());
   return Finding{summarize("jobs", found), job_section(found)};
 }
 
 Result<std::optional<Finding>> anchored(const std::filesystem::path& data) {
-  const Result<std::filesystem::path> folder = converted(data);
-  if (!folder) return forward(folder);
-  const Result<std::vector<MeasuredJob>> measured = read_job_folder(*folder / "jobs");
-  if (!measured) return forward(measured);
-  const AnchoredAccuracy found = measure_anchored_accuracy(*measured);
+  const std::filesystem::path folder = TRY(converted(data));
+  const std::vector<MeasuredJob> measured = TRY(read_job_folder(folder / "jobs"));
+  const AnchoredAccuracy found = measure_anchored_accuracy(measured);
   if (found.suites.empty()) return std::nullopt;
   return Finding{found.suites, anchored_section(found)};
 }
 
 Result<std::optional<Finding>> recalled(const std::filesystem::path&) {
-  const Result<std::vector<MeasuredJob>> jobs = recalled_jobs();
-  if (!jobs) return forward(jobs);
-  const JobAccuracy found = measure_job_accuracy(*jobs);
+  const std::vector<MeasuredJob> jobs = TRY(recalled_jobs());
+  const JobAccuracy found = measure_job_accuracy(jobs);
   return Finding{summarize("recalled", found), recalled_section(found)};
 }
 
@@ -115,47 +106,40 @@ Result<std::optional<Finding>> withheld(const std::filesystem::path& data) {
 }
 
 Result<std::optional<Finding>> operations(const std::filesystem::path& data) {
-  const Result<OperationAccuracy> found = measure_operation_accuracy(data);
-  if (!found) return forward(found);
-  return Finding{summarize(*found), operation_section(*found)};
+  const OperationAccuracy found = TRY(measure_operation_accuracy(data));
+  return Finding{summarize(found), operation_section(found)};
 }
 
 Result<std::optional<Finding>> pairs(const std::filesystem::path& data) {
-  const Result<PairAccuracy> found = measure_pair_accuracy(data);
-  if (!found) return forward(found);
-  if (found->cases.empty()) return std::nullopt;
-  return Finding{summarize(*found), pair_section(*found)};
+  const PairAccuracy found = TRY(measure_pair_accuracy(data));
+  if (found.cases.empty()) return std::nullopt;
+  return Finding{summarize(found), pair_section(found)};
 }
 
 Result<std::optional<Finding>> throughputs(const std::filesystem::path& data) {
-  const Result<ThroughputAccuracy> found = measure_throughput_accuracy(data);
-  if (!found) return forward(found);
-  if (found->cases.empty()) return std::nullopt;
-  return Finding{summarize(*found), throughput_section(*found)};
+  const ThroughputAccuracy found = TRY(measure_throughput_accuracy(data));
+  if (found.cases.empty()) return std::nullopt;
+  return Finding{summarize(found), throughput_section(found)};
 }
 
 Result<std::optional<Finding>> slices(const std::filesystem::path& data) {
-  const Result<std::vector<SlicedJob>> jobs = read_sliced_jobs(data);
-  if (!jobs) return forward(jobs);
-  if (jobs->empty()) return std::nullopt;
-  const Result<SliceAccuracy> found = measure_slice_accuracy(*jobs);
-  if (!found) return forward(found);
-  return Finding{summarize(*found), slice_section(*found)};
+  const std::vector<SlicedJob> jobs = TRY(read_sliced_jobs(data));
+  if (jobs.empty()) return std::nullopt;
+  const SliceAccuracy found = TRY(measure_slice_accuracy(jobs));
+  return Finding{summarize(found), slice_section(found)};
 }
 
 Result<std::optional<Finding>> servers(const std::filesystem::path& data) {
-  const Result<ServingAccuracy> found = measure_serving_accuracy(data);
-  if (!found) return forward(found);
-  if (found->judgement.cases.empty()) return std::nullopt;
-  return Finding{summarize(found->judgement), serving_section(*found)};
+  const ServingAccuracy found = TRY(measure_serving_accuracy(data));
+  if (found.judgement.cases.empty()) return std::nullopt;
+  return Finding{summarize(found.judgement), serving_section(found)};
 }
 
 /// As `prove` saved it.
 Result<std::optional<Finding>> proved(const std::filesystem::path&) {
-  const Result<std::string> section =
-      read_file(std::filesystem::path(REHEARSE_SOURCE_DIR) / "tests/validation/proved.md");
-  if (!section) return forward(section);
-  return Finding{{}, *section};
+  const std::string section =
+      TRY(read_file(std::filesystem::path(REHEARSE_SOURCE_DIR) / "tests/validation/proved.md"));
+  return Finding{{}, section};
 }
 
 Result<std::optional<Finding>> gates(const std::filesystem::path&) {
@@ -204,14 +188,13 @@ Result<std::vector<Finding>> measure(const Options& options) {
   Measure done = nullptr;
   for (const Suite& suite : kSuites) {
     if (!is_wanted(options, suite.name) || suite.measure == done) continue;
-    Result<std::optional<Finding>> found = suite.measure(options.data);
-    if (!found) return forward(found);
+    std::optional<Finding> found = TRY(suite.measure(options.data));
     done = suite.measure;
-    if (!*found)
+    if (!found)
       return fail(Diagnostic{.file = options.data.string(),
                              .problem = fmt::format("has no {}", suite.data),
                              .expected = "such as docs/accuracy.md names"});
-    findings.push_back(std::move(**found));
+    findings.push_back(std::move(*found));
   }
   // Recordings give two suites; one of them may be asked for.
   for (Finding& finding : findings)
@@ -248,12 +231,11 @@ Status write(const Options& options, const std::string& text) {
 }
 
 Status page(const Options& options) {
-  const Result<std::vector<Finding>> found = measure(options);
-  if (!found) return forward(found);
+  const std::vector<Finding> found = TRY(measure(options));
   std::vector<SuiteSummary> suites;
-  for (const Finding& finding : *found)
+  for (const Finding& finding : found)
     suites.insert(suites.end(), finding.suites.begin(), finding.suites.end());
-  if (!options.json) return write(options, page_of(suites, *found));
+  if (!options.json) return write(options, page_of(suites, found));
   Document document{.command = "validate"};
   document["suites"] = json_suites(suites);
   return write(options, json_text(json_of(document)));
@@ -261,9 +243,8 @@ Status page(const Options& options) {
 
 Status make(const Options& options,
             Result<Table> (*maker)(const std::filesystem::path&, const std::filesystem::path&)) {
-  const Result<Table> table = maker(options.data, options.into);
-  if (!table) return forward(table);
-  fmt::print("{}", table->text());
+  const Table table = TRY(maker(options.data, options.into));
+  fmt::print("{}", table.text());
   return {};
 }
 

@@ -73,16 +73,14 @@ struct Carried {
 
 Result<std::vector<Carried>> carry(const std::vector<Pair>& pairs, const Side& from,
                                    const Side& to) {
-  const Result<compute::OpCost> there = compute::OpCost::on(from.device, {});
-  if (!there) return forward(there);
-  const Result<compute::OpCost> here = compute::OpCost::on(to.device, {});
-  if (!here) return forward(here);
+  const compute::OpCost there = TRY(compute::OpCost::on(from.device, {}));
+  const compute::OpCost here = TRY(compute::OpCost::on(to.device, {}));
   std::vector<Carried> all;
   all.reserve(pairs.size());
   for (const Pair& pair : pairs)
     all.push_back({.measured = sums(pair.to, [](const Op& op) { return *op.measured; }),
                    .predicted = sums(pair.from, [&](const Op& op) {
-                     return here->carried(*op.measured, op, *there);
+                     return here.carried(*op.measured, op, there);
                    })});
   return all;
 }
@@ -103,9 +101,8 @@ std::array<double, kKinds> ratios_without(const std::vector<Carried>& all, std::
 }
 
 Result<Lifted> lift(const fs::path& path) {
-  const Result<trace::Trace> trace = ingest::read_inputs(std::span(&path, 1), {});
-  if (!trace) return forward(trace);
-  return workload::lift(*trace, {});
+  const trace::Trace trace = TRY(ingest::read_inputs(std::span(&path, 1), {}));
+  return workload::lift(trace, {});
 }
 
 /// Recordings of one name in both folders.
@@ -117,23 +114,19 @@ Result<std::vector<Pair>> pairs_in(const fs::path& folder, const Side& from, con
   std::sort(files.begin(), files.end());
   std::vector<Pair> pairs;
   for (const fs::path& file : files) {
-    Result<Lifted> one = lift(file);
-    if (!one) return forward(one);
-    Result<Lifted> other = lift(folder / to.folder / file.filename());
-    if (!other) return forward(other);
+    Lifted one = TRY(lift(file));
+    Lifted other = TRY(lift(folder / to.folder / file.filename()));
     const std::string name = file.filename().string();
-    pairs.push_back({name.substr(0, name.find("__")), std::move(*one), std::move(*other)});
+    pairs.push_back({name.substr(0, name.find("__")), std::move(one), std::move(other)});
   }
   return pairs;
 }
 
 Status add_direction(const fs::path& folder, const Side& from, const Side& to, bool in_full,
                      TimedAccuracy& accuracy) {
-  const Result<std::vector<Pair>> pairs = pairs_in(folder, from, to);
-  if (!pairs) return forward(pairs);
-  if (pairs->empty()) return {};
-  const Result<std::vector<Carried>> carried = carry(*pairs, from, to);
-  if (!carried) return forward(carried);
+  const std::vector<Pair> pairs = TRY(pairs_in(folder, from, to));
+  if (pairs.empty()) return {};
+  const std::vector<Carried> carried = TRY(carry(pairs, from, to));
   const std::string direction = fmt::format("{} to {}", from.name, to.name);
   TimedCase whole{.name = direction},
       kinds{.name = direction + ", by kind of operation",
@@ -144,12 +137,12 @@ Status add_direction(const fs::path& folder, const Side& from, const Side& to, b
              .reason =
                  "three recordings of different sizes do not give ratios that hold: in the "
                  "smallest, attention is bound by a floor"};
-  for (std::size_t i = 0; i < carried->size(); ++i) {
-    const Carried& c = (*carried)[i];
-    const std::string& name = (*pairs)[i].name;
+  for (std::size_t i = 0; i < carried.size(); ++i) {
+    const Carried& c = carried[i];
+    const std::string& name = pairs[i].name;
     const Seconds measured = total(c.measured).value;
     whole.rows.push_back({.name = name, .measured = measured, .predicted = total(c.predicted)});
-    const std::array<double, kKinds> ratios = ratios_without(*carried, i);
+    const std::array<double, kKinds> ratios = ratios_without(carried, i);
     ByKind scaled = c.predicted;
     for (std::size_t k = 0; k < kKinds; ++k) {
       scaled[k].value = scaled[k].value * ratios[k];
@@ -174,8 +167,8 @@ Status add_direction(const fs::path& folder, const Side& from, const Side& to, b
 Result<TimedAccuracy> measure_carried_accuracy(const fs::path& data) {
   TimedAccuracy accuracy;
   const fs::path folder = data / "tracelens-h100-mi300";
-  if (Status ok = add_direction(folder, kH100, kMi300x, true, accuracy); !ok) return forward(ok);
-  if (Status ok = add_direction(folder, kMi300x, kH100, false, accuracy); !ok) return forward(ok);
+  TRY(add_direction(folder, kH100, kMi300x, true, accuracy));
+  TRY(add_direction(folder, kMi300x, kH100, false, accuracy));
   return accuracy;
 }
 

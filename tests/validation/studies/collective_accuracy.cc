@@ -48,7 +48,7 @@ class Validator {
     for (const auto step :
          {&Validator::shipped, &Validator::other_runs, &Validator::other_data, &Validator::ranks,
           &Validator::devices, &Validator::rings, &Validator::nodes})
-      if (Status ok = (this->*step)(); !ok) return ok;
+      TRY((this->*step)());
     for (const std::string_view device : kNvlinkDevices) protocols(*find(device));
     return {};
   }
@@ -92,9 +92,8 @@ class Validator {
   }
 
   Status shipped() {
-    const Result<std::vector<Dealt>> dealt = deal_shipped(data_);
-    if (!dealt) return forward(dealt);
-    for (const Dealt& d : *dealt) {
+    const std::vector<Dealt> dealt = TRY(deal_shipped(data_));
+    for (const Dealt& d : dealt) {
       Rows all = d.fitted;
       all.insert(all.end(), d.blind.begin(), d.blind.end());
       measured_.push_back({d.request, d.fitted, std::move(all)});
@@ -106,7 +105,7 @@ class Validator {
                                .expected = "those of A100, B200, B300, H100 and L40S"});
     for (const bool blind : {false, true}) {
       std::map<std::string, CollectiveCase> cases;
-      for (const Dealt& d : *dealt) {
+      for (const Dealt& d : dealt) {
         const bool nvlink = d.request.fabric == comm::Fabric::kNvswitch;
         const std::string what = nvlink ? "nvlink" : d.request.device;
         const std::string name = fmt::format("{}, {}", what, blind ? "left out" : "fitted");
@@ -154,9 +153,8 @@ class Validator {
       const Calibrated calibrated = *comm::calibration_for(device);
       for (const char* type : {"half", "int8"}) {
         const bool half = std::string_view(type) == "half";
-        const Result<std::vector<MeasuredTable>> tables = read_element_csv(path, device, type);
-        if (!tables) return forward(tables);
-        for (const MeasuredTable& table : *tables) {
+        const std::vector<MeasuredTable> tables = TRY(read_element_csv(path, device, type));
+        for (const MeasuredTable& table : tables) {
           if (half && same_run(table.rows, find(device)->rows)) continue;
           score(half                           ? runs
                 : calibrated.calibration.links ? bytes
@@ -191,25 +189,21 @@ class Validator {
       add(std::move(scored));
       return {};
     };
-    if (Status ok =
-            against_a100("a100, vTrain", "an older NCCL, all_reduce on 2, 4, 6, 8 ranks",
-                         read_lookup_tables(data_ / "vtrain-megatron-a100" / "nccl_allreduce_a100",
-                                            "a100_sxm4_80"));
-        !ok)
-      return ok;
+    TRY(against_a100("a100, vTrain", "an older NCCL, all_reduce on 2, 4, 6, 8 ranks",
+                     read_lookup_tables(data_ / "vtrain-megatron-a100" / "nccl_allreduce_a100",
+                                        "a100_sxm4_80")));
     return frameworks();
   }
 
   /// Calls timed inside a framework: as nccl-tests would time them, and with what the call adds;
   /// the latter on rows that it does not come from, and on each source from the two others.
   Status frameworks() {
-    const Result<std::vector<FrameworkCalls>> sources = read_framework_calls(data_);
-    if (!sources) return forward(sources);
+    const std::vector<FrameworkCalls> sources = TRY(read_framework_calls(data_));
     const Calibrated a100 = *comm::calibration_for("a100_sxm4_80");
     CollectiveCase unseen{
         .name = "framework timing, from other sources",
         .about = "Vidur, Galvatron and AICB, each with what the two others say a call adds"};
-    for (const FrameworkCalls& source : *sources) {
+    for (const FrameworkCalls& source : sources) {
       Rows all = source.fitted;
       all.insert(all.end(), source.blind.begin(), source.blind.end());
       CollectiveCase plain{.name = source.name,
@@ -221,11 +215,10 @@ class Validator {
       score(timed, a100, source.blind, comm::framework_timing());
       add(std::move(timed));
       std::vector<FrameworkCalls> others;
-      for (const FrameworkCalls& other : *sources)
+      for (const FrameworkCalls& other : sources)
         if (other.name != source.name) others.push_back(other);
-      const Result<comm::FrameworkTiming> timing = fit_framework_calls(others, a100.calibration);
-      if (!timing) return forward(timing);
-      score(unseen, a100, all, *timing);
+      const comm::FrameworkTiming timing = TRY(fit_framework_calls(others, a100.calibration));
+      score(unseen, a100, all, timing);
     }
     add(std::move(unseen));
     return {};
@@ -248,10 +241,9 @@ class Validator {
            : r.kind == CollectiveKind::kAllToAll ? pair_rows
                                                  : ring_rows)
               .push_back(r);
-        const Result<Calibration> fitted = comm::fit(m.request, kept);
-        if (!fitted) return forward(fitted);
-        score(rings, {.calibration = *fitted}, ring_rows);
-        score(pairs, {.calibration = *fitted}, pair_rows);
+        const Calibration fitted = TRY(comm::fit(m.request, kept));
+        score(rings, {.calibration = fitted}, ring_rows);
+        score(pairs, {.calibration = fitted}, pair_rows);
       }
       add(std::move(rings));
       add(std::move(pairs));
@@ -303,11 +295,11 @@ class Validator {
         Rows tested = collectives_of(*find(to));
         const auto anchor = std::find_if(tested.begin(), tested.end(), is_anchor);
         if (anchor == tested.end()) continue;
-        const Result<Calibrated> scaled = comm::anchored(
-            as_it_is, {.kind = CollectiveKind::kAllReduce, .ranks = 8}, anchor->size, anchor->time);
-        if (!scaled) return forward(scaled);
+        const Calibrated scaled =
+            TRY(comm::anchored(as_it_is, {.kind = CollectiveKind::kAllReduce, .ranks = 8},
+                               anchor->size, anchor->time));
         tested.erase(anchor);
-        score(anchored, *scaled, tested);
+        score(anchored, scaled, tested);
       }
     for (CollectiveCase* c : {&left_out, &anchored}) set_nested_widths(c->rows);
     add(std::move(left_out));
@@ -354,9 +346,8 @@ class Validator {
         if (r.ranks != tested) kept.push_back(r);
       for (const MeasuredRow& r : m.rows)
         if (r.ranks == tested) rest.push_back(r);
-      const Result<Calibration> fitted = comm::fit(m.request, kept);
-      if (!fitted) return forward(fitted);
-      score(scored, {.calibration = *fitted}, rest);
+      const Calibration fitted = TRY(comm::fit(m.request, kept));
+      score(scored, {.calibration = fitted}, rest);
     }
     add(std::move(scored));
     return {};
@@ -447,7 +438,7 @@ ErrorSummary summarize_errors(const std::vector<PricedRow>& rows, std::optional<
 
 Result<CollectiveAccuracy> measure_collective_accuracy(const fs::path& data) {
   CollectiveAccuracy accuracy;
-  if (Status ok = Validator(data, accuracy).run(); !ok) return forward(ok);
+  TRY(Validator(data, accuracy).run());
   return accuracy;
 }
 

@@ -40,12 +40,9 @@ void score(CollectiveAccuracy& accuracy, CollectiveCase& into, const std::string
 Status reports(const fs::path& data, CollectiveAccuracy& accuracy) {
   const auto path = find_data(data, "nccl_observed_multinode.csv");
   if (!path) return {};
-  const Result<CsvTable> table = CsvTable::load(*path);
-  if (!table) return forward(table);
-  if (Status ok = table->require(
-          {"gpu_id", "system", "nodes", "gpus", "op", "size_bytes", "time_us", "busbw_gbs"});
-      !ok)
-    return ok;
+  const CsvTable table = TRY(CsvTable::load(*path));
+  TRY(table.require(
+      {"gpu_id", "system", "nodes", "gpus", "op", "size_bytes", "time_us", "busbw_gbs"}));
   struct Known {
     std::string_view words;
     comm::Network network;
@@ -60,12 +57,12 @@ Status reports(const fs::path& data, CollectiveAccuracy& accuracy) {
       .name = "one node, reports",
       .about = "single reports of all_reduce; that of H100 over bridges set the least width there"};
   CollectiveCase several{.name = "several nodes", .about = "single reports of all_reduce"};
-  for (std::size_t r = 0; r < table->rows(); ++r) {
+  for (std::size_t r = 0; r < table.rows(); ++r) {
     const auto number = [&](std::string_view column) {
-      const auto cell = table->number(r, column);
+      const auto cell = table.number(r, column);
       return cell && *cell ? **cell : 0.0;
     };
-    const std::string system(table->cell(r, "system"));
+    const std::string system(table.cell(r, "system"));
     comm::Group group{.kind = CollectiveKind::kAllReduce,
                       .ranks = static_cast<std::uint32_t>(number("gpus")),
                       .nodes = static_cast<std::uint32_t>(number("nodes"))};
@@ -76,7 +73,7 @@ Status reports(const fs::path& data, CollectiveAccuracy& accuracy) {
     const double time = number("time_us") > 0 ? number("time_us") * 1e-6
                                               : size * 2 * (group.ranks - 1) / group.ranks /
                                                     (number("busbw_gbs") * 1e9);
-    const std::string gpu(table->cell(r, "gpu_id"));
+    const std::string gpu(table.cell(r, "gpu_id"));
     comm::NcclOverrides overrides;
     if (system.find("ring only") != std::string::npos) overrides.algorithm = Algorithm::kRing;
     score(accuracy, group.nodes > 1 ? several : one, gpu == "a100" ? "a100_sxm4_80" : gpu, system,
@@ -90,10 +87,9 @@ Status reports(const fs::path& data, CollectiveAccuracy& accuracy) {
 /// Vidur's two nodes. Their network is not stated; one NIC of 100 Gbit/s for each with EFA's share is
 /// what they look like.
 Status two_nodes(const fs::path& data, CollectiveAccuracy& accuracy) {
-  const Result<MeasuredTable> table =
-      read_worker_csv(data / "vidur-profiles" / "network" / "a100_dgx" / "all_reduce.csv.gz",
-                      CollectiveKind::kAllReduce, "a100_sxm4_80", 2);
-  if (!table) return forward(table);
+  const MeasuredTable table =
+      TRY(read_worker_csv(data / "vidur-profiles" / "network" / "a100_dgx" / "all_reduce.csv.gz",
+                          CollectiveKind::kAllReduce, "a100_sxm4_80", 2));
   CollectiveCase scored{
       .name = "a100, Vidur, two nodes",
       .about =
@@ -102,15 +98,14 @@ Status two_nodes(const fs::path& data, CollectiveAccuracy& accuracy) {
           "node with EFA's share",
       .blind = false};
   const Calibrated a100 = *comm::calibration_for("a100_sxm4_80");
-  for (const MeasuredRow& r : table->rows) {
-    const Result<CollectiveCost> cost = CollectiveCost::resolve(
+  for (const MeasuredRow& r : table.rows) {
+    const CollectiveCost cost = TRY(CollectiveCost::resolve(
         a100, {.kind = r.kind,
                .ranks = r.ranks,
                .nodes = 2,
                .network = comm::Network{comm::NetworkKind::kEfa, ByteRate::gb_per_s(12.5),
-                                        Seconds::us(20)}});
-    if (!cost) return forward(cost);
-    const comm::Price p = comm::in_framework(cost->at(r.size), comm::framework_timing());
+                                        Seconds::us(20)}}));
+    const comm::Price p = comm::in_framework(cost.at(r.size), comm::framework_timing());
     scored.rows.push_back({a100.calibration.device, r, p.time.value, p.time.low, p.time.high});
   }
   accuracy.cases.push_back(std::move(scored));
@@ -120,7 +115,7 @@ Status two_nodes(const fs::path& data, CollectiveAccuracy& accuracy) {
 }  // namespace
 
 Status price_nodes(const fs::path& data, CollectiveAccuracy& accuracy) {
-  if (Status ok = reports(data, accuracy); !ok) return ok;
+  TRY(reports(data, accuracy));
   return two_nodes(data, accuracy);
 }
 

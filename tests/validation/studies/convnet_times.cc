@@ -23,9 +23,8 @@ Result<workload::Workload> described(const std::string& model, double batch) {
   workload::Implementation how;
   how.dtype = workload::Dtype::kTf32;
   how.dropout = true;
-  Result<workload::Workload> one = test::zoo_model(model, how);
-  if (!one) return forward(one);
-  workload::Workload all = workload::with_samples(std::move(*one), batch);
+  workload::Workload one = TRY(test::zoo_model(model, how));
+  workload::Workload all = workload::with_samples(std::move(one), batch);
   for (Layer& layer : all.layers)
     for (std::vector<Op>* ops : {&layer.forward, &layer.backward})
       for (Op& op : *ops) {
@@ -57,22 +56,19 @@ std::vector<ConvnetPass> passes_of(const workload::Workload& model) {
 }
 
 Result<ConvnetTimes> from_recording(const fs::path& path, const std::string& model) {
-  const Result<trace::Trace> trace = ingest::read_inputs(std::span(&path, 1), {});
-  if (!trace) return forward(trace);
-  const Result<workload::Lifted> lifted = workload::lift(*trace, {});
-  if (!lifted) return forward(lifted);
-  const double batch = lifted->workload.samples;
-  const Result<workload::Workload> zoo = described(model, batch);
-  if (!zoo) return forward(zoo);
-  ConvnetTimes times{.name = model, .batch = batch, .whole = passes_of(*zoo)};
-  for (const Layer& layer : lifted->workload.layers) {
+  const trace::Trace trace = TRY(ingest::read_inputs(std::span(&path, 1), {}));
+  const workload::Lifted lifted = TRY(workload::lift(trace, {}));
+  const double batch = lifted.workload.samples;
+  const workload::Workload zoo = TRY(described(model, batch));
+  ConvnetTimes times{.name = model, .batch = batch, .whole = passes_of(zoo)};
+  for (const Layer& layer : lifted.workload.layers) {
     times.whole[0].time += measured(layer.forward);
     times.whole[1].time += measured(layer.backward);
   }
   // A module of the recording holds what follows it without parameters of its own:
   // activations and pooling.
   std::vector<Layer> modules;
-  for (const Layer& layer : zoo->layers) {
+  for (const Layer& layer : zoo.layers) {
     if (layer.parameters() > 0) {
       modules.push_back(layer);
     } else if (!modules.empty()) {
@@ -80,9 +76,9 @@ Result<ConvnetTimes> from_recording(const fs::path& path, const std::string& mod
       append(modules.back().backward, layer.backward);
     }
   }
-  if (modules.size() != lifted->workload.layers.size()) return times;
+  if (modules.size() != lifted.workload.layers.size()) return times;
   for (std::size_t i = 0; i < modules.size(); ++i) {
-    const Layer& layer = lifted->workload.layers[i];
+    const Layer& layer = lifted.workload.layers[i];
     times.layers.push_back(
         {layer.name + " forward", measured(layer.forward), std::move(modules[i].forward)});
     times.layers.push_back(
@@ -92,17 +88,14 @@ Result<ConvnetTimes> from_recording(const fs::path& path, const std::string& mod
 }
 
 Result<ConvnetTimes> from_operators(const fs::path& path, const std::string& model, double batch) {
-  const Result<CsvTable> table = CsvTable::load(path);
-  if (!table) return forward(table);
-  if (Status ok = table->require({"stage", "Operator_cudatime"}); !ok) return forward(ok);
-  const Result<workload::Workload> zoo = described(model, batch);
-  if (!zoo) return forward(zoo);
-  ConvnetTimes times{.name = model, .batch = batch, .whole = passes_of(*zoo)};
-  for (std::size_t r = 0; r < table->rows(); ++r) {
-    const Result<std::optional<double>> us = table->number(r, "Operator_cudatime");
-    if (!us) return forward(us);
+  const CsvTable table = TRY(CsvTable::load(path));
+  TRY(table.require({"stage", "Operator_cudatime"}));
+  const workload::Workload zoo = TRY(described(model, batch));
+  ConvnetTimes times{.name = model, .batch = batch, .whole = passes_of(zoo)};
+  for (std::size_t r = 0; r < table.rows(); ++r) {
+    const std::optional<double> us = TRY(table.number(r, "Operator_cudatime"));
     for (ConvnetPass& pass : times.whole)
-      if (table->cell(r, "stage") == pass.name) pass.time += Seconds::us(us->value_or(0));
+      if (table.cell(r, "stage") == pass.name) pass.time += Seconds::us(us.value_or(0));
   }
   for (const ConvnetPass& pass : times.whole)
     if (!(pass.time > Seconds::s(0)))

@@ -113,11 +113,10 @@ Result<comm::FrameworkTiming> fit_framework_calls(const std::vector<FrameworkCal
     std::array<double, comm::kBands> rows{};
     for (const MeasuredRow& r : source.fitted) ++rows[comm::band_of(r.size.b())];
     for (const MeasuredRow& r : source.fitted) {
-      const Result<comm::CollectiveCost> cost =
-          comm::CollectiveCost::resolve({.calibration = a100}, {.kind = r.kind, .ranks = r.ranks});
-      if (!cost) return forward(cost);
+      const comm::CollectiveCost cost = TRY(
+          comm::CollectiveCost::resolve({.calibration = a100}, {.kind = r.kind, .ranks = r.ranks}));
       calls.push_back(
-          {r, Seconds::s(cost->seconds(r.size.b())), 1 / rows[comm::band_of(r.size.b())]});
+          {r, Seconds::s(cost.seconds(r.size.b())), 1 / rows[comm::band_of(r.size.b())]});
     }
   }
   return fit_timing(std::move(about), calls);

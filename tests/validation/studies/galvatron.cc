@@ -180,9 +180,8 @@ double kept_per_logit(const GalvatronFamily& family) { return family.unfused ? 4
 }  // namespace
 
 Result<json> read_json_object(const std::filesystem::path& path) {
-  const Result<std::string> text = read_file(path);
-  if (!text) return forward(text);
-  json root = json::parse(*text, nullptr, false);
+  const std::string text = TRY(read_file(path));
+  json root = json::parse(text, nullptr, false);
   if (!root.is_object())
     return fail(Diagnostic{.file = path.string(), .problem = "is not a JSON object"});
   return root;
@@ -194,9 +193,8 @@ double galvatron_kept_share_of_loss(const GalvatronFamily& family) {
 
 Result<GalvatronProfile> read_galvatron(const std::filesystem::path& path,
                                         std::vector<std::string>& left_out) {
-  const Result<json> read = read_json_object(path);
-  if (!read) return forward(read);
-  const json& root = *read;
+  const json read = TRY(read_json_object(path));
+  const json& root = read;
   GalvatronProfile profile{.file = path.stem().string(), .family = {}, .model = {}};
   const std::string& file = profile.file;
   constexpr std::string_view kKind = "memory_profiling_";
@@ -252,9 +250,8 @@ Result<Layer> galvatron_block(const GalvatronProfile& profile, std::uint32_t seq
   workload::Implementation how;
   how.dropout = !model.gated;
   how.attention = bert ? workload::Attention::kUnfused : workload::Attention::kFlash;
-  const Result<workload::Workload> w = workload::transformer(model, how);
-  if (!w) return forward(w);
-  Layer block = w->layers[1];
+  const workload::Workload w = TRY(workload::transformer(model, how));
+  Layer block = w.layers[1];
   for (SavedActivation& k : block.saved)
     if (k.tensor || sequence_parallel) k.bytes = k.bytes / tensor;
   for (workload::Weights& weights : block.weights)
@@ -289,17 +286,16 @@ Result<workload::Layout> layout_of(const GalvatronProfile& profile, const Galvat
   const std::uint32_t copies =
       row.sequence_parallel ? family.copies_sequence_parallel : family.copies;
 
-  Result<Layer> block = galvatron_block(profile, row.sequence, row.tensor, row.sequence_parallel);
-  if (!block) return forward(block);
-  for (SavedActivation& k : block->saved)
+  Layer block = TRY(galvatron_block(profile, row.sequence, row.tensor, row.sequence_parallel));
+  for (SavedActivation& k : block.saved)
     k.bytes = k.bytes * batch * (k.input && row.recompute ? 1 : layer_factor);
   if (row.recompute) {
-    for (const SavedActivation& k : block->saved)
-      if (!k.input) block->recomputed += k.bytes;
-    std::erase_if(block->saved, [](const SavedActivation& k) { return !k.input; });
+    for (const SavedActivation& k : block.saved)
+      if (!k.input) block.recomputed += k.bytes;
+    std::erase_if(block.saved, [](const SavedActivation& k) { return !k.input; });
   }
-  block->count = row.layers / row.pipeline;
-  double sharded = block->count * block->parameters();
+  block.count = row.layers / row.pipeline;
+  double sharded = block.count * block.parameters();
 
   workload::Chunk chunk{.layers = {}, .first_layer = 0};
   const double matrix = m.vocabulary * h / vocabulary_tensor;
@@ -325,7 +321,7 @@ Result<workload::Layout> layout_of(const GalvatronProfile& profile, const Galvat
           {.name = "sent", .bytes = Bytes::b(2 * s * h * batch / (row.sequence_parallel ? t : 1))});
     chunk.layers.push_back(std::move(embedding));
   }
-  chunk.layers.push_back(std::move(*block));
+  chunk.layers.push_back(std::move(block));
   if (row.last) {
     Layer head = vocabulary_layer("head");
     const double per_element = family.unfused || family.transformed_head ? 8 : 4;

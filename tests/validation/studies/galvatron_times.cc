@@ -49,9 +49,8 @@ Series series_of(const json& root, std::uint32_t sequence) {
 
 Result<GalvatronTimes> read_galvatron_times(const std::filesystem::path& path,
                                             std::vector<std::string>& left_out) {
-  const Result<json> read = read_json_object(path);
-  if (!read) return forward(read);
-  const json& root = *read;
+  const json read = TRY(read_json_object(path));
+  const json& root = read;
   GalvatronTimes times{.file = path.stem().string(), .model = {}};
   if (times.file.find(kKind) == std::string::npos)
     return fail(Diagnostic{.file = path.string(),
@@ -106,9 +105,8 @@ Result<std::vector<workload::Op>> galvatron_forward(const GalvatronModel& model,
                       : workload::Attention::kFlash;
   how.elementwise =
       galvatron_unfused(model) ? workload::Elementwise::kUnfused : workload::Elementwise::kCompiled;
-  Result<workload::Workload> one = workload::transformer(m, how);
-  if (!one) return forward(one);
-  workload::Workload all = workload::with_samples(std::move(*one), batch);
+  workload::Workload one = TRY(workload::transformer(m, how));
+  workload::Workload all = workload::with_samples(std::move(one), batch);
   workload::Layer& block = all.layers[1];
   workload::Op cast{.name = "cast", .kind = workload::OpKind::kElementwise};
   cast.bytes = Bytes::b(6 * block.parameters());

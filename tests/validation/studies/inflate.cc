@@ -7,12 +7,11 @@
 namespace rehearse::cli {
 
 Result<std::string> read_inflated(const std::filesystem::path& path) {
-  Result<std::unique_ptr<ingest::ByteSource>> source = ingest::open_bytes(path);
-  if (!source) return forward(source);
+  std::unique_ptr<ingest::ByteSource> source = TRY(ingest::open_bytes(path));
   std::string text;
   std::vector<char> block(1 << 16);
-  while (const std::size_t n = (*source)->read(block)) text.append(block.data(), n);
-  if (const std::string damage = (*source)->damage(); !damage.empty())
+  while (const std::size_t n = source->read(block)) text.append(block.data(), n);
+  if (const std::string damage = source->damage(); !damage.empty())
     return fail(Diagnostic{.file = path.string(), .problem = damage});
   return text;
 }

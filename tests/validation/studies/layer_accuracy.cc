@@ -17,12 +17,10 @@ namespace fs = std::filesystem;
 constexpr std::string_view kGalvatronDevice = "a100_sxm4_80", kTrioSimDevice = "h100_sxm5_80";
 
 Result<step::OpPrice> price_on(std::string_view device, workload::Elementwise elementwise) {
-  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(device);
-  if (!gpu) return forward(gpu);
-  const step::Conditions conditions = step::conditions_for(**gpu, elementwise);
-  Result<compute::OpCost> cost = compute::OpCost::on(device, conditions.sustained);
-  if (!cost) return forward(cost);
-  return step::OpPrice(std::move(*cost), conditions);
+  const cluster::Gpu& gpu = *TRY(cluster::find_gpu(device));
+  const step::Conditions conditions = step::conditions_for(gpu, elementwise);
+  compute::OpCost cost = TRY(compute::OpCost::on(device, conditions.sustained));
+  return step::OpPrice(std::move(cost), conditions);
 }
 
 Estimate<Seconds> sum_of(const std::vector<workload::Op>& ops, const step::OpPrice& price) {
@@ -75,9 +73,8 @@ TimedCase& case_named(TimedAccuracy& accuracy, std::string_view name) {
 Status galvatron(const fs::path& folder, TimedAccuracy& accuracy) {
   std::vector<GalvatronTimes> profiles;
   for (const fs::path& file : profiles_in(folder)) {
-    Result<GalvatronTimes> times = read_galvatron_times(file, accuracy.left_out);
-    if (!times) return forward(times);
-    profiles.push_back(std::move(*times));
+    GalvatronTimes times = TRY(read_galvatron_times(file, accuracy.left_out));
+    profiles.push_back(std::move(times));
   }
   // Hooks of FSDP around a layer and its parts: of the framework, not of the model's size.
   Seconds host = Seconds::s(0);
@@ -88,15 +85,13 @@ Status galvatron(const fs::path& folder, TimedAccuracy& accuracy) {
   constexpr double kHostFastest = 0.8, kHostSlowest = 1.25;
   for (const GalvatronTimes& times : profiles) {
     if (times.layers.empty()) continue;
-    const Result<step::OpPrice> price = price_on(
+    const step::OpPrice price = TRY(price_on(
         kGalvatronDevice, galvatron_unfused(times.model) ? workload::Elementwise::kUnfused
-                                                         : workload::Elementwise::kCompiled);
-    if (!price) return forward(price);
+                                                         : workload::Elementwise::kCompiled));
     for (const GalvatronLayerTime& layer : times.layers) {
-      const Result<std::vector<workload::Op>> ops =
-          galvatron_forward(times.model, layer.batch, layer.sequence);
-      if (!ops) return forward(ops);
-      Estimate<Seconds> predicted = sum_of(*ops, *price);
+      const std::vector<workload::Op> ops =
+          TRY(galvatron_forward(times.model, layer.batch, layer.sequence));
+      Estimate<Seconds> predicted = sum_of(ops, price);
       const bool host_decides = host > predicted.value;
       predicted = {std::max(predicted.value, host), std::max(predicted.low, host * kHostFastest),
                    std::max(predicted.high, host * kHostSlowest),
@@ -114,18 +109,16 @@ Status galvatron(const fs::path& folder, TimedAccuracy& accuracy) {
 }
 
 Status triosim(const fs::path& folder, TimedAccuracy& accuracy) {
-  const Result<std::vector<ConvnetTimes>> all = read_convnet_times(folder);
-  if (!all) return forward(all);
-  const Result<step::OpPrice> price = price_on(kTrioSimDevice, workload::Elementwise::kEager);
-  if (!price) return forward(price);
-  for (const ConvnetTimes& net : *all) {
+  const std::vector<ConvnetTimes> all = TRY(read_convnet_times(folder));
+  const step::OpPrice price = TRY(price_on(kTrioSimDevice, workload::Elementwise::kEager));
+  for (const ConvnetTimes& net : all) {
     const auto add = [&](std::string_view name, const std::vector<ConvnetPass>& passes) {
       for (const ConvnetPass& pass : passes)
         case_named(accuracy, name)
             .rows.push_back(
                 {.name = fmt::format("{} batch {:g} {}", net.name, net.batch, pass.name),
                  .measured = pass.time,
-                 .predicted = sum_of(pass.ops, *price)});
+                 .predicted = sum_of(pass.ops, price)});
     };
     add("triosim, passes", net.whole);
     add("triosim, layers", net.layers);
@@ -138,9 +131,8 @@ Status triosim(const fs::path& folder, TimedAccuracy& accuracy) {
 Result<TimedAccuracy> measure_layer_accuracy(const fs::path& data) {
   TimedAccuracy accuracy;
   if (fs::exists(data / "galvatron-profiles"))
-    if (Status ok = galvatron(data / "galvatron-profiles", accuracy); !ok) return forward(ok);
-  if (fs::exists(data / "triosim-h100"))
-    if (Status ok = triosim(data / "triosim-h100", accuracy); !ok) return forward(ok);
+    TRY(galvatron(data / "galvatron-profiles", accuracy));
+  if (fs::exists(data / "triosim-h100")) TRY(triosim(data / "triosim-h100", accuracy));
   return accuracy;
 }
 

@@ -20,10 +20,9 @@ namespace fs = std::filesystem;
 namespace {
 
 Status save(const std::filesystem::path& path, const std::string& text) {
-  Result<PendingFile> file = PendingFile::create(path);
-  if (!file) return forward(file);
-  if (Status ok = file->write(text); !ok) return ok;
-  return file->commit();
+  PendingFile file = TRY(PendingFile::create(path));
+  TRY(file.write(text));
+  return file.commit();
 }
 
 // The versions of the files that the readers accept.
@@ -147,26 +146,20 @@ std::string text_of(const sharing::ShippedPairs& pairs) {
 }  // namespace
 
 Result<Table> make_collectives(const fs::path& data, const fs::path& into) {
-  const Result<std::vector<Dealt>> dealt = deal_shipped(data);
-  if (!dealt) return forward(dealt);
+  const std::vector<Dealt> dealt = TRY(deal_shipped(data));
   std::vector<comm::Calibration> all;
-  for (const Dealt& d : *dealt) {
-    Result<comm::Calibration> fitted = comm::fit(d.request, d.fitted);
-    if (!fitted) return forward(fitted);
-    if (Status ok = save(into / (fitted->device + ".yaml"), comm::to_yaml(*fitted)); !ok)
-      return forward(ok);
-    all.push_back(std::move(*fitted));
+  for (const Dealt& d : dealt) {
+    comm::Calibration fitted = TRY(comm::fit(d.request, d.fitted));
+    TRY(save(into / (fitted.device + ".yaml"), comm::to_yaml(fitted)));
+    all.push_back(std::move(fitted));
   }
-  const Result<std::vector<FrameworkCalls>> calls = read_framework_calls(data);
-  if (!calls) return forward(calls);
+  const std::vector<FrameworkCalls> calls = TRY(read_framework_calls(data));
   const auto a100 = std::find_if(all.begin(), all.end(), [](const comm::Calibration& c) {
     return c.device == "a100_sxm4_80";
   });
   if (a100 == all.end()) return fail("nccl_measured.csv has no rows of a100_sxm4_80");
-  const Result<comm::FrameworkTiming> timing = fit_framework_calls(*calls, *a100);
-  if (!timing) return forward(timing);
-  if (Status ok = save(into / "framework_timing.yaml", comm::to_yaml(*timing)); !ok)
-    return forward(ok);
+  const comm::FrameworkTiming timing = TRY(fit_framework_calls(calls, *a100));
+  TRY(save(into / "framework_timing.yaml", comm::to_yaml(timing)));
   Table table({{"device", Align::kLeft}, {"rows"}, {"residual (%)"}});
   for (const comm::Calibration& c : all)
     table.add({c.device, grouped(c.fitted.rows), fmt::format("{:.1f}", c.fitted.residual * 100)});
@@ -174,11 +167,10 @@ Result<Table> make_collectives(const fs::path& data, const fs::path& into) {
 }
 
 Result<Table> make_pairs(const fs::path& data, const fs::path& into) {
-  const Result<std::vector<sharing::ShippedPairs>> fitted = fit_shipped_pairs(data);
-  if (!fitted) return forward(fitted);
+  const std::vector<sharing::ShippedPairs> fitted = TRY(fit_shipped_pairs(data));
   Table table({{"device", Align::kLeft}, {"rows"}, {"residual (%)"}, {"left out (%)"}});
-  for (const sharing::ShippedPairs& pairs : *fitted) {
-    if (Status ok = save(into / (pairs.device + ".yaml"), text_of(pairs)); !ok) return forward(ok);
+  for (const sharing::ShippedPairs& pairs : fitted) {
+    TRY(save(into / (pairs.device + ".yaml"), text_of(pairs)));
     table.add({pairs.device, grouped(pairs.rows),
                fmt::format("{:.1f}", pairs.law->residual() * 100),
                fmt::format("{:.1f}", pairs.left_out * 100)});
@@ -187,15 +179,13 @@ Result<Table> make_pairs(const fs::path& data, const fs::path& into) {
 }
 
 Result<Table> make_operations(const fs::path& data, const fs::path& into) {
-  const Result<std::vector<DealtOperations>> dealt = deal_operations(data);
-  if (!dealt) return forward(dealt);
-  OperationFitter fitter(*dealt);
-  Result<OperationFits> fits = fitter.fit();
-  if (!fits) return forward(fits);
-  if (Status ok = fitter.set_widths(*fits); !ok) return forward(ok);
+  const std::vector<DealtOperations> dealt = TRY(deal_operations(data));
+  OperationFitter fitter(dealt);
+  OperationFits fits = TRY(fitter.fit());
+  TRY(fitter.set_widths(fits));
   Table table({{"device", Align::kLeft}, {"what", Align::kLeft}, {"rows"}, {"residual (%)"}});
-  for (const compute::Calibration& c : fits->calibrations) {
-    if (Status ok = save(into / (c.device + ".yaml"), text_of(c)); !ok) return forward(ok);
+  for (const compute::Calibration& c : fits.calibrations) {
+    TRY(save(into / (c.device + ".yaml"), text_of(c)));
     const auto add = [&](std::string_view what, const compute::FittedTo& f) {
       table.add(
           {c.device, std::string(what), grouped(f.rows), fmt::format("{:.1f}", f.residual * 100)});

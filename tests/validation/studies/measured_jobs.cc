@@ -67,31 +67,29 @@ Result<fs::path> converted(const fs::path& data) {
 }
 
 Result<std::vector<MeasuredJob>> read_measured_jobs(const fs::path& file) {
-  const Result<CsvTable> table = CsvTable::load(file);
-  if (!table) return forward(table);
-  JobRows rows(*table);
+  const CsvTable table = TRY(CsvTable::load(file));
+  JobRows rows(table);
   std::vector<MeasuredJob> jobs;
-  for (std::size_t r = 0; r < table->rows(); ++r) {
+  for (std::size_t r = 0; r < table.rows(); ++r) {
     std::vector<std::string> unknown;
-    Result<JobFile> job = rows.job(r, unknown);
-    if (!job) return forward(job);
+    JobFile job = TRY(rows.job(r, unknown));
     if (!unknown.empty())
       return fail(Diagnostic{.file = file.string(), .key = unknown.front(), .problem = "no key"});
-    const std::string of(table->cell(r, "case")), name(table->cell(r, "name"));
+    const std::string of(table.cell(r, "case")), name(table.cell(r, "name"));
     const auto known = std::find_if(jobs.begin(), jobs.end(), [&](const MeasuredJob& other) {
       return other.of == of && other.name == name;
     });
     if (known != jobs.end()) {
-      known->choices.push_back(std::move(*job));
+      known->choices.push_back(std::move(job));
       continue;
     }
     MeasuredJob measured{.table = of.substr(0, of.find('/')),
                          .name = name,
                          .of = of,
-                         .group = std::string(table->has("group") ? table->cell(r, "group") : ""),
-                         .use = use_of(*table, r),
-                         .numbers = numbers_of(*table, r)};
-    measured.choices.push_back(std::move(*job));
+                         .group = std::string(table.has("group") ? table.cell(r, "group") : ""),
+                         .use = use_of(table, r),
+                         .numbers = numbers_of(table, r)};
+    measured.choices.push_back(std::move(job));
     jobs.push_back(std::move(measured));
   }
   return jobs;
@@ -117,14 +115,12 @@ Result<std::vector<MeasuredJob>> recalled_jobs() {
 }
 
 Result<std::vector<std::string>> jobs_left_out(const fs::path& data) {
-  const Result<fs::path> folder = converted(data);
-  if (!folder) return forward(folder);
+  const fs::path folder = TRY(converted(data));
   std::vector<std::string> lines;
-  const fs::path file = *folder / "studies" / "jobs_left_out.txt";
+  const fs::path file = folder / "studies" / "jobs_left_out.txt";
   if (!fs::exists(file)) return lines;
-  const Result<std::string> text = read_file(file);
-  if (!text) return forward(text);
-  for (const std::string_view line : split(trim(*text), '\n')) lines.emplace_back(line);
+  const std::string text = TRY(read_file(file));
+  for (const std::string_view line : split(trim(text), '\n')) lines.emplace_back(line);
   return lines;
 }
 

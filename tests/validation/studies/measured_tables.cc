@@ -28,10 +28,9 @@ std::optional<CollectiveKind> kind_of(std::string_view name) {
 
 /// A cell that must hold a number.
 Result<double> number(const CsvTable& table, std::size_t row, std::string_view column) {
-  const Result<std::optional<double>> cell = table.number(row, column);
-  if (!cell) return forward(cell);
-  if (!*cell) return fail(table.problem(row, column, "is empty", "a number"));
-  return **cell;
+  const std::optional<double> cell = TRY(table.number(row, column));
+  if (!cell) return fail(table.problem(row, column, "is empty", "a number"));
+  return *cell;
 }
 
 }  // namespace
@@ -43,56 +42,46 @@ std::optional<fs::path> find_data(const fs::path& data, const std::string& name)
 }
 
 Result<std::vector<MeasuredTable>> read_measured_csv(const fs::path& path) {
-  const Result<CsvTable> table = CsvTable::load(path);
-  if (!table) return forward(table);
-  if (Status ok = table->require(
-          {"gpu_id", "nccl_version", "op", "num_gpus", "size_bytes", "time_us", "source", "as_of"});
-      !ok)
-    return forward(ok);
+  const CsvTable table = TRY(CsvTable::load(path));
+  TRY(table.require(
+      {"gpu_id", "nccl_version", "op", "num_gpus", "size_bytes", "time_us", "source", "as_of"}));
   std::vector<MeasuredTable> tables;
-  for (std::size_t r = 0; r < table->rows(); ++r) {
-    const std::string device(table->cell(r, "gpu_id"));
+  for (std::size_t r = 0; r < table.rows(); ++r) {
+    const std::string device(table.cell(r, "gpu_id"));
     if (tables.empty() || tables.back().device != device)
       tables.push_back({.device = device,
-                        .nccl_version = std::string(table->cell(r, "nccl_version")),
+                        .nccl_version = std::string(table.cell(r, "nccl_version")),
                         .source = fmt::format("nccl_measured.csv ({}): nccl-tests, half precision, "
                                               "out of place",
-                                              table->cell(r, "source")),
-                        .date = std::string(table->cell(r, "as_of"))});
-    const auto kind = kind_of(table->cell(r, "op"));
-    if (!kind) return fail(table->problem(r, "op", "is no collective", "such as all_reduce"));
-    const Result<double> ranks = number(*table, r, "num_gpus"),
-                         size = number(*table, r, "size_bytes"),
-                         time = number(*table, r, "time_us");
-    for (const Result<double>* cell : {&ranks, &size, &time})
-      if (!*cell) return forward(*cell);
+                                              table.cell(r, "source")),
+                        .date = std::string(table.cell(r, "as_of"))});
+    const auto kind = kind_of(table.cell(r, "op"));
+    if (!kind) return fail(table.problem(r, "op", "is no collective", "such as all_reduce"));
+    const double ranks = TRY(number(table, r, "num_gpus")),
+                 size = TRY(number(table, r, "size_bytes")),
+                 time = TRY(number(table, r, "time_us"));
     tables.back().rows.push_back(
-        {*kind, static_cast<std::uint32_t>(*ranks), Bytes::b(*size), Seconds::us(*time)});
+        {*kind, static_cast<std::uint32_t>(ranks), Bytes::b(size), Seconds::us(time)});
   }
   return tables;
 }
 
 Result<std::vector<MeasuredTable>> read_element_csv(const fs::path& path, const std::string& device,
                                                     const std::string& type) {
-  const Result<CsvTable> table = CsvTable::load(path);
-  if (!table) return forward(table);
-  if (Status ok = table->require({"op_name", "nccl_dtype", "num_gpus", "message_size", "latency"});
-      !ok)
-    return forward(ok);
+  const CsvTable table = TRY(CsvTable::load(path));
+  TRY(table.require({"op_name", "nccl_dtype", "num_gpus", "message_size", "latency"}));
   const double width = type == "int8" ? 1 : 2;
   std::vector<MeasuredTable> tables;
   std::map<std::tuple<CollectiveKind, std::uint32_t, double>, std::size_t> seen;
-  for (std::size_t r = 0; r < table->rows(); ++r) {
-    if (table->cell(r, "nccl_dtype") != type) continue;
-    const auto kind = kind_of(table->cell(r, "op_name"));
-    if (!kind) return fail(table->problem(r, "op_name", "is no collective", "such as all_reduce"));
-    const Result<double> ranks = number(*table, r, "num_gpus"),
-                         elements = number(*table, r, "message_size"),
-                         time = number(*table, r, "latency");
-    for (const Result<double>* cell : {&ranks, &elements, &time})
-      if (!*cell) return forward(*cell);
-    const MeasuredRow row{*kind, static_cast<std::uint32_t>(*ranks), Bytes::b(*elements * width),
-                          Seconds::ms(*time)};
+  for (std::size_t r = 0; r < table.rows(); ++r) {
+    if (table.cell(r, "nccl_dtype") != type) continue;
+    const auto kind = kind_of(table.cell(r, "op_name"));
+    if (!kind) return fail(table.problem(r, "op_name", "is no collective", "such as all_reduce"));
+    const double ranks = TRY(number(table, r, "num_gpus")),
+                 elements = TRY(number(table, r, "message_size")),
+                 time = TRY(number(table, r, "latency"));
+    const MeasuredRow row{*kind, static_cast<std::uint32_t>(ranks), Bytes::b(elements * width),
+                          Seconds::ms(time)};
     const std::size_t run = seen[{*kind, row.ranks, row.size.b()}]++;
     if (run >= tables.size())
       tables.push_back({.device = device,
@@ -112,18 +101,13 @@ Result<MeasuredTable> read_lookup_tables(const fs::path& folder, const std::stri
       .date = std::string(kGatheredBy)};
   for (const std::uint32_t ranks : {2U, 4U, 6U, 8U}) {
     const fs::path path = folder / fmt::format("AR_GPU{}_1M_1024M.csv", ranks);
-    Result<std::string> text = read_file(path);
-    if (!text) return forward(text);
+    std::string text = TRY(read_file(path));
     // The heading names two columns alike.
-    text->replace(0, text->find('\n'), "size,count,type,time,busbw,in_place_time,in_place_busbw");
-    const Result<CsvTable> table = CsvTable::parse(*text, path.string());
-    if (!table) return forward(table);
-    for (std::size_t r = 0; r < table->rows(); ++r) {
-      const Result<double> size = number(*table, r, "size"), time = number(*table, r, "time");
-      if (!size) return forward(size);
-      if (!time) return forward(time);
-      result.rows.push_back(
-          {CollectiveKind::kAllReduce, ranks, Bytes::b(*size), Seconds::ns(*time)});
+    text.replace(0, text.find('\n'), "size,count,type,time,busbw,in_place_time,in_place_busbw");
+    const CsvTable table = TRY(CsvTable::parse(text, path.string()));
+    for (std::size_t r = 0; r < table.rows(); ++r) {
+      const double size = TRY(number(table, r, "size")), time = TRY(number(table, r, "time"));
+      result.rows.push_back({CollectiveKind::kAllReduce, ranks, Bytes::b(size), Seconds::ns(time)});
     }
   }
   return result;
@@ -131,23 +115,18 @@ Result<MeasuredTable> read_lookup_tables(const fs::path& folder, const std::stri
 
 Result<MeasuredTable> read_worker_csv(const fs::path& path, CollectiveKind kind,
                                       const std::string& device, std::uint32_t nodes) {
-  Result<std::string> text = read_inflated(path);
-  if (!text) return forward(text);
-  if (text->starts_with(',')) text->insert(0, "row");
-  const Result<CsvTable> table = CsvTable::parse(*text, path.string());
-  if (!table) return forward(table);
+  std::string text = TRY(read_inflated(path));
+  if (text.starts_with(',')) text.insert(0, "row");
+  const CsvTable table = TRY(CsvTable::parse(text, path.string()));
   const std::string column = fmt::format("time_stats.{}.median", to_string(kind));
-  if (Status ok = table->require({column, "num_workers", "devices_per_node", "size"}); !ok)
-    return forward(ok);
+  TRY(table.require({column, "num_workers", "devices_per_node", "size"}));
   std::map<std::pair<std::uint32_t, double>, std::vector<double>> times;
-  for (std::size_t r = 0; r < table->rows(); ++r) {
-    const Result<double> ranks = number(*table, r, "num_workers"),
-                         local = number(*table, r, "devices_per_node"),
-                         size = number(*table, r, "size"), time = number(*table, r, column);
-    for (const Result<double>* cell : {&ranks, &local, &size, &time})
-      if (!*cell) return forward(*cell);
-    if (std::max(*local, *ranks) != nodes * *local) continue;
-    times[{static_cast<std::uint32_t>(*ranks), *size}].push_back(*time);
+  for (std::size_t r = 0; r < table.rows(); ++r) {
+    const double ranks = TRY(number(table, r, "num_workers")),
+                 local = TRY(number(table, r, "devices_per_node")),
+                 size = TRY(number(table, r, "size")), time = TRY(number(table, r, column));
+    if (std::max(local, ranks) != nodes * local) continue;
+    times[{static_cast<std::uint32_t>(ranks), size}].push_back(time);
   }
   MeasuredTable result{.device = device,
                        .nccl_version = "",
@@ -162,9 +141,8 @@ Result<MeasuredTable> read_worker_csv(const fs::path& path, CollectiveKind kind,
 }
 
 Result<MeasuredTable> read_size_json(const fs::path& path, const std::string& device) {
-  const Result<std::string> text = read_file(path);
-  if (!text) return forward(text);
-  const auto json = nlohmann::ordered_json::parse(*text, nullptr, false);
+  const std::string text = TRY(read_file(path));
+  const auto json = nlohmann::ordered_json::parse(text, nullptr, false);
   if (!json.is_object())
     return fail(Diagnostic{.file = path.string(), .problem = "not a JSON object"});
   MeasuredTable result{.device = device,
@@ -187,28 +165,22 @@ Result<MeasuredTable> read_size_json(const fs::path& path, const std::string& de
 }
 
 Result<MeasuredTable> read_call_log(const fs::path& path, const std::string& device) {
-  const Result<std::string> text = read_inflated(path);
-  if (!text) return forward(text);
-  const Result<CsvTable> table = CsvTable::parse(*text, path.string());
-  if (!table) return forward(table);
-  if (Status ok = table->require({"comm_type", "comm_group_size", "msg_size", "_elapsed_time"});
-      !ok)
-    return forward(ok);
+  const std::string text = TRY(read_inflated(path));
+  const CsvTable table = TRY(CsvTable::parse(text, path.string()));
+  TRY(table.require({"comm_type", "comm_group_size", "msg_size", "_elapsed_time"}));
   std::map<std::tuple<CollectiveKind, std::uint32_t, double>, std::vector<double>> times;
-  for (std::size_t r = 0; r < table->rows(); ++r) {
-    std::string_view name = table->cell(r, "comm_type");
+  for (std::size_t r = 0; r < table.rows(); ++r) {
+    std::string_view name = table.cell(r, "comm_type");
     if (name.starts_with("CommType.")) name.remove_prefix(9);
     const auto kind = kind_of(name);
-    if (!kind || table->cell(r, "comm_group_size") == "None" ||
-        table->cell(r, "comm_group_size").empty() || *kind == CollectiveKind::kBroadcast)
+    if (!kind || table.cell(r, "comm_group_size") == "None" ||
+        table.cell(r, "comm_group_size").empty() || *kind == CollectiveKind::kBroadcast)
       continue;
-    const Result<double> ranks = number(*table, r, "comm_group_size"),
-                         size = number(*table, r, "msg_size"),
-                         time = number(*table, r, "_elapsed_time");
-    for (const Result<double>* cell : {&ranks, &size, &time})
-      if (!*cell) return forward(*cell);
-    if (*size > 0 && *time > 0)
-      times[{*kind, static_cast<std::uint32_t>(*ranks), *size}].push_back(*time);
+    const double ranks = TRY(number(table, r, "comm_group_size")),
+                 size = TRY(number(table, r, "msg_size")),
+                 time = TRY(number(table, r, "_elapsed_time"));
+    if (size > 0 && time > 0)
+      times[{*kind, static_cast<std::uint32_t>(ranks), size}].push_back(time);
   }
   MeasuredTable result{.device = device,
                        .nccl_version = "",

@@ -52,17 +52,15 @@ class Measurer {
   Measurer(fs::path data, MemoryAccuracy& accuracy) : data_(std::move(data)), accuracy_(accuracy) {}
 
   Status run() {
-    Result<fs::path> folder = converted(data_);
-    if (!folder) return forward(folder);
+    fs::path folder = TRY(converted(data_));
     for (const auto& [name, jobs] : {std::pair("jobs", &jobs_), std::pair("studies", &parts_)}) {
-      Result<std::vector<MeasuredJob>> read = read_job_folder(*folder / name);
-      if (!read) return forward(read);
-      *jobs = std::move(*read);
+      std::vector<MeasuredJob> read = TRY(read_job_folder(folder / name));
+      *jobs = std::move(read);
     }
-    peaks_ = *folder / "memory";
+    peaks_ = folder / "memory";
     for (const auto step :
          {&Measurer::megatron, &Measurer::galvatron, &Measurer::peaks, &Measurer::jobs})
-      if (Status ok = (this->*step)(); !ok) return ok;
+      TRY((this->*step)());
     return {};
   }
 
@@ -75,10 +73,8 @@ class Measurer {
   }
 
   static Result<Device> device_of(const MeasuredJob& row) {
-    const Result<const cluster::Gpu*> gpu =
-        cluster::find_gpu(row.job().cluster.devices().front().model);
-    if (!gpu) return forward(gpu);
-    return memory::device_of(**gpu);
+    const cluster::Gpu& gpu = *TRY(cluster::find_gpu(row.job().cluster.devices().front().model));
+    return memory::device_of(gpu);
   }
 
   /// Of the fullest rank, weights and their like of twelve h² a layer as the paper has them.
@@ -119,11 +115,10 @@ class Measurer {
   /// The first stage at the end of its forward, blocks without their vectors alone: what the
   /// figures count.
   static Result<memory::Parts> blocks_of(const MeasuredJob& row) {
-    Result<workload::Layout> layout = laid_out(row);
-    if (!layout) return forward(layout);
+    workload::Layout layout = TRY(laid_out(row));
     const double hidden = row.number("workload.hidden").value_or(0);
     const double matrix = hidden * std::floor(hidden / row.job().spec.plan.tensor);
-    workload::Stage& stage = layout->stages.front();
+    workload::Stage& stage = layout.stages.front();
     for (workload::Chunk& chunk : stage.chunks) {
       std::erase_if(chunk.layers, [](const workload::Layer& l) {
         return l.weights.size() < 2 || l.name == "embedding" || l.name == "head";
@@ -133,10 +128,9 @@ class Measurer {
           return static_cast<double>(w.count) < matrix;
         });
     }
-    const Result<Device> device = device_of(row);
-    if (!device) return forward(device);
+    const Device device = TRY(device_of(row));
     memory::Parts most;
-    for (const memory::Moment& m : memory::memory_curve(*layout, stage, *device))
+    for (const memory::Moment& m : memory::memory_curve(layout, stage, device))
       if (m.phase == "forward" && m.parts.activations >= most.activations) most = m.parts;
     return most;
   }
@@ -188,17 +182,16 @@ class Measurer {
                           "them",
                       .blind = false};
     for (const fs::path& file : files) {
-      const Result<GalvatronProfile> profile = read_galvatron(file, accuracy_.refused);
-      if (!profile) return forward(profile);
-      score_layers(*profile, layers);
-      const std::string& family = profile->family.name;
+      const GalvatronProfile profile = TRY(read_galvatron(file, accuracy_.refused));
+      score_layers(profile, layers);
+      const std::string& family = profile.family.name;
       const bool is_bert = family.find("bert") != std::string::npos;
       const bool fit =
-          profile->model.hidden == 4096 && (family.find("gpt_fa") != std::string::npos ||
-                                            family.find("llama_fa") != std::string::npos);
-      if (!profile->family.unfused) score(*profile, is_bert ? bert : fit ? fitted : known, 1, {});
-      if (const auto factor = measured_factor(*profile))
-        score(*profile, measured, factor->first, factor->second);
+          profile.model.hidden == 4096 && (family.find("gpt_fa") != std::string::npos ||
+                                           family.find("llama_fa") != std::string::npos);
+      if (!profile.family.unfused) score(profile, is_bert ? bert : fit ? fitted : known, 1, {});
+      if (const auto factor = measured_factor(profile))
+        score(profile, measured, factor->first, factor->second);
     }
     for (Scores* s : {&fitted, &known, &bert, &measured})
       for (MemoryCase* c : {&s->states, &s->activations, &s->peak}) add(std::move(*c));
@@ -300,11 +293,9 @@ class Measurer {
   }
 
   static Result<StageMemory> fullest_of(const MeasuredJob& row) {
-    const Result<workload::Layout> layout = laid_out(row);
-    if (!layout) return forward(layout);
-    const Result<Device> device = device_of(row);
-    if (!device) return forward(device);
-    return memory::fullest(memory::memory_of(*layout, *device));
+    const workload::Layout layout = TRY(laid_out(row));
+    const Device device = TRY(device_of(row));
+    return memory::fullest(memory::memory_of(layout, device));
   }
 
   /// Every job that was measured did fit.
@@ -349,7 +340,7 @@ class Measurer {
 
 Result<MemoryAccuracy> measure_memory_accuracy(const fs::path& data) {
   MemoryAccuracy accuracy;
-  if (Status ok = Measurer(data, accuracy).run(); !ok) return forward(ok);
+  TRY(Measurer(data, accuracy).run());
   return accuracy;
 }
 

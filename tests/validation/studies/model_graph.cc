@@ -228,37 +228,33 @@ class Kernels {
 
 Result<ModelGraph> read_model_graph(const std::filesystem::path& path,
                                     const ModelGraphRequest& request) {
-  const Result<std::string> text = read_inflated(path);
-  if (!text) return forward(text);
-  const Result<CsvTable> table = CsvTable::parse(*text, path.string());
-  if (!table) return forward(table);
-  if (Status ok = table->require({"op", "target", "type", "meta", "input_shapes",
-                                  "input_contiguous", "output_shape", "dtype"});
-      !ok)
-    return forward(ok);
+  const std::string text = TRY(read_inflated(path));
+  const CsvTable table = TRY(CsvTable::parse(text, path.string()));
+  TRY(table.require({"op", "target", "type", "meta", "input_shapes", "input_contiguous",
+                     "output_shape", "dtype"}));
   ModelGraph graph;
   Kernels kernels(graph, request);
-  for (std::size_t r = 0; r < table->rows(); ++r) {
-    Node node{.op = table->cell(r, "op"),
-              .target = table->cell(r, "target"),
-              .type = table->cell(r, "type"),
-              .dtype = table->cell(r, "dtype"),
-              .inputs = shapes_in(table->cell(r, "input_shapes")),
+  for (std::size_t r = 0; r < table.rows(); ++r) {
+    Node node{.op = table.cell(r, "op"),
+              .target = table.cell(r, "target"),
+              .type = table.cell(r, "type"),
+              .dtype = table.cell(r, "dtype"),
+              .inputs = shapes_in(table.cell(r, "input_shapes")),
               .contiguous = {},
               .output = {}};
-    const std::string_view meta = table->cell(r, "meta");
+    const std::string_view meta = table.cell(r, "meta");
     // The type of a module is the last entry of its stack of modules, where it has no column of its own.
     if (node.type.empty() && node.op == "call_module")
       if (const std::size_t at = meta.rfind("<class "); at != std::string_view::npos)
         node.type = meta.substr(at);
-    std::string_view flags = table->cell(r, "input_contiguous");
+    std::string_view flags = table.cell(r, "input_contiguous");
     while (true) {
       const std::size_t at = flags.find_first_of("TF");
       if (at == std::string_view::npos) break;
       node.contiguous.push_back(flags[at] == 'T');
       flags.remove_prefix(at + 1);
     }
-    const std::vector<Shape> output = shapes_in(table->cell(r, "output_shape"));
+    const std::vector<Shape> output = shapes_in(table.cell(r, "output_shape"));
     if (output.empty()) continue;
     node.output = output.front();
     const bool layer = names_layer(node.target) || names_layer(meta);

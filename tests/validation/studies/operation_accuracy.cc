@@ -42,12 +42,8 @@ class Validator {
       : data_(std::move(data)), accuracy_(accuracy) {}
 
   Status run() {
-    Result<std::vector<DealtOperations>> dealt = deal_operations(data_);
-    if (!dealt) return forward(dealt);
-    dealt_ = std::move(*dealt);
-    Result<OperationFits> shipped = fitter_.fit();
-    if (!shipped) return forward(shipped);
-    shipped_ = std::move(*shipped);
+    dealt_ = TRY(deal_operations(data_));
+    shipped_ = TRY(fitter_.fit());
     for (compute::Calibration& c : shipped_.calibrations)
       for (const compute::Calibration& s : compute::shipped_calibrations())
         if (s.device == c.device) c.widths = s.widths;
@@ -55,8 +51,7 @@ class Validator {
     for (const DealtOperations& d : dealt_) chips.insert(d.table.measured.facts.architecture);
     for (const DealtOperations& d : dealt_)
       score("known", d, shipped_, d.blind, shipped_.timings.find(d.device(), d.table.kind));
-    for (const std::string& chip : chips)
-      if (Status ok = left_out(chip); !ok) return ok;
+    for (const std::string& chip : chips) TRY(left_out(chip));
     return models();
   }
 
@@ -88,9 +83,8 @@ class Validator {
     const DealtOperations* any = nullptr;
     for (const DealtOperations& d : dealt_)
       if (d.table.measured.facts.architecture == chip) any = &d;
-    Result<OperationFits> fitted = fitter_.fit(any->device());
-    if (!fitted) return forward(fitted);
-    OperationFits others = std::move(*fitted);
+    OperationFits fitted = TRY(fitter_.fit(any->device()));
+    OperationFits others = std::move(fitted);
     others.calibrations.front().widths = compute::shipped_calibrations().front().widths;
     for (const DealtOperations& d : dealt_) {
       if (d.table.measured.facts.architecture != chip) continue;
@@ -124,23 +118,16 @@ class Validator {
   Status models() {
     const fs::path folder = data_ / "neusight-models";
     if (!fs::exists(folder / "e2e_latency.csv")) return {};
-    const Result<CsvTable> table = CsvTable::load(folder / "e2e_latency.csv");
-    if (!table) return forward(table);
-    if (Status ok = table->require(
-            {"gpu", "model", "mode", "seq_len", "batch", "variant", "num_layer", "fw_ms", "bw_ms"});
-        !ok)
-      return ok;
+    const CsvTable table = TRY(CsvTable::load(folder / "e2e_latency.csv"));
+    TRY(table.require(
+        {"gpu", "model", "mode", "seq_len", "batch", "variant", "num_layer", "fw_ms", "bw_ms"}));
     std::map<std::string, double> first;  // measured ÷ predicted of the first row of a device
-    for (std::size_t r = 0; r < table->rows(); ++r) {
-      if (!table->cell(r, "variant").empty()) continue;
-      const auto cell = [&](std::string_view column) {
-        return std::string(table->cell(r, column));
-      };
-      const Result<std::optional<double>> layers = table->number(r, "num_layer"),
-                                          fw = table->number(r, "fw_ms"),
-                                          bw = table->number(r, "bw_ms");
-      for (const auto* number : {&layers, &fw, &bw})
-        if (!*number) return forward(*number);
+    for (std::size_t r = 0; r < table.rows(); ++r) {
+      if (!table.cell(r, "variant").empty()) continue;
+      const auto cell = [&](std::string_view column) { return std::string(table.cell(r, column)); };
+      const std::optional<double> layers = TRY(table.number(r, "num_layer")),
+                                  fw = TRY(table.number(r, "fw_ms")),
+                                  bw = TRY(table.number(r, "bw_ms"));
       std::string device = cell("gpu");
       std::replace(device.begin(), device.end(), '_', ' ');
       const Result<const cluster::Gpu*> gpu = device_named(device);
@@ -150,22 +137,21 @@ class Validator {
           graph_of(folder, cell("gpu"),
                    fmt::format("{}-{}-{}-", cell("model"), cell("mode"), cell("seq_len")),
                    std::atof(cell("batch").c_str()));
-      if (!gpu || !graph_at || !*layers || !*fw || **layers < 1) {
+      if (!gpu || !graph_at || !layers || !fw || *layers < 1) {
         accuracy_.refused.push_back(label + ": its device, layers or graph are not known");
         continue;
       }
       const bool training = cell("mode") == "train";
-      const Result<ModelGraph> graph = read_model_graph(
-          graph_at->first, {.layers = **layers, .training = training, .batch = graph_at->second});
-      if (!graph) return forward(graph);
+      const ModelGraph graph = TRY(read_model_graph(
+          graph_at->first, {.layers = *layers, .training = training, .batch = graph_at->second}));
       const DeviceFacts facts = compute::facts_of(**gpu);
-      const double measured = (**fw + (training && *bw ? **bw : 0)) * 1e-3;
+      const double measured = (*fw + (training && bw ? *bw : 0)) * 1e-3;
       const bool known = has_own_rows(facts);
       const auto score_with = [&](const std::string& suite, const OperationFits& fits,
                                   double factor, const compute::Width& width) {
         const Constants c = compute::constants_for(facts, fits.calibrations).constants;
         double sum = 0;
-        for (const auto* ops : {&graph->forward, &graph->backward})
+        for (const auto* ops : {&graph.forward, &graph.backward})
           for (const workload::Op& op : *ops) sum += compute::predict(facts, c, op).seconds;
         case_of(suite, training ? "training" : "inference", facts.name)
             .rows.push_back(row_of(sum * factor, width, measured));
@@ -245,7 +231,7 @@ OperationErrors errors_of(const std::vector<OperationRow>& rows) {
 
 Result<OperationAccuracy> measure_operation_accuracy(const fs::path& data) {
   OperationAccuracy accuracy;
-  if (Status ok = Validator(data, accuracy).run(); !ok) return forward(ok);
+  TRY(Validator(data, accuracy).run());
   return accuracy;
 }
 

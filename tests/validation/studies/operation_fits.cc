@@ -104,7 +104,7 @@ class Fitter {
   Result<OperationFits> run() {
     fits_.calibrations.push_back({.device = std::string(compute::kTypical)});
     for (const Arithmetic a : {Arithmetic::kFp32, Arithmetic::kHalf, Arithmetic::kFp8})
-      if (Status ok = products(a); !ok) return forward(ok);
+      TRY(products(a));
     // Nothing was measured in TF32: the kernels of half precision, at the same share of their peak.
     MatrixCalibration tf32 = *fits_.calibrations.front().find(Arithmetic::kHalf);
     tf32.arithmetic = Arithmetic::kTf32;
@@ -416,9 +416,8 @@ Result<std::vector<DealtOperations>> deal_operations(const fs::path& data) {
     }
     std::sort(files.begin(), files.end());
     for (const fs::path& file : files) {
-      Result<std::vector<OperationTable>> tables = kind.read(file);
-      if (!tables) return forward(tables);
-      for (OperationTable& t : *tables) {
+      std::vector<OperationTable> tables = TRY(kind.read(file));
+      for (OperationTable& t : tables) {
         // vLLM's FP8 on B200 runs slower than half precision: kernels that nobody uses.
         if (t.source.starts_with("b200") && t.kind == "fp8") continue;
         // TensorRT-LLM's benchmark decodes 1.5 times as fast as the memory of B200, and of H100 with
@@ -465,11 +464,10 @@ Status OperationFitter::set_widths(OperationFits& fits) {
   for (const DealtOperations& d : dealt_) {
     const std::string& chip = d.table.measured.facts.architecture;
     if (!chips.insert(chip).second) continue;
-    const Result<OperationFits> others = fit(d.device());
-    if (!others) return forward(others);
+    const OperationFits others = TRY(fit(d.device()));
     for (const DealtOperations& other : dealt_)
       if (other.table.measured.facts.architecture == chip)
-        note_ratios(left_out, *others, other, thinned(other.blind, kEach));
+        note_ratios(left_out, others, other, thinned(other.blind, kEach));
   }
   set_from(fits.calibrations.front(), left_out, 0.2);
   return {};

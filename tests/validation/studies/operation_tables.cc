@@ -53,10 +53,9 @@ class Tables {
 };
 
 Result<double> number_in(const CsvTable& table, std::size_t row, std::string_view column) {
-  const Result<std::optional<double>> cell = table.number(row, column);
-  if (!cell) return forward(cell);
-  if (!*cell) return fail(table.problem(row, column, "is empty", "a number"));
-  return **cell;
+  const std::optional<double> cell = TRY(table.number(row, column));
+  if (!cell) return fail(table.problem(row, column, "is empty", "a number"));
+  return *cell;
 }
 
 /// The cells of a row as numbers; fails on the first that is none.
@@ -65,17 +64,14 @@ Result<std::array<double, N>> numbers(const CsvTable& table, std::size_t row,
                                       const std::array<std::string_view, N>& columns) {
   std::array<double, N> values{};
   for (std::size_t i = 0; i < N; ++i) {
-    const Result<double> value = number_in(table, row, columns[i]);
-    if (!value) return forward(value);
-    values[i] = *value;
+    values[i] = TRY(number_in(table, row, columns[i]));
   }
   return values;
 }
 
 Result<CsvTable> load(const fs::path& path) {
-  Result<std::string> text = read_inflated(path);
-  if (!text) return forward(text);
-  return CsvTable::parse(*text, path.string());
+  std::string text = TRY(read_inflated(path));
+  return CsvTable::parse(text, path.string());
 }
 
 std::optional<Dtype> dtype_of(std::string_view name) {
@@ -230,17 +226,15 @@ std::pair<double, double> copied_by(const std::string& file) {
 }  // namespace
 
 Result<std::vector<OperationTable>> read_gemm_csv(const fs::path& path) {
-  const Result<CsvTable> table = load(path);
-  if (!table) return forward(table);
-  if (Status ok = table->require({"gemm_dtype", "m", "n", "k", "latency"}); !ok) return forward(ok);
-  const bool named = table->has("device");
+  const CsvTable table = TRY(load(path));
+  TRY(table.require({"gemm_dtype", "m", "n", "k", "latency"}));
+  const bool named = table.has("device");
   std::map<std::tuple<std::string, std::string, double, double, double>, std::vector<double>> rows;
-  for (std::size_t r = 0; r < table->rows(); ++r) {
-    const auto cells = numbers<4>(*table, r, {"m", "n", "k", "latency"});
-    if (!cells) return forward(cells);
-    const auto [m, n, k, time] = *cells;
-    rows[{named ? std::string(table->cell(r, "device")) : device_of(path),
-          std::string(table->cell(r, "gemm_dtype")), m, n, k}]
+  for (std::size_t r = 0; r < table.rows(); ++r) {
+    const auto cells = TRY(numbers<4>(table, r, {"m", "n", "k", "latency"}));
+    const auto [m, n, k, time] = cells;
+    rows[{named ? std::string(table.cell(r, "device")) : device_of(path),
+          std::string(table.cell(r, "gemm_dtype")), m, n, k}]
         .push_back(time);
   }
   Tables tables(path.filename().string());
@@ -256,30 +250,25 @@ Result<std::vector<OperationTable>> read_gemm_csv(const fs::path& path) {
 }
 
 Result<std::vector<OperationTable>> read_kernel_csv(const fs::path& path) {
-  const Result<CsvTable> table = load(path);
-  if (!table) return forward(table);
-  if (Status ok = table->require({"OPName", "Latency", "Device", "B"}); !ok) return forward(ok);
-  const bool products = table->has("M");
-  if (Status ok = products ? table->require({"M", "N", "K"}) : table->require({"H"}); !ok)
-    return forward(ok);
+  const CsvTable table = TRY(load(path));
+  TRY(table.require({"OPName", "Latency", "Device", "B"}));
+  const bool products = table.has("M");
+  TRY(products ? table.require({"M", "N", "K"}) : table.require({"H"}));
   Tables tables(path.filename().string());
-  for (std::size_t r = 0; r < table->rows(); ++r) {
-    const std::string_view name = table->cell(r, "OPName");
-    const Result<double> time = number_in(*table, r, "Latency");
-    if (!time) return forward(time);
+  for (std::size_t r = 0; r < table.rows(); ++r) {
+    const std::string_view name = table.cell(r, "OPName");
+    const double time = TRY(number_in(table, r, "Latency"));
     Op op{.name = "", .kind = OpKind::kElementwise, .dtype = Dtype::kFp32};
     std::string_view kind = "elementwise";
     if (products) {
-      const auto cells = numbers<4>(*table, r, {"B", "M", "N", "K"});
-      if (!cells) return forward(cells);
+      const auto cells = TRY(numbers<4>(table, r, {"B", "M", "N", "K"}));
       // The grids of the kernels say which is which: N is summed over, K counts columns.
-      const auto [batch, m, k, n] = *cells;
+      const auto [batch, m, k, n] = cells;
       op = product(Dtype::kFp32, batch, m, n, k);
       kind = name;
     } else {
-      const auto cells = numbers<2>(*table, r, {"B", "H"});
-      if (!cells) return forward(cells);
-      const auto [rows, width] = *cells;
+      const auto cells = TRY(numbers<2>(table, r, {"B", "H"}));
+      const auto [rows, width] = cells;
       const bool two =
           name == "add" || name == "mul" || name == "div" || name == "pow" || name == "sub";
       op.bytes = Bytes::b(4 * rows * width * (two ? 3 : 2));
@@ -289,7 +278,7 @@ Result<std::vector<OperationTable>> read_kernel_csv(const fs::path& path) {
         kind = name == "ln" ? "norm" : "softmax";
       }
     }
-    tables.add(table->cell(r, "Device"), kind, {op, Seconds::ms(*time)});
+    tables.add(table.cell(r, "Device"), kind, {op, Seconds::ms(time)});
   }
   return tables.take();
 }
@@ -298,11 +287,10 @@ Result<std::vector<OperationTable>> read_deepbench_csv(const fs::path& path) {
   const auto named = named_in(path);
   if (!named) return std::vector<OperationTable>{};
   const auto& [device, dtype] = *named;
-  const Result<std::string> text = read_inflated(path);
-  if (!text) return forward(text);
+  const std::string text = TRY(read_inflated(path));
   Tables tables(path.filename().string());
   Heading heading;
-  std::string_view rest = *text;
+  std::string_view rest = text;
   while (!rest.empty()) {
     const std::size_t end = rest.find('\n');
     const auto cells = cells_of(rest.substr(0, end));
@@ -347,36 +335,30 @@ Result<std::vector<OperationTable>> read_deepbench_csv(const fs::path& path) {
 }
 
 Result<std::vector<OperationTable>> read_attention_csv(const fs::path& path) {
-  const Result<CsvTable> table = load(path);
-  if (!table) return forward(table);
-  if (Status ok = table->require(
-          {"kernel_source", "batch_size", "num_heads", "num_key_value_heads", "latency"});
-      !ok)
-    return forward(ok);
-  const bool decode = table->has("step");
+  const CsvTable table = TRY(load(path));
+  TRY(table.require(
+      {"kernel_source", "batch_size", "num_heads", "num_key_value_heads", "latency"}));
+  const bool decode = table.has("step");
   const std::string_view length = decode ? "step" : "isl";
-  if (Status ok = table->require({length}); !ok) return forward(ok);
+  TRY(table.require({length}));
   const std::string file = path.filename().string(), device = device_of(path);
   const auto [query_copies, key_copies] = decode ? std::pair(0.0, 0.0) : copied_by(file);
   const auto differs = [&](std::size_t r, std::string_view column, std::string_view usual) {
-    return table->has(column) && table->cell(r, column) != usual;
+    return table.has(column) && table.cell(r, column) != usual;
   };
   Tables tables(path.filename().string());
-  for (std::size_t r = 0; r < table->rows(); ++r) {
+  for (std::size_t r = 0; r < table.rows(); ++r) {
     if (differs(r, "window_size", "0") || differs(r, "attn_dtype", "bfloat16") ||
         differs(r, "kv_cache_dtype", "bfloat16"))
       continue;
-    const auto cells = numbers<5>(
-        *table, r, {"batch_size", length, "num_heads", "num_key_value_heads", "latency"});
-    if (!cells) return forward(cells);
-    const auto [samples, tokens, heads, kv_heads, time] = *cells;
+    const auto cells = TRY(numbers<5>(
+        table, r, {"batch_size", length, "num_heads", "num_key_value_heads", "latency"}));
+    const auto [samples, tokens, heads, kv_heads, time] = cells;
     double size = 128;
-    if (table->has("head_dim")) {
-      const Result<double> given = number_in(*table, r, "head_dim");
-      if (!given) return forward(given);
-      size = *given;
+    if (table.has("head_dim")) {
+      size = TRY(number_in(table, r, "head_dim"));
     }
-    const std::string_view source = table->cell(r, "kernel_source");
+    const std::string_view source = table.cell(r, "kernel_source");
     Op op{.name = "attention",
           .kind = OpKind::kAttention,
           .dtype = Dtype::kBf16,
@@ -394,25 +376,22 @@ Result<std::vector<OperationTable>> read_attention_csv(const fs::path& path) {
 }
 
 Result<std::vector<OperationTable>> read_matmul_csv(const fs::path& path) {
-  const Result<CsvTable> table = load(path);
-  if (!table) return forward(table);
-  if (Status ok = table->require({"dtype", "accelerator", "mamf_tflops", "best_shape_mnk"}); !ok)
-    return forward(ok);
+  const CsvTable table = TRY(load(path));
+  TRY(table.require({"dtype", "accelerator", "mamf_tflops", "best_shape_mnk"}));
   Tables tables(path.filename().string());
-  for (std::size_t r = 0; r < table->rows(); ++r) {
-    const std::string_view device = table->cell(r, "accelerator");
+  for (std::size_t r = 0; r < table.rows(); ++r) {
+    const std::string_view device = table.cell(r, "accelerator");
     if (!device_named(device)) continue;
-    const std::optional<Dtype> dtype = dtype_of(table->cell(r, "dtype"));
-    if (!dtype) return fail(table->problem(r, "dtype", "is no format", "such as BF16"));
-    const Result<double> rate = number_in(*table, r, "mamf_tflops");
-    if (!rate) return forward(rate);
+    const std::optional<Dtype> dtype = dtype_of(table.cell(r, "dtype"));
+    if (!dtype) return fail(table.problem(r, "dtype", "is no format", "such as BF16"));
+    const double rate = TRY(number_in(table, r, "mamf_tflops"));
     double m = 0, n = 0, k = 0;
-    const std::string shape(table->cell(r, "best_shape_mnk"));
-    if (std::sscanf(shape.c_str(), "%lfx%lfx%lf", &m, &n, &k) != 3 || !(*rate > 0))
-      return fail(table->problem(r, "best_shape_mnk", "is no shape", "such as 4096x4096x4096"));
+    const std::string shape(table.cell(r, "best_shape_mnk"));
+    if (std::sscanf(shape.c_str(), "%lfx%lfx%lf", &m, &n, &k) != 3 || !(rate > 0))
+      return fail(table.problem(r, "best_shape_mnk", "is no shape", "such as 4096x4096x4096"));
     const Op op = product(*dtype, 1, m, n, k);
     tables.add(device, fmt::format("{}, {}", to_string(*dtype), kBestOfSearch),
-               {op, workload::flops_of(op) / FlopRate::tflop_per_s(*rate)});
+               {op, workload::flops_of(op) / FlopRate::tflop_per_s(rate)});
   }
   return tables.take();
 }

@@ -143,52 +143,41 @@ SuiteSummary summarized(const PairCase& c) {
 }  // namespace
 
 Result<std::vector<PairTable>> read_pairs(const fs::path& folder) {
-  const Result<CsvTable> alone = CsvTable::load(folder / "isolated.csv");
-  if (!alone) return forward(alone);
-  if (Status ok = alone->require({"file", "gpu", "gpus_on_one_server", "job", "batch_size_per_gpu",
-                                  "num_gpus", "steps_per_s"});
-      !ok)
-    return forward(ok);
-  const Result<CsvTable> together = CsvTable::load(folder / "colocated.csv");
-  if (!together) return forward(together);
-  if (Status ok = together->require({"file", "gpu", "gpus_on_one_server", "job",
-                                     "batch_size_per_gpu", "num_gpus", "other_job", "other_batch",
-                                     "other_num_gpus", "steps_per_s", "other_steps_per_s"});
-      !ok)
-    return forward(ok);
+  const CsvTable alone = TRY(CsvTable::load(folder / "isolated.csv"));
+  TRY(alone.require({"file", "gpu", "gpus_on_one_server", "job", "batch_size_per_gpu", "num_gpus",
+                     "steps_per_s"}));
+  const CsvTable together = TRY(CsvTable::load(folder / "colocated.csv"));
+  TRY(together.require({"file", "gpu", "gpus_on_one_server", "job", "batch_size_per_gpu",
+                        "num_gpus", "other_job", "other_batch", "other_num_gpus", "steps_per_s",
+                        "other_steps_per_s"}));
   const auto one_gpu = [](const CsvTable& table, std::size_t row) {
     return table.cell(row, "file") == kTable && table.cell(row, "gpus_on_one_server") == "yes" &&
            table.cell(row, "num_gpus") == "1";
   };
   Alone rates;
-  for (std::size_t row = 0; row < alone->rows(); ++row) {
-    if (!one_gpu(*alone, row)) continue;
-    const Result<std::optional<double>> rate = alone->number(row, "steps_per_s");
-    if (!rate) return forward(rate);
-    const auto cell = [&](std::string_view column) {
-      return std::string(alone->cell(row, column));
-    };
-    rates[{cell("gpu"), cell("job"), cell("batch_size_per_gpu")}] = rate->value_or(0);
+  for (std::size_t row = 0; row < alone.rows(); ++row) {
+    if (!one_gpu(alone, row)) continue;
+    const std::optional<double> rate = TRY(alone.number(row, "steps_per_s"));
+    const auto cell = [&](std::string_view column) { return std::string(alone.cell(row, column)); };
+    rates[{cell("gpu"), cell("job"), cell("batch_size_per_gpu")}] = rate.value_or(0);
   }
   std::map<std::string, PairTable> tables;
   std::map<std::string, std::map<std::pair<std::string, std::string>, bool>> seen;
-  for (std::size_t row = 0; row < together->rows(); ++row) {
-    if (!one_gpu(*together, row) || together->cell(row, "other_num_gpus") != "1") continue;
+  for (std::size_t row = 0; row < together.rows(); ++row) {
+    if (!one_gpu(together, row) || together.cell(row, "other_num_gpus") != "1") continue;
     const auto cell = [&](std::string_view column) {
-      return std::string(together->cell(row, column));
+      return std::string(together.cell(row, column));
     };
     const std::string gpu = cell("gpu");
     const std::string a = cell("job") + " " + cell("batch_size_per_gpu"),
                       b = cell("other_job") + " " + cell("other_batch");
     if (!seen[gpu].emplace(std::minmax(a, b), true).second) continue;
     PairTable& table = tables.try_emplace(gpu, PairTable{gpu}).first->second;
-    const auto rate_a = together->number(row, "steps_per_s"),
-               rate_b = together->number(row, "other_steps_per_s");
-    for (const auto* r : {&rate_a, &rate_b})
-      if (!*r) return forward(*r);
+    const auto rate_a = TRY(together.number(row, "steps_per_s")),
+               rate_b = TRY(together.number(row, "other_steps_per_s"));
     const double alone_a = rates[{gpu, cell("job"), cell("batch_size_per_gpu")}],
                  alone_b = rates[{gpu, cell("other_job"), cell("other_batch")}];
-    const double together_a = rate_a->value_or(0), together_b = rate_b->value_or(0);
+    const double together_a = rate_a.value_or(0), together_b = rate_b.value_or(0);
     if (!(alone_a > 0 && alone_b > 0 && together_a > 0 && together_b > 0)) {
       ++table.left_out;
       continue;
@@ -206,10 +195,9 @@ Result<std::vector<PairTable>> read_pairs(const fs::path& folder) {
 }
 
 Result<std::vector<sharing::ShippedPairs>> fit_shipped_pairs(const fs::path& data) {
-  const Result<std::vector<PairTable>> tables = read_pairs(data / "gavel-throughputs");
-  if (!tables) return forward(tables);
+  const std::vector<PairTable> tables = TRY(read_pairs(data / "gavel-throughputs"));
   std::vector<sharing::ShippedPairs> all;
-  for (const PairTable& table : *tables) {
+  for (const PairTable& table : tables) {
     const bool k80 = table.gpu == "k80";
     if (!k80 && table.gpu != "v100") continue;
     sharing::ShippedPairs pairs{
@@ -239,9 +227,8 @@ Result<PairAccuracy> measure_pair_accuracy(const fs::path& data) {
   const fs::path folder = data / "gavel-throughputs";
   if (!fs::exists(folder / "colocated.csv") || !fs::exists(folder / "isolated.csv"))
     return accuracy;
-  const Result<std::vector<PairTable>> tables = read_pairs(folder);
-  if (!tables) return forward(tables);
-  for (const PairTable& table : *tables) {
+  const std::vector<PairTable> tables = TRY(read_pairs(folder));
+  for (const PairTable& table : tables) {
     accuracy.left_out.push_back(fmt::format("{}: {} that did not fit, or have no rate alone",
                                             table.gpu, counted(table.left_out, "pair")));
     if (table.pairs.size() < 2 * kFew) continue;
@@ -249,7 +236,7 @@ Result<PairAccuracy> measure_pair_accuracy(const fs::path& data) {
     accuracy.cases.push_back(from_chosen(table, kMore, std::nullopt));
     accuracy.cases.push_back(from_chosen(table, kFew, kGoalOfFew));
     accuracy.cases.push_back(from_few(table));
-    for (const PairTable& other : *tables)
+    for (const PairTable& other : tables)
       if (other.gpu != table.gpu) accuracy.cases.push_back(from_another(table, other));
     accuracy.cases.push_back(from_none(table));
   }

@@ -32,14 +32,13 @@ struct Job {
 };
 
 Result<Job> read_job(const std::vector<fs::path>& files, const fs::path& below) {
-  Result<trace::Trace> trace = ingest::read_inputs(files, {});
-  if (!trace) return forward(trace);
+  trace::Trace trace = TRY(ingest::read_inputs(files, {}));
   Job job;
   job.name = fs::relative(files.front(), below).string();
   if (files.size() > 1)
     job.name = fmt::format("{} ({} ranks)",
                            fs::relative(files.front().parent_path(), below).string(), files.size());
-  job.trace = std::make_unique<trace::Trace>(std::move(*trace));
+  job.trace = std::make_unique<trace::Trace>(std::move(trace));
   for (std::size_t r = 0; r < job.trace->ranks.size(); ++r)
     job.recordings.emplace_back(*job.trace, r);
   return job;
@@ -52,19 +51,16 @@ struct Replayed {
 };
 
 Result<Replayed> run(const Job& job, RecordedProgram program) {
-  Result<ReplayGraph> graph = replay::to_graph(std::move(program));
-  if (!graph) return forward(graph);
-  Result<graph::Timeline> timeline = engine::run(graph->graph());
-  if (!timeline) return forward(timeline);
-  Replayed replayed{std::move(*graph), std::move(*timeline), {}};
+  ReplayGraph graph = TRY(replay::to_graph(std::move(program)));
+  graph::Timeline timeline = TRY(engine::run(graph.graph()));
+  Replayed replayed{std::move(graph), std::move(timeline), {}};
   replayed.comparison = replay::compare(job.recordings, replayed.graph, replayed.timeline);
   return replayed;
 }
 
 Result<Replayed> replay_job(const Job& job, const LowerOptions& options) {
-  Result<RecordedProgram> program = replay::lower(job.recordings, options);
-  if (!program) return forward(program);
-  return run(job, std::move(*program));
+  RecordedProgram program = TRY(replay::lower(job.recordings, options));
+  return run(job, std::move(program));
 }
 
 /// The replay with the durations of the ops that `chosen` picks, by rank and record, multiplied.
@@ -98,15 +94,13 @@ Result<RecordingAccuracy> measure(const Job& job) {
   for (const trace::Device& d : first.rank().devices)
     if (!first.streams().empty() && d.ordinal == first.streams().front().device) a.device = d.name;
 
-  const Result<Replayed> base = replay_job(job, {.residuals = replay::Residuals::kNone});
-  if (!base) return forward(base);
-  a.step_source = base->graph.program.replays.front().step_source;
-  a.plain = base->comparison;
+  const Replayed base = TRY(replay_job(job, {.residuals = replay::Residuals::kNone}));
+  a.step_source = base.graph.program.replays.front().step_source;
+  a.plain = base.comparison;
   for (const replay::StepComparison& step : a.plain.steps)
     if (!step.partial) a.whole_steps.push_back(step);
-  const Result<Replayed> residuals = replay_job(job, {.residuals = replay::Residuals::kAll});
-  if (!residuals) return forward(residuals);
-  a.with_residuals = residuals->comparison;
+  const Replayed residuals = TRY(replay_job(job, {.residuals = replay::Residuals::kAll}));
+  a.with_residuals = residuals.comparison;
 
   using program::ProgramOp;
   const auto device = [](std::size_t, const Recorded& of, const ProgramOp&) {
@@ -117,19 +111,18 @@ Result<RecordingAccuracy> measure(const Job& job) {
   const auto collective = [](std::size_t, const Recorded& of, const ProgramOp& op) {
     return of.kind == Recorded::Kind::kDevice && op.task == program::Task::kCollective;
   };
-  const Result<Replayed> none = scaled(job, *base, 0, device), ten = scaled(job, *base, 10, device),
-                         slow = scaled(job, *base, 2, host);
+  const Result<Replayed> none = scaled(job, base, 0, device), ten = scaled(job, base, 10, device),
+                         slow = scaled(job, base, 2, host);
   if (!none || !ten || !slow) return fail("a perturbed graph does not run");
-  a.gpu_times_0 = ratio(*none, *base);
-  a.gpu_times_10 = ratio(*ten, *base);
-  a.host_times_2 = ratio(*slow, *base);
+  a.gpu_times_0 = ratio(*none, base);
+  a.gpu_times_10 = ratio(*ten, base);
+  a.host_times_2 = ratio(*slow, base);
   bool has_collectives = false;
-  for (const replay::RankReplay& rank : base->graph.program.replays)
+  for (const replay::RankReplay& rank : base.graph.program.replays)
     has_collectives = has_collectives || !rank.communication.empty();
   if (has_collectives) {
-    const Result<Replayed> network = scaled(job, *base, 10, collective);
-    if (!network) return forward(network);
-    a.collectives_times_10 = ratio(*network, *base);
+    const Replayed network = TRY(scaled(job, base, 10, collective));
+    a.collectives_times_10 = ratio(network, base);
   }
   // No work can make a step shorter, or more than proportionally longer. The step time is a mean of
   // differences of instants, so that initial states that do not scale leave a little room.
@@ -208,16 +201,13 @@ Result<Coupling> couple(const Job& job, const Replayed& base, std::size_t slow) 
 }
 
 Status measure_ranks(const Job& job, ReplayAccuracy& accuracy) {
-  const Result<Replayed> base = replay_job(job, {});
-  if (!base) return forward(base);
+  const Replayed base = TRY(replay_job(job, {}));
   for (std::size_t rank = 0; rank < job.recordings.size(); ++rank) {
-    const Result<Coupling> coupling = couple(job, *base, rank);
-    if (!coupling) return forward(coupling);
-    accuracy.couplings.push_back(*coupling);
-    const Result<Replayed> hidden = replay_job(job, {.hidden_rank = rank});
-    if (!hidden) return forward(hidden);
+    const Coupling coupling = TRY(couple(job, base, rank));
+    accuracy.couplings.push_back(coupling);
+    const Replayed hidden = TRY(replay_job(job, {.hidden_rank = rank}));
     double error = 0;
-    for (const replay::StepComparison& step : hidden->comparison.steps)
+    for (const replay::StepComparison& step : hidden.comparison.steps)
       if (step.rank == rank && !step.partial) error = step.period().error();
     accuracy.hidden.push_back({job.name, number_of(job.recordings[rank]), error});
   }
@@ -235,19 +225,15 @@ constexpr KnownPair kPairs[] = {
 
 Result<PairPrediction> predict_pair(const Job& from, const Job& to, std::string_view edit) {
   PairPrediction p{.from = from.name, .to = to.name, .edit = std::string(edit)};
-  const Result<Replayed> base = replay_job(from, {});
-  if (!base) return forward(base);
-  Result<RecordedProgram> edited = replay::overlap_input(from.recordings, base->graph.program,
-                                                         *replay::parse_input_pipeline(edit));
-  if (!edited) return forward(edited);
-  const Result<Replayed> predicted = run(from, std::move(*edited));
-  if (!predicted) return forward(predicted);
-  p.predicted = predicted->comparison.step_time.simulated;
+  const Replayed base = TRY(replay_job(from, {}));
+  RecordedProgram edited = TRY(replay::overlap_input(from.recordings, base.graph.program,
+                                                     *replay::parse_input_pipeline(edit)));
+  const Replayed predicted = TRY(run(from, std::move(edited)));
+  p.predicted = predicted.comparison.step_time.simulated;
 
-  const Result<Replayed> measured = replay_job(to, {});
-  if (!measured) return forward(measured);
+  const Replayed measured = TRY(replay_job(to, {}));
   std::vector<double> steps;
-  for (const replay::StepComparison& step : measured->comparison.steps)
+  for (const replay::StepComparison& step : measured.comparison.steps)
     if (!step.partial) steps.push_back(step.period().measured.s());
   if (steps.empty()) return fail("no whole step to compare with");
   std::sort(steps.begin(), steps.end());
@@ -324,20 +310,17 @@ Result<ReplayAccuracy> measure_replay_accuracy(const fs::path& data, const Progr
       paths.push_back(data / jobs[j].name);
     }
     if (members.size() < 2 || ranks.size() != members.size() || worlds.size() != 1) continue;
-    const Result<Job> joint = read_job(paths, data);
-    if (!joint) return forward(joint);
-    Result<RecordingAccuracy> measured = measure(*joint);
-    if (!measured) return forward(measured);
-    accuracy.recordings.push_back(std::move(*measured));
-    if (Status ok = measure_ranks(*joint, accuracy); !ok) return forward(ok);
+    const Job joint = TRY(read_job(paths, data));
+    RecordingAccuracy measured = TRY(measure(joint));
+    accuracy.recordings.push_back(std::move(measured));
+    TRY(measure_ranks(joint, accuracy));
   }
   for (const KnownPair& pair : kPairs)
     for (const Job& from : jobs)
       for (const Job& to : jobs)
         if (matches_wildcard(pair.from, from.name) && matches_wildcard(pair.to, to.name)) {
-          Result<PairPrediction> prediction = predict_pair(from, to, pair.edit);
-          if (!prediction) return forward(prediction);
-          accuracy.pairs.push_back(std::move(*prediction));
+          PairPrediction prediction = TRY(predict_pair(from, to, pair.edit));
+          accuracy.pairs.push_back(std::move(prediction));
         }
   return accuracy;
 }

@@ -38,17 +38,14 @@ Status add_neighbours(const CsvTable& table, const std::string& kind,
   };
   std::map<std::string, std::vector<Row>> alike;
   for (std::size_t r = 0; r < table.rows(); ++r) {
-    const auto measured = table.number(r, column);
-    if (!measured) return forward(measured);
+    const auto measured = TRY(table.number(r, column));
     // Without requests in flight, loads are numbered.
     std::optional<double> load = static_cast<double>(r + 1);
     if (table.has(kInFlight)) {
-      const auto in_flight = table.number(r, kInFlight);
-      if (!in_flight) return forward(in_flight);
-      load = *in_flight;
+      load = TRY(table.number(r, kInFlight));
     }
-    if (const std::string settings = settings_of(table, r); !settings.empty() && *measured)
-      alike[settings].push_back({load.value_or(1), **measured});
+    if (const std::string settings = settings_of(table, r); !settings.empty() && measured)
+      alike[settings].push_back({load.value_or(1), *measured});
   }
   for (const auto& [settings, rows] : alike)
     for (const Row& row : rows) {
@@ -69,20 +66,16 @@ Status add_neighbours(const CsvTable& table, const std::string& kind,
 }  // namespace
 
 Result<ServingAccuracy> measure_serving_accuracy(const fs::path& data) {
-  const Result<fs::path> folder = converted(data);
-  if (!folder) return forward(folder);
-  if (!fs::exists(*folder / "serving")) return ServingAccuracy{};
-  const fs::path files[] = {*folder / "serving"};
-  Result<Judgement> judgement = judge(files, {});
-  if (!judgement) return forward(judgement);
+  const fs::path folder = TRY(converted(data));
+  if (!fs::exists(folder / "serving")) return ServingAccuracy{};
+  const fs::path files[] = {folder / "serving"};
+  Judgement judgement = TRY(judge(files, {}));
   std::map<std::string, std::vector<double>> errors;
   for (const fs::directory_entry& entry : fs::directory_iterator(files[0])) {
-    const Result<CsvTable> table = CsvTable::load(entry.path());
-    if (!table) return forward(table);
-    for (const char* kind : {"ttft", "tpot"})
-      if (Status ok = add_neighbours(*table, kind, errors); !ok) return forward(ok);
+    const CsvTable table = TRY(CsvTable::load(entry.path()));
+    for (const char* kind : {"ttft", "tpot"}) TRY(add_neighbours(table, kind, errors));
   }
-  ServingAccuracy found{std::move(*judgement), {}};
+  ServingAccuracy found{std::move(judgement), {}};
   for (auto& [name, all] : errors) found.neighbour[name] = median(std::move(all));
   return found;
 }

@@ -66,24 +66,23 @@ Result<std::vector<Dealt>> deal_shipped(const fs::path& data) {
   std::vector<Dealt> all;
   const auto measured = find_data(data, "nccl_measured.csv");
   if (!measured)
-    return fail(Diagnostic{.file = data.string(),
-                           .problem = "has no nccl_measured.csv, nor has 'facts' in the same folder"});
-  const Result<std::vector<MeasuredTable>> tables = read_measured_csv(*measured);
-  if (!tables) return forward(tables);
+    return fail(
+        Diagnostic{.file = data.string(),
+                   .problem = "has no nccl_measured.csv, nor has 'facts' in the same folder"});
+  const std::vector<MeasuredTable> tables = TRY(read_measured_csv(*measured));
   const fs::path vidur = data / "vidur-profiles" / "network";
-  for (const MeasuredTable& table : *tables)
+  for (const MeasuredTable& table : tables)
     for (const Device& device : kDevices) {
       if (device.name != table.device) continue;
       Dealt dealt{.request = request_of(device, table, kEveryFourth), .fitted = {}, .blind = {}};
       deal_every_fourth(dealt, table.rows);
       const bool a100 = table.device == "a100_sxm4_80";
       if (a100 || table.device == "h100_sxm5_80") {
-        const Result<MeasuredTable> messages =
-            read_worker_csv(vidur / (a100 ? "a100_dgx" : "h100_dgx") / "send_recv.csv.gz",
-                            CollectiveKind::kSendRecv, table.device);
-        if (!messages) return forward(messages);
-        deal_grid(dealt, messages->rows);
-        dealt.request.source += "; " + messages->source;
+        const MeasuredTable messages =
+            TRY(read_worker_csv(vidur / (a100 ? "a100_dgx" : "h100_dgx") / "send_recv.csv.gz",
+                                CollectiveKind::kSendRecv, table.device));
+        deal_grid(dealt, messages.rows);
+        dealt.request.source += "; " + messages.source;
         dealt.request.rows_used += fmt::format("; of send_recv {}", kGrid);
       }
       all.push_back(std::move(dealt));
@@ -96,19 +95,14 @@ Result<std::vector<Dealt>> deal_shipped(const fs::path& data) {
     return {};
   };
   const fs::path vtrain = data / "vtrain-megatron-a100";
-  if (Status ok = grid({"v100_sxm2_16", Fabric::kCubeMesh, Generation::kVolta, 6},
-                       read_lookup_tables(vtrain / "nccl_allreduce_v100", "v100_sxm2_16"));
-      !ok)
-    return forward(ok);
+  TRY(grid({"v100_sxm2_16", Fabric::kCubeMesh, Generation::kVolta, 6},
+           read_lookup_tables(vtrain / "nccl_allreduce_v100", "v100_sxm2_16")));
   for (const bool a100 : {true, false})
-    if (Status ok = grid(
-            {a100 ? "a100_pcie_80" : "h100_pcie_80", Fabric::kBridgedPairs,
-             a100 ? Generation::kAmpere : Generation::kHopper, 0},
-            read_worker_csv(vidur / (a100 ? "a100_pairwise_nvlink" : "h100_pairwise_nvlink") /
-                                "all_reduce.csv.gz",
-                            CollectiveKind::kAllReduce, a100 ? "a100_pcie_80" : "h100_pcie_80"));
-        !ok)
-      return forward(ok);
+    TRY(grid({a100 ? "a100_pcie_80" : "h100_pcie_80", Fabric::kBridgedPairs,
+              a100 ? Generation::kAmpere : Generation::kHopper, 0},
+             read_worker_csv(vidur / (a100 ? "a100_pairwise_nvlink" : "h100_pairwise_nvlink") /
+                                 "all_reduce.csv.gz",
+                             CollectiveKind::kAllReduce, a100 ? "a100_pcie_80" : "h100_pcie_80")));
   return all;
 }
 

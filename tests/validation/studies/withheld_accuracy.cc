@@ -72,27 +72,24 @@ const std::string& device_of(const MeasuredJob& row) {
 }
 
 Result<Withheld> withheld_for(const MeasuredJob& row) {
-  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(device_of(row));
-  if (!gpu) return forward(gpu);
-  const DeviceFacts facts = compute::facts_of(**gpu);
+  const cluster::Gpu& gpu = *TRY(cluster::find_gpu(device_of(row)));
+  const DeviceFacts facts = compute::facts_of(gpu);
   // Whose kernels run is told by their share of the memory rate.
-  const bool pytorch =
-      row.job().spec.conditions.sustained.memory ==
-      step::conditions_for(**gpu, workload::Elementwise::kUnfused).sustained.memory;
+  const bool pytorch = row.job().spec.conditions.sustained.memory ==
+                       step::conditions_for(gpu, workload::Elementwise::kUnfused).sustained.memory;
   const auto elementwise =
       pytorch ? workload::Elementwise::kUnfused : workload::Elementwise::kEager;
-  Withheld w{.conditions = step::conditions_for(**gpu, elementwise),
-             .calibrations = without_memory_of((*gpu)->architecture)};
+  Withheld w{.conditions = step::conditions_for(gpu, elementwise),
+             .calibrations = without_memory_of(gpu.architecture)};
   const bool triton = row.table == "mpt";
   for (const Others& others : kOthers) {
-    if (!(*gpu)->architecture.starts_with(others.architecture)) continue;
+    if (!gpu.architecture.starts_with(others.architecture)) continue;
     compute::Sustained& sustained = w.conditions.sustained;
     sustained.gemm = others.gemm;
     sustained.memory = elementwise == workload::Elementwise::kUnfused ? others.eager : others.fused;
-    const Result<const cluster::Gpu*> from = cluster::find_gpu(others.kernels_of);
-    if (!from) return forward(from);
+    const cluster::Gpu& from = *TRY(cluster::find_gpu(others.kernels_of));
     sustained.attention =
-        same_kernels_share(triton ? others.triton : others.flash, compute::facts_of(**from), facts);
+        same_kernels_share(triton ? others.triton : others.flash, compute::facts_of(from), facts);
     w.conditions.fp8 = fp8_of(facts, w.calibrations, w.conditions.fp8);
     // The interval is that of architectures without jobs of their own.
     w.conditions.fastest = 0.8;
@@ -123,17 +120,14 @@ std::optional<double> same_kernels_share(double share, const DeviceFacts& from,
 }
 
 Result<TimedAccuracy> measure_withheld_accuracy(const std::filesystem::path& data) {
-  const Result<std::filesystem::path> folder = converted(data);
-  if (!folder) return forward(folder);
-  const Result<std::vector<MeasuredJob>> jobs = read_job_folder(*folder / "jobs");
-  if (!jobs) return forward(jobs);
+  const std::filesystem::path folder = TRY(converted(data));
+  const std::vector<MeasuredJob> jobs = TRY(read_job_folder(folder / "jobs"));
   TimedAccuracy accuracy;
   std::map<std::string, TimedCase> cases;
-  for (const MeasuredJob& row : *jobs) {
+  for (const MeasuredJob& row : jobs) {
     if (row.job().spec.workload.experts > 0) continue;
-    const Result<Withheld> withheld = withheld_for(row);
-    if (!withheld) return forward(withheld);
-    const Result<JobPrediction> p = predict_row(row, withheld->conditions, withheld->calibrations);
+    const Withheld withheld = TRY(withheld_for(row));
+    const Result<JobPrediction> p = predict_row(row, withheld.conditions, withheld.calibrations);
     if (!p) {
       accuracy.left_out.push_back(fmt::format("{}: {}", row.name, to_string(p.error())));
       continue;

@@ -57,17 +57,15 @@ DescribedJob description_of(const Model& model, WorkKind kind, bool training, do
 
 /// Tables begin with a column of row numbers that has no name.
 Result<CsvTable> load_table(const std::filesystem::path& path) {
-  Result<std::string> text = read_file(path);
-  if (!text) return forward(text);
-  if (text->starts_with(',')) text->insert(0, "row");
-  return CsvTable::parse(*text, path.string());
+  std::string text = TRY(read_file(path));
+  if (text.starts_with(',')) text.insert(0, "row");
+  return CsvTable::parse(text, path.string());
 }
 
 Result<double> required(const CsvTable& table, std::size_t row, std::string_view column) {
-  const Result<std::optional<double>> value = table.number(row, column);
-  if (!value) return forward(value);
-  if (!*value) return fail(table.problem(row, column, "is empty", "a number"));
-  return **value;
+  const std::optional<double> value = TRY(table.number(row, column));
+  if (!value) return fail(table.problem(row, column, "is empty", "a number"));
+  return *value;
 }
 
 SlicedJob& job_named(std::vector<SlicedJob>& jobs, SlicedJob job) {
@@ -78,39 +76,31 @@ SlicedJob& job_named(std::vector<SlicedJob>& jobs, SlicedJob job) {
 }
 
 Result<cluster::MigDevice> device_of(const char* gpu) {
-  const Result<const cluster::Gpu*> found = cluster::find_gpu(gpu);
-  if (!found) return forward(found);
-  return cluster::mig_device(**found);
+  const cluster::Gpu& found = *TRY(cluster::find_gpu(gpu));
+  return cluster::mig_device(found);
 }
 
 /// A table of MIGProfiler; `profile` empty where a column has it.
 Status read_sweep(const std::filesystem::path& path, bool large, bool training, bool over_sequences,
                   const std::string& profile, std::vector<SlicedJob>& jobs) {
-  const Result<CsvTable> table = load_table(path);
-  if (!table) return forward(table);
+  const CsvTable table = TRY(load_table(path));
   const char* size = over_sequences ? "seq_length" : "batch_size";
-  if (Status ok = table->require({"model_name", size, "latency", "fb_used_mean"}); !ok) return ok;
-  if (profile.empty())
-    if (Status ok = table->require({"mig_profile"}); !ok) return ok;
-  const Result<cluster::MigDevice> device = device_of(large ? "a100_sxm4_80" : "a100_sxm4_40");
-  if (!device) return forward(device);
-  for (std::size_t row = 0; row < table->rows(); ++row) {
+  TRY(table.require({"model_name", size, "latency", "fb_used_mean"}));
+  if (profile.empty()) TRY(table.require({"mig_profile"}));
+  const cluster::MigDevice device = TRY(device_of(large ? "a100_sxm4_80" : "a100_sxm4_40"));
+  for (std::size_t row = 0; row < table.rows(); ++row) {
     const auto model = std::find_if(kModels.begin(), kModels.end(), [&](const Model& m) {
-      return m.table == table->cell(row, "model_name");
+      return m.table == table.cell(row, "model_name");
     });
     if (model == kModels.end())
-      return fail(table->problem(row, "model_name", "is no model that is known"));
-    const Result<double> at = required(*table, row, size);
-    const Result<double> latency_ms = required(*table, row, "latency");
-    const Result<double> used_mib = required(*table, row, "fb_used_mean");
-    if (!at) return forward(at);
-    if (!latency_ms) return forward(latency_ms);
-    if (!used_mib) return forward(used_mib);
+      return fail(table.problem(row, "model_name", "is no model that is known"));
+    const double at = TRY(required(table, row, size));
+    const double latency_ms = TRY(required(table, row, "latency"));
+    const double used_mib = TRY(required(table, row, "fb_used_mean"));
     constexpr double kShortTexts = 256;
-    if (large && over_sequences && *at >= kShortTexts) continue;
-    const Result<std::uint32_t> slice = cluster::find_profile(
-        *device, profile.empty() ? table->cell(row, "mig_profile") : std::string_view(profile));
-    if (!slice) return forward(slice);
+    if (large && over_sequences && at >= kShortTexts) continue;
+    const std::uint32_t slice = TRY(cluster::find_profile(
+        device, profile.empty() ? table.cell(row, "mig_profile") : std::string_view(profile)));
     const WorkKind kind = large && model->transformer ? WorkKind::kFp32Matmul : model->kind;
     SlicedJob& job = job_named(
         jobs,
@@ -118,18 +108,18 @@ Status read_sweep(const std::filesystem::path& path, bool large, bool training, 
              fmt::format("A100-{} {} {}{}", large ? 80 : 40, training ? "training" : "inference",
                          model->name, over_sequences ? ", sequences" : ""),
          .family = model->transformer && model->name != "vit" ? "text" : "vision",
-         .device = *device,
+         .device = device,
          .kind = kind,
          .training = training,
          .over_sequences = over_sequences,
          .described = over_sequences ? std::nullopt
                                      : std::optional(description_of(*model, kind, training, 64)),
          .fast_host = large});
-    const bool ran = *latency_ms > 0;
-    job.steps.push_back({.profile = *slice,
-                         .size = *at,
-                         .time = ran ? std::optional(Seconds::ms(*latency_ms)) : std::nullopt,
-                         .used = ran ? std::optional(Bytes::mib(*used_mib)) : std::nullopt});
+    const bool ran = latency_ms > 0;
+    job.steps.push_back({.profile = slice,
+                         .size = at,
+                         .time = ran ? std::optional(Seconds::ms(latency_ms)) : std::nullopt,
+                         .used = ran ? std::optional(Bytes::mib(used_mib)) : std::nullopt});
   }
   return {};
 }
@@ -148,26 +138,19 @@ std::string_view profile_in(std::string_view name) {
 }
 
 Status read_training_jobs(const std::filesystem::path& path, std::vector<SlicedJob>& jobs) {
-  const Result<CsvTable> table = CsvTable::load(path);
-  if (!table) return forward(table);
-  if (Status ok = table->require({"mig_profile", "model", "batch_size", "step_time_s_median"}); !ok)
-    return ok;
-  const Result<cluster::MigDevice> device = device_of("a100_sxm4_40");
-  if (!device) return forward(device);
-  for (std::size_t row = 0; row < table->rows(); ++row) {
-    const std::string_view model = table->cell(row, "model");
+  const CsvTable table = TRY(CsvTable::load(path));
+  TRY(table.require({"mig_profile", "model", "batch_size", "step_time_s_median"}));
+  const cluster::MigDevice device = TRY(device_of("a100_sxm4_40"));
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    const std::string_view model = table.cell(row, "model");
     if (model == "deepspeech2") continue;
-    const Result<double> batch = required(*table, row, "batch_size");
-    const Result<double> time = required(*table, row, "step_time_s_median");
-    if (!batch) return forward(batch);
-    if (!time) return forward(time);
-    const Result<std::uint32_t> slice =
-        cluster::find_profile(*device, table->cell(row, "mig_profile"));
-    if (!slice) return forward(slice);
+    const double batch = TRY(required(table, row, "batch_size"));
+    const double time = TRY(required(table, row, "step_time_s_median"));
+    const std::uint32_t slice = TRY(cluster::find_profile(device, table.cell(row, "mig_profile")));
     const bool text = model == "bert" || model == "transformer";
     job_named(jobs, {.name = fmt::format("MISO {}", model),
                      .family = "MISO",
-                     .device = *device,
+                     .device = device,
                      .kind = text                   ? WorkKind::kTensorTransformer
                              : model == "embedding" ? WorkKind::kUnknown
                                                     : WorkKind::kConvolutional,
@@ -175,7 +158,7 @@ Status read_training_jobs(const std::filesystem::path& path, std::vector<SlicedJ
                      .over_sequences = false,
                      .described = std::nullopt,
                      .fast_host = false})
-        .steps.push_back({*slice, *batch, Seconds::s(*time), std::nullopt});
+        .steps.push_back({slice, batch, Seconds::s(time), std::nullopt});
   }
   return {};
 }
@@ -231,7 +214,7 @@ Result<std::vector<SlicedJob>> read_sliced_jobs(const std::filesystem::path& dat
     } else if (name == "miso_a100_40gb_train_step_times.csv") {
       ok = read_training_jobs(path, jobs);
     }
-    if (!ok) return forward(ok);
+    TRY(ok);
   }
   return jobs;
 }

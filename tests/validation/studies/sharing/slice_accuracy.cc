@@ -70,11 +70,10 @@ Status add_whole(const std::vector<SlicedJob>& jobs, SliceAccuracy& accuracy) {
     const Result<SliceConstants> constants =
         constants_of(jobs, [&](const SlicedJob& other) { return other.name != job->name; });
     if (!constants) return forward(constants);
-    const auto law =
-        sharing::fit_whole(job->points(job->device.whole), job->kind, job->training, *constants);
-    if (!law) return forward(law);
-    SliceCase& c = law->identified ? clear : flagged;
-    add_slices(c, *job, *law);
+    const auto law = TRY(
+        sharing::fit_whole(job->points(job->device.whole), job->kind, job->training, *constants));
+    SliceCase& c = law.identified ? clear : flagged;
+    add_slices(c, *job, law);
     c.fitted += job->points(job->device.whole).size();
   }
   accuracy.cases.push_back(std::move(clear));
@@ -97,11 +96,10 @@ Status add_two(const std::vector<SlicedJob>& jobs, bool of_family, SliceAccuracy
       return of_family ? other.family != job->family : other.name != job->name;
     });
     if (!constants) return forward(constants);
-    const auto law = sharing::fit_with_slice(
+    const auto law = TRY(sharing::fit_with_slice(
         job->points(job->device.whole), sharing::ratio_of(job->device, slices.front()),
-        job->points(slices.front()), job->kind, job->training, *constants);
-    if (!law) return forward(law);
-    add_slices(c, *job, *law, slices.front());
+        job->points(slices.front()), job->kind, job->training, *constants));
+    add_slices(c, *job, law, slices.front());
     c.fitted += job->points(job->device.whole).size() + job->points(slices.front()).size();
   }
   accuracy.cases.push_back(std::move(c));
@@ -119,15 +117,14 @@ Status add_sequences(const std::vector<SlicedJob>& jobs, SliceAccuracy& accuracy
     const Result<SliceConstants> constants = constants_of(
         jobs, [&](const SlicedJob& other) { return !job.name.starts_with(other.name); });
     if (!constants) return forward(constants);
-    const auto fit =
-        sharing::fit_sequence(job.points(job.device.whole), job.kind, job.training, *constants);
-    if (!fit) return forward(fit);
+    const auto fit = TRY(
+        sharing::fit_sequence(job.points(job.device.whole), job.kind, job.training, *constants));
     for (const SlicedStep& s : job.steps)
       if (s.time && s.profile != job.device.whole)
         c.rows.push_back(
             compared(job, s,
-                     sharing::predict(fit->law, sharing::ratio_of(job.device, s.profile),
-                                      fit->size_of(s.size))));
+                     sharing::predict(fit.law, sharing::ratio_of(job.device, s.profile),
+                                      fit.size_of(s.size))));
     c.fitted += job.points(job.device.whole).size();
   }
   accuracy.cases.push_back(std::move(c));
@@ -220,10 +217,10 @@ Result<SliceAccuracy> measure_slice_accuracy(const std::vector<SlicedJob>& jobs)
   const Result<SliceConstants> all = constants_of(jobs, [](const SlicedJob&) { return true; });
   if (!all) return forward(all);
   accuracy.constants = *all;
-  if (Status ok = add_whole(jobs, accuracy); !ok) return forward(ok);
-  if (Status ok = add_two(jobs, false, accuracy); !ok) return forward(ok);
-  if (Status ok = add_two(jobs, true, accuracy); !ok) return forward(ok);
-  if (Status ok = add_sequences(jobs, accuracy); !ok) return forward(ok);
+  TRY(add_whole(jobs, accuracy));
+  TRY(add_two(jobs, false, accuracy));
+  TRY(add_two(jobs, true, accuracy));
+  TRY(add_sequences(jobs, accuracy));
   add_unmeasured(jobs, accuracy);
   add_memory(jobs, accuracy);
   return accuracy;

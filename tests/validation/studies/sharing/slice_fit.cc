@@ -94,9 +94,8 @@ std::vector<std::pair<Regime, double>> misses(const Fitted& fitted,
 Result<SliceConstants> fit_constants(const std::vector<TimedJob>& jobs) {
   std::vector<Fitted> fitted;
   for (const TimedJob& job : jobs) {
-    const Result<JobLaw> law = fit_whole(job.whole, job.kind, job.training, {});
-    if (!law) return forward(law);
-    if (law->identified) fitted.push_back({&job, *law});
+    const JobLaw law = TRY(fit_whole(job.whole, job.kind, job.training, {}));
+    if (law.identified) fitted.push_back({&job, law});
   }
   if (fitted.empty())
     return fail("no job's steps on the whole GPU at least double over its batches");

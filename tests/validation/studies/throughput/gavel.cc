@@ -44,8 +44,7 @@ class Suites {
     for (const auto& [key, curve] : curves_) same_workers(key, curve);
     for (const auto& [key, curve] : curves_) other_workers(key, curve);
     for (const auto& [key, curve] : curves_)
-      if (std::get<2>(key))
-        if (Status ok = other_device(key, curve); !ok) return forward(ok);
+      if (std::get<2>(key)) TRY(other_device(key, curve));
     return {};
   }
 
@@ -128,9 +127,7 @@ class Suites {
     if (found == curves_.end() || one == curve.by_workers.end()) return {};
     const auto known = found->second.by_workers.find(1);
     if (known == found->second.by_workers.end()) return {};
-    const Result<compute::Pace> from = pace(other), to = pace(gpu);
-    for (const auto* p : {&from, &to})
-      if (!*p) return forward(*p);
+    const compute::Pace from = TRY(pace(other)), to = TRY(pace(gpu));
     std::vector<double> batches;
     for (const auto& [batch, step] : one->second)
       if (known->second.contains(batch)) batches.push_back(batch);
@@ -138,8 +135,8 @@ class Suites {
     ThroughputCase& sheet = case_of("from the other device", key);
     double width = 1;
     for (const double batch : batches) {
-      const compute::KnownThroughput throughput{*from, batch / known->second.at(batch).s()};
-      const Estimate<double> there = compute::throughput_on(*to, {&throughput, 1});
+      const compute::KnownThroughput throughput{from, batch / known->second.at(batch).s()};
+      const Estimate<double> there = compute::throughput_on(to, {&throughput, 1});
       sheet.rows.push_back(
           compared(name_of(sheet, batch, 1), there, batch / one->second.at(batch).s()));
       width = there.high / there.value;
@@ -160,10 +157,8 @@ class Suites {
   }
 
   static Result<compute::Pace> pace(const std::string& gpu) {
-    const Result<const cluster::Gpu*> found =
-        cluster::find_gpu(gpu == "v100" ? "v100_sxm2_16" : gpu);
-    if (!found) return forward(found);
-    return compute::pace_of(**found, workload::Dtype::kFp32);
+    const cluster::Gpu& found = *TRY(cluster::find_gpu(gpu == "v100" ? "v100_sxm2_16" : gpu));
+    return compute::pace_of(found, workload::Dtype::kFp32);
   }
 
   ThroughputAccuracy& accuracy_;
@@ -175,14 +170,13 @@ class Suites {
 Status measure_gavel(const std::filesystem::path& data, ThroughputAccuracy& accuracy) {
   const std::filesystem::path path = data / "gavel-throughputs" / "isolated.csv";
   if (!std::filesystem::exists(path)) return {};
-  const Result<IsolatedJobs> jobs = read_isolated_jobs(path);
-  if (!jobs) return forward(jobs);
-  for (const std::string& line : jobs->left_out)
+  const IsolatedJobs jobs = TRY(read_isolated_jobs(path));
+  for (const std::string& line : jobs.left_out)
     if (line.starts_with(kTable)) accuracy.left_out.push_back("gavel, " + line);
   accuracy.left_out.push_back(
       "gavel, simulation: repeats most rows of physical_cluster, and contradicts it on "
       "Recommendation");
-  return Suites(jobs->rows, accuracy).run();
+  return Suites(jobs.rows, accuracy).run();
 }
 
 }  // namespace rehearse::cli

@@ -58,11 +58,9 @@ class LambdaSuites {
       : tables_(std::move(tables)), gpus_(std::move(gpus)), accuracy_(accuracy) {}
 
   Status run() {
-    const Result<Known> all = known_without("");
-    if (!all) return forward(all);
-    accuracy_.shares = shares_of(*all);
-    for (const auto& [name, gpu] : gpus_)
-      if (Status ok = leave_out(name); !ok) return forward(ok);
+    const Known all = TRY(known_without(""));
+    accuracy_.shares = shares_of(all);
+    for (const auto& [name, gpu] : gpus_) TRY(leave_out(name));
     return {};
   }
 
@@ -96,9 +94,8 @@ class LambdaSuites {
         std::vector<KnownThroughput>& rows = known[{p, job}];
         for (const std::string& device : means.devices()) {
           if (gpus_.at(device)->architecture == chip) continue;
-          const Result<Pace> pace = compute::pace_of(*gpus_.at(device), dtype);
-          if (!pace) return forward(pace);
-          rows.push_back({*pace, means.at(device)});
+          const Pace pace = TRY(compute::pace_of(*gpus_.at(device), dtype));
+          rows.push_back({pace, means.at(device)});
         }
       }
     }
@@ -114,22 +111,19 @@ class LambdaSuites {
   /// The device, from those of other chips.
   Status leave_out(const std::string& name) {
     const std::string& chip = gpus_.at(name)->architecture;
-    const Result<Known> known = known_without(chip);
-    if (!known) return forward(known);
-    const compute::TimeShares shares = shares_of(*known);
+    const Known known = TRY(known_without(chip));
+    const compute::TimeShares shares = shares_of(known);
     for (std::size_t p = 0; p < kPrecisions.size(); ++p) {
       // One GPU where that was measured, else the fewest: what scaling in a server lost is in it.
       std::set<std::string> seen;
       for (const auto& [count, by_job] : tables_[p])
         for (const auto& [job, means] : by_job) {
-          if (!is_there(means, name) || !known->contains({p, job}) || !seen.insert(job).second)
+          if (!is_there(means, name) || !known.contains({p, job}) || !seen.insert(job).second)
             continue;
-          const Result<Pace> pace = compute::pace_of(*gpus_.at(name), dtype_of(p, job, chip));
-          if (!pace) return forward(pace);
+          const Pace pace = TRY(compute::pace_of(*gpus_.at(name), dtype_of(p, job, chip)));
           // What scaling in a server costs, others in a server know.
-          Result<Known> alike = count == 1 ? *known : known_without(chip, count);
-          if (!alike) return forward(alike);
-          score(p, count, name, job, *pace, (*alike)[{p, job}], means.at(name), shares);
+          Known alike = TRY(count == 1 ? known : known_without(chip, count));
+          score(p, count, name, job, pace, alike[{p, job}], means.at(name), shares);
         }
     }
     return {};
@@ -175,14 +169,12 @@ Status measure_lambda(const std::filesystem::path& data, ThroughputAccuracy& acc
           data / "lambda-gpu-benchmark" /
           fmt::format("pytorch-train-throughput-{}{}.csv", version, kPrecisions[p]);
       if (!std::filesystem::exists(path)) continue;
-      const Result<std::vector<SystemThroughput>> rows = read_system_throughputs(path);
-      if (!rows) return forward(rows);
-      for (const SystemThroughput& row : *rows) {
+      const std::vector<SystemThroughput> rows = TRY(read_system_throughputs(path));
+      for (const SystemThroughput& row : rows) {
         if (is_known_artefact(row.job)) continue;
-        const Result<const cluster::Gpu*> gpu = device_named(row.system);
-        if (!gpu) return forward(gpu);
-        gpus.emplace((*gpu)->name, *gpu);
-        tables[p][row.gpus][row.job].add((*gpu)->name, row.per_gpu);
+        const cluster::Gpu& gpu = *TRY(device_named(row.system));
+        gpus.emplace(gpu.name, &gpu);
+        tables[p][row.gpus][row.job].add(gpu.name, row.per_gpu);
       }
     }
   if (!tables[0].contains(1) || !tables[1].contains(1)) return {};

@@ -129,10 +129,9 @@ Result<std::optional<Job>> read_job(const fs::path& folder, const JobFacts& fact
   for (const char* kind : {"placements", "scalability"}) {
     const fs::path path = folder / fmt::format("{}_{}.csv", facts.name, kind);
     if (!fs::exists(path)) continue;
-    const Result<std::vector<PlacedStep>> read = read_placed_steps(path);
-    if (!read) return forward(read);
+    const std::vector<PlacedStep> read = TRY(read_placed_steps(path));
     // One cluster has the same rows in both files.
-    for (const PlacedStep& row : *read)
+    for (const PlacedStep& row : read)
       if (std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(row);
   }
   std::set<std::size_t> used;
@@ -140,9 +139,8 @@ Result<std::optional<Job>> read_job(const fs::path& folder, const JobFacts& fact
   if (!alone) return std::nullopt;
   double parameters = facts.parameters;
   if (!facts.model.empty()) {
-    const Result<workload::Workload> model = test::zoo_model(facts.model);
-    if (!model) return forward(model);
-    parameters = model->parameters();
+    const workload::Workload model = TRY(test::zoo_model(facts.model));
+    parameters = model.parameters();
   }
   constexpr double kBytesPerGradient = 4;
   Job job{.facts = &facts,
@@ -167,7 +165,7 @@ class ClusterSuites {
       const std::map<Links, double> of_others = links_of_others(job);
       of_other_jobs(job, of_others);
       if (facts_.folder == kKnownNetwork) declared(job);
-      if (Status ok = from_zoo(job, of_others); !ok) return forward(ok);
+      TRY(from_zoo(job, of_others));
     }
     return {};
   }
@@ -248,8 +246,7 @@ class ClusterSuites {
                      .dtype = job.facts->half ? workload::Dtype::kFp16 : facts_.full,
                      .device = facts_.device,
                      .within = facts_.within};
-    const Result<step::Conditions> plain = conditions_of(zoo);
-    if (!plain) return forward(plain);
+    const step::Conditions plain = TRY(conditions_of(zoo));
     std::vector<PlacedStep> known;
     for (const std::size_t i : job.alone_rows) known.push_back(job.rows[i]);
     const Result<step::Conditions> anchor = anchored(zoo, known);
@@ -262,19 +259,15 @@ class ClusterSuites {
       const std::string devices = row.ranks() == 1 ? "one device" : "more devices";
       // The network is known of one cluster alone.
       if (row.ranks() == 1 || facts_.folder == kKnownNetwork)
-        if (Status ok = score_zoo("nothing measured, " + devices, job, row, zoo,
-                                  {.within = given(kDeclaredWithin, kInside),
-                                   .between = fmt::format("link: {}", kDeclaredLink)},
-                                  *plain);
-            !ok)
-          return ok;
+        TRY(score_zoo("nothing measured, " + devices, job, row, zoo,
+                      {.within = given(kDeclaredWithin, kInside),
+                       .between = fmt::format("link: {}", kDeclaredLink)},
+                      plain));
       if (!anchor || job.alone_rows.contains(i)) continue;
       ThroughputCase& scored = case_of("the zoo and three steps, " + devices, job);
       scored.fitted = known.size();
-      if (Status ok = score_zoo("the zoo and three steps, " + devices, job, row, zoo,
-                                rates(of_others, links_of(row)), *anchor);
-          !ok)
-        return ok;
+      TRY(score_zoo("the zoo and three steps, " + devices, job, row, zoo,
+                    rates(of_others, links_of(row)), *anchor));
     }
     return {};
   }
@@ -296,11 +289,10 @@ class ClusterSuites {
   Status score_zoo(const std::string& suite, const Job& job, const PlacedStep& row,
                    const ZooJob& zoo, const ClusterLinks& links,
                    const step::Conditions& conditions) {
-    const Result<Estimate<Seconds>> step = zoo_step(zoo, row, links, conditions);
-    if (!step) return forward(step);
+    const Estimate<Seconds> step = TRY(zoo_step(zoo, row, links, conditions));
     ThroughputCase& scored = case_of(suite, job);
     scored.rows.push_back(
-        compared(fmt::format("{}, {}", scored.group, name_of(row)), *step, row.step));
+        compared(fmt::format("{}, {}", scored.group, name_of(row)), step, row.step));
     return {};
   }
 
@@ -317,11 +309,10 @@ Status measure_pollux(const fs::path& data, ThroughputAccuracy& accuracy) {
     if (!fs::exists(folder)) continue;
     std::vector<Job> jobs;
     for (const JobFacts& job : kJobs) {
-      Result<std::optional<Job>> read = read_job(folder, job);
-      if (!read) return forward(read);
-      if (*read) jobs.push_back(std::move(**read));
+      std::optional<Job> read = TRY(read_job(folder, job));
+      if (read) jobs.push_back(std::move(*read));
     }
-    if (Status ok = ClusterSuites(facts, std::move(jobs), accuracy).run(); !ok) return forward(ok);
+    TRY(ClusterSuites(facts, std::move(jobs), accuracy).run());
   }
   return {};
 }

@@ -17,24 +17,22 @@ namespace {
 /// A number above zero.
 Result<double> positive(const CsvTable& table, std::size_t row, std::string_view column,
                         std::string expected) {
-  const Result<std::optional<double>> value = table.number(row, column);
-  if (!value) return forward(value);
-  if (!*value || !(**value > 0))
+  const std::optional<double> value = TRY(table.number(row, column));
+  if (!value || !(*value > 0))
     return fail(table.problem(row, column,
                               fmt::format("'{}' is no such thing", table.cell(row, column)),
                               std::move(expected)));
-  return **value;
+  return *value;
 }
 
 Result<std::uint32_t> count(const CsvTable& table, std::size_t row, std::string_view column,
                             std::string expected) {
-  const Result<double> value = positive(table, row, column, expected);
-  if (!value) return forward(value);
+  const double value = TRY(positive(table, row, column, expected));
   constexpr double kMost = 1e6;
-  if (*value != std::floor(*value) || *value > kMost)
-    return fail(table.problem(row, column, fmt::format("{:g} is not a number of devices", *value),
+  if (value != std::floor(value) || value > kMost)
+    return fail(table.problem(row, column, fmt::format("{:g} is not a number of devices", value),
                               std::move(expected)));
-  return static_cast<std::uint32_t>(*value);
+  return static_cast<std::uint32_t>(value);
 }
 
 Result<std::vector<std::uint32_t>> placement_of(const CsvTable& table, std::size_t row) {
@@ -52,16 +50,14 @@ Result<std::vector<std::uint32_t>> placement_of(const CsvTable& table, std::size
                                 fmt::format("'{}' is no placement", table.cell(row, "placement")),
                                 "the devices of each node, a digit from 1 to 9 a node"));
   } else {
-    const auto nodes = count(table, row, "num_nodes", "a number of nodes"),
-               ranks = count(table, row, "num_replicas", "a number of devices");
-    for (const auto* number : {&nodes, &ranks})
-      if (!*number) return forward(*number);
-    if (*ranks < *nodes)
+    const auto nodes = TRY(count(table, row, "num_nodes", "a number of nodes")),
+               ranks = TRY(count(table, row, "num_replicas", "a number of devices"));
+    if (ranks < nodes)
       return fail(table.problem(row, "num_replicas",
-                                fmt::format("{} devices on {} nodes", *ranks, *nodes),
+                                fmt::format("{} devices on {} nodes", ranks, nodes),
                                 "a device on each node at least"));
-    for (std::uint32_t node = 0; node < *nodes; ++node)
-      devices.push_back(*ranks / *nodes + (node < *ranks % *nodes ? 1 : 0));
+    for (std::uint32_t node = 0; node < nodes; ++node)
+      devices.push_back(ranks / nodes + (node < ranks % nodes ? 1 : 0));
   }
   std::sort(devices.begin(), devices.end(), std::greater<>());
   return devices;
@@ -87,57 +83,45 @@ std::uint32_t PlacedStep::ranks() const {
 }
 
 Result<std::vector<PlacedStep>> read_placed_steps(const std::filesystem::path& path) {
-  const Result<CsvTable> table = CsvTable::load(path);
-  if (!table) return forward(table);
-  if (Status ok = table->require({"local_bsz", "step_time"}); !ok) return forward(ok);
-  if (!table->has("placement"))
-    if (Status ok = table->require({"num_nodes", "num_replicas"}); !ok) return forward(ok);
+  const CsvTable table = TRY(CsvTable::load(path));
+  TRY(table.require({"local_bsz", "step_time"}));
+  if (!table.has("placement")) TRY(table.require({"num_nodes", "num_replicas"}));
   std::vector<PlacedStep> rows;
-  for (std::size_t r = 0; r < table->rows(); ++r) {
-    Result<std::vector<std::uint32_t>> devices = placement_of(*table, r);
-    if (!devices) return forward(devices);
-    const Result<double> batch = positive(*table, r, "local_bsz", "samples of a device"),
-                         step = positive(*table, r, "step_time", "seconds above zero");
-    for (const auto* number : {&batch, &step})
-      if (!*number) return forward(*number);
-    rows.push_back({.devices = std::move(*devices), .batch = *batch, .step = Seconds::s(*step)});
+  for (std::size_t r = 0; r < table.rows(); ++r) {
+    std::vector<std::uint32_t> devices = TRY(placement_of(table, r));
+    const double batch = TRY(positive(table, r, "local_bsz", "samples of a device")),
+                 step = TRY(positive(table, r, "step_time", "seconds above zero"));
+    rows.push_back({.devices = std::move(devices), .batch = batch, .step = Seconds::s(step)});
   }
   return rows;
 }
 
 Result<IsolatedJobs> read_isolated_jobs(const std::filesystem::path& path) {
-  const Result<CsvTable> table = CsvTable::load(path);
-  if (!table) return forward(table);
-  if (Status ok = table->require({"file", "gpu", "gpus_on_one_server", "job", "batch_size_per_gpu",
-                                  "num_gpus", "steps_per_s"});
-      !ok)
-    return forward(ok);
+  const CsvTable table = TRY(CsvTable::load(path));
+  TRY(table.require({"file", "gpu", "gpus_on_one_server", "job", "batch_size_per_gpu", "num_gpus",
+                     "steps_per_s"}));
   IsolatedJobs jobs;
-  for (std::size_t r = 0; r < table->rows(); ++r) {
-    const auto cell = [&](std::string_view column) { return std::string(table->cell(r, column)); };
+  for (std::size_t r = 0; r < table.rows(); ++r) {
+    const auto cell = [&](std::string_view column) { return std::string(table.cell(r, column)); };
     const std::string server = cell("gpus_on_one_server");
     if (server != "yes" && server != "no")
-      return fail(
-          table->problem(r, "gpus_on_one_server", fmt::format("'{}'", server), "yes or no"));
-    const auto workers = count(*table, r, "num_gpus", "a number of devices");
-    if (!workers) return forward(workers);
-    const Result<std::optional<double>> rate = table->number(r, "steps_per_s");
-    if (!rate) return forward(rate);
-    if (!*rate || **rate < 0)
-      return fail(table->problem(r, "steps_per_s",
-                                 fmt::format("'{}' is no rate", cell("steps_per_s")),
-                                 "steps a second, 0 where it did not fit"));
+      return fail(table.problem(r, "gpus_on_one_server", fmt::format("'{}'", server), "yes or no"));
+    const auto workers = TRY(count(table, r, "num_gpus", "a number of devices"));
+    const std::optional<double> rate = TRY(table.number(r, "steps_per_s"));
+    if (!rate || *rate < 0)
+      return fail(table.problem(r, "steps_per_s",
+                                fmt::format("'{}' is no rate", cell("steps_per_s")),
+                                "steps a second, 0 where it did not fit"));
     const std::string stated = cell("batch_size_per_gpu");
     const std::string name =
         fmt::format("{} {} {}{}, {}", cell("file"), cell("gpu"), cell("job"),
-                    stated.empty() ? "" : " batch " + stated, counted(*workers, "worker"));
+                    stated.empty() ? "" : " batch " + stated, counted(workers, "worker"));
     if (stated.empty()) {
       jobs.left_out.push_back(name + ": its batch is not stated");
       continue;
     }
-    const Result<double> batch = positive(*table, r, "batch_size_per_gpu", "samples of a device");
-    if (!batch) return forward(batch);
-    if (**rate == 0) {
+    const double batch = TRY(positive(table, r, "batch_size_per_gpu", "samples of a device"));
+    if (*rate == 0) {
       jobs.left_out.push_back(name + ": did not fit");
       continue;
     }
@@ -145,38 +129,35 @@ Result<IsolatedJobs> read_isolated_jobs(const std::filesystem::path& path) {
                          .gpu = cell("gpu"),
                          .job = cell("job"),
                          .one_server = server == "yes",
-                         .batch = *batch,
-                         .workers = *workers,
-                         .step = Seconds::s(*workers / **rate)});
+                         .batch = batch,
+                         .workers = workers,
+                         .step = Seconds::s(workers / *rate)});
   }
   return jobs;
 }
 
 Result<std::vector<SystemThroughput>> read_system_throughputs(const std::filesystem::path& path) {
-  const Result<CsvTable> table = CsvTable::load(path);
-  if (!table) return forward(table);
-  if (Status ok = table->require({"system"}); !ok) return forward(ok);
+  const CsvTable table = TRY(CsvTable::load(path));
+  TRY(table.require({"system"}));
   std::vector<SystemThroughput> rows;
-  for (std::size_t r = 0; r < table->rows(); ++r) {
-    const std::string system(table->cell(r, "system"));
+  for (std::size_t r = 0; r < table.rows(); ++r) {
+    const std::string system(table.cell(r, "system"));
     std::optional<std::uint32_t> gpus = gpus_in(system);
-    if (table->has("num_gpu")) {
-      const auto counted = count(*table, r, "num_gpu", "a number of GPUs");
-      if (!counted) return forward(counted);
-      gpus = *counted;
+    if (table.has("num_gpu")) {
+      gpus = TRY(count(table, r, "num_gpu", "a number of GPUs"));
     }
     if (!gpus)
-      return fail(table->problem(r, "system", fmt::format("'{}' does not count its GPUs", system),
-                                 "a name with, say, 8xH100, or a column num_gpu"));
-    for (const std::string& column : table->columns()) {
+      return fail(table.problem(r, "system", fmt::format("'{}' does not count its GPUs", system),
+                                "a name with, say, 8xH100, or a column num_gpu"));
+    for (const std::string& column : table.columns()) {
       if (column == "system" || column == "num_gpu" || column == "watt" || column == "price" ||
           column == "bs")
         continue;
-      const Result<std::optional<double>> value = table->number(r, column);
+      const Result<std::optional<double>> value = table.number(r, column);
       if (!value) return forward(value);
       if (*value && **value < 0)
-        return fail(table->problem(r, column, fmt::format("{:g} is no throughput", **value),
-                                   "a number above zero, 0 where it was not measured"));
+        return fail(table.problem(r, column, fmt::format("{:g} is no throughput", **value),
+                                  "a number above zero, 0 where it was not measured"));
       if (*value && **value > 0)
         rows.push_back(
             {.system = system, .gpus = *gpus, .job = column, .per_gpu = **value / *gpus});

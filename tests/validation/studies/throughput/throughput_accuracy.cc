@@ -16,7 +16,7 @@ ThroughputCase& ThroughputAccuracy::of(const std::string& suite, const std::stri
 Result<ThroughputAccuracy> measure_throughput_accuracy(const std::filesystem::path& data) {
   ThroughputAccuracy accuracy;
   for (const auto& measure : {measure_pollux, measure_gavel, measure_lambda})
-    if (Status ok = measure(data, accuracy); !ok) return forward(ok);
+    TRY(measure(data, accuracy));
   return accuracy;
 }
 

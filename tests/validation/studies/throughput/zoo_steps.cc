@@ -14,13 +14,12 @@ namespace {
 constexpr workload::Elementwise kKernels = workload::Elementwise::kUnfused;
 
 Result<workload::Workload> workload_of(const ZooJob& job) {
-  Result<workload::Description> description = workload::find_description(job.model);
-  if (!description) return forward(description);
+  workload::Description description = TRY(workload::find_description(job.model));
   if (job.sequence > 0)
-    if (auto* transformer = std::get_if<workload::Transformer>(&*description))
+    if (auto* transformer = std::get_if<workload::Transformer>(&description))
       transformer->sequence = job.sequence;
   return workload::workload_of(
-      *description,
+      description,
       {.dtype = job.dtype, .attention = workload::Attention::kUnfused, .elementwise = kKernels});
 }
 
@@ -38,11 +37,9 @@ Result<cluster::Cluster> cluster_of(const ZooJob& job, const PlacedStep& row,
 
 Result<step::Step> predict(const ZooJob& job, const PlacedStep& row, const ClusterLinks& links,
                            const step::Conditions& conditions) {
-  Result<workload::Workload> model = workload_of(job);
-  if (!model) return forward(model);
-  const Result<cluster::Cluster> cluster = cluster_of(job, row, links);
-  if (!cluster) return forward(cluster);
-  step::Spec spec{.workload = std::move(*model),
+  workload::Workload model = TRY(workload_of(job));
+  const cluster::Cluster cluster = TRY(cluster_of(job, row, links));
+  step::Spec spec{.workload = std::move(model),
                   .training = {.global_batch = row.batch * row.ranks(),
                                .microbatch = row.batch,
                                .dtype = job.dtype,
@@ -51,39 +48,35 @@ Result<step::Step> predict(const ZooJob& job, const PlacedStep& row, const Clust
                   .plan = {},
                   .conditions = conditions};
   spec.plan.data = row.ranks();
-  return step::predict(spec, *cluster,
+  return step::predict(spec, cluster,
                        {.fidelity = step::Fidelity::kClosed, .counterfactuals = false});
 }
 
 }  // namespace
 
 Result<step::Conditions> conditions_of(const ZooJob& job) {
-  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(job.device);
-  if (!gpu) return forward(gpu);
-  return step::conditions_for(**gpu, kKernels);
+  const cluster::Gpu& gpu = *TRY(cluster::find_gpu(job.device));
+  return step::conditions_for(gpu, kKernels);
 }
 
 Result<Estimate<Seconds>> zoo_step(const ZooJob& job, const PlacedStep& row,
                                    const ClusterLinks& links, const step::Conditions& conditions) {
-  const Result<step::Step> step = predict(job, row, links, conditions);
-  if (!step) return forward(step);
-  return step->time;
+  const step::Step step = TRY(predict(job, row, links, conditions));
+  return step.time;
 }
 
 Result<step::Conditions> anchored(const ZooJob& job, std::span<const PlacedStep> rows) {
-  Result<step::Conditions> conditions = conditions_of(job);
-  if (!conditions) return forward(conditions);
+  step::Conditions conditions = TRY(conditions_of(job));
   const ClusterLinks unused{.within = "rate: 1 GB/s", .between = "rate: 1 GB/s"};
   std::vector<step::MeasuredStep> measured;
   for (const PlacedStep& row : rows) {
-    const Result<step::Step> step = predict(job, row, unused, *conditions);
-    if (!step) return forward(step);
+    const step::Step step = TRY(predict(job, row, unused, conditions));
     measured.push_back({.name = fmt::format("{} batch {:g}", job.model, row.batch),
                         .measured = row.step,
-                        .at_peak = step->hardware_flops / step->peak});
+                        .at_peak = step.hardware_flops / step.peak});
   }
   const auto with = [&](const step::ByFactor<double>& factors) {
-    step::Conditions scaled = *conditions;
+    step::Conditions scaled = conditions;
     scaled.scale = factors[0];
     scaled.host_scale = factors[1];
     scaled.fixed = scaled.fixed * factors[3];
@@ -91,23 +84,20 @@ Result<step::Conditions> anchored(const ZooJob& job, std::span<const PlacedStep>
   };
   const auto step_at = [&](std::size_t row,
                            const step::ByFactor<double>& factors) -> Result<Seconds> {
-    const Result<step::Step> step = predict(job, rows[row], unused, with(factors));
-    if (!step) return forward(step);
-    return step->time.value;
+    const step::Step step = TRY(predict(job, rows[row], unused, with(factors)));
+    return step.time.value;
   };
-  const host::Implementation& host = conditions->host;
-  const Result<step::FactorFit> fit =
-      step::fit_factors(measured,
-                        {{{conditions->fastest, conditions->slowest},
-                          {host.fastest, host.slowest},
-                          {1, 1},
-                          step::kFixedTime}},
-                        step_at);
-  if (!fit) return forward(fit);
-  *conditions = with(fit->factors);
-  conditions->most_fixed = conditions->fixed;
-  conditions->known = step::Known{fit->after, step::kStepError, {}};
-  conditions->provenance = Provenance::kInterpolated;
+  const host::Implementation& host = conditions.host;
+  const step::FactorFit fit = TRY(step::fit_factors(measured,
+                                                    {{{conditions.fastest, conditions.slowest},
+                                                      {host.fastest, host.slowest},
+                                                      {1, 1},
+                                                      step::kFixedTime}},
+                                                    step_at));
+  conditions = with(fit.factors);
+  conditions.most_fixed = conditions.fixed;
+  conditions.known = step::Known{fit.after, step::kStepError, {}};
+  conditions.provenance = Provenance::kInterpolated;
   return conditions;
 }
 
