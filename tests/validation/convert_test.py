@@ -83,6 +83,10 @@ class Jobs(unittest.TestCase):
         self.assertEqual(self.nemo("26.06.01", "Qwen3_30B_a3B", "DGX-H100", "8")[fused], "true")
         self.assertNotIn("plan.expert_exchange",
                          self.nemo("26.04", "GPT OSS 120B", "DGX-H100", "8"))
+        # Only some recipes capture CUDA graphs.
+        host = "sustained.implementation"
+        self.assertEqual(self.nemo("26.06", "Qwen3_30B_a3B", "DGX-H100", "8")[host], "megatron_lm")
+        self.assertNotIn(host, self.nemo("26.06", "Qwen3_30B_a3B", "DGX-GB200", "8"))
 
     def test_sc21_leaves_microbatch_and_interleaving_open(self):
         rows = converted(jobs, {"sc21.csv": (

@@ -393,6 +393,11 @@ def follow_recipe(job, release, model, system):
         job.plan["expert_exchange"] = "tokens_once"
     if (gb200 and (gpt_oss or fused)) or (h100 and model.startswith("Qwen3_235B")):
         job.plan["overlap_experts"] = "true"
+    # Their recipes capture no CUDA graph, so that the host launches kernel by kernel. Those of the
+    # others capture attention and routing, which the default of compiled layers stands for.
+    if ((model.startswith("Qwen3_30B") and h100) or
+            (model.startswith("Qwen3_235B") and not gb200) or (gpt_oss and (h100 or gb200))):
+        job.sustained["implementation"] = "megatron_lm"
     if gpt_oss and (h100 or gb200):
         job.how["recompute_ops"] = ("[attention_norm, feed_forward_norm, expert_clamp, "
                                     "expert_activation]")
