@@ -19,7 +19,7 @@ struct LiftOptions {
 
 /// One degree of a recorded plan, and the collectives that show it.
 struct FoundDegree {
-  std::string_view of;  ///< "tensor", "pipeline", "data", "ZeRO"
+  std::string_view of;  ///< "tensor", "pipeline", "chunks", "data", "ZeRO"
   std::uint32_t degree;
   std::string evidence;
 };
@@ -28,6 +28,7 @@ struct FoundDegree {
 struct RecordedPlan {
   std::uint32_t tensor = 1;
   std::uint32_t pipeline = 1;
+  std::uint32_t chunks = 1;  ///< of a pipeline stage
   std::uint32_t data = 1;
   std::uint32_t zero = 0;  ///< stage of ZeRO; 3 is FSDP
   bool sequence_parallel = false;

@@ -131,18 +131,24 @@ void join_updates(Workload& workload, double shares, bool shaped) {
     }
 }
 
-/// Appends the layers of a later stage to those of the earlier ones.
-void append_stage(Workload& whole, Workload stage, std::uint32_t number) {
-  for (Layer& layer : stage.layers) {
+/// Appends the layers of a chunk of a stage to those of the earlier ones.
+void append_layers(Workload& whole, const Workload& stage, std::uint32_t number,
+                   const std::vector<std::uint32_t>& chunk_of, std::uint32_t chunk) {
+  for (std::size_t i = 0; i < stage.layers.size(); ++i) {
+    if (chunk_of[i] != chunk) continue;
+    Layer layer = stage.layers[i];
     const bool known = std::any_of(whole.layers.begin(), whole.layers.end(),
                                    [&](const Layer& other) { return other.name == layer.name; });
     if (known) layer.name = fmt::format("{} of stage {}", layer.name, number);
     each_list(layer, [&](std::vector<Op>& ops) {
       for (Op& op : ops) op.name = whole.names[whole.names.intern(op.name)];
     });
+    whole.layers.push_back(std::move(layer));
   }
-  whole.layers.insert(whole.layers.end(), std::make_move_iterator(stage.layers.begin()),
-                      std::make_move_iterator(stage.layers.end()));
+}
+
+/// What a later stage says of the whole model.
+void add_facts(Workload& whole, const Workload& stage) {
   whole.tokens_per_sample = std::max(whole.tokens_per_sample, stage.tokens_per_sample);
   whole.tied_embedding = whole.tied_embedding || stage.tied_embedding;
   for (const Workload::Divisor& divisor : stage.divided_by_tensor) {
@@ -161,30 +167,33 @@ void append_stage(Workload& whole, Workload stage, std::uint32_t number) {
 Result<Workload> join_ranks(const std::vector<LiftedRank>& ranks, const FoundPlan& found,
                             std::vector<std::string>& notes) {
   const RecordedPlan& plan = found.plan;
-  Workload whole;
+  std::vector<Workload> stages;
+  std::vector<const LiftedRank*> first_of;  // by stage
   for (std::uint32_t s = 0; s < plan.pipeline; ++s) {
     std::vector<const LiftedRank*> of_stage;
     for (std::size_t r = 0; r < ranks.size(); ++r)
       if (found.stage_of[r] == s) of_stage.push_back(&ranks[r]);
-    const LiftedRank& first = *of_stage.front();
+    const LiftedRank &first = *of_stage.front(), &earlier = ranks.front();
     Workload stage = mean_of(of_stage, notes);
     if (plan.tensor > 1) join_tensor(stage, plan.tensor, plan.sequence_parallel);
     if (plan.zero > 0 && plan.data > 1) join_updates(stage, plan.data, first.update_shaped);
-    if (s == 0) {
-      whole = std::move(stage);
-      continue;
-    }
-    const LiftedRank& earlier = ranks.front();
-    if (stage.samples != whole.samples ||
+    if (stage.samples != earlier.lifted.workload.samples ||
         first.traffic.microbatches != earlier.traffic.microbatches)
       return fail_in(first.traffic.source,
                      fmt::format("computes {} microbatches of {:g} samples, and {} computes {} of "
                                  "{:g}",
                                  first.traffic.microbatches, stage.samples, earlier.traffic.source,
-                                 earlier.traffic.microbatches, whole.samples),
+                                 earlier.traffic.microbatches, earlier.lifted.workload.samples),
                      "the same on each stage, or `samples`");
-    append_stage(whole, std::move(stage), s);
+    stages.push_back(std::move(stage));
+    first_of.push_back(&first);
   }
+  Workload whole = stages.front();
+  whole.layers.clear();
+  for (std::uint32_t chunk = 0; chunk < plan.chunks; ++chunk)
+    for (std::uint32_t s = 0; s < plan.pipeline; ++s)
+      append_layers(whole, stages[s], s, first_of[s]->chunks, chunk);
+  for (const Workload& stage : stages) add_facts(whole, stage);
   return whole;
 }
 

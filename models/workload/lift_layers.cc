@@ -218,19 +218,24 @@ void assign(const StepUnits& step, Layers& layers, Key key) {
   std::optional<std::size_t> current;
   std::vector<std::size_t> before_first;
   for (std::size_t u = 0; u < step.units.size(); ++u) {
-    if (step.units[u].phase != Phase::kForward) continue;
+    const Unit& unit = step.units[u];
+    if (unit.phase != Phase::kForward) continue;
+    if (current && layers.chunks[*current] != unit.chunk) current.reset();
     if (const std::optional<std::pair<std::size_t, std::string>> found = key(u)) {
       const auto [at, is_new] = layer_of_key.try_emplace(found->first, layers.names.size());
-      if (is_new) layers.names.push_back(found->second);
+      if (is_new) {
+        layers.names.push_back(found->second);
+        layers.chunks.push_back(unit.chunk);
+      }
       current = at->second;
     }
-    if (current)
-      layers.of_unit[u] = current;
-    else
-      before_first.push_back(u);
+    before_first.push_back(u);
+    if (!current) continue;
+    for (const std::size_t each : before_first) layers.of_unit[each] = current;
+    before_first.clear();
   }
   if (!layers.names.empty())
-    for (const std::size_t u : before_first) layers.of_unit[u] = 0;
+    for (const std::size_t u : before_first) layers.of_unit[u] = layers.names.size() - 1;
 }
 
 void from_tree(const StepUnits& step, const Tree& tree, Layers& layers) {
@@ -258,7 +263,8 @@ void from_operators(const StepUnits& step, Layers& layers) {
     return std::pair(u, fmt::format("{} {}", name, ++count[name]));
   });
   if (layers.names.empty()) {
-    layers.names.push_back("all");
+    layers.names.emplace_back("all");
+    layers.chunks.push_back(0);
     for (std::size_t u = 0; u < step.units.size(); ++u)
       if (step.units[u].phase == Phase::kForward) layers.of_unit[u] = 0;
   }
@@ -286,7 +292,7 @@ std::string_view to_string(LayerSource source) {
 }
 
 Layers find_layers(const Recording& r, const StepUnits& step) {
-  Layers layers{LayerSource::kOperators, {}, {}};
+  Layers layers{LayerSource::kOperators, {}, {}, {}};
   layers.of_unit.resize(step.units.size());
   const Tree modules(r, step, [&](const HostOp& op) { return is_module(r, op); });
   if (modules.tells()) {

@@ -19,12 +19,13 @@ std::string_view to_string(LayerSource source);
 struct Layers {
   LayerSource source;
   std::vector<std::string> names;
+  std::vector<std::uint32_t> chunks;  ///< by layer: the chunk of the pipeline stage
   /// By unit; nothing for the optimizer, and for units that belong to none.
   std::vector<std::optional<std::size_t>> of_unit;
 };
 
 /// Layers are in the order of the forward pass. A unit without its own layer (an activation, an
-/// addition between two modules) belongs to the previous layer, or to the first.
+/// addition between two modules) belongs to the previous layer of its chunk, or to the first.
 Layers find_layers(const Recording& recording, const StepUnits& step);
 
 }  // namespace rehearse::workload::lifting

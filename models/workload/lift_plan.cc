@@ -226,6 +226,13 @@ class Reader {
     if (out_.plan.pipeline == 0)
       out_.plan.degrees.push_back(
           {"pipeline", 0, fmt::format("{} between stages", counted(out_.messages, "message"))});
+    out_.plan.chunks = rank_.chunks;
+    if (rank_.chunks > 1)
+      out_.plan.degrees.push_back(
+          {"chunks", rank_.chunks,
+           fmt::format("backward passes begin with the last of {} parts of the forward units, for "
+                       "{}",
+                       rank_.chunks, counted(rank_.microbatches, "microbatch"))});
     return std::move(out_);
   }
 
@@ -321,18 +328,18 @@ std::vector<std::uint32_t> stages_of(const std::vector<RankReading>& ranks) {
   return stage;
 }
 
-/// A stage of a pipeline exchanges activations and their gradients once per microbatch with each of
-/// its neighbours.
+/// A chunk of a pipeline stage exchanges activations and their gradients once per microbatch with
+/// each of its neighbours. The first chunk of all has one neighbour, as does the last.
 Status check_messages(const RankTraffic& rank, const RankReading& reading, bool has_two) {
-  const std::size_t most = (has_two ? 4 : 2) * rank.microbatches;
+  const std::size_t passes = rank.microbatches * rank.chunks;
+  const std::size_t most = has_two ? 4 * passes : 4 * passes - 2 * rank.microbatches;
   if (reading.messages <= most) return {};
   return fail_in(
       rank.source,
       fmt::format(
           "does not tell the plan it was recorded under: {} in {} may pass keys and values around "
-          "a "
-          "ring (context parallelism), or be those of several chunks of a pipeline stage",
-          counted(reading.messages, "message"), counted(rank.microbatches, "pass")),
+          "a ring (context parallelism), or be those of several chunks of a pipeline stage",
+          counted(reading.messages, "message"), counted(passes, "pass")),
       "at most one message of activations and one of gradients per pass and neighbour");
 }
 
@@ -345,6 +352,7 @@ RankTraffic traffic_of(const Recording& recording, const StepUnits& step, const 
                       .rank = info.rank,
                       .world = info.world_size,
                       .microbatches = step.microbatches,
+                      .chunks = step.chunks,
                       .groups = {}};
   std::set<double> outputs;  // of linears that are divided by inputs, in bytes
   for (std::size_t u = 0; u < step.units.size(); ++u)
@@ -409,10 +417,12 @@ Result<FoundPlan> find_plan(const std::vector<RankTraffic>& ranks) {
   for (std::size_t r = 1; r < ranks.size(); ++r) {
     const RecordedPlan& other = readings[r].plan;
     if (other.tensor != first.tensor || other.data != first.data || other.zero != first.zero ||
-        other.pipeline != first.pipeline)
-      return two_jobs(ranks[0], ranks[r],
-                      fmt::format("tensor {} and {}, data {} and {}, ZeRO {} and {}", first.tensor,
-                                  other.tensor, first.data, other.data, first.zero, other.zero));
+        other.pipeline != first.pipeline || other.chunks != first.chunks)
+      return two_jobs(
+          ranks[0], ranks[r],
+          fmt::format("tensor {} and {}, data {} and {}, ZeRO {} and {}, chunks {} and {}",
+                      first.tensor, other.tensor, first.data, other.data, first.zero, other.zero,
+                      first.chunks, other.chunks));
   }
   FoundPlan found{.plan = first, .stage_of = stages_of(readings)};
   const std::uint32_t stages = 1 + *std::max_element(found.stage_of.begin(), found.stage_of.end());
@@ -440,7 +450,9 @@ Result<FoundPlan> find_plan(const std::vector<RankTraffic>& ranks) {
                      "stages of a pipeline, but not their number",
                      "a recording that states the number of ranks");
     found.plan.pipeline = *world / in_stage;
-    FoundDegree& degree = found.plan.degrees.back();
+    FoundDegree& degree =
+        *std::find_if(found.plan.degrees.begin(), found.plan.degrees.end(),
+                      [](const FoundDegree& one) { return one.of == "pipeline"; });
     degree.degree = found.plan.pipeline;
     degree.evidence += fmt::format("; {} ÷ (tensor {} × data {})", counted(*world, "rank"),
                                    first.tensor, first.data);

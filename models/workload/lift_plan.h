@@ -35,8 +35,9 @@ struct RankTraffic {
   std::optional<std::uint32_t> rank = {};   ///< as recorded
   std::optional<std::uint32_t> world = {};  ///< ranks of the job, if known
   std::size_t microbatches = 1;
-  std::size_t rows = 0;     ///< linears of a forward pass that are divided by their inputs
-  std::size_t unknown = 0;  ///< device ops of communication of unknown kind
+  std::uint32_t chunks = 1;  ///< of a pipeline stage
+  std::size_t rows = 0;      ///< linears of a forward pass that are divided by their inputs
+  std::size_t unknown = 0;   ///< device ops of communication of unknown kind
   std::vector<GroupTraffic> groups;
 };
 

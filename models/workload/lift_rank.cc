@@ -288,6 +288,7 @@ Result<LiftedRank> lift_rank(const trace::Trace& trace, std::size_t number,
       append(into, std::move(op));
     }
   }
+  result.chunks = layers.chunks;
   fill_memory(step, layers, maker, shares, workload, lifted.notes);
   result.update_shaped = split_optimizer(step, spread, workload);
   workload.tokens_per_sample = tokens_of(step, workload.samples);

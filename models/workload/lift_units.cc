@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/workload/lift_pairs.h"
+#include "models/workload/lift_passes.h"
 #include "profiler/trace/collective_names.h"
 
 namespace rehearse::workload::lifting {
@@ -15,121 +16,6 @@ namespace {
 using trace::GpuOp;
 using trace::HostKind;
 using trace::HostOp;
-
-struct Passes {
-  std::size_t count = 1;
-  Nanoseconds second{INT64_MAX};  ///< when the second backward pass began
-};
-
-/// By unit; the optimizer's belong to none. A forward unit after a backward one begins a pass.
-std::vector<std::size_t> pass_of(const std::vector<Unit>& units) {
-  std::vector<std::size_t> passes;
-  std::size_t pass = 0;
-  bool backward = false;
-  for (const Unit& unit : units) {
-    if (unit.phase == Phase::kForward && backward) {
-      ++pass;
-      backward = false;
-    }
-    if (unit.phase == Phase::kBackward) backward = true;
-    passes.push_back(pass);
-  }
-  return passes;
-}
-
-/// The same for the schedules of pipelines, which run several forward passes before the first
-/// backward one. Backward passes follow one another in the order of the forward ones: each begins
-/// with a unit of a later forward pass than all before it. Empty if there is one pass alone.
-std::vector<std::size_t> pass_in_pipeline(const std::vector<Unit>& units) {
-  std::vector<std::size_t> ends;  // by pass: its last forward unit
-  std::vector<std::size_t> passes(units.size(), 0);
-  bool recording = false;  // the backward pass has begun, and not yet gone below its first unit
-  for (std::size_t u = 0; u < units.size(); ++u) {
-    if (units[u].phase != Phase::kBackward && units[u].phase != Phase::kRecompute) continue;
-    if (const std::optional<std::size_t> forward = units[u].forward) {
-      if (ends.empty() || (*forward > ends.back() && !recording)) {
-        ends.push_back(*forward);
-        recording = true;
-      } else if (*forward > ends.back()) {
-        ends.back() = *forward;
-      } else if (*forward < ends.back()) {
-        recording = false;
-      }
-    }
-    passes[u] = ends.empty() ? 0 : ends.size() - 1;
-  }
-  if (ends.size() < 2) return {};
-  // Forward passes are alike, but their last units need not have a backward one.
-  const auto all = static_cast<std::size_t>(std::count_if(
-      units.begin(), units.end(), [](const Unit& unit) { return unit.phase == Phase::kForward; }));
-  if (all % ends.size() != 0) return {};
-  std::size_t seen = 0;
-  for (std::size_t u = 0; u < units.size(); ++u) {
-    if (units[u].phase == Phase::kForward) passes[u] = seen++ / (all / ends.size());
-    if (units[u].phase == Phase::kOptimizer) passes[u] = ends.size() - 1;
-  }
-  return passes;
-}
-
-/// Whether the forward parts of all passes are the same operators on the same shapes.
-bool alike(const std::vector<Unit>& units, const std::vector<std::size_t>& passes) {
-  std::vector<std::vector<const Unit*>> forward(1 +
-                                                *std::max_element(passes.begin(), passes.end()));
-  for (std::size_t u = 0; u < units.size(); ++u)
-    if (units[u].phase == Phase::kForward) forward[passes[u]].push_back(&units[u]);
-  return std::all_of(forward.begin(), forward.end(), [&](const auto& pass) {
-    return std::equal(pass.begin(), pass.end(), forward[0].begin(), forward[0].end(),
-                      [](const Unit* a, const Unit* b) {
-                        return a->name == b->name && a->operands == b->operands;
-                      });
-  });
-}
-
-/// Merges all passes into the first: units keep their place there and collect device ops and time
-/// of all. Units of later passes only (adding to a gradient) are appended. Passes with different
-/// forward parts belong to different networks: they stay separate, as one pass.
-/// REQUIRES: `units` in order of start, paired.
-Passes fold_passes(std::vector<Unit>& units) {
-  if (units.empty()) return {};
-  std::vector<std::size_t> passes = pass_of(units);
-  if (passes.back() == 0 || !alike(units, passes)) {
-    passes = pass_in_pipeline(units);
-    if (passes.empty() || !alike(units, passes)) return {};
-  }
-  Passes found{.count = 1 + *std::max_element(passes.begin(), passes.end())};
-  using Key = std::tuple<Phase, std::string_view, std::size_t>;
-  std::map<Key, std::size_t> first;  // by what it is in a pass: its place among `saved`
-  std::map<std::tuple<std::size_t, Phase, std::string_view>, std::size_t> seen;
-  std::vector<std::size_t> place(units.size());
-  std::vector<Unit> saved, later;
-  std::vector<std::size_t> of_later;  // units
-  for (std::size_t u = 0; u < units.size(); ++u) {
-    Unit& unit = units[u];
-    if (passes[u] > 0 && unit.phase == Phase::kBackward)
-      found.second = std::min(found.second, unit.start);
-    const Key key{unit.phase, unit.name, seen[{passes[u], unit.phase, unit.name}]++};
-    const auto at = first.find(key);
-    if (passes[u] == 0 || unit.phase == Phase::kOptimizer) {
-      place[u] = saved.size();
-      first.emplace(key, saved.size());
-      saved.push_back(unit);
-    } else if (at != first.end()) {
-      place[u] = at->second;
-      Unit& into = saved[at->second];
-      into.time += unit.time;
-      into.device.insert(into.device.end(), unit.device.begin(), unit.device.end());
-    } else {
-      of_later.push_back(u);
-      later.push_back(unit);
-    }
-  }
-  for (std::size_t k = 0; k < later.size(); ++k) place[of_later[k]] = saved.size() + k;
-  saved.insert(saved.end(), later.begin(), later.end());
-  for (Unit& unit : saved)
-    if (unit.forward) unit.forward = place[*unit.forward];
-  units = std::move(saved);
-  return found;
-}
 
 bool is_operator(const HostOp& op) { return op.kind == HostKind::kOperator; }
 
@@ -178,8 +64,9 @@ class Finder {
                      [](const Unit& a, const Unit& b) { return a.start < b.start; });
     pair_backward(r_, step_, out_.units);
     const Passes passes = fold_passes(out_.units);
-    out_.microbatches = passes.count;
-    place_gradients(passes.second);
+    out_.microbatches = passes.microbatches;
+    out_.chunks = passes.chunks;
+    place_gradients(passes.later);
     return std::move(out_);
   }
 
@@ -368,15 +255,23 @@ class Finder {
     out_.last = until;
   }
 
-  void place_gradients(Nanoseconds until) {
+  /// Those of the first microbatch: others sum the same gradients again, after backward units of
+  /// `later` ones.
+  void place_gradients(const std::vector<Nanoseconds>& later) {
     for (const HostIndex i : accumulated_) {
-      if (r_.host(i).start >= until) continue;  // summed again
+      const Nanoseconds at = r_.host(i).start;
+      std::optional<std::size_t> unit;
+      Nanoseconds since{INT64_MIN};
+      for (std::size_t u = 0; u < out_.units.size() && out_.units[u].start <= at; ++u)
+        if (out_.units[u].phase == Phase::kBackward) {
+          unit = u;
+          since = out_.units[u].start;
+        }
+      const auto next = std::upper_bound(later.begin(), later.end(), at);
+      if (next != later.begin() && *std::prev(next) >= since) continue;
       const std::vector<Operand> operands = operands_of(r_, r_.host(i));
       if (operands.empty() || !operands.front().is_tensor()) continue;
-      Gradient gradient{.parameter = operands.front(), .unit = {}};
-      for (std::size_t u = 0; u < out_.units.size() && out_.units[u].start <= r_.host(i).start; ++u)
-        if (out_.units[u].phase == Phase::kBackward) gradient.unit = u;
-      out_.gradients.push_back(std::move(gradient));
+      out_.gradients.push_back({.parameter = operands.front(), .unit = unit});
     }
   }
 

@@ -32,6 +32,8 @@ struct Unit {
   std::optional<HostIndex> node = {};
   /// The forward unit, by index, of a backward or recomputed unit.
   std::optional<std::size_t> forward = {};
+  /// In forward: the chunk of the pipeline stage.
+  std::uint32_t chunk = 0;
 };
 
 /// A gradient that backward gave to a parameter.
@@ -50,6 +52,7 @@ struct StepUnits {
   /// In order of start. With several microbatches, the units of the first with the time of all.
   std::vector<Unit> units;
   std::size_t microbatches = 1;
+  std::uint32_t chunks = 1;  ///< of an interleaved pipeline stage
   std::vector<Gradient> gradients;
   std::vector<Message> messages;  ///< of all microbatches, in order of launch
   DeviceTime device;              ///< `layers` is the time of the units

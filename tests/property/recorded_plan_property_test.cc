@@ -53,6 +53,10 @@ Plan random_plan(std::mt19937& random) {
             .tensor = one_of(random, {1U, 2U, 4U}),
             .pipeline = one_of(random, {1U, 2U, 4U})};
   plan.schedule = one_of(random, {strategies::Schedule::kGpipe, strategies::Schedule::k1f1b});
+  if (plan.pipeline > 1 && random() % 2 == 0) {
+    plan.schedule = strategies::Schedule::kInterleaved;
+    plan.interleave = 8 / plan.pipeline == 2 ? 2 : one_of(random, {2U, 4U});
+  }
   if (plan.data > 1) plan.zero = one_of(random, {0U, 0U, 1U, 2U});
   if (plan.data > 1 && plan.pipeline == 1 && random() % 3 == 0) plan.zero = 3;
   if (plan.tensor > 1) plan.sequence_parallel = random() % 2 == 0;
@@ -60,9 +64,10 @@ Plan random_plan(std::mt19937& random) {
 }
 
 std::string text_of(const Plan& plan, const Training& training) {
-  return fmt::format("data {} tensor {}{} pipeline {} zero {} {} batch {} of {}", plan.data,
+  return fmt::format("data {} tensor {}{} pipeline {}/{} zero {} {} batch {} of {}", plan.data,
                      plan.tensor, plan.sequence_parallel ? " by tokens" : "", plan.pipeline,
-                     plan.zero, plan.schedule == strategies::Schedule::kGpipe ? "gpipe" : "1f1b",
+                     plan.interleave, plan.zero,
+                     plan.schedule == strategies::Schedule::kGpipe ? "gpipe" : "1f1b",
                      training.global_batch, training.microbatch);
 }
 
@@ -92,7 +97,7 @@ void check_pairs(unsigned seed, int rounds) {
     Plan a = random_plan(random);
     const Plan b = random_plan(random);
     // The backward passes of GPipe run in reverse: the recording does not tell where one ends.
-    if (a.pipeline > 1) a.schedule = strategies::Schedule::k1f1b;
+    if (a.schedule == strategies::Schedule::kGpipe) a.schedule = strategies::Schedule::k1f1b;
     const auto training_of = [](const Plan& plan) {
       return Training{.global_batch = kJob.samples * plan.data * 4,
                       .microbatch = kJob.samples,
@@ -110,6 +115,7 @@ void check_pairs(unsigned seed, int rounds) {
     REQUIRE(lifted->plan);
     CHECK(lifted->plan->tensor == a.tensor);
     CHECK(lifted->plan->pipeline == a.pipeline);
+    CHECK(lifted->plan->chunks == a.interleave);
     CHECK(lifted->plan->data == a.data);
     CHECK((lifted->plan->zero > 0) == (a.zero > 0));
     CHECK(lifted->plan->sequence_parallel == a.sequence_parallel);

@@ -132,9 +132,9 @@ class RankRecorder {
     }
     const bool product = op.kind == OpKind::kGemm;
     const std::uint32_t sequence =
-        100 * (1000 * work.microbatch + work.layer) + (product         ? 1
-                                                       : name == "add" ? 3
-                                                                       : 2);
+        100 * (1000 * work.microbatch + 100 * work.chunk + work.layer) + (product         ? 1
+                                                                          : name == "add" ? 3
+                                                                                          : 2);
     if (work.phase == Work::Phase::kForward) {
       trace::HostOp& row = operation("aten::" + name, forward_shapes(op), at, duration, kMain);
       row.sequence = sequence;
