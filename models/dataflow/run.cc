@@ -19,6 +19,8 @@ constexpr double kReserve = 0.05;
 /// Volta GPU Architecture via Microbenchmarking, 2018); in the interval, four in flight to twice as
 /// long.
 constexpr double kRowLatency = 0.245e-6, kLeastOfRow = 0.25, kMostOfRow = 2;
+/// Bytes that memory delivers at once: several narrow rows, unless each is somewhere else.
+constexpr double kSector = 32;
 
 class Sizes {
  public:
@@ -129,7 +131,12 @@ Kernel kernel_of(const Dataflow& flow, const Operation& op, const compute::OpCos
   const Op priced = op_of(flow, op, bytes, runs, count);
   Estimate<Seconds> time = cost.predicted(priced) * (runs * count);
   if (op.kind == Kind::kReduce && flow.indices[*op.by].longest) {
-    const Seconds serial = Seconds::s(kRowLatency * *flow.indices[*op.by].longest);
+    double waits = 0;  // for each row
+    for (const Operand& operand : op.of) {
+      const double row = flow.value(operand).row_elements() * workload::bytes_of(flow.dtype);
+      waits = std::max(waits, operand.by ? 1 : std::min(row / kSector, 1.0));
+    }
+    const Seconds serial = Seconds::s(kRowLatency * waits * *flow.indices[*op.by].longest);
     time = {std::max(time.value, serial), std::max(time.low, serial * kLeastOfRow),
             std::max(time.high, serial * kMostOfRow), time.provenance};
   }
