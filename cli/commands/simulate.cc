@@ -9,6 +9,7 @@
 
 #include "cli/commands/describe_job.h"
 #include "cli/commands/options.h"
+#include "cli/commands/simulate_dataflow.h"
 #include "cli/commands/simulate_job_file.h"
 #include "cli/commands/simulate_options.h"
 #include "cli/commands/simulate_serving.h"
@@ -16,6 +17,7 @@
 #include "cli/config/serve_file.h"
 #include "cli/output/attribution.h"
 #include "cli/output/document.h"
+#include "models/dataflow/read_dataflow.h"
 #include "models/job/interval.h"
 #include "models/job/lower.h"
 #include "models/job/program_ops.h"
@@ -414,9 +416,11 @@ Result<Simulation> simulate(const SimulateOptions& options, const Globals& globa
 }
 
 Result<Exit> run(const SimulateOptions& options, const Globals& globals) {
-  if (!options.job_file.empty())
+  if (!options.job_file.empty()) {
+    if (dataflow::is_dataflow_file(options.job_file)) return simulate_dataflow(options, globals);
     return is_serve_file(options.job_file) ? simulate_serving(options, globals)
                                            : simulate_job_file(options, globals);
+  }
   TRY(check_writable({options.files.perfetto, options.files.report}));
   const Simulation s = TRY(simulate(options, globals));
   for (const Warning& warning : s.warnings) globals.warn(to_string(warning));

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "models/dataflow/read_dataflow.h"
 #include "models/input/read_pipeline.h"
 #include "models/input/tune.h"
 #include "sim/base/text.h"
@@ -36,7 +37,12 @@ constexpr Function kFunctions[] = {{"rate", FeedKind::kPipeline, "1/s"},
                                    {"expected_halo", FeedKind::kGraph, ""},
                                    {"fullest", FeedKind::kGraph, ""},
                                    {"exchanged", FeedKind::kGraph, "B"},
-                                   {"epoch_time", FeedKind::kGraph, "s"}};
+                                   {"epoch_time", FeedKind::kGraph, "s"},
+                                   {"run_time", FeedKind::kDataflow, "s"},
+                                   {"peak_memory", FeedKind::kDataflow, "B"},
+                                   {"memory_share", FeedKind::kDataflow, ""},
+                                   {"kernels", FeedKind::kDataflow, ""},
+                                   {"flops", FeedKind::kDataflow, "FLOP"}};
 
 /// The feed of a function; nothing if the function does not exist. Several kinds may have a
 /// function of one name.
@@ -114,7 +120,8 @@ std::vector<FeedTemplate> read_feeds(const YamlMap& root) {
   std::vector<FeedTemplate> feeds;
   constexpr std::pair<std::string_view, FeedKind> kSections[] = {{"pipelines", FeedKind::kPipeline},
                                                                  {"caches", FeedKind::kCache},
-                                                                 {"graphs", FeedKind::kGraph}};
+                                                                 {"graphs", FeedKind::kGraph},
+                                                                 {"dataflows", FeedKind::kDataflow}};
   for (const auto& [section, kind] : kSections) {
     const auto named = root.map(section);
     if (!named) continue;
@@ -173,6 +180,13 @@ Result<const GraphRun*> FeedValues::partitioned(const FeedTemplate& feed) {
   });
 }
 
+Result<const dataflow::Run*> FeedValues::dataflow(const FeedTemplate& feed) {
+  return once(dataflows_, feed, [&](const YamlMap& map) -> Result<dataflow::Run> {
+    const dataflow::DataflowJob job = TRY(dataflow::read_dataflow(map, folder_));
+    return dataflow::run(job.flow, job.device, job.host);
+  });
+}
+
 std::optional<Result<Term>> FeedValues::value(std::string_view name, std::string_view feed) {
   const Function* function = nullptr;
   const auto found = find(feeds_, name, feed, function);
@@ -207,6 +221,14 @@ std::optional<Result<Term>> FeedValues::value(std::string_view name, std::string
   if (of.kind == FeedKind::kGraph) {
     const GraphRun& run = *TRY(partitioned(of));
     return in_feed(of, graph_value(run, name, fidelity_));
+  }
+  if (of.kind == FeedKind::kDataflow) {
+    const dataflow::Run& run = *TRY(dataflow(of));
+    const Estimate<double> peak = mapped(run.peak, [](Bytes end) { return end.b(); });
+    if (name == "run_time") return term(mapped(run.time, [](Seconds end) { return end.s(); }));
+    if (name == "peak_memory") return term(peak);
+    if (name == "memory_share") return term(peak, 1 / run.usable.b());
+    return exact(name == "kernels" ? run.kernel_count() : run.flops().flop());
   }
   const Cached& cached = *TRY(this->cached(of));
   return exact(TRY(in_feed(of, cache_value(name, cached.run, cached.controlled))));

@@ -1,4 +1,4 @@
-// The parts of a study other than jobs: input pipelines, caches and graphs (docs/formats/study.md).
+// The parts of a study other than jobs: input pipelines, caches, graphs and dataflows (docs/formats/study.md).
 #pragma once
 
 #include <map>
@@ -8,6 +8,7 @@
 
 #include "cli/study/expression.h"
 #include "cli/study/graph_values.h"
+#include "models/dataflow/run.h"
 #include "models/input/limits.h"
 #include "models/input/simulate.h"
 #include "models/store/read_cache.h"
@@ -15,8 +16,8 @@
 
 namespace rehearse::cli {
 
-enum class FeedKind : std::uint8_t { kPipeline, kCache, kGraph };
-inline constexpr std::string_view kFeedNames[] = {"pipeline", "cache", "graph"};
+enum class FeedKind : std::uint8_t { kPipeline, kCache, kGraph, kDataflow };
+inline constexpr std::string_view kFeedNames[] = {"pipeline", "cache", "graph", "dataflow"};
 
 struct FeedTemplate {
   FeedKind kind;
@@ -24,10 +25,10 @@ struct FeedTemplate {
   YamlMap sections;  ///< with parameters in them
 };
 
-/// Reads the sections `pipelines`, `caches` and `graphs` of a study.
+/// Reads the sections `pipelines`, `caches`, `graphs` and `dataflows` of a study.
 std::vector<FeedTemplate> read_feeds(const YamlMap& root);
 
-/// The values of functions over pipelines, caches and graphs at one point. Each feed is run at most
+/// The values of functions over pipelines, caches, graphs and dataflows at one point. Each feed is run at most
 /// once.
 class FeedValues {
  public:
@@ -62,6 +63,7 @@ class FeedValues {
   Result<const TunedPipe*> tuned(const FeedTemplate& feed, const input::Pipeline& pipeline);
   Result<const Cached*> cached(const FeedTemplate& feed);
   Result<const GraphRun*> partitioned(const FeedTemplate& feed);
+  Result<const dataflow::Run*> dataflow(const FeedTemplate& feed);
 
   const std::vector<FeedTemplate>& feeds_;
   std::filesystem::path folder_;
@@ -71,6 +73,7 @@ class FeedValues {
   std::map<std::string, TunedPipe> tuned_;
   std::map<std::string, Cached> cached_;
   std::map<std::string, GraphRun> graphs_;
+  std::map<std::string, dataflow::Run> dataflows_;
 };
 
 /// Like FeedValues::value, but returns 1 in the unit of the value: checks an expression before

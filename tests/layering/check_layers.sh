@@ -22,6 +22,7 @@ BEGIN {
   may["models/workload"] = "sim/base profiler/trace profiler/replay"
   may["models/compute"] = "sim/base sim/cluster models/workload"
   may["models/memory"] = "sim/base sim/cluster models/workload"
+  may["models/dataflow"] = "sim/base sim/cluster models/workload models/compute models/memory"
   may["models/serving"] = "sim/base sim/cluster sim/serving models/workload models/compute models/memory"
   may["strategies"] = "sim/base sim/graph sim/program models/host models/workload"
   may["models/sharing"] = "sim/base sim/graph sim/program sim/cluster sim/engine sim/fleet"
@@ -40,7 +41,7 @@ BEGIN {
   may["cli"] = "sim/base sim/graph sim/program sim/cluster sim/engine models/comm models/host models/job" \
                " models/workload models/compute models/memory models/sharing strategies/step strategies cost profiler/trace" \
                " profiler/ingest profiler/replay profiler/capture profiler/launch profiler/bench profiler/loading sim/fleet sim/sqlite sim/work" \
-               " profiler/compare models/input models/store sim/serving models/serving"
+               " profiler/compare models/dataflow models/input models/store sim/serving models/serving"
   # Folders, the lowest first: none includes one above it, whatever the table says, so no two include
   # each other.
   count = split("sim profiler models strategies cost cli", folders, " ")
