@@ -117,7 +117,7 @@ Result<ServedLoad> serve(const ServeFile& file) {
   for (std::size_t i = 0; i < std::size(scales); ++i) {
     Result<std::vector<Run>> runs = run_load(file, load.price, rules, scales[i]);
     if (!runs) return forward(runs);
-    load.measures[i] = serving::measure(*runs, rules.blocks);
+    load.measures[i] = serving::measure(*runs);
     load.replicas[i] = std::move(*runs);
   }
   return load;
@@ -128,7 +128,7 @@ Result<double> capacity_of(const ServedLoad& load) {
   rules.blocks = load.space.blocks;
   const Result<std::vector<Run>> all = run_load(load.file, load.price, rules, 1, 0);
   if (!all) return forward(all);
-  const Measures at_once = serving::measure(*all, rules.blocks);
+  const Measures at_once = serving::measure(*all);
   return at_once.requests / at_once.duration;
 }
 

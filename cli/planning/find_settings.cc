@@ -177,7 +177,7 @@ class SettingFinder {
     rules.blocks = space->blocks;
     const Result<std::vector<Run>> runs = run_load(job, server->price, rules, 1);
     if (!runs) return std::nullopt;
-    const Measures m = serving::measure(*runs, rules.blocks);
+    const Measures m = serving::measure(*runs);
     const double within = job.slo ? static_cast<double>(kept(*job.slo, *runs)) : totals_.requests;
     const double time = m.duration * counted_devices(job.deployment.plan);
     Figures figures = {};
