@@ -50,11 +50,12 @@ Result<Shown> shown(const ServeFile& file, const ServerSetting& setting, bool in
   if (!load) return forward(load);
   const Result<std::vector<ServerFlag>> flags = flags_of(job);
   if (!flags) return forward(flags);
-  const std::string plan = plan_words(setting.plan);
+  const std::string plan = plan_words(setting);
   Shown shown;
   shown.plan = plan;
   shown.flags = *flags;
-  shown.row = setting_fields(job, *flags);
+  shown.row = TRY(setting_fields(job));
+  if (job.prefill) shown.row.show("", "prompt tokens per step", job.prefill->rules.tokens_per_step);
   shown.row.show("devices", "GPUs", job.devices);
   shown.row.add(figures_of(*load));
   if (!in_full) return shown;
@@ -193,9 +194,7 @@ Result<Exit> emit_best(const ServeFile& file, const FoundSettings& found,
   d["launch"] = {{"framework", serving::kFrameworkNames[static_cast<std::size_t>(*options.emit)]},
                  {"text", launch->text},
                  {"notes", launch->notes}};
-  const Result<std::vector<ServerFlag>> flags = flags_of(job);
-  if (!flags) return forward(flags);
-  d.content.add(setting_fields(job, *flags));
+  d.content.add(TRY(setting_fields(job)));
   return answer_with(globals, d);
 }
 

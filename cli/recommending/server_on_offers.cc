@@ -87,6 +87,8 @@ Result<cost::Evaluation> ServerOnOffers::evaluate_anew(const cost::Offer& offer,
   if (!load) return forward(load);
   const Result<std::vector<ServerFlag>> own = flags_of(job);
   if (!own) return forward(own);
+  const Result<Value> fields = setting_fields(job);
+  if (!fields) return forward(fields);
   const Result<const cluster::Gpu*> gpu = cluster::find_gpu(device);
   if (!gpu) return forward(gpu);
   const auto time = load->estimate<Seconds>(
@@ -96,7 +98,7 @@ Result<cost::Evaluation> ServerOnOffers::evaluate_anew(const cost::Offer& offer,
   const std::lock_guard lock(kept_->mutex);
   kept_->found.push_back({.setting = setting,
                           .flags = flag_words(*own),
-                          .fields = setting_fields(job, *own),
+                          .fields = *fields,
                           .devices = static_cast<std::uint32_t>(job.in_cluster),
                           .used = static_cast<std::uint32_t>(job.devices),
                           .goodput = load->goodput(),
@@ -109,11 +111,11 @@ Result<cost::Evaluation> ServerOnOffers::evaluate_anew(const cost::Offer& offer,
                               [](const Measures& m) { return Seconds::s(m.tpot.p99); }),
                           .memory = load->space});
   return cost::Evaluation{.job = {.step = time, .steps = 1, .checkpoint = Bytes::b(0)},
-                          .plan = plan_words(setting.plan),
+                          .plan = plan_words(setting),
                           .devices = {{.name = device,
                                        .gpu = *gpu,
                                        .count = devices,
-                                       .busy = load->measures[0].busy * used / devices}},
+                                       .busy = load->busy() * used / devices}},
                           .detail = kept_->found.size() - 1};
 }
 
