@@ -33,20 +33,89 @@ Result<serving::CacheSpace> space_of(const ServeFile& file) {
                                                 .rows = file.rules.most_rows});
 }
 
-Result<std::vector<Run>> run_load(const ServeFile& file, const serving::StepPrice& price,
-                                  const serving::Rules& rules, double scale, double stretch,
-                                  std::size_t most) {
+Result<serving::CacheSpace> prefill_space_of(const ServeFile& file) {
+  const PromptPool& pool = *file.prefill;
+  return serving::cache_space(prefill_deployment(file), {.memory = pool.memory,
+                                                         .block_tokens = pool.rules.block_tokens,
+                                                         .step_tokens = pool.rules.tokens_per_step,
+                                                         .rows = pool.rules.most_rows});
+}
+
+Servers servers_of(const ServeFile& file, const PoolPrice& pool,
+                   const std::optional<PoolPrice>& prefill) {
+  Servers servers{.pool = {.rules = file.rules,
+                           .pricer = pool.price,
+                           .replicas = file.deployment.plan.data,
+                           .routing = file.routing}};
+  servers.pool.rules.blocks = pool.blocks;
+  if (!prefill) return servers;
+  servers.prefill.emplace(serving::Pool{.rules = file.prefill->rules,
+                                        .pricer = prefill->price,
+                                        .replicas = file.prefill->plan.data,
+                                        .routing = file.prefill->routing});
+  servers.prefill->rules.blocks = prefill->blocks;
+  servers.transfer = serving::transfer_between(prefill->price, pool.price, file.prefill->network);
+  return servers;
+}
+
+Result<std::vector<Run>> run_load(const ServeFile& file, const Servers& servers, double scale,
+                                  double stretch, std::size_t most) {
   std::vector<Request> requests(
       file.requests.begin(),
       file.requests.begin() + static_cast<std::ptrdiff_t>(std::min(file.requests.size(), most)));
   if (stretch != 1)
     for (Request& request : requests)
       request.planned = Picoseconds::from(request.planned.seconds() * stretch);
-  return serving::run_replicas(rules, price, requests,
-                               {.most_in_flight = stretch == 0 ? 0 : file.in_flight,
-                                .scale = scale,
-                                .replicas = file.deployment.plan.data,
-                                .routing = file.routing});
+  const serving::Pool& pool = servers.pool;
+  const serving::RunOptions options{.most_in_flight = stretch == 0 ? 0 : file.in_flight,
+                                    .scale = scale,
+                                    .replicas = pool.replicas,
+                                    .routing = pool.routing};
+  if (servers.prefill)
+    return serving::run_pools(*servers.prefill, pool, servers.transfer, requests, options);
+  return serving::run_replicas(pool.rules, pool.pricer, requests, options);
+}
+
+Servers ServedLoad::servers() const {
+  std::optional<PoolPrice> prompts;
+  if (prefill) prompts.emplace(PoolPrice{prefill->price, prefill->space.blocks});
+  return servers_of(file, {price, space.blocks}, prompts);
+}
+
+std::span<const Run> ServedLoad::prompt_replicas(std::size_t run) const {
+  return std::span(replicas[run]).first(file.prefill ? file.prefill->plan.data : 0);
+}
+
+std::span<const Run> ServedLoad::token_replicas(std::size_t run) const {
+  return std::span(replicas[run]).subspan(prompt_replicas(run).size());
+}
+
+double ServedLoad::busy() const {
+  const double duration = measures[0].duration;
+  const double tokens = serving::use_of(token_replicas(0), duration).busy;
+  if (!file.prefill) return tokens;
+  const double prompts = serving::use_of(prompt_replicas(0), duration).busy;
+  const double share =
+      static_cast<double>(file.prefill->devices) / static_cast<double>(file.devices);
+  return share * prompts + (1 - share) * tokens;
+}
+
+namespace {
+
+Estimate<double> wider(const Estimate<double>& a, const Estimate<double>& b) {
+  return {a.value, std::min(a.low, b.low), std::max(a.high, b.high),
+          std::max(a.provenance, b.provenance)};
+}
+
+}  // namespace
+
+Estimate<double> ServedLoad::reach() const {
+  return prefill ? wider(price.reach(), prefill->price.reach()) : price.reach();
+}
+
+Estimate<double> ServedLoad::reach_of_first_token() const {
+  const Estimate<double> own = price.reach_of_first_token();
+  return prefill ? wider(own, prefill->price.reach_of_first_token()) : own;
 }
 
 Estimate<Seconds> ServedLoad::ttft(double serving::Spread::*which) const {
@@ -61,7 +130,7 @@ Estimate<Seconds> ServedLoad::first_token(serving::Spread Measures::*since,
                                           double serving::Spread::*which) const {
   const auto of = [&](const Measures& m) { return Seconds::s(m.*since.*which); };
   Estimate<Seconds> time = estimate<Seconds>(of);
-  const Estimate<double> reach = price.reach_of_first_token();
+  const Estimate<double> reach = reach_of_first_token();
   time.low = std::min(time.low, time.value * reach.low);
   time.high = std::max(time.high, time.value * reach.high);
   return time;
@@ -100,31 +169,31 @@ Estimate<double> ServedLoad::tokens_per_user() const {
 }
 
 Result<ServedLoad> serve(const ServeFile& file) {
-  serving::StepPrice price = TRY(serving::StepPrice::of(file.deployment));
-  serving::CacheSpace space = TRY(space_of(file));
-  serving::Rules rules = file.rules;
-  rules.blocks = space.blocks;
-  const Estimate<double> reach = price.reach();
   ServedLoad load{.file = file,
-                  .price = std::move(price),
-                  .space = space,
+                  .price = TRY(serving::StepPrice::of(file.deployment)),
+                  .space = TRY(space_of(file)),
+                  .prefill = {},
                   .measures = {},
                   .replicas = {},
-                  .provenance = reach.provenance};
+                  .provenance = Provenance::kInterpolated};
+  if (file.prefill)
+    load.prefill.emplace(PricedPool{TRY(serving::StepPrice::of(prefill_deployment(file))),
+                                    TRY(prefill_space_of(file))});
+  const Estimate<double> reach = load.reach();
+  // No measured run has two pools and a known client.
+  load.provenance =
+      load.prefill ? std::max(reach.provenance, Provenance::kExtrapolated) : reach.provenance;
+  const Servers servers = load.servers();
   const double scales[] = {1, reach.low, reach.high};
   for (std::size_t i = 0; i < std::size(scales); ++i) {
-    std::vector<Run> runs = TRY(run_load(file, load.price, rules, scales[i]));
-    load.measures[i] = serving::measure(runs, rules.blocks);
-    load.replicas[i] = std::move(runs);
+    load.replicas[i] = TRY(run_load(file, servers, scales[i]));
+    load.measures[i] = serving::measure(load.replicas[i]);
   }
   return load;
 }
 
 Result<double> capacity_of(const ServedLoad& load) {
-  serving::Rules rules = load.file.rules;
-  rules.blocks = load.space.blocks;
-  const std::vector<Run> all = TRY(run_load(load.file, load.price, rules, 1, 0));
-  const Measures at_once = serving::measure(all, rules.blocks);
+  const Measures at_once = serving::measure(TRY(run_load(load.file, load.servers(), 1, 0)));
   return at_once.requests / at_once.duration;
 }
 
@@ -136,19 +205,18 @@ Result<std::optional<Estimate<double>>> held_rate(const ServedLoad& load, double
   constexpr std::size_t kMost = 2000;
   constexpr int kHalvings = 12;  // of a range of 1,000: to 0.2 %
   const ServeFile& file = load.file;
-  serving::Rules rules = file.rules;
-  rules.blocks = load.space.blocks;
+  const Servers servers = load.servers();
   const std::size_t count = std::min(file.requests.size(), kMost);
   const double span = file.requests[count - 1].planned.seconds().s();
   if (count < 2 || !(span > 0)) return std::nullopt;
   const double rate = static_cast<double>(count - 1) / span;
-  const Estimate<double> steps = load.price.reach(), first = load.price.reach_of_first_token();
+  const Estimate<double> steps = load.reach(), first = load.reach_of_first_token();
   /// `slow`: times of steps, and of first tokens, relative to the price.
   const auto highest = [&](double slow_steps, double slow_first) -> Result<double> {
     const auto holds = [&](double at) -> Result<bool> {
-      const std::vector<Run> runs =
-          TRY(run_load(file, load.price, rules, slow_steps, rate / at, kMost));
-      return static_cast<double>(kept_if(*file.slo, runs, slow_first / slow_steps)) >=
+      const Result<std::vector<Run>> runs = run_load(file, servers, slow_steps, rate / at, kMost);
+      if (!runs) return forward(runs);
+      return static_cast<double>(kept_if(*file.slo, *runs, slow_first / slow_steps)) >=
              kHeldShare * static_cast<double>(count);
     };
     // Above its capacity the queue of a server grows without end, though few requests may not show

@@ -11,17 +11,42 @@
 #include "cli/config/serve_file.h"
 #include "models/serving/cache_space.h"
 #include "sim/serving/measures.h"
-#include "sim/serving/run.h"
+#include "sim/serving/pools.h"
 
 namespace rehearse::cli {
+
+/// Replicas of one pool: what their steps cost, and their memory.
+struct PricedPool {
+  serving::StepPrice price;
+  serving::CacheSpace space;
+};
+
+/// What serves a load: one pool, or one for tokens and one for prompts. Refers to the prices.
+struct Servers {
+  serving::Pool pool;
+  std::optional<serving::Pool> prefill = {};
+  serving::Transfer transfer = {};
+};
 
 struct ServedLoad {
   const ServeFile& file;
   serving::StepPrice price;
   serving::CacheSpace space;
-  std::array<serving::Measures, 3> measures;  ///< at the price, its low end, its high end
-  std::array<std::vector<serving::Run>, 3> replicas;
+  std::optional<PricedPool>
+      prefill;  ///< as ServeFile::prefill; then the others are of the tokens' pool
+  std::array<serving::Measures, 3> measures;          ///< at the price, its low end, its high end
+  std::array<std::vector<serving::Run>, 3> replicas;  ///< first those that compute prompts alone
   Provenance provenance;
+
+  Servers servers() const;
+  /// The replicas of the pool for prompts, or of that for tokens, in one of the three runs.
+  std::span<const serving::Run> prompt_replicas(std::size_t run) const;
+  std::span<const serving::Run> token_replicas(std::size_t run) const;
+  /// Share of the duration in which a GPU runs steps.
+  double busy() const;
+  /// Of steps, and of the time to the first token: of both pools the wider.
+  Estimate<double> reach() const;
+  Estimate<double> reach_of_first_token() const;
 
   /// Any measure: the interval is that of the three runs.
   template <class Q, class Of>
@@ -53,12 +78,22 @@ struct ServedLoad {
 
 /// The memory of a replica under the file's settings. Fails where the model does not fit.
 Result<serving::CacheSpace> space_of(const ServeFile& file);
+/// The same of a replica that computes prompts alone. REQUIRES: `file.prefill`.
+Result<serving::CacheSpace> prefill_space_of(const ServeFile& file);
+
+/// `prefill` is absent if `file.prefill` is. `blocks`: of a replica. REQUIRES: prices outlive the result.
+struct PoolPrice {
+  const serving::StepPrice& price;
+  std::int64_t blocks;
+};
+Servers servers_of(const ServeFile& file, const PoolPrice& pool,
+                   const std::optional<PoolPrice>& prefill);
 
 /// Runs the first requests, at most `most` of them, on the replicas. Gaps between arrivals are
 /// `stretch` times as long: 0 makes all wait from the beginning.
-Result<std::vector<serving::Run>> run_load(const ServeFile& file, const serving::StepPrice& price,
-                                           const serving::Rules& rules, double scale,
-                                           double stretch = 1, std::size_t most = SIZE_MAX);
+Result<std::vector<serving::Run>> run_load(const ServeFile& file, const Servers& servers,
+                                           double scale, double stretch = 1,
+                                           std::size_t most = SIZE_MAX);
 
 /// Fails for a server that is not priced, or whose model does not fit. REQUIRES: `file` outlives the
 /// result.

@@ -7,6 +7,7 @@
 #include "cli/commands/load_curve.h"
 #include "cli/config/job_file.h"
 #include "cli/output/document.h"
+#include "cli/planning/server_space.h"
 #include "cli/report/report.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
@@ -27,6 +28,7 @@ bool saturated(const ServedLoad& load, double capacity) {
     return static_cast<double>(file.requests.size() - 1) >= capacity * span.s();
   }
   double waiting = 0, all = 0;
+  // Of two pools, either may be the one that requests wait for.
   for (const Run& run : load.replicas[0])
     for (const serving::StepRun& step : run.steps) {
       const double time = (step.each * step.steps).seconds().s();
@@ -57,7 +59,7 @@ void add_costs(Document& d, const ServedLoad& load) {
   const cost::PoweredDevices devices{.name = file.deployment.device,
                                      .gpu = gpu ? *gpu : nullptr,
                                      .count = static_cast<double>(file.devices),
-                                     .busy = load.measures[0].busy};
+                                     .busy = load.busy()};
   const cost::StepAccount account = cost::account_of(duration, std::span(&devices, 1), file.place);
   const double tokens = load.measures[0].output_tokens;
   if (account.money)
@@ -69,6 +71,61 @@ void add_costs(Document& d, const ServedLoad& load) {
   else
     d["energy_per_token"] = nullptr;
   for (const std::string& note : account.notes) d.line(note);
+}
+
+using Replicas = std::span<const Run> (ServedLoad::*)(std::size_t) const;
+
+/// A measure of how these replicas were used.
+Quantity share_of(const ServedLoad& load, Replicas replicas, double serving::Use::*of) {
+  std::array<double, 3> at{};
+  for (std::size_t i = 0; i < at.size(); ++i)
+    at[i] = serving::use_of((load.*replicas)(i), load.measures[i].duration).*of;
+  const auto [low, high] = std::minmax_element(at.begin(), at.end());
+  return Quantity(Estimate<double>{at[0], *low, *high, load.provenance}, unit::kShare);
+}
+
+void add_pool(Document& d, const ServedLoad& load, std::string_view key, std::string_view label,
+              const serving::ServingPlan& plan, Replicas replicas) {
+  const serving::Use use = serving::use_of((load.*replicas)(0), load.measures[0].duration);
+  d.show("", label,
+         fmt::format("{} ({}), {:.0f} % busy, at most {:.0f} % of the blocks held",
+                     counted(devices_of(plan), "GPU"), plan_words(plan), 100 * use.busy,
+                     100 * use.peak_occupancy));
+  d["pools"][key] = {{"devices", devices_of(plan)},
+                     {"replicas", plan.data},
+                     {"busy", share_of(load, replicas, &serving::Use::busy)},
+                     {"occupancy", share_of(load, replicas, &serving::Use::occupancy)},
+                     {"peak_occupancy", share_of(load, replicas, &serving::Use::peak_occupancy)},
+                     {"blocks", (load.*replicas)(0).front().blocks},
+                     {"running", use.running},
+                     {"preemptions", use.preemptions}};
+}
+
+/// Mean parts of the time of a request.
+void add_parts(Document& d, const ServedLoad& load) {
+  const auto mean = [&](const auto& of) {
+    return load.estimate<Seconds>([&](const Measures& m) { return Seconds::s(of(m)); });
+  };
+  const auto queue = mean([](const Measures& m) { return m.queue.mean; });
+  const auto prefill = mean([](const Measures& m) { return m.prefill.mean; });
+  const auto decode = mean([](const Measures& m) { return m.end_to_end.mean - m.ttft.mean; });
+  Value parts = {
+      {"outside", mean([](const Measures& m) { return m.ttft.mean - m.ttft_at_server.mean; })},
+      {"queue", queue},
+      {"prefill", prefill}};
+  std::string words =
+      fmt::format("queue {}, prefill {}", to_string(queue.value), to_string(prefill.value));
+  if (load.file.prefill) {
+    const auto room = mean([](const Measures& m) { return m.room.mean; });
+    const auto transfer = mean([](const Measures& m) { return m.transfer.mean; });
+    parts["wait_for_blocks"] = room;
+    parts["transfer"] = transfer;
+    words += fmt::format(", wait for blocks {}, transfer {}", to_string(room.value),
+                         to_string(transfer.value));
+  }
+  parts["decode"] = decode;
+  d["time_of_request"] = std::move(parts);
+  d.show("", "time of a request", fmt::format("{}, decode {}", words, to_string(decode.value)));
 }
 
 /// How much more the server could do, in requests per second.
@@ -116,6 +173,8 @@ Document document_of(const ServedLoad& load, const Limits& limits) {
   add_spread(d, "itl", "time between tokens", spread(&Measures::itl));
   add_spread(d, "end_to_end", "end to end", [&](auto which) { return load.end_to_end(which); });
   add_spread(d, "queue", "in the queue", spread(&Measures::queue));
+  if (file.prefill) add_spread(d, "transfer", "transfer", spread(&Measures::transfer));
+  add_parts(d, load);
   const Quantity tokens(load.tokens_per_s(), unit::kTokens);
   d["throughput"] = {
       {"requests_per_s", Quantity(rate(&Measures::requests, 1), unit::kRate)},
@@ -129,20 +188,25 @@ Document document_of(const ServedLoad& load, const Limits& limits) {
   if (limits.held)
     d.show("held_rate", fmt::format("rate with {:.0f} % within the SLO", 100 * kHeldShare),
            Quantity(*limits.held, unit::kRate));
-  const auto whole_share = [&](double Measures::*of) {
-    return Quantity(estimate([&](const Measures& m) { return m.*of; }), unit::kShare);
-  };
   const Quantity reused(
       estimate([](const Measures& m) { return m.reused_tokens / m.input_tokens; }), unit::kShare);
-  d["cache"] = {{"blocks", load.space.blocks},
-                {"block_tokens", file.rules.block_tokens},
-                {"occupancy", whole_share(&Measures::occupancy)},
-                {"peak_occupancy", whole_share(&Measures::peak_occupancy)},
-                {"reused", reused}};
+  d["cache"] = {
+      {"blocks", load.space.blocks},
+      {"block_tokens", file.rules.block_tokens},
+      {"occupancy", share_of(load, &ServedLoad::token_replicas, &serving::Use::occupancy)},
+      {"peak_occupancy",
+       share_of(load, &ServedLoad::token_replicas, &serving::Use::peak_occupancy)},
+      {"reused", reused}};
   d.show("", "keys and values",
          fmt::format("{} blocks of {} tokens, at most {:.0f} % held",
                      grouped(static_cast<std::uint64_t>(load.space.blocks)),
                      file.rules.block_tokens, 100 * load.measures[0].peak_occupancy));
+  if (file.prefill) {
+    d["pools"] = Value::object();
+    add_pool(d, load, "prefill", "pool for prompts", file.prefill->plan,
+             &ServedLoad::prompt_replicas);
+    add_pool(d, load, "decode", "pool for tokens", s.plan, &ServedLoad::token_replicas);
+  }
   d["preemptions"] = load.measures[0].preemptions;
   d["running"] = load.measures[0].running;
   d.show("", "requests at a time", fmt::format("{:.1f} on average", load.measures[0].running));

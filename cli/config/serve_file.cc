@@ -127,10 +127,14 @@ Status read_load(const YamlMap& load, const std::filesystem::path& folder, Serve
     RequestTrace read = TRY(load_requests(folder / *trace));
     file.requests = std::move(read.requests);
     // Names of parts that are no whole number of blocks say nothing about blocks.
-    if (read.prefix_tokens % file.rules.block_tokens == 0)
-      file.rules.prefix_tokens = read.prefix_tokens;
-    else
-      file.rules.prefix_cache = false;
+    const auto name = [&](serving::Rules& rules) {
+      if (read->prefix_tokens % rules.block_tokens == 0)
+        rules.prefix_tokens = read->prefix_tokens;
+      else
+        rules.prefix_cache = false;
+    };
+    name(file.rules);
+    if (file.prefill) name(file.prefill->rules);
   } else {
     draw_requests(load, file);
   }
@@ -141,6 +145,24 @@ Status read_load(const YamlMap& load, const std::filesystem::path& folder, Serve
                     counted(static_cast<std::size_t>(*warm), "warm-up request")));
   load.no_other_keys();
   return {};
+}
+
+/// The degrees of `plan`, and its router.
+void read_layout(const YamlMap& section, serving::ServingPlan& to, ServerGiven& given,
+                 serving::Routing& routing) {
+  const auto plan = section.map("plan");
+  if (!plan) return;
+  const auto degree = [&](std::string_view key, std::uint32_t& value, bool& is_given) {
+    const auto read = plan->within<std::int64_t>(key, 1, 1024);
+    if (read) value = static_cast<std::uint32_t>(*read);
+    is_given = read.has_value();
+  };
+  degree("tensor", to.tensor, given.tensor);
+  degree("pipeline", to.pipeline, given.pipeline);
+  degree("expert", to.expert, given.expert);
+  degree("data", to.data, given.data);
+  plan->choose("router", serving::kRoutingNames, routing);
+  plan->no_other_keys();
 }
 
 void read_deployment(const YamlMap& serve, const std::filesystem::path& folder, ServeFile& file) {
@@ -159,19 +181,39 @@ void read_deployment(const YamlMap& serve, const std::filesystem::path& folder, 
     precision->choose("cache", serving::kCacheFormatNames, d.precision.cache);
     precision->no_other_keys();
   }
-  if (const auto plan = serve.map("plan")) {
-    const auto degree = [&](std::string_view key, std::uint32_t& to, bool& given) {
-      const auto value = plan->within<std::int64_t>(key, 1, 1024);
-      if (value) to = static_cast<std::uint32_t>(*value);
-      given = value.has_value();
-    };
-    degree("tensor", d.plan.tensor, file.given.tensor);
-    degree("pipeline", d.plan.pipeline, file.given.pipeline);
-    degree("expert", d.plan.expert, file.given.expert);
-    degree("data", d.plan.data, file.given.data);
-    plan->choose("router", serving::kRoutingNames, file.routing);
-    plan->no_other_keys();
+  read_layout(serve, d.plan, file.given, file.routing);
+}
+
+constexpr std::string_view kSendings[] = {"whole", "layer"};
+
+/// The section `prefill` on this device.
+void read_prefill(const YamlMap& map, const cluster::Gpu* gpu, ServeFile& file) {
+  PromptPool& pool = file.prefill.emplace();
+  read_layout(map, pool.plan, pool.given, pool.routing);
+  if (gpu != nullptr) {
+    const serving::Deployment& d = file.deployment;
+    ServerSettings settings = usual_settings(d.framework, d.version, *gpu);
+    if (const auto flags = map.map("flags")) read_server_flags(*flags, d.framework, settings);
+    pool.rules = settings.rules;
+    pool.rules.prefix_tokens = settings.rules.block_tokens;
+    pool.memory = settings.memory;
+    pool.graphs = settings.graphs;
+    pool.given.flags = settings.given;
   }
+  if (const auto transfer = map.map("transfer")) {
+    pool.network.rate = transfer->required<ByteRate>("rate").value_or(ByteRate::gb_per_s(1));
+    if (!(pool.network.rate >= ByteRate::gb_per_s(1e-6)))
+      transfer->report("rate", "is too low", "1 kB/s or more");
+    pool.network.latency = transfer->optional<Seconds>("latency").value_or(Seconds::s(0));
+    if (pool.network.latency < Seconds::s(0) || pool.network.latency > Seconds::s(3600))
+      transfer->report("latency", "is out of range", "0 s to 1 h");
+    pool.network.by_layer = transfer->choice("by", kSendings) == 1u;
+    transfer->no_other_keys();
+  } else if (!map.has("transfer")) {
+    map.report("transfer", "is missing", "transfer: {rate: 50 GB/s}; the rate of a GPU");
+  }
+  pool.devices = devices_of(pool.plan);
+  map.no_other_keys();
 }
 
 }  // namespace
@@ -190,11 +232,18 @@ Result<ServeFile> read_serve_on(const YamlMap& root, const std::filesystem::path
   const YamlMap serve = *root.map("serve");
   read_deployment(serve, folder, file);
   const serving::Deployment& d = file.deployment;
-  file.devices = std::size_t{d.plan.tensor} * d.plan.pipeline * d.plan.data;
+  file.devices = devices_of(d.plan);
+  const cluster::Gpu* gpu = nullptr;
   if (cluster) {
     file.deployment.device = cluster->devices().front().model;
-    const cluster::Gpu& gpu = *TRY(cluster::find_gpu(d.device));
-    ServerSettings settings = usual_settings(d.framework, d.version, gpu);
+    gpu = TRY(cluster::find_gpu(d.device));
+  }
+  if (const auto prefill = serve.map("prefill")) {
+    read_prefill(*prefill, gpu, file);
+    file.devices += file.prefill->devices;
+  }
+  if (cluster) {
+    ServerSettings settings = usual_settings(d.framework, d.version, *gpu);
     if (const auto flags = serve.map("flags")) read_server_flags(*flags, d.framework, settings);
     file.rules = settings.rules;
     file.rules.prefix_tokens = settings.rules.block_tokens;
@@ -207,7 +256,7 @@ Result<ServeFile> read_serve_on(const YamlMap& root, const std::filesystem::path
       serve.report(
           "plan",
           fmt::format("{} GPUs of the {} in the cluster", file.devices, cluster->devices().size()),
-          "tensor × pipeline × data GPUs at most");
+          file.prefill ? "as many in both pools at most" : "tensor × pipeline × data GPUs at most");
   }
   if (const auto map = serve.map("speculation")) read_speculation(*map, file);
   if (const auto slo = serve.map("slo")) {
@@ -230,6 +279,26 @@ Result<ServeFile> read_serve_on(const YamlMap& root, const std::filesystem::path
   root.no_other_keys();
   TRY(root.status());
   return file;
+}
+
+serving::Deployment prefill_deployment(const ServeFile& file) {
+  serving::Deployment deployment = file.deployment;
+  deployment.plan = file.prefill->plan;
+  deployment.graphs = file.prefill->graphs;
+  deployment.draft.reset();
+  return deployment;
+}
+
+ServeFile prefill_server(const ServeFile& file) {
+  ServeFile server = file;
+  server.deployment = prefill_deployment(file);
+  server.memory = file.prefill->memory;
+  server.rules = file.prefill->rules;
+  server.given = file.prefill->given;
+  server.routing = file.prefill->routing;
+  server.devices = file.prefill->devices;
+  server.prefill.reset();
+  return server;
 }
 
 bool is_serve_file(const std::filesystem::path& path) {

@@ -8,6 +8,7 @@
 
 #include "cli/config/job_costs.h"
 #include "cost/step_account.h"
+#include "models/serving/key_transfer.h"
 #include "models/serving/step_price.h"
 #include "sim/base/yaml.h"
 #include "sim/cluster/cluster.h"
@@ -28,22 +29,45 @@ struct ServerGiven {
   std::vector<std::string_view> flags = {};  ///< as ServerSettings::given
 };
 
+/// Replicas that compute prompts alone.
+struct PromptPool {
+  serving::ServingPlan plan;
+  double memory = 0.9;
+  std::optional<double> graphs = {};
+  serving::Rules rules;  ///< all but the blocks
+  ServerGiven given;
+  serving::Routing routing = serving::Routing::kRoundRobin;
+  serving::Network network;  ///< to the replicas that generate tokens
+  std::size_t devices = 1;
+};
+
 struct ServeFile {
   serving::Deployment deployment;
-  double memory = 0.9;   ///< the framework's own flag
-  serving::Rules rules;  ///< all but the blocks
-  ServerGiven given;     ///< what a search keeps
+  double memory = 0.9;                                       ///< the framework's own flag
+  serving::Rules rules;                                      ///< all but the blocks
+  ServerGiven given;                                         ///< what a search keeps
   serving::Routing routing = serving::Routing::kRoundRobin;  ///< among the `data` replicas
+  /// With these, all of the above is of the pool that generates tokens.
+  std::optional<PromptPool> prefill = {};
   std::vector<serving::Request> requests;
   std::int64_t in_flight = 0;  ///< at most, over all replicas; 0: any number
   bool closed = false;         ///< a request is sent as soon as another ends
   std::optional<ServingSlo> slo;
-  std::size_t devices = 1;                  ///< that the plan uses
+  std::size_t devices = 1;                  ///< that the plan uses, in both pools
   std::size_t in_cluster = 1, in_node = 1;  ///< devices
   cost::Place place;
   Rent rent;                       ///< what `recommend` may rent
   std::vector<std::string> notes;  ///< what the file leaves to defaults
 };
+
+/// The deployment of the replicas that compute prompts. REQUIRES: `file.prefill`.
+serving::Deployment prefill_deployment(const ServeFile& file);
+/// These replicas as a server of their own. REQUIRES: `file.prefill`.
+ServeFile prefill_server(const ServeFile& file);
+
+inline std::uint32_t devices_of(const serving::ServingPlan& plan) {
+  return plan.tensor * plan.pipeline * plan.data;
+}
 
 /// Whether the file is the job of a server.
 bool is_serve_file(const std::filesystem::path& path);

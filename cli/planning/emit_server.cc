@@ -37,13 +37,18 @@ class Command {
 /// Formats that a server makes of weights of half precision while it loads them.
 bool quantises_while_loading(Weights weights) { return weights == Weights::kFp8; }
 
+/// The part of a server in the work on a request.
+enum class Role : std::uint8_t { kAll, kPrefill, kDecode };
+
 /// vLLM: switches are "--x" or "--no-x".
-std::string vllm(const ServeFile& job, const std::vector<ServerFlag>& flags) {
+std::string vllm(const ServeFile& job, const std::vector<ServerFlag>& flags, Role role) {
   const ServingPlan& plan = job.deployment.plan;
   Command command("exec vllm serve \"$MODEL\"");
   command.degree("tensor-parallel-size", plan.tensor);
   command.degree("pipeline-parallel-size", plan.pipeline);
   command.degree("data-parallel-size", plan.data);
+  if (role != Role::kAll)
+    command.add("kv-transfer-config", R"('{"kv_connector":"NixlConnector","kv_role":"kv_both"}')");
   if (plan.expert > 1) command.add("enable-expert-parallel");
   if (quantises_while_loading(job.deployment.precision.weights)) command.add("quantization", "fp8");
   if (job.deployment.precision.cache == CacheFormat::kFp8) command.add("kv-cache-dtype", "fp8");
@@ -59,7 +64,7 @@ std::string vllm(const ServeFile& job, const std::vector<ServerFlag>& flags) {
 
 /// SGLang: a switch is there or not. With attention replicas that share experts, the tensor degree and
 /// the limit of requests count all of them.
-std::string sglang(const ServeFile& job, const std::vector<ServerFlag>& flags) {
+std::string sglang(const ServeFile& job, const std::vector<ServerFlag>& flags, Role role) {
   const ServingPlan& plan = job.deployment.plan;
   const bool shares = plan.data > 1 && plan.expert > 1;
   Command command("exec python3 -m sglang.launch_server --model-path \"$MODEL\"");
@@ -68,6 +73,10 @@ std::string sglang(const ServeFile& job, const std::vector<ServerFlag>& flags) {
   command.degree("dp-size", plan.data);
   command.degree("ep-size", plan.expert);
   if (shares) command.add("enable-dp-attention");
+  if (role != Role::kAll) {
+    command.add("disaggregation-mode", role == Role::kPrefill ? "prefill" : "decode");
+    command.add("disaggregation-transfer-backend", "nixl");
+  }
   if (quantises_while_loading(job.deployment.precision.weights)) command.add("quantization", "fp8");
   if (job.deployment.precision.cache == CacheFormat::kFp8)
     command.add("kv-cache-dtype", "fp8_e4m3");
@@ -84,7 +93,7 @@ std::string sglang(const ServeFile& job, const std::vector<ServerFlag>& flags) {
 }
 
 /// TensorRT-LLM: what has no option is in a file of options.
-std::string trtllm(const ServeFile& job, const std::vector<ServerFlag>& flags) {
+std::string trtllm(const ServeFile& job, const std::vector<ServerFlag>& flags, Role role) {
   const ServingPlan& plan = job.deployment.plan;
   const bool shares = plan.data > 1 && plan.expert > 1;
   Command command("exec trtllm-serve \"$MODEL\"");
@@ -93,6 +102,9 @@ std::string trtllm(const ServeFile& job, const std::vector<ServerFlag>& flags) {
   command.degree("ep_size", plan.expert);
   std::string top, cache, scheduler;
   if (shares) top += "enable_attention_dp: true\n";
+  if (role != Role::kAll) top += "cache_transceiver_config:\n  backend: DEFAULT\n";
+  // Servers of prompts run without the overlap scheduler.
+  if (role == Role::kPrefill) top += "disable_overlap_scheduler: true\n";
   if (job.deployment.precision.cache == CacheFormat::kFp8) cache += "  dtype: fp8\n";
   for (const ServerFlag& flag : flags) {
     if (flag.name == "free_gpu_memory_fraction")
@@ -104,7 +116,9 @@ std::string trtllm(const ServeFile& job, const std::vector<ServerFlag>& flags) {
       std::transform(policy.begin(), policy.end(), policy.begin(),
                      [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
       scheduler += fmt::format("  {}: {}\n", flag.name, policy);
-    } else if (flag.value == "true" || flag.value == "false")
+    } else if (role == Role::kPrefill && flag.name == "disable_overlap_scheduler")
+      continue;
+    else if (flag.value == "true" || flag.value == "false")
       top += fmt::format("{}: {}\n", flag.name, flag.value);
     else
       command.add(flag.name, flag.value);
@@ -118,27 +132,60 @@ std::string trtllm(const ServeFile& job, const std::vector<ServerFlag>& flags) {
                      command.text());
 }
 
+/// The command that starts a server. Fails if it has no flag for the plan.
+Result<std::string> command_of(const ServeFile& job, Role role, std::vector<std::string>& notes) {
+  const ServingPlan& plan = job.deployment.plan;
+  const std::vector<ServerFlag> flags = TRY(flags_of(job));
+  switch (job.deployment.framework) {
+    case serving::Framework::kVllm: return vllm(job, flags, role);
+    case serving::Framework::kSglang: return sglang(job, flags, role);
+    case serving::Framework::kTrtllm: break;
+  }
+  if (plan.data > 1 && plan.expert > 1 && plan.tensor > 1)
+    return fail("TensorRT-LLM has no flag for attention replicas of several GPUs each",
+                "plan: {tensor: 1} in the job, or data: 1");
+  if (plan.data > 1 && plan.expert == 1)
+    notes.push_back(fmt::format("start {} such servers{}: trtllm-serve has one replica", plan.data,
+                                role == Role::kAll       ? " behind a load balancer"
+                                : role == Role::kPrefill ? " with the role prefill"
+                                                         : " with the role decode"));
+  return trtllm(job, flags, role);
+}
+
+/// What sends each request to a server of each role.
+std::string_view router_of(serving::Framework framework) {
+  switch (framework) {
+    case serving::Framework::kVllm:
+      return "start vLLM's proxy for disaggregated prefill in front of both servers, and give each "
+             "server a VLLM_NIXL_SIDE_CHANNEL_PORT of its own";
+    case serving::Framework::kSglang:
+      return "start the router in front of them: python3 -m sglang_router.launch_router "
+             "--pd-disaggregation --prefill URL --decode URL";
+    case serving::Framework::kTrtllm: break;
+  }
+  return "start trtllm-serve disaggregated -c FILE in front of them; the file lists the URLs of "
+         "context_servers and generation_servers";
+}
+
 }  // namespace
 
 Result<ServerLaunch> emit_server(const ServeFile& job, const std::string& headline) {
   const serving::Deployment& d = job.deployment;
-  const ServingPlan& plan = d.plan;
-  const std::vector<ServerFlag> flags = TRY(flags_of(job));
   ServerLaunch launch;
   std::string command;
-  switch (d.framework) {
-    case serving::Framework::kVllm: command = vllm(job, flags); break;
-    case serving::Framework::kSglang: command = sglang(job, flags); break;
-    case serving::Framework::kTrtllm:
-      if (plan.data > 1 && plan.expert > 1 && plan.tensor > 1)
-        return fail("TensorRT-LLM has no flag for attention replicas of several GPUs each",
-                    "plan: {tensor: 1} in the job, or data: 1");
-      if (plan.data > 1 && plan.expert == 1)
-        launch.notes.push_back(fmt::format(
-            "start {} such servers behind a load balancer: trtllm-serve has one replica",
-            plan.data));
-      command = trtllm(job, flags);
-      break;
+  if (job.prefill) {
+    const std::string prompts = TRY(command_of(prefill_server(job), Role::kPrefill, launch.notes));
+    const std::string tokens = TRY(command_of(job, Role::kDecode, launch.notes));
+    command = fmt::format(
+        "case \"$1\" in\nprefill)\n{}\n;;\ndecode)\n{}\n;;\n*)\necho \"usage: $0 prefill|decode\" "
+        ">&2\nexit 2\n;;\nesac",
+        prompts, tokens);
+    launch.notes.emplace_back(router_of(d.framework));
+    if (d.framework == serving::Framework::kVllm && job.prefill->network.by_layer)
+      launch.notes.emplace_back(
+          "NixlConnector sends keys and values after the prompt: predict with transfer.by: whole");
+  } else {
+    command = TRY(command_of(job, Role::kAll, launch.notes));
   }
   if (!job.rules.drafts.empty())
     launch.notes.emplace_back("the command does not start speculation: add it as the job has it");

@@ -130,19 +130,27 @@ class SettingFinder {
   }
 
   const Result<Priced>& priced(const ServingPlan& plan) {
-    return prices_.of({plan.tensor, plan.pipeline, plan.expert, plan.data},
-                      [&]() -> Result<Priced> {
-                        serving::Deployment deployment = file_.deployment;
-                        deployment.plan = plan;
-                        serving::StepPrice price = TRY(serving::StepPrice::of(deployment));
-                        const double shortest = shortest_step(price, totals_.shortest_prompt);
-                        return Priced{std::move(price), shortest};
-                      });
+    return price_of(prices_, file_.deployment, plan);
+  }
+  const Result<Priced>& priced_for_prompts(const ServingPlan& plan) {
+    return price_of(prompt_prices_, prefill_deployment(file_), plan);
   }
 
-  double counted_devices(const ServingPlan& plan) const {
-    return request_.whole_cluster ? static_cast<double>(file_.in_cluster)
-                                  : static_cast<double>(devices_of(plan));
+  using Prices = Once<std::array<std::uint32_t, 4>, Result<Priced>>;
+  const Result<Priced>& price_of(Prices& prices, const serving::Deployment& of,
+                                 const ServingPlan& plan) const {
+    return prices.of({plan.tensor, plan.pipeline, plan.expert, plan.data}, [&]() -> Result<Priced> {
+      serving::Deployment deployment = of;
+      deployment.plan = plan;
+      Result<serving::StepPrice> price = serving::StepPrice::of(deployment);
+      if (!price) return forward(price);
+      const double shortest = shortest_step(*price, totals_.shortest_prompt);
+      return Priced{std::move(*price), shortest};
+    });
+  }
+
+  double counted_devices(std::size_t used) const {
+    return static_cast<double>(request_.whole_cluster ? file_.in_cluster : used);
   }
 
   std::optional<Figures> bound(const ServerSetting& setting) {
@@ -155,7 +163,7 @@ class SettingFinder {
     // A step gives a row the tokens that drafts propose at most, and one more.
     const double gap = server->shortest / static_cast<double>(1 + setting.rules.drafts.size());
     const double duration = std::max(totals_.span, totals_.gaps * gap / rows);
-    const double time = duration * counted_devices(setting.plan);
+    const double time = duration * counted_devices(devices_of(setting));
     Figures least = {};
     least[slot(ServerFigure::kPerRequest)] = time / totals_.requests;
     least[slot(ServerFigure::kPerToken)] = time / totals_.tokens;
@@ -170,13 +178,19 @@ class SettingFinder {
     if (!server) return std::nullopt;
     const Result<serving::CacheSpace> space = space_of(job);
     if (!space) return std::nullopt;
-    serving::Rules rules = job.rules;
-    rules.blocks = space->blocks;
-    const Result<std::vector<Run>> runs = run_load(job, server->price, rules, 1);
+    std::optional<PoolPrice> prompts;
+    if (job.prefill) {
+      const Result<Priced>& price = priced_for_prompts(job.prefill->plan);
+      const Result<serving::CacheSpace> own = prefill_space_of(job);
+      if (!price || !own) return std::nullopt;
+      prompts.emplace(PoolPrice{price->price, own->blocks});
+    }
+    const Result<std::vector<Run>> runs =
+        run_load(job, servers_of(job, {server->price, space->blocks}, prompts), 1);
     if (!runs) return std::nullopt;
-    const Measures m = serving::measure(*runs, rules.blocks);
+    const Measures m = serving::measure(*runs);
     const double within = job.slo ? static_cast<double>(kept(*job.slo, *runs)) : totals_.requests;
-    const double time = m.duration * counted_devices(job.deployment.plan);
+    const double time = m.duration * counted_devices(job.devices);
     Figures figures = {};
     figures[slot(ServerFigure::kPerRequest)] = within > 0 ? time / within : kInfinite;
     figures[slot(ServerFigure::kTpot)] = m.tpot.mean;
@@ -209,8 +223,7 @@ class SettingFinder {
         fmt::format("no setting of the server keeps the SLO for {:.0f} % of the requests",
                     100 * kHeldShare),
         fmt::format("the nearest, {} with {} rows and {} tokens per step, keeps it for {:.1f} %",
-                    plan_words(setting.plan), setting.rules.most_rows,
-                    setting.rules.tokens_per_step,
+                    plan_words(setting), setting.rules.most_rows, setting.rules.tokens_per_step,
                     100 * (1 - nearest.figures[slot(ServerFigure::kMissed)])));
   }
 
@@ -218,7 +231,7 @@ class SettingFinder {
   const SettingsRequest& request_;
   Totals totals_;
   ServerSpace space_;
-  Once<std::array<std::uint32_t, 4>, Result<Priced>> prices_;
+  Prices prices_, prompt_prices_;
 };
 
 }  // namespace

@@ -34,22 +34,22 @@ std::vector<std::uint32_t> degrees(bool given, std::uint32_t value, std::uint32_
   return all;
 }
 
-std::vector<ServingPlan> plans_of(const ServeFile& file) {
-  const ServingPlan& plan = file.deployment.plan;
+/// `given`: what is kept of `plan`.
+std::vector<ServingPlan> plans_of(const ServeFile& file, const ServingPlan& plan,
+                                  const ServerGiven& given) {
   const workload::Transformer& model = file.deployment.model;
   const auto in_node = static_cast<std::uint32_t>(file.in_node);
   const auto in_cluster = static_cast<std::uint32_t>(file.in_cluster);
   std::vector<ServingPlan> plans;
-  for (const std::uint32_t tensor : degrees(file.given.tensor, plan.tensor, in_node, model.heads))
+  for (const std::uint32_t tensor : degrees(given.tensor, plan.tensor, in_node, model.heads))
     for (const std::uint32_t pipeline :
-         degrees(file.given.pipeline, plan.pipeline, std::max(1U, in_node / tensor), model.layers))
-      for (const std::uint32_t data : file.given.data
-                                          ? std::vector{plan.data}
-                                          : replicas_up_to(in_cluster / (tensor * pipeline))) {
+         degrees(given.pipeline, plan.pipeline, std::max(1U, in_node / tensor), model.layers))
+      for (const std::uint32_t data :
+           given.data ? std::vector{plan.data} : replicas_up_to(in_cluster / (tensor * pipeline))) {
         const std::uint32_t sharing = tensor * data, devices = sharing * pipeline;
         if (devices > in_cluster) continue;
         std::vector<std::uint32_t> experts = {1};
-        if (file.given.expert) {
+        if (given.expert) {
           experts = {plan.expert};
         } else if (model.mixture && sharing > 1 && devices <= in_node) {
           // vLLM has one degree: all ranks that share experts.
@@ -78,12 +78,117 @@ Extremes extremes_of(const std::vector<serving::Request>& requests) {
   return e;
 }
 
+/// A pool whose settings are tried.
+struct PoolToTry {
+  std::string_view name;  ///< of two pools, with a space
+  serving::Deployment deployment;
+  double memory;
+  serving::Rules rules;
+  ServerGiven given;
+  Extremes extremes;
+};
+
+/// All pools of the file, first that for tokens.
+std::vector<PoolToTry> pools_of(const ServeFile& file) {
+  const Extremes extremes = extremes_of(file.requests);
+  std::vector<PoolToTry> pools = {
+      {"", file.deployment, file.memory, file.rules, file.given, extremes}};
+  if (!file.prefill) return pools;
+  // Prompts have as many rows as their tokens allow, and the pool for tokens computes none.
+  PoolToTry& tokens = pools.front();
+  tokens.name = "tokens ";
+  tokens.given.pipeline = true;
+  for (const char* flag : {"max_num_batched_tokens", "chunked_prefill", "enable_mixed_chunk"})
+    tokens.given.flags.push_back(flag);
+  PoolToTry prompts{"prompts ",          prefill_deployment(file), file.prefill->memory,
+                    file.prefill->rules, file.prefill->given,      extremes};
+  prompts.given.pipeline = true;
+  for (const char* flag : {"max_num_seqs", "enable_mixed_chunk", "capacity_scheduler_policy"})
+    prompts.given.flags.push_back(flag);
+  prompts.extremes.longest = extremes.longest_prompt;
+  prompts.extremes.longest.output = prompts.extremes.longest_prompt.output = 1;
+  pools.push_back(std::move(prompts));
+  return pools;
+}
+
+/// What a pool may be set to, without regard to the other one.
+class PoolSpace {
+ public:
+  PoolSpace(const ServeFile& file, FlagChoice flags) : file_(file), flags_(flags) {}
+
+  std::vector<PoolSetting> settings_of(const PoolToTry& pool, ServerSpace& space) {
+    std::vector<PoolSetting> settings;
+    for (const ServingPlan& plan : plans_of(file_, pool.deployment.plan, pool.given)) {
+      serving::Deployment deployment = pool.deployment;
+      deployment.plan = plan;
+      if (const auto price = serving::StepPrice::of(deployment); !price) {
+        if (!wrong_) wrong_ = price.error();
+        continue;
+      }
+      for (const serving::Rules& rules : rules_of(pool, plan)) {
+        ++space.seen;
+        if (fits(pool, deployment, rules, space)) settings.push_back({plan, rules});
+      }
+    }
+    return settings;
+  }
+  const std::optional<Error>& wrong() const { return wrong_; }
+
+ private:
+  std::vector<serving::Rules> rules_of(const PoolToTry& pool, const ServingPlan& plan) const {
+    if (flags_ == FlagChoice::kAsGiven) return {pool.rules};
+    const std::int64_t requests = static_cast<std::int64_t>(file_.requests.size());
+    const std::int64_t flying =
+        file_.in_flight > 0 ? std::min(file_.in_flight, requests) : requests;
+    const std::int64_t rows = (flying + plan.data - 1) / plan.data;
+    return rules_to_try(pool.deployment.framework,
+                        {.rules = pool.rules, .memory = pool.memory, .given = pool.given.flags},
+                        {rows, rows * (pool.extremes.longest_prompt.input + 1)});
+  }
+
+  bool fits(const PoolToTry& pool, const serving::Deployment& deployment,
+            const serving::Rules& rules, ServerSpace& space) const {
+    const auto leave_out = [&](std::string_view reason, const Error& why) {
+      auto at = std::find_if(space.left_out.begin(), space.left_out.end(),
+                             [&](const LeftOut& l) { return l.reason == reason; });
+      if (at == space.left_out.end())
+        at = space.left_out.insert(at,
+                                   {std::string(reason), 0,
+                                    fmt::format("{}{}: {}", pool.name, plan_words(deployment.plan),
+                                                why.diagnostics.front().problem)});
+      ++at->count;
+      return false;
+    };
+    const Result<serving::CacheSpace> cache =
+        serving::cache_space(deployment, {.memory = pool.memory,
+                                          .block_tokens = rules.block_tokens,
+                                          .step_tokens = rules.tokens_per_step,
+                                          .rows = rules.most_rows});
+    if (!cache) return leave_out("does not fit in memory", cache.error());
+    serving::Rules with_blocks = rules;
+    with_blocks.blocks = cache->blocks;
+    if (file_.prefill && pool.extremes.longest.output > 1) with_blocks.chunked = true;
+    for (const serving::Request& most : {pool.extremes.longest, pool.extremes.longest_prompt})
+      if (const Status ok = serving::Scheduler::check(with_blocks, most); !ok)
+        return leave_out("cannot run the longest request", ok.error());
+    return true;
+  }
+
+  const ServeFile& file_;
+  FlagChoice flags_;
+  std::optional<Error> wrong_ = {};
+};
+
 }  // namespace
 
 void set(ServeFile& job, const ServerSetting& setting) {
   job.deployment.plan = setting.plan;
   job.rules = setting.rules;
-  job.devices = devices_of(setting.plan);
+  job.devices = devices_of(setting);
+  if (!setting.prefill) return;
+  job.prefill->plan = setting.prefill->plan;
+  job.prefill->rules = setting.prefill->rules;
+  job.prefill->devices = devices_of(setting.prefill->plan);
 }
 
 std::string plan_words(const ServingPlan& plan) {
@@ -96,60 +201,32 @@ std::string plan_words(const ServingPlan& plan) {
   return words.empty() ? "one GPU" : words;
 }
 
+std::string plan_words(const ServerSetting& setting) {
+  if (!setting.prefill) return plan_words(setting.plan);
+  return fmt::format("prompts {}, tokens {}", plan_words(setting.prefill->plan),
+                     plan_words(setting.plan));
+}
+
 Result<ServerSpace> server_space(const ServeFile& file, FlagChoice flags) {
   ServerSpace space;
-  const Extremes extremes = extremes_of(file.requests);
-  const auto leave_out = [&](std::string_view reason, const ServingPlan& plan, const Error& why) {
-    auto at = std::find_if(space.left_out.begin(), space.left_out.end(),
-                           [&](const LeftOut& l) { return l.reason == reason; });
-    if (at == space.left_out.end())
-      at = space.left_out.insert(
-          at, {std::string(reason), 0,
-               fmt::format("{}: {}", plan_words(plan), why.diagnostics.front().problem)});
-    ++at->count;
-  };
-  std::optional<Error> wrong;
-  for (const ServingPlan& plan : plans_of(file)) {
-    serving::Deployment deployment = file.deployment;
-    deployment.plan = plan;
-    if (const auto price = serving::StepPrice::of(deployment); !price) {
-      if (!wrong) wrong = price.error();
-      continue;
-    }
-    const std::int64_t requests = static_cast<std::int64_t>(file.requests.size());
-    const std::int64_t flying = file.in_flight > 0 ? std::min(file.in_flight, requests) : requests;
-    const std::int64_t rows = (flying + plan.data - 1) / plan.data;
-    const std::vector<serving::Rules> rules =
-        flags == FlagChoice::kAsGiven
-            ? std::vector{file.rules}
-            : rules_to_try(deployment.framework,
-                           {.rules = file.rules, .memory = file.memory, .given = file.given.flags},
-                           {rows, rows * (extremes.longest_prompt.input + 1)});
-    for (const serving::Rules& each : rules) {
-      ++space.seen;
-      const Result<serving::CacheSpace> cache =
-          serving::cache_space(deployment, {.memory = file.memory,
-                                            .block_tokens = each.block_tokens,
-                                            .step_tokens = each.tokens_per_step,
-                                            .rows = each.most_rows});
-      if (!cache) {
-        leave_out("does not fit in memory", plan, cache.error());
-        continue;
-      }
-      serving::Rules with_blocks = each;
-      with_blocks.blocks = cache->blocks;
-      Status ok = serving::Scheduler::check(with_blocks, extremes.longest);
-      if (ok) ok = serving::Scheduler::check(with_blocks, extremes.longest_prompt);
-      if (!ok)
-        leave_out("cannot run the longest request", plan, ok.error());
-      else
-        space.settings.push_back({plan, each});
-    }
+  PoolSpace pool_space(file, flags);
+  std::vector<std::vector<PoolSetting>> of_pools;
+  for (const PoolToTry& pool : pools_of(file))
+    of_pools.push_back(pool_space.settings_of(pool, space));
+  for (const PoolSetting& tokens : of_pools.front()) {
+    if (!file.prefill)
+      space.settings.push_back({tokens});
+    else
+      for (const PoolSetting& prompts : of_pools.back())
+        if (const ServerSetting both{tokens, prompts}; devices_of(both) <= file.in_cluster)
+          space.settings.push_back(both);
   }
+  // Of two pools what counts is their combinations.
+  if (file.prefill && !space.settings.empty()) space.seen = space.settings.size();
   if (space.seen == 0)
-    return wrong ? tl::unexpected(std::move(*wrong))
-                 : fail("no plan of the server uses the devices of the cluster",
-                        "degrees whose product is at most that of a node");
+    return pool_space.wrong() ? tl::unexpected(*pool_space.wrong())
+                              : fail("no plan of the server uses the devices of the cluster",
+                                     "degrees whose product is at most that of a node");
   return space;
 }
 

@@ -11,13 +11,19 @@
 
 namespace rehearse::cli {
 
-struct ServerSetting {
+/// The layout of a pool, and how its steps are formed.
+struct PoolSetting {
   serving::ServingPlan plan;
   serving::Rules rules;  ///< without its blocks
 };
 
-inline std::uint32_t devices_of(const serving::ServingPlan& plan) {
-  return plan.tensor * plan.pipeline * plan.data;
+struct ServerSetting : PoolSetting {
+  std::optional<PoolSetting> prefill = {};  ///< where the job has ServeFile::prefill
+};
+
+/// Devices of all pools.
+inline std::uint32_t devices_of(const ServerSetting& setting) {
+  return devices_of(setting.plan) + (setting.prefill ? devices_of(setting.prefill->plan) : 0);
 }
 
 /// Settings that cannot run the load, by reason.
@@ -38,13 +44,16 @@ enum class FlagChoice : std::uint8_t { kAll, kAsGiven };
 
 /// All settings that use at most the devices of the cluster, in a fixed order. What the file gives is
 /// kept. A replica, and replicas that share experts, are within a node, because links between nodes
-/// have no price. Degrees divide heads, layers and experts. Fails if no degrees do.
+/// have no price. Degrees divide heads, layers and experts. Of two pools the number of prompt tokens
+/// per step is tried for prompts, and that of rows for tokens; pipelines are those of the file. Fails
+/// if no degrees do.
 Result<ServerSpace> server_space(const ServeFile& file, FlagChoice flags = FlagChoice::kAll);
 
 /// The job under this setting. REQUIRES: `job` is `file`, with any setting.
 void set(ServeFile& job, const ServerSetting& setting);
 
-/// "tensor 4 × data 2"; "one GPU".
+/// "tensor 4 × data 2"; "one GPU"; "prompts tensor 2, tokens tensor 4 × data 2".
 std::string plan_words(const serving::ServingPlan& plan);
+std::string plan_words(const ServerSetting& setting);
 
 }  // namespace rehearse::cli

@@ -32,20 +32,35 @@ Value typed(const std::string& value) {
   return static_cast<std::int64_t>(number);
 }
 
-}  // namespace
+Value plan_fields(const serving::ServingPlan& plan, serving::Routing routing) {
+  return {{"tensor", plan.tensor},
+          {"pipeline", plan.pipeline},
+          {"expert", plan.expert},
+          {"data", plan.data},
+          {"router", serving::kRoutingNames[static_cast<std::size_t>(routing)]}};
+}
 
-Value setting_fields(const ServeFile& job, const std::vector<ServerFlag>& flags) {
-  const serving::ServingPlan& plan = job.deployment.plan;
+Value flag_fields(const std::vector<ServerFlag>& flags) {
   Value named = Value::object();
   for (const ServerFlag& flag : flags) named[flag.name] = typed(flag.value);
-  return {{"plan",
-           {{"tensor", plan.tensor},
-            {"pipeline", plan.pipeline},
-            {"expert", plan.expert},
-            {"data", plan.data},
-            {"router", serving::kRoutingNames[static_cast<std::size_t>(job.routing)]}}},
-          {"flags", std::move(named)},
-          {"devices", job.devices}};
+  return named;
+}
+
+}  // namespace
+
+Result<Value> setting_fields(const ServeFile& job) {
+  Value fields = {{"plan", plan_fields(job.deployment.plan, job.routing)},
+                  {"flags", flag_fields(TRY(flags_of(job)))},
+                  {"devices", job.devices}};
+  if (!job.prefill) return fields;
+  const serving::Network& network = job.prefill->network;
+  fields["prefill"] = {{"plan", plan_fields(job.prefill->plan, job.prefill->routing)},
+                       {"flags", flag_fields(TRY(flags_of(prefill_server(job))))},
+                       {"transfer",
+                        {{"rate", fmt::format("{:g} GB/s", network.rate.gb_per_s())},
+                         {"latency", fmt::format("{:g} us", network.latency.us())},
+                         {"by", network.by_layer ? "layer" : "whole"}}}};
+  return fields;
 }
 
 }  // namespace rehearse::cli

@@ -69,6 +69,7 @@ class StepPrice final : public StepPricer {
   StepParts parts(const Step& step) const;
   const ServedModel& model() const { return model_; }
   const Server& server() const { return server_; }
+  const ServingPlan& plan() const { return plan_; }
   /// One line each, for people.
   std::vector<std::string> sources() const;
 

@@ -38,20 +38,47 @@ Spread spread(Gaps gaps) {
 
 }  // namespace
 
-Measures measure(std::span<const Run> replicas, std::int64_t blocks) {
+Use use_of(std::span<const Run> replicas, double duration) {
+  Use use;
+  double busy = 0;
+  for (const Run& run : replicas)
+    for (const StepRun& step : run.steps) {
+      const double time = (step.each * step.steps).seconds().s();
+      const double held = static_cast<double>(step.held) / static_cast<double>(run.blocks);
+      busy += time;
+      use.running += time * static_cast<double>(step.running);
+      use.occupancy += time * held;
+      use.peak_occupancy = std::max(use.peak_occupancy, held);
+      use.preemptions += static_cast<double>(step.preempted);
+    }
+  if (busy > 0) {
+    use.running /= busy;
+    use.occupancy /= busy;
+  }
+  if (duration > 0) use.busy = busy / duration / static_cast<double>(replicas.size());
+  return use;
+}
+
+Measures measure(std::span<const Run> replicas) {
   Measures m;
-  std::vector<double> ttft, at_server, tpot, end_to_end, queue;
+  std::vector<double> ttft, at_server, tpot, end_to_end, queue, prefill, room, transfer;
   Gaps gaps;
   Picoseconds begin(std::numeric_limits<std::int64_t>::max()), end{0};
-  double busy = 0;
+  const auto between = [](Picoseconds from, Picoseconds to) { return (to - from).seconds().s(); };
   for (const Run& run : replicas) {
     for (const Served& r : run.served) {
-      ttft.push_back((r.first - r.sent).seconds().s());
-      at_server.push_back((r.first - r.queued).seconds().s());
+      ttft.push_back(between(r.sent, r.first));
+      at_server.push_back(between(r.queued, r.first));
       if (r.output > 1)
-        tpot.push_back((r.last - r.first).seconds().s() / static_cast<double>(r.output - 1));
-      end_to_end.push_back((r.last - r.sent).seconds().s());
-      queue.push_back((r.scheduled - r.queued).seconds().s());
+        tpot.push_back(between(r.first, r.last) / static_cast<double>(r.output - 1));
+      end_to_end.push_back(between(r.sent, r.last));
+      queue.push_back(between(r.queued, r.scheduled));
+      prefill.push_back(between(r.scheduled, r.prefilled));
+      if (r.arrived > Picoseconds(0)) {
+        const Picoseconds sent = std::max(r.prefilled, r.room);
+        room.push_back(between(r.prefilled, sent));
+        transfer.push_back(between(sent, r.arrived));
+      }
       m.output_tokens += static_cast<double>(r.output);
       m.input_tokens += static_cast<double>(r.input);
       m.reused_tokens += static_cast<double>(r.reused);
@@ -59,28 +86,18 @@ Measures measure(std::span<const Run> replicas, std::int64_t blocks) {
       end = std::max(end, r.last);
     }
     gaps.insert(gaps.end(), run.gaps.begin(), run.gaps.end());
-    for (const StepRun& step : run.steps) {
-      const double time = (step.each * step.steps).seconds().s();
-      const double held = static_cast<double>(step.held) / static_cast<double>(blocks);
-      busy += time;
-      m.running += time * static_cast<double>(step.running);
-      m.occupancy += time * held;
-      m.peak_occupancy = std::max(m.peak_occupancy, held);
-      m.preemptions += static_cast<double>(step.preempted);
-    }
   }
   m.requests = static_cast<double>(ttft.size());
   m.duration = (end - begin).seconds().s();
-  if (busy > 0) {
-    m.running /= busy;
-    m.occupancy /= busy;
-  }
-  if (m.duration > 0) m.busy = busy / m.duration / static_cast<double>(replicas.size());
+  static_cast<Use&>(m) = use_of(replicas, m.duration);
   m.ttft = spread(std::move(ttft));
   m.ttft_at_server = spread(std::move(at_server));
   m.tpot = spread(std::move(tpot));
   m.end_to_end = spread(std::move(end_to_end));
   m.queue = spread(std::move(queue));
+  m.prefill = spread(std::move(prefill));
+  m.room = spread(std::move(room));
+  m.transfer = spread(std::move(transfer));
   m.itl = spread(std::move(gaps));
   return m;
 }

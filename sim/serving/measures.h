@@ -12,24 +12,34 @@ struct Spread {
   double mean = 0, p50 = 0, p90 = 0, p99 = 0;
 };
 
-/// In seconds, by the definitions of vLLM's benchmark and InferenceMAX's client: all instants are
-/// the client's, and a request counts from its sending.
-struct Measures {
-  Spread ttft;            ///< sending to first token
-  Spread ttft_at_server;  ///< entry into the queue to first token
-  Spread tpot;          ///< per request (last - first) / (output - 1); of requests with two tokens
-  Spread itl;           ///< gaps between tokens, of all requests together
-  Spread end_to_end;    ///< sending to last token
-  Spread queue;         ///< entry into the queue to the first step with a token of it
-  double duration = 0;  ///< first sending to last token
-  double requests = 0, output_tokens = 0, input_tokens = 0, reused_tokens = 0;
+/// How replicas are used.
+struct Use {
   double busy = 0;     ///< share of the duration in which a step runs, mean over replicas
   double running = 0;  ///< requests, mean over the time of steps
   double occupancy = 0, peak_occupancy = 0;  ///< of the blocks: over the time of steps, and at most
   double preemptions = 0;
 };
 
-/// Of replicas that run side by side. REQUIRES: at least one request.
-Measures measure(std::span<const Run> replicas, std::int64_t blocks);
+/// In seconds, by the definitions of vLLM's benchmark and InferenceMAX's client: all instants are
+/// the client's, and a request counts from its sending.
+struct Measures : Use {
+  Spread ttft;            ///< sending to first token
+  Spread ttft_at_server;  ///< entry into the queue to first token
+  Spread tpot;        ///< per request (last - first) / (output - 1); of requests with two tokens
+  Spread itl;         ///< gaps between tokens, of all requests together
+  Spread end_to_end;  ///< sending to last token
+  Spread queue;       ///< entry into the queue to the first step with a token of it
+  Spread prefill;     ///< from there to the end of the prompt's last step
+  /// Of pools: from there until the second pool has blocks, and then until it has keys and values.
+  Spread room, transfer;
+  double duration = 0;  ///< first sending to last token
+  double requests = 0, output_tokens = 0, input_tokens = 0, reused_tokens = 0;
+};
+
+/// Of replicas that run side by side, or of both pools. REQUIRES: at least one request.
+Measures measure(std::span<const Run> replicas);
+
+/// How these replicas are used in a run of this duration, in seconds.
+Use use_of(std::span<const Run> replicas, double duration);
 
 }  // namespace rehearse::serving

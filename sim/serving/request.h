@@ -22,6 +22,9 @@ struct Served {
   Picoseconds sent{0};
   Picoseconds queued{0};     ///< known to the scheduler
   Picoseconds scheduled{0};  ///< start of the first step with a token of it
+  Picoseconds prefilled{0};  ///< its prompt is computed
+  Picoseconds room{0};       ///< of pools (pools.h): the second one has blocks for its prompt
+  Picoseconds arrived{0};    ///< of pools: the second one has its keys and values
   Picoseconds first{0};      ///< its first token is out
   Picoseconds last{0};       ///< its last token is out
   std::int64_t input = 0, output = 0;

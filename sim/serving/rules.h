@@ -37,6 +37,7 @@ struct Rules {
   std::int64_t block_tokens = 16;
   bool prefix_cache = false;
   std::int64_t prefix_tokens = 16;  ///< per name of Request::prefix; a multiple of block_tokens
+  bool keeps_blocks = false;  ///< a request that ended keeps its blocks until they are released
 };
 
 /// Blocks that hold this many tokens.

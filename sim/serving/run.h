@@ -21,9 +21,10 @@ struct RunOptions {
 };
 
 struct Run {
-  std::vector<Served> served;  ///< in the order of the requests
-  std::vector<StepRun> steps;
-  Gaps gaps;
+  std::vector<Served> served = {};  ///< in the order of the requests
+  std::vector<StepRun> steps = {};
+  Gaps gaps = {};
+  std::int64_t blocks = 1;  ///< of the server
 };
 
 /// Of a run; picoseconds count up to 106 days.

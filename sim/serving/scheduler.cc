@@ -49,7 +49,38 @@ Status Scheduler::check(const Rules& rules, const Request& request) {
   return {};
 }
 
-void Scheduler::receive(std::uint32_t request) { waiting_.push_back({.request = request}); }
+void Scheduler::receive(std::uint32_t request) {
+  const auto promised = std::find_if(coming_.begin(), coming_.end(),
+                                     [&](const Row& row) { return row.request == request; });
+  if (promised == coming_.end()) {
+    waiting_.push_back({.request = request});
+    return;
+  }
+  arrived_.push_back(std::move(*promised));
+  coming_.erase(promised);
+}
+
+bool Scheduler::promise(std::uint32_t request, Picoseconds now) {
+  Row row{
+      .request = request, .generated = 1, .cached = requests_[request].input, .elsewhere = true};
+  const std::int64_t own = blocks_for(row.cached, rules_.block_tokens);
+  const std::int64_t at_end = blocks_at_end(row);
+  const std::int64_t free = blocks_.free() - (now < until_ ? ending_ : 0);
+  refused_ = !waiting_.empty() || own > free || !leaves_reserve(free, at_end);
+  if (refused_) return false;
+  blocks_.allocate(own, row.holding);
+  promised_ += at_end;
+  coming_.push_back(std::move(row));
+  return true;
+}
+
+void Scheduler::release(std::uint32_t request) {
+  const auto kept = std::find_if(kept_.begin(), kept_.end(),
+                                 [&](const Row& row) { return row.request == request; });
+  REHEARSE_CHECK(kept != kept_.end(), "request {} keeps no blocks", request);
+  blocks_.release(kept->holding);
+  kept_.erase(kept);
+}
 
 std::int64_t Scheduler::blocks_at_end(const Row& row) const {
   const Request& request = requests_[row.request];
@@ -77,10 +108,30 @@ double Scheduler::reserve() const {
                   raised_ - rules_.reserve_decay * static_cast<double>(decodes_since_));
 }
 
-void Scheduler::form() {
+bool Scheduler::leaves_reserve(std::int64_t free, std::int64_t taken) const {
+  if (rules_.reserve == 0) return true;
+  std::int64_t held = 0;
+  for (const Row& r : running_) held += blocks_.held_by(r.holding);
+  for (const Row& r : arrived_) held += blocks_.held_by(r.holding);
+  for (const Row& r : coming_) held += blocks_.held_by(r.holding);
+  return static_cast<double>(free - taken) >= reserve() * static_cast<double>(promised_ - held);
+}
+
+void Scheduler::admit_arrived(Picoseconds now) {
+  while (!arrived_.empty() && static_cast<std::int64_t>(running_.size()) < rules_.most_rows) {
+    running_.push_back(std::move(arrived_.front()));
+    arrived_.pop_front();
+    if (running_.back().delayed) running_.back().last = now;
+    each_left_ = 0;
+  }
+  for (Row& row : arrived_) row.delayed = true;
+}
+
+void Scheduler::form(Picoseconds now) {
   budget_ = rules_.tokens_per_step;
   preempted_ = 0;
   for (Row& row : running_) row.in_step = 0;
+  admit_arrived(now);
   const bool decode_first = rules_.order == Order::kDecodeFirst;
   continue_rows(decode_first, true);
   admit();
@@ -158,13 +209,7 @@ bool Scheduler::admit_first() {
   const std::int64_t free = blocks_.free() - hit.idle;
   const std::int64_t at_end = blocks_at_end(row);
   if (std::max<std::int64_t>(own, 0) > free) return false;
-  if (const double share = reserve(); rules_.reserve > 0) {
-    std::int64_t held = 0;
-    for (const Row& r : running_) held += blocks_.held_by(r.holding);
-    if (static_cast<double>(free - (at_end - shared)) <
-        share * static_cast<double>(promised_ - held))
-      return false;
-  }
+  if (!leaves_reserve(free, at_end - shared)) return false;
   blocks_.reuse(request.prefix, hit.parts, row.holding);
   if (own > 0) blocks_.allocate(own, row.holding);
   row.cached = cached;
@@ -197,7 +242,7 @@ std::int64_t Scheduler::equal_steps(Picoseconds now, Picoseconds horizon) const 
   if (!rules_.drafts.empty()) return 1;
   // The next step may admit the first in the queue, after a step that preempted or as the share
   // falls.
-  if (!waiting_.empty() &&
+  if ((!waiting_.empty() || refused_) &&
       (preempted_ > 0 || (rules_.reserve > 0 && reserve() > rules_.least_reserve)))
     return 1;
   const std::int64_t wait = std::max<std::int64_t>(0, (horizon - now).count());
@@ -224,8 +269,9 @@ Picoseconds Scheduler::run(Picoseconds now, Picoseconds horizon, bool single,
                            std::vector<Served>& served) {
   finished_.clear();
   do {
-    form();
-  } while (budget_ == rules_.tokens_per_step);  // everything was preempted
+    form(now);
+  } while (budget_ == rules_.tokens_per_step && preempted_ > 0);  // everything was preempted
+  if (budget_ == rules_.tokens_per_step) return now;
   Step step = step_of();
   const bool decode_only = step.prefill.empty();
   const bool all = step.decode_rows == static_cast<std::int64_t>(running_.size());
@@ -257,15 +303,17 @@ Picoseconds Scheduler::run(Picoseconds now, Picoseconds horizon, bool single,
   each_left_ -= steps;
   steps_ += steps;
   if (step.decode_rows > 0) decodes_since_ += steps;
+  until_ = now + each_ * steps;
   finish_step(now, steps, served);
   entry.held = blocks_.held();
   log_.push_back(entry);
-  return now + each_ * steps;
+  return until_;
 }
 
 void Scheduler::finish_step(Picoseconds now, std::int64_t steps, std::vector<Served>& served) {
   const Picoseconds end = now + each_ * steps, first_end = now + each_;
   std::int64_t repeated = 0;
+  ending_ = 0;
   // Blocks of all steps are taken before requests end, as one step after another takes them.
   if (steps > 1)
     for (Row& row : running_)
@@ -279,8 +327,13 @@ void Scheduler::finish_step(Picoseconds now, std::int64_t steps, std::vector<Ser
     Served& out = served[row.request];
     if (!row.started) {
       row.started = true;
-      out.scheduled = now;
-      out.reused = row.cached;
+      if (row.elsewhere) {
+        if (row.delayed) out.first = row.last;
+        row.last = out.first;
+      } else {
+        out.scheduled = now;
+        out.reused = row.cached;
+      }
     }
     const bool gives = row.in_step >= lacks(row);
     const std::int64_t tokens =
@@ -293,7 +346,7 @@ void Scheduler::finish_step(Picoseconds now, std::int64_t steps, std::vector<Ser
           row.holding);
     if (!gives) continue;
     if (row.generated == 0)
-      out.first = first_end;
+      out.first = out.prefilled = first_end;
     else
       add_gaps(gaps_, first_end - row.last, 1);
     repeated += steps - 1;
@@ -303,6 +356,11 @@ void Scheduler::finish_step(Picoseconds now, std::int64_t steps, std::vector<Ser
     out.last = end;
     finished_.push_back(row.request);
     promised_ -= blocks_at_end(row);
+    if (rules_.keeps_blocks) {
+      kept_.push_back({.request = row.request, .holding = std::move(row.holding)});
+      continue;
+    }
+    ending_ += blocks_.held_by(row.holding);
     blocks_.release(row.holding);
   }
   add_gaps(gaps_, each_, repeated);

@@ -7,6 +7,9 @@
 //  - A decode row takes a token, and one per draft; it has no more drafts than tokens to generate.
 //  - If a request needs a block and none is free, the last admitted one that the step does not hold
 //    yet loses its blocks, and goes to the head of the queue to compute its tokens again.
+//  - A request whose prompt another server computed gets blocks for it as soon as there are, before
+//    its keys and values arrive, and runs as soon as there is a row (pools.h). No blocks are promised
+//    while a request waits that was preempted.
 #pragma once
 
 #include <cstdint>
@@ -47,16 +50,23 @@ class Scheduler {
   /// Whether the server can ever run this request; its message names what is too small.
   static Status check(const Rules& rules, const Request& request);
 
-  /// Puts a request into the queue.
+  /// Puts a request into the queue, or those with promised blocks before it.
   void receive(std::uint32_t request);
-  bool busy() const { return !waiting_.empty() || !running_.empty(); }
+  bool busy() const { return !waiting_.empty() || !running_.empty() || !arrived_.empty(); }
   bool receives() const { return running_.empty() || steps_ % rules_.receive_interval == 0; }
 
   /// Runs at least one step from `now`, and equal steps together that begin before `horizon`, or
-  /// only one with `single`. Neither changes any time. Returns their end. REQUIRES: busy().
+  /// only one with `single`. Neither changes any time. Returns their end, or `now` if blocks that are
+  /// promised or kept leave no step to run. REQUIRES: busy().
   Picoseconds run(Picoseconds now, Picoseconds horizon, bool single, std::vector<Served>& served);
   /// The requests whose last token the steps of `run` gave.
   const std::vector<std::uint32_t>& finished() const { return finished_; }
+
+  /// Promises blocks for the keys and values of a prompt that another server computed, if there are
+  /// enough at `now`: while a step runs, those of requests that end with it are not free yet.
+  bool promise(std::uint32_t request, Picoseconds now);
+  /// Frees the blocks that a request kept (Rules::keeps_blocks).
+  void release(std::uint32_t request);
 
   const std::vector<StepRun>& log() const { return log_; }
   const Gaps& gaps() const { return gaps_; }
@@ -69,7 +79,9 @@ class Scheduler {
     std::int64_t in_step = 0;  ///< tokens that the step computes
     Holding holding = {};
     bool started = false;
-    Picoseconds last{0};  ///< when its last token was out
+    bool elsewhere = false;  ///< its prompt was computed by another server
+    bool delayed = false;    ///< it has its keys and values, and waits for a row
+    Picoseconds last{0};     ///< when its last token was out; the first one, if delayed, with a row
   };
 
   std::int64_t lacks(const Row& row) const {
@@ -82,8 +94,11 @@ class Scheduler {
   std::int64_t given(const Row& row, std::int64_t drafted) const;
   std::int64_t blocks_at_end(const Row& row) const;
   double reserve() const;
+  /// Whether `free` blocks are enough for what an admission takes until its end and for the reserve.
+  bool leaves_reserve(std::int64_t free, std::int64_t taken) const;
 
-  void form();
+  void form(Picoseconds now);
+  void admit_arrived(Picoseconds now);
   /// Gives running rows their tokens: those that decode, those with chunks, or both.
   void continue_rows(bool decoding, bool chunks);
   bool make_room(std::size_t row, std::int64_t tokens);
@@ -100,7 +115,13 @@ class Scheduler {
   Blocks blocks_;
   std::deque<Row> waiting_ = {};
   std::vector<Row> running_ = {};  ///< in order of admission
-  std::int64_t promised_ = 0;      ///< blocks that running rows hold at their ends
+  std::vector<Row> coming_ = {};   ///< have blocks; their keys and values are on the way
+  std::deque<Row> arrived_ = {};   ///< have keys and values, and no row
+  std::vector<Row> kept_ = {};     ///< ended, with their blocks
+  bool refused_ = false;           ///< the last promise of blocks
+  Picoseconds until_{0};           ///< end of the last steps
+  std::int64_t ending_ = 0;        ///< blocks that are free from then on
+  std::int64_t promised_ = 0;      ///< blocks that all of these but the ended hold at their ends
   std::int64_t budget_ = 0;        ///< tokens that are left in the step
   std::int64_t preempted_ = 0;     ///< in this step
   std::int64_t steps_ = 0;

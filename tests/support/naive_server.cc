@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <limits>
 #include <numeric>
 
 namespace rehearse::test {
@@ -12,6 +13,7 @@ using serving::Order;
 struct Live {
   std::int64_t prompt, wanted;
   std::int64_t output = 0, cached = 0, in_step = 0;
+  std::size_t id = 0;
 
   std::int64_t lacks() const { return prompt + output - cached; }
   bool decodes() const { return output > 0 && lacks() == 1; }
@@ -22,6 +24,7 @@ struct World {
   std::vector<Live> running = {};
   std::deque<Live> waiting = {};
   double ratio = 0;
+  std::int64_t apart = 0;      // blocks of requests that are neither running nor waiting
   std::int64_t preempted = 0;  // in this step
 
   std::int64_t wants(const Live& r) const {
@@ -34,7 +37,7 @@ struct World {
     return n;
   }
   std::int64_t held() const {
-    std::int64_t sum = 0;
+    std::int64_t sum = apart;
     for (const Live& r : running) sum += blocks(r.cached + r.in_step);
     return sum;
   }
@@ -119,7 +122,8 @@ struct World {
 NaiveRun naive_server(const serving::Rules& rules, std::span<const serving::Request> requests) {
   World world{rules};
   world.ratio = rules.reserve;
-  for (const serving::Request& r : requests) world.waiting.push_back({r.input, r.output});
+  for (const serving::Request& r : requests)
+    world.waiting.push_back({.prompt = r.input, .wanted = r.output});
   NaiveRun run;
   while (!world.running.empty() || !world.waiting.empty()) {
     world.form();
@@ -151,6 +155,135 @@ NaiveRun naive_server(const serving::Rules& rules, std::span<const serving::Requ
     std::erase_if(world.running, [](const Live& r) { return r.output == r.wanted; });
   }
   return run;
+}
+
+namespace {
+
+struct NaiveReplica {
+  World world;
+  bool running = false;
+  Picoseconds until{0};
+  std::vector<Live> arrived = {};       // without a row
+  std::vector<std::size_t> late = {};   // they waited for one
+  std::deque<std::size_t> asking = {};  // prompts that want blocks
+  Picoseconds link{0};
+
+  Picoseconds time_of_step() const {
+    Seconds time = Seconds::ms(1);
+    for (const Live& r : world.running)
+      time += r.in_step == 0 ? Seconds::s(0)
+              : r.decodes()  ? Seconds::us(100)
+                             : Seconds::us(50) * static_cast<double>(r.in_step);
+    return Picoseconds::from(time);
+  }
+  void start(Picoseconds now, NaiveTokens& out) {
+    do {
+      while (!arrived.empty() &&
+             static_cast<std::int64_t>(world.running.size()) < world.rules.most_rows) {
+        const Live r = arrived.front();
+        arrived.erase(arrived.begin());
+        world.apart -= world.blocks(r.cached);
+        world.running.push_back(r);
+        if (std::find(late.begin(), late.end(), r.id) != late.end()) out.first[r.id] = now;
+      }
+      for (const Live& r : arrived) late.push_back(r.id);
+      world.form();
+      out.preempted += world.preempted;
+    } while (world.left() == world.rules.tokens_per_step && world.preempted > 0);
+    running = world.left() < world.rules.tokens_per_step;
+    if (running) until = now + time_of_step();
+  }
+};
+
+}  // namespace
+
+NaiveTokens naive_pools(const serving::Pool& prefill, const serving::Pool& decode,
+                        const serving::Transfer& transfer,
+                        std::span<const serving::Request> requests) {
+  const std::size_t n = requests.size();
+  NaiveTokens out{std::vector(n, Picoseconds(0)), std::vector(n, Picoseconds(0))};
+  std::vector<NaiveReplica> senders(prefill.replicas, {{prefill.rules}}),
+      receivers(decode.replicas, {{decode.rules}});
+  std::vector<std::size_t> sender(n), receiver(n);
+  std::vector<Picoseconds> arrival(n, Picoseconds(-1));
+  std::size_t sent = 0, asked = 0, left = n;
+  for (Picoseconds now{0}; left > 0;) {
+    for (NaiveReplica& s : senders) {
+      if (!s.running || s.until > now) continue;
+      s.running = false;
+      for (Live& r : s.world.running) {
+        r.cached += r.in_step;
+        r.in_step = 0;
+        if (r.cached < r.prompt) continue;
+        out.first[r.id] = out.last[r.id] = now;
+        r.output = 1;
+        if (requests[r.id].output == 1) {
+          --left;
+        } else {
+          s.world.apart += s.world.blocks(r.prompt);
+          receiver[r.id] = asked++ % receivers.size();
+          receivers[receiver[r.id]].asking.push_back(r.id);
+        }
+      }
+      std::erase_if(s.world.running, [](const Live& r) { return r.output == 1; });
+    }
+    for (NaiveReplica& d : receivers) {
+      if (!d.running || d.until > now) continue;
+      d.running = false;
+      for (Live& r : d.world.running) {
+        const bool gives = r.in_step > 0 && r.in_step >= r.lacks();
+        r.cached += r.in_step;
+        r.in_step = 0;
+        r.output += gives;
+        if (r.output < r.wanted) continue;
+        out.last[r.id] = now;
+        --left;
+      }
+      std::erase_if(d.world.running, [](const Live& r) { return r.output == r.wanted; });
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      if (arrival[i] != now) continue;
+      arrival[i] = Picoseconds(-1);
+      out.first[i] = now;
+      World& from = senders[sender[i]].world;
+      from.apart -= from.blocks(requests[i].input);
+      receivers[receiver[i]].arrived.push_back(
+          {requests[i].input, requests[i].output, 1, requests[i].input, 0, i});
+    }
+    for (; sent < n && requests[sent].planned <= now; ++sent) {
+      sender[sent] = sent % senders.size();
+      senders[sender[sent]].world.waiting.push_back({requests[sent].input, 1, 0, 0, 0, sent});
+    }
+    for (NaiveReplica& s : senders)
+      if (!s.running) s.start(now, out);
+    for (NaiveReplica& d : receivers) {
+      for (; !d.asking.empty(); d.asking.pop_front()) {
+        const std::size_t i = d.asking.front();
+        const std::int64_t blocks = d.world.blocks(requests[i].input);
+        out.waited += !d.world.waiting.empty() || d.world.held() + blocks > d.world.rules.blocks;
+        if (!d.world.waiting.empty() || d.world.held() + blocks > d.world.rules.blocks) break;
+        d.world.apart += blocks;
+        // Each link has a queue of its own.
+        NaiveReplica& s = senders[sender[i]];
+        s.link = std::max(now, s.link) + transfer.of(transfer.out, requests[i].input);
+        d.link = std::max(now, d.link) + transfer.of(transfer.in, requests[i].input);
+        arrival[i] = std::max(s.link, d.link) + Picoseconds::from(transfer.latency);
+      }
+      if (d.running) continue;
+      d.start(now, out);
+    }
+    Picoseconds next(std::numeric_limits<std::int64_t>::max());
+    const auto event = [&](Picoseconds at) { next = std::min(next, at); };
+    if (sent < n) event(requests[sent].planned);
+    for (const Picoseconds at : arrival)
+      if (at >= now) event(at);
+    for (const NaiveReplica& s : senders)
+      if (s.running) event(s.until);
+    for (const NaiveReplica& d : receivers)
+      if (d.running) event(d.until);
+    now = next;
+  }
+  return out;
 }
 
 }  // namespace rehearse::test
