@@ -4,11 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <deque>
-#include <filesystem>
-#include <fstream>
 #include <optional>
-
-#include <unistd.h>
 
 #include "cli/calibrate/nccl_log.h"
 #include "cli/check/budget.h"
@@ -38,6 +34,7 @@
 #include "sim/cluster/read_cluster.h"
 #include "sim/fleet/job_list.h"
 #include "tests/fuzz/errors.h"
+#include "tests/fuzz/memory_file.h"
 
 namespace rehearse::fuzz {
 namespace {
@@ -130,26 +127,6 @@ class Reading {
   std::deque<Rank> ranks_;
   std::optional<RankRows> rows_;
   std::optional<Recorder> recorder_;
-};
-
-/// The bytes as a file, for what reads by name. Shared memory, as it is made for every input.
-class MemoryFile {
- public:
-  explicit MemoryFile(std::string_view bytes)
-      : path_(std::filesystem::path("/dev/shm") / (kName + std::to_string(::getpid()))) {
-    std::ofstream(path_, std::ios::binary) << bytes;
-  }
-  ~MemoryFile() {
-    std::error_code ignored;
-    std::filesystem::remove(path_, ignored);
-  }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
 };
 
 template <class Read>
@@ -407,7 +384,7 @@ void input(std::string_view bytes) {
 }
 
 std::span<const Target> targets() {
-  static constexpr std::array<Target, 23> kTargets = {{{"astra_network", astra_network},
+  static constexpr std::array<Target, 27> kTargets = {{{"astra_network", astra_network},
                                                        {"astra_system", astra_system},
                                                        {"budget", budget},
                                                        {"calibration", calibration},
@@ -418,7 +395,9 @@ std::span<const Target> targets() {
                                                        {"csv", csv},
                                                        {"execution_trace", execution_trace},
                                                        {"input", input},
+                                                       {"job", job},
                                                        {"job_list", job_list},
+                                                       {"job_table", job_table},
                                                        {"kineto", kineto},
                                                        {"keys", keys},
                                                        {"model", model},
@@ -428,6 +407,8 @@ std::span<const Target> targets() {
                                                        {"pack_file", pack_file},
                                                        {"pair_law", pair_law},
                                                        {"pipeline", pipeline},
+                                                       {"requests", requests},
+                                                       {"shapes", shapes},
                                                        {"store", store},
                                                        {"study", study}}};
   return kTargets;

@@ -23,9 +23,12 @@ void cluster_file(std::string_view bytes);
 void csv(std::string_view bytes);
 void execution_trace(std::string_view bytes);
 void input(std::string_view bytes);
-/// As a table, as YAML, as a trace of Philly, and, in two halves at an empty line, as the tables of
-/// PAI; what is read runs on a small fleet.
+/// A job file, whose other files are absent.
+void job(std::string_view bytes);
+/// As a table and as YAML; what is read runs on a small fleet.
 void job_list(std::string_view bytes);
+/// A table of measured jobs; its first rows are read as jobs.
+void job_table(std::string_view bytes);
 void kineto(std::string_view bytes);
 /// A recorded stream of keys, through two caches.
 void keys(std::string_view bytes);
@@ -41,6 +44,10 @@ void pack_file(std::string_view bytes);
 void pair_law(std::string_view bytes);
 /// An input pipeline; what is read must have bounds, and run or be refused.
 void pipeline(std::string_view bytes);
+/// A trace of requests to a server.
+void requests(std::string_view bytes);
+/// Shapes to measure, as CSV and as YAML; the text of each is read again.
+void shapes(std::string_view bytes);
 void store(std::string_view bytes);
 /// A study; caches and graphs of its first point are run where they are small, its pipelines read.
 void study(std::string_view bytes);
