@@ -48,7 +48,7 @@ void add_catalog(CLI::App& app, Action& action) {
     if (std::find(kinds.begin(), kinds.end(), name) != kinds.end()) return {};
     return fail(fmt::format("unknown kind '{}'", name), {}, suggest(name, kinds));
   })),
-        kinds)
+        [kinds] { return kinds; })
       ->required();
   Filters& filters = options->filters;
   add_value(command, "--name", "PATTERN", filters.name,

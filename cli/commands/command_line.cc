@@ -12,6 +12,9 @@
 namespace rehearse::cli {
 namespace {
 
+/// What asks an offer for its words. No argument of a program holds the byte 0.
+const std::string kAsked(1, '\0');
+
 struct Help : CLI::Formatter {
   std::string make_help(const CLI::App* app, std::string name,
                         CLI::AppFormatMode mode) const override {
@@ -110,16 +113,25 @@ std::vector<CLI::Option*> shown_options(CLI::App& command, bool positional) {
   });
 }
 
-CLI::Option* offer(CLI::Option* option, const std::vector<std::string_view>& words) {
-  return option->check([](const std::string&) { return std::string(); }, "", join(words, "\n"));
+// An option keeps the words as a check that accepts every argument, because CLI11 has no other place
+// for them that help does not show.
+CLI::Option* offer(CLI::Option* option, std::function<std::vector<std::string_view>()> words) {
+  return option->check(
+      [words = std::move(words)](const std::string& text) {
+        return text == kAsked ? join(words(), "\n") : std::string();
+      },
+      "", "offer");
 }
 
 std::vector<std::string> offered(CLI::Option& option) {
   std::vector<std::string> words;
   try {
-    for (int i = 0;; ++i)
-      for (const std::string_view word : split(option.get_validator(i)->get_name(), '\n'))
-        if (!word.empty()) words.emplace_back(word);
+    for (int i = 0;; ++i) {
+      const CLI::Validator& check = *option.get_validator(i);
+      if (check.get_name() != "offer") continue;
+      const std::string lines = check(kAsked);
+      for (const std::string_view word : split(lines, '\n')) words.emplace_back(word);
+    }
   } catch (const CLI::OptionNotFound&) {  // there is no count of checks
   }
   return words;

@@ -2,6 +2,7 @@
 // completion.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,10 +23,11 @@ std::shared_ptr<CLI::FormatterBase> help_formatter();
 /// The options that help shows, of one kind: positional or named.
 std::vector<CLI::Option*> shown_options(CLI::App& command, bool positional);
 
-/// Lets completion offer these words as values. An option keeps them as the name of a check that
-/// accepts everything, because CLI11 has no other place for them that help does not show.
-CLI::Option* offer(CLI::Option* option, const std::vector<std::string_view>& words);
-/// The words that were offered.
+/// Lets completion offer these words as values. They are made when they are asked for: every command
+/// starts with the options of all commands, and the names of all models take longer than the rest.
+/// The texts that the views refer to must outlive the option.
+CLI::Option* offer(CLI::Option* option, std::function<std::vector<std::string_view>()> words);
+/// The words that are offered.
 std::vector<std::string> offered(CLI::Option& option);
 
 /// A word that may follow a command line.

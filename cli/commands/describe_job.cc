@@ -7,20 +7,28 @@
 
 namespace rehearse::cli {
 
+namespace {
+
+std::vector<std::string_view> device_names() {
+  std::vector<std::string_view> names;
+  for (const cluster::Gpu& gpu : cluster::gpus()) names.push_back(gpu.name);
+  for (const cluster::Instance& instance : cluster::instances()) names.push_back(instance.name);
+  return names;
+}
+
+}  // namespace
+
 void add_described_job(CLI::App& command, DescribedJob& job, JobUse use) {
   offer(add_value(command, "--model", "NAME", job.model,
                   "instead of a job file: a model of the zoo, or the path of a Hugging Face "
                   "config.json"),
-        workload::zoo_names());
+        workload::zoo_names);
   if (use != JobUse::kRent) {
     add_value(command, "--gpus", "N", job.gpus, "with --model: number of GPUs")
         ->check(CLI::Range(1U, 131'072U).description(""));
-    std::vector<std::string_view> devices;
-    for (const cluster::Gpu& gpu : cluster::gpus()) devices.push_back(gpu.name);
-    for (const cluster::Instance& instance : cluster::instances()) devices.push_back(instance.name);
     offer(add_value(command, "--device", "NAME", job.device,
                     "with --model: a GPU of the catalog, on nodes of 8, or an instance"),
-          devices);
+          device_names);
   }
   add_value(command, "--plan", "PLAN", job.plan,
             use == JobUse::kOnePlan

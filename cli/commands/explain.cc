@@ -52,7 +52,7 @@ void add_explain(CLI::App& app, Action& action) {
       *app.add_subcommand("explain", "Explain a term of a result, or a key of a plan");
   offer(add_value(command, "TERM", "NAME", options->term,
                   "such as bubble, MFU or interleave (default: list all terms)"),
-        term_names());
+        term_names);
   command.footer("Example: rehearse explain 'exposed communication'");
   run_by(command, action, options, run);
 }

@@ -89,7 +89,8 @@ struct Chosen<std::optional<T>> {
 /// them. The names outlive the command.
 inline CLI::Option* accept_names(CLI::Option* option, std::span<const std::string_view> names,
                                  const std::string& kind = "name") {
-  return offer(option->check(one_of(names, kind)), {names.begin(), names.end()});
+  return offer(option->check(one_of(names, kind)),
+               [names] { return std::vector<std::string_view>(names.begin(), names.end()); });
 }
 
 /// An option whose value is one of an enumeration's names. The names are in the order of the

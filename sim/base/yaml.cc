@@ -80,7 +80,9 @@ struct YamlMap::State {
   /// The value at `key`, invalid when absent; remembers that the key is known.
   YAML::Node find(std::string_view key) {
     asked.emplace_back(key);
-    return layer_of(key).value(key);
+    for (const Layer& layer : layers)
+      if (YAML::Node value = layer.value(key); value.IsDefined()) return value;
+    return YAML::Node(YAML::NodeType::Undefined);
   }
 };
 
@@ -375,9 +377,22 @@ class DocumentStarts : public YAML::EventHandler {
   YAML::Mark last_;
 };
 
+/// Whether text may follow the first document. Without marks of documents and directives, a block
+/// mapping that begins in column 0 goes on to the end of the text, or the parser has thrown.
+bool may_end_early(const std::string& text, const YAML::Node& root) {
+  static constexpr std::string_view kMarks[] = {"---", "...", "\n%", {"\0", 1} /* in UTF-16 */};
+  for (const std::string_view mark : kMarks)
+    if (text.find(mark) != text.npos) return true;
+  if (!root.IsMap() || root.size() == 0 || root.Style() != YAML::EmitterStyle::Block) return true;
+  const YAML::Node first = root.begin()->first;
+  return !first.IsScalar() || first.Mark().column != 0;
+}
+
 /// The start of a second document. YAML::LoadAll does not end if the parser stops at text that
-/// belongs to no document, so the parser is asked for only two documents.
-std::optional<YAML::Mark> after_first_document(const std::string& text) {
+/// belongs to no document, so the parser is asked for only two documents. It takes as long to find
+/// them as to read the first, `root`, so it is asked only where there may be a second.
+std::optional<YAML::Mark> after_first_document(const std::string& text, const YAML::Node& root) {
+  if (!may_end_early(text, root)) return std::nullopt;
   std::istringstream stream(text);
   YAML::Parser parser(stream);
   DocumentStarts starts;
@@ -407,7 +422,7 @@ Result<YamlFile> YamlFile::parse(const std::string& text, std::string name) {
   document->name = std::move(name);
   try {
     document->root = YAML::Load(text);
-    if (const std::optional<YAML::Mark> rest = after_first_document(text)) {
+    if (const std::optional<YAML::Mark> rest = after_first_document(text, document->root)) {
       document->report(*rest, "", "is a second YAML document, or text after the first",
                        "one document in a file", "");
       return tl::unexpected(Error{std::move(document->diagnostics)});

@@ -148,10 +148,20 @@ TEST_CASE("a key may have a narrower range") {
 }
 
 TEST_CASE("a second document is refused with its place") {
-  const Result<YamlFile> file = YamlFile::parse("a: 1\n---\na: 2\n", "job.yaml");
-  REQUIRE_FALSE(file);
-  CHECK(to_string(file.error()) ==
-        "job.yaml:2:1: is a second YAML document, or text after the first; one document in a file");
+  for (const auto& [text, place] :
+       std::initializer_list<std::pair<std::string, std::string>>{{"a: 1\n---\na: 2\n", "2:1"},
+                                                                  {"a: 1\n...\nb: 2\n", "3:1"},
+                                                                  {"{a: 1}\nb: 2\n", "2:1"},
+                                                                  {"  a: 1\nb: 2\n", "2:1"},
+                                                                  {"&x\n  a: 1\nb: 2\n", "3:1"},
+                                                                  {"? \n%Y\nb: 2\n", "3:1"}}) {
+    const Result<YamlFile> file = YamlFile::parse(text, "job.yaml");
+    INFO(text);
+    REQUIRE_FALSE(file);
+    CHECK(to_string(file.error()) ==
+          "job.yaml:" + place +
+              ": is a second YAML document, or text after the first; one document in a file");
+  }
   CHECK(YamlFile::parse("---\na: 1\n", "job.yaml"));
 }
 
