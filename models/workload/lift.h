@@ -19,7 +19,7 @@ struct LiftOptions {
 
 /// One degree of a recorded plan, and the collectives that show it.
 struct FoundDegree {
-  std::string_view of;  ///< "tensor", "pipeline", "chunks", "data", "ZeRO"
+  std::string_view of;  ///< "tensor", "pipeline", "chunks", "context", "data", "ZeRO"
   std::uint32_t degree;
   std::string evidence;
 };
@@ -29,12 +29,15 @@ struct RecordedPlan {
   std::uint32_t tensor = 1;
   std::uint32_t pipeline = 1;
   std::uint32_t chunks = 1;  ///< of a pipeline stage
+  std::uint32_t context = 1;
   std::uint32_t data = 1;
   std::uint32_t zero = 0;  ///< stage of ZeRO; 3 is FSDP
   bool sequence_parallel = false;
+  /// Context parallelism exchanges tokens for heads; else it gathers keys and values.
+  bool context_by_heads = false;
   std::vector<FoundDegree> degrees = {};  ///< those above 1, and ZeRO
   std::vector<std::string> notes = {};
-  std::uint32_t ranks() const { return tensor * pipeline * data; }
+  std::uint32_t ranks() const { return tensor * context * pipeline * data; }
 };
 
 /// Device time of the selected step; the parts add up to `busy`.

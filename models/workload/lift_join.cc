@@ -116,6 +116,24 @@ void join_tensor(Workload& workload, double degree, bool tokens) {
   for (Workload::Divisor& divisor : workload.divided_by_tensor) divisor.count *= degree;
 }
 
+/// Multiplies what context parallelism divided: the tokens of all operations; of attention by heads
+/// its heads, else its queries.
+void join_context(Workload& workload, double degree, bool by_heads) {
+  for (Layer& layer : workload.layers) {
+    for (std::vector<Op>* ops : {&layer.forward, &layer.backward, &layer.recompute})
+      for (Op& op : *ops) {
+        const bool queries = op.kind == OpKind::kAttention && !by_heads;
+        divide(op, queries ? Extent::kM : op.samples, 1 / degree);
+      }
+    for (SavedActivation& saved : layer.saved) saved.bytes = saved.bytes * degree;
+    layer.recomputed = layer.recomputed * degree;
+    layer.output = layer.output * degree;
+  }
+  workload.tokens_per_sample *= degree;
+  for (Workload::Divisor& divisor : workload.divided_by_tensor)
+    if (by_heads && divisor.name == "heads") divisor.count *= degree;
+}
+
 /// Each data rank updated a share of the parameters. Without shapes, the bytes of the update are
 /// those of all parameters already.
 void join_updates(Workload& workload, double shares, bool shaped) {
@@ -176,7 +194,9 @@ Result<Workload> join_ranks(const std::vector<LiftedRank>& ranks, const FoundPla
     const LiftedRank &first = *of_stage.front(), &earlier = ranks.front();
     Workload stage = mean_of(of_stage, notes);
     if (plan.tensor > 1) join_tensor(stage, plan.tensor, plan.sequence_parallel);
-    if (plan.zero > 0 && plan.data > 1) join_updates(stage, plan.data, first.update_shaped);
+    if (plan.context > 1) join_context(stage, plan.context, plan.context_by_heads);
+    const std::uint32_t sharing = plan.data * plan.context;
+    if (plan.zero > 0 && sharing > 1) join_updates(stage, sharing, first.update_shaped);
     if (stage.samples != earlier.lifted.workload.samples ||
         first.traffic.microbatches != earlier.traffic.microbatches)
       return fail_in(first.traffic.source,

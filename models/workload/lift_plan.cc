@@ -1,37 +1,15 @@
 #include "models/workload/lift_plan.h"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
-#include "profiler/replay/collectives.h"
 #include "sim/base/text.h"
 
 namespace rehearse::workload::lifting {
 namespace {
-
-/// Smaller messages are numbers (norms of gradients, losses, flags), unless they have the size of an
-/// output that tensor parallelism sums.
-constexpr double kLeastBytes = 4096;
-
-/// "[0, 1, 2, 3]" -> its numbers, ascending; nothing if the text holds anything else.
-std::vector<std::uint32_t> members_of(std::string_view text) {
-  std::vector<std::uint32_t> members;
-  text = trim(text);
-  if (text.size() < 2 || text.front() != '[' || text.back() != ']') return {};
-  for (const std::string_view part : split(text.substr(1, text.size() - 2), ',')) {
-    const std::string_view number = trim(part);
-    if (number.empty() || number.size() > 9 ||
-        number.find_first_not_of("0123456789") != std::string_view::npos)
-      return {};
-    members.push_back(static_cast<std::uint32_t>(std::stoul(std::string(number))));
-  }
-  std::sort(members.begin(), members.end());
-  return members;
-}
 
 /// "ranks 0-3", "ranks 0, 2, 4"; "4 ranks" if they are not recorded.
 std::string among(const GroupTraffic& group) {
@@ -95,7 +73,7 @@ std::string text_of(const Exchange& exchange, CollectiveKind kind, std::size_t p
 }
 
 /// What a group of ranks is for, on one rank.
-enum class Purpose { kTensor, kData, kPipeline, kUnknown };
+enum class Purpose { kNone, kTensor, kData, kPipeline, kUnknown };
 
 struct Reading {
   Purpose purpose = Purpose::kUnknown;
@@ -106,11 +84,13 @@ Reading read(const GroupTraffic& group, const RankTraffic& rank) {
   using Kind = CollectiveKind;
   const Exchange sums = exchanged(group, Phase::kForward, Kind::kAllReduce);
   const Exchange scattered = exchanged(group, Phase::kForward, Kind::kReduceScatter);
+  if (group.exchanges.empty()) return {Purpose::kNone};
   if (const std::size_t count = count_of(group, Kind::kAllToAll); count > 0)
-    return {Purpose::kUnknown,
-            fmt::format("{} among {} may exchange tokens of experts, heads of attention or rows of "
-                        "tables",
-                        counted(count, "all-to-all"), among(group))};
+    return {
+        Purpose::kUnknown,
+        fmt::format("{} among {}, not next to attention, may exchange tokens of experts or rows "
+                    "of tables",
+                    counted(count, "all-to-all"), among(group))};
   if (count_of(group, Kind::kSendRecv) > 0) return {Purpose::kPipeline};
   if (sums.count + scattered.count > 0) {
     if (group.row_sums > 0 && group.row_sums >= rank.rows * rank.microbatches)
@@ -194,8 +174,10 @@ class Reader {
       return refuse(fmt::format("{} of unknown kind", counted(rank_.unknown, "collective")));
     const GroupTraffic *tensor = nullptr, *data = nullptr;
     for (const GroupTraffic& group : rank_.groups) {
+      TRY(set_context(group));
       const Reading reading = read(group, rank_);
       switch (reading.purpose) {
+        case Purpose::kNone: break;
         case Purpose::kUnknown: return refuse(reading.reason);
         case Purpose::kPipeline:
           out_.plan.pipeline = 0;
@@ -239,11 +221,31 @@ class Reader {
  private:
   tl::unexpected<Error> refuse(const std::string& reason) const {
     return fail_in(rank_.source, "does not tell the plan it was recorded under: " + reason,
-                   "tensor, pipeline and data parallelism, or ZeRO, in a "
+                   "tensor, pipeline, context and data parallelism, or ZeRO, in a "
                    "recording that states groups and sizes of collectives");
   }
   void knows(const GroupTraffic& group) {
     out_.known.insert(out_.known.end(), group.members.begin(), group.members.end());
+  }
+
+  Status set_context(const GroupTraffic& group) {
+    if (group.attention.empty()) return {};
+    if (out_.plan.context > 1 || group.size == 0)
+      return refuse(out_.plan.context > 1 ? "attention exchanges among two groups"
+                                          : "attention exchanges among an unknown number of ranks");
+    std::string text;
+    for (const CollectiveKind kind : {CollectiveKind::kAllToAll, CollectiveKind::kAllGather})
+      if (const auto at = group.attention.find({Phase::kForward, kind});
+          at != group.attention.end()) {
+        out_.plan.context_by_heads = kind == CollectiveKind::kAllToAll;
+        text += (text.empty() ? "" : " and ") + text_of(at->second, kind, rank_.microbatches);
+      }
+    out_.plan.context = group.size;
+    out_.plan.degrees.push_back(
+        {"context", group.size,
+         fmt::format("{} in a forward pass next to attention, among {}", text, among(group))});
+    knows(group);
+    return {};
   }
 
   void set_tensor(const GroupTraffic& group) {
@@ -274,10 +276,20 @@ class Reader {
       out_.plan.notes.emplace_back("gradients are summed among an unknown number of ranks");
       return {};
     }
-    out_.plan.data = group.size;
+    const std::uint32_t context = out_.plan.context;
+    if (group.size % context != 0)
+      return refuse(fmt::format("gradients are summed among {}, which context {} does not divide",
+                                among(group), context));
+    out_.plan.data = group.size / context;
     out_.plan.zero = found.zero;
-    out_.plan.degrees.push_back({"data", group.size, found.evidence});
-    if (found.zero > 0) out_.plan.degrees.push_back({"ZeRO", found.zero, "the same collectives"});
+    if (out_.plan.data > 1 || context == 1)
+      out_.plan.degrees.push_back({"data", out_.plan.data,
+                                   context > 1
+                                       ? fmt::format("{}, ÷ context {}", found.evidence, context)
+                                       : found.evidence});
+    if (found.zero > 0)
+      out_.plan.degrees.push_back(
+          {"ZeRO", found.zero, out_.plan.data > 1 ? "the same collectives" : found.evidence});
     knows(group);
     return {};
   }
@@ -345,70 +357,6 @@ Status check_messages(const RankTraffic& rank, const RankReading& reading, bool 
 
 }  // namespace
 
-RankTraffic traffic_of(const Recording& recording, const StepUnits& step, const Shares& shares,
-                       const OpMaker& maker) {
-  const trace::RankInfo& info = recording.rank().info;
-  RankTraffic traffic{.source = info.source,
-                      .rank = info.rank,
-                      .world = info.world_size,
-                      .microbatches = step.microbatches,
-                      .chunks = step.chunks,
-                      .groups = {}};
-  std::set<double> outputs;  // of linears that are divided by inputs, in bytes
-  for (std::size_t u = 0; u < step.units.size(); ++u)
-    if (step.units[u].phase == Phase::kForward && shares.of_unit[u] == Share::kRow) {
-      ++traffic.rows;
-      outputs.insert(maker.output(u).bytes());
-    }
-  std::map<GpuIndex, std::optional<trace::Collective>> what;
-  for (const replay::CommunicationOp& op : replay::find_communication(recording))
-    what.emplace(op.op, op.what);
-  std::map<std::string, std::size_t> place;
-  for (const Message& message : step.messages) {
-    const auto at = what.find(message.op);
-    if (at == what.end()) continue;
-    if (!at->second) {
-      ++traffic.unknown;
-      continue;
-    }
-    const trace::Collective& c = *at->second;
-    if (c.kind == CollectiveKind::kBarrier) continue;
-    const bool sized = c.bytes_in.has_value() && *c.bytes_in > 0;
-    const double bytes = sized ? static_cast<double>(*c.bytes_in) : 0;
-    const bool row_sum =
-        message.phase == Phase::kForward &&
-        (c.kind == CollectiveKind::kAllReduce || c.kind == CollectiveKind::kReduceScatter) &&
-        (!sized || outputs.contains(bytes));
-    if (sized && bytes < kLeastBytes && !row_sum) continue;
-    const auto named = [&](const std::optional<NameId>& name) {
-      return name ? std::string(recording.name(*name)) : std::string();
-    };
-    GroupTraffic group{.name = named(c.group),
-                       .members = members_of(named(c.ranks)),
-                       .size = c.group_size.value_or(0),
-                       .exchanges = {}};
-    const bool between = c.kind == CollectiveKind::kSendRecv;
-    if (group.size == 0) group.size = static_cast<std::uint32_t>(group.members.size());
-    if (group.members.size() != group.size) group.members.clear();
-    if (group.size == 1 && !between) continue;
-    // Messages between two ranks are issued in groups of any size.
-    const std::string key = between ? "messages"
-                            : group.members.empty()
-                                ? fmt::format("{} {}", group.size, group.name)
-                                : fmt::format("{}", fmt::join(group.members, " "));
-    const auto [found, is_new] = place.try_emplace(key, traffic.groups.size());
-    if (is_new) traffic.groups.push_back(std::move(group));
-    GroupTraffic& into = traffic.groups[found->second];
-    Exchange& exchange = into.exchanges[{message.phase, c.kind}];
-    ++exchange.count;
-    exchange.bytes += bytes;
-    exchange.largest = std::max(exchange.largest, bytes);
-    if (sized) ++exchange.sized;
-    if (row_sum) ++into.row_sums;
-  }
-  return traffic;
-}
-
 Result<FoundPlan> find_plan(const std::vector<RankTraffic>& ranks) {
   TRY(check_ranks(ranks));
   std::vector<RankReading> readings;
@@ -417,16 +365,19 @@ Result<FoundPlan> find_plan(const std::vector<RankTraffic>& ranks) {
   for (std::size_t r = 1; r < ranks.size(); ++r) {
     const RecordedPlan& other = readings[r].plan;
     if (other.tensor != first.tensor || other.data != first.data || other.zero != first.zero ||
-        other.pipeline != first.pipeline || other.chunks != first.chunks)
+        other.context != first.context || other.pipeline != first.pipeline ||
+        other.chunks != first.chunks)
       return two_jobs(
           ranks[0], ranks[r],
-          fmt::format("tensor {} and {}, data {} and {}, ZeRO {} and {}, chunks {} and {}",
-                      first.tensor, other.tensor, first.data, other.data, first.zero, other.zero,
-                      first.chunks, other.chunks));
+          fmt::format(
+              "tensor {} and {}, context {} and {}, data {} and {}, ZeRO {} and {}, chunks {} "
+              "and {}",
+              first.tensor, other.tensor, first.context, other.context, first.data, other.data,
+              first.zero, other.zero, first.chunks, other.chunks));
   }
   FoundPlan found{.plan = first, .stage_of = stages_of(readings)};
   const std::uint32_t stages = 1 + *std::max_element(found.stage_of.begin(), found.stage_of.end());
-  const std::uint32_t in_stage = first.tensor * first.data;
+  const std::uint32_t in_stage = first.tensor * first.context * first.data;
   std::optional<std::uint32_t> world;
   for (const RankTraffic& rank : ranks)
     if (rank.world) world = rank.world;
@@ -454,8 +405,9 @@ Result<FoundPlan> find_plan(const std::vector<RankTraffic>& ranks) {
         *std::find_if(found.plan.degrees.begin(), found.plan.degrees.end(),
                       [](const FoundDegree& one) { return one.of == "pipeline"; });
     degree.degree = found.plan.pipeline;
-    degree.evidence += fmt::format("; {} ÷ (tensor {} × data {})", counted(*world, "rank"),
-                                   first.tensor, first.data);
+    degree.evidence += fmt::format(
+        "; {} ÷ (tensor {}{} × data {})", counted(*world, "rank"), first.tensor,
+        first.context > 1 ? fmt::format(" × context {}", first.context) : "", first.data);
     if (stages != found.plan.pipeline)
       return fail_in(
           ranks[0].source,

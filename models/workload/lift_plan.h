@@ -1,50 +1,11 @@
 // The plan of a recorded job, from the collectives of its ranks.
 #pragma once
 
-#include <map>
-#include <optional>
-#include <string>
-#include <utility>
 #include <vector>
 
-#include "models/workload/lift_ops.h"
-#include "models/workload/lift_tags.h"
+#include "models/workload/lift_traffic.h"
 
 namespace rehearse::workload::lifting {
-
-/// The messages of one kind that a group exchanges in a phase of a step.
-struct Exchange {
-  std::size_t count = 0;
-  double bytes = 0;       ///< of all, as they enter; absent sizes count as 0
-  double largest = 0;     ///< bytes
-  std::size_t sized = 0;  ///< messages of recorded size
-};
-
-struct GroupTraffic {
-  std::string name;                    ///< as recorded; may be empty
-  std::vector<std::uint32_t> members;  ///< ascending; empty if they are not recorded
-  std::uint32_t size = 0;              ///< 0: not recorded
-  std::map<std::pair<Phase, CollectiveKind>, Exchange> exchanges;
-  /// Forward sums whose size is that of an output of a linear that is divided by its inputs.
-  std::size_t row_sums = 0;
-};
-
-/// The evidence of the plan in one rank's step.
-struct RankTraffic {
-  std::string source;                       ///< the file
-  std::optional<std::uint32_t> rank = {};   ///< as recorded
-  std::optional<std::uint32_t> world = {};  ///< ranks of the job, if known
-  std::size_t microbatches = 1;
-  std::uint32_t chunks = 1;  ///< of a pipeline stage
-  std::size_t rows = 0;      ///< linears of a forward pass that are divided by their inputs
-  std::size_t unknown = 0;   ///< device ops of communication of unknown kind
-  std::vector<GroupTraffic> groups;
-};
-
-/// Messages below 4 KiB (norms of gradients, losses, flags) show no plan and are left out, unless
-/// they have the size of an output that tensor parallelism sums.
-RankTraffic traffic_of(const Recording& recording, const StepUnits& step, const Shares& shares,
-                       const OpMaker& maker);
 
 struct FoundPlan {
   RecordedPlan plan;

@@ -17,7 +17,7 @@ using strategies::Training;
 
 /// Operations last milliseconds to minutes, so that a recording in nanoseconds is exact to 1e-9.
 constexpr test::RecordedJob kJob{
-    .blocks = 8, .samples = 4, .rows = 12288, .hidden = 16384, .inner = 65536};
+    .blocks = 8, .samples = 4, .rows = 10240, .hidden = 16384, .inner = 57344, .heads = 64};
 
 /// For one sample, without recorded times: all times follow from the laws.
 Workload chain_of_blocks() {
@@ -57,18 +57,25 @@ Plan random_plan(std::mt19937& random) {
     plan.schedule = strategies::Schedule::kInterleaved;
     plan.interleave = 8 / plan.pipeline == 2 ? 2 : one_of(random, {2U, 4U});
   }
-  if (plan.data > 1) plan.zero = one_of(random, {0U, 0U, 1U, 2U});
-  if (plan.data > 1 && plan.pipeline == 1 && random() % 3 == 0) plan.zero = 3;
+  plan.context = one_of(random, {1U, 1U, 2U, 4U});
+  if (plan.data * plan.tensor * plan.context * plan.pipeline > 32) plan.data = 1;
+  plan.context_exchange =
+      one_of(random, {strategies::ContextExchange::kRing, strategies::ContextExchange::kAllToAll});
+  if (plan.data * plan.context > 1) {
+    plan.zero = one_of(random, {0U, 0U, 1U, 2U});
+    if (plan.pipeline == 1 && random() % 3 == 0) plan.zero = 3;
+  }
   if (plan.tensor > 1) plan.sequence_parallel = random() % 2 == 0;
   return plan;
 }
 
 std::string text_of(const Plan& plan, const Training& training) {
-  return fmt::format("data {} tensor {}{} pipeline {}/{} zero {} {} batch {} of {}", plan.data,
-                     plan.tensor, plan.sequence_parallel ? " by tokens" : "", plan.pipeline,
-                     plan.interleave, plan.zero,
-                     plan.schedule == strategies::Schedule::kGpipe ? "gpipe" : "1f1b",
-                     training.global_batch, training.microbatch);
+  return fmt::format(
+      "data {} context {}{} tensor {}{} pipeline {}/{} zero {} {} batch {} of {}", plan.data,
+      plan.context, plan.context_exchange == strategies::ContextExchange::kRing ? "" : " by heads",
+      plan.tensor, plan.sequence_parallel ? " by tokens" : "", plan.pipeline, plan.interleave,
+      plan.zero, plan.schedule == strategies::Schedule::kGpipe ? "gpipe" : "1f1b",
+      training.global_batch, training.microbatch);
 }
 
 step::Step simulated(const Workload& workload, const Training& training, const Plan& plan,
@@ -117,6 +124,10 @@ void check_pairs(unsigned seed, int rounds) {
     CHECK(lifted->plan->pipeline == a.pipeline);
     CHECK(lifted->plan->chunks == a.interleave);
     CHECK(lifted->plan->data == a.data);
+    CHECK(lifted->plan->context == a.context);
+    if (a.context > 1)
+      CHECK(lifted->plan->context_by_heads ==
+            (a.context_exchange == strategies::ContextExchange::kAllToAll));
     CHECK((lifted->plan->zero > 0) == (a.zero > 0));
     CHECK(lifted->plan->sequence_parallel == a.sequence_parallel);
     CHECK(lifted->microbatches == 4);

@@ -14,6 +14,7 @@ struct RecordedJob {
   int blocks = 4;
   int microbatches = 1;
   double samples = 8, rows = 64, hidden = 256, inner = 1024;
+  int heads = 0;           ///< above 0: blocks begin with attention; of one rank alone
   double forward_us = 10;  ///< of a linear on one tensor rank
 
   std::uint32_t ranks() const { return tensor * pipeline * data; }
@@ -102,10 +103,36 @@ class RecordedRanks {
     b_->gradient(fmt::format("[{}, {}]", out, in));
   }
 
+  std::string heads() const {
+    const std::string one = fmt::format("[{}, {}, {}, {}]", job_.samples, job_.heads, job_.rows,
+                                        job_.inner / job_.heads);
+    return fmt::format("[{0}, {0}, {0}]", one);
+  }
+  /// As wide as the two linears between which the GELU is.
+  void attention() {
+    const double h = job_.hidden, w = job_.inner;
+    for (int i = 0; i < 3; ++i)
+      linear(fmt::format("[[{}, {}, {}], [{}, {}], []]", job_.samples, job_.rows, h, w, h));
+    b_->forward("aten::scaled_dot_product_attention", heads(), 5, sequence_++);
+    linear(fmt::format("[[{}, {}, {}], [{}, {}], []]", job_.samples, job_.rows, w, h, w));
+    const std::string whole = fmt::format("[{}, {}, {}]", job_.samples, job_.rows, h);
+    b_->forward("aten::add", "[" + whole + ", " + whole + "]", 2, sequence_++);
+  }
+  void attention_backward() {
+    --sequence_;  // of the addition
+    gradient(job_.inner, job_.hidden);
+    b_->backward("ScaledDotProductFlashAttentionBackward0", --sequence_, [&] {
+      b_->op("aten::_scaled_dot_product_flash_attention_backward", heads(), 12,
+             StepBuilder::kAutograd);
+    });
+    for (int i = 0; i < 3; ++i) gradient(job_.hidden, job_.inner);
+  }
+
   void pass() {
     const double h = job_.hidden, w = job_.inner / job_.tensor;
     between(false);
     for (int i = 0; i < own(); ++i) {
+      if (job_.heads > 0) attention();
       linear(fmt::format("[[{}, {}, {}], [{}, {}], []]", job_.samples, job_.rows, h, w, h));
       b_->forward("aten::gelu", fmt::format("[[{}, {}, {}]]", job_.samples, job_.rows, w), 2,
                   sequence_++);
@@ -126,6 +153,7 @@ class RecordedRanks {
       });
       gradient(h, w);
       sum(StepBuilder::kAutograd);
+      if (job_.heads > 0) attention_backward();
     }
     between(false);
     sequence_ = after;

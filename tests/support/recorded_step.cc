@@ -145,8 +145,10 @@ class RankRecorder {
         "aten::" + name,
         product ? fmt::format("[[{}, {}], [{}, {}]]", op.m, op.k, op.k, op.n) : forward_shapes(op),
         at, duration, kAutograd);
-    trace::HostOp& node = b_.host(product ? "AddmmBackward0" : "GeluBackward0", at, 0.9,
-                                  trace::HostKind::kOperator, kAutograd);
+    trace::HostOp& node = b_.host(product                         ? "AddmmBackward0"
+                                  : op.kind == OpKind::kAttention ? "AttentionBackward0"
+                                                                  : "GeluBackward0",
+                                  at, 0.9, trace::HostKind::kOperator, kAutograd);
     node.sequence = sequence;
     node.forward_thread = 1;
     if (op.weight_gradient)
@@ -158,6 +160,9 @@ class RankRecorder {
     if (op.kind == OpKind::kGemm)
       return fmt::format("[[{}, {}, {}], [{}, {}], []]", samples_, op.m / samples_, op.k, op.n,
                          op.k);
+    if (op.kind == OpKind::kAttention)
+      return fmt::format("[[{0}, {1}, {2}, {4}], [{0}, {1}, {3}, {4}], [{0}, {1}, {3}, {4}]]",
+                         samples_, op.batch / samples_, op.m, op.n, op.k);
     REHEARSE_CHECK(op.kind == OpKind::kElementwise);
     // An addition reads two tensors and writes one; others read and write one.
     const bool add = op.name == "add";

@@ -1,0 +1,181 @@
+#include "models/workload/lift_traffic.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include "profiler/replay/collectives.h"
+#include "sim/base/text.h"
+
+namespace rehearse::workload::lifting {
+namespace {
+
+/// Smaller messages are numbers (norms of gradients, losses, flags), unless they have the size of an
+/// output that tensor parallelism sums.
+constexpr double kLeastBytes = 4096;
+
+/// "[0, 1, 2, 3]" -> its numbers, ascending; nothing if the text holds anything else.
+std::vector<std::uint32_t> members_of(std::string_view text) {
+  std::vector<std::uint32_t> members;
+  text = trim(text);
+  if (text.size() < 2 || text.front() != '[' || text.back() != ']') return {};
+  for (const std::string_view part : split(text.substr(1, text.size() - 2), ',')) {
+    const std::string_view number = trim(part);
+    if (number.empty() || number.size() > 9 ||
+        number.find_first_not_of("0123456789") != std::string_view::npos)
+      return {};
+    members.push_back(static_cast<std::uint32_t>(std::stoul(std::string(number))));
+  }
+  std::sort(members.begin(), members.end());
+  return members;
+}
+
+/// The products and attentions of a step, of all microbatches, in order of launch.
+class Order {
+ public:
+  Order(const Recording& recording, const StepUnits& step) : r_(recording), step_(step) {
+    for (std::size_t u = 0; u < step.units.size(); ++u) {
+      const Role role = role_of(step.units[u].name);
+      if (role != Role::kLinear && role != Role::kMatrix && role != Role::kAttention) continue;
+      for (const GpuIndex i : step.units[u].device) launches_.emplace_back(launch(i), u);
+    }
+    std::sort(launches_.begin(), launches_.end());
+  }
+
+  /// The units of the message's phase before and after it.
+  std::vector<std::size_t> around(const Message& message) const {
+    const auto of_phase = [&](const std::pair<Nanoseconds, std::size_t>& one) {
+      return step_.units[one.second].phase == message.phase;
+    };
+    const auto next = std::upper_bound(launches_.begin(), launches_.end(),
+                                       std::pair(launch(message.op), step_.units.size()));
+    std::vector<std::size_t> units;
+    const auto after = std::find_if(next, launches_.end(), of_phase);
+    if (after != launches_.end()) units.push_back(after->second);
+    const auto before = std::find_if(std::make_reverse_iterator(next), launches_.rend(), of_phase);
+    if (before != launches_.rend()) units.push_back(before->second);
+    return units;
+  }
+
+ private:
+  Nanoseconds launch(GpuIndex op) const {
+    const auto call = r_.launcher(op);
+    return call ? r_.host(*call).start : r_.gpu(op).start;
+  }
+
+  const Recording& r_;
+  const StepUnits& step_;
+  std::vector<std::pair<Nanoseconds, std::size_t>> launches_;
+};
+
+/// Whether the message exchanges what attention takes or returns: it is an all-to-all next to
+/// attention, or next to fused attention a gather of keys, of values or of both, or the sum of their
+/// gradients. Those of keys and values may be in one message in backward.
+bool serves_attention(const Message& message, const trace::Collective& c, double ranks,
+                      const Order& order, const StepUnits& step, const Shares& shares) {
+  const bool exchange = c.kind == CollectiveKind::kAllToAll;
+  const bool gather = c.kind == CollectiveKind::kAllGather;
+  if (!exchange && !gather && c.kind != CollectiveKind::kReduceScatter) return false;
+  for (const std::size_t u : order.around(message)) {
+    const std::optional<std::size_t> forward =
+        message.phase == Phase::kForward ? u : step.units[u].forward;
+    if (!forward) continue;
+    const Unit& unit = step.units[*forward];
+    const Role role = role_of(unit.name);
+    if (exchange) {
+      if (role == Role::kAttention || shares.of_unit[*forward] == Share::kBetween) return true;
+    } else if (role == Role::kAttention && unit.operands.size() > 1 && c.bytes_in) {
+      const double all = static_cast<double>(*c.bytes_in) * (gather ? ranks : 1);
+      const double parts = all / unit.operands[1].bytes();
+      const bool backward = message.phase == Phase::kBackward;
+      if (parts == 1 || parts == 2 || (backward && parts == 4)) return true;
+    }
+  }
+  return false;
+}
+
+void add(Exchanges& exchanges, const std::pair<Phase, CollectiveKind>& of, const Exchange& more) {
+  Exchange& sum = exchanges[of];
+  sum.count += more.count;
+  sum.bytes += more.bytes;
+  sum.largest = std::max(sum.largest, more.largest);
+  sum.sized += more.sized;
+}
+
+}  // namespace
+
+RankTraffic traffic_of(const Recording& recording, const StepUnits& step, const Shares& shares,
+                       const OpMaker& maker) {
+  const trace::RankInfo& info = recording.rank().info;
+  RankTraffic traffic{.source = info.source,
+                      .rank = info.rank,
+                      .world = info.world_size,
+                      .microbatches = step.microbatches,
+                      .chunks = step.chunks,
+                      .groups = {}};
+  std::set<double> outputs;  // of linears that are divided by inputs, in bytes
+  for (std::size_t u = 0; u < step.units.size(); ++u)
+    if (step.units[u].phase == Phase::kForward && shares.of_unit[u] == Share::kRow) {
+      ++traffic.rows;
+      outputs.insert(maker.output(u).bytes());
+    }
+  std::map<GpuIndex, std::optional<trace::Collective>> what;
+  for (const replay::CommunicationOp& op : replay::find_communication(recording))
+    what.emplace(op.op, op.what);
+  const Order order(recording, step);
+  std::map<std::string, std::size_t> place;
+  for (const Message& message : step.messages) {
+    const auto at = what.find(message.op);
+    if (at == what.end()) continue;
+    if (!at->second) {
+      ++traffic.unknown;
+      continue;
+    }
+    const trace::Collective& c = *at->second;
+    if (c.kind == CollectiveKind::kBarrier) continue;
+    const bool sized = c.bytes_in.has_value() && *c.bytes_in > 0;
+    const double bytes = sized ? static_cast<double>(*c.bytes_in) : 0;
+    const bool row_sum =
+        message.phase == Phase::kForward &&
+        (c.kind == CollectiveKind::kAllReduce || c.kind == CollectiveKind::kReduceScatter) &&
+        (!sized || outputs.contains(bytes));
+    if (sized && bytes < kLeastBytes && !row_sum) continue;
+    const auto named = [&](const std::optional<NameId>& name) {
+      return name ? std::string(recording.name(*name)) : std::string();
+    };
+    GroupTraffic group{.name = named(c.group),
+                       .members = members_of(named(c.ranks)),
+                       .size = c.group_size.value_or(0),
+                       .exchanges = {},
+                       .attention = {}};
+    const bool between = c.kind == CollectiveKind::kSendRecv;
+    if (group.size == 0) group.size = static_cast<std::uint32_t>(group.members.size());
+    if (group.members.size() != group.size) group.members.clear();
+    if (group.size == 1 && !between) continue;
+    // Messages between two ranks are issued in groups of any size.
+    const std::string key = between ? "messages"
+                            : group.members.empty()
+                                ? fmt::format("{} {}", group.size, group.name)
+                                : fmt::format("{}", fmt::join(group.members, " "));
+    const auto [found, is_new] = place.try_emplace(key, traffic.groups.size());
+    if (is_new) traffic.groups.push_back(std::move(group));
+    GroupTraffic& into = traffic.groups[found->second];
+    const bool attention = !between && serves_attention(message, c, into.size, order, step, shares);
+    add(attention ? into.attention : into.exchanges, {message.phase, c.kind},
+        {.count = 1, .bytes = bytes, .largest = bytes, .sized = sized ? 1U : 0U});
+    if (row_sum) ++into.row_sums;
+  }
+  // Only the forward pass shows context parallelism: in backward, gathers of weights and sums of
+  // gradients are next to attention as well.
+  for (GroupTraffic& group : traffic.groups) {
+    if (!group.attention.empty() && group.attention.begin()->first.first == Phase::kForward)
+      continue;
+    for (const auto& [of, exchange] : group.attention) add(group.exchanges, of, exchange);
+    group.attention.clear();
+  }
+  return traffic;
+}
+
+}  // namespace rehearse::workload::lifting
