@@ -48,7 +48,8 @@ Value kernels_of(const dataflow::Run& run) {
 std::string fit_words(const dataflow::Run& run) {
   const Bytes peak = run.peak.value;
   switch (run.fit) {
-    case memory::Fit::kFits: return fmt::format("fits with {} to spare", to_string(run.usable - peak));
+    case memory::Fit::kFits:
+      return fmt::format("fits with {} to spare", to_string(run.usable - peak));
     case memory::Fit::kBorderline: return "may not fit";
     case memory::Fit::kDoesNotFit: break;
   }
@@ -58,9 +59,9 @@ std::string fit_words(const dataflow::Run& run) {
 Document document_of(const dataflow::DataflowJob& job, const dataflow::Run& run) {
   const dataflow::Kernel& fullest = run.kernels[run.peak_at];
   Document d{.command = "simulate"};
-  d.answer = sentence_of(fmt::format("{} on {}: {} per run", job.flow.name, job.device,
-                                     range_words(run.time)),
-                         {fit_words(run)});
+  d.answer = sentence_of(
+      fmt::format("{} on {}: {} per run", job.flow.name, job.device, range_words(run.time)),
+      {fit_words(run)});
   d["dataflow"] = {{"name", job.flow.name}, {"device", job.device}};
   d.show("passes", "passes", job.passes.empty() ? "none" : join(job.passes, ", "));
   Value symbols = Value::object();
@@ -80,7 +81,8 @@ Document document_of(const dataflow::DataflowJob& job, const dataflow::Run& run)
                    {"computed", run.parts.computed},
                    {"context", run.parts.context}}}};
   d.show("", "peak memory",
-         fmt::format("{} while {} is computed; inputs {}, weights {}, indices {}, computed values {}, context {}",
+         fmt::format("{} while {} is computed; inputs {}, weights {}, indices {}, computed values "
+                     "{}, context {}",
                      range_words(run.peak), fullest.name, to_string(run.parts.inputs),
                      to_string(run.parts.weights), to_string(run.parts.indices),
                      to_string(run.parts.computed), to_string(run.parts.context)));
@@ -93,8 +95,7 @@ Document document_of(const dataflow::DataflowJob& job, const dataflow::Run& run)
 }  // namespace
 
 Result<Exit> simulate_dataflow(const SimulateOptions& options, const Globals& globals) {
-  if (!options.files.perfetto.empty())
-    return fail("a dataflow has no timeline", "--report FILE");
+  if (!options.files.perfetto.empty()) return fail("a dataflow has no timeline", "--report FILE");
   if (options.sharing.asked() || !options.sharing.slice.empty() || !options.cluster.empty())
     return fail("a dataflow runs on its own device", "device: in the file");
   TRY(check_writable({options.files.report}));

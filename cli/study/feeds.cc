@@ -118,10 +118,11 @@ Result<double> cache_value(std::string_view name, const store::CacheRun& run,
 
 std::vector<FeedTemplate> read_feeds(const YamlMap& root) {
   std::vector<FeedTemplate> feeds;
-  constexpr std::pair<std::string_view, FeedKind> kSections[] = {{"pipelines", FeedKind::kPipeline},
-                                                                 {"caches", FeedKind::kCache},
-                                                                 {"graphs", FeedKind::kGraph},
-                                                                 {"dataflows", FeedKind::kDataflow}};
+  constexpr std::pair<std::string_view, FeedKind> kSections[] = {
+      {"pipelines", FeedKind::kPipeline},
+      {"caches", FeedKind::kCache},
+      {"graphs", FeedKind::kGraph},
+      {"dataflows", FeedKind::kDataflow}};
   for (const auto& [section, kind] : kSections) {
     const auto named = root.map(section);
     if (!named) continue;

@@ -121,9 +121,8 @@ Result<Extents> extents_of(const Dataflow& flow, const Operation& op) {
   if (first.size() < 2 || (!gathers && first.size() != 2) ||
       first[0] != (gathers ? by.of : by.rows))
     return mismatch(flow, op,
-                    fmt::format("rows {}, as {} is from {} to {}",
-                                (gathers ? by.of : by.rows).name, by.name, by.rows.name,
-                                by.of.name));
+                    fmt::format("rows {}, as {} is from {} to {}", (gathers ? by.of : by.rows).name,
+                                by.name, by.rows.name, by.of.name));
   Extents extents = first;
   if (op.kind != Kind::kSoftmax) extents[0] = gathers ? by.rows : by.of;
   return extents;

@@ -83,8 +83,9 @@ enum class Kind : std::uint8_t {
   kWeightGradient,
 };
 inline constexpr std::string_view kKindNames[] = {
-    "gather",      "scatter",     "segment_reduce", "segment_softmax", "matmul", "segmented_product",
-    "elementwise", "concatenate", "weight_gradient"};
+    "gather",          "scatter",     "segment_reduce",
+    "segment_softmax", "matmul",      "segmented_product",
+    "elementwise",     "concatenate", "weight_gradient"};
 constexpr std::string_view to_string(Kind k) { return kKindNames[static_cast<int>(k)]; }
 
 struct Operand {

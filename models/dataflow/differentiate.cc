@@ -54,8 +54,8 @@ class Gradients {
     op.kind = kind;
     op.of.clear();
     for (const ValueId value : of) op.of.push_back({value});
-    op.result = flow_.add_value("gradient of " + flow_.value(operand).name,
-                                flow_.value(operand).extents);
+    op.result =
+        flow_.add_value("gradient of " + flow_.value(operand).name, flow_.value(operand).extents);
     terms_[operand.value].push_back(op.result);
     flow_.operations.push_back(std::move(op));
   }
@@ -97,10 +97,10 @@ class Gradients {
 
 Status differentiate(Dataflow& flow) {
   for (const Operation& op : flow.operations) {
-    if (op.kind == Kind::kWeightGradient)
-      return fail("has run before", "differentiate once");
+    if (op.kind == Kind::kWeightGradient) return fail("has run before", "differentiate once");
     for (const Operand& operand : op.of)
-      if (operand.by) return fail("merged operations have no derivative", "differentiate before fuse");
+      if (operand.by)
+        return fail("merged operations have no derivative", "differentiate before fuse");
   }
   Gradients(flow).run();
   return {};

@@ -182,8 +182,8 @@ bool once_per_pair(Dataflow& flow, std::size_t at) {
   for (std::size_t i = 0; i < flow.operations.size(); ++i) {
     const Operation gather = flow.operations[i];
     if (gather.kind != Kind::kGather || gather.by != by_source || gather.groups) continue;
-    const bool typed = std::any_of(
-        flow.operations.begin(), flow.operations.end(), [&](const Operation& other) {
+    const bool typed =
+        std::any_of(flow.operations.begin(), flow.operations.end(), [&](const Operation& other) {
           return other.kind == Kind::kSegmented && other.by == op.by &&
                  other.of[0].value == gather.result;
         });

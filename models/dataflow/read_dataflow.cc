@@ -113,8 +113,7 @@ class Reader {
     if (map.is_list(key)) return map.list<std::string>(key);
     std::vector<std::string> found;
     if (const auto text = map.optional<std::string>(key))
-      for (const std::string_view word : split(*text, ','))
-        found.emplace_back(trim(word));
+      for (const std::string_view word : split(*text, ',')) found.emplace_back(trim(word));
     return found;
   }
 
@@ -152,7 +151,8 @@ class Reader {
   void read_declarations() {
     if (const auto indices = of("indices").map("indices")) {
       // Pairs may name an index that follows.
-      for (const std::string& name : indices->keys()) index_names_.emplace(name, index_names_.size());
+      for (const std::string& name : indices->keys())
+        index_names_.emplace(name, index_names_.size());
       flow_->indices.resize(index_names_.size(), {"", {"", 1}, {"", 1}});
       for (const std::string& name : indices->keys())
         if (const auto index = indices->map(name)) read_index(*index, name);
@@ -174,9 +174,10 @@ class Reader {
         index.rows = flow_->indices[*first].rows;
         index.of = flow_->indices[*second].of;
         if (flow_->indices[*first].of != flow_->indices[*second].rows)
-          map.report("via", fmt::format("{} leads to {}, but {} begins at {}", via[0],
-                                        flow_->indices[*first].of.name, via[1],
-                                        flow_->indices[*second].rows.name),
+          map.report("via",
+                     fmt::format("{} leads to {}, but {} begins at {}", via[0],
+                                 flow_->indices[*first].of.name, via[1],
+                                 flow_->indices[*second].rows.name),
                      "two indices, declared above, the second of the rows that the first selects");
       }
     } else {
@@ -190,7 +191,8 @@ class Reader {
         const auto text = pairs->optional<std::string>(other);
         const auto extent = text ? read_extent(*pairs, other, *text, symbols_) : std::nullopt;
         if (extent && extent->size > index.rows.size)
-          pairs->report(other, fmt::format("{:g} pairs in {:g} rows", extent->size, index.rows.size),
+          pairs->report(other,
+                        fmt::format("{:g} pairs in {:g} rows", extent->size, index.rows.size),
                         "at most one pair for each row");
         if (found && extent) index.pairs.emplace_back(*found, *extent);
       }
@@ -211,7 +213,8 @@ class Reader {
         if (auto extent = read_extent(map, name, text, symbols_)) extents.push_back(*extent);
       const std::size_t count = map.list<std::string>(name).size();
       if (map.is_list(name) && (count < 2 || count > 3))
-        map.report(name, fmt::format("has {} extents", count), "[N, F], or [R, F, G] of typed weights");
+        map.report(name, fmt::format("has {} extents", count),
+                   "[N, F], or [R, F, G] of typed weights");
       if (extents.size() == count && count >= 2)
         define(map, name, name, flow_->add_value(name + suffix, std::move(extents), role));
     }
@@ -241,14 +244,17 @@ class Reader {
   void read_layers() {
     const YamlMap& from = of("operations");
     const std::vector<YamlMap> layers = of("layers").maps("layers");
+    const std::optional<YamlMap> carried = of("carry").map("carry");
     const std::size_t count = std::max<std::size_t>(layers.size(), 1);
     if (count > kMostLayers)
-      of("layers").report("layers", fmt::format("{} layers", count), fmt::format("{} at most", kMostLayers));
+      of("layers").report("layers", fmt::format("{} layers", count),
+                          fmt::format("{} at most", kMostLayers));
     std::vector<YamlMap> operations = from.maps("operations");
     if (operations.empty() && (from.is_list("operations") || !from.has("operations")))
       own_.report("operations", "has no operation", "- {result: y, op: matmul, of: [x, w]}");
     if (operations.size() > kMostOperations)
-      from.report("operations", fmt::format("{} operations", operations.size()), fmt::format("{} at most", kMostOperations));
+      from.report("operations", fmt::format("{} operations", operations.size()),
+                  fmt::format("{} at most", kMostOperations));
     if (!own_.status() || (below_ && !below_->status())) return;
     const std::map inputs = value_names_;
     const Symbols shared = symbols_;
@@ -260,15 +266,14 @@ class Reader {
       if (l < layers.size()) read_symbols(layers[l], symbols_);
       if (const auto weights = of("weights").map("weights"))
         declared(*weights, Role::kWeight, suffix);
-      if (l > 0) carry(before);
+      if (l > 0) carry(carried, before);
       for (const YamlMap& operation : operations) read_operation(operation, suffix);
       if (!own_.status() || (below_ && !below_->status())) return;
     }
   }
 
   /// Values of the layer before instead of inputs.
-  void carry(const Names& before) {
-    const auto map = of("carry").map("carry");
+  void carry(const std::optional<YamlMap>& map, const Names& before) {
     if (!map) {
       if (!of("carry").has("carry"))
         of("layers").report("layers", "nothing connects them", "carry: {INPUT: RESULT}");
@@ -285,7 +290,8 @@ class Reader {
       if (const auto inputs = of("inputs").map("inputs"); inputs && inputs->is_list(name)) {
         const std::vector<std::string> texts = inputs->list<std::string>(name);
         for (std::size_t i = 0; i < texts.size() && i < expected.size(); ++i)
-          if (const auto extent = read_extent(*inputs, name, texts[i], symbols_)) expected[i] = *extent;
+          if (const auto extent = read_extent(*inputs, name, texts[i], symbols_))
+            expected[i] = *extent;
       }
       bool agree = expected.size() == carried.extents.size();
       for (std::size_t i = 0; agree && i < expected.size(); ++i)

@@ -84,8 +84,8 @@ Op op_of(const Dataflow& flow, const Operation& op, Bytes bytes, double runs, do
   count = 1;
   Op priced{.name = "", .kind = OpKind::kElementwise, .dtype = flow.dtype};
   priced.bytes = bytes / runs;
-  const bool product = op.kind == Kind::kMatmul || op.kind == Kind::kSegmented ||
-                       op.kind == Kind::kWeightGradient;
+  const bool product =
+      op.kind == Kind::kMatmul || op.kind == Kind::kSegmented || op.kind == Kind::kWeightGradient;
   if (!product || is_row_by_row(flow, op)) return priced;
   const Extents& x = flow.value(op.of[0]).extents;
   priced.kind = OpKind::kGemm;

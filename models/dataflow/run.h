@@ -33,15 +33,15 @@ struct Kernel {
   double runs = 1;     ///< once for each group of rows
   double kernels = 1;  ///< in all
   Flops flops;
-  Bytes bytes;  ///< read and written
+  Bytes bytes;             ///< read and written
   Estimate<Seconds> time;  ///< of the device
   Estimate<Seconds> host;
   Bytes live;  ///< while it runs
 };
 
 struct MemoryParts {
-  Bytes inputs = Bytes::b(0), weights = Bytes::b(0), indices = Bytes::b(0),
-        computed = Bytes::b(0), context = Bytes::b(0);
+  Bytes inputs = Bytes::b(0), weights = Bytes::b(0), indices = Bytes::b(0), computed = Bytes::b(0),
+        context = Bytes::b(0);
   Bytes live() const { return inputs + weights + indices + computed; }
 };
 
