@@ -37,6 +37,9 @@ class Command {
 /// Formats that a server makes of weights of half precision while it loads them.
 bool quantises_while_loading(Weights weights) { return weights == Weights::kFp8; }
 
+/// Whether attention replicas share their experts.
+bool shares_experts(const ServingPlan& plan) { return plan.data > 1 && plan.expert > 1; }
+
 /// vLLM: switches are "--x" or "--no-x".
 std::string vllm(const ServeFile& job, const std::vector<ServerFlag>& flags) {
   const ServingPlan& plan = job.deployment.plan;
@@ -61,7 +64,7 @@ std::string vllm(const ServeFile& job, const std::vector<ServerFlag>& flags) {
 /// the limit of requests count all of them.
 std::string sglang(const ServeFile& job, const std::vector<ServerFlag>& flags) {
   const ServingPlan& plan = job.deployment.plan;
-  const bool shares = plan.data > 1 && plan.expert > 1;
+  const bool shares = shares_experts(plan);
   Command command("exec python3 -m sglang.launch_server --model-path \"$MODEL\"");
   command.degree("tp-size", shares ? plan.tensor * plan.data : plan.tensor);
   command.degree("pp-size", plan.pipeline);
@@ -86,7 +89,7 @@ std::string sglang(const ServeFile& job, const std::vector<ServerFlag>& flags) {
 /// TensorRT-LLM: what has no option is in a file of options.
 std::string trtllm(const ServeFile& job, const std::vector<ServerFlag>& flags) {
   const ServingPlan& plan = job.deployment.plan;
-  const bool shares = plan.data > 1 && plan.expert > 1;
+  const bool shares = shares_experts(plan);
   Command command("exec trtllm-serve \"$MODEL\"");
   command.degree("tp_size", shares ? plan.data : plan.tensor);
   command.degree("pp_size", plan.pipeline);
@@ -130,10 +133,10 @@ Result<ServerLaunch> emit_server(const ServeFile& job, const std::string& headli
     case serving::Framework::kVllm: command = vllm(job, flags); break;
     case serving::Framework::kSglang: command = sglang(job, flags); break;
     case serving::Framework::kTrtllm:
-      if (plan.data > 1 && plan.expert > 1 && plan.tensor > 1)
+      if (shares_experts(plan) && plan.tensor > 1)
         return fail("TensorRT-LLM has no flag for attention replicas of several GPUs each",
                     "plan: {tensor: 1} in the job, or data: 1");
-      if (plan.data > 1 && plan.expert == 1)
+      if (plan.data > 1 && !shares_experts(plan))
         launch.notes.push_back(fmt::format(
             "start {} such servers behind a load balancer: trtllm-serve has one replica",
             plan.data));
