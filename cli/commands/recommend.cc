@@ -23,6 +23,7 @@
 #include "cli/recommending/amounts.h"
 #include "cli/recommending/evaluate.h"
 #include "cli/recommending/option_words.h"
+#include "cli/recommending/wish.h"
 #include "cli/report/report.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
@@ -39,8 +40,6 @@ struct Recommended {
   const cost::Wish& wish;
   cost::Recommendation found;
 };
-
-constexpr std::size_t kShown = 8;
 
 struct NamedStall {
   const char* name;
@@ -171,18 +170,10 @@ Document recommend_document(const Recommended& r) {
                    a.carbon ? range_words(Quantity(a.carbon->value, unit::kCarbon)) : "",
                    best.evaluation ? best.evaluation->plan : ""});
   d["job"] = {{"workload", r.job.job().name}};
-  d["options"] = Value::array();
-  const Look place = place_look(r.found.options);
-  for (std::size_t i = 0; i < r.found.options.size(); ++i)
-    d["options"].push_back(option_fields(r, i, place));
-  d.show("options", "Options", d["options"], {}, first(kShown));
-  d["pareto"] = r.found.pareto;
+  show_options(d, r.found, [&](std::size_t i, Look place) { return option_fields(r, i, place); });
   d.show("why", "Why", why_of(r));
   d.show("", "Notes", a.notes);
-  d["offers"] = {{"seen", r.found.offers},
-                 {"ruled_out", r.found.bounded},
-                 {"impossible", r.found.impossible},
-                 {"why_impossible", r.found.why_impossible}};
+  d["offers"] = offers_fields(r.found);
   d.add_warnings(warnings_of(r));
   return d;
 }
@@ -218,31 +209,6 @@ Result<cost::Wish> wish_of(const RecommendOptions& options) {
   return wish;
 }
 
-/// Takes the place, market and storage settings from the job file if the command line does not give
-/// them.
-void add_from_file(const JobFile& file, cost::Wish& wish) {
-  if (wish.providers.empty()) wish.providers = file.rent.providers;
-  if (wish.regions.empty()) wish.regions = file.rent.regions;
-  if (wish.markets.empty()) wish.markets = file.rent.markets;
-  if (wish.markets.empty()) wish.markets = {cost::Market::kOnDemand};
-  wish.place.hours = file.place.hours;
-  wish.keeping = file.keeping;
-}
-
-/// Wrong names are reported at their position: in an option, or in the file.
-Result<std::vector<cost::Offer>> offers_of(const RecommendOptions& options, const JobOnOffers& job,
-                                           const cost::Wish& wish) {
-  Result<std::vector<cost::Offer>> offers = cost::offers_of(wish);
-  if (offers) return offers;
-  Diagnostic wrong_one = offers.error().diagnostics.front();
-  if (wrong_one.key.empty()) return offers;
-  const bool by_option =
-      !(wrong_one.key == "region" ? options.wish.regions : options.wish.providers).empty();
-  if (!by_option) return job.wrong_at(wrong_one);
-  wrong_one.key = "--" + wrong_one.key;
-  return fail(std::move(wrong_one));
-}
-
 /// Draws the first option's step, if the option is of machines.
 Status draw(const std::filesystem::path& path, const Recommended& found, const Globals& globals) {
   const cost::Option& first = found.found.options.front();
@@ -269,9 +235,10 @@ Result<Exit> run(const RecommendOptions& options, const Globals& globals) {
   // The file is read on any instance, to see its region before offers are made.
   const cost::Offer any{&cluster::instances().front(), 1};
   const JobOnOffers job = TRY(JobOnOffers::load(options.job_file, options.target, any));
-  add_from_file(job.job(), wish);
+  wish.place.hours = job.job().place.hours;
+  wish.keeping = job.job().keeping;
   wish.functions = job.for_functions();
-  const std::vector<cost::Offer> offers = TRY(offers_of(options, job, wish));
+  const std::vector<cost::Offer> offers = TRY(offers_of(wish, job.job().rent, options.job_file));
   cost::Recommendation found = TRY(cost::recommend(
       wish, offers, job.evaluator(), globals.thread_count(), globals.progress_of("recommend")));
   const Recommended recommended{job, wish, std::move(found)};

@@ -8,6 +8,7 @@
 #include "cli/output/document.h"
 #include "cli/recommending/option_words.h"
 #include "cli/recommending/server_on_offers.h"
+#include "cli/recommending/wish.h"
 #include "cli/report/report.h"
 #include "sim/base/text.h"
 
@@ -17,7 +18,6 @@ namespace {
 using cost::Option;
 
 constexpr double kMillion = 1e6;
-constexpr std::size_t kShown = 8;
 
 struct RecommendedServer {
   const ServerOnOffers& job;
@@ -119,29 +119,13 @@ Document document_of(const RecommendedServer& r) {
        a.carbon ? range_words(Quantity(*a.carbon * each, unit::kCarbon), " per million") : ""});
   d["job"] = {{"workload", r.job.job().deployment.model.name}};
   d["target"] = {{"output_tokens", r.job.tokens()}};
-  d["options"] = Value::array();
-  const Look place = place_look(r.found.options);
-  for (std::size_t i = 0; i < r.found.options.size(); ++i)
-    d["options"].push_back(option_fields(r, i, place));
-  d.show("options", "Options", d["options"], {}, first(kShown));
-  d["pareto"] = r.found.pareto;
+  show_options(d, r.found, [&](std::size_t i, Look place) { return option_fields(r, i, place); });
   d.show("", "flags of the first option", server.flags);
   d.show("why", "Why", why_of(r));
   d.show("", "Notes", a.notes);
-  d["offers"] = {{"seen", r.found.offers},
-                 {"ruled_out", r.found.bounded},
-                 {"impossible", r.found.impossible},
-                 {"why_impossible", r.found.why_impossible}};
+  d["offers"] = offers_fields(r.found);
   d.add_warnings(limit_warnings(best, r.wish));
   return d;
-}
-
-void add_from_file(const ServeFile& file, cost::Wish& wish) {
-  if (wish.providers.empty()) wish.providers = file.rent.providers;
-  if (wish.regions.empty()) wish.regions = file.rent.regions;
-  if (wish.markets.empty()) wish.markets = file.rent.markets;
-  if (wish.markets.empty()) wish.markets = {cost::Market::kOnDemand};
-  wish.place.hours = file.place.hours;
 }
 
 }  // namespace
@@ -153,22 +137,12 @@ Result<Exit> recommend_serving(const RecommendServingOptions& options, cost::Wis
   const ServerOnOffers job = TRY(
       ServerOnOffers::load(options.job_file, options.target ? *options.target->tokens : kMillion,
                            {&cluster::instances().front(), 1}));
-  const cost::Wish by_options = wish;
-  add_from_file(job.job(), wish);
-  const Result<std::vector<cost::Offer>> offers = cost::offers_of(wish);
-  if (!offers) {
-    Diagnostic wrong = offers.error().diagnostics.front();
-    const bool region = wrong.key == "region";
-    if (wrong.key.empty()) return forward(offers);
-    if ((region ? by_options.regions : by_options.providers).empty())
-      return wrong_in(options.job_file, offers.error());
-    wrong.key = "--" + wrong.key;
-    return fail(std::move(wrong));
-  }
-  Result<cost::Recommendation> found = cost::recommend(
-      wish, *offers, job.evaluator(), globals.thread_count(), globals.progress_of("recommend"));
-  if (!found) return wrong_in(options.job_file, found.error());
-  RecommendedServer recommended{job, wish, std::move(*found)};
+  wish.place.hours = job.job().place.hours;
+  const std::vector<cost::Offer> offers = TRY(offers_of(wish, job.job().rent, options.job_file));
+  cost::Recommendation found = TRY(in_file(
+      options.job_file, cost::recommend(wish, offers, job.evaluator(), globals.thread_count(),
+                                        globals.progress_of("recommend"))));
+  RecommendedServer recommended{job, wish, std::move(found)};
   recommended.found.pareto = front_of(recommended);
   const Document document = document_of(recommended);
   for (const Warning& warning : limit_warnings(recommended.found.options.front(), wish))

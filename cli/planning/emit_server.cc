@@ -40,6 +40,9 @@ bool quantises_while_loading(Weights weights) { return weights == Weights::kFp8;
 /// The part of a server in the work on a request.
 enum class Role : std::uint8_t { kAll, kPrefill, kDecode };
 
+/// Whether attention replicas share their experts.
+bool shares_experts(const ServingPlan& plan) { return plan.data > 1 && plan.expert > 1; }
+
 /// vLLM: switches are "--x" or "--no-x".
 std::string vllm(const ServeFile& job, const std::vector<ServerFlag>& flags, Role role) {
   const ServingPlan& plan = job.deployment.plan;
@@ -66,7 +69,7 @@ std::string vllm(const ServeFile& job, const std::vector<ServerFlag>& flags, Rol
 /// the limit of requests count all of them.
 std::string sglang(const ServeFile& job, const std::vector<ServerFlag>& flags, Role role) {
   const ServingPlan& plan = job.deployment.plan;
-  const bool shares = plan.data > 1 && plan.expert > 1;
+  const bool shares = shares_experts(plan);
   Command command("exec python3 -m sglang.launch_server --model-path \"$MODEL\"");
   command.degree("tp-size", shares ? plan.tensor * plan.data : plan.tensor);
   command.degree("pp-size", plan.pipeline);
@@ -95,7 +98,7 @@ std::string sglang(const ServeFile& job, const std::vector<ServerFlag>& flags, R
 /// TensorRT-LLM: what has no option is in a file of options.
 std::string trtllm(const ServeFile& job, const std::vector<ServerFlag>& flags, Role role) {
   const ServingPlan& plan = job.deployment.plan;
-  const bool shares = plan.data > 1 && plan.expert > 1;
+  const bool shares = shares_experts(plan);
   Command command("exec trtllm-serve \"$MODEL\"");
   command.degree("tp_size", shares ? plan.data : plan.tensor);
   command.degree("pp_size", plan.pipeline);
@@ -141,10 +144,10 @@ Result<std::string> command_of(const ServeFile& job, Role role, std::vector<std:
     case serving::Framework::kSglang: return sglang(job, flags, role);
     case serving::Framework::kTrtllm: break;
   }
-  if (plan.data > 1 && plan.expert > 1 && plan.tensor > 1)
+  if (shares_experts(plan) && plan.tensor > 1)
     return fail("TensorRT-LLM has no flag for attention replicas of several GPUs each",
                 "plan: {tensor: 1} in the job, or data: 1");
-  if (plan.data > 1 && plan.expert == 1)
+  if (plan.data > 1 && !shares_experts(plan))
     notes.push_back(fmt::format("start {} such servers{}: trtllm-serve has one replica", plan.data,
                                 role == Role::kAll       ? " behind a load balancer"
                                 : role == Role::kPrefill ? " with the role prefill"

@@ -113,12 +113,6 @@ Result<JobOnOffers> JobOnOffers::load(const std::filesystem::path& path,
   return JobOnOffers(path, std::move(text), std::move(job), std::move(input));
 }
 
-tl::unexpected<Error> JobOnOffers::wrong_at(const Diagnostic& diagnostic) const {
-  const YamlFile file = TRY(YamlFile::parse(text_, path_.string()));
-  file.root().report(diagnostic.key, diagnostic.problem, diagnostic.expected, diagnostic.nearest);
-  return forward(file.status());
-}
-
 Result<step::Step> JobOnOffers::run(const cost::Option& option) const {
   const cluster::Cluster cluster = TRY(cluster_of(option.instance, option.count));
   const Found& found = kept_->found[option.evaluation->detail];

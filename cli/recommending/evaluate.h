@@ -25,8 +25,6 @@ class JobOnOffers {
                                   const cost::Offer& first);
 
   const JobFile& job() const { return job_; }
-  /// The diagnostic as an error, with the position of its key in the file.
-  tl::unexpected<Error> wrong_at(const Diagnostic& diagnostic) const;
   cost::Evaluator evaluator() const;
   /// The specification of an evaluated step, by its detail index.
   const step::Spec& spec(std::size_t detail) const { return kept_->found[detail].spec; }

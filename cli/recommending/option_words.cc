@@ -21,13 +21,6 @@ std::string place_of(const Option& option) {
          (option.market == cost::Market::kSpot ? " spot" : "");
 }
 
-Look place_look(const std::vector<Option>& options) {
-  const bool one = std::all_of(options.begin(), options.end(), [&](const Option& o) {
-    return o.provider == options.front().provider && o.region == options.front().region;
-  });
-  return one ? kInTables : Look{};
-}
-
 Value offer_fields(const Option& o, const cost::Wish& wish, Look place) {
   Value json = {{"provider", "provider", o.provider, {}, place},
                 {"region", o.region.empty() ? Value() : Value(o.region)},
@@ -53,6 +46,28 @@ Value account_fields(const cost::JobAccount& a) {
   json["carbon"] = a.carbon ? Value(Quantity(*a.carbon, unit::kCarbon)) : Value();
   if (a.carbon) json.show("", "carbon", Quantity(a.carbon->value, unit::kCarbon), in::kKg);
   return json;
+}
+
+void show_options(Document& document, const cost::Recommendation& found,
+                  const std::function<Value(std::size_t, Look)>& fields) {
+  constexpr std::size_t kShown = 8;
+  Value& options = document["options"] = Value::array();
+  const bool one_place =
+      std::all_of(found.options.begin(), found.options.end(), [&](const Option& o) {
+        const Option& best = found.options.front();
+        return o.provider == best.provider && o.region == best.region;
+      });
+  const Look place = one_place ? kInTables : Look{};  // which the screen does not repeat
+  for (std::size_t i = 0; i < found.options.size(); ++i) options.push_back(fields(i, place));
+  document.show("options", "Options", options, {}, first(kShown));
+  document["pareto"] = found.pareto;
+}
+
+Value offers_fields(const cost::Recommendation& found) {
+  return {{"seen", found.offers},
+          {"ruled_out", found.bounded},
+          {"impossible", found.impossible},
+          {"why_impossible", found.why_impossible}};
 }
 
 std::string front_words(const Option& option, bool front) {

@@ -1,10 +1,11 @@
 // What the options of `recommend` have in common, whatever runs on them.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
-#include "cli/output/value.h"
+#include "cli/output/document.h"
 #include "cost/recommend.h"
 #include "sim/base/warning.h"
 
@@ -14,13 +15,17 @@ namespace rehearse::cli {
 std::string name_of(const cost::Option& option);
 /// "aws us-east-1 spot"
 std::string place_of(const cost::Option& option);
-/// How a table shows the places: not at all on the screen if all options share one.
-Look place_look(const std::vector<cost::Option>& options);
 
 /// Provider, region, market, instance, count and plan in words.
 Value offer_fields(const cost::Option& option, const cost::Wish& wish, Look place);
 /// Time, cost, energy and carbon to the target.
 Value account_fields(const cost::JobAccount& account);
+/// Adds the options, as the fields of each, and the indices of those on the front. `place`: how a
+/// table shows the place of an option.
+void show_options(Document& document, const cost::Recommendation& found,
+                  const std::function<Value(std::size_t, Look place)>& fields);
+/// The numbers of offers, and why some are no options.
+Value offers_fields(const cost::Recommendation& found);
 /// "yes" on the front, or "misses a limit".
 std::string front_words(const cost::Option& option, bool front);
 
