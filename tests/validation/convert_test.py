@@ -64,12 +64,12 @@ class Jobs(unittest.TestCase):
             "llama3-8B fsdp8 8192 bf16 full eager: the degrees do not make up the GPUs",
             "llama3-8B ddp8 8192 bf16 full eager: 'ddp8'"]})
 
-    def nemo(self, release, model, system, expert):
+    def nemo(self, release, model, system, expert, precision="BF16"):
         found = converted(jobs, {"nemo.csv": (
             "release,task,model,system,gpus,precision,gbs,mbs,seq_len,fsdp,tp,pp,cp,vp,ep,etp,ga,"
             "tokens_per_s_per_gpu,model_tflops_per_gpu\n"
-            f"{release} NeMo Container,Pre-Training Performance,{model},{system},64,BF16,1280,4,"
-            f"4096,0,1,1,1,n/a,{expert},,,1000,100\n")})
+            f"{release} NeMo Container,Pre-Training Performance,{model},{system},64,{precision},"
+            f"1280,4,4096,0,1,1,1,n/a,{expert},,,1000,100\n")})
         return found["jobs/nemo.csv"][0]
 
     def test_rows_of_nemo_take_from_recipes_what_no_column_says(self):
@@ -85,8 +85,9 @@ class Jobs(unittest.TestCase):
                          self.nemo("26.04", "GPT OSS 120B", "DGX-H100", "8"))
         # Only some recipes capture CUDA graphs.
         host = "sustained.implementation"
-        self.assertEqual(self.nemo("26.06", "Qwen3_30B_a3B", "DGX-H100", "8")[host], "megatron_lm")
-        self.assertNotIn(host, self.nemo("26.06", "Qwen3_30B_a3B", "DGX-GB200", "8"))
+        qwen = ("26.06", "Qwen3_30B_a3B", "DGX-H100", "8")
+        self.assertEqual(self.nemo(*qwen, "FP8")[host], "megatron_lm")
+        self.assertNotIn(host, self.nemo(*qwen))
 
     def test_sc21_leaves_microbatch_and_interleaving_open(self):
         rows = converted(jobs, {"sc21.csv": (

@@ -379,7 +379,7 @@ def degree_of(cell):
     return int(cell)
 
 
-def follow_recipe(job, release, model, system):
+def follow_recipe(job, release, model, system, precision):
     """Settings that no column states: as the recipes of Megatron-Bridge have them
     (scripts/performance/configs),
     and its release notes (0.5.1: fused products of experts came with container 26.06; in 26.06.01
@@ -395,7 +395,7 @@ def follow_recipe(job, release, model, system):
         job.plan["overlap_experts"] = "true"
     # Their recipes capture no CUDA graph, so that the host launches kernel by kernel. Those of the
     # others capture attention and routing, which the default of compiled layers stands for.
-    if ((model.startswith("Qwen3_30B") and h100) or
+    if ((model.startswith("Qwen3_30B") and h100 and precision == "FP8") or
             (model.startswith("Qwen3_235B") and not gb200) or (gpt_oss and (h100 or gb200))):
         job.sustained["implementation"] = "megatron_lm"
     if gpt_oss and (h100 or gb200):
@@ -438,7 +438,7 @@ def nemo(row):
     if data is None:
         raise LeftOut(f"{name}: the degrees do not divide the GPUs")
     job.plan["data"] = data
-    follow_recipe(job, release, model, system)
+    follow_recipe(job, release, model, system, row["precision"])
     job.period = release.split(" ")[0]
     # More experts' ranks than data ranks: then tensor ranks hold whole ones.
     if data % expert != 0 and tensor > 1:

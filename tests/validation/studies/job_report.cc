@@ -173,7 +173,7 @@ other rows of its source did, and *left out by source* that no row of its source
       "- sc21-table2/zero3: DeepSpeed of 2021, with a gather for each matrix that nothing "
       "overlaps.\n"
       "- experts: one configuration was published with 0.6 to 1.8 times the time of the release "
-      "before it; the four worst rows, 1.9 to 2.3 times the time predicted, have microbatches of "
+      "before it; the four worst rows, 1.6 to 2.4 times the time predicted, have microbatches of "
       "one sample, whose kernels wait for the host.\n"
       "- dlperf-gpt: on V100 nothing of a whole job was fitted.\n"
       "- nanotron: a quarter of the rows with a pipeline over nodes and three quarters of those "
