@@ -19,7 +19,7 @@ struct LiftOptions {
 
 /// One degree of a recorded plan, and the collectives that show it.
 struct FoundDegree {
-  std::string_view of;  ///< "tensor", "pipeline", "chunks", "context", "data", "ZeRO"
+  std::string_view of;  ///< "tensor", "pipeline", "chunks", "context", "expert", "data", "ZeRO"
   std::uint32_t degree;
   std::string evidence;
 };
@@ -30,6 +30,7 @@ struct RecordedPlan {
   std::uint32_t pipeline = 1;
   std::uint32_t chunks = 1;  ///< of a pipeline stage
   std::uint32_t context = 1;
+  std::uint32_t expert = 1;  ///< divides `data`
   std::uint32_t data = 1;
   std::uint32_t zero = 0;  ///< stage of ZeRO; 3 is FSDP
   bool sequence_parallel = false;

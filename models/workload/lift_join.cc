@@ -93,6 +93,12 @@ bool join_pass(std::vector<Op>& ops, double degree, bool tokens) {
   return region.inside();
 }
 
+/// The update follows the parameters of its layer.
+void follow_parameters(Layer& layer, double before) {
+  if (const double now = layer.parameters(); now > before)
+    for (Op& op : layer.step) divide(op, Extent::kBytes, before / now);
+}
+
 /// Multiplies what tensor parallelism divided.
 void join_tensor(Workload& workload, double degree, bool tokens) {
   for (Layer& layer : workload.layers) {
@@ -102,8 +108,7 @@ void join_tensor(Workload& workload, double degree, bool tokens) {
     const double before = layer.parameters();
     for (Weights& weights : layer.weights)
       if (weights.tensor) weights.count *= degree;
-    if (const double now = layer.parameters(); now > before)
-      for (Op& op : layer.step) divide(op, Extent::kBytes, before / now);
+    follow_parameters(layer, before);
     double divided = 0, joined = 0;
     for (SavedActivation& saved : layer.saved) {
       divided += saved.bytes.b();
@@ -114,6 +119,24 @@ void join_tensor(Workload& workload, double degree, bool tokens) {
     if (tokens || divided_output) layer.output = layer.output * degree;
   }
   for (Workload::Divisor& divisor : workload.divided_by_tensor) divisor.count *= degree;
+}
+
+/// A rank computed its own experts for the tokens of all ranks.
+void join_experts(Workload& workload, double degree) {
+  for (Layer& layer : workload.layers) {
+    each_list(layer, [&](std::vector<Op>& ops) {
+      for (Op& op : ops) {
+        if (!op.expert) continue;
+        divide(op, Extent::kBatch, 1 / degree);
+        divide(op, op.samples, degree);
+      }
+    });
+    const double before = layer.parameters();
+    for (Weights& weights : layer.weights)
+      if (weights.expert) weights.count *= degree;
+    follow_parameters(layer, before);
+  }
+  workload.experts *= static_cast<std::uint32_t>(degree);
 }
 
 /// Multiplies what context parallelism divided: the tokens of all operations; of attention by heads
@@ -168,6 +191,8 @@ void append_layers(Workload& whole, const Workload& stage, std::uint32_t number,
 /// What a later stage says of the whole model.
 void add_facts(Workload& whole, const Workload& stage) {
   whole.tokens_per_sample = std::max(whole.tokens_per_sample, stage.tokens_per_sample);
+  whole.experts = std::max(whole.experts, stage.experts);
+  whole.experts_per_token = std::max(whole.experts_per_token, stage.experts_per_token);
   whole.tied_embedding = whole.tied_embedding || stage.tied_embedding;
   for (const Workload::Divisor& divisor : stage.divided_by_tensor) {
     const auto same =
@@ -194,6 +219,7 @@ Result<Workload> join_ranks(const std::vector<LiftedRank>& ranks, const FoundPla
     const LiftedRank &first = *of_stage.front(), &earlier = ranks.front();
     Workload stage = mean_of(of_stage, notes);
     if (plan.tensor > 1) join_tensor(stage, plan.tensor, plan.sequence_parallel);
+    if (plan.expert > 1) join_experts(stage, plan.expert);
     if (plan.context > 1) join_context(stage, plan.context, plan.context_by_heads);
     const std::uint32_t sharing = plan.data * plan.context;
     if (plan.zero > 0 && sharing > 1) join_updates(stage, sharing, first.update_shaped);

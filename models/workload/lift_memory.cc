@@ -15,6 +15,7 @@ struct Parameter {
   std::size_t layer;
   bool tensor;
   Role role;
+  bool expert;
   bool has_gradient = false;
 };
 
@@ -35,7 +36,7 @@ std::vector<Parameter> find_parameters(const StepUnits& step, const Layers& of,
       const bool bias = operand.extents.size() == 1;
       found.push_back({operand, *of.of_unit[u],
                        share == Share::kColumn || (share == Share::kRow && !bias),
-                       role_of(step.units[u].name)});
+                       role_of(step.units[u].name), maker.of_experts(step.units[u])});
     }
   }
   return found;
@@ -259,7 +260,8 @@ void fill_memory(const StepUnits& step, const Layers& of, const OpMaker& maker,
   check_by_gradients(step, of, parameters, workload, notes);
   if (step.gradients.empty()) warn_of_tied(parameters, notes);
   for (const Parameter& p : parameters)
-    workload.layers[p.layer].weights.push_back({.count = p.operand.elements(), .tensor = p.tensor});
+    workload.layers[p.layer].weights.push_back(
+        {.count = p.operand.elements(), .tensor = p.tensor, .expert = p.expert});
   keep_activations(step, of, maker, shares, workload);
 }
 

@@ -69,10 +69,38 @@ OpMaker::OpMaker(const Recording& recording, const StepUnits& step, NamePool& na
     outputs_.push_back(unit.phase == Phase::kForward || unit.phase == Phase::kRecompute
                            ? find_output(unit)
                            : Operand{});
+  const auto is_parameter = [&](const Operand& operand) {
+    return std::any_of(step.gradients.begin(), step.gradients.end(), [&](const Gradient& gradient) {
+      std::vector<double> other = gradient.parameter.extents;
+      if (other == operand.extents) return true;
+      if (other.size() == 3) std::swap(other[1], other[2]);
+      return other == operand.extents;
+    });
+  };
+  experts_.assign(step.units.size(), 0);
+  for (std::size_t u = 0; u < step.units.size(); ++u) {
+    const Unit& unit = step.units[u];
+    if (unit.phase != Phase::kForward || role_of(unit.name) != Role::kMatrix) continue;
+    const auto factors = factors_of(unit.name, unit.operands);
+    if (!factors || factors->a.extents.size() != 3 || factors->b.extents.size() != 3 ||
+        !is_parameter(factors->b))
+      continue;
+    experts_[u] = 1;
+    by_expert_.emplace(factors->a.extents[0], factors->a.extents[1]);
+  }
+}
+
+bool OpMaker::of_experts(const Unit& unit) const {
+  if (unit.phase == Phase::kForward)
+    return experts_[static_cast<std::size_t>(&unit - step_.units.data())] != 0;
+  return unit.forward && experts_[*unit.forward] != 0 && role_of(unit.name) == Role::kMatrix;
 }
 
 bool OpMaker::holds_samples(const Operand& operand) const {
-  return operand.is_tensor() && divides(samples_, operand.extents.front());
+  if (!operand.is_tensor()) return false;
+  return divides(samples_, operand.extents.front()) ||
+         (operand.extents.size() == 3 &&
+          by_expert_.contains({operand.extents[0], operand.extents[1]}));
 }
 
 /// The operand of the next operator on the thread that can be the output: same samples and rank,
@@ -155,7 +183,7 @@ std::vector<Operand> OpMaker::weights(std::size_t index) const {
       break;
     case Role::kMatrix:
       if (const auto factors = factors_of(unit.name, unit.operands);
-          factors && factors->b.extents.size() == 2) {
+          factors && (factors->b.extents.size() == 2 || of_experts(unit))) {
         found.push_back(factors->b);
         if (operands[0].extents.size() == 1) take(0, 1);
       }
@@ -195,7 +223,11 @@ bool OpMaker::shape_matrix(const Unit& unit, Op& op) const {
   } else {
     op.m = a.last(1);
     op.batch = std::max(a.elements() / (op.m * op.k), b.elements() / (op.k * op.n));
-    if (holds_samples(a) || holds_samples(b)) op.samples = Extent::kBatch;
+    op.expert = of_experts(unit);
+    if (op.expert)
+      op.samples = Extent::kM;
+    else if (holds_samples(a) || holds_samples(b))
+      op.samples = Extent::kBatch;
   }
   return op.m > 0 && op.n > 0 && op.k > 0;
 }
@@ -293,7 +325,7 @@ void OpMaker::matrix_backward(std::size_t index, Op& op) const {
   const Unit& forward = step_.units[*unit.forward];
   Op before{.name = "", .kind = OpKind::kElementwise};
   if (!shape_matrix(forward, before)) return;
-  if (before.batch > 1 || op.batch > 1) {
+  if (!before.expert && (before.batch > 1 || op.batch > 1)) {
     if (before.samples != Extent::kNone) op.samples = Extent::kBatch;
     op.core = true;
     return;

@@ -1,6 +1,8 @@
 // Ops of a workload from the units of a step: kind and extents by role and operands.
 #pragma once
 
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "models/workload/lift_units.h"
@@ -29,7 +31,12 @@ class OpMaker {
 
   double samples() const { return samples_; }
 
-  /// Whether a tensor holds samples: its first extent is a multiple of theirs.
+  /// Whether a unit multiplies by the weights of several experts, or is backward of one that does:
+  /// one matrix each, which together are a parameter of three extents. Known by its gradient.
+  bool of_experts(const Unit& unit) const;
+
+  /// Whether a tensor holds samples: its first extent is a multiple of theirs, or it holds tokens by
+  /// expert.
   bool holds_samples(const Operand& operand) const;
 
  private:
@@ -50,6 +57,8 @@ class OpMaker {
   NamePool& names_;
   double samples_;
   std::vector<Operand> outputs_;
+  std::vector<char> experts_;                      ///< by unit
+  std::set<std::pair<double, double>> by_expert_;  ///< experts, and tokens of each
 };
 
 }  // namespace rehearse::workload::lifting

@@ -86,11 +86,11 @@ Reading read(const GroupTraffic& group, const RankTraffic& rank) {
   const Exchange scattered = exchanged(group, Phase::kForward, Kind::kReduceScatter);
   if (group.exchanges.empty()) return {Purpose::kNone};
   if (const std::size_t count = count_of(group, Kind::kAllToAll); count > 0)
-    return {
-        Purpose::kUnknown,
-        fmt::format("{} among {}, not next to attention, may exchange tokens of experts or rows "
-                    "of tables",
-                    counted(count, "all-to-all"), among(group))};
+    return {Purpose::kUnknown,
+            fmt::format(
+                "{} among {}, not next to attention or known experts, may exchange tokens or rows "
+                "of tables",
+                counted(count, "all-to-all"), among(group))};
   if (count_of(group, Kind::kSendRecv) > 0) return {Purpose::kPipeline};
   if (sums.count + scattered.count > 0) {
     if (group.row_sums > 0 && group.row_sums >= rank.rows * rank.microbatches)
@@ -173,8 +173,12 @@ class Reader {
     if (rank_.unknown > 0)
       return refuse(fmt::format("{} of unknown kind", counted(rank_.unknown, "collective")));
     const GroupTraffic *tensor = nullptr, *data = nullptr;
+    std::vector<const GroupTraffic*> of_data;
     for (const GroupTraffic& group : rank_.groups) {
-      TRY(set_context(group));
+      out_.plan.context_by_heads |=
+          group.attention.contains({Phase::kForward, CollectiveKind::kAllToAll});
+      TRY(set_exchanged(out_.plan.context, "context", "attention", group, group.attention));
+      TRY(set_exchanged(out_.plan.expert, "expert", "experts", group, group.experts));
       const Reading reading = read(group, rank_);
       switch (reading.purpose) {
         case Purpose::kNone: break;
@@ -189,22 +193,31 @@ class Reader {
                                       among(group)));
           tensor = &group;
           break;
-        case Purpose::kData:
-          if (!data || bytes_of(group) > bytes_of(*data)) data = &group;
-          break;
+        case Purpose::kData: of_data.push_back(&group); break;
       }
     }
     if (tensor && tensor->size == 0)
       return refuse("results are summed among an unknown number of ranks");
     if (tensor) set_tensor(*tensor);
+    for (const GroupTraffic* group : of_data)
+      if (!data || is_of_experts(*data, *group) ||
+          (bytes_of(*group) > bytes_of(*data) && !is_of_experts(*group, *data)))
+        data = group;
     if (data) {
-      for (const GroupTraffic& group : rank_.groups)
-        if (&group != data && read(group, rank_).purpose == Purpose::kData &&
-            2 * bytes_of(group) > bytes_of(*data))
+      for (const GroupTraffic* group : of_data)
+        if (group != data && !is_of_experts(*group, *data) &&
+            2 * bytes_of(*group) > bytes_of(*data))
           return refuse(fmt::format("gradients are exchanged among {} and among {}", among(*data),
-                                    among(group)));
+                                    among(*group)));
       TRY(set_data(*data));
     }
+    if (out_.plan.data % out_.plan.expert != 0)
+      return refuse(
+          fmt::format("experts are divided among {} ranks, but gradients are summed "
+                      "among {}",
+                      out_.plan.expert, out_.plan.data * out_.plan.context));
+    if (out_.plan.expert > 1 && out_.plan.zero > 0)
+      return refuse("experts have their own groups of ZeRO, and their shares cannot be told");
     if (out_.plan.pipeline == 0)
       out_.plan.degrees.push_back(
           {"pipeline", 0, fmt::format("{} between stages", counted(out_.messages, "message"))});
@@ -221,31 +234,35 @@ class Reader {
  private:
   tl::unexpected<Error> refuse(const std::string& reason) const {
     return fail_in(rank_.source, "does not tell the plan it was recorded under: " + reason,
-                   "tensor, pipeline, context and data parallelism, or ZeRO, in a "
+                   "tensor, pipeline, context, expert and data parallelism, or ZeRO, in a "
                    "recording that states groups and sizes of collectives");
   }
   void knows(const GroupTraffic& group) {
     out_.known.insert(out_.known.end(), group.members.begin(), group.members.end());
   }
 
-  Status set_context(const GroupTraffic& group) {
-    if (group.attention.empty()) return {};
-    if (out_.plan.context > 1 || group.size == 0)
-      return refuse(out_.plan.context > 1 ? "attention exchanges among two groups"
-                                          : "attention exchanges among an unknown number of ranks");
+  /// A degree that exchanges next to some work show.
+  Status set_exchanged(std::uint32_t& degree, std::string_view name, std::string_view work,
+                       const GroupTraffic& group, const Exchanges& exchanges) {
+    if (exchanges.empty()) return {};
+    if (degree > 1 || group.size == 0)
+      return refuse(fmt::format("{} exchange among {}", work,
+                                degree > 1 ? "two groups" : "an unknown number of ranks"));
     std::string text;
-    for (const CollectiveKind kind : {CollectiveKind::kAllToAll, CollectiveKind::kAllGather})
-      if (const auto at = group.attention.find({Phase::kForward, kind});
-          at != group.attention.end()) {
-        out_.plan.context_by_heads = kind == CollectiveKind::kAllToAll;
-        text += (text.empty() ? "" : " and ") + text_of(at->second, kind, rank_.microbatches);
-      }
-    out_.plan.context = group.size;
+    for (const auto& [of, exchange] : exchanges)
+      if (of.first == Phase::kForward)
+        text += (text.empty() ? "" : " and ") + text_of(exchange, of.second, rank_.microbatches);
+    degree = group.size;
     out_.plan.degrees.push_back(
-        {"context", group.size,
-         fmt::format("{} in a forward pass next to attention, among {}", text, among(group))});
+        {name, degree,
+         fmt::format("{} in a forward pass next to {}, among {}", text, work, among(group))});
     knows(group);
     return {};
+  }
+
+  /// Among data ranks that hold the same experts, gradients of experts are summed.
+  bool is_of_experts(const GroupTraffic& group, const GroupTraffic& data) const {
+    return out_.plan.expert > 1 && group.size * out_.plan.expert == data.size;
   }
 
   void set_tensor(const GroupTraffic& group) {
@@ -365,8 +382,8 @@ Result<FoundPlan> find_plan(const std::vector<RankTraffic>& ranks) {
   for (std::size_t r = 1; r < ranks.size(); ++r) {
     const RecordedPlan& other = readings[r].plan;
     if (other.tensor != first.tensor || other.data != first.data || other.zero != first.zero ||
-        other.context != first.context || other.pipeline != first.pipeline ||
-        other.chunks != first.chunks)
+        other.context != first.context || other.expert != first.expert ||
+        other.pipeline != first.pipeline || other.chunks != first.chunks)
       return two_jobs(
           ranks[0], ranks[r],
           fmt::format(

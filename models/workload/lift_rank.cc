@@ -149,6 +149,18 @@ void set_divisors(const Shares& shares, Workload& workload) {
          std::max(1.0, shares.columns)});
 }
 
+/// The experts of this rank. They compute as many tokens as the experts of a token do, whichever
+/// ranks these are on, if all ranks have equal numbers of tokens.
+void set_experts(Workload& workload) {
+  const double tokens = workload.samples * workload.tokens_per_sample;
+  for (const Layer& layer : workload.layers)
+    for (const Op& op : layer.forward) {
+      if (!op.expert) continue;
+      workload.experts = std::max(workload.experts, static_cast<std::uint32_t>(op.batch));
+      if (tokens > 0) workload.experts_per_token = op.batch * op.m / tokens;
+    }
+}
+
 /// The rank's whole steps; partial ones where there are no others.
 std::vector<replay::Step> usable(const replay::Steps& steps, std::vector<std::string>& notes) {
   std::vector<replay::Step> whole;
@@ -303,6 +315,7 @@ Result<LiftedRank> lift_rank(const trace::Trace& trace, std::size_t number,
   result.update_shaped = split_optimizer(step, spread, workload);
   workload.tokens_per_sample = tokens_of(step, workload.samples);
   set_divisors(shares, workload);
+  set_experts(workload);
 
   lifted.notes.insert(
       lifted.notes.begin(),

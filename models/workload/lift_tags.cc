@@ -28,9 +28,10 @@ Part part_of(std::size_t u, const Unit& unit, const OpMaker& maker) {
       if (const Op op = maker.ops(u).front(); op.kind == OpKind::kGemm) {
         // Matrices of heads are attention; those of samples alone cannot be divided.
         const bool heads = op.samples == Extent::kBatch && heads_of(op, out, maker) > 1;
-        part.kind = !maker.weights(u).empty() ? Part::Kind::kLinear
-                    : heads                   ? Part::Kind::kCore
-                                              : Part::Kind::kBreak;
+        part.kind = op.expert                   ? Part::Kind::kBreak
+                    : !maker.weights(u).empty() ? Part::Kind::kLinear
+                    : heads                     ? Part::Kind::kCore
+                                                : Part::Kind::kBreak;
         part.n = op.n;
         part.k = op.k;
       } else {

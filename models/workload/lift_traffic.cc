@@ -70,14 +70,17 @@ class Order {
   std::vector<std::pair<Nanoseconds, std::size_t>> launches_;
 };
 
-/// Whether the message exchanges what attention takes or returns: it is an all-to-all next to
-/// attention, or next to fused attention a gather of keys, of values or of both, or the sum of their
-/// gradients. Those of keys and values may be in one message in backward.
-bool serves_attention(const Message& message, const trace::Collective& c, double ranks,
-                      const Order& order, const StepUnits& step, const Shares& shares) {
+enum class Serves { kAttention, kExperts, kOther };
+
+/// Whose inputs or results the message exchanges. For attention, it is an all-to-all next to it, or
+/// next to fused attention a gather of keys, of values or of both, or the sum of their gradients.
+/// Those of keys and values may be in one message in backward. For experts, it is an all-to-all next
+/// to one of their products.
+Serves serves(const Message& message, const trace::Collective& c, double ranks, const Order& order,
+              const StepUnits& step, const Shares& shares, const OpMaker& maker) {
   const bool exchange = c.kind == CollectiveKind::kAllToAll;
   const bool gather = c.kind == CollectiveKind::kAllGather;
-  if (!exchange && !gather && c.kind != CollectiveKind::kReduceScatter) return false;
+  if (!exchange && !gather && c.kind != CollectiveKind::kReduceScatter) return Serves::kOther;
   for (const std::size_t u : order.around(message)) {
     const std::optional<std::size_t> forward =
         message.phase == Phase::kForward ? u : step.units[u].forward;
@@ -85,15 +88,17 @@ bool serves_attention(const Message& message, const trace::Collective& c, double
     const Unit& unit = step.units[*forward];
     const Role role = role_of(unit.name);
     if (exchange) {
-      if (role == Role::kAttention || shares.of_unit[*forward] == Share::kBetween) return true;
+      if (maker.of_experts(unit)) return Serves::kExperts;
+      if (role == Role::kAttention || shares.of_unit[*forward] == Share::kBetween)
+        return Serves::kAttention;
     } else if (role == Role::kAttention && unit.operands.size() > 1 && c.bytes_in) {
       const double all = static_cast<double>(*c.bytes_in) * (gather ? ranks : 1);
       const double parts = all / unit.operands[1].bytes();
       const bool backward = message.phase == Phase::kBackward;
-      if (parts == 1 || parts == 2 || (backward && parts == 4)) return true;
+      if (parts == 1 || parts == 2 || (backward && parts == 4)) return Serves::kAttention;
     }
   }
-  return false;
+  return Serves::kOther;
 }
 
 void add(Exchanges& exchanges, const std::pair<Phase, CollectiveKind>& of, const Exchange& more) {
@@ -149,7 +154,8 @@ RankTraffic traffic_of(const Recording& recording, const StepUnits& step, const 
                        .members = members_of(named(c.ranks)),
                        .size = c.group_size.value_or(0),
                        .exchanges = {},
-                       .attention = {}};
+                       .attention = {},
+                       .experts = {}};
     const bool between = c.kind == CollectiveKind::kSendRecv;
     if (group.size == 0) group.size = static_cast<std::uint32_t>(group.members.size());
     if (group.members.size() != group.size) group.members.clear();
@@ -162,8 +168,12 @@ RankTraffic traffic_of(const Recording& recording, const StepUnits& step, const 
     const auto [found, is_new] = place.try_emplace(key, traffic.groups.size());
     if (is_new) traffic.groups.push_back(std::move(group));
     GroupTraffic& into = traffic.groups[found->second];
-    const bool attention = !between && serves_attention(message, c, into.size, order, step, shares);
-    add(attention ? into.attention : into.exchanges, {message.phase, c.kind},
+    const Serves whom =
+        between ? Serves::kOther : serves(message, c, into.size, order, step, shares, maker);
+    add(whom == Serves::kAttention ? into.attention
+        : whom == Serves::kExperts ? into.experts
+                                   : into.exchanges,
+        {message.phase, c.kind},
         {.count = 1, .bytes = bytes, .largest = bytes, .sized = sized ? 1U : 0U});
     if (row_sum) ++into.row_sums;
   }

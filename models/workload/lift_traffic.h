@@ -26,10 +26,11 @@ struct GroupTraffic {
   std::string name;                    ///< as recorded; may be empty
   std::vector<std::uint32_t> members;  ///< ascending; empty if they are not recorded
   std::uint32_t size = 0;              ///< 0: not recorded
-  Exchanges exchanges;                 ///< all others than those around attention
+  Exchanges exchanges;                 ///< all others than those below
   /// All-to-alls next to an operator of attention, and the gathers of its keys and values with their
   /// gradients.
   Exchanges attention;
+  Exchanges experts;  ///< all-to-alls next to a product of experts
   /// Forward sums whose size is that of an output of a linear that is divided by its inputs.
   std::size_t row_sums = 0;
 };

@@ -14,7 +14,8 @@ struct RecordedJob {
   int blocks = 4;
   int microbatches = 1;
   double samples = 8, rows = 64, hidden = 256, inner = 1024;
-  int heads = 0;           ///< above 0: blocks begin with attention; of one rank alone
+  int heads = 0;    ///< above 0: blocks begin with attention; of one rank alone
+  int experts = 0;  ///< above 0: blocks of a router and experts, two per token; of one rank alone
   double forward_us = 10;  ///< of a linear on one tensor rank
 
   std::uint32_t ranks() const { return tensor * pipeline * data; }
@@ -128,11 +129,56 @@ class RecordedRanks {
     for (int i = 0; i < 3; ++i) gradient(job_.hidden, job_.inner);
   }
 
+  double tokens_of_expert() const { return 2 * job_.samples * job_.rows / job_.experts; }
+  void product(double in, double out) {
+    b_->forward("aten::bmm",
+                fmt::format("[[{0}, {1}, {2}], [{0}, {2}, {3}]]", job_.experts, tokens_of_expert(),
+                            in, out),
+                job_.forward_us, sequence_++);
+  }
+  void product_backward(double in, double out) {
+    const double e = job_.experts, t = tokens_of_expert();
+    b_->backward("BmmBackward0", --sequence_, [&] {
+      b_->op("aten::bmm", fmt::format("[[{}, {}, {}], [{}, {}, {}]]", e, t, out, e, out, in),
+             job_.forward_us, StepBuilder::kAutograd);
+      b_->op("aten::bmm", fmt::format("[[{}, {}, {}], [{}, {}, {}]]", e, in, t, e, t, out),
+             job_.forward_us, StepBuilder::kAutograd);
+    });
+    b_->gradient(fmt::format("[{}, {}, {}]", e, in, out));
+  }
+  void mixture() {
+    const double h = job_.hidden, w = job_.inner;
+    linear(
+        fmt::format("[[{}, {}, {}], [{}, {}], []]", job_.samples, job_.rows, h, job_.experts, h));
+    product(h, w);
+    b_->forward("aten::gelu", fmt::format("[[{}, {}, {}]]", job_.experts, tokens_of_expert(), w), 2,
+                sequence_++);
+    product(w, h);
+    const std::string whole = fmt::format("[{}, {}, {}]", job_.samples, job_.rows, h);
+    b_->forward("aten::add", "[" + whole + ", " + whole + "]", 2, sequence_++);
+  }
+  void mixture_backward() {
+    const double h = job_.hidden, w = job_.inner;
+    --sequence_;  // of the addition
+    product_backward(w, h);
+    b_->backward("GeluBackward0", --sequence_, [&] {
+      b_->op("aten::gelu_backward",
+             fmt::format("[[{}, {}, {}]]", job_.experts, tokens_of_expert(), w), 3,
+             StepBuilder::kAutograd);
+    });
+    product_backward(h, w);
+    gradient(h, job_.experts);
+  }
+
   void pass() {
     const double h = job_.hidden, w = job_.inner / job_.tensor;
     between(false);
     for (int i = 0; i < own(); ++i) {
       if (job_.heads > 0) attention();
+      if (job_.experts > 0) {
+        mixture();
+        continue;
+      }
       linear(fmt::format("[[{}, {}, {}], [{}, {}], []]", job_.samples, job_.rows, h, w, h));
       b_->forward("aten::gelu", fmt::format("[[{}, {}, {}]]", job_.samples, job_.rows, w), 2,
                   sequence_++);
@@ -145,6 +191,11 @@ class RecordedRanks {
     const std::uint32_t after = sequence_;
     between(true);
     for (int i = 0; i < own(); ++i) {
+      if (job_.experts > 0) {
+        mixture_backward();
+        if (job_.heads > 0) attention_backward();
+        continue;
+      }
       --sequence_;  // of the addition, whose backward does nothing
       gradient(w, h);
       b_->backward("GeluBackward0", --sequence_, [&] {

@@ -25,16 +25,30 @@ struct Work {
   const Op* op;
   enum class Phase { kForward, kBackward, kUpdate } phase;
   std::uint32_t microbatch, chunk, layer;
+  std::uint32_t product;  ///< of a product: the forward one of the layer that it is or undoes
 };
 
 bool computes(const Op& op) { return !op.communicates(); }
+
+std::uint32_t products_of(const std::vector<Op>& ops) {
+  return static_cast<std::uint32_t>(
+      std::count_if(ops.begin(), ops.end(), [](const Op& op) { return op.kind == OpKind::kGemm; }));
+}
 
 std::vector<Work> work_of(const workload::Layout& layout, const workload::Stage& stage) {
   std::vector<Work> work;
   const auto add = [&](const std::vector<Op>& ops, Work::Phase phase, const workload::Slot& slot,
                        std::uint32_t layer) {
-    for (const Op& op : ops)
-      if (computes(op)) work.push_back({&op, phase, slot.microbatch, slot.chunk, layer});
+    const std::uint32_t all = products_of(stage.chunks[slot.chunk].layers[layer].forward);
+    std::uint32_t seen = 0;
+    for (const Op& op : ops) {
+      if (!computes(op)) continue;
+      // Each product has two gradients.
+      const std::uint32_t product =
+          phase == Work::Phase::kBackward ? all - 1 - std::min(all - 1, seen / 2) : seen;
+      work.push_back({&op, phase, slot.microbatch, slot.chunk, layer, product});
+      if (op.kind == OpKind::kGemm) ++seen;
+    }
   };
   for (const workload::Slot& slot : stage.order) {
     const std::vector<Layer>& layers = stage.chunks[slot.chunk].layers;
@@ -131,20 +145,18 @@ class RankRecorder {
       return;
     }
     const bool product = op.kind == OpKind::kGemm;
-    const std::uint32_t sequence =
-        100 * (1000 * work.microbatch + 100 * work.chunk + work.layer) + (product         ? 1
-                                                                          : name == "add" ? 3
-                                                                                          : 2);
+    const std::uint32_t sequence = 100 * (1000 * work.microbatch + 100 * work.chunk + work.layer) +
+                                   (product         ? 10 + work.product
+                                    : name == "add" ? 3
+                                                    : 2);
     if (work.phase == Work::Phase::kForward) {
       trace::HostOp& row = operation("aten::" + name, forward_shapes(op), at, duration, kMain);
       row.sequence = sequence;
       row.forward_thread = 0;
       return;
     }
-    operation(
-        "aten::" + name,
-        product ? fmt::format("[[{}, {}], [{}, {}]]", op.m, op.k, op.k, op.n) : forward_shapes(op),
-        at, duration, kAutograd);
+    operation("aten::" + name, product ? product_shapes(op) : forward_shapes(op), at, duration,
+              kAutograd);
     trace::HostOp& node = b_.host(product                         ? "AddmmBackward0"
                                   : op.kind == OpKind::kAttention ? "AttentionBackward0"
                                                                   : "GeluBackward0",
@@ -152,11 +164,19 @@ class RankRecorder {
     node.sequence = sequence;
     node.forward_thread = 1;
     if (op.weight_gradient)
-      row("torch::autograd::AccumulateGrad", fmt::format("[[{}, {}]]", op.m, op.n), at + 0.8,
-          kAutograd);
+      row("torch::autograd::AccumulateGrad",
+          op.expert ? fmt::format("[[{}, {}, {}]]", op.batch, op.m, op.n)
+                    : fmt::format("[[{}, {}]]", op.m, op.n),
+          at + 0.8, kAutograd);
+  }
+
+  static std::string product_shapes(const Op& op) {
+    return op.expert ? fmt::format("[[{0}, {1}, {2}], [{0}, {2}, {3}]]", op.batch, op.m, op.k, op.n)
+                     : fmt::format("[[{}, {}], [{}, {}]]", op.m, op.k, op.k, op.n);
   }
 
   std::string forward_shapes(const Op& op) const {
+    if (op.expert) return product_shapes(op);
     if (op.kind == OpKind::kGemm)
       return fmt::format("[[{}, {}, {}], [{}, {}], []]", samples_, op.m / samples_, op.k, op.n,
                          op.k);

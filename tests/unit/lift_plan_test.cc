@@ -1,4 +1,6 @@
 // The plan that ranks were recorded under, and the whole model that they divided.
+#include "models/workload/lift_plan.h"
+
 #include <catch2/catch.hpp>
 
 #include "models/workload/lift.h"
@@ -134,6 +136,103 @@ TEST_CASE("ranks with different numbers of steps are joined, and it is said") {
   CHECK(l.notes.back() ==
         "2 whole steps in rank1.json and 3 in rank0.json: each rank counts by its step of median "
         "device time");
+}
+
+/// One rank of a job that exchanges next to attention or to experts, and sums 1 MiB of gradients
+/// among ranks from 0 on.
+lifting::RankTraffic rank_with(lifting::Exchanges lifting::GroupTraffic::*where,
+                               CollectiveKind kind, std::uint32_t among, std::uint32_t sums) {
+  const auto group = [](std::uint32_t size) {
+    lifting::GroupTraffic found{
+        .name = "", .members = {}, .size = size, .exchanges = {}, .attention = {}, .experts = {}};
+    for (std::uint32_t member = 0; member < size; ++member) found.members.push_back(member);
+    return found;
+  };
+  lifting::GroupTraffic exchanging = group(among), summing = group(sums);
+  (exchanging.*where)[{lifting::Phase::kForward, kind}] = {
+      .count = 8, .bytes = 8 * 65536., .largest = 65536, .sized = 8};
+  summing.exchanges[{lifting::Phase::kBackward, CollectiveKind::kAllReduce}] = {
+      .count = 1, .bytes = 1048576, .largest = 1048576, .sized = 1};
+  return {.source = "rank0.json",
+          .rank = 0,
+          .world = sums,
+          .microbatches = 2,
+          .groups = {std::move(exchanging), std::move(summing)}};
+}
+
+TEST_CASE("context parallelism is found by exchanges next to attention") {
+  using lifting::GroupTraffic;
+  const auto found =
+      lifting::find_plan({rank_with(&GroupTraffic::attention, CollectiveKind::kAllToAll, 2, 4)});
+  REQUIRE(found);
+  CHECK(found->plan.context == 2);
+  CHECK(found->plan.context_by_heads);
+  CHECK(found->plan.data == 2);
+  CHECK(found->plan.ranks() == 4);
+  REQUIRE(found->plan.degrees.size() == 2);
+  CHECK(found->plan.degrees[0].evidence ==
+        "4 all-to-alls of 64.0 KiB in a forward pass next to attention, among ranks 0, 1");
+  CHECK(found->plan.degrees[1].evidence ==
+        "1 all-reduce of gradients, 1.00 MiB, among ranks 0-3, ÷ context 2");
+  const auto gathered =
+      lifting::find_plan({rank_with(&GroupTraffic::attention, CollectiveKind::kAllGather, 4, 4)});
+  REQUIRE(gathered);
+  CHECK(gathered->plan.context == 4);
+  CHECK_FALSE(gathered->plan.context_by_heads);
+  CHECK(gathered->plan.data == 1);
+  const auto odd =
+      lifting::find_plan({rank_with(&GroupTraffic::attention, CollectiveKind::kAllToAll, 2, 3)});
+  REQUIRE_FALSE(odd);
+  CHECK(to_string(odd.error())
+            .find("gradients are summed among ranks 0-2, which context 2 does not "
+                  "divide") != std::string::npos);
+}
+
+TEST_CASE("expert parallelism is found by all-to-alls next to experts") {
+  using lifting::GroupTraffic;
+  lifting::RankTraffic rank = rank_with(&GroupTraffic::experts, CollectiveKind::kAllToAll, 2, 4);
+  // The gradients of experts, which are larger, are summed by every second rank.
+  rank.groups.push_back(rank.groups.back());
+  rank.groups.back().members = {0, 2};
+  rank.groups.back().size = 2;
+  rank.groups.back().exchanges.begin()->second.bytes *= 10;
+  const auto found = lifting::find_plan({rank});
+  REQUIRE(found);
+  CHECK(found->plan.expert == 2);
+  CHECK(found->plan.data == 4);
+  CHECK(found->plan.ranks() == 4);
+  // Without the exchange of experts, two groups sum gradients.
+  rank.groups[0].experts.clear();
+  CHECK_FALSE(lifting::find_plan({rank}));
+  // An all-to-all elsewhere tells nothing.
+  const auto elsewhere =
+      lifting::find_plan({rank_with(&GroupTraffic::exchanges, CollectiveKind::kAllToAll, 2, 4)});
+  REQUIRE_FALSE(elsewhere);
+  CHECK(to_string(elsewhere.error())
+            .find("8 all-to-alls among ranks 0, 1, not next to attention or known experts, may "
+                  "exchange tokens or rows of tables") != std::string::npos);
+}
+
+TEST_CASE("a product by a parameter of three extents is that of experts") {
+  // 16 samples of 32 tokens, two experts of four per token: each computes 16 · 32 · 2 / 4 tokens.
+  const Lifted l = joined(recorded_job(
+      {.samples = 16, .rows = 32, .hidden = 64, .inner = 128, .heads = 4, .experts = 4}, {0}));
+  CHECK(l.workload.experts == 4);
+  CHECK(l.workload.experts_per_token == 2);
+  const Layer& layer = l.workload.layers[4];  // after queries, keys, values and the output
+  CHECK(layer.parameters() == 64 * 4 + 2 * 4 * 64 * 128);
+  std::size_t products = 0;
+  for (const auto& [ops, gradients] : {std::pair(layer.forward, 0U), std::pair(layer.backward, 1U)})
+    for (const Op& op : ops) {
+      if (!op.expert) continue;
+      ++products;
+      CHECK(op.batch == 4);
+      CHECK((op.weight_gradient ? op.k : op.m) == 256);
+      CHECK(op.samples == (op.weight_gradient ? Extent::kK : Extent::kM));
+      CHECK_FALSE(op.core);
+      if (gradients == 0) CHECK_FALSE(op.weight_gradient);
+    }
+  CHECK(products == 6);
 }
 
 }  // namespace
