@@ -15,7 +15,7 @@ namespace rehearse::dataflow {
 namespace {
 
 constexpr double kMostRows = 1e12;
-constexpr std::size_t kMostLayers = 200, kMostOperations = 500;
+constexpr std::size_t kMostLayers = 200, kMostOperations = 5000;
 /// What a file may have an operation compute; the others are those of derivatives.
 constexpr std::size_t kReadable = static_cast<std::size_t>(Kind::kWeightGradient);
 
@@ -252,8 +252,9 @@ class Reader {
     std::vector<YamlMap> operations = from.maps("operations");
     if (operations.empty() && (from.is_list("operations") || !from.has("operations")))
       own_.report("operations", "has no operation", "- {result: y, op: matmul, of: [x, w]}");
-    if (operations.size() > kMostOperations)
-      from.report("operations", fmt::format("{} operations", operations.size()),
+    if (operations.size() * count > kMostOperations)
+      from.report("operations",
+                  fmt::format("{} operations of all layers", operations.size() * count),
                   fmt::format("{} at most", kMostOperations));
     if (!own_.status() || (below_ && !below_->status())) return;
     const std::map inputs = value_names_;

@@ -42,6 +42,9 @@ void pair_law(std::string_view bytes);
 /// An input pipeline; what is read must have bounds, and run or be refused.
 void pipeline(std::string_view bytes);
 void store(std::string_view bytes);
+/// A dataflow; what is read must run.
+void dataflow(std::string_view bytes);
+
 /// A study; caches and graphs of its first point are run where they are small, its pipelines read.
 void study(std::string_view bytes);
 
