@@ -37,7 +37,8 @@ Value kernels_of(const dataflow::Run& run) {
     rows.push_back({{"result", "result", kernel.name},
                     {"op", "operation", dataflow::to_string(kernel.kind)},
                     {"kernels", "kernels", kernel.kernels},
-                    {"gflop", "GFLOP", kernel.flops.flop() / 1e9},
+                    {"gflop", kernel.flops.flop() / 1e9},
+                    {"", "GFLOP", significant(kernel.flops.flop() / 1e9)},
                     {"bytes", "bytes", kernel.bytes, in::kMb},
                     {"time", "time", kernel.time, in::kMs},
                     {"host", "host", kernel.host, in::kMs},
@@ -64,12 +65,13 @@ Document document_of(const dataflow::DataflowJob& job, const dataflow::Run& run)
       {fit_words(run)});
   d["dataflow"] = {{"name", job.flow.name}, {"device", job.device}};
   d.show("passes", "passes", job.passes.empty() ? "none" : join(job.passes, ", "));
-  Value symbols = Value::object();
-  for (const auto& [name, size] : job.symbols) symbols[name] = size;
+  Value symbols = Value::array();
+  for (const auto& [name, size] : job.symbols) symbols.push_back({{"name", name}, {"size", size}});
   d["symbols"] = std::move(symbols);
   d.show("time", "time", run.time);
   d.show("kernels", "kernels", run.kernel_count());
-  d.show("gflop", "GFLOP", run.flops().flop() / 1e9);
+  d["gflop"] = run.flops().flop() / 1e9;
+  d.show("", "GFLOP", significant(run.flops().flop() / 1e9));
   d["memory"] = {{"peak", run.peak},
                  {"usable", run.usable},
                  {"fit", memory::kFitNames[static_cast<std::size_t>(run.fit)]},
@@ -89,6 +91,7 @@ Document document_of(const dataflow::DataflowJob& job, const dataflow::Run& run)
   d.show("breakdown", "Where the time goes", breakdown_of(run), {}, kBars);
   d.show("operations", "Operations", kernels_of(run));
   d.rows = "operations";
+  d.rows_title = "Operations";
   return d;
 }
 

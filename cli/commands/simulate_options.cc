@@ -65,7 +65,7 @@ void add_astra_options(CLI::App& command, SimulateOptions& options) {
 
 void add_simulate_options(CLI::App& command, SimulateOptions& options) {
   add_value(command, "JOB", "FILE", options.job_file,
-            "job file: workload, training, plan, cluster");
+            "job file: workload, training, plan, cluster; or a dataflow file");
   add_described_job(command, options.described, JobUse::kOnePlan);
   add_value(command, "--chakra", "PREFIX", options.chakra,
             "PREFIX.<rank>.et of each rank, or PREFIX.et for all of them; may be gzip");

@@ -22,14 +22,12 @@ void replace(Dataflow& flow, std::size_t at, std::vector<Operation> by) {
                     std::make_move_iterator(by.begin()), std::make_move_iterator(by.end()));
 }
 
-/// Repeats a rewrite of one operation until none applies.
+/// Rewrites each operation until the rewrite does not apply, in their order: a rewrite affects only
+/// itself and what follows.
 template <class Rewrite>
 void everywhere(Dataflow& flow, const Rewrite& rewrite) {
   for (std::size_t at = 0; at < flow.operations.size();)
-    if (rewrite(flow, at))
-      at = 0;
-    else
-      ++at;
+    if (!rewrite(flow, at)) ++at;
 }
 
 /// The operation before the gather of its operands, if all are gathered alike from fewer rows.

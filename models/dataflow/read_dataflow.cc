@@ -15,7 +15,7 @@ namespace rehearse::dataflow {
 namespace {
 
 constexpr double kMostRows = 1e12;
-constexpr std::size_t kMostLayers = 200, kMostOperations = 500;
+constexpr std::size_t kMostLayers = 200, kMostOperations = 5000;
 /// What a file may have an operation compute; the others are those of derivatives.
 constexpr std::size_t kReadable = static_cast<std::size_t>(Kind::kWeightGradient);
 
@@ -30,7 +30,7 @@ std::vector<std::string_view> keys_of(const auto& named) {
 
 void read_symbols(const YamlMap& map, Symbols& symbols) {
   for (const std::string& name : map.keys())
-    if (const auto size = map.within<double>(name, 1, kMostRows)) symbols[name] = *size;
+    symbols[name] = map.within<double>(name, 1, kMostRows).value_or(1);
   map.no_other_keys();
 }
 
@@ -73,7 +73,8 @@ class Reader {
     const auto results = words(of("result"), "result");
     if (results.empty() && !of("result").has("result"))
       own_.report("result", "is missing", "the name of a value");
-    for (const std::string& name : results)
+    // After another mistake values may be missing.
+    for (const std::string& name : is_right() ? results : std::vector<std::string>{})
       if (const auto value = find_value(of("result"), "result", name))
         job.flow.results.push_back(*value);
     own_.no_other_keys();
@@ -84,19 +85,12 @@ class Reader {
 
   /// REQUIRES: everything was read without a mistake.
   void run_passes(DataflowJob& job) const {
-    std::vector<std::string_view> known;
-    for (const Pass& pass : kPasses) known.push_back(pass.name);
-    const YamlMap& from = of("passes");
     for (const std::string& name : job.passes) {
-      const auto pass = std::find(known.begin(), known.end(), name);
-      if (pass == known.end()) {
-        from.report("passes", fmt::format("unknown pass '{}'", name), suggest(name, known));
-        return;
-      }
-      if (const Status ok = kPasses[pass - known.begin()].run(job.flow); !ok) {
+      const Pass& pass = *std::find_if(std::begin(kPasses), std::end(kPasses),
+                                       [&](const Pass& one) { return one.name == name; });
+      if (const Status ok = pass.run(job.flow); !ok) {
         const Diagnostic& d = ok.error().diagnostics.front();
-        from.report("passes", fmt::format("{}: {}", name, d.problem), d.expected);
-        return;
+        return of("passes").report("passes", fmt::format("{}: {}", name, d.problem), d.expected);
       }
     }
   }
@@ -107,6 +101,8 @@ class Reader {
     if (below_) below_->has(key) && below_->is_map(key);  // known, and perhaps replaced
     return below_ && !own_.has(key) ? *below_ : own_;
   }
+
+  bool is_right() const { return own_.status() && (!below_ || below_->status()); }
 
   /// A list, or one text with commas.
   static std::vector<std::string> words(const YamlMap& map, std::string_view key) {
@@ -143,6 +139,11 @@ class Reader {
     }
     job.passes = words(of("passes"), "passes");
     if (job.passes == std::vector<std::string>{"none"}) job.passes.clear();
+    std::vector<std::string_view> known;
+    for (const Pass& pass : kPasses) known.push_back(pass.name);
+    for (const std::string& name : job.passes)
+      if (std::find(known.begin(), known.end(), name) == known.end())
+        of("passes").report("passes", fmt::format("unknown pass '{}'", name), suggest(name, known));
     if (below_)
       if (const auto symbols = below_->map("symbols")) read_symbols(*symbols, symbols_);
     if (const auto symbols = own_.map("symbols")) read_symbols(*symbols, symbols_);
@@ -245,6 +246,7 @@ class Reader {
     const YamlMap& from = of("operations");
     const std::vector<YamlMap> layers = of("layers").maps("layers");
     const std::optional<YamlMap> carried = of("carry").map("carry");
+    const std::optional<YamlMap> weights = of("weights").map("weights");
     const std::size_t count = std::max<std::size_t>(layers.size(), 1);
     if (count > kMostLayers)
       of("layers").report("layers", fmt::format("{} layers", count),
@@ -252,10 +254,11 @@ class Reader {
     std::vector<YamlMap> operations = from.maps("operations");
     if (operations.empty() && (from.is_list("operations") || !from.has("operations")))
       own_.report("operations", "has no operation", "- {result: y, op: matmul, of: [x, w]}");
-    if (operations.size() > kMostOperations)
-      from.report("operations", fmt::format("{} operations", operations.size()),
+    if (operations.size() * count > kMostOperations)
+      from.report("operations",
+                  fmt::format("{} operations of all layers", operations.size() * count),
                   fmt::format("{} at most", kMostOperations));
-    if (!own_.status() || (below_ && !below_->status())) return;
+    if (!is_right()) return;
     const std::map inputs = value_names_;
     const Symbols shared = symbols_;
     for (std::size_t l = 0; l < count; ++l) {
@@ -264,11 +267,10 @@ class Reader {
       value_names_ = inputs;
       symbols_ = shared;
       if (l < layers.size()) read_symbols(layers[l], symbols_);
-      if (const auto weights = of("weights").map("weights"))
-        declared(*weights, Role::kWeight, suffix);
+      if (weights) declared(*weights, Role::kWeight, suffix);
       if (l > 0) carry(carried, before);
       for (const YamlMap& operation : operations) read_operation(operation, suffix);
-      if (!own_.status() || (below_ && !below_->status())) return;
+      if (!is_right()) return;
     }
   }
 
@@ -365,13 +367,20 @@ Result<DataflowJob> read_dataflow(const YamlMap& map, const std::filesystem::pat
     }
   }
   TRY(map.status());
+  /// The mistakes of both files.
+  const auto status = [&]() -> Status {
+    Status own = map.status();
+    const Status below = file ? file->status() : Status{};
+    if (own || below) return own ? below : own;
+    const auto& more = below.error().diagnostics;
+    own.error().diagnostics.insert(own.error().diagnostics.end(), more.begin(), more.end());
+    return own;
+  };
   Reader reader(map, file ? std::optional(file->root()) : std::nullopt);
   DataflowJob job = reader.read();
-  if (file) TRY(file->status());
-  TRY(map.status());
+  TRY(status());
   reader.run_passes(job);
-  if (file) TRY(file->status());
-  TRY(map.status());
+  TRY(status());
   return job;
 }
 

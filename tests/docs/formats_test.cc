@@ -64,6 +64,18 @@ TEST_CASE("the pipeline on the page can be read") {
   CHECK(ran.code == 0);
 }
 
+// --- dataflow.md
+
+TEST_CASE("the dataflow on the page can be run") {
+  const auto blocks = test::blocks_of(test::source_file("docs/formats/dataflow.md"), "yaml");
+  REQUIRE(blocks.size() == 1);
+  const std::string file =
+      test::write_scratch("page.yaml", test::join_lines(blocks.front().lines)).string();
+  const test::Ran ran = test::rehearse({"simulate", file});
+  INFO(ran.errors);
+  CHECK(ran.code == 0);
+}
+
 // --- json.md
 
 /// Checks that every key below `json` is on the page as `key`, or as the end of `a.b.key`.
@@ -115,6 +127,7 @@ TEST_CASE("the page of JSON names every key that a command writes") {
   check({"inspect", "examples/recordings/two_linears.json", "--workload"}, "");
   check({"inspect", "examples/ranks", "--workload"}, "");
   check({"inspect", "--cluster", "examples/clusters/ethernet_v100.yaml"}, "");
+  check({"simulate", "examples/dataflows/rgat.yaml"}, "");
   check({"replay", kExample}, "");
   check({"whatif", kExample, "--scale", "gpu:2"}, replay);
   const std::string found = (test::scratch_folder() / "found.json").string();

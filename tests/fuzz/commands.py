@@ -91,6 +91,7 @@ def cases():
     yield "cluster.yaml", example("clusters/dgx_h100_x4.yaml"), {}, [
         "network", "--cluster", "FILE", "--op", "all_reduce", "--sizes", "1MiB"]
     yield "cluster.yaml", example("clusters/in_full.yaml"), {}, ["inspect", "--cluster", "FILE"]
+    yield "dataflow.yaml", example("dataflows/hgt.yaml"), {}, ["simulate", "FILE"]
     yield "pipeline.yaml", example("pipelines/two_workers.yaml"), {}, ["input", "FILE"]
     yield "jobs.csv", example("fleets/four_jobs.csv"), {}, ["fleet", "FILE", "--nodes", "2"]
     yield "shapes.yaml", example("shapes/gpt2.yaml"), {}, ["bench-gpu", "--shapes", "FILE"]

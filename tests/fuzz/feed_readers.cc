@@ -1,8 +1,9 @@
-// Readers of what feeds jobs: key streams, input pipelines, studies of them.
+// Readers of what feeds jobs: key streams, input pipelines, studies of them; and of dataflows.
 #include <cmath>
 #include <string>
 
 #include "cli/study/study.h"
+#include "models/dataflow/read_dataflow.h"
 #include "models/input/limits.h"
 #include "models/input/lower.h"
 #include "models/input/read_pipeline.h"
@@ -59,6 +60,20 @@ void pipeline(std::string_view bytes) {
   REHEARSE_CHECK(flow->units_per_s.value > 0 && std::isfinite(flow->units_per_s.value));
 }
 
+void dataflow(std::string_view bytes) {
+  const Result<YamlFile> file = YamlFile::parse(std::string(bytes), kName);
+  if (!file) return check_error(file.error());
+  const Result<dataflow::DataflowJob> read = dataflow::read_dataflow(file->root(), "/none");
+  if (!read) return check_error(read.error());
+  const Result<dataflow::Run> run = dataflow::run(read->flow, read->device, read->host);
+  REHEARSE_CHECK(run.has_value());
+  const auto is_plain = [](double value) { return value >= 0 && std::isfinite(value); };
+  REHEARSE_CHECK(is_plain(run->time.low.s()) && is_plain(run->time.high.s()));
+  REHEARSE_CHECK(is_plain(run->peak.value.b()) && is_plain(run->flops().flop()));
+  for (const dataflow::Kernel& kernel : run->kernels)
+    REHEARSE_CHECK(kernel.live <= run->parts.live() && is_plain(kernel.bytes.b()));
+}
+
 void study(std::string_view bytes) {
   const Result<cli::Study> read = cli::read_study(kName, std::string(bytes));
   if (!read) return check_error(read.error());
@@ -73,14 +88,15 @@ void study(std::string_view bytes) {
       continue;
     }
     const bool cache = feed.kind == cli::FeedKind::kCache;
-    const auto value = values.value(cache ? "hit_ratio" : "cut", feed.name);
+    const bool flow = feed.kind == cli::FeedKind::kDataflow;
+    const auto value = values.value(flow ? "memory_share" : cache ? "hit_ratio" : "cut", feed.name);
     REHEARSE_CHECK(value.has_value());
     if (!*value) {
       check_error_without_file(value->error());
       continue;
     }
     const double share = (*value)->estimate.value;
-    REHEARSE_CHECK(share >= 0 && share <= 1, "{} of {}", share, feed.name);
+    REHEARSE_CHECK(share >= 0 && (flow || share <= 1), "{} of {}", share, feed.name);
   }
 }
 

@@ -384,7 +384,7 @@ void input(std::string_view bytes) {
 }
 
 std::span<const Target> targets() {
-  static constexpr std::array<Target, 27> kTargets = {{{"astra_network", astra_network},
+  static constexpr std::array<Target, 28> kTargets = {{{"astra_network", astra_network},
                                                        {"astra_system", astra_system},
                                                        {"budget", budget},
                                                        {"calibration", calibration},
@@ -393,6 +393,7 @@ std::span<const Target> targets() {
                                                        {"chakra_job", chakra_job},
                                                        {"cluster", cluster_file},
                                                        {"csv", csv},
+                                                       {"dataflow", dataflow},
                                                        {"execution_trace", execution_trace},
                                                        {"input", input},
                                                        {"job", job},

@@ -49,6 +49,9 @@ void requests(std::string_view bytes);
 /// Shapes to measure, as CSV and as YAML; the text of each is read again.
 void shapes(std::string_view bytes);
 void store(std::string_view bytes);
+/// A dataflow; what is read must run.
+void dataflow(std::string_view bytes);
+
 /// A study; caches and graphs of its first point are run where they are small, its pipelines read.
 void study(std::string_view bytes);
 

@@ -331,6 +331,19 @@ std::string error_of(std::string text, const std::string& from, const std::strin
   return to_string(job.error().diagnostics.front());
 }
 
+TEST_CASE("mistakes of a dataflow and of the file below it are reported together", "[dataflow]") {
+  const auto below = test::write_scratch("below.yaml",
+                                         "device: v100\ninputs: {x: [N, F]}\nresult: y\n"
+                                         "operations: [{result: y, op: elementwise, of: x}]\n");
+  const YamlFile file = *YamlFile::parse(
+      "dataflow: below.yaml\nsymbols: {N: 0, F: 2}\npasses: [fold]\n", "flow.yaml");
+  const Result<DataflowJob> job = read_dataflow(file.root(), below.parent_path());
+  REQUIRE_FALSE(job);
+  std::vector<std::string> keys;
+  for (const Diagnostic& d : job.error().diagnostics) keys.push_back(d.key);
+  CHECK(keys == std::vector<std::string>{"symbols.N", "passes", "device"});
+}
+
 TEST_CASE("mistakes in a dataflow have a place and an expectation", "[dataflow]") {
   const std::string text = messages("[compile]");
   CHECK(error_of(text, "[compile]", "[compil]") ==
