@@ -12,6 +12,7 @@
 #include "cli/planning/no_plan.h"
 #include "cli/planning/plan_feed.h"
 #include "cli/planning/plan_words.h"
+#include "cli/planning/run_budget.h"
 #include "cli/planning/step_bill.h"
 #include "cli/planning/try_algorithms.h"
 #include "sim/base/statistics.h"
@@ -36,25 +37,6 @@ namespace {
 
 /// Within 5 % of the usable memory, memory models cannot decide whether a plan fits.
 constexpr double kFits = 0.95;
-/// At most this share of all plans is run message by message: the best of them, twice as many as
-/// are shown (or 100, thorough) in any case, and as many more as this processor time allows.
-constexpr double kRunAgain = 0.05;
-constexpr std::size_t kRunAnyway = 20, kRunThorough = 100;
-constexpr double kSecondsOfRuns = 4;
-/// The processor time of the best of them, run with all ranks (step::RunSize).
-constexpr Seconds kTimeOfAllRanks = Seconds::s(4);
-/// The same for the recommended plan and those that take its place, if the best are too many.
-constexpr Seconds kTimeOfAnswer = Seconds::s(2);
-/// The time of a run in seconds: for each pass of a microbatch through a layer, and for each rank,
-/// whose groups are looked up (docs/performance.md).
-constexpr double kPerLayerPass = 10e-6, kPerRank = 30e-6;
-
-double seconds_of_run(const workload::Workload& workload, const strategies::Training& training,
-                      const strategies::Plan& plan) {
-  return kPerLayerPass * workload.layer_count() * strategies::microbatches_of(training, plan) +
-         kPerRank * strategies::ranks_of(plan);
-}
-
 /// The algorithms of collectives are tried on this number of the best plans.
 constexpr std::size_t kTried = 10;
 /// The largest number of runs of the pipeline to feed the best plans.
@@ -214,12 +196,12 @@ class Finder {
     if (!request_.confirm) return {};
     const step::Fidelity last = *request_.confirm;
     const step::Fidelity first = last == step::Fidelity::kSimgrid ? step::Fidelity::kMessage : last;
-    if (ranks_anew()) keep_runnable(plans.best);
+    if (ranks_anew()) keep_runnable(spec_.workload, request_.thorough, plans.best);
     plans.confirmed = plans.best.size();
     bool unfold = false;
     if (ranks_anew() || request_.spread) {
       TRY(run_for_figures(plans.best, first, false, question));
-      if (first == step::Fidelity::kMessage) unfold = keep_affordable(plans.best);
+      if (first == step::Fidelity::kMessage) unfold = keep_affordable(request_.keep, plans.best);
       if (unfold) {
         plans.all_ranks = plans.best.size();
         TRY(run_for_figures(plans.best, first, true, question));
@@ -242,31 +224,6 @@ class Finder {
           plan.times.closed = cost->step;
     }
     return {};
-  }
-
-  /// The best plans may take longer to run than the average of the space, by which their number was
-  /// limited.
-  void keep_runnable(std::vector<FoundPlan>& plans) const {
-    double seconds = 0;
-    std::size_t count = 0;
-    for (const FoundPlan& plan : plans) {
-      seconds += seconds_of_run(spec_.workload, plan.training, plan.plan);
-      if (++count > (request_.thorough ? kRunThorough : kRunAnyway) && seconds > kSecondsOfRuns) {
-        plans.resize(count - 1);
-        return;
-      }
-    }
-  }
-
-  /// Keeps the first plans that may be run with all ranks. Keeps all if these are fewer than
-  /// requested, because times with and without contention are not comparable.
-  bool keep_affordable(std::vector<FoundPlan>& plans) const {
-    Seconds sum = Seconds::s(0);
-    std::size_t count = 0;
-    while (count < plans.size() && (sum += plans[count].of_all_ranks) <= kTimeOfAllRanks) ++count;
-    if (count < std::min(plans.size(), request_.keep)) return false;
-    plans.resize(count);
-    return true;
   }
 
   /// Runs the first plan with all ranks, then the plan that becomes first as a result, and so on.
@@ -525,21 +482,6 @@ class Finder {
 };
 
 }  // namespace
-
-std::size_t runs_of(const step::Spec& spec, const Space& space, bool thorough) {
-  constexpr std::uint64_t kSample = 64;
-  const std::uint64_t sample = std::min(kSample, space.size());
-  double seconds = 0;
-  for (std::uint64_t i = 0; i < sample; ++i) {
-    const strategies::Candidate c = space.at(i * space.size() / sample);
-    seconds += seconds_of_run(spec.workload, c.training, c.plan);
-  }
-  const double affordable = kSecondsOfRuns * static_cast<double>(sample) / seconds;
-  const double best = std::ceil(kRunAgain * static_cast<double>(space.size()));
-  return static_cast<std::size_t>(std::min(
-      best,
-      std::max(static_cast<double>(thorough ? kRunThorough : kRunAnyway), std::floor(affordable))));
-}
 
 int caution_of(const step::Step& step) {
   if (!step.regime.known()) return 2;

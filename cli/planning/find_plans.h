@@ -102,12 +102,6 @@ inline constexpr double kNoise = 0.03;
 /// some runs stall, 2 in a regime without measured steps.
 int caution_of(const step::Step& step);
 
-/// The number of plans of a space that may be run message by message: the best 5 %, but at most as
-/// many as can be run in some seconds, and at least 20 (100 if `thorough`). It is computed from the
-/// run sizes of sample plans and a measured cost per unit of work, so it is the same on every
-/// machine.
-std::size_t runs_of(const step::Spec& spec, const strategies::Space& space, bool thorough);
-
 /// The job of a found plan.
 step::Spec spec_of(const step::Spec& spec, const FoundPlan& found);
 

@@ -6,6 +6,7 @@
 #include "cli/planning/emit.h"
 #include "cli/planning/plan_words.h"
 #include "cli/planning/robustness.h"
+#include "cli/planning/run_budget.h"
 #include "sim/cluster/read_cluster.h"
 #include "strategies/step/predict.h"
 #include "tests/support/tiny_models.h"

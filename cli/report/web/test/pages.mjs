@@ -18,7 +18,7 @@ export const source = fileURLToPath(new URL("../../../../", import.meta.url));
 const program = process.argv[2] ?? join(source, "build/release/rehearse");
 const template = readFileSync(fileURLToPath(new URL("../../page.html", import.meta.url)), "utf8");
 export const folder = mkdtempSync(join(tmpdir(), "rehearse-report-"));
-export const browser = await playwright.chromium.launch({ executablePath: chromiumAt, args: ["--no-sandbox", "--disable-gpu"] });
+export const browser = await playwright.chromium.launch({ executablePath: chromiumAt, args: ["--no-sandbox", "--disable-gpu", "--process-per-site"] });
 
 /// A page of what the program would have written: its template around this document.
 export function pageOf(name, document, more = {}) {
@@ -39,9 +39,12 @@ export async function written(name, ...words) {
 
 export const rented = (...words) => written("rent", "recommend", "examples/jobs/mpt_7b_rent.yaml", "--deadline", "30 days", ...words);
 
+// Pages with the usual look share one context, and so one process of the browser.
+const usual = { viewport: { width: 1280, height: 900 }, colorScheme: "light" }, shared = await browser.newContext(usual);
+
 /// Opens a page; fails the test on an error in it, or where it asks for anything but itself.
 export async function open(path, options = {}) {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, colorScheme: "light", ...options });
+  const page = await (Object.keys(options).length ? browser.newPage({ ...usual, ...options }) : shared.newPage());
   page.faults = [];
   page.on("console", (message) => ["error", "warning"].includes(message.type()) && page.faults.push(message.text()));
   page.on("pageerror", (error) => page.faults.push(error.message));
