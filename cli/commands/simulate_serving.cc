@@ -35,7 +35,9 @@ bool saturated(const ServedLoad& load, double capacity) {
       all += time;
       if (step.waiting > 0) waiting += time;
     }
-  return waiting > 0.5 * all;
+  // By Little's law, how many prompts wait for blocks of the pool for tokens.
+  const Measures& m = load.measures[0];
+  return waiting > 0.5 * all || m.room.mean * m.requests > 0.5 * m.duration;
 }
 
 /// `of` gives the estimate of a statistic.

@@ -11,6 +11,13 @@
 namespace rehearse::serving {
 namespace {
 
+/// Shares of the last ranges of rows, with the kernels of a framework.
+struct LargeProducts {
+  std::string framework;
+  std::size_t weights = 0;
+  std::vector<double> share = {};
+};
+
 struct Table {
   std::string architecture, device, version;
   std::array<std::optional<ProductLaw>, kWeightFormats> products;
@@ -18,6 +25,7 @@ struct Table {
   std::array<std::optional<DecodeLaw>, 2> decode;
   std::array<std::optional<ContextLaw>, 2> context;
   ReduceLaw reduce;
+  std::vector<LargeProducts> large;
 };
 
 double number(const YamlMap& map, std::string_view key) {
@@ -93,6 +101,15 @@ Result<std::vector<Table>> parse_tables(std::string_view text) {
     table.device = map.required<std::string>("device").value_or("");
     table.version = map.required<std::string>("version").value_or("");
     read_laws(map, "products", "weights", kWeightsNames, read_product, table.products);
+    for (const YamlMap& products : map.maps("large_products")) {
+      LargeProducts& large = table.large.emplace_back();
+      large.framework = products.required<std::string>("framework").value_or("");
+      large.weights = products.choice("weights", kWeightsNames).value_or(0);
+      large.share = products.list<double>("share");
+      if (large.share.size() != 2)
+        products.report("share", "wrong number of shares", "those of the last two ranges of rows");
+      skip_evidence(products);
+    }
     read_laws(map, "mixtures", "weights", kWeightsNames, read_mixture, table.mixtures);
     read_laws(map, "decode", "cache", kCacheFormatNames, read_decode, table.decode);
     read_laws(map, "context", "cache", kCacheFormatNames, read_context, table.context);
@@ -172,7 +189,7 @@ double rounding(double waves) {
 
 }  // namespace
 
-Kernels::Kernels(const compute::DeviceFacts& facts, ByteRate link)
+Kernels::Kernels(const compute::DeviceFacts& facts, ByteRate link, std::string_view framework)
     : memory_rate_(facts.memory_rate.bytes_per_s()),
       half_(facts.peak(compute::arithmetic_of(facts, workload::Dtype::kBf16)).flop_per_s()),
       low_(facts.peak(compute::arithmetic_of(facts, workload::Dtype::kFp8)).flop_per_s()),
@@ -180,6 +197,10 @@ Kernels::Kernels(const compute::DeviceFacts& facts, ByteRate link)
       multiprocessors_(facts.multiprocessors) {
   const Table& table = table_for(facts, provenance_);
   products_ = completed(table.products, low_ / half_);
+  for (const LargeProducts& large : table.large)
+    if (large.framework == framework)
+      std::copy_backward(large.share.begin(), large.share.end(),
+                         products_[large.weights].share.end());
   mixtures_ = completed(table.mixtures, low_ / half_);
   for (std::size_t i = 0; i < decode_.size(); ++i) {
     decode_[i] = table.decode[i].value_or(*table.decode[0]);

@@ -92,8 +92,9 @@ struct Experts {
 /// The laws on one device. A value.
 class Kernels {
  public:
-  /// `link`: of the device to others of its node, one direction.
-  Kernels(const compute::DeviceFacts& facts, ByteRate link);
+  /// `link`: of the device to others of its node, one direction. A framework may have products of its
+  /// own for prompts; others have those of the table.
+  Kernels(const compute::DeviceFacts& facts, ByteRate link, std::string_view framework);
 
   /// Seconds, of m × k by k × n. Activations are half precision.
   double product(Weights weights, double m, double n, double k) const;

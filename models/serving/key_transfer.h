@@ -9,8 +9,8 @@ namespace rehearse::serving {
 /// What connects the GPUs of two pools.
 struct Network {
   ByteRate rate = ByteRate::gb_per_s(1);  ///< per GPU and direction
-  Seconds latency = Seconds::s(0);       ///< per prompt
-  bool by_layer = false;                 ///< while the prompt is computed
+  Seconds latency = Seconds::s(0);        ///< per prompt
+  bool by_layer = false;                  ///< while the prompt is computed
 };
 
 /// Every rank of the receiving replica gets its part of the keys and values: `cached` bytes per token

@@ -78,8 +78,9 @@ Result<StepPrice> StepPrice::of(const Deployment& d) {
   const ByteRate link =
       gpu.link ? gpu.link->per_direction
                : ByteRate::gb_per_s(pcie.lanes * std::exp2(double{1} * pcie.generation - 3));
-  StepPrice price(Kernels(compute::facts_of(gpu), link), std::move(model), std::move(server),
-                  d.plan);
+  StepPrice price(Kernels(compute::facts_of(gpu), link,
+                          kFrameworkNames[static_cast<std::size_t>(d.framework)]),
+                  std::move(model), std::move(server), d.plan);
   price.cache_ = d.precision.cache;
   price.graphs_ = d.graphs.value_or(price.server_.graphs);
   if (d.draft) {

@@ -1,10 +1,10 @@
-// The worked example of docs/concepts/serving.md gives the steps that it states.
+// The worked examples of docs/concepts/serving.md and serving-pools.md give what they state.
 #include <cstdio>
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
-#include "sim/serving/run.h"
+#include "sim/serving/pools.h"
 #include "tests/support/data.h"
 #include "tests/support/linear_pricer.h"
 #include "tests/support/pages.h"
@@ -44,6 +44,51 @@ TEST_CASE("the worked example of a server gives the steps on its page") {
                                 s.prompt_tokens, s.prompts, s.decode_rows));
   REQUIRE(test::blocks_of(page, "steps").size() == 1);
   CHECK(steps == test::blocks_of(page, "steps").front().lines);
+}
+
+/// The passes of the requests of an example through two pools.
+std::vector<std::string> passes_of(const test::Block& example) {
+  const serving::Rules rules{.overlapped = false, .blocks = 100};
+  test::LinearPricer pricer;
+  serving::Transfer transfer;
+  std::vector<serving::Request> requests;
+  for (const std::string& line : example.lines) {
+    INFO(line);
+    double ms = 0;
+    long long layers = 0, input = 0, output = 0;
+    if (std::sscanf(line.c_str(), "step %lf ms", &ms) == 1)
+      pricer.step = Seconds::ms(ms);
+    else if (std::sscanf(line.c_str(), "prompt_token %lf ms", &ms) == 1)
+      pricer.token = Seconds::ms(ms);
+    else if (std::sscanf(line.c_str(), "link_token %lf ms", &ms) == 1)
+      transfer.out.token = Seconds::ms(ms);
+    else if (std::sscanf(line.c_str(), "latency %lf ms", &ms) == 1)
+      transfer.latency = Seconds::ms(ms);
+    else if (std::sscanf(line.c_str(), "layers %lld", &layers) == 1)
+      transfer.layers = layers;
+    else if (std::sscanf(line.c_str(), "request %lf ms %lld %lld", &ms, &input, &output) == 3)
+      requests.push_back({Picoseconds::from(Seconds::ms(ms)), input, output});
+    else
+      FAIL("not understood");
+  }
+  const auto runs = serving::run_pools({rules, pricer}, {rules, pricer}, transfer, requests);
+  REQUIRE(runs);
+  std::vector<std::string> passes;
+  for (const serving::Served& r : runs->front().served)
+    passes.push_back(fmt::format(
+        "prompt until {:g} ms, arrived at {:g} ms, first token at {:g} ms, last token at {:g} ms",
+        r.prefilled.seconds().ms(), r.arrived.seconds().ms(), r.first.seconds().ms(),
+        r.last.seconds().ms()));
+  return passes;
+}
+
+TEST_CASE("the worked examples of two pools pass as their page says") {
+  const std::filesystem::path page = test::source_file("docs/concepts/serving-pools.md");
+  const auto examples = test::blocks_of(page, "pools"), passes = test::blocks_of(page, "passes");
+  REQUIRE(examples.size() == 2);
+  REQUIRE(passes.size() == 2);
+  for (std::size_t i = 0; i < examples.size(); ++i)
+    CHECK(passes_of(examples[i]) == passes[i].lines);
 }
 
 }  // namespace

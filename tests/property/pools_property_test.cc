@@ -9,7 +9,7 @@
 #include "tests/support/linear_pricer.h"
 #include "tests/support/naive_server.h"
 
-namespace rehearse::serving {
+namespace rehearse::serving::pools {
 namespace {
 
 struct Setting {
@@ -193,4 +193,4 @@ TEST_CASE("pools: no prompt arrives later by layer than whole") {
 }
 
 }  // namespace
-}  // namespace rehearse::serving
+}  // namespace rehearse::serving::pools

@@ -138,6 +138,20 @@ TEST_CASE("settings: bounds hold where a step gives several tokens") {
     checked_search(random_job(seed, "  speculation: {draft_tokens: 3, mean: 2.5}\n"), seed);
 }
 
+TEST_CASE("settings: a search of the split finds what running every split finds") {
+  for (std::uint64_t seed = 51; seed <= 56; ++seed) {
+    const ServeFile job =
+        random_job(seed, "  prefill: {plan: {expert: 1}, transfer: {rate: 20 GB/s, by: layer}}\n");
+    const Result<ServerSpace> space = server_space(job);
+    REQUIRE(space);
+    for (const ServerSetting& setting : space->settings) {
+      REQUIRE(setting.prefill);
+      REQUIRE(devices_of(setting) <= job.in_cluster);
+    }
+    checked_search(job, seed);
+  }
+}
+
 // Llama 3 8B has 32 heads and 32 layers. On two GPUs: one, two replicas, two stages, two tensor ranks. 12
 // requests of at most 1,000 + 1 tokens fill 12,012 tokens and 12 rows: 512 to 16,384 tokens are six powers
 // of two, and 8 and 16 rows are the two up to the first that holds 12. Two replicas have 6 requests each:

@@ -36,7 +36,7 @@ double device_time(const StepPrice& price, const Step& step) {
 
 TEST_CASE("a product of 64 rows on H100 takes what its law says", "[serving]") {
   const Kernels h100(compute::facts_of(**cluster::find_gpu("h100_sxm5_80")),
-                     ByteRate::gb_per_s(450));
+                     ByteRate::gb_per_s(450), "vllm");
   // 51.6 MB of weights, inputs and outputs at 0.862 of 3.35 TB/s: 17.9 us. 48 tiles of 64 × 128 on
   // 132 multiprocessors, 0.36 waves that count as 0.60, at 0.55 of 989 TFLOP/s: 9.8 us. Their fourth
   // powers add up to 18.3 us; 3.0 us start, and 0.04 us for the depth.
@@ -44,6 +44,22 @@ TEST_CASE("a product of 64 rows on H100 takes what its law says", "[serving]") {
   CHECK(h100.provenance() == Provenance::kInterpolated);
   // Half as many bytes per weight are not half the time: FP8 quantises its input.
   CHECK(h100.product(Weights::kFp8, 64, 6144, 4096) > 0.5 * 21.3e-6);
+}
+
+TEST_CASE("TensorRT-LLM has products of its own for prompts", "[serving]") {
+  // 8,192 rows on B200: computing decides, so that the times are as the shares of vLLM's and of
+  // TensorRT-LLM's table: 0.3396 / 0.5 in FP8, and 1.071 / 0.83 in NVFP4.
+  const auto ratio = [](Weights weights, double rows) {
+    const auto time = [&](std::string_view framework) {
+      return Kernels(compute::facts_of(**cluster::find_gpu("b200_sxm_180")),
+                     ByteRate::gb_per_s(900), framework)
+          .product(weights, rows, 8192, 28672);
+    };
+    return time("trtllm") / time("vllm");
+  };
+  CHECK(ratio(Weights::kFp8, 8192) == Approx(0.679).epsilon(0.05));
+  CHECK(ratio(Weights::kNvfp4, 8192) == Approx(1.29).epsilon(0.05));
+  CHECK(ratio(Weights::kFp8, 512) == 1);
 }
 
 TEST_CASE("a larger step takes longer", "[serving]") {
