@@ -11,6 +11,7 @@
 #include "cli/config/server_flags.h"
 #include "models/workload/read_model.h"
 #include "models/workload/zoo.h"
+#include "sim/base/named_file.h"
 #include "sim/base/text.h"
 #include "sim/cluster/catalog.h"
 #include "sim/cluster/read_cluster.h"
@@ -124,7 +125,7 @@ Status read_load(const YamlMap& load, const std::filesystem::path& folder, Serve
     return {};  // which other keys are known depends on the kind
   }
   if (trace) {
-    Result<RequestTrace> read = load_requests(folder / *trace);
+    Result<RequestTrace> read = named_file(folder, *trace).and_then(load_requests);
     if (!read) return forward(read);
     file.requests = std::move(read->requests);
     // Names of parts that are no whole number of blocks say nothing about blocks.
