@@ -30,6 +30,7 @@
 #include "cli/output/json.h"
 #include "sim/base/check.h"
 #include "sim/base/file.h"
+#include "sim/base/named_file.h"
 #include "sim/base/pending_files.h"
 #include "sim/base/text.h"
 
@@ -51,6 +52,9 @@ void add_globals(CLI::App& app, Globals& globals) {
   app.add_flag_function(
       "--no-color", [](std::int64_t) { forbid_color(); },
       "no colours on a terminal (like NO_COLOR)");
+  app.add_flag_function(
+      "--allow-outside", [](std::int64_t) { allow_outside(); },
+      "files may name files outside their own folder and the current one");
   app.add_option("--threads", globals.threads, "threads to use (default: one per core)")
       ->check(CLI::Range(1U, 1024U).description(""))
       ->type_name("N");

@@ -14,8 +14,10 @@ namespace rehearse::cost {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
-/// The number of options that are evaluated before bounds are checked again.
-constexpr std::size_t kBatch = 32;
+/// The number of offers that get their second bound at a time, and the most of the promising ones
+/// that are evaluated before bounds are checked again. The first is evaluated alone: it rules out
+/// most of the others.
+constexpr std::size_t kBounded = 32, kBatch = 8;
 /// Second evaluations take seconds. A first option seldom loses to several rivals.
 constexpr std::size_t kMostLooks = 5;
 
@@ -103,20 +105,14 @@ bool dominates(const Counted& a, Seconds time, Usd cost) {
   return a.money && a.time <= time && *a.money <= cost && (a.time < time || *a.money < cost);
 }
 
-std::vector<Candidate> candidates_of(const Wish& wish, const std::vector<Offer>& offers,
-                                     const Evaluator& evaluator, std::size_t& without) {
-  std::vector<Candidate> candidates;
-  for (const Offer& offer : offers) {
-    const std::optional<Seconds> least = evaluator.least_time(offer);
-    if (!least) {
-      ++without;
-      continue;
-    }
-    const std::optional<Quote> quote = quote_of(wish, offer);
-    candidates.push_back(
-        {&offer, *least, quote ? std::optional(quote->rate * *least * offer.count) : std::nullopt});
-  }
-  // The most promising ones first: they rule out most of the others.
+/// The bound of the cost that a bound of the time implies.
+std::optional<Usd> least_cost(const Wish& wish, const Offer& offer, Seconds least) {
+  const std::optional<Quote> quote = quote_of(wish, offer);
+  return quote ? std::optional(quote->rate * least * offer.count) : std::nullopt;
+}
+
+/// The most promising ones first: they rule out most of the others.
+void sort_by_promise(const Wish& wish, std::vector<Candidate>& candidates) {
   const Aim aim = aim_of(wish);
   std::stable_sort(candidates.begin(), candidates.end(),
                    [&](const Candidate& a, const Candidate& b) {
@@ -126,6 +122,20 @@ std::vector<Candidate> candidates_of(const Wish& wish, const std::vector<Offer>&
                      };
                      return key(a) < key(b);
                    });
+}
+
+std::vector<Candidate> candidates_of(const Wish& wish, const std::vector<Offer>& offers,
+                                     const Evaluator& evaluator, std::size_t& without) {
+  std::vector<Candidate> candidates;
+  for (const Offer& offer : offers) {
+    const std::optional<Seconds> least = evaluator.least_time(offer);
+    if (!least) {
+      ++without;
+      continue;
+    }
+    candidates.push_back({&offer, *least, least_cost(wish, offer, *least)});
+  }
+  sort_by_promise(wish, candidates);
   return candidates;
 }
 
@@ -165,25 +175,15 @@ class Search {
 
   Status run(const std::vector<Candidate>& candidates) {
     total_ = candidates.size();
-    std::vector<const Candidate*> hopeless;
-    std::vector<const Candidate*> batch;
+    std::vector<Candidate> bounded;
     for (const Candidate& c : candidates) {
-      if (least_excess(wish_, c) > 0) {
-        hopeless.push_back(&c);
-        continue;
-      }
-      if (is_dominated(c)) {
-        dominated_.push_back(&c);
-        ++found.bounded;
-        continue;
-      }
-      batch.push_back(&c);
-      if (batch.size() == kBatch) TRY(evaluate(batch));
+      if (is_promising(c)) bounded.push_back(c);
+      if (bounded.size() == kBounded) TRY(evaluate_promising(bounded));
     }
-    TRY(evaluate(batch));
-    found.bounded += hopeless.size();
+    TRY(evaluate_promising(bounded));
+    found.bounded += hopeless_.size();
     if (any_meets()) return {};
-    return find_nearest(std::move(hopeless));
+    return find_nearest(std::move(hopeless_));
   }
 
   /// Evaluates the first option again, then the one that is first as a result, and so on. REQUIRES:
@@ -203,6 +203,37 @@ class Search {
   std::optional<Error> first_error;
 
  private:
+  /// Whether its bounds leave it a chance; else it is kept among those without.
+  bool is_promising(const Candidate& c) {
+    if (least_excess(wish_, c) > 0) {
+      hopeless_.push_back(c);
+      return false;
+    }
+    if (!is_dominated(c)) return true;
+    dominated_.push_back(c);
+    ++found.bounded;
+    return false;
+  }
+
+  /// Evaluates those that keep their chance with the second bound, and empties the list.
+  Status evaluate_promising(std::vector<Candidate>& some) {
+    if (evaluator_.least_time_by_plans) {
+      on_threads(some.size(), threads_, [&](std::size_t i) {
+        Candidate& c = some[i];
+        c.least = std::max(c.least, evaluator_.least_time_by_plans(*c.offer));
+        c.least_cost = least_cost(wish_, *c.offer, c.least);
+      });
+      sort_by_promise(wish_, some);
+    }
+    std::vector<Candidate> batch;
+    for (const Candidate& c : some) {
+      if (is_promising(c)) batch.push_back(c);
+      if (batch.size() == std::min(kBatch, found.options.size() + 1)) TRY(evaluate(batch));
+    }
+    some.clear();
+    return evaluate(batch);
+  }
+
   /// An option and those that share its plan; those that turn out to be impossible are removed.
   void evaluate_again(std::size_t detail) {
     std::vector<Option> options;
@@ -224,9 +255,9 @@ class Search {
   }
 
   Status evaluate_no_longer_dominated() {
-    std::vector<const Candidate*> batch;
-    std::erase_if(dominated_, [&](const Candidate* c) {
-      if (is_dominated(*c)) return false;
+    std::vector<Candidate> batch;
+    std::erase_if(dominated_, [&](const Candidate& c) {
+      if (is_dominated(c)) return false;
       batch.push_back(c);
       return true;
     });
@@ -248,17 +279,17 @@ class Search {
 
   /// Nothing meets the wishes. Evaluates in order of the nearest bounds, until none of the rest can
   /// come nearer than the evaluated options.
-  Status find_nearest(std::vector<const Candidate*> rest) {
-    std::stable_sort(rest.begin(), rest.end(), [&](const Candidate* a, const Candidate* b) {
-      return least_excess(wish_, *a) < least_excess(wish_, *b);
+  Status find_nearest(std::vector<Candidate> rest) {
+    std::stable_sort(rest.begin(), rest.end(), [&](const Candidate& a, const Candidate& b) {
+      return least_excess(wish_, a) < least_excess(wish_, b);
     });
-    std::vector<const Candidate*> batch;
+    std::vector<Candidate> batch;
     for (std::size_t i = 0; i < rest.size(); ++i) {
       double nearest = kInfinite;
       for (const Option& o : found.options) nearest = std::min(nearest, excess_of(wish_, o));
       // The distance of an offer without a price from the budget is unknown; a few are evaluated,
       // so that the message can say so.
-      if (!found.options.empty() && least_excess(wish_, *rest[i]) >= nearest) break;
+      if (!found.options.empty() && least_excess(wish_, rest[i]) >= nearest) break;
       batch.push_back(rest[i]);
       --found.bounded;
       if (batch.size() == kBatch || i + 1 == rest.size()) TRY(evaluate(batch));
@@ -267,10 +298,10 @@ class Search {
   }
 
   /// Evaluates the whole batch and empties it. Results are kept in its order.
-  Status evaluate(std::vector<const Candidate*>& batch) {
+  Status evaluate(std::vector<Candidate>& batch) {
     std::vector<std::optional<Result<Option>>> results(batch.size());
     on_threads(batch.size(), threads_, [&](std::size_t i) {
-      results[i] = option_of(wish_, *batch[i]->offer, evaluator_.evaluate);
+      results[i] = option_of(wish_, *batch[i].offer, evaluator_.evaluate);
     });
     for (std::optional<Result<Option>>& result : results) {
       if (*result) {
@@ -293,7 +324,7 @@ class Search {
   const Evaluator& evaluator_;
   unsigned threads_;
   const Progress& progress_;
-  std::vector<const Candidate*> dominated_ = {};  // not evaluated
+  std::vector<Candidate> hopeless_ = {}, dominated_ = {};  // not evaluated
   std::size_t total_ = 0, done_ = 0;
 };
 

@@ -55,6 +55,9 @@ struct Evaluation {
 struct Evaluator {
   /// A lower bound: no plan reaches the target sooner. Nothing if no plan fits in memory. Cheap.
   std::function<std::optional<Seconds>(const Offer&)> least_time;
+  /// A higher lower bound, which takes a part of the time of `evaluate`; may be absent. Called from
+  /// several threads.
+  std::function<Seconds(const Offer&)> least_time_by_plans = {};
   /// The prediction under the best plan, or why there is none. Called from several threads.
   std::function<Result<Evaluation>(const Offer&)> evaluate;
   /// A second, slower evaluation, of the option that would be recommended; may be absent.

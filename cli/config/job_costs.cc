@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "sim/base/file.h"
+#include "sim/base/named_file.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
@@ -45,7 +46,7 @@ Status read_spot(const YamlMap& map, const std::filesystem::path& folder, cost::
                "interrupted_every: 30 h, or lifetimes: FILE");
   map.no_other_keys();
   if (!log || keeping.between) return {};
-  const std::filesystem::path path = folder / *log;
+  const std::filesystem::path path = TRY(named_file(folder, *log));
   const std::string text = TRY(read_file(path));
   const auto lives = TRY(cost::parse_lifetimes(text, path.string()));
   const Result<Estimate<Seconds>> between = cost::mean_time_between(lives);
@@ -90,7 +91,7 @@ Rent read_rent(const YamlMap& root) {
 Result<JobCosts> read_job_costs(const YamlMap& root, const std::filesystem::path& folder) {
   JobCosts costs{.rent = read_rent(root), .hours = nullptr};
   if (const auto file = root.optional<std::string>("carbon")) {
-    cost::CarbonHours hours = TRY(cost::CarbonHours::load(folder / *file));
+    cost::CarbonHours hours = TRY(cost::CarbonHours::load(TRY(named_file(folder, *file))));
     costs.hours = std::make_shared<const cost::CarbonHours>(std::move(hours));
   }
   if (const auto map = root.map("storage")) read_storage(*map, costs.keeping);

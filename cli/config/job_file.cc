@@ -12,6 +12,7 @@
 #include "cli/config/recorded_workload.h"
 #include "models/workload/read_model.h"
 #include "models/workload/selective.h"
+#include "sim/base/named_file.h"
 #include "sim/base/text.h"
 #include "sim/base/yaml.h"
 #include "sim/cluster/catalog.h"
@@ -183,7 +184,7 @@ Result<MeasuredByDevice> read_measured_ops(const YamlMap& root, const std::files
   std::vector<trace::OpTiming> timings;
   if (recorded) timings = recorded->timings;
   if (const auto file = root.optional<std::string>("op_costs")) {
-    std::vector<trace::OpTiming> read = TRY(read_op_costs(folder / *file));
+    std::vector<trace::OpTiming> read = TRY(read_op_costs(TRY(named_file(folder, *file))));
     trace::merge(timings, std::move(read));
   }
   MeasuredByDevice measured = measured_ops_of(timings, notes);
@@ -349,7 +350,7 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
   }
 
   if (const auto calibration = root.optional<std::string>("calibration"))
-    TRY(read_calibration(folder / *calibration, conditions, notes));
+    TRY(read_calibration(TRY(named_file(folder, *calibration)), conditions, notes));
   if (const auto map = root.map("sustained")) read_sustained(*map, conditions, notes);
   // What measured steps say of the network, in a calibration or in the file, goes first.
   if (const double network = conditions.all.front().network_scale; network != 1)

@@ -8,6 +8,7 @@
 #include "models/input/limits.h"
 #include "models/input/read_pipeline.h"
 #include "models/input/simulate.h"
+#include "sim/base/named_file.h"
 #include "sim/base/text.h"
 #include "sim/cluster/catalog.h"
 
@@ -88,7 +89,7 @@ Result<std::optional<input::Pipeline>> read_job_input(const YamlMap& root,
   } else {
     const auto file = root.optional<std::string>("input");
     if (!file) return std::optional<input::Pipeline>();
-    pipeline = input::load_pipeline(folder / *file);
+    pipeline = named_file(folder, *file).and_then(input::load_pipeline);
   }
   if (!pipeline) return forward(pipeline);
   return std::optional(std::move(*pipeline));

@@ -8,6 +8,7 @@
 #include "cli/config/gpu_slices.h"
 #include "cli/config/job_outline.h"
 #include "cli/config/timed_slices.h"
+#include "sim/base/named_file.h"
 #include "sim/base/text.h"
 #include "sim/base/yaml.h"
 #include "sim/cluster/catalog.h"
@@ -63,8 +64,10 @@ SliceBasis read_slice_law(const YamlMap& map, const Device& device,
     return SliceBasis::kShare;
   }
   if (sweep) {
-    const Result<MigAnswer> answer = predict_slices(
-        {.device = device.name, .steps = folder / *sweep, .kind = kind, .inference = inference});
+    const Result<MigAnswer> answer = named_file(folder, *sweep).and_then([&](const auto& path) {
+      return predict_slices(
+          {.device = device.name, .steps = path, .kind = kind, .inference = inference});
+    });
     if (!answer) {
       report_file(map, "sweep", folder / *sweep, answer.error());
       return SliceBasis::kShare;
@@ -98,7 +101,7 @@ std::optional<JobOutline> read_prediction(const YamlMap& map, const std::filesys
     map.report("steps", "is only valid with predict and without duration",
                "predict: FILE and steps: NUMBER, 0 or more");
   if (!file) return std::nullopt;
-  const Result<JobOutline> predicted = outline_of(folder / *file);
+  const Result<JobOutline> predicted = named_file(folder, *file).and_then(outline_of);
   if (predicted) return *predicted;
   report_file(map, "predict", folder / *file, predicted.error());
   return std::nullopt;

@@ -11,6 +11,7 @@
 #include "models/workload/host_work.h"
 #include "models/workload/lift.h"
 #include "profiler/ingest/input.h"
+#include "sim/base/named_file.h"
 
 namespace rehearse::cli {
 namespace {
@@ -60,7 +61,7 @@ std::string device_of(const trace::Rank& rank) {
 
 Result<RecordedWorkload> read_recording(const YamlMap& map, const std::filesystem::path& folder) {
   const std::filesystem::path path =
-      folder / map.optional<std::string>("recording").value_or(std::string());
+      TRY(named_file(folder, map.optional<std::string>("recording").value_or(std::string())));
   const std::optional<double> samples = map.optional<double>("samples");
   if (samples && !(std::isfinite(*samples) && *samples > 0))
     map.report("samples", fmt::format("{:g} is out of range", *samples), "a number above zero");

@@ -11,6 +11,7 @@
 #include "cli/config/server_flags.h"
 #include "models/workload/read_model.h"
 #include "models/workload/zoo.h"
+#include "sim/base/named_file.h"
 #include "sim/base/text.h"
 #include "sim/cluster/catalog.h"
 #include "sim/cluster/read_cluster.h"
@@ -124,12 +125,12 @@ Status read_load(const YamlMap& load, const std::filesystem::path& folder, Serve
     return {};  // which other keys are known depends on the kind
   }
   if (trace) {
-    RequestTrace read = TRY(load_requests(folder / *trace));
+    RequestTrace read = TRY(named_file(folder, *trace).and_then(load_requests));
     file.requests = std::move(read.requests);
     // Names of parts that are no whole number of blocks say nothing about blocks.
     const auto name = [&](serving::Rules& rules) {
-      if (read->prefix_tokens % rules.block_tokens == 0)
-        rules.prefix_tokens = read->prefix_tokens;
+      if (read.prefix_tokens % rules.block_tokens == 0)
+        rules.prefix_tokens = read.prefix_tokens;
       else
         rules.prefix_cache = false;
     };

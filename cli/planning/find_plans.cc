@@ -106,6 +106,7 @@ class Finder {
     double& memory = question.at_most[static_cast<std::size_t>(Figure::kMemory)];
     memory = std::min(memory, kFits * costs_.usable().b());
     question.keep = request_.keep;
+    if (!request_.front) question.front = {question.objective};
     if (ranks_anew())
       question.keep = std::max(request_.keep, std::min(runs_of(spec_, space, request_.thorough),
                                                        request_.most_runs.value_or(SIZE_MAX)));

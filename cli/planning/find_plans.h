@@ -31,6 +31,7 @@ struct PlanRequest {
   double risk = 0.5;
   strategies::Axes axes = {};
   std::size_t keep = 10;
+  bool front = true;  ///< also find FoundPlans::front, which takes most of the evaluations
   /// At most so many plans are run message by message, if fewer than runs_of(); absent: no limit.
   std::optional<std::size_t> most_runs = {};
   bool thorough = false;                    ///< more plans are run (runs_of())
@@ -90,8 +91,10 @@ struct FoundPlans {
   /// if they can be run in seconds.
   std::uint64_t all_ranks = 0;
   std::array<bool, strategies::kFigures> known = {};
-  std::vector<FoundPlan> best;   ///< the best first; at least one
-  std::vector<FoundPlan> front;  ///< of step time and memory, by step time; by closed forms
+  std::vector<FoundPlan> best;  ///< the best first; at least one
+  /// Of step time and memory, by step time; by closed forms. Without PlanRequest::front, one of the
+  /// best.
+  std::vector<FoundPlan> front;
 };
 
 /// Plans whose objectives differ by less than this may be in either order: of a sweep of layouts,

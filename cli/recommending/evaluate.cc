@@ -65,6 +65,13 @@ bool has_convolutions(const workload::Workload& workload) {
   return false;
 }
 
+/// The best plan by closed forms.
+PlanRequest request_of(const JobFile& job) {
+  return {.axes = axes_of(job.axes), .keep = 1, .front = false, .progress = [](double) {
+            return !interrupted.load();
+          }};  // the offers' own is drawn
+}
+
 Result<cluster::Cluster> cluster_of(const std::string& instance, std::uint32_t count) {
   return cluster::parse_cluster(
       fmt::format("cluster: {{instance: \"{}\", count: {}}}", instance, count), instance);
@@ -124,6 +131,7 @@ Result<step::Step> JobOnOffers::run(const cost::Option& option) const {
 cost::Evaluator JobOnOffers::evaluator() const {
   return {
       .least_time = [this](const cost::Offer& offer) { return least_time(offer); },
+      .least_time_by_plans = [this](const cost::Offer& offer) { return least_by_plans(offer); },
       .evaluate = [this](const cost::Offer& offer) { return evaluate(offer, Look::kFirst); },
       .look_again = [this](const cost::Offer& offer) { return evaluate(offer, Look::kSecond); }};
 }
@@ -148,21 +156,43 @@ std::optional<Seconds> JobOnOffers::least_time(const cost::Offer& offer) const {
   return workload.model_flops() * samples() / (peak * (devices * saving));
 }
 
+Seconds JobOnOffers::least_by_plans(const cost::Offer& offer) const {
+  const Result<std::string> key = key_of(offer);
+  if (!key) return Seconds::s(0);  // its evaluation says why
+  const auto bound = [&]() -> Result<Seconds> {
+    const cluster::Cluster cluster = TRY(cluster_of(offer));
+    const JobFile job = TRY(job_on(offer, cluster));
+    const FoundPlans plans = TRY(find_plans(job.spec, cluster, request_of(job)));
+    // The graph of a plan runs as long as its closed form, except for what overlaps.
+    return Seconds::s(of(plans.best.front().figures, strategies::Figure::kStepTime)) /
+           (1 + job.spec.conditions.overlap_penalty);
+  };
+  const Result<Seconds>& step = kept_->least.of(*key, bound);
+  return step ? *step * (samples() / job_.spec.training.global_batch) : Seconds::s(0);
+}
+
+Result<JobFile> JobOnOffers::job_on(const cost::Offer& offer,
+                                    const cluster::Cluster& cluster) const {
+  const YamlFile file = TRY(YamlFile::parse(text_, path_.string()));
+  return read_job_on(file.root(), path_.parent_path(), cluster,
+                     {offer.instance->name, static_cast<double>(offer.count)});
+}
+
 JobOnOffers::Plan JobOnOffers::find_plan(const cost::Offer& offer, Look look) const {
   cluster::Cluster cluster = TRY(cluster_of(offer));
-  const YamlFile file = TRY(YamlFile::parse(text_, path_.string()));
-  const JobFile job = TRY(read_job_on(file.root(), path_.parent_path(), cluster,
-                                      {offer.instance->name, static_cast<double>(offer.count)}));
+  const JobFile job = TRY(job_on(offer, cluster));
   const step::Fidelity fidelity =
       look == Look::kSecond ? step::Fidelity::kMessage : step::Fidelity::kClosed;
-  const PlanRequest request{
-      .axes = axes_of(job.axes),
-      .keep = 1,
-      .most_runs = kSecondLook,
-      .confirm = fidelity,
-      .progress = [](double) { return !interrupted.load(); }};  // the offers' own is drawn
+  PlanRequest request = request_of(job);
+  request.most_runs = kSecondLook;
+  request.confirm = fidelity;
   FoundPlans plans = TRY(find_plans(job.spec, cluster, request));
   step::Step& step = *plans.best.front().step;
+  // There are hundreds of offers, and what follows needs neither the run nor the cluster, which are
+  // large.
+  step.job = {};
+  step.lowered = {};
+  step.timeline = {};
   step::Spec spec = spec_of(job.spec, plans.best.front());
   cost::Stalls stalls = TRY(stalls_of(spec, cluster, step, fidelity));
   if (offer.instance->gpu_count > 1 && step.layout.ranks() > 1)
@@ -172,9 +202,8 @@ JobOnOffers::Plan JobOnOffers::find_plan(const cost::Offer& offer, Look look) co
   const std::lock_guard lock(kept_->mutex);
   kept_->found.push_back({std::move(spec), step.layout.samples_per_step,
                           memory::fullest(step.memory), fidelity, all_ranks});
-  return std::make_shared<const Planned>(Planned{std::move(cluster), std::move(step), stalls,
-                                                 &kept_->found.back().spec, kept_->found.size() - 1,
-                                                 steps, all_ranks});
+  return std::make_shared<const Planned>(Planned{std::move(step), stalls, &kept_->found.back().spec,
+                                                 kept_->found.size() - 1, steps, all_ranks});
 }
 
 Result<cost::Evaluation> JobOnOffers::evaluate(const cost::Offer& offer, Look look) const {
@@ -186,7 +215,7 @@ Result<cost::Evaluation> JobOnOffers::evaluate(const cost::Offer& offer, Look lo
   const auto run = [&]() -> Result<cost::Evaluation> {
     const Plan& plan = kept_->plans.of(key, [&] { return find_plan(offer, look); });
     if (!plan) return forward(plan);
-    const cluster::Cluster& cluster = (*plan)->cluster;
+    const cluster::Cluster cluster = TRY(cluster_of(offer));
     step::Step step = (*plan)->step;
     cost::Stalls stalls = (*plan)->stalls;
     Usd requests = Usd::usd(0);

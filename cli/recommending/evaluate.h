@@ -61,9 +61,9 @@ class JobOnOffers {
     step::Fidelity fidelity;
     bool all_ranks;
   };
-  /// The best plan on a cluster, its step with samples always available, and its stalls on links.
+  /// The best plan on an offer, its step with samples always available but without its run, and its
+  /// stalls on links.
   struct Planned {
-    cluster::Cluster cluster;
     step::Step step;
     cost::Stalls stalls;
     const step::Spec* spec;  ///< in Kept::found, which grows meanwhile
@@ -73,6 +73,9 @@ class JobOnOffers {
   };
   using Plan = Result<std::shared_ptr<const Planned>>;
   Plan find_plan(const cost::Offer& offer, Look look) const;
+  /// 0 if there is no bound.
+  Seconds least_by_plans(const cost::Offer& offer) const;
+  Result<JobFile> job_on(const cost::Offer& offer, const cluster::Cluster& cluster) const;
   /// The input pipeline of the job on a host.
   struct Fed {
     input::Feed feed, with_free_storage;
@@ -83,7 +86,8 @@ class JobOnOffers {
     std::mutex mutex;
     std::deque<Found> found;
     Once<std::string, Plan> plans;
-    Once<std::uint32_t, Fed> feeds;  ///< by cores of a host; 0 if unknown
+    Once<std::string, Result<Seconds>> least;  ///< steps
+    Once<std::uint32_t, Fed> feeds;            ///< by cores of a host; 0 if unknown
     Once<std::string, Result<cost::Evaluation>> evaluations;
   };
 

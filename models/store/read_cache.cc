@@ -7,6 +7,7 @@
 #include "models/store/read_graph.h"
 #include "models/store/read_parts.h"
 #include "sim/base/file.h"
+#include "sim/base/named_file.h"
 
 namespace rehearse::store {
 namespace {
@@ -44,7 +45,8 @@ KeyStream read_stream(const YamlMap& map, const std::filesystem::path& folder,
   if (static_cast<Kind>(*kind) == Kind::kRecorded) {
     const auto file = map.required<std::string>("file");
     const Result<std::string> text =
-        file ? read_file(folder / *file) : Result<std::string>(std::string("0"));
+        file ? named_file(folder, *file).and_then([](const auto& path) { return read_file(path); })
+             : Result<std::string>(std::string("0"));
     if (!text)
       map.report("file", text.error().diagnostics.front().problem);
     else

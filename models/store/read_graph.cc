@@ -6,6 +6,7 @@
 
 #include "models/store/read_parts.h"
 #include "sim/base/file.h"
+#include "sim/base/named_file.h"
 
 namespace rehearse::store {
 namespace {
@@ -34,7 +35,8 @@ bool is_too_large(const YamlMap& map, const GraphShape& graph) {
 Neighbours read_neighbours(const YamlMap& map, const std::filesystem::path& folder) {
   const Neighbours nothing({.keys = 1, .degree = 1, .exponent = 0});
   if (const auto file = map.optional<std::string>("file")) {
-    const Result<std::string> text = read_file(folder / *file);
+    const Result<std::string> text =
+        named_file(folder, *file).and_then([](const auto& path) { return read_file(path); });
     if (!text) {
       map.report("file", fmt::format("'{}' {}", *file, text.error().diagnostics.front().problem));
       return nothing;

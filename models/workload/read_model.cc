@@ -9,6 +9,7 @@
 #include "models/workload/hugging_face.h"
 #include "models/workload/workload.h"
 #include "models/workload/zoo.h"
+#include "sim/base/named_file.h"
 #include "sim/base/text.h"
 #include "sim/base/yaml.h"
 
@@ -145,7 +146,7 @@ std::optional<Named> description_at(const YamlMap& map, const std::filesystem::p
     report(map, "model", found.error());
   }
   if (config) {
-    Result<Transformer> read = load_hugging_face(folder / *config);
+    Result<Transformer> read = named_file(folder, *config).and_then(load_hugging_face);
     if (read) return Named{"hugging_face", std::move(*read)};
     report(map, "hugging_face", read.error());
   }

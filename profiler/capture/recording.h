@@ -21,7 +21,7 @@ inline constexpr std::uint32_t kMaxDepth =
     1024;  ///< open ranges of one thread; deeper ones are lost
 inline constexpr std::uint32_t kPoolChunks = 4096;       ///< 64 MiB
 inline constexpr std::uint32_t kWakeAtChunks = 8;        ///< full chunks that wake the flusher
-inline constexpr std::uint64_t kFlushEvery = 500000000;  ///< ns
+inline constexpr std::uint64_t kFlushEvery = 50000000;   ///< ns
 inline constexpr std::size_t kFlusherBuffer = 576 * 1024;
 inline constexpr std::uint32_t kLostText = UINT32_MAX;  ///< a row whose name could not be kept
 

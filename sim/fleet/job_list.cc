@@ -7,6 +7,7 @@
 
 #include "sim/base/csv_row.h"
 #include "sim/base/file.h"
+#include "sim/base/named_file.h"
 #include "sim/base/text.h"
 #include "sim/base/yaml.h"
 
@@ -139,7 +140,8 @@ Result<JobList> load_jobs(const std::filesystem::path& path) {
     const YamlFile file = TRY(YamlFile::load(path));
     Result<JobList> list = read_yaml(file);
     if (list)
-      for (ToPredict& job : list->to_predict) job.file = path.parent_path() / job.file;
+      for (ToPredict& job : list->to_predict)
+        job.file = TRY(named_file(path.parent_path(), job.file.string()));
     return list;
   }
   const std::string text = TRY(read_file(path));

@@ -12,9 +12,10 @@
 namespace rehearse::strategies {
 namespace {
 
-/// The number of plans between two updates of the best so far. It is constant, so that the
-/// evaluated plans do not depend on the number of threads.
-constexpr std::size_t kRound = 256;
+/// The numbers of plans between two updates of the best so far, first and last: the first plans rule
+/// out most others. They are constant, so that the evaluated plans do not depend on the number of
+/// threads.
+constexpr std::size_t kFirstRound = 16, kLastRound = 256;
 
 bool keeps(const Figures& figures, const Figures& at_most) {
   for (std::size_t f = 0; f < kFigures; ++f)
@@ -209,6 +210,7 @@ class Run {
   Status evaluate(const std::vector<Judged>& possible) {
     Keeper keeper(question_, found_);
     std::vector<std::uint64_t> round;
+    std::size_t most = kFirstRound;
     const auto run = [&]() -> Status {
       // Plans of equal degrees, which share routes and loads, are next to each other in the space.
       std::sort(round.begin(), round.end());
@@ -219,11 +221,12 @@ class Run {
           keeper.take({round[i], *figures[i]});
       found_.evaluated += round.size();
       round.clear();
+      most = std::min(2 * most, kLastRound);
       return {};
     };
     for (std::size_t i = 0; i < possible.size(); ++i) {
       if (keeper.may_matter(possible[i].figures)) round.push_back(possible[i].index);
-      if (round.size() < kRound) continue;
+      if (round.size() < most) continue;
       TRY(run());
       if (!go_on(0.5 + 0.5 * static_cast<double>(i) / static_cast<double>(possible.size())))
         return stopped();

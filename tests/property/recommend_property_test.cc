@@ -23,7 +23,9 @@ struct Made {
       const double least = 1e6 / (offer.instance->gpu_count * offer.count) *
                            std::uniform_real_distribution(0.5, 2.0)(random);
       bounds.push_back(least);
-      times.push_back(least * std::uniform_real_distribution(1.0, 3.0)(random));
+      second_bounds.push_back(least * std::uniform_real_distribution(0.9, 1.5)(random));
+      times.push_back(std::max(least, second_bounds.back()) *
+                      std::uniform_real_distribution(1.0, 3.0)(random));
       slowest.push_back(1.2 + 0.4 * static_cast<double>(slowest.size() % 5));
       possible.push_back(std::bernoulli_distribution(0.9)(random));
     }
@@ -37,6 +39,10 @@ struct Made {
     return {.least_time = [this, bounded](const Offer& offer) -> std::optional<Seconds> {
               return Seconds::s(bounded ? bounds[index(offer)] : 0);
             },
+            .least_time_by_plans =
+                [this, bounded](const Offer& offer) {
+                  return Seconds::s(bounded ? second_bounds[index(offer)] : 0);
+                },
             .evaluate = [this](const Offer& offer) -> Result<Evaluation> {
               ++evaluated;
               const std::size_t i = index(offer);
@@ -66,7 +72,7 @@ struct Made {
   }
   std::mt19937_64 random;
   std::vector<Offer> offers;
-  std::vector<double> bounds, times, slowest;
+  std::vector<double> bounds, second_bounds, times, slowest;
   std::vector<bool> possible;
   std::atomic<int> evaluated = 0;
 };
