@@ -197,11 +197,11 @@ int main(int argc, char** argv) {
   Action action;
   add_globals(app, globals);
   for (const auto add :
-       {add_profile,   add_import,    add_inspect,   add_replay,  add_whatif,   add_export,
-        add_simulate,  add_plan,      add_recommend, add_compare, add_network,  add_fleet,
-        add_pack,      add_check,     add_input,     add_study,   add_validate, add_prove,
-        add_bench_gpu, add_calibrate, add_catalog,   add_mig,     add_doctor,   add_init,
-        add_help,      add_explain,   add_completion})
+       {add_profile,  add_import,    add_inspect,   add_replay,    add_whatif,  add_export,
+        add_simulate, add_live,      add_plan,      add_recommend, add_compare, add_network,
+        add_fleet,    add_pack,      add_check,     add_input,     add_study,   add_validate,
+        add_prove,    add_bench_gpu, add_calibrate, add_catalog,   add_mig,     add_doctor,
+        add_init,     add_help,      add_explain,   add_completion})
     add(app, action);
   accept_standard_input(app);
 

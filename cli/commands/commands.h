@@ -31,6 +31,7 @@ void add_import(CLI::App& app, Action& action);
 void add_init(CLI::App& app, Action& action);
 void add_input(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);
+void add_live(CLI::App& app, Action& action);
 void add_mig(CLI::App& app, Action& action);
 void add_network(CLI::App& app, Action& action);
 void add_pack(CLI::App& app, Action& action);

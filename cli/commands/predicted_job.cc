@@ -48,9 +48,10 @@ Result<PredictedJob> predict_job(const std::filesystem::path& path, const Predic
   if (of.fidelity == step::Fidelity::kSimgrid) TRY(engine::check_simgrid());
   JobFile file = TRY(load_job(path, of.cluster, of.slice));
   if (!file.has_plan) file.assumed.push_back("plan: one rank, because the file has none");
-  step::Step step =
-      TRY(in_file(path, step::predict(file.spec, file.cluster,
-                                      {.fidelity = of.fidelity, .unfold = of.unfold})));
+  step::Step step = TRY(in_file(path, step::predict(file.spec, file.cluster,
+                                                    {.fidelity = of.fidelity,
+                                                     .unfold = of.unfold,
+                                                     .counterfactuals = of.counterfactuals})));
   if (file.input) {
     TRY(in_file(path, feed(input::Feed(*file.input), file.cluster, step)));
     file.notes.push_back(feed_note(*file.input, file.cluster, step));

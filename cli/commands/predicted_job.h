@@ -19,6 +19,7 @@ struct Prediction {
   std::string_view slice = {};
   step::Fidelity fidelity;
   bool unfold = false;
+  bool counterfactuals = true;  ///< runs without each kind of communication
 };
 /// Predicts the job of a file, with the waits of its input pipeline.
 Result<PredictedJob> predict_job(const std::filesystem::path& path, const Prediction& of);

@@ -149,13 +149,14 @@ Result<ReplayJob> load_job(const ReplayRequest& request, const Globals& globals)
   return job;
 }
 
+RunView view_of(const ReplayJob& job, const ReplayRun& run) {
+  return {[&](TimelineSink& sink) { show_replay(job.recordings, run.graph, run.timeline, sink); },
+          run.timeline, replay::find_critical_steps(run.graph, run.timeline).path};
+}
+
 Result<Exit> answer_replay(const Globals& globals, const ReplayRequest& request,
                            const ReplayJob& job, const ReplayRun& run, const Document& document) {
-  const auto show = [&](TimelineSink& sink) {
-    show_replay(job.recordings, run.graph, run.timeline, sink);
-  };
-  return answer_run(globals, request.files, document,
-                    {show, run.timeline, replay::find_critical_steps(run.graph, run.timeline).path},
+  return answer_run(globals, request.files, document, view_of(job, run),
                     [&] { return ReportDetails{.inputs = request.inputs, .suites = {"replay"}}; });
 }
 

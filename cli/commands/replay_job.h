@@ -61,6 +61,9 @@ Result<InputTrace> load_trace(const ReplayRequest& request, const Globals& globa
 /// Reads, lowers and runs.
 Result<ReplayJob> load_job(const ReplayRequest& request, const Globals& globals);
 
+/// REQUIRES: the arguments outlive the view.
+RunView view_of(const ReplayJob& job, const ReplayRun& run);
+
 /// Writes the requested files about `run`, then the document.
 Result<Exit> answer_replay(const Globals& globals, const ReplayRequest& request,
                            const ReplayJob& job, const ReplayRun& run, const Document& document);

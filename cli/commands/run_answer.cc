@@ -12,15 +12,18 @@ RunView view_of(const program::Program& job, const job::LoweredJob& lowered,
           job::critical_path(job, lowered, timeline)};
 }
 
+ReportDetails with_timeline(ReportDetails details, const RunView& view) {
+  TimelineSheet sheet;
+  view.show(sheet);
+  details.timeline = sheet.json(view.timeline, view.path);
+  return details;
+}
+
 Status write_run(const RunFiles& files, const Document& document, const RunView& view,
                  const std::function<ReportDetails()>& details) {
   TRY(write_timeline(files.perfetto, view.show));
   if (files.report.empty()) return {};
-  TimelineSheet sheet;
-  view.show(sheet);
-  ReportDetails all = details();
-  all.timeline = sheet.json(view.timeline, view.path);
-  return write_report(files.report, document, all);
+  return write_report(files.report, document, with_timeline(details(), view));
 }
 
 Result<Exit> answer_run(const Globals& globals, const RunFiles& files, const Document& document,

@@ -95,8 +95,10 @@ void add_recorded(const replay::StepComparison& before, const replay::StepCompar
   row.show("", "GPU change", change(change_of(before.device->simulated, after.device->simulated)));
 }
 
-Document document_of(const ReplayJob& job, const EditedRun& with, const Estimate<Seconds>& after,
-                     const std::optional<FedBy>& fed) {
+}  // namespace
+
+Document whatif_document(const EditedJob& of) {
+  const auto& [job, with, after, fed] = of;
   const ReplayRun &recorded = job.recorded, &edited = with.run;
   const replay::Comparison& c = recorded.comparison;
   const Estimate<Seconds> before = replay::estimate_step(c);
@@ -135,12 +137,13 @@ Document document_of(const ReplayJob& job, const EditedRun& with, const Estimate
   return d;
 }
 
+namespace {
+
 Result<Exit> run(const WhatifOptions& options, const Globals& globals) {
   const EditedJob run = TRY(run_edits(options, globals));
   if (options.request.sharing.asked())
     return share_recorded({run.job, run.edited.run, run.step}, options.request, "whatif", globals);
-  return answer_replay(globals, options.request, run.job, run.edited.run,
-                       document_of(run.job, run.edited, run.step, run.fed));
+  return answer_replay(globals, options.request, run.job, run.edited.run, whatif_document(run));
 }
 
 /// Fails if the text cannot be a link; a file's contents are checked later.
@@ -166,14 +169,16 @@ Result<Bytes> parse_bucket(const std::string& text) {
 
 }  // namespace
 
-Result<EditedJob> run_edits(const WhatifOptions& options, const Globals& globals) {
+Result<EditedJob> run_edits(const WhatifOptions& options, const Globals& globals,
+                            std::optional<ReplayJob> read) {
   std::optional<comm::CollectiveTime> network;
   if (!options.network.empty()) {  // check the network before long work
     network = TRY(parse_network(options.network));
   }
   std::optional<input::Pipeline> pipeline;
   if (feeds_from_file(options)) pipeline = TRY(input::load_pipeline(options.input_pipeline));
-  ReplayJob job = TRY(load_job(options.request, globals));
+  if (!read) read = TRY(load_job(options.request, globals));
+  ReplayJob& job = *read;
   std::optional<FedBy> fed;
   EditedRun edited = TRY(run_edited(job, edits_of(options, network, pipeline, job, globals, fed)));
   const Estimate<Seconds> step =

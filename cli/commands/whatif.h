@@ -35,8 +35,10 @@ struct EditedJob {
   std::optional<FedBy> fed = {};  ///< by the file of an input pipeline
 };
 
-/// Reads and replays the recordings, and runs them edited, on the slice of the request if it has
-/// one.
-Result<EditedJob> run_edits(const WhatifOptions& options, const Globals& globals);
+/// Reads and replays the recordings, unless that was done, and runs them edited, on the slice of the
+/// request if it has one.
+Result<EditedJob> run_edits(const WhatifOptions& options, const Globals& globals,
+                            std::optional<ReplayJob> read = {});
+Document whatif_document(const EditedJob& edited);
 
 }  // namespace rehearse::cli

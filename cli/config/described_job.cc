@@ -82,12 +82,8 @@ Status add_data(std::uint32_t gpus, std::vector<Setting>& settings) {
     std::from_chars(setting.value.data(), setting.value.data() + setting.value.size(), degree);
     ranks *= std::max(1U, degree);
   }
-  if (gpus % ranks != 0)
-    return fail(fmt::format("--plan: its degrees multiply to {}, which does not divide {} GPUs",
-                            ranks, gpus),
-                fmt::format("--gpus {}, or other degrees", (gpus / ranks + 1) * ranks));
-  settings.insert(settings.begin(),
-                  {&strategies::plan_field("data"), std::to_string(gpus / ranks)});
+  const std::uint64_t data = TRY(data_degree("--plan", gpus, ranks));
+  settings.insert(settings.begin(), {&strategies::plan_field("data"), std::to_string(data)});
   return {};
 }
 
@@ -119,6 +115,15 @@ std::string section_text(Section section, const std::vector<Setting>& settings,
 }
 
 }  // namespace
+
+Result<std::uint64_t> data_degree(std::string key, std::uint64_t gpus, std::uint64_t ranks) {
+  if (gpus % ranks == 0) return gpus / ranks;
+  return fail(Diagnostic{
+      .key = std::move(key),
+      .problem =
+          fmt::format("its degrees multiply to {}, which does not divide {} GPUs", ranks, gpus),
+      .expected = fmt::format("{} GPUs, or other degrees", (gpus / ranks + 1) * ranks)});
+}
 
 Result<std::string> job_text(const DescribedJob& job, JobUse use) {
   std::vector<Setting> settings = TRY(read_settings(job.plan));

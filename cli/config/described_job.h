@@ -22,6 +22,10 @@ struct DescribedJob {
   std::filesystem::path save;
 };
 
+/// The data-parallel degree with which a plan uses all GPUs if its other degrees multiply to `ranks`.
+/// Fails with the key if there is none.
+Result<std::uint64_t> data_degree(std::string key, std::uint64_t gpus, std::uint64_t ranks);
+
 /// The text of a job file of this job. For one plan, the data-parallel degree is what the other
 /// degrees leave of the GPUs, unless it is given. Fails on unknown names, and if the GPUs are not a
 /// multiple of the degrees or of a node.

@@ -10,7 +10,7 @@
 namespace rehearse::cli {
 namespace {
 
-constexpr std::string_view kDataMark = "@DATA@";
+constexpr std::string_view kDataMark = "@DATA@", kLoadsMark = "@LOADS@";
 
 /// Quoted for a shell.
 std::string quoted(const std::string& word) {
@@ -24,18 +24,24 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
+std::string shell_words(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words)
+    text += text.empty() ? std::filesystem::path(word).filename().string() : " " + quoted(word);
+  return text;
+}
+
 /// The command line of this process, from the kernel.
 std::string command_line() {
-  const Result<std::string> words = read_file("/proc/self/cmdline");
-  if (!words) return "";
-  std::string text;
-  for (std::size_t from = 0; from < words->size();) {
-    const std::size_t end = std::min(words->find('\0', from), words->size());
-    const std::string word = words->substr(from, end - from);
-    text += from == 0 ? std::filesystem::path(word).filename().string() : " " + quoted(word);
+  const Result<std::string> text = read_file("/proc/self/cmdline");
+  if (!text) return "";
+  std::vector<std::string> words;
+  for (std::size_t from = 0; from < text->size();) {
+    const std::size_t end = std::min(text->find('\0', from), text->size());
+    words.push_back(text->substr(from, end - from));
     from = end + 1;
   }
-  return text;
+  return shell_words(words);
 }
 
 /// The files that the command read: texts whole, where they are short enough to be read.
@@ -80,26 +86,31 @@ std::string for_script(const std::string& json) {
 
 }  // namespace
 
+Json page_data(const Document& document, const ReportDetails& details) {
+  return {{"answer", document.answer},
+          {"document", json_of(document)},
+          {"timeline", details.timeline},
+          {"memory", details.memory},
+          {"roofline", details.roofline},
+          {"gains", details.gains},
+          {"accuracy", accuracy_of(details.suites)},
+          {"reproduce",
+           {{"command", details.command.empty() ? command_line() : shell_words(details.command)},
+            {"version", std::string("rehearse ") + REHEARSE_VERSION},
+            {"inputs", inputs_json(details.inputs)}}}};
+}
+
+std::string page_text(const Json& data, std::string_view loads_from) {
+  std::string page(report_files::page_html);
+  page.replace(page.find(kLoadsMark), kLoadsMark.size(), loads_from);
+  return page.replace(page.find(kDataMark), kDataMark.size(), for_script(json_text(data)));
+}
+
 Status write_report(const std::filesystem::path& path, const Document& document,
                     const ReportDetails& details) {
   if (path.empty()) return {};
   PendingFile file = TRY(PendingFile::create(path));
-  const Json data = {{"answer", document.answer},
-                     {"document", json_of(document)},
-                     {"timeline", details.timeline},
-                     {"memory", details.memory},
-                     {"roofline", details.roofline},
-                     {"gains", details.gains},
-                     {"accuracy", accuracy_of(details.suites)},
-                     {"reproduce",
-                      {{"command", command_line()},
-                       {"version", std::string("rehearse ") + REHEARSE_VERSION},
-                       {"inputs", inputs_json(details.inputs)}}}};
-  const std::string_view page = report_files::page_html;
-  const std::size_t mark = page.find(kDataMark);
-  for (const std::string& piece : {std::string(page.substr(0, mark)), for_script(json_text(data)),
-                                   std::string(page.substr(mark + kDataMark.size()))})
-    TRY(file.write(piece));
+  TRY(file.write(page_text(page_data(document, details))));
   return file.commit();
 }
 

@@ -35,7 +35,7 @@ const licences = [...notices].map(([text, names]) => `${names.join(", ")}:\n${te
 // The script that the browser may run is this one, whatever else may stand in the file.
 const hash = createHash("sha256").update(script).digest("base64");
 const page = readFileSync(here("src/template.html"), "utf8")
-  .replace("@POLICY@", () => `default-src 'none'; script-src 'sha256-${hash}'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'`)
+  .replace("@POLICY@", () => `default-src 'none'; connect-src @LOADS@; script-src 'sha256-${hash}'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'`)
   .replace("@LICENCES@", () => licences)
   .replace("@STYLE@", () => style)
   .replace("@SCRIPT@", () => script);

@@ -1,36 +1,6 @@
-// The report: sections in the order of a reader's questions. A section without data is omitted.
-import { again } from "./again.js";
-import { changes } from "./changes.js";
-import { el } from "./dom.js";
-import { figures } from "./figures.js";
-import { whatHelps } from "./gains.js";
-import { load } from "./load.js";
-import { memory } from "./memory.js";
-import { options } from "./options.js";
-import { roofline } from "./roofline.js";
-import { tenants } from "./tenants.js";
-import { timeline } from "./timeline/view.js";
-import { trust } from "./trust.js";
-import { waterfall } from "./waterfall.js";
+// The page: the report of its data, or the controls of a live page, which asks for them.
+import { live } from "./live.js";
+import { report } from "./report.js";
 
 const data = JSON.parse(document.getElementById("data").textContent);
-const d = data.document;
-const short = { where: "where", load: "load", help: "what helps", when: "timeline", fit: "memory", hardware: "hardware", options: "options", changed: "changes", tenants: "jobs", trust: "trust", again: "reproduce" };
-
-// The step shown for a search is that of the best plan.
-const best = d.command === "plan" ? d.best?.[0] : undefined;
-const step = best ? { ...data, document: { ...best, command: d.command } } : data;
-const joined = (key) => [...(best[key] ?? []), ...(d[key] ?? [])];
-const believed = best ? { ...data, document: { ...best, ...d, warnings: joined("warnings"), warning_remedies: joined("warning_remedies") } } : data;
-
-const sections = [d.options || d.best ? options(data) : null, tenants(data), changes(data), load(data), waterfall(step), whatHelps(step), timeline(step), memory(step),
-  roofline(step), trust(believed), again(data)].filter(Boolean);
-const verdict = d.verdict ? `verdict ${d.verdict}` : "";
-document.title = `${data.answer.split(":")[0] || d.command} · rehearse ${d.command}`;
-document.getElementById("report").replaceChildren(
-  el("header", {},
-    el("p.kicker", {}, `rehearse ${d.command}`),
-    el("h1", { class: verdict }, data.answer || `rehearse ${d.command}`),
-    figures(data),
-    el("nav", { "aria-label": "Sections" }, sections.map((s) => el("a", { href: `#${s.id}` }, short[s.id] ?? s.id)))),
-  ...sections);
+document.getElementById("report").replaceChildren(...(data.live ? live(data.live) : report(data)));

@@ -25,7 +25,7 @@ export function pageOf(name, document, more = {}) {
   const path = join(folder, `${name}.html`);
   const data = { answer: `The answer of ${name}`, document, timeline: null, memory: null, roofline: null, gains: null, accuracy: [],
     reproduce: { command: `rehearse ${document.command}`, version: "rehearse 0", inputs: [] }, ...more };
-  writeFileSync(path, template.replace("@DATA@", () => JSON.stringify(data).replaceAll("<", "\\u003c")));
+  writeFileSync(path, template.replace("@LOADS@", "'none'").replace("@DATA@", () => JSON.stringify(data).replaceAll("<", "\\u003c")));
   return path;
 }
 /// What the program writes. Other tests go on meanwhile.
