@@ -1,4 +1,5 @@
-// The parts of a study other than jobs: input pipelines, caches and graphs (docs/formats/study.md).
+// The parts of a study other than jobs: input pipelines, caches, graphs, accelerators and
+// controllers (docs/formats/study.md).
 #pragma once
 
 #include <map>
@@ -6,17 +7,20 @@
 #include <string>
 #include <vector>
 
+#include "cli/study/controller_values.h"
 #include "cli/study/expression.h"
 #include "cli/study/graph_values.h"
 #include "models/input/limits.h"
 #include "models/input/simulate.h"
+#include "models/input/tiles.h"
 #include "models/store/read_cache.h"
 #include "sim/base/yaml.h"
 
 namespace rehearse::cli {
 
-enum class FeedKind : std::uint8_t { kPipeline, kCache, kGraph };
-inline constexpr std::string_view kFeedNames[] = {"pipeline", "cache", "graph"};
+enum class FeedKind : std::uint8_t { kPipeline, kCache, kGraph, kAccelerator, kController };
+inline constexpr std::string_view kFeedNames[] = {"pipeline", "cache", "graph", "accelerator",
+                                                  "controller"};
 
 struct FeedTemplate {
   FeedKind kind;
@@ -24,11 +28,10 @@ struct FeedTemplate {
   YamlMap sections;  ///< with parameters in them
 };
 
-/// Reads the sections `pipelines`, `caches` and `graphs` of a study.
+/// Reads the sections `pipelines`, `caches`, `graphs`, `accelerators` and `controllers` of a study.
 std::vector<FeedTemplate> read_feeds(const YamlMap& root);
 
-/// The values of functions over pipelines, caches and graphs at one point. Each feed is run at most
-/// once.
+/// The values of functions over these at one point. Each feed is run at most once.
 class FeedValues {
  public:
   /// `folder` is the folder of the study.
@@ -62,6 +65,12 @@ class FeedValues {
   Result<const TunedPipe*> tuned(const FeedTemplate& feed, const input::Pipeline& pipeline);
   Result<const Cached*> cached(const FeedTemplate& feed);
   Result<const GraphRun*> partitioned(const FeedTemplate& feed);
+  struct Tiled {
+    input::Accelerator accelerator;
+    double cycles;
+  };
+  Result<const Tiled*> tiled(const FeedTemplate& feed);
+  Result<const control::Outcome*> controlled(const FeedTemplate& feed);
 
   const std::vector<FeedTemplate>& feeds_;
   std::filesystem::path folder_;
@@ -71,6 +80,8 @@ class FeedValues {
   std::map<std::string, TunedPipe> tuned_;
   std::map<std::string, Cached> cached_;
   std::map<std::string, GraphRun> graphs_;
+  std::map<std::string, Tiled> tiled_;
+  std::map<std::string, control::Outcome> controlled_;
 };
 
 /// Like FeedValues::value, but returns 1 in the unit of the value: checks an expression before

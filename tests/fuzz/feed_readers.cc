@@ -72,15 +72,18 @@ void study(std::string_view bytes) {
       input::read_pipeline(feed.sections.filled(fill));
       continue;
     }
-    const bool cache = feed.kind == cli::FeedKind::kCache;
-    const auto value = values.value(cache ? "hit_ratio" : "cut", feed.name);
+    constexpr std::string_view kFunctions[] = {"rate", "hit_ratio", "cut", "cycles",
+                                               "estimate_error"};
+    const auto value = values.value(kFunctions[static_cast<int>(feed.kind)], feed.name);
     REHEARSE_CHECK(value.has_value());
     if (!*value) {
       check_error_without_file(value->error());
       continue;
     }
-    const double share = (*value)->estimate.value;
-    REHEARSE_CHECK(share >= 0 && share <= 1, "{} of {}", share, feed.name);
+    const double number = (*value)->estimate.value;
+    const bool share = feed.kind == cli::FeedKind::kCache || feed.kind == cli::FeedKind::kGraph;
+    REHEARSE_CHECK(number >= 0 && std::isfinite(number) && (!share || number <= 1), "{} of {}",
+                   number, feed.name);
   }
 }
 
