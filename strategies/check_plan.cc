@@ -292,6 +292,27 @@ Status check_frozen(const Workload& w, const Plan& plan) {
   return {};
 }
 
+Status check_parts(const Training& training, const Plan& plan) {
+  if (plan.microbatch_parts > 1) {
+    if (!divides(plan.microbatch_parts, training.microbatch))
+      return fail(fmt::format("microbatch_parts {} does not divide microbatch {}",
+                              plan.microbatch_parts, training.microbatch),
+                  {}, "nearest: microbatch_parts 1");
+    if (plan.exchange_parts > 1)
+      return fail(fmt::format("microbatch_parts {} with exchange_parts {}", plan.microbatch_parts,
+                              plan.exchange_parts),
+                  "one of the two: exchanges are among the collectives of a microbatch");
+    if (plan.asynchronous_tensor)
+      return fail(
+          fmt::format("microbatch_parts {} with asynchronous_tensor", plan.microbatch_parts),
+          "one of the two: both hide the same collectives");
+  }
+  if (plan.exchange_parts > 1 && plan.overlap_experts)
+    return fail(fmt::format("exchange_parts {} with overlap_experts", plan.exchange_parts),
+                "one of the two: both hide the same exchanges");
+  return {};
+}
+
 }  // namespace
 
 std::uint32_t stages_of(const Plan& plan) {
@@ -320,6 +341,7 @@ Status check_plan(const Workload& w, const Training& training, const Plan& plan)
   TRY(check_frozen(w, plan));
   TRY(check_placement(plan));
   TRY(check_experts(w, plan));
+  TRY(check_parts(training, plan));
   TRY(check_batch(training, plan.stages.empty() ? plan.data : plan.stages[0].data));
   TRY(check_stages(w, training, plan));
   return check_schedule(w, training, plan);

@@ -9,6 +9,7 @@
 #include "strategies/expert_parallel.h"
 #include "strategies/offload.h"
 #include "strategies/parameter_server.h"
+#include "strategies/parts.h"
 #include "strategies/pipeline.h"
 #include "strategies/recompute.h"
 #include "strategies/schedule.h"
@@ -45,6 +46,10 @@ constexpr RankTransform kRankTransforms[] = {
      expert_parallel},
     {"tensor_parallel", [](const RankSetting& s) { return s.degrees.tensor > 1; }, tensor_parallel},
     {"recompute", [](const RankSetting& s) { return s.recompute != Recompute::kNone; }, recompute},
+    {"exchanges_in_parts", [](const RankSetting& s) { return s.plan->exchange_parts > 1; },
+     exchanges_in_parts},
+    {"microbatch_in_parts", [](const RankSetting& s) { return s.plan->microbatch_parts > 1; },
+     microbatch_in_parts},
 };
 
 /// A transform of the layout, after layers are assigned to stages.

@@ -41,23 +41,24 @@ void add_phase(LayerRun& run, const Layer& layer, LayerPhase phase, TakesPart wh
     Seconds time = Seconds::s(0), matrix = Seconds::s(0);
   };
   std::vector<OnDevice> times;  // of pieces that compute on the device
-  bool overlaps = false;
-  bool open = false;  // the last piece may go on
+  std::uint32_t overlaps = 0;   // number of the next ops that overlap communication
+  bool open = false;            // the last piece may go on
   for (std::size_t i = first; i < ops.size(); ++i) {
     const Op& op = ops[i];
     if (!takes_part(op, which)) continue;
     if (op.communicates()) {
       run.pieces.push_back({.communication = &op});
       run.prefetches = run.prefetches || op.issue == Issue::kPrefetched;
-      overlaps = op.issue == Issue::kOverlapNext;
+      overlaps = op.issue == Issue::kOverlapNext ? op.alongside : 0;
       open = false;
       continue;
     }
     const Seconds time = price(op);
     const bool goes_on = open && run.pieces.back().host == op.host;
+    if (run.pieces.empty()) overlaps = op.alongside;
+    open = overlaps != 1;
+    if (overlaps > 0) --overlaps;
     if (!goes_on) {
-      open = !overlaps && !run.pieces.empty();
-      overlaps = false;
       run.pieces.push_back(
           {.host = op.host,
            .ops = {.phase = phase, .which = which, .first = static_cast<std::uint32_t>(i)}});

@@ -43,8 +43,8 @@ struct LayerPiece {
   PieceOps ops = {};  ///< the computing ops
 };
 
-/// The first op, and an op after a communication that others overlap, are separate pieces;
-/// otherwise the ops between communications form one piece.
+/// The first ops, and those after a communication that they overlap, are separate pieces, as many as
+/// Op::alongside says; otherwise the ops between communications form one piece.
 struct LayerRun {
   std::vector<LayerPiece> pieces;
   bool prefetches = false;  ///< some piece is Issue::kPrefetched

@@ -14,7 +14,7 @@ std::vector<MemorySaver> memory_savers(const Training& training, const Plan& pla
   if (training.recompute == Recompute::kNone)
     add("selective recomputation",
         [](MemorySaver& s) { s.training.recompute = Recompute::kSelective; });
-  if (training.recompute != Recompute::kFull)
+  if (training.recompute < Recompute::kFull)
     add("full recomputation", [](MemorySaver& s) { s.training.recompute = Recompute::kFull; });
   if (plan.tensor > 1 && !plan.sequence_parallel)
     add("sequence parallelism", [](MemorySaver& s) { s.plan.sequence_parallel = true; });

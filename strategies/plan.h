@@ -15,8 +15,10 @@
 
 namespace rehearse::strategies {
 
-enum class Recompute : std::uint8_t { kNone, kSelective, kFull };
-inline constexpr std::string_view kRecomputeNames[] = {"none", "selective", "full"};
+/// kAsNeeded: full for the fewest layers of each stage with which it fits its device; full for all of
+/// them where the device is not known (step/fit_recompute.h).
+enum class Recompute : std::uint8_t { kNone, kSelective, kFull, kAsNeeded };
+inline constexpr std::string_view kRecomputeNames[] = {"none", "selective", "full", "as_needed"};
 
 enum class Optimizer : std::uint8_t { kSgd, kMomentum, kAdam };
 inline constexpr std::string_view kOptimizerNames[] = {"sgd", "momentum", "adam"};
@@ -118,7 +120,7 @@ struct StagePlan {
   std::uint32_t layers = 0;  ///< number of the next layers; 0: all remaining ones
   std::uint32_t data = 1;
   std::uint32_t tensor = 1;
-  std::optional<Recompute> recompute = {};  ///< absent: as the training says
+  std::optional<Recompute> recompute = {};  ///< absent: as the training says; not kAsNeeded
 };
 
 struct Plan {
@@ -152,6 +154,8 @@ struct Plan {
   /// Operands of FP8 products are gathered as 8-bit numbers. This is impossible where each row has
   /// its own scale: the rows that ranks hold are not those that are multiplied.
   bool quantised_gathers = true;
+  /// Parts of a microbatch that take turns: collectives of one run while others compute.
+  std::uint32_t microbatch_parts = 1;
   ContextExchange context_exchange = ContextExchange::kRing;
   /// Each rank of a ring has a part from the beginning and one from the end of the sequence, so
   /// that causal attention is evenly divided. Otherwise the last rank sees all keys.
@@ -160,6 +164,8 @@ struct Plan {
   /// Exchanges of tokens overlap the computing of other microbatches: they run alongside
   /// everything, and only the step waits for them.
   bool overlap_experts = false;
+  /// Parts of an exchange of tokens: one is sent while the experts compute another.
+  std::uint32_t exchange_parts = 1;
   /// The token capacity of every expert, as a multiple of an even share: missing tokens are padded,
   /// further ones dropped. 1: no limit.
   double capacity_factor = 1;

@@ -197,7 +197,8 @@ constexpr Field<Candidate> kPlanFields[] = {
      .section = Section::kTraining,
      .at = in<&Training::recompute>(kRecomputeNames),
      .meaning =
-         "activations recomputed in backward: those of attention scores (`selective`), or all",
+         "activations recomputed in backward: those of attention scores (`selective`), all, or all "
+         "of the fewest layers with which each stage fits (`as_needed`)",
      .said = Said::kIfUnusual,
      .words = "{} recomputation",
      .axis = axis<&Axes::recompute>(),
@@ -257,6 +258,13 @@ constexpr Field<Candidate> kPlanFields[] = {
      .words = "asynchronous tensor parallelism",
      .launch = {"--tp-comm-overlap", "", "parallelism.enable_async_tensor_parallel"},
      .matters = divides_tensors},
+    {.name = "microbatch_parts",
+     .section = Section::kPlan,
+     .at = in<&Plan::microbatch_parts>(),
+     .range = {1, 64},
+     .meaning = "[parts](../concepts/parts.md) of a microbatch that take turns: collectives of one "
+                "run while others compute",
+     .said = Said::kIfUnusual},
     {.name = "quantised_gathers",
      .section = Section::kPlan,
      .at = in<&Plan::quantised_gathers>(),
@@ -312,6 +320,14 @@ constexpr Field<Candidate> kPlanFields[] = {
      .meaning = "exchanges of tokens run while other microbatches compute",
      .said = Said::kIfUnusual,
      .words = "expert exchanges overlapped",
+     .matters = divides_experts},
+    {.name = "exchange_parts",
+     .section = Section::kPlan,
+     .at = in<&Plan::exchange_parts>(),
+     .range = {1, 64},
+     .meaning = "[parts](../concepts/parts.md) of an exchange of tokens: one is sent while the "
+                "experts compute another",
+     .said = Said::kIfUnusual,
      .matters = divides_experts},
     {.name = "capacity_factor",
      .section = Section::kPlan,
@@ -434,7 +450,7 @@ constexpr Field<StagePlan> kStageFields[] = {
      .meaning = "tensor-parallel degree of the stage"},
     {.name = "recompute",
      .section = Section::kStage,
-     .at = in_stage<&StagePlan::recompute>(kRecomputeNames),
+     .at = in_stage<&StagePlan::recompute>(std::span(kRecomputeNames).first<3>()),
      .usual = "as `training` says",
      .meaning = "activations of the stage that are recomputed in backward"},
 };

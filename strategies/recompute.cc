@@ -26,7 +26,7 @@ Result<workload::Workload> recompute(workload::Workload workload, const RankSett
       drop(layer, core);
       continue;
     }
-    if (setting.recompute == Recompute::kFull) {
+    if (setting.recompute != Recompute::kSelective) {
       const bool says_input = std::any_of(layer.saved.begin(), layer.saved.end(),
                                           [](const SavedActivation& k) { return k.input; });
       if (!says_input || is_extra(workload, i)) continue;

@@ -265,9 +265,7 @@ class Writer {
     switch (op.issue) {
       case Issue::kDeferred: defer(op); return;
       case Issue::kOverlapNext: {
-        const std::uint32_t added = add(op, ready_);
-        for (const std::uint32_t before : late_) add_to(ready_, before);
-        late_ = {added};
+        late_.push_back(add(op, ready_));
         break;
       }
       case Issue::kInline:

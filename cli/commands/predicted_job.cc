@@ -6,9 +6,9 @@
 #include "cli/config/job_input.h"
 #include "sim/base/check.h"
 #include "sim/engine/simgrid.h"
-#include "strategies/lay_out.h"
 #include "strategies/memory_savers.h"
 #include "strategies/step/devices.h"
+#include "strategies/step/fit_recompute.h"
 #include "strategies/step/path_parts.h"
 
 namespace rehearse::cli {
@@ -21,7 +21,7 @@ std::vector<std::string> remedies_of(const step::Spec& spec, const step::Step& s
   std::vector<memory::Trial> trials;
   for (const strategies::MemorySaver& saver : strategies::memory_savers(spec.training, spec.plan))
     if (const Result<workload::Layout> layout =
-            strategies::lay_out(spec.workload, saver.training, saver.plan))
+            step::lay_out_on(cluster, spec.workload, saver.training, saver.plan))
       if (Result<std::vector<memory::StageMemory>> memory = step::memory_on(*layout, cluster))
         trials.push_back({saver.change, std::move(*memory)});
   return memory::remedies(step.memory, trials);

@@ -69,6 +69,9 @@ Status check_keys(Framework framework, const Launch& launch) {
   if (!spec.plan.stages.empty()) return no_key_for(framework, "stages with different degrees");
   if (std::floor(spec.training.microbatch) != spec.training.microbatch)
     return no_key_for(framework, "a microbatch that is not a whole number of samples");
+  if (spec.training.recompute == strategies::Recompute::kAsNeeded)
+    return no_key_for(framework, "a number of recomputed layers per stage",
+                      "nearest: recompute full");
   strategies::Candidate candidate{spec.training, spec.plan}, usual;
   // A value that equals the default needs no key.
   std::optional<workload::Dtype>& gradients = candidate.training.gradients;

@@ -6,8 +6,8 @@
 #include <fmt/core.h>
 
 #include "cli/planning/plan_words.h"
-#include "strategies/lay_out.h"
 #include "strategies/step/devices.h"
+#include "strategies/step/fit_recompute.h"
 
 namespace rehearse::cli {
 namespace {
@@ -110,7 +110,7 @@ class Reason {
 
   std::optional<memory::StageMemory> memory_of(const Candidate& c) const {
     const Result<workload::Layout> layout =
-        strategies::lay_out(failed_.spec.workload, c.training, c.plan);
+        step::lay_out_on(failed_.cluster, failed_.spec.workload, c.training, c.plan);
     if (!layout) return std::nullopt;
     const auto memory = step::memory_on(*layout, failed_.cluster);
     if (!memory) return std::nullopt;

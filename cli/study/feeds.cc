@@ -42,7 +42,14 @@ constexpr Function kFunctions[] = {{"rate", FeedKind::kPipeline, "1/s"},
                                    {"peak_memory", FeedKind::kDataflow, "B"},
                                    {"memory_share", FeedKind::kDataflow, ""},
                                    {"kernels", FeedKind::kDataflow, ""},
-                                   {"flops", FeedKind::kDataflow, "FLOP"}};
+                                   {"flops", FeedKind::kDataflow, "FLOP"},
+                                   {"cycles", FeedKind::kAccelerator, ""},
+                                   {"run_time", FeedKind::kAccelerator, "s"},
+                                   {"area", FeedKind::kAccelerator, ""},
+                                   {"controlled_price", FeedKind::kController, ""},
+                                   {"known_price", FeedKind::kController, ""},
+                                   {"fixed_price", FeedKind::kController, ""},
+                                   {"estimate_error", FeedKind::kController, ""}};
 
 /// The feed of a function; nothing if the function does not exist. Several kinds may have a
 /// function of one name.
@@ -122,7 +129,9 @@ std::vector<FeedTemplate> read_feeds(const YamlMap& root) {
       {"pipelines", FeedKind::kPipeline},
       {"caches", FeedKind::kCache},
       {"graphs", FeedKind::kGraph},
-      {"dataflows", FeedKind::kDataflow}};
+      {"dataflows", FeedKind::kDataflow},
+      {"accelerators", FeedKind::kAccelerator},
+      {"controllers", FeedKind::kController}};
   for (const auto& [section, kind] : kSections) {
     const auto named = root.map(section);
     if (!named) continue;
@@ -188,6 +197,23 @@ Result<const dataflow::Run*> FeedValues::dataflow(const FeedTemplate& feed) {
   });
 }
 
+Result<const FeedValues::Tiled*> FeedValues::tiled(const FeedTemplate& feed) {
+  return once(tiled_, feed, [&](const YamlMap& map) -> Result<Tiled> {
+    input::Accelerator accelerator = input::read_accelerator(map);
+    TRY(map.status());
+    const double cycles = TRY(input::cycles_of(accelerator));
+    return Tiled{std::move(accelerator), cycles};
+  });
+}
+
+Result<const control::Outcome*> FeedValues::controlled(const FeedTemplate& feed) {
+  return once(controlled_, feed, [&](const YamlMap& map) -> Result<control::Outcome> {
+    const ControllerRun run = read_controller(map);
+    TRY(map.status());
+    return run_controller(run);
+  });
+}
+
 std::optional<Result<Term>> FeedValues::value(std::string_view name, std::string_view feed) {
   const Function* function = nullptr;
   const auto found = find(feeds_, name, feed, function);
@@ -230,6 +256,19 @@ std::optional<Result<Term>> FeedValues::value(std::string_view name, std::string
     if (name == "peak_memory") return term(peak);
     if (name == "memory_share") return term(peak, 1 / run.usable.b());
     return exact(name == "kernels" ? run.kernel_count() : run.flops().flop());
+  }
+  if (of.kind == FeedKind::kAccelerator) {
+    const Tiled& tiled = *TRY(this->tiled(of));
+    return exact(name == "cycles" ? tiled.cycles
+                 : name == "area" ? tiled.accelerator.area()
+                                  : tiled.cycles * tiled.accelerator.cycle.s());
+  }
+  if (of.kind == FeedKind::kController) {
+    const control::Outcome& outcome = *TRY(controlled(of));
+    return exact(name == "controlled_price" ? outcome.chosen
+                 : name == "known_price"    ? outcome.known
+                 : name == "fixed_price"    ? outcome.fixed
+                                            : outcome.error);
   }
   const Cached& cached = *TRY(this->cached(of));
   return exact(TRY(in_feed(of, cache_value(name, cached.run, cached.controlled))));

@@ -1,4 +1,5 @@
-// The parts of a study other than jobs: input pipelines, caches, graphs and dataflows (docs/formats/study.md).
+// The parts of a study other than jobs: input pipelines, caches, graphs, dataflows, accelerators and
+// controllers (docs/formats/study.md).
 #pragma once
 
 #include <map>
@@ -6,18 +7,28 @@
 #include <string>
 #include <vector>
 
+#include "cli/study/controller_values.h"
 #include "cli/study/expression.h"
 #include "cli/study/graph_values.h"
 #include "models/dataflow/run.h"
 #include "models/input/limits.h"
 #include "models/input/simulate.h"
+#include "models/input/tiles.h"
 #include "models/store/read_cache.h"
 #include "sim/base/yaml.h"
 
 namespace rehearse::cli {
 
-enum class FeedKind : std::uint8_t { kPipeline, kCache, kGraph, kDataflow };
-inline constexpr std::string_view kFeedNames[] = {"pipeline", "cache", "graph", "dataflow"};
+enum class FeedKind : std::uint8_t {
+  kPipeline,
+  kCache,
+  kGraph,
+  kDataflow,
+  kAccelerator,
+  kController
+};
+inline constexpr std::string_view kFeedNames[] = {"pipeline", "cache",       "graph",
+                                                  "dataflow", "accelerator", "controller"};
 
 struct FeedTemplate {
   FeedKind kind;
@@ -25,11 +36,11 @@ struct FeedTemplate {
   YamlMap sections;  ///< with parameters in them
 };
 
-/// Reads the sections `pipelines`, `caches`, `graphs` and `dataflows` of a study.
+/// Reads the sections `pipelines`, `caches`, `graphs`, `dataflows`, `accelerators` and `controllers`
+/// of a study.
 std::vector<FeedTemplate> read_feeds(const YamlMap& root);
 
-/// The values of functions over pipelines, caches, graphs and dataflows at one point. Each feed is run at most
-/// once.
+/// The values of functions over these at one point. Each feed is run at most once.
 class FeedValues {
  public:
   /// `folder` is the folder of the study.
@@ -64,6 +75,12 @@ class FeedValues {
   Result<const Cached*> cached(const FeedTemplate& feed);
   Result<const GraphRun*> partitioned(const FeedTemplate& feed);
   Result<const dataflow::Run*> dataflow(const FeedTemplate& feed);
+  struct Tiled {
+    input::Accelerator accelerator;
+    double cycles;
+  };
+  Result<const Tiled*> tiled(const FeedTemplate& feed);
+  Result<const control::Outcome*> controlled(const FeedTemplate& feed);
 
   const std::vector<FeedTemplate>& feeds_;
   std::filesystem::path folder_;
@@ -74,6 +91,8 @@ class FeedValues {
   std::map<std::string, Cached> cached_;
   std::map<std::string, GraphRun> graphs_;
   std::map<std::string, dataflow::Run> dataflows_;
+  std::map<std::string, Tiled> tiled_;
+  std::map<std::string, control::Outcome> controlled_;
 };
 
 /// Like FeedValues::value, but returns 1 in the unit of the value: checks an expression before

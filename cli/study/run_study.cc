@@ -289,6 +289,23 @@ Compared compare(const Expectation& e, const StudyResult& result) {
   return compared;
 }
 
+/// Marks the points of which no other is better in one measure and no worse in the other.
+void mark_front(StudyResult& result) {
+  if (result.study.front.empty()) return;
+  const std::size_t first = index_of(result.study, result.study.front[0]),
+                    second = index_of(result.study, result.study.front[1]);
+  const auto value = [](const StudyPoint& point, std::size_t measure) {
+    return point.measured[measure].estimate.value;
+  };
+  for (StudyPoint& point : result.points)
+    point.on_front =
+        std::none_of(result.points.begin(), result.points.end(), [&](const StudyPoint& other) {
+          const double a = value(other, first) - value(point, first),
+                       b = value(other, second) - value(point, second);
+          return a <= 0 && b <= 0 && (a < 0 || b < 0);
+        });
+}
+
 /// Fails with each tolerance that was chosen after its error.
 Status compare_all(StudyResult& result) {
   std::vector<StudyVerdict> verdicts;
@@ -360,7 +377,10 @@ Result<std::vector<StudyResult>> run_studies(std::vector<Study> studies,
     const auto [s, p] = items[i];
     results[s].points.push_back(unpacked(done[i], results[s].study, points[s][p]));
   }
-  for (StudyResult& result : results) TRY(compare_all(result));
+  for (StudyResult& result : results) {
+    mark_front(result);
+    TRY(compare_all(result));
+  }
   return results;
 }
 

@@ -22,6 +22,7 @@ struct StudyPoint {
   Setting parameters = {};
   std::vector<StudyJob> jobs = {};  ///< in the order of the file
   std::vector<Term> measured = {};  ///< in the order of the measures
+  bool on_front = false;            ///< of Study::front
 };
 
 /// An expectation, and the simulated result.

@@ -301,6 +301,12 @@ Result<Study> read_study(const std::filesystem::path& path, std::string text) {
     study.source_kind = static_cast<SourceKind>(*kind);
   std::vector<std::string_view> measures;
   for (const Measure& measure : study.measures) measures.push_back(measure.name);
+  study.front = root.list<std::string>("front");
+  for (const std::string& name : study.front)
+    if (std::find(measures.begin(), measures.end(), name) == measures.end())
+      root.report("front", fmt::format("unknown measure '{}'", name), suggest(name, measures));
+  if (!study.front.empty() && study.front.size() != 2)
+    root.report("front", fmt::format("{} measures", study.front.size()), "two measures");
   const SweptPoints swept{.measures = measures, .points = points};
   for (const YamlMap& fit : root.maps("fitted")) study.fits.push_back(read_fit(fit, swept));
   if (root.is_list(kExpect)) {

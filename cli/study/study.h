@@ -40,6 +40,8 @@ struct Study {
   std::vector<JobTemplate> jobs = {};
   std::vector<FeedTemplate> feeds = {};
   std::vector<Measure> measures = {};
+  /// Two measures, of which less is better: points on their Pareto front are marked. Or none.
+  std::vector<std::string> front = {};
   std::vector<Fit> fits = {};
   std::vector<Expectation> expectations = {};  ///< at least one
 };

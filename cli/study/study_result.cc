@@ -132,6 +132,7 @@ Value point_rows(const StudyResult& result) {
     for (const auto& [name, value] : point.parameters) row.show("", name, value);
     for (std::size_t m = 0; m < point.measured.size(); ++m)
       row.show("", result.study.measures[m].name, term_text(point.measured[m]));
+    if (point.on_front) row.show("", "front", "yes");
     std::string unfit;
     for (std::size_t j = 0; j < point.jobs.size(); ++j) {
       const StudyJob& job = point.jobs[j];
@@ -344,6 +345,7 @@ Json study_json(const StudyResult& result) {
   json["points"] = Json::array();
   for (const StudyPoint& point : result.points) {
     Json one = Json::object();
+    if (!study.front.empty()) one["on_front"] = point.on_front;
     one["parameters"] = Json::array();
     for (const auto& [name, value] : point.parameters)
       one["parameters"].push_back({{"name", name}, {"setting", value}});

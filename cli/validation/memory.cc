@@ -4,8 +4,8 @@
 
 #include "cli/validation/job_rows.h"
 #include "cli/validation/judge.h"
-#include "strategies/lay_out.h"
 #include "strategies/step/devices.h"
+#include "strategies/step/fit_recompute.h"
 
 namespace rehearse::cli {
 namespace {
@@ -32,7 +32,7 @@ PredictRow memory_predictor(const CsvTable& table, std::vector<std::string>& unk
     const auto of = static_cast<Of>(cells.choice("stage", kOfNames, 0));
     const JobFile job = TRY(rows.job(cells.row(), unknown));
     const workload::Layout layout =
-        TRY(strategies::lay_out(job.spec.workload, job.spec.training, job.spec.plan));
+        TRY(step::lay_out_on(job.cluster, job.spec.workload, job.spec.training, job.spec.plan));
     const std::vector<memory::StageMemory> memory = TRY(step::memory_on(layout, job.cluster));
     return Verdict{cells.positive("peak_gib"),
                    in_unit(peak_of(stage_of(memory, of), counted), &Bytes::gib)};

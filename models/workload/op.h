@@ -77,9 +77,9 @@ constexpr std::string_view to_string(Axis a) { return kAxisNames[static_cast<int
 /// Start of a communication, and the op that waits for it. Ops of a phase are ordered.
 enum class Issue : std::uint8_t {
   kInline,       ///< begins when the op before it has ended; the op after it waits
-  kOverlapNext,  ///< as inline, but the next op overlaps it; the one after that waits for both
-  kPrefetched,   ///< begins while the layer before runs; the op after it waits
-  kDeferred,     ///< begins when the op before it has ended; only the optimizer step waits
+  kOverlapNext,  ///< as inline, but the next ops (Op::alongside) overlap it; later ones wait for both
+  kPrefetched,  ///< begins while the layer before runs; the op after it waits
+  kDeferred,    ///< begins when the op before it has ended; only the optimizer step waits
 };
 
 struct Op {
@@ -106,6 +106,9 @@ struct Op {
   CollectiveKind collective = CollectiveKind::kBarrier;
   Axis axis = Axis::kTensor;
   Issue issue = Issue::kInline;
+  /// The number of computing ops that overlap the communications before them. Given by the last of
+  /// these communications, and by the first op of a phase for those at the end of the layer before.
+  std::uint32_t alongside = 1;
   bool host =
       false;  ///< on the processor of the host, at the rate of its memory: offloaded updates
   /// The recorded time, for the extents in `measured_for`. For other extents, the cost model

@@ -19,7 +19,7 @@ struct UsefulAxes {
 
 namespace {
 
-UsefulAxes useful_axes(const workload::Workload& workload) {
+UsefulAxes useful_axes(const workload::Workload& workload, const Axes& axes) {
   UsefulAxes useful;
   bool core = false, input = false;
   for (const workload::Layer& layer : workload.layers) {
@@ -33,6 +33,8 @@ UsefulAxes useful_axes(const workload::Workload& workload) {
   }
   if (core) useful.recompute.push_back(Recompute::kSelective);
   if (input) useful.recompute.push_back(Recompute::kFull);
+  // Only on request: launch files cannot express it.
+  if (input && !axes.recompute.empty()) useful.recompute.push_back(Recompute::kAsNeeded);
   return useful;
 }
 
@@ -66,7 +68,7 @@ bool divides(double part, double whole) {
 class Space::Enumeration {
  public:
   Enumeration(const Workload& workload, const Axes& axes, Space& space)
-      : workload_(workload), axes_(axes), space_(space), useful_(useful_axes(workload)) {}
+      : workload_(workload), axes_(axes), space_(space), useful_(useful_axes(workload, axes)) {}
 
   void of(std::uint32_t ranks) {
     if (!space_.plan_.stages.empty()) {

@@ -8,6 +8,7 @@
 #include "strategies/step/closed_step.h"
 #include "strategies/step/collective_prices.h"
 #include "strategies/step/devices.h"
+#include "strategies/step/fit_recompute.h"
 #include "strategies/step/plan_bound.h"
 
 namespace rehearse::step {
@@ -33,7 +34,7 @@ class PlanCosts::State {
   }
 
   std::optional<PlanCost> of(const Training& training, const Plan& plan, Bytes most) {
-    const Result<Layout> layout = strategies::lay_out(spec_.workload, training, plan);
+    const Result<Layout> layout = lay_out_on(cluster_, spec_.workload, training, plan);
     if (!layout) return wrong(layout);
     if (!find_devices(*layout)) return std::nullopt;
     const Result<std::vector<memory::StageMemory>> memory = memory_on(*layout, cluster_);
@@ -55,7 +56,8 @@ class PlanCosts::State {
   }
 
   std::optional<PlanCost> at_least(const Training& training, const Plan& plan) {
-    if (!plan.stages.empty())  // each has degrees of its own
+    // Each has degrees of its own, or layers of two kinds.
+    if (!plan.stages.empty() || training.recompute == strategies::Recompute::kAsNeeded)
       return PlanCost{Seconds::s(0), Bytes::b(0), std::vector(kinds_.size(), Seconds::s(0))};
     if (!devices_ || ranks_ != strategies::ranks_of(plan)) {
       const Result<Layout> layout = strategies::lay_out(spec_.workload, training, plan);

@@ -9,8 +9,8 @@
 #include "models/job/program_ops.h"
 #include "sim/graph/critical_path.h"
 #include "strategies/job_of_layout.h"
-#include "strategies/lay_out.h"
 #include "strategies/step/devices.h"
+#include "strategies/step/fit_recompute.h"
 #include "strategies/step/run_program.h"
 #include "strategies/step/work.h"
 
@@ -293,7 +293,7 @@ ByFactor<double> shares_of(const Step& step, bool over_nodes) {
 
 Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
                      const PredictOptions& options) {
-  workload::Layout layout = TRY(strategies::lay_out(spec.workload, spec.training, spec.plan));
+  workload::Layout layout = TRY(lay_out_on(cluster, spec.workload, spec.training, spec.plan));
   const Setting setting = TRY(setting_of(spec, cluster, layout, options));
   const Runner runner(spec, cluster, setting);
   program::Program job = TRY(runner.job(layout));

@@ -116,8 +116,7 @@ class StepClock {
     const Picoseconds end = begin + piece.time;
     if (piece.issue) free_[piece.stream] = end;
     if (piece.issue == workload::Issue::kOverlapNext) {
-      ready_ = std::max(ready_, late_);
-      late_ = end;
+      late_ = std::max(late_, end);
     } else {
       ready_ = std::max(end, late_);
       late_ = Picoseconds(0);

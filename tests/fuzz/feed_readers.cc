@@ -87,16 +87,18 @@ void study(std::string_view bytes) {
       input::read_pipeline(feed.sections.filled(fill));
       continue;
     }
-    const bool cache = feed.kind == cli::FeedKind::kCache;
-    const bool flow = feed.kind == cli::FeedKind::kDataflow;
-    const auto value = values.value(flow ? "memory_share" : cache ? "hit_ratio" : "cut", feed.name);
+    constexpr std::string_view kFunctions[] = {"rate",         "hit_ratio", "cut",
+                                               "memory_share", "cycles",    "estimate_error"};
+    const auto value = values.value(kFunctions[static_cast<int>(feed.kind)], feed.name);
     REHEARSE_CHECK(value.has_value());
     if (!*value) {
       check_error_without_file(value->error());
       continue;
     }
-    const double share = (*value)->estimate.value;
-    REHEARSE_CHECK(share >= 0 && (flow || share <= 1), "{} of {}", share, feed.name);
+    const double number = (*value)->estimate.value;
+    const bool share = feed.kind == cli::FeedKind::kCache || feed.kind == cli::FeedKind::kGraph;
+    REHEARSE_CHECK(number >= 0 && std::isfinite(number) && (!share || number <= 1), "{} of {}",
+                   number, feed.name);
   }
 }
 

@@ -7,6 +7,7 @@
 #include "models/job/lower.h"
 #include "sim/cluster/read_cluster.h"
 #include "sim/engine/engine.h"
+#include "strategies/parts.h"
 #include "tests/support/layouts.h"
 
 namespace rehearse::strategies {
@@ -121,6 +122,32 @@ TEST_CASE("FSDP: a layer takes the longer of computing and communicating") {
   CHECK(us(two_ranks(layer(100), 1, 4)) == Approx(22 + 4 * 100 + 22));
   // gather 0-22, gather 22-44, [compute 22-32] scatter 44-66, [compute 44-54] gather …
   CHECK(us(two_ranks(layer(10), 1, 4)) == Approx(8 * 22));
+}
+
+// An exchange of S takes 2 + S / 2 / 100 GB/s: 42 us of 8 MB, 22 of 4, 12 of 2.
+TEST_CASE("parts of an exchange: turn by turn, the longer of sending and computing") {
+  workload::Op experts = work(60);
+  experts.kind = workload::OpKind::kGemm;
+  experts.expert = true;
+  experts.samples = workload::Extent::kBytes;
+  const workload::Op exchange =
+      collective_op(CollectiveKind::kAllToAll, Axis::kExpert, Bytes::mb(8));
+  workload::Workload whole{.name = "mixture"};
+  whole.layers.push_back({.name = "a", .forward = {exchange, experts, exchange}});
+  const auto in_parts = [&](std::uint32_t parts) {
+    const Training training;
+    const Plan plan{.exchange_parts = parts};
+    const auto w = exchanges_in_parts(
+        whole,
+        {.training = &training, .plan = &plan, .degrees = {}, .recompute = {}, .microbatch = 1});
+    REQUIRE(w);
+    const Layout layout = test::layout_of(
+        {.degrees = {.data = 2, .expert = 2}, .layers = 1, .microbatches = 1}, w->layers[0]);
+    return us(layout);
+  };
+  CHECK(in_parts(1) == Approx(42 + 60 + 42));
+  CHECK(in_parts(2) == Approx(22 + 30 + 30 + 22));
+  CHECK(in_parts(4) == Approx(12 + 15 + 2 * (12 + 12) + 15 + 12));
 }
 
 TEST_CASE("deferred: only the optimizer waits") {

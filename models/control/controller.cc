@@ -1,0 +1,128 @@
+#include "models/control/controller.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <optional>
+
+#include <fmt/core.h>
+
+#include "sim/base/random.h"
+
+namespace rehearse::control {
+namespace {
+
+class Run {
+ public:
+  Run(const Controller& controller, const PriceOf& price)
+      : c_(controller),
+        price_(price),
+        levels_(levels_of(controller.context, controller.windows, controller.seed)),
+        random_(controller.seed + 1),
+        estimator_(controller.estimate) {
+    const auto [low, high] = range_of(controller.context);
+    low_ = std::log(low);
+    high_ = std::log(high);
+  }
+
+  Result<Outcome> run() {
+    Outcome outcome;
+    std::vector<double> fixed(c_.choices.size(), 0);
+    double squares = 0;
+    std::size_t estimated = 0;
+    for (std::size_t w = 0; w < levels_.size(); ++w) {
+      while (!known_.empty() && known_.front().known_at <= w) {
+        estimator_.observe(known_.front().logarithm, c_.every);
+        begun_ = true;
+        known_.pop_front();
+      }
+      if (begun_) {
+        const double off = estimator_.estimate() - std::log(levels_[w]);
+        squares += off * off;
+        ++estimated;
+      }
+      const double choice = begun_ ? TRY(chosen(std::exp(estimator_.estimate()))) : c_.first;
+      const double paid = TRY(priced(choice, levels_[w]));
+      outcome.chosen += paid;
+      double least = std::numeric_limits<double>::infinity();
+      for (std::size_t i = 0; i < c_.choices.size(); ++i) {
+        const double other = TRY(priced(c_.choices[i], levels_[w]));
+        fixed[i] += other;
+        least = std::min(least, other);
+      }
+      outcome.known += least;
+      if (w % c_.every > 0) continue;
+      outcome.chosen += c_.cost;
+      const double seen = paid * std::exp(c_.noise * random_.normal());
+      known_.push_back({w + c_.delay, TRY(level_with(choice, seen))});
+    }
+    outcome.fixed = *std::min_element(fixed.begin(), fixed.end());
+    outcome.error = estimated > 0 ? std::sqrt(squares / static_cast<double>(estimated)) : 0;
+    return outcome;
+  }
+
+ private:
+  Result<double> priced(double choice, double level) const {
+    const double price = TRY(price_(choice, level));
+    if (!(price > 0 && std::isfinite(price)))
+      return fail(
+          fmt::format("the price of choice {:g} at level {:g} is {:g}", choice, level, price),
+          "a price above 0");
+    return price;
+  }
+
+  Result<double> chosen(double level) const {
+    if (!c_.classes.empty()) {
+      double choice = c_.classes.front().second;
+      for (const auto& [least, best] : c_.classes)
+        if (level >= least) choice = best;
+      return choice;
+    }
+    std::optional<std::pair<double, double>> best;  // price, choice
+    for (const double choice : c_.choices)
+      if (const double price = TRY(priced(choice, level)); !best || price < best->first)
+        best = {price, choice};
+    return best->second;
+  }
+
+  /// The logarithm of the level at which the choice has this price, by bisection; beyond the range
+  /// of the context, its end.
+  Result<double> level_with(double choice, double price) const {
+    const double at_low = TRY(priced(choice, std::exp(low_))),
+                 at_high = TRY(priced(choice, std::exp(high_)));
+    if (at_low == at_high && low_ < high_)
+      return fail(fmt::format("the price of choice {:g} is {:g} at both ends of the context",
+                              choice, at_low),
+                  "a price that rises or falls with the level");
+    const bool rises = at_high > at_low;
+    double low = low_, high = high_;
+    for (int i = 0; i < 60 && low < high; ++i) {
+      const double middle = (low + high) / 2;
+      const bool below = (TRY(priced(choice, std::exp(middle))) < price) == rises;
+      (below ? low : high) = middle;
+    }
+    return (low + high) / 2;
+  }
+
+  struct Known {
+    std::size_t known_at;
+    double logarithm;
+  };
+  const Controller& c_;
+  const PriceOf& price_;
+  std::vector<double> levels_;
+  Random random_;
+  Estimator estimator_;
+  double low_, high_;  // logarithms
+  std::deque<Known> known_;
+  bool begun_ = false;
+};
+
+}  // namespace
+
+Result<Outcome> run(const Controller& controller, const PriceOf& price) {
+  return Run(controller, price).run();
+}
+
+}  // namespace rehearse::control
