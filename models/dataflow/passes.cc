@@ -101,7 +101,9 @@ bool by_combined_weights(Dataflow& flow, std::size_t at) {
   const Operation first = flow.operations[*producer];
   const Value &w1 = flow.value(first.of.back()), &w2 = flow.value(second.of[1]);
   if (!product(first) || !w1.is_weight() || !w2.is_weight()) return false;
-  if (second.kind == Kind::kSegmented && second.by != first.by) return false;
+  // The second weight is one matrix, or one for each type of the first.
+  if (second.kind == Kind::kSegmented ? second.by != first.by : w2.extents.size() != 2)
+    return false;
   Extents extents = w1.extents;
   extents.back() = w2.extents.back();
   const double combining = 2 * w1.elements() * extents.back().size;

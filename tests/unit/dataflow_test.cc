@@ -222,6 +222,21 @@ result: score
   CHECK(flops_in(job) == std::vector<double>{4096, 128'000, 64'000, 1000});
 }
 
+TEST_CASE("a weight is not combined with a matrix for each row", "[dataflow]") {
+  const DataflowJob job = read(R"(
+device: v100_sxm2_16
+passes: [reorder]
+symbols: {E: 1000, F: 64, G: 32}
+inputs: {x: [E, F]}
+weights: {u: [F, G], v: [E, G, 1]}
+operations:
+  - {result: p, op: matmul, of: [x, u]}
+  - {result: score, op: matmul, of: [p, v]}
+result: score
+)");
+  CHECK(flops_in(job) == std::vector<double>{2. * 1000 * 64 * 32, 2. * 1000 * 32});
+}
+
 TEST_CASE("types that follow from the source are multiplied before the gather", "[dataflow]") {
   const std::string flow = R"(
 device: v100_sxm2_16
