@@ -276,9 +276,10 @@ class Reader {
     out_.plan.degrees.push_back(
         {"tensor", group.size,
          fmt::format(
-             "{} in a forward pass among {}, for {} divided by inputs{}",
+             "{} in a forward pass among {}, for {} divided by inputs{}{}",
              text_of(sums, sequence ? Kind::kReduceScatter : Kind::kAllReduce, rank_.microbatches),
-             among(group), counted(rank_.rows, "linear"),
+             among(group), counted(rank_.rows - rank_.tables, "linear"),
+             rank_.tables > 0 ? " and " + counted(rank_.tables, "table") + " divided by rows" : "",
              sequence ? "; norms are divided by tokens" : "")});
     knows(group);
   }

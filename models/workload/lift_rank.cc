@@ -290,7 +290,8 @@ Result<LiftedRank> lift_rank(const trace::Trace& trace, std::size_t number,
   workload.samples = options.samples.value_or(find_samples(step.units));
   const OpMaker maker(recording, step, workload.names, workload.samples);
   const Layers layers = find_layers(recording, step);
-  const Shares shares = find_shares(step, maker);
+  Shares shares = find_shares(step, maker);
+  find_vocabulary(recording, step, maker, shares);
   for (const std::string& name : layers.names)
     workload.layers.push_back({.name = name, .forward = {}, .backward = {}});
 

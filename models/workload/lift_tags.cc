@@ -147,6 +147,7 @@ void tag(Op& op, const Unit& unit, const StepUnits& step, const Shares& shares,
     }
     return;
   }
+  if (op.kind == OpKind::kGather && forward) op.tensor = Extent::kK;
   if (share == Share::kRow) return;  // its bias and what follows it are whole
   if (op.kind == OpKind::kGemm || op.kind == OpKind::kAttention)
     op.tensor = Extent::kBatch;

@@ -12,7 +12,7 @@ namespace rehearse::workload::lifting {
 enum class Share {
   kWhole,    ///< every rank computes all of it
   kColumn,   ///< a linear divided by its outputs
-  kRow,      ///< a linear divided by its inputs
+  kRow,      ///< a linear divided by its inputs, or a table by its rows
   kBetween,  ///< between the two linears
 };
 

@@ -32,30 +32,33 @@ std::vector<std::uint32_t> members_of(std::string_view text) {
   return members;
 }
 
-/// The products and attentions of a step, of all microbatches, in order of launch.
+/// The products, attentions and lookups of a step, of all microbatches, in order of launch.
 class Order {
  public:
   Order(const Recording& recording, const StepUnits& step) : r_(recording), step_(step) {
     for (std::size_t u = 0; u < step.units.size(); ++u) {
       const Role role = role_of(step.units[u].name);
-      if (role != Role::kLinear && role != Role::kMatrix && role != Role::kAttention) continue;
+      if (role != Role::kLinear && role != Role::kMatrix && role != Role::kAttention &&
+          role != Role::kGather)
+        continue;
       for (const GpuIndex i : step.units[u].device) launches_.emplace_back(launch(i), u);
     }
     std::sort(launches_.begin(), launches_.end());
   }
 
-  /// The units of the message's phase before and after it.
-  std::vector<std::size_t> around(const Message& message) const {
+  /// The units of the message's phase before and after it, if there are any.
+  std::pair<std::optional<std::size_t>, std::optional<std::size_t>> around(
+      const Message& message) const {
     const auto of_phase = [&](const std::pair<Nanoseconds, std::size_t>& one) {
       return step_.units[one.second].phase == message.phase;
     };
     const auto next = std::upper_bound(launches_.begin(), launches_.end(),
                                        std::pair(launch(message.op), step_.units.size()));
-    std::vector<std::size_t> units;
-    const auto after = std::find_if(next, launches_.end(), of_phase);
-    if (after != launches_.end()) units.push_back(after->second);
+    std::pair<std::optional<std::size_t>, std::optional<std::size_t>> units;
     const auto before = std::find_if(std::make_reverse_iterator(next), launches_.rend(), of_phase);
-    if (before != launches_.rend()) units.push_back(before->second);
+    if (before != launches_.rend()) units.first = before->second;
+    const auto after = std::find_if(next, launches_.end(), of_phase);
+    if (after != launches_.end()) units.second = after->second;
     return units;
   }
 
@@ -81,9 +84,11 @@ Serves serves(const Message& message, const trace::Collective& c, double ranks, 
   const bool exchange = c.kind == CollectiveKind::kAllToAll;
   const bool gather = c.kind == CollectiveKind::kAllGather;
   if (!exchange && !gather && c.kind != CollectiveKind::kReduceScatter) return Serves::kOther;
-  for (const std::size_t u : order.around(message)) {
+  const auto [before, after] = order.around(message);
+  for (const std::optional<std::size_t>& u : {after, before}) {
+    if (!u) continue;
     const std::optional<std::size_t> forward =
-        message.phase == Phase::kForward ? u : step.units[u].forward;
+        message.phase == Phase::kForward ? u : step.units[*u].forward;
     if (!forward) continue;
     const Unit& unit = step.units[*forward];
     const Role role = role_of(unit.name);
@@ -109,7 +114,66 @@ void add(Exchanges& exchanges, const std::pair<Phase, CollectiveKind>& of, const
   sum.sized += more.sized;
 }
 
+std::map<GpuIndex, std::optional<trace::Collective>> collectives_of(const Recording& recording) {
+  std::map<GpuIndex, std::optional<trace::Collective>> what;
+  for (const replay::CommunicationOp& op : replay::find_communication(recording))
+    what.emplace(op.op, op.what);
+  return what;
+}
+
+bool is_sum(const trace::Collective& c) {
+  return c.kind == CollectiveKind::kAllReduce || c.kind == CollectiveKind::kReduceScatter;
+}
+
+/// Divides a linear by its outputs, and the operators on them up to the next linear.
+void divide_outputs(std::size_t linear, const StepUnits& step, const OpMaker& maker,
+                    Shares& shares) {
+  shares.of_unit[linear] = Share::kColumn;
+  const double outputs = maker.output(linear).last();
+  for (std::size_t u = linear + 1; u < step.units.size(); ++u) {
+    const Unit& unit = step.units[u];
+    if (unit.phase != Phase::kForward) continue;
+    if (!maker.weights(u).empty()) return;
+    if (shares.of_unit[u] == Share::kWhole &&
+        std::any_of(unit.operands.begin(), unit.operands.end(), [&](const Operand& operand) {
+          return operand.is_tensor() && operand.last() == outputs;
+        }))
+      shares.of_unit[u] = Share::kBetween;
+  }
+}
+
 }  // namespace
+
+void find_vocabulary(const Recording& recording, const StepUnits& step, const OpMaker& maker,
+                     Shares& shares) {
+  const Order order(recording, step);
+  const auto what = collectives_of(recording);
+  bool tensor = false;
+  std::set<std::size_t> tables, linears;  // forward units
+  for (const Message& message : step.messages) {
+    const auto at = what.find(message.op);
+    if (at == what.end() || !at->second || !is_sum(*at->second) || !at->second->bytes_in) continue;
+    const std::optional<std::size_t> before = order.around(message).first;
+    if (!before) continue;
+    const auto bytes = static_cast<double>(*at->second->bytes_in);
+    const std::optional<std::size_t> forward =
+        message.phase == Phase::kForward ? before : step.units[*before].forward;
+    if (!forward) continue;
+    const Unit& unit = step.units[*forward];
+    const Share share = shares.of_unit[*forward];
+    if (message.phase == Phase::kForward) {
+      if (maker.output(*forward).bytes() != bytes) continue;
+      if (share == Share::kRow) tensor = true;
+      if (role_of(unit.name) == Role::kGather) tables.insert(*forward);
+    } else if (share == Share::kWhole && !maker.weights(*forward).empty()) {
+      const auto factors = factors_of(unit.name, unit.operands);
+      if (factors && factors->a.bytes() == bytes) linears.insert(*forward);
+    }
+  }
+  if (!tensor) return;
+  for (const std::size_t table : tables) shares.of_unit[table] = Share::kRow;
+  for (const std::size_t linear : linears) divide_outputs(linear, step, maker, shares);
+}
 
 RankTraffic traffic_of(const Recording& recording, const StepUnits& step, const Shares& shares,
                        const OpMaker& maker) {
@@ -124,11 +188,10 @@ RankTraffic traffic_of(const Recording& recording, const StepUnits& step, const 
   for (std::size_t u = 0; u < step.units.size(); ++u)
     if (step.units[u].phase == Phase::kForward && shares.of_unit[u] == Share::kRow) {
       ++traffic.rows;
+      if (role_of(step.units[u].name) == Role::kGather) ++traffic.tables;
       outputs.insert(maker.output(u).bytes());
     }
-  std::map<GpuIndex, std::optional<trace::Collective>> what;
-  for (const replay::CommunicationOp& op : replay::find_communication(recording))
-    what.emplace(op.op, op.what);
+  const auto what = collectives_of(recording);
   const Order order(recording, step);
   std::map<std::string, std::size_t> place;
   for (const Message& message : step.messages) {
@@ -143,9 +206,7 @@ RankTraffic traffic_of(const Recording& recording, const StepUnits& step, const 
     const bool sized = c.bytes_in.has_value() && *c.bytes_in > 0;
     const double bytes = sized ? static_cast<double>(*c.bytes_in) : 0;
     const bool row_sum =
-        message.phase == Phase::kForward &&
-        (c.kind == CollectiveKind::kAllReduce || c.kind == CollectiveKind::kReduceScatter) &&
-        (!sized || outputs.contains(bytes));
+        message.phase == Phase::kForward && is_sum(c) && (!sized || outputs.contains(bytes));
     if (sized && bytes < kLeastBytes && !row_sum) continue;
     const auto named = [&](const std::optional<NameId>& name) {
       return name ? std::string(recording.name(*name)) : std::string();

@@ -42,10 +42,17 @@ struct RankTraffic {
   std::optional<std::uint32_t> world = {};  ///< ranks of the job, if known
   std::size_t microbatches = 1;
   std::uint32_t chunks = 1;  ///< of a pipeline stage
-  std::size_t rows = 0;      ///< linears of a forward pass that are divided by their inputs
-  std::size_t unknown = 0;   ///< device ops of communication of unknown kind
+  std::size_t rows = 0;  ///< linears of a forward pass that are divided by their inputs, and tables
+  std::size_t tables = 0;   ///< of `rows`
+  std::size_t unknown = 0;  ///< device ops of communication of unknown kind
   std::vector<GroupTraffic> groups;
 };
+
+/// Adds to `shares` the vocabulary that tensor ranks divide: a table of embeddings whose rows are
+/// summed after the lookup, and a linear without a partner whose gradient of inputs is summed, with
+/// what follows it. Only if sums show tensor parallelism of other linears.
+void find_vocabulary(const Recording& recording, const StepUnits& step, const OpMaker& maker,
+                     Shares& shares);
 
 /// Messages below 4 KiB (norms of gradients, losses, flags) show no plan and are left out, unless
 /// they have the size of an output that tensor parallelism sums.

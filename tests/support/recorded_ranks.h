@@ -14,7 +14,8 @@ struct RecordedJob {
   int blocks = 4;
   int microbatches = 1;
   double samples = 8, rows = 64, hidden = 256, inner = 1024;
-  int heads = 0;    ///< above 0: blocks begin with attention; of one rank alone
+  double vocabulary = 0;  ///< above 0: a table of embeddings and a head, divided by tensor ranks
+  int heads = 0;          ///< above 0: blocks begin with attention; of one rank alone
   int experts = 0;  ///< above 0: blocks of a router and experts, two per token; of one rank alone
   double forward_us = 10;  ///< of a linear on one tensor rank
 
@@ -129,6 +130,11 @@ class RecordedRanks {
     for (int i = 0; i < 3; ++i) gradient(job_.hidden, job_.inner);
   }
 
+  double words() const { return job_.vocabulary / job_.tensor; }
+  std::string logits() const {
+    return fmt::format("[[{}, {}, {}]]", job_.samples, job_.rows, words());
+  }
+
   double tokens_of_expert() const { return 2 * job_.samples * job_.rows / job_.experts; }
   void product(double in, double out) {
     b_->forward("aten::bmm",
@@ -173,6 +179,12 @@ class RecordedRanks {
   void pass() {
     const double h = job_.hidden, w = job_.inner / job_.tensor;
     between(false);
+    if (job_.vocabulary > 0 && stage() == 0) {
+      b_->forward("aten::embedding",
+                  fmt::format("[[{}, {}], [{}, {}]]", words(), h, job_.samples, job_.rows), 3,
+                  sequence_++);
+      sum(StepBuilder::kMain);
+    }
     for (int i = 0; i < own(); ++i) {
       if (job_.heads > 0) attention();
       if (job_.experts > 0) {
@@ -187,9 +199,20 @@ class RecordedRanks {
       const std::string whole = fmt::format("[{}, {}, {}]", job_.samples, job_.rows, h);
       b_->forward("aten::add", "[" + whole + ", " + whole + "]", 2, sequence_++);
     }
+    if (job_.vocabulary > 0 && stage() + 1 == job_.pipeline) {
+      linear(fmt::format("[[{}, {}, {}], [{}, {}], []]", job_.samples, job_.rows, h, words(), h));
+      b_->forward("aten::_log_softmax", logits(), 4, sequence_++);
+    }
     between(true);
     const std::uint32_t after = sequence_;
     between(true);
+    if (job_.vocabulary > 0 && stage() + 1 == job_.pipeline) {
+      b_->backward("LogSoftmaxBackward0", --sequence_, [&] {
+        b_->op("aten::_log_softmax_backward_data", logits(), 4, StepBuilder::kAutograd);
+      });
+      gradient(h, words());
+      sum(StepBuilder::kAutograd);
+    }
     for (int i = 0; i < own(); ++i) {
       if (job_.experts > 0) {
         mixture_backward();
@@ -205,6 +228,14 @@ class RecordedRanks {
       gradient(h, w);
       sum(StepBuilder::kAutograd);
       if (job_.heads > 0) attention_backward();
+    }
+    if (job_.vocabulary > 0 && stage() == 0) {
+      b_->backward("EmbeddingBackward0", --sequence_, [&] {
+        b_->op("aten::embedding_dense_backward",
+               fmt::format("[[{}, {}, {}]]", job_.samples, job_.rows, h), 4,
+               StepBuilder::kAutograd);
+      });
+      b_->gradient(fmt::format("[{}, {}]", words(), h));
     }
     between(false);
     sequence_ = after;

@@ -86,6 +86,39 @@ TEST_CASE("tensor parallelism is found by sums of the outputs of row-divided lin
   }
 }
 
+TEST_CASE("a vocabulary that tensor ranks divide is joined") {
+  // Each of two ranks has 1500 of 3000 words. Rows are summed after the lookup, and the gradient of
+  // the head's inputs in backward.
+  const RecordedJob job{.tensor = 2, .vocabulary = 3000};
+  const Lifted l = joined(recorded_job(job, {0, 1}));
+  REQUIRE(l.plan);
+  CHECK(l.plan->tensor == 2);
+  CHECK(l.plan->degrees[0].evidence ==
+        "5 all-reduces of 512 KiB in a forward pass among ranks 0, 1, for 4 linears divided by "
+        "inputs and 1 table divided by rows");
+  CHECK(l.workload.parameters() == 4 * 2 * 256 * 1024 + 2 * 3000 * 256);
+  const Op& lookup = l.workload.layers.front().forward.front();
+  CHECK(lookup.kind == OpKind::kGather);
+  CHECK(lookup.tensor == Extent::kK);
+  CHECK(lookup.k == 3000);
+  CHECK(as_measured(lookup).k == 1500);
+  const Layer& head = l.workload.layers.back();
+  REQUIRE(head.forward.size() == 2);
+  CHECK(head.forward[0].tensor == Extent::kN);
+  CHECK(head.forward[0].n == 3000);
+  CHECK(head.forward[1].kind == OpKind::kSoftmax);
+  CHECK(head.forward[1].bytes == Bytes::b(2. * 4 * 8 * 64 * 3000));
+  CHECK(as_measured(head.forward[1]).bytes == head.forward[1].bytes / 2);
+  REQUIRE(head.backward.size() == 3);
+  CHECK(head.backward[1].tensor == Extent::kK);  // the gradient of the inputs
+  CHECK(head.backward[2].tensor == Extent::kM);  // of the weights
+  // One rank alone divides nothing, and its vocabulary stays whole.
+  const Lifted whole = joined(recorded_job({.vocabulary = 3000}, {0}));
+  CHECK(whole.workload.parameters() == l.workload.parameters());
+  CHECK(whole.workload.layers.front().forward.front().tensor == Extent::kNone);
+  CHECK(whole.workload.layers.back().forward.front().tensor == Extent::kNone);
+}
+
 TEST_CASE("data parallelism is found by sums of gradients, and leaves work as it is") {
   const RecordedJob job{.tensor = 2, .data = 2};
   const Lifted l = joined(recorded_job(job, {0, 1, 2, 3}));
