@@ -418,9 +418,7 @@ class CaptureReader {
               fmt::format("ends inside the block at byte {}", blocks_.offset()), 1);
     else if (!ended_ && !is_other)
       problem(ProblemKind::kTruncated,
-              "the process ended without a flush; up to its last second "
-              "is missing",
-              1);
+              "the process ended without a flush; up to its last 100 ms are missing", 1);
     device_.finish();
     forward_threads_.finish();
     collectives_.finish();

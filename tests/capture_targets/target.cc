@@ -338,7 +338,7 @@ int fork_storm(long n) {
 /// Ranges that have time to be written, some that may not have, and an end.
 int end_by(std::string_view how) {
   ranges(1000, "early");
-  sleep_ms(1200);
+  sleep_ms(300);
   ranges(1000, "late");
   if (how == "_exit") _exit(3);
   if (how == "term") raise(SIGTERM);

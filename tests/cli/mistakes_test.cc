@@ -2,6 +2,7 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include <catch2/catch.hpp>
@@ -234,6 +235,42 @@ TEST_CASE("recordings without a common collective give a warning that they are a
   CHECK(ran.code == 0);
   CHECK(ran.errors.find("warning: no collective of one rank matches one of another") !=
         std::string::npos);
+}
+
+TEST_CASE("a file names files below its own folder or the current one alone, unless allowed") {
+  namespace fs = std::filesystem;
+  const fs::path top = test::scratch_folder();
+  fs::create_directories(top / "jobs");
+  const auto write = [&](const char* name, const std::string& text) {
+    std::ofstream(top / name) << text;
+  };
+  write("pipeline.yaml", "stages: [{name: get, workers: 4, time: 1 ms}]\n");
+  fs::create_symlink("../pipeline.yaml", top / "jobs/link.yaml");
+  fs::copy_file(top / "pipeline.yaml", top / "jobs/own.yaml");
+  const auto status_of = [&](const std::string& named, bool allowed) {
+    write("jobs/job.yaml",
+          "workload: {model: resnet50}\ntraining: {global_batch: 64}\n"
+          "cluster: {device: a100_sxm4_40, devices_per_node: 1, nodes: 1}\n"
+          "input: " +
+              named + "\n");
+    std::vector<std::string> words = {"simulate", (top / "jobs/job.yaml").string(), "--fidelity",
+                                      "closed"};
+    if (allowed) words.push_back("--allow-outside");
+    const auto run = test::rehearse(words);
+    if (run.code == 1)
+      CHECK(run.errors.find("is outside the folder of the file") != std::string::npos);
+    return run.code;
+  };
+  CHECK(status_of("own.yaml", false) == 0);
+  CHECK(status_of("../jobs/own.yaml", false) == 0);
+  for (const char* outside : {"../pipeline.yaml", "link.yaml"}) {
+    INFO(outside);
+    CHECK(status_of(outside, false) == 1);
+    CHECK(status_of(outside, true) == 0);
+  }
+  CHECK(status_of((top / "pipeline.yaml").string(), false) == 1);
+  // The tests run in the folder of the sources.
+  CHECK(status_of(test::source_file("examples/pipelines/two_workers.yaml").string(), false) == 0);
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ std::size_t files_in(const fs::path& folder, std::string_view suffix) {
   return n;
 }
 
-TEST_CASE("a process that is ended loses its last second at most") {
+TEST_CASE("a process that is ended loses its last 100 ms at most") {
   struct Ending {
     const char* how;
     int status;  // as waitpid gives it
