@@ -46,14 +46,12 @@ Value figures_of(const ServedLoad& load) {
 Result<Shown> shown(const ServeFile& file, const ServerSetting& setting, bool in_full) {
   ServeFile job = file;
   set(job, setting);
-  const Result<ServedLoad> load = serve(job);
-  if (!load) return forward(load);
-  const Result<std::vector<ServerFlag>> flags = flags_of(job);
-  if (!flags) return forward(flags);
+  const ServedLoad load = TRY(serve(job));
+  const std::vector<ServerFlag> flags = TRY(flags_of(job));
   const std::string plan = plan_words(setting);
   Shown shown;
   shown.plan = plan;
-  shown.flags = *flags;
+  shown.flags = flags;
   shown.row = TRY(setting_fields(job));
   if (job.prefill) shown.row.show("", "prompt tokens per step", job.prefill->rules.tokens_per_step);
   shown.row.show("devices", "GPUs", job.devices);
@@ -187,8 +185,8 @@ Result<Exit> emit_best(const ServeFile& file, const FoundSettings& found,
   Document d{.command = "plan"};
   d.line(launch.text);
   d["launch"] = {{"framework", serving::kFrameworkNames[static_cast<std::size_t>(*options.emit)]},
-                 {"text", launch->text},
-                 {"notes", launch->notes}};
+                 {"text", launch.text},
+                 {"notes", launch.notes}};
   d.content.add(TRY(setting_fields(job)));
   return answer_with(globals, d);
 }

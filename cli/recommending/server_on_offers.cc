@@ -72,46 +72,41 @@ Result<cost::Evaluation> ServerOnOffers::evaluate_anew(const cost::Offer& offer,
   ServeFile job = *read;
   job.in_node = static_cast<std::size_t>(std::llround(offer.instance->gpu_count));
   job.in_cluster = job.in_node * offer.count;
-  const Result<FoundSettings> found = find_settings(
+  const FoundSettings found = TRY(find_settings(
       job, {.flags = flags, .whole_cluster = true, .keep = 1, .search = {.progress = [](double) {
                                                                 return !interrupted.load();
-                                                              }}});
-  if (!found) return forward(found);
-  const ServerSetting& setting = found->best.front().setting;
+                                                              }}}));
+  const ServerSetting& setting = found.best.front().setting;
   set(job, setting);
-  const Result<ServedLoad> load = serve(job);
-  if (!load) return forward(load);
-  const Result<std::vector<ServerFlag>> own = flags_of(job);
-  if (!own) return forward(own);
-  const Result<Value> fields = setting_fields(job);
-  if (!fields) return forward(fields);
-  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(device);
-  if (!gpu) return forward(gpu);
-  const auto time = load->estimate<Seconds>(
+  const ServedLoad load = TRY(serve(job));
+  const std::vector<ServerFlag> own = TRY(flags_of(job));
+  const Value fields = TRY(setting_fields(job));
+  const cluster::Gpu& gpu = *TRY(cluster::find_gpu(device));
+  const auto time = load.estimate<Seconds>(
       [&](const Measures& m) { return Seconds::s(m.duration * tokens_ / m.output_tokens); });
   const double devices = static_cast<double>(job.in_cluster);
   const double used = static_cast<double>(job.devices);
   const std::lock_guard lock(kept_->mutex);
   kept_->found.push_back({.setting = setting,
-                          .flags = flag_words(*own),
-                          .fields = *fields,
+                          .flags = flag_words(own),
+                          .fields = fields,
                           .devices = static_cast<std::uint32_t>(job.in_cluster),
                           .used = static_cast<std::uint32_t>(job.devices),
-                          .goodput = load->goodput(),
-                          .tokens_per_s = load->tokens_per_s(),
-                          .tokens_per_user = load->tokens_per_user(),
-                          .mean_ttft = load->ttft(&serving::Spread::mean),
-                          .p99_ttft = load->ttft(&serving::Spread::p99),
-                          .mean_tpot = load->mean_tpot(),
-                          .p99_tpot = load->estimate<Seconds>(
+                          .goodput = load.goodput(),
+                          .tokens_per_s = load.tokens_per_s(),
+                          .tokens_per_user = load.tokens_per_user(),
+                          .mean_ttft = load.ttft(&serving::Spread::mean),
+                          .p99_ttft = load.ttft(&serving::Spread::p99),
+                          .mean_tpot = load.mean_tpot(),
+                          .p99_tpot = load.estimate<Seconds>(
                               [](const Measures& m) { return Seconds::s(m.tpot.p99); }),
-                          .memory = load->space});
+                          .memory = load.space});
   return cost::Evaluation{.job = {.step = time, .steps = 1, .checkpoint = Bytes::b(0)},
                           .plan = plan_words(setting),
                           .devices = {{.name = device,
                                        .gpu = &gpu,
                                        .count = devices,
-                                       .busy = load->busy() * used / devices}},
+                                       .busy = load.busy() * used / devices}},
                           .detail = kept_->found.size() - 1};
 }
 

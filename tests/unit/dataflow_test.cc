@@ -7,6 +7,7 @@
 #include "models/dataflow/read_dataflow.h"
 #include "sim/base/yaml.h"
 #include "tests/support/data.h"
+#include "tests/support/rehearse.h"
 
 namespace rehearse::dataflow {
 namespace {
