@@ -24,7 +24,8 @@ using strategies::Section;
 
 constexpr std::string_view kSlice = "slice", kFill = "all_gpus", kData = "plan.data",
                            kLink = "cluster.inter_node.link", kNics = "cluster.inter_node.links";
-constexpr strategies::ValueRange kDevices = {1, 131'072}, kLinks = {1, 64},
+constexpr std::int64_t kMostDevices = 131'072;
+constexpr strategies::ValueRange kDevices = {1, kMostDevices}, kLinks = {1, 64},
                                  kTokens = {1, 1'048'576};
 
 std::string path_of(const Field<Candidate>& field) {
@@ -48,10 +49,14 @@ std::optional<GivenCluster> given_cluster(const YamlMap& root) {
   const YamlMap map = *root.map("cluster");
   if (map.has("vertices") || map.is_list("nodes")) return std::nullopt;
   GivenCluster given;
+  // The reader of the job refuses what is out of range; products of these must not overflow.
+  const auto count = [&](const char* key) {
+    return std::clamp<std::int64_t>(map.optional<std::int64_t>(key).value_or(1), 0, kMostDevices);
+  };
   given.instance = map.has("instance");
   given.device = map.optional<std::string>(given.instance ? "instance" : "device").value_or("");
-  given.nodes = map.optional<std::int64_t>(given.instance ? "count" : "nodes").value_or(1);
-  given.devices_per_node = map.optional<std::int64_t>("devices_per_node").value_or(1);
+  given.nodes = count(given.instance ? "count" : "nodes");
+  given.devices_per_node = count("devices_per_node");
   if (given.instance)
     if (const auto found = cluster::find_instance(given.device))
       given.devices_per_node = static_cast<std::int64_t>((*found)->gpu_count);
@@ -211,9 +216,10 @@ Result<SetJob> set(const std::string& text, const std::vector<Control>& controls
   for (const Field<Candidate>& field : strategies::plan_fields())
     if (field.said == strategies::Said::kDegree && field.name != "data" && plan)
       ranks *= static_cast<std::uint64_t>(std::clamp<std::int64_t>(
-          plan->optional<std::int64_t>(field.name).value_or(1), 1, 131'072));
-  const std::uint64_t data = TRY(
-      data_degree("plan", given_cluster(file.root()).value_or(GivenCluster{}).devices(), ranks));
+          plan->optional<std::int64_t>(field.name).value_or(1), 1, kMostDevices));
+  const std::uint64_t devices = given_cluster(file.root()).value_or(GivenCluster{}).devices();
+  if (devices == 0) return job;  // the reader of the job says why
+  const std::uint64_t data = TRY(data_degree("plan", devices, ranks));
   job.text = TRY(with_changes(job.text, {{std::string(kData), std::to_string(data)}}));
   return job;
 }

@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #include "cli/output/json.h"
+#include "sim/base/check.h"
 
 namespace rehearse::cli {
 namespace {
@@ -49,8 +50,7 @@ constexpr seconds kPatience{10}, kDrained{1};
 std::string random_token() {
   std::array<unsigned char, 16> bytes{};
   std::string token;
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
-    std::abort();
+  REHEARSE_CHECK(::getrandom(bytes.data(), bytes.size(), 0) == std::ssize(bytes));
   for (const unsigned char byte : bytes) token += fmt::format("{:02x}", byte);
   return token;
 }

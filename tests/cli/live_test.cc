@@ -198,6 +198,11 @@ TEST_CASE("the errors of a live page are those of the command, and it goes on") 
         std::string::npos);
   CHECK(live.error("closed", {{"plan.tensor", "3"}}).find("does not divide 8 GPUs") !=
         std::string::npos);
+  // The limit of a file, for numbers whose product no integer holds.
+  CHECK(live.error("closed", {{"cluster.nodes", "9000000000000"},
+                              {"cluster.devices_per_node", "9000000000000"}})
+            .find("131,072") != std::string::npos);
+  CHECK(live.error("closed", {{"cluster.nodes", "-4"}}).find("nodes") != std::string::npos);
   CHECK(live.error("closed", {{"cluster.device", "h100"}}).find("h100") != std::string::npos);
   CHECK(live.error("closed", {{"slice", "2g.20gb"}}).find("8 ranks on slices") !=
         std::string::npos);

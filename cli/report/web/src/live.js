@@ -7,6 +7,7 @@ import { report } from "./report.js";
 export function live({ name, fidelities, saves, controls: described }) {
   const given = new Map();  // key -> text, of the controls that differ from their first value
   const state = el("p.state", { role: "status" }), fault = el("div.fault", { role: "alert" }), answer = el("div.answer");
+  const computing = `Computing ${fidelities[0].words} …`;
   let busy = false, again = false, rest = new AbortController();
 
   const ask = (path, fidelity, signal) => fetch(path, { method: "POST", signal, body: JSON.stringify({ fidelity, settings: Object.fromEntries(given) }) });
@@ -30,12 +31,12 @@ export function live({ name, fidelities, saves, controls: described }) {
   }
   function show(data, at) {
     const next = fidelities[at + 1];
-    state.textContent = `${fidelities[at].words}${next ? `; the answer ${next.words} follows` : ""}`;
     // The page keeps its place where an answer has fewer sections than the next one.
     answer.style.minHeight = next ? `${answer.offsetHeight}px` : "";
     answer.replaceChildren(...report(data));
     complain([]);
-    state.textContent = `Answered ${fidelities[at].words}${next ? `; the answer ${next.words} follows` : ""}.`;
+    // An answer to earlier settings is shown while a slider moves.
+    state.textContent = again ? computing : `Answered ${fidelities[at].words}${next ? `; the answer ${next.words} follows` : ""}.`;
     for (const c of data.controls) {
       const here = controls.get(c.key);
       if (!here) continue;
@@ -54,6 +55,7 @@ export function live({ name, fidelities, saves, controls: described }) {
   async function update() {
     rest.abort();
     again = true;
+    state.textContent = computing;
     if (busy) return;
     busy = true;
     let shown = false;
