@@ -256,7 +256,7 @@ TEST_CASE("a file names files below its own folder or the current one alone, unl
     std::vector<std::string> words = {"simulate", (top / "jobs/job.yaml").string(), "--fidelity",
                                       "closed"};
     if (allowed) words.push_back("--allow-outside");
-    const auto run = test::rehearse(words);
+    const test::Ran run = test::RunningRehearse(words).wait();
     if (run.code == 1)
       CHECK(run.errors.find("is outside the folder of the file") != std::string::npos);
     return run.code;

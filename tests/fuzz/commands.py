@@ -189,7 +189,7 @@ def run_case(program, case, text, keep, succeeds=False):
         mutated = os.path.join(folder, name)
         words = [w.replace("FILE", mutated) if w == "FILE" else w.replace("OTHER", folder) for w in words]
         try:
-            run = subprocess.run([program, *words, "--format", "json", "--threads", "1"], cwd=folder, timeout=LONGEST,
+            run = subprocess.run([program, "--allow-outside", *words, "--format", "json", "--threads", "1"], cwd=folder, timeout=LONGEST,
                                  stdin=subprocess.DEVNULL, capture_output=True, check=False, preexec_fn=limit_memory)
             fault = broken_promise(run, name) if not succeeds or run.returncode == 0 else run.stderr.decode()
         except subprocess.TimeoutExpired:

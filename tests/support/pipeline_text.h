@@ -15,7 +15,7 @@ namespace rehearse::test {
 inline Result<input::Pipeline> parsed(const std::string& text) {
   const YamlFile file = TRY(YamlFile::parse(text, "p.yaml"));
   const YamlMap root = file.root();
-  input::Pipeline pipeline = input::read_pipeline(root);
+  input::Pipeline pipeline = input::read_pipeline(root, "/");
   root.no_other_keys();
   TRY(file.status());
   return pipeline;

@@ -36,7 +36,7 @@ class RunningRehearse {
   std::filesystem::path folder_;
 };
 
-/// Runs the program to its end.
+/// Runs the program to its end. Files of tests may name files of other folders.
 Ran rehearse(std::vector<std::string> arguments);
 
 /// Checks that a run ended with this code, printed nothing to stdout, and printed one line to

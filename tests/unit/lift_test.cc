@@ -326,10 +326,11 @@ TEST_CASE("copies and collectives are no part of a layer") {
   CHECK(l.device.layers == Nanoseconds(10000));
   CHECK(l.world_size == 4u);
   REQUIRE_FALSE(l.plan);
-  CHECK(to_string(l.plan.error()) ==
-        "test: does not tell the plan it was recorded under: 1 collective of unknown kind; tensor, "
-        "pipeline and data parallelism, or ZeRO, in a recording that states groups and sizes of "
-        "collectives");
+  CHECK(
+      to_string(l.plan.error()) ==
+      "test: does not tell the plan it was recorded under: 1 collective of unknown kind; tensor, "
+      "pipeline, context, expert and data parallelism, or ZeRO, in a recording that states groups "
+      "and sizes of collectives");
   CHECK(l.notes.back() == "layers contain the work of the first rank, without communication");
 }
 

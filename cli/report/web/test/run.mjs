@@ -255,7 +255,7 @@ const tests = {
     assert.deepEqual(await titles(rent), ["Which should I take?", "Why should I believe it?", "Reproduce"]);
     assert.match(await rent.textContent("h1"), /mpt_7b on \d+ × .*to the target; .* USD .*microbatch \d/);
     assert.match(await rent.textContent("#trust"), /price: .* USD\/h, (as )?of 20\d\d/);
-    assert.ok(await rent.locator("svg [data-option]").count() >= 20);
+    assert.ok(await rent.locator("svg [data-option]").count() >= 10);
     await close(rent);
 
     const before = "examples/recordings/gate_before.json", after = "examples/recordings/gate_after.json";
