@@ -15,9 +15,11 @@ namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 /// The number of offers that get their second bound at a time, and the most of the promising ones
-/// that are evaluated before bounds are checked again. The first is evaluated alone: it rules out
-/// most of the others.
-constexpr std::size_t kBounded = 32, kBatch = 8;
+/// that are evaluated before bounds are checked again. Offers of many devices take seconds each: of
+/// those, the first is evaluated alone, because it rules out most of the others, and then up to
+/// `kLargeBatch`.
+constexpr std::size_t kBatch = 32, kLargeBatch = 8;
+constexpr double kManyDevices = 16'384;  // of a batch
 /// Second evaluations take seconds. A first option seldom loses to several rivals.
 constexpr std::size_t kMostLooks = 5;
 
@@ -178,7 +180,7 @@ class Search {
     std::vector<Candidate> bounded;
     for (const Candidate& c : candidates) {
       if (is_promising(c)) bounded.push_back(c);
-      if (bounded.size() == kBounded) TRY(evaluate_promising(bounded));
+      if (bounded.size() == kBatch) TRY(evaluate_promising(bounded));
     }
     TRY(evaluate_promising(bounded));
     found.bounded += hopeless_.size();
@@ -226,9 +228,15 @@ class Search {
       sort_by_promise(wish_, some);
     }
     std::vector<Candidate> batch;
+    double devices = 0;
     for (const Candidate& c : some) {
-      if (is_promising(c)) batch.push_back(c);
-      if (batch.size() == std::min(kBatch, found.options.size() + 1)) TRY(evaluate(batch));
+      if (!is_promising(c)) continue;
+      batch.push_back(c);
+      devices += c.offer->instance->gpu_count * c.offer->count;
+      if (devices < kManyDevices || batch.size() < std::min(kLargeBatch, found.options.size() + 1))
+        continue;
+      TRY(evaluate(batch));
+      devices = 0;
     }
     some.clear();
     return evaluate(batch);

@@ -83,7 +83,7 @@ TEST_CASE("wrong descriptions of a job") {
   for (const Case& c : {
            Case{1,
                 {"--gpus", "6", "--plan", "tp4"},
-                "multiply to 4, which does not divide 6 GPUs; --gpus 8"},
+                "multiply to 4, which does not divide 6 GPUs; 8 GPUs, or other degrees"},
            Case{1, {"--gpus", "12"}, "no multiple of a node's 8; --gpus 8 or 16"},
            Case{1, {"--gpus", "8", "--plan", "tq4"}, "unknown key 'tq'"},
            Case{1, {"--gpus", "8", "--plan", "tp"}, "'tp' has no valid value; a whole number"},
