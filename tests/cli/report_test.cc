@@ -45,7 +45,7 @@ TEST_CASE("a page contains the JSON output of the command") {
     CHECK(data["document"] == Json::parse(test::rehearse(arguments).out));
     CHECK(data["timeline"]["spans"].get<int>() > 10);
     CHECK_FALSE(data["accuracy"].empty());
-    CHECK(data["reproduce"]["command"].get<std::string>().starts_with("rehearse " +
+    CHECK(data["reproduce"]["command"].get<std::string>().starts_with("rehearse --allow-outside " +
                                                                       arguments.front()));
   }
 }
