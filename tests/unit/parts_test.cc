@@ -170,8 +170,9 @@ TEST_CASE("as needed: each stage recomputes the fewest layers with which it fits
   CHECK(std::is_sorted(recomputed.rbegin(), recomputed.rend()));
   CHECK(recomputed.front() > 0);
   CHECK(recomputed.back() == 0);
-  for (const memory::StageMemory& memory : *step::memory_on(*layout, cluster))
-    CHECK(memory.fit != memory::Fit::kDoesNotFit);
+  const auto memories = step::memory_on(*layout, cluster);
+  REQUIRE(memories);
+  for (const memory::StageMemory& memory : *memories) CHECK(memory.fit != memory::Fit::kDoesNotFit);
   // One layer less does not fit.
   training.recompute = Recompute::kNone;
   const Layout none = laid_out(w, training, plan);
