@@ -9,6 +9,7 @@
 #include "cli/output/document.h"
 #include "cli/output/json.h"
 #include "sim/base/file.h"
+#include "sim/base/named_file.h"
 #include "sim/base/text.h"
 #include "tests/validation/studies/anchored_accuracy.h"
 #include "tests/validation/studies/carried_accuracy.h"
@@ -249,6 +250,7 @@ Status make(const Options& options,
 }
 
 int main(int argc, char** argv) {
+  allow_outside();  // measurements of servers name traces of requests in other folders
   CLI::App app("Compares Rehearse with published measurements.", "accuracy");
   app.require_subcommand(1);
   Options options;
