@@ -160,7 +160,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Failure ignored;
     stream_.socket().close(ignored);
   }
-  /// Ends the process that answers; whoever waits for it is told so.
+  /// Ends the process that answers. A browser that waits for it gets an error.
   void end() {
     if (process_ <= 0) return;
     ::kill(process_, SIGKILL);

@@ -289,7 +289,7 @@ Compared compare(const Expectation& e, const StudyResult& result) {
   return compared;
 }
 
-/// Marks the points of which no other is better in one measure and no worse in the other.
+/// Marks a point if no other is better in one measure and no worse in the other.
 void mark_front(StudyResult& result) {
   if (result.study.front.empty()) return;
   const std::size_t first = index_of(result.study, result.study.front[0]),

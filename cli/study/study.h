@@ -40,7 +40,7 @@ struct Study {
   std::vector<JobTemplate> jobs = {};
   std::vector<FeedTemplate> feeds = {};
   std::vector<Measure> measures = {};
-  /// Two measures, of which less is better: points on their Pareto front are marked. Or none.
+  /// Two measures that should be small, or none: points on their Pareto front are marked.
   std::vector<std::string> front = {};
   std::vector<Fit> fits = {};
   std::vector<Expectation> expectations = {};  ///< at least one

@@ -11,7 +11,7 @@ namespace rehearse::dataflow {
 
 /// Operations that run once for each group of rows run once for all rows.
 Status compile(Dataflow& flow);
-/// Gathers move behind operations that work row by row, where the source has fewer rows than the
+/// Gathers move after operations that work row by row, where the source has fewer rows than the
 /// result; a product with concatenated values becomes a sum of products with parts of the weight;
 /// and two products in a row become one with the product of their weights, where that takes fewer
 /// FLOPs.

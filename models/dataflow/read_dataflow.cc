@@ -269,8 +269,10 @@ class Reader {
       if (l < layers.size()) read_symbols(layers[l], symbols_);
       if (weights) declared(*weights, Role::kWeight, suffix);
       if (l > 0) carry(carried, before);
-      for (const YamlMap& operation : operations) read_operation(operation, suffix);
-      if (!is_right()) return;
+      for (const YamlMap& operation : operations) {
+        read_operation(operation, suffix);
+        if (!is_right()) return;  // later ones use its result, and would seem to be wrong too
+      }
     }
   }
 

@@ -46,8 +46,8 @@ struct Accelerator {
   double area() const;
 };
 
-/// The smallest number of equal tiles of which two fit into every scratchpad, which is thus
-/// double-buffered.
+/// The smallest number of equal tiles such that every scratchpad, which is double-buffered, holds
+/// two of them.
 double tiles_of(const Accelerator& accelerator, const TileLayer& layer);
 
 /// Cycles until the last tile has passed the last stage. A stage begins a tile when its unit is

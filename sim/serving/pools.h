@@ -31,7 +31,7 @@ struct Pool {
 ///
 /// With L layers, the prompts of a step that begins at b and ends at e are sent in order, and for the
 /// i-th of them the links work S_i since the step's first. A layer is sent when it is computed, and
-/// a prompt has the layers of those after it behind its own, so it arrives at
+/// the same layer of all its prompts goes before the next layer, so a prompt arrives at
 ///   max(link free + S_i, b + (e - b) / L + S_i, e + S_i / L) + latency,
 /// which is never later than max(link free, e) + S_i + latency, when it is sent whole.
 struct Transfer {

@@ -18,7 +18,7 @@ TEST_CASE("a change replaces, adds or removes one value of a YAML text") {
   CHECK(changed({{"a.b", ""}, {"d", ""}}) == "a: {c: x}\n");
   CHECK(changed({{"f.g.h", "25 MiB"}}) ==
         "a: {b: 1, c: x}\nd:\n  e: [1, 2]\nf: {g: {h: 25 MiB}}\n");
-  // A mapping in the place of a word.
+  // A mapping instead of a word.
   CHECK(changed({{"a.c", ""}, {"a.c.kind", "x"}}) == "a: {b: 1, c: {kind: x}}\nd:\n  e: [1, 2]\n");
   CHECK(changed({{"a.z.y", ""}}) == "a: {b: 1, c: x}\nd:\n  e: [1, 2]\n");
   // A value that looks like YAML stays a text.

@@ -344,6 +344,7 @@ std::string error_of(std::string text, const std::string& from, const std::strin
   text.replace(at, from.size(), to);
   const Result<DataflowJob> job = parse(text);
   REQUIRE_FALSE(job);
+  CHECK(job.error().diagnostics.size() == 1);
   return to_string(job.error().diagnostics.front());
 }
 

@@ -394,7 +394,7 @@ def follow_recipe(job, release, model, system, precision):
     if (gb200 and (gpt_oss or fused)) or (h100 and model.startswith("Qwen3_235B")):
         job.plan["overlap_experts"] = "true"
     # Their recipes capture no CUDA graph, so that the host launches kernel by kernel. Those of the
-    # others capture attention and routing, which the default of compiled layers stands for.
+    # others capture attention and routing, as the default of compiled layers does.
     if ((model.startswith("Qwen3_30B") and h100 and precision == "FP8") or
             (model.startswith("Qwen3_235B") and not gb200) or (gpt_oss and (h100 or gb200))):
         job.sustained["implementation"] = "megatron_lm"
