@@ -302,9 +302,8 @@ Result<Estimate<Seconds>> between_bounds(const Simulation& s, const cluster::Clu
   Estimate<Seconds> estimate{step, step, step,
                              std::max(Provenance::kExtrapolated, s.lowered.provenance)};
   if (s.lowered.pricings.empty() && s.lowered.messages == 0) return estimate;
-  const bool closed = s.fidelity == step::Fidelity::kClosed;
-  const step::PriceReach reach = TRY(step::reach_of_prices(
-      s.job, cluster, s.rules, !unfold, closed ? std::optional(step) : std::nullopt));
+  const step::PriceReach reach =
+      TRY(step::reach_of_prices(s.job, cluster, s.rules, !unfold, s.fidelity, s.lowered, step));
   estimate.low = step - reach.down;
   estimate.high = step + reach.up;
   estimate.provenance = std::max(estimate.provenance, reach.provenance);

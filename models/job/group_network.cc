@@ -46,11 +46,6 @@ Algorithm algorithm_for(CollectiveKind kind, const Rules& rules) {
   return rules.algorithms[kind].value_or(usual_algorithm(kind));
 }
 
-Seconds Estimate<Seconds>::*end_of(Bound bound) {
-  using Times = Estimate<Seconds>;
-  return bound == Bound::kLow ? &Times::low : bound == Bound::kHigh ? &Times::high : &Times::value;
-}
-
 using Rate = ByteRate Estimate<ByteRate>::*;
 
 /// The time that messages occupy the port: their bytes and their costs.
@@ -139,6 +134,11 @@ Schedule in_parts(const Schedule& schedule, std::uint32_t parts) {
   result.local.queued *= parts;
   result.across.queued *= parts;
   return result;
+}
+
+Seconds Estimate<Seconds>::*end_of(Bound bound) {
+  using Times = Estimate<Seconds>;
+  return bound == Bound::kLow ? &Times::low : bound == Bound::kHigh ? &Times::high : &Times::value;
 }
 
 std::shared_ptr<const MessageFlows> concurrent_group(std::uint32_t members) {
@@ -332,7 +332,7 @@ Result<comm::Messages> Schedules::messages(const GroupSchedule& group,
   if (links.schedule.depth > 0) key.chunks = comm::chunks_of(size / rules_.parts);
   const Schedule& found = *TRY(schedule(key, devices));
   return comm::Messages{found.flows, found.parts, found.across_flows,
-                        group.phases(size, rules_.bound)};
+                        group.phases(size, Bound::kValue)};
 }
 
 Path Schedules::path(DeviceId from, DeviceId to) const {

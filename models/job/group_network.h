@@ -123,6 +123,9 @@ class Schedules {
   std::map<std::pair<CollectiveKind, std::vector<std::uint32_t>>, GroupSchedule> groups_;
 };
 
+/// The member of an estimate at that end.
+Seconds Estimate<Seconds>::*end_of(Bound bound);
+
 /// A collective that represents one message. All members arrive; the last one ends the chain to
 /// member 0. Flow n - 1, from there to member 1, is the message, after which all others end at
 /// once. REQUIRES: at least two members.

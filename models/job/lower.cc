@@ -30,6 +30,13 @@ using program::RankProgram;
 using program::Task;
 using FlowRoutes = std::shared_ptr<const std::vector<FlowRoute>>;
 
+Result<Picoseconds> time_at(const Estimate<Seconds>& price, Bound bound) {
+  const Seconds time = price.*end_of(bound);
+  constexpr double kLongest = 86400;  // more than a day is wrong input
+  if (!(time.s() < kLongest)) return fail("a collective or send would last " + to_string(time));
+  return Picoseconds::from(time);
+}
+
 class Lowering {
  public:
   /// `folded`: null, or the ranks to run for all.
@@ -109,7 +116,7 @@ class Lowering {
         const ProgramOp& op = program.ops[i];
         const OpId id = result_.op(run, i);
         if (op.task == Task::kSend) {
-          if (rules_.fidelity == Fidelity::kClosed) set_send(rank, op, id, fullest[number][i]);
+          if (rules_.fidelity == Fidelity::kClosed) TRY(set_send(rank, op, id, fullest[number][i]));
           add_send(rank, op, id);
           if (folded_ && rules_.fidelity == Fidelity::kMessage)
             set_flow(id, flow_of(folded_->carried[run][i], op.priority));
@@ -125,12 +132,15 @@ class Lowering {
     return {};
   }
 
-  void set_send(RankId rank, const ProgramOp& op, OpId id, const BottleneckTime& fullest) {
+  Status set_send(RankId rank, const ProgramOp& op, OpId id, const BottleneckTime& fullest) {
     const LinkPaths::Path& path =
         paths_.path(DeviceId(rank.index()), DeviceId(job_.peer(rank, op).index()));
-    builder_.set_duration(
-        id,
-        Picoseconds::from(take(on_datasheet_links(path.latency.seconds() + fullest.of(op.bytes)))));
+    const Seconds time = path.latency.seconds() + fullest.of(op.bytes);
+    const auto [price, fresh] = sends_of_time_.try_emplace(time.s(), 0);
+    if (fresh) price->second = add_price(on_datasheet_links(time));
+    builder_.set_duration(id, TRY(time_at(result_.prices[price->second], Bound::kValue)));
+    result_.priced.push_back({static_cast<std::uint32_t>(id.index()), false, price->second});
+    return {};
   }
 
   void add_send(RankId rank, const ProgramOp& op, OpId id) {
@@ -232,42 +242,46 @@ class Lowering {
   }
 
   /// The end of the interval that this run uses.
-  Seconds take(const Estimate<Seconds>& price) {
+  /// The number of a price in the result.
+  std::uint32_t add_price(const Estimate<Seconds>& price) {
     result_.provenance = std::max(result_.provenance, price.provenance);
-    switch (rules_.bound) {
-      case Bound::kLow: return price.low;
-      case Bound::kValue: return price.value;
-      case Bound::kHigh: return price.high;
-    }
-    return price.value;
+    result_.prices.push_back(price);
+    return static_cast<std::uint32_t>(result_.prices.size() - 1);
   }
 
-  Result<Picoseconds> closed_time(const GroupSchedule& schedule, Bytes size) {
-    const auto [known, fresh] = closed_times_.try_emplace({&schedule, size.b()}, Picoseconds(0));
-    if (!fresh) return known->second;
-    const Seconds time = take(schedule.price(size));
-    constexpr double kLongest = 86400;  // a collective of more than a day is wrong input
-    if (!(time.s() < kLongest)) return fail("a collective would last " + to_string(time));
-    return known->second = Picoseconds::from(time);
+  std::uint32_t price_of(const GroupSchedule& schedule, Bytes size) {
+    const auto [known, fresh] = closed_prices_.try_emplace({&schedule, size.b()}, 0);
+    if (fresh) known->second = add_price(schedule.price(size));
+    return known->second;
   }
 
   /// Folded: the collective of a single run is its op; several runs wait for each other first.
   Status set_time(const Collective& collective) {
     if (job_.groups[collective.group].members.size() < 2) return {};
-    Flow flow{Picoseconds(0)};
     const auto schedule = TRY(schedule_of(collective.group, collective.kind));
-    if (rules_.fidelity == Fidelity::kClosed) {
-      flow.before = TRY(closed_time(*schedule, collective.bytes));
-    } else {
-      if (schedule->calibrated)  // for its provenance
-        TRY(closed_time(*schedule, collective.bytes));
-      flow = flow_of(carried_of(collective.members.front()), collective.priority);
-    }
+    if (rules_.fidelity == Fidelity::kClosed) return set_closed_time(collective, *schedule);
+    if (schedule->calibrated)  // for its provenance
+      TRY(time_at(result_.prices[price_of(*schedule, collective.bytes)], Bound::kValue));
+    join(collective, flow_of(carried_of(collective.members.front()), collective.priority));
+    return {};
+  }
+
+  Status set_closed_time(const Collective& collective, const GroupSchedule& schedule) {
+    const std::uint32_t price = price_of(schedule, collective.bytes);
+    const bool alone = collective.members.size() == 1;
+    result_.priced.push_back(
+        {static_cast<std::uint32_t>(alone ? collective.members.front().index()
+                                          : builder_.so_far().transfers().size()),
+         !alone, price});
+    join(collective, {TRY(time_at(result_.prices[price], Bound::kValue))});
+    return {};
+  }
+
+  void join(const Collective& collective, Flow flow) {
     if (collective.members.size() > 1)
       meet(collective, std::move(flow));
     else
       set_flow(collective.members.front(), std::move(flow));
-    return {};
   }
 
   void meet(const Collective& collective, Flow flow) {
@@ -291,15 +305,14 @@ class Lowering {
       const auto schedule = TRY(schedule_of(collective.group, collective.kind));
       if (rules_.fidelity == Fidelity::kClosed) {
         count(*schedule->flows, collective.bytes);
-        const Picoseconds time = TRY(closed_time(*schedule, collective.bytes));
-        meet(collective, {time});
+        TRY(set_closed_time(collective, *schedule));
         continue;
       }
       const comm::Messages messages = TRY(schedules_.messages(
           *schedule, devices_of(job_.groups[collective.group]), collective.bytes));
       count(*messages.flows, collective.bytes);
       if (messages.phases) {
-        take(schedule->price(collective.bytes));
+        price_of(*schedule, collective.bytes);  // for its provenance
         for (const OpId member : collective.members)
           builder_.set_duration(member, Picoseconds::from(messages.phases->launch));
       }
@@ -351,7 +364,8 @@ class Lowering {
   std::map<std::pair<std::uint32_t, CollectiveKind>, GroupSchedule> group_schedules_;
   std::map<std::uint32_t, std::shared_ptr<const MessageFlows>> concurrent_groups_;
   std::map<std::tuple<std::uint32_t, std::int64_t, DemandId>, FlowRoutes> waits_;
-  std::map<std::pair<const GroupSchedule*, double>, Picoseconds> closed_times_;
+  std::map<std::pair<const GroupSchedule*, double>, std::uint32_t> closed_prices_;
+  std::map<double, std::uint32_t> sends_of_time_;  ///< their prices, by seconds
   std::map<std::tuple<std::uint32_t, const MessageFlows*, std::int32_t, double>, FlowRoutes>
       routes_;
 };
@@ -368,6 +382,28 @@ Result<LoweredJob> add(const Program& job, const Cluster& cluster, const Rules& 
 Result<LoweredJob> add(const Program& job, const Cluster& cluster, const Rules& rules,
                        const Folded& folded, LinkPaths& paths, program::Assembly& onto) {
   return Lowering(job, cluster, rules, &folded, paths, onto, false).run();
+}
+
+Result<graph::Graph> at_bound(const LoweredJob& job, Bound bound) {
+  std::vector<Picoseconds> times;
+  for (const Estimate<Seconds>& price : job.prices) times.push_back(TRY(time_at(price, bound)));
+  graph::Graph graph = job.graph;
+  std::map<std::pair<const std::vector<FlowRoute>*, std::uint32_t>, FlowRoutes> known;
+  for (const Priced& priced : job.priced) {
+    if (!priced.transfer) {
+      graph.set_duration(OpId(priced.index), times[priced.price]);
+      continue;
+    }
+    const graph::Transfer& transfer = graph.transfers()[priced.index];
+    FlowRoutes& routes = known[{transfer.routes.get(), priced.price}];
+    if (!routes) {
+      std::vector<FlowRoute> other = *transfer.routes;
+      other[transfer.members.size() - 1].latency = times[priced.price];
+      routes = std::make_shared<const std::vector<FlowRoute>>(std::move(other));
+    }
+    graph.set_routes(priced.index, routes);
+  }
+  return graph;
 }
 
 Result<LoweredJob> with_graph(LoweredJob lowered, program::Assembly onto) {

@@ -29,7 +29,7 @@ enum class Fidelity : std::uint8_t {
   kMessage,  ///< its messages share the links of the cluster with all others
 };
 
-/// The end of their intervals that closed forms take.
+/// An end of an interval.
 enum class Bound : std::uint8_t { kLow, kValue, kHigh };
 
 struct Rules {
@@ -51,7 +51,6 @@ struct Rules {
   /// Collectives are priced by a shipped calibration where one covers them, in the closed form and
   /// message by message.
   bool calibrated = false;
-  Bound bound = Bound::kValue;
 };
 
 /// One collective of the job.
@@ -73,6 +72,13 @@ struct Pricing {
   friend bool operator==(const Pricing&, const Pricing&) = default;
 };
 
+/// An op of the graph, or a transfer, that takes the time of a closed form.
+struct Priced {
+  std::uint32_t index;  ///< of the op, or in Graph::transfers
+  bool transfer;
+  std::uint32_t price;  ///< in LoweredJob::prices
+};
+
 struct LoweredJob : program::Lowered {
   std::vector<Collective> collectives;
   std::vector<Pricing> pricings;  ///< in the order of their first use
@@ -82,7 +88,14 @@ struct LoweredJob : program::Lowered {
   std::vector<std::uint32_t> run_of = {};  ///< by rank: the run of its class; empty if not folded
   double bytes_sent = 0;                   ///< over all ranks that are run
   std::uint64_t messages = 0;
+  /// What takes a closed form, at closed fidelity, and the prices of it. The graph has their values.
+  std::vector<Priced> priced = {};
+  std::vector<Estimate<Seconds>> prices = {};
 };
+
+/// The graph of a job with its prices at an end of their intervals. Its ops are those of the job's
+/// graph. Fails if one lasts for more than a day.
+Result<graph::Graph> at_bound(const LoweredJob& job, Bound bound);
 
 /// Lowers all ranks. Fails with one line if ranks do not match each other or the cluster: more
 /// ranks than devices, members of a group that run different collectives, sends without receives,

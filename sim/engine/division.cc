@@ -60,6 +60,8 @@ void Divider::divide(std::vector<Share>& shares, std::span<const std::uint32_t> 
   filling.steps.clear();
   filling.fixed.clear();
   filling.repeatable = false;
+  if (division != Division::kCoflow && division != Division::kEchelon && classes.size() == 1)
+    return fill_alone(shares[classes.front()], classes.front(), now, filling);
   if (division == Division::kCoflow || division == Division::kEchelon) {
     filling.steps.push_back(
         {.first_fixed = 0, .first_taken = 0, .first_capped = 0, .fixed_at = now});
@@ -86,6 +88,19 @@ void Divider::divide(std::vector<Share>& shares, std::span<const std::uint32_t> 
     }
     first = stop;
   }
+}
+
+void Divider::fill_alone(Share& share, std::uint32_t number, Picoseconds now, Filling& filling) {
+  const double weight = share.weight * share.flows;
+  const std::uint32_t demand = share.id.index();
+  double level = share.demand->rate_cap / share.weight;
+  for (std::uint32_t k = first_capacity_[demand]; k < first_capacity_[demand + 1]; ++k)
+    level =
+        std::min(level, std::max(0.0, use_[capacities_[k].index()].left) / (weight * taken_[k]));
+  share.rate = level * share.weight;
+  filling.fixed.push_back(number);
+  filling.steps.push_back({.first_fixed = 0, .first_taken = 0, .first_capped = 0, .fixed_at = now});
+  filling.steps.back().add(share);
 }
 
 double Divider::most_for(const Share& share) const {

@@ -123,6 +123,8 @@ class Divider {
  private:
   void begin_filling(const std::vector<Share>& shares, std::span<const std::uint32_t> classes,
                      Filling& filling);
+  /// The whole filling where there is one class, with `use_` unchanged.
+  void fill_alone(Share& share, std::uint32_t number, Picoseconds now, Filling& filling);
   void fill_groups(std::span<Share* const> shares, Division division);
   void take(Share& share, double rate);
   double most_for(const Share& share) const;

@@ -89,7 +89,7 @@ OpId GraphBuilder::add(Op op) {
 void GraphBuilder::wait_for_first(OpId op, std::uint32_t m) { first_m_.emplace_back(op, m); }
 
 void GraphBuilder::set_duration(OpId op, Picoseconds duration) {
-  graph_.rows_[op.index()].duration = duration;
+  graph_.set_duration(op, duration);
 }
 
 void GraphBuilder::set_work(OpId op, double work) {

@@ -18,8 +18,8 @@
 //     of its own; there is a route for each of its flows.
 //  5. An op that waits for the first m of its predecessors has at least m of them, and m >= 1.
 //
-// A Graph is an immutable value, which can be copied and compared as text (docs/formats/graph.md).
-// A GraphBuilder on it rewrites it. The data of an op that a run reads are one row, because a run
+// A Graph is a value of immutable structure, which can be copied and compared as text
+// (docs/formats/graph.md). Its times may change; a GraphBuilder on it rewrites it. The data of an op that a run reads are one row, because a run
 // reads on at as many places as there are streams; see docs/performance.md for bytes per op.
 #pragma once
 
@@ -163,6 +163,13 @@ class Graph {
   /// True when no op carries work, so that capacities play no part for it.
   bool without_work() const { return work_.empty(); }
   std::span<const Transfer> transfers() const { return transfers_; }
+
+  /// REQUIRES: not negative.
+  void set_duration(OpId op, Picoseconds duration) { rows_[op.index()].duration = duration; }
+  /// REQUIRES: the demands of the present routes, and latencies that are not negative.
+  void set_routes(std::size_t transfer, std::shared_ptr<const std::vector<FlowRoute>> routes) {
+    transfers_[transfer].routes = std::move(routes);
+  }
 
   const NamePool& names() const { return names_; }
   std::span<const Server> servers() const { return servers_; }

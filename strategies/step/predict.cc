@@ -115,11 +115,9 @@ class Runner {
     return run_program(job, cluster_, rules_of(spec_, options_.fidelity),
                        {.fidelity = options_.fidelity, .fold = !options_.unfold});
   }
-  /// `step`: of the run.
-  Result<PriceReach> reach(const program::Program& job, Seconds step) const {
-    const bool closed = options_.fidelity == Fidelity::kClosed;
-    return reach_of_prices(job, cluster_, rules_of(spec_, Fidelity::kClosed), !options_.unfold,
-                           closed ? std::optional(step) : std::nullopt);
+  Result<PriceReach> reach(const Step& step) const {
+    return reach_of_prices(step.job, cluster_, rules_of(spec_, Fidelity::kClosed), !options_.unfold,
+                           options_.fidelity, step.lowered, step.time.value);
   }
   Result<Seconds> time_without(const workload::Layout& layout, const Free& free) const {
     const program::Program other = TRY(job(without(layout, free)));
@@ -216,7 +214,7 @@ Status complete(Step& step, const Spec& spec, const cluster::Cluster& cluster,
   // The error of a measured price is in `links`; any other price has its own interval.
   if (!step.lowered.collectives.empty() &&
       (!calibrated || step.lowered.provenance >= Provenance::kExtrapolated))
-    network = TRY(runner.reach(step.job, step.time.value));
+    network = TRY(runner.reach(step));
   step.time =
       interval(step, calibrated, network, spec.conditions, std::max(work.provenance, conditions));
   const std::optional<Known>& known = spec.conditions.known;

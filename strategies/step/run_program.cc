@@ -22,6 +22,22 @@ Result<job::LoweredJob> lower(const program::Program& program, const cluster::Cl
   return job::lower(program, cluster, rules);
 }
 
+/// `closed`: at closed fidelity. `value`: the step at the values of its prices, if it is known.
+Result<PriceReach> reach_of_prices(const job::LoweredJob& closed, std::optional<Seconds> value) {
+  const auto step_of = [](const graph::Graph& graph) -> Result<Seconds> {
+    const graph::Timeline timeline = TRY(engine::run(graph));
+    return timeline.makespan().seconds();
+  };
+  const auto end_at = [&](job::Bound bound) -> Result<Seconds> {
+    const graph::Graph graph = TRY(job::at_bound(closed, bound));
+    return step_of(graph);
+  };
+  const Seconds low = TRY(end_at(job::Bound::kLow)), high = TRY(end_at(job::Bound::kHigh)),
+                usual = value ? *value : TRY(step_of(closed.graph));
+  return PriceReach{std::max(Seconds::s(0), usual - low), std::max(Seconds::s(0), high - usual),
+                    closed.provenance};
+}
+
 }  // namespace
 
 Result<ProgramRun> run_program(const program::Program& program, const cluster::Cluster& cluster,
@@ -40,20 +56,12 @@ Result<ProgramRun> run_program(const program::Program& program, const cluster::C
 }
 
 Result<PriceReach> reach_of_prices(const program::Program& program, const cluster::Cluster& cluster,
-                                   job::Rules rules, bool fold, std::optional<Seconds> value) {
-  PriceReach reach;
-  const auto end_at = [&](job::Bound bound) -> Result<Seconds> {
-    rules.bound = bound;
-    const ProgramRun run =
-        TRY(run_program(program, cluster, rules, {.fidelity = Fidelity::kClosed, .fold = fold}));
-    reach.provenance = std::max(reach.provenance, run.lowered.provenance);
-    return run.step();
-  };
-  const Seconds low = TRY(end_at(job::Bound::kLow)), high = TRY(end_at(job::Bound::kHigh)),
-                usual = value ? *value : TRY(end_at(job::Bound::kValue));
-  reach.down = std::max(Seconds::s(0), usual - low);
-  reach.up = std::max(Seconds::s(0), high - usual);
-  return reach;
+                                   job::Rules rules, bool fold, Fidelity fidelity,
+                                   const job::LoweredJob& lowered, Seconds step) {
+  if (fidelity == Fidelity::kClosed) return reach_of_prices(lowered, step);
+  rules.fidelity = job::Fidelity::kClosed;
+  const job::LoweredJob closed = TRY(lower(program, cluster, rules, fold));
+  return reach_of_prices(closed, std::nullopt);
 }
 
 }  // namespace rehearse::step

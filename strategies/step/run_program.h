@@ -35,11 +35,13 @@ struct PriceReach {
   Seconds down = Seconds::s(0), up = Seconds::s(0);
   Provenance provenance = Provenance::kRecorded;  ///< the worst of the prices
 };
-/// Computed from closed forms at the ends of their intervals and at their values; `value` is the
-/// step at their values if it is known. Messages under contention may be slower than any closed
+/// Runs one graph of closed forms at the ends of their intervals. It is that of the run, which is
+/// `lowered` and takes `step`, if the run is at closed fidelity; otherwise the program is lowered
+/// once more, as `rules` and `fold` say. Messages under contention may be slower than any closed
 /// form, which is no error: the ends keep the same distance from a step that is run message by
 /// message.
 Result<PriceReach> reach_of_prices(const program::Program& program, const cluster::Cluster& cluster,
-                                   job::Rules rules, bool fold, std::optional<Seconds> value);
+                                   job::Rules rules, bool fold, Fidelity fidelity,
+                                   const job::LoweredJob& lowered, Seconds step);
 
 }  // namespace rehearse::step

@@ -259,6 +259,40 @@ TEST_CASE("computing that overlaps a collective takes longer, in every form") {
   CHECK(engine::run((*folded)->graph)->makespan().seconds().us() == Approx(98.8));
 }
 
+TEST_CASE("one graph takes the prices at each end of their intervals") {
+  // On links of a datasheet a time is 0.8 to 1.5 times its value (interval.h). 1 MB is sent in
+  // 12 us, then 4 MB among two ranks take 44 us: 56 us. A kernel of 200 us runs all the while, and
+  // loses a fifth of the collective's time: 8.8 us.
+  const Program apart =
+      job_of({{send(0, 1, 1'000'000), collective(1, 0, 4'000'000, {0})},
+              {receive(0, 0, 1'000'000), collective(1, 0, 4'000'000, {0}), compute(2, 200)}});
+  const Rules rules{.fidelity = Fidelity::kClosed, .slowdown = 1.25};
+  const Ran ran = run(apart, star(2), rules);
+  // Folded, the kernels of the test above: 30 us end at 37.5 us at the slower speed, or after
+  // 35.2 us of it (28.16 done) at 37.04; then 60 us, slowed until 35.2, 44 or 66 us.
+  const std::vector<ChakraOp> ops = {collective(0, 0, 4'000'000), compute(1, 30),
+                                     compute(2, 60, {1})};
+  const auto folded = fold(job_of({ops, ops}), star(2), rules);
+  REQUIRE(folded);
+  REQUIRE(*folded);
+  struct End {
+    Bound bound;
+    double collective, kernel, folded;
+  };
+  for (const End& end : {End{Bound::kLow, 44.8, 207.04, 97.04}, End{Bound::kValue, 56, 208.8, 98.8},
+                         End{Bound::kHigh, 84, 213.2, 103.2}}) {
+    const Result<graph::Graph> graph = at_bound(ran.lowered, end.bound);
+    REQUIRE(graph);
+    const auto timeline = engine::run(*graph);
+    REQUIRE(timeline);
+    CHECK((*timeline)[ran.lowered.op(0, 1)].end.seconds().us() == Approx(end.collective));
+    CHECK(timeline->makespan().seconds().us() == Approx(end.kernel));
+    const Result<graph::Graph> of_folded = at_bound(**folded, end.bound);
+    REQUIRE(of_folded);
+    CHECK(engine::run(*of_folded)->makespan().seconds().us() == Approx(end.folded));
+  }
+}
+
 TEST_CASE("division: two collectives on the same links") {
   // Long: 4 MB, short: 2 MB, two messages each of 2 us and 20 or 10 us, among the same two ranks.
   const std::vector<ChakraOp> ops = {collective(0, 0, 4'000'000, {}, "long"),
@@ -318,13 +352,15 @@ TEST_CASE("closed form: calibrated if the cluster is like the measured one, else
   const std::pair<Bound, Seconds> bounds[] = {{Bound::kLow, price.time.low},
                                               {Bound::kValue, price.time.value},
                                               {Bound::kHigh, price.time.high}};
+  const Ran ran = run(job, *dgx, {.fidelity = Fidelity::kClosed, .calibrated = true});
+  CHECK(ran.us() == Approx(price.time.value.us()));
+  CHECK(ran.lowered.provenance == price.time.provenance);
+  REQUIRE(ran.lowered.pricings.size() == 1);
+  CHECK(ran.lowered.pricings[0].calibrated);
   for (const auto& [bound, time] : bounds) {
-    const Ran ran =
-        run(job, *dgx, {.fidelity = Fidelity::kClosed, .calibrated = true, .bound = bound});
-    CHECK(ran.us() == Approx(time.us()));
-    CHECK(ran.lowered.provenance == price.time.provenance);
-    REQUIRE(ran.lowered.pricings.size() == 1);
-    CHECK(ran.lowered.pricings[0].calibrated);
+    const Result<graph::Graph> graph = at_bound(ran.lowered, bound);
+    REQUIRE(graph);
+    CHECK(engine::run(*graph)->makespan().seconds().us() == Approx(time.us()));
   }
   // Rates that were given are those of another link: 14 steps of 2 us + 8 MiB / 100 GB/s.
   const Ran links = run(job, star(8), {.fidelity = Fidelity::kClosed, .calibrated = true});
