@@ -28,7 +28,8 @@ using compare::Run;
 using sqlite::Query;
 
 constexpr std::uint32_t kApplication = 0x52484843;  // "RHHC", in the header of the file
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
+constexpr int kUncheckedVersion = 1;  // without a digest
 constexpr const char* kAnew = "name a new file, which --accept creates";
 
 constexpr const char* kSchema = R"(
@@ -43,6 +44,7 @@ CREATE TABLE op (run INTEGER NOT NULL, op INTEGER NOT NULL, kind TEXT NOT NULL, 
   place REAL NOT NULL, calls REAL NOT NULL, level_s REAL NOT NULL, times BLOB NOT NULL,
   PRIMARY KEY (run, op)) WITHOUT ROWID;
 )";
+constexpr const char* kDigestTable = "CREATE TABLE IF NOT EXISTS digest (sum INTEGER NOT NULL)";
 
 /// The series of a run, in the order of the columns of `step`.
 using StepSeries = std::vector<double>;
@@ -96,6 +98,20 @@ std::optional<std::int64_t> number_of(sqlite3* db, const std::string& sql) {
   return query.integer(0);
 }
 
+/// A hash of all rows; nothing if they cannot be read.
+std::optional<std::int64_t> digest_of(sqlite3* db) {
+  work::Fingerprint sum;
+  for (const char* rows : {"SELECT * FROM run ORDER BY id", "SELECT * FROM step ORDER BY run, step",
+                           "SELECT * FROM op ORDER BY run, op"}) {
+    sum.add(rows);
+    Query query(db, rows);
+    while (query.next())
+      for (int column = 0; column < query.columns(); ++column) sum.add(query.bytes(column));
+    if (!query.ok()) return std::nullopt;
+  }
+  return static_cast<std::int64_t>(sum.number());
+}
+
 /// Opens a store for reading or writing, in a transaction for which other processes wait.
 Result<sqlite::SqlitePtr> begin(const fs::path& path, const char* how) {
   sqlite::SqlitePtr db = TRY(sqlite::open_sqlite(path, sqlite::SqliteAccess::kCreate));
@@ -107,7 +123,7 @@ Result<sqlite::SqlitePtr> begin(const fs::path& path, const char* how) {
 }
 
 /// Whether the file has tables yet: an empty file is a store without runs. Fails if the tables are
-/// not ours, or are of another version.
+/// not ours, are of another version, or were changed by anything else.
 Result<bool> has_tables(sqlite3* db, const fs::path& path) {
   const auto tables = number_of(db, "SELECT count(*) FROM sqlite_master");
   const auto application = number_of(db, "PRAGMA application_id");
@@ -117,9 +133,12 @@ Result<bool> has_tables(sqlite3* db, const fs::path& path) {
   if (*application != kApplication)
     return fail_in(path, "is a database, but not a history",
                    "a new file, or one written by --accept");
+  if (*version == kUncheckedVersion) return true;
   if (*version != kVersion)
     return fail_in(path, fmt::format("is a history of version {}", *version),
                    fmt::format("version {}", kVersion), kAnew);
+  const auto noted = number_of(db, "SELECT sum FROM digest"), digest = digest_of(db);
+  if (!noted || noted != digest) return damaged(path, "its checksum is wrong");
   return true;
 }
 
@@ -284,8 +303,7 @@ Result<bool> add_run(const fs::path& path, const KeptRun& kept) {
   const auto wrong = [&] { return sqlite::sqlite_error(db, path, "cannot be written"); };
   const bool filled = TRY(has_tables(db, path));
   if (!filled &&
-      !sqlite::execute(db, fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {};{}",
-                                       kApplication, kVersion, kSchema)))
+      !sqlite::execute(db, fmt::format("PRAGMA application_id = {};{}", kApplication, kSchema)))
     return wrong();
   const auto sum = static_cast<std::int64_t>(kept.sum);
   const auto same = number_of(db, fmt::format("SELECT count(*) FROM run WHERE sum = {}", sum));
@@ -301,8 +319,12 @@ Result<bool> add_run(const fs::path& path, const KeptRun& kept) {
     row.add_null();
   if (!row.run()) return wrong();
   const auto id = number_of(db, "SELECT max(id) FROM run");
-  if (!id || !write_whole(db, *id, run) || !sqlite::execute(db, forget()) ||
-      !sqlite::execute(db, "COMMIT"))
+  if (!id || !write_whole(db, *id, run) || !sqlite::execute(db, forget())) return wrong();
+  const auto digest = digest_of(db);
+  if (!digest ||
+      !sqlite::execute(db, fmt::format("PRAGMA user_version = {}; {}; DELETE FROM digest;"
+                                       "INSERT INTO digest VALUES ({}); COMMIT",
+                                       kVersion, kDigestTable, *digest)))
     return wrong();
   return true;
 }

@@ -72,7 +72,7 @@ Status use_described_job(const DescribedJob& job, JobUse use, std::filesystem::p
 
 void run_on_job(CLI::App& command, Action& action, JobUse use, std::filesystem::path& file,
                 const DescribedJob& job, Action run) {
-  command.callback([&action, use, &file, &job, run] {
+  command.callback([&action, use, &file, &job, run = std::move(run)] {
     check_described_job(file, job, use);
     action = [use, &file, &job, run](const Globals& globals) -> Result<Exit> {
       TRY(use_described_job(job, use, file));

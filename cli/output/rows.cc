@@ -42,8 +42,8 @@ void add_rows(const Value& at, std::string_view path, For whom, Cells outer,
   if (inside) add_cells(at, whom, outer);
   for (const Entry& field : at.fields())
     if ((field.key.empty() ? field.label : field.key) == key)
-      add_rows(field.value, dot == std::string_view::npos ? "" : path.substr(dot + 1), whom,
-               std::move(outer), rows);
+      add_rows(field.value, dot == std::string_view::npos ? "" : path.substr(dot + 1), whom, outer,
+               rows);
 }
 
 /// The fields of one label that are shown.

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/globals.h"
@@ -19,25 +22,57 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder in the system's folder for temporary files, which ends with this object.
+/// A folder in the system's folder for temporary files, which ends with this object, or with the
+/// next one if this run is killed: it is locked while it is in use.
 class WorkFolder {
  public:
   static Result<WorkFolder> create() {
-    std::string path = (fs::temp_directory_path() / "rehearse-prove-XXXXXX").string();
+    const fs::path parent = fs::temp_directory_path();
+    remove_unused(parent);
+    std::string path = parent / kName;
+    path += "XXXXXX";
     if (!::mkdtemp(path.data())) return fail_in(path, "cannot be created");
-    return WorkFolder(path);
+    return WorkFolder(path, locked(path));
   }
-  WorkFolder(WorkFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  WorkFolder(WorkFolder&& other) noexcept
+      : path_(std::exchange(other.path_, {})), lock_(std::exchange(other.lock_, -1)) {}
   WorkFolder& operator=(WorkFolder&&) = delete;
   ~WorkFolder() {
     std::error_code ignored;
     if (!path_.empty()) fs::remove_all(path_, ignored);
+    ::close(lock_);
   }
   const fs::path& path() const { return path_; }
 
  private:
-  explicit WorkFolder(fs::path path) : path_(std::move(path)) {}
+  static constexpr const char* kName = "rehearse-prove-";
+
+  WorkFolder(fs::path path, int lock) : path_(std::move(path)), lock_(lock) {}
+
+  /// A descriptor that locks a folder of this user; -1 if it is none or another process has it.
+  static int locked(const fs::path& path) {
+    const int folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct stat about = {};
+    if (::fstat(folder, &about) == 0 && about.st_uid == ::geteuid() &&
+        ::flock(folder, LOCK_EX | LOCK_NB) == 0)
+      return folder;
+    ::close(folder);
+    return -1;
+  }
+
+  static void remove_unused(const fs::path& parent) {
+    std::error_code failed, ignored;
+    for (fs::directory_iterator at(parent, failed), end; !failed && at != end;
+         at.increment(failed)) {
+      if (!at->path().filename().string().starts_with(kName)) continue;
+      const int lock = locked(at->path());
+      if (lock >= 0) fs::remove_all(at->path(), ignored);
+      ::close(lock);
+    }
+  }
+
   fs::path path_;
+  int lock_;
 };
 
 /// The commands of a pair in a work folder.
@@ -48,10 +83,10 @@ class Commands {
     const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
     const char* path = std::getenv("PATH");
     const Result<fs::path> examples = installed_library("examples");
-    variables_ = {fmt::format("PATH={}:{}{}", program.string(),
-                              examples ? examples->string() + ":" : "",
-                              path ? path : "/usr/bin:/bin"),
-                  "PAIR=" + pair.file.parent_path().string(), "BASELINE=" + pair.baseline};
+    variables_ = {
+        fmt::format("PATH={}:{}{}", program.string(), examples ? examples->string() + ":" : "",
+                    path ? path : "/usr/bin:/bin"),
+        "PAIR=" + pair.file.parent_path().string(), "BASELINE=" + pair.baseline};
   }
 
   /// `key` names the command in errors.

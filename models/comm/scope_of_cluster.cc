@@ -55,7 +55,7 @@ ByteRate nominal_rate(const LinkType& type) {
 }  // namespace
 
 Scopes::Scopes(const Cluster& cluster) : cluster_(cluster), nics_(cluster.nodes().size()) {
-  for (const LinkType& type : cluster.link_types()) own_.push_back(of_their_own(type));
+  for (const LinkType& type : cluster.link_types()) own_.push_back(of_their_own(type) ? 1 : 0);
   const std::span<const cluster::Vertex> vertices = cluster.vertices();
   const std::span<const cluster::Link> links = cluster.links();
   for (std::size_t i = 0; i < links.size(); ++i) {

@@ -196,6 +196,7 @@ class Flusher {
       for (std::uint32_t text = 0; text < slot.row.peer; ++text)
         last_text = std::max(last_text, static_cast<std::uint32_t>(records[count - 1][text]));
     }
+    if (!head) return;
     const std::size_t fields = head->span / sizeof(std::uint64_t);
     emit(BlockType::kRecords, step, count, last_text, [&](Encoder& out) {
       out.varint(table);

@@ -1,15 +1,19 @@
 #include "profiler/capture/recording.h"
 
+#include <algorithm>
 #include <new>
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 
 #include "profiler/capture/flusher.h"
@@ -125,7 +129,20 @@ void say_if_no_step(const Recording& recording) {
        "named like 'step 7'"});
 }
 
+/// Whether the program brought its own C library, and loaded ours next to it: the second one cannot
+/// start threads. Such a program names no interpreter.
+bool is_static_program() {
+  const auto* header = reinterpret_cast<const ElfW(Phdr)*>(::getauxval(AT_PHDR));
+  const unsigned long headers = header ? ::getauxval(AT_PHNUM) : 0;
+  return std::none_of(header, header + headers,
+                      [](const ElfW(Phdr) & one) { return one.p_type == PT_INTERP; });
+}
+
 bool start() {
+  if (is_static_program()) {
+    say({"a statically linked program cannot be recorded"});
+    return false;
+  }
   const char* named = ::getenv(kFolderVariable);
   if (!named || !*named) {
     say({kFolderVariable, " is not a folder; this process is not recorded"});

@@ -19,9 +19,9 @@ namespace rehearse::capture {
 
 inline constexpr std::uint32_t kMaxDepth =
     1024;  ///< open ranges of one thread; deeper ones are lost
-inline constexpr std::uint32_t kPoolChunks = 4096;       ///< 64 MiB
-inline constexpr std::uint32_t kWakeAtChunks = 8;        ///< full chunks that wake the flusher
-inline constexpr std::uint64_t kFlushEvery = 50000000;   ///< ns
+inline constexpr std::uint32_t kPoolChunks = 4096;      ///< 64 MiB
+inline constexpr std::uint32_t kWakeAtChunks = 8;       ///< full chunks that wake the flusher
+inline constexpr std::uint64_t kFlushEvery = 40000000;  ///< ns; two are less than 100 ms
 inline constexpr std::size_t kFlusherBuffer = 576 * 1024;
 inline constexpr std::uint32_t kLostText = UINT32_MAX;  ///< a row whose name could not be kept
 

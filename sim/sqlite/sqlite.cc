@@ -1,5 +1,7 @@
 #include "sim/sqlite/sqlite.h"
 
+#include <cstring>
+
 #include <fmt/core.h>
 #include <sqlite3.h>
 
@@ -68,6 +70,22 @@ std::string_view Query::text(int column) const {
   const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), column));
   if (!text) return {};
   return {text, static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column))};
+}
+
+int Query::columns() const { return sqlite3_column_count(statement_.get()); }
+
+std::string Query::bytes(int column) const {
+  const auto eight = [](auto number) {
+    std::string bytes(sizeof number, '\0');
+    std::memcpy(bytes.data(), &number, sizeof number);
+    return bytes;
+  };
+  switch (sqlite3_column_type(statement_.get(), column)) {
+    case SQLITE_NULL: return {};
+    case SQLITE_INTEGER: return eight(integer(column));
+    case SQLITE_FLOAT: return eight(real(column));
+    default: return std::string(text(column));
+  }
 }
 
 bool execute(sqlite3* db, const std::string& sql) {

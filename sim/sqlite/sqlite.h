@@ -47,6 +47,9 @@ class Query {
   /// A column may contain a value of any type, whatever its declared type.
   bool is_integer(int column) const;
   std::string_view text(int column) const;
+  int columns() const;
+  /// A value of any type as bytes: a number has eight, NULL has none.
+  std::string bytes(int column) const;
   /// Absent for NULL and for a number that T cannot hold.
   template <class T>
   std::optional<T> optional(int column) const {

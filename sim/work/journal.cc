@@ -1,8 +1,14 @@
 #include "sim/work/journal.h"
 
+#include <ctime>
+
+#include <fmt/chrono.h>
 #include <fmt/core.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
+#include "sim/base/file.h"
+#include "sim/base/text.h"
 #include "sim/sqlite/sqlite.h"
 #include "sim/work/fingerprint.h"
 
@@ -26,12 +32,26 @@ bool run(sqlite3* db, const char* sql) {
   return sqlite3_exec(db, sql, nullptr, nullptr, nullptr) == SQLITE_OK;
 }
 
+/// The file next to a journal that says who has it open. The lock itself is SQLite's: a killed run
+/// leaves this file, and the next one replaces it.
+fs::path lock_of(const fs::path& path) { return path.string() + ".lock"; }
+
+std::string this_run() {
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
+  return fmt::format("process {} on {} since {:%Y-%m-%d %H:%M:%S} UTC", ::getpid(), host,
+                     fmt::gmtime(std::time(nullptr)));
+}
+
 /// SQLite's message about the file, in our words where they are more precise.
 tl::unexpected<Error> refused(sqlite3* db, const fs::path& path) {
   switch (sqlite3_errcode(db)) {
-    case SQLITE_BUSY:
-      return fail_in(path, "another run has this journal open", "one run at a time",
-                     "wait for it, or name another file with --journal");
+    case SQLITE_BUSY: {
+      const Result<std::string> holder = read_file(lock_of(path), 4096);
+      return fail_in(
+          path, fmt::format("is in use by {}", holder ? std::string(trim(*holder)) : "another run"),
+          "one run at a time", "wait for it, or name another file with --journal");
+    }
     case SQLITE_NOTADB: return fail_in(path, "is not a journal, or is damaged", {}, kAnew);
     case SQLITE_CORRUPT:
       return fail_in(path, fmt::format("is damaged: {}", sqlite3_errmsg(db)), {}, kAnew);
@@ -53,10 +73,19 @@ std::optional<std::int64_t> number_of(sqlite3* db, const char* sql) {
 }  // namespace
 
 struct Journal::State {
-  sqlite::SqlitePtr db;
+  sqlite::SqlitePtr db = {};
+  fs::path lock = {};  // once it is written
   sqlite::StatementPtr insert = {};
   std::map<std::string, std::map<std::size_t, std::string>> held = {};
   std::size_t size = 0;
+
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
+    std::error_code ignored;
+    if (!lock.empty()) fs::remove(lock, ignored);
+  }
 
   /// A file without tables becomes a journal.
   bool begin(const std::string& key, const std::string& about) {
@@ -111,8 +140,8 @@ Journal::~Journal() = default;
 
 Result<Journal> Journal::open(const fs::path& path, const std::string& key,
                               const std::string& about) {
-  sqlite::SqlitePtr opened = TRY(sqlite::open_sqlite(path, sqlite::SqliteAccess::kCreate));
-  auto state = std::make_unique<State>(State{.db = std::move(opened)});
+  auto state = std::make_unique<State>();
+  state->db = TRY(sqlite::open_sqlite(path, sqlite::SqliteAccess::kCreate));
   sqlite3* db = state->db.get();
   // Exclusive: no second run, and none of the shared memory that network file systems lack.
   run(db, "PRAGMA locking_mode = EXCLUSIVE");
@@ -128,6 +157,8 @@ Result<Journal> Journal::open(const fs::path& path, const std::string& key,
   if (!run(db, "PRAGMA journal_mode = WAL") || !run(db, "PRAGMA synchronous = NORMAL"))
     return refused(db, path);
   if (fresh && !state->begin(key, about)) return refused(db, path);
+  TRY(write_file(lock_of(path), this_run() + "\n"));
+  state->lock = lock_of(path);
   TRY(state->read(path));
   sqlite3_stmt* insert = nullptr;
   sqlite3_prepare_v2(db, "INSERT OR REPLACE INTO result VALUES (?, ?, ?, ?)", -1, &insert, nullptr);

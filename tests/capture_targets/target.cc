@@ -1,6 +1,8 @@
 // A program that uses NVTX in one of many ways, by the name in its first argument. The tests run it
 // under the capture library and know what each way has to leave.
+#include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -13,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -348,6 +351,65 @@ int end_by(std::string_view how) {
   return 1;
 }
 
+/// One after the other, children that record.
+int processes(long n) {
+  for (long i = 0; i < n; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      ranges(10, "child");
+      exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    expect(status == 0, "a child that ends well");
+  }
+  printf("%ld ended\n", n);
+  return 7;
+}
+
+/// Removes the folder of its recording between ranges.
+int remove_folder() {
+  ranges(1000);
+  sleep_ms(200);
+  std::filesystem::remove_all(getenv("REMOVED_FOLDER"));
+  ranges(1000);
+  sleep_ms(200);
+  puts("removed");
+  return 7;
+}
+
+/// A range each millisecond for `ms`, then SIGKILL. `path` gets what outlives it: the worst delay
+/// of a thread that sleeps and wakes as the recorder's does, over its last eight sleeps, and the end
+/// of each range, ns.
+int killed_after(long ms, const char* path) {
+  const auto now = [] {
+    timespec time;
+    clock_gettime(CLOCK_REALTIME, &time);
+    return static_cast<std::int64_t>(time.tv_sec) * 1000000000 + time.tv_nsec;
+  };
+  const int file = open(path, O_RDWR | O_CREAT, 0666);
+  const std::size_t bytes = 8 * (static_cast<std::size_t>(ms) + 1);
+  expect(ftruncate(file, static_cast<off_t>(bytes)) == 0, "a file");
+  auto* kept =
+      static_cast<std::int64_t*>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+  expect(kept != MAP_FAILED, "a mapping");
+  std::thread([&now, kept] {
+    std::int64_t late[8] = {};
+    for (std::size_t i = 0;; ++i) {
+      const std::int64_t due = now() + 40000000;
+      sleep_ms(40);
+      late[i % 8] = now() - due;
+      kept[0] = *std::max_element(late, late + 8);
+    }
+  }).detach();
+  for (long i = 1; i <= ms; ++i) {
+    ranges(1);
+    kept[i] = now();
+    sleep_ms(1);
+  }
+  return raise(SIGKILL);
+}
+
 int exit_inside() {
   nvtxRangePushA("never closed");
   nvtxRangePushA("nor this");
@@ -472,6 +534,9 @@ int main(int count, char** arguments) {
   if (what == "fork") return fork_child(argument(2));
   if (what == "fork_storm") return fork_storm(n);
   if (what == "end_by") return end_by(argument(2));
+  if (what == "processes") return processes(n);
+  if (what == "remove_folder") return remove_folder();
+  if (what == "killed_after") return killed_after(n, argument(3));
   if (what == "exit_inside") return exit_inside();
   if (what == "close_descriptors") return close_descriptors(argument(2));
   if (what == "many_texts") return many_texts(n);

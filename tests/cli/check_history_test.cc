@@ -336,16 +336,22 @@ TEST_CASE("check: wrong use of a store is one line") {
   job.fill(2);
   const std::string newer = (test::scratch_folder() / "newer.history").string();
   fs::copy_file(job.store, newer);
-  test::Database(newer).run("PRAGMA user_version = 2");
+  test::Database(newer).run("PRAGMA user_version = 3");
   const std::string changed = (test::scratch_folder() / "changed.history").string();
   fs::copy_file(job.store, changed);
-  test::Database(changed).run("UPDATE step SET step_time_s = step_time_s * 1.5 WHERE run = 2");
+  // Of version 1: without a digest.
+  test::Database(changed).run(
+      "PRAGMA user_version = 1; UPDATE step SET step_time_s = step_time_s * 1.5 WHERE run = 2");
   const std::string empty = (test::scratch_folder() / "empty.history").string();
   fs::copy_file(job.store, empty);
-  test::Database(empty).run("DELETE FROM step; UPDATE op SET times = x''");
+  test::Database(empty).run("PRAGMA user_version = 1; DELETE FROM step; UPDATE op SET times = x''");
   const std::string level = (test::scratch_folder() / "level.history").string();
   fs::copy_file(job.store, level);
-  test::Database(level).run("UPDATE run SET level_s = 'fast' WHERE id = 1");
+  test::Database(level).run(
+      "PRAGMA user_version = 1; UPDATE run SET level_s = 'fast' WHERE id = 1");
+  const std::string allowed = (test::scratch_folder() / "allowed.history").string();
+  fs::copy_file(job.store, allowed);
+  test::Database(allowed).run("UPDATE run SET allowed = allowed * 2 WHERE id = 1");
   const std::string torn = (test::scratch_folder() / "torn.history").string();
   fs::copy_file(job.store, torn);
   fs::resize_file(torn, 5000);
@@ -366,11 +372,12 @@ TEST_CASE("check: wrong use of a store is one line") {
            Case{with("/no/such/folder/a.history", {"--accept"}), 1, "/no/such/folder"},
            Case{with(no_store, {"--accept"}), 1, "a.history: is not a history"},
            Case{with(other.string(), {"--accept"}), 1, "other.history: is not a history"},
-           Case{with(newer), 1, "newer.history: is a history of version 2; version 1"},
-           Case{with(newer, {"--accept"}), 1, "is a history of version 2; version 1"},
+           Case{with(newer), 1, "newer.history: is a history of version 3; version 2"},
+           Case{with(newer, {"--accept"}), 1, "is a history of version 3; version 2"},
            Case{with(changed), 1, "the data of run 'c1' are damaged"},
            Case{with(empty), 1, "the data of run 'c0' are damaged"},
            Case{with(level), 1, "the data of run 'c0' are damaged"},
+           Case{with(allowed), 1, "is a damaged history: its checksum is wrong"},
            Case{with(torn), 1, "torn.history: "},
            Case{with(zeros), 1, "zeros.history: "},
            Case{{"check", "--history", job.store}, 1, "too few to distinguish a change from noise"},

@@ -77,6 +77,7 @@ TEST_CASE("a pair that fails or cannot run here says why, and the others run") {
 /// Interrupts prove, with these pairs and one that hangs, once it hangs.
 Ran interrupted(std::vector<std::string> words) {
   const fs::path temporary = test::scratch_folder();
+  fs::create_directories(temporary / "rehearse-prove-killed" / "recording");  // of a killed run
   const std::string hanging = pair("echo step 1 ms", "'echo $$ > \"$PAIR\"/pid; sleep 60'");
   words.insert(words.begin(), "prove");
   words.push_back(hanging);

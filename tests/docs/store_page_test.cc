@@ -125,7 +125,7 @@ TEST_CASE("the page of the history lists the columns of its tables, its version 
               .code == 0);
   const Store history(path);
   const auto tables = history.rows("SELECT name FROM sqlite_master WHERE type = 'table'");
-  CHECK(tables.size() == 3);
+  CHECK(tables.size() == 4);
   for (const std::string& table : tables) {
     INFO(table);
     CHECK(listed(test::section_of(page, "## " + table)) ==

@@ -134,6 +134,7 @@ TEST_CASE("a store does not grow without end") {
   CHECK(runs->back().run->slots[0].times.size() == kKeptSteps);
   // Levels of old runs, as many as are kept.
   test::Database(path).run(fmt::format(
+      "PRAGMA user_version = 1;"  // without a digest
       "WITH RECURSIVE n(k) AS (SELECT 1000 UNION ALL SELECT k + 1 FROM n WHERE k < {}) "
       "INSERT INTO run SELECT k, 'old', 'then', 1, 0.03, k, 1, '', 'step marks', NULL, 0 FROM n",
       999 + kKeptLevels));

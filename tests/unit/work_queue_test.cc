@@ -217,11 +217,18 @@ TEST_CASE("work: a journal of other inputs, another file and one in use are refu
                       "(squares of study.yaml)") &&
                  Contains("remove it to start again, or name another file with --journal"));
   CHECK(read_file(path).value() == before);
+  std::ofstream(path.string() + ".lock") << "what a killed run left\n";
   {
     const Result<work::Journal> open = work::Journal::open(path, "key", "squares");
     REQUIRE(open);
-    CHECK_THAT(refusal(path), Contains("another run has this journal open"));
+    CHECK_THAT(refusal(path), Contains(fmt::format("is in use by process {} on ", ::getpid())) &&
+                                  Contains(" since 20") &&
+                                  Contains(" UTC; one run at a time; wait for it"));
+    fs::remove(path.string() + ".lock");
+    CHECK_THAT(refusal(path), Contains("is in use by another run; one run at a time"));
   }
+  CHECK(fs::exists(path));
+  CHECK_FALSE(fs::exists(path.string() + ".lock"));
   const fs::path folder = test::scratch_folder();
   std::ofstream(folder / "notes.txt") << std::string(5000, 'x');
   CHECK_THAT(refusal(folder / "notes.txt"), Contains("is not a journal, or is damaged"));
