@@ -1,10 +1,14 @@
 #include "cli/study/controller_values.h"
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 
 #include <fmt/core.h>
 
 #include "cli/study/expression.h"
+#include "cli/study/study.h"
+#include "sim/base/text.h"
 
 namespace rehearse::cli {
 namespace {
@@ -29,11 +33,49 @@ Range range_in(const YamlMap& map) {
   return {low, high};
 }
 
-control::Context read_context(const YamlMap& map) {
+/// Each state as a setting of parameters: a mapping, or a value of the parameter that follows.
+std::vector<Setting> states_in(const YamlMap& map, const std::string& follows) {
+  std::vector<Setting> states;
+  if (map.is_list_of_maps("of"))
+    for (const YamlMap& of : map.maps("of")) {
+      Setting& state = states.emplace_back();
+      for (const std::string& key : of.keys())
+        if (auto value = of.optional<std::string>(key)) state.emplace_back(key, std::move(*value));
+      of.no_other_keys();
+    }
+  else
+    for (std::string& value : map.list<std::string>("of"))
+      states.push_back({{follows, std::move(value)}});
+  if (states.empty()) {
+    map.report("of", "has no states", "a list such as [{run: 1}, {run: 50}]");
+    states.push_back({});
+  }
+  return states;
+}
+
+control::Context read_states(const YamlMap& map, ControllerRun& run) {
+  run.states = states_in(map, run.follows);
+  const auto count = static_cast<std::uint32_t>(run.states.size());
+  run.controller.states = count;
+  if (map.has("each") == map.has("hazard"))
+    map.report("", "has no rhythm, or two", "either each or hazard");
+  const double hazard = number_in(map, "hazard", 0, 1, 0);
+  const auto each = map.within<std::int64_t>("each", 1, 100'000);
+  map.no_other_keys();
+  if (!each) return control::States{hazard, count};
+  control::Recorded recorded;
+  for (std::uint32_t state = 1; state <= count; ++state)
+    recorded.levels.insert(recorded.levels.end(), static_cast<std::size_t>(*each), state);
+  return recorded;
+}
+
+control::Context read_context(const YamlMap& map, ControllerRun& run) {
   control::Context context;
-  const std::size_t kinds = map.has("segments") + map.has("walk") + map.has("recorded");
+  const std::size_t kinds =
+      map.has("segments") + map.has("walk") + map.has("recorded") + map.has("states");
   if (kinds != 1)
-    map.report("", fmt::format("has {} processes", kinds), "one of segments, walk and recorded");
+    map.report("", fmt::format("has {} processes", kinds),
+               "one of segments, walk, recorded and states");
   if (const auto segments = map.map("segments")) {
     const Range range = range_in(*segments);
     segments->required<double>("hazard");
@@ -44,6 +86,8 @@ control::Context read_context(const YamlMap& map) {
     walk->required<double>("step");
     context = control::Walk{number_in(*walk, "step", 0, 100, 0), range.low, range.high};
     walk->no_other_keys();
+  } else if (const auto states = map.map("states")) {
+    context = read_states(*states, run);
   } else {
     control::Recorded recorded{map.list<double>("recorded")};
     for (const double level : recorded.levels)
@@ -89,27 +133,130 @@ void read_estimate(const YamlMap& map, control::EstimateRule& rule) {
   how.no_other_keys();
 }
 
+/// The index of the choice at the key; 0 if it is absent.
+std::size_t choice_in(const YamlMap& map, std::string_view key,
+                      const std::vector<std::string>& choices) {
+  const auto choice = map.optional<std::string>(key);
+  if (!choice) return 0;
+  const auto found = std::find(choices.begin(), choices.end(), *choice);
+  if (found != choices.end()) return static_cast<std::size_t>(found - choices.begin());
+  map.report(key, fmt::format("'{}' is not a choice", *choice),
+             suggest(*choice, std::vector<std::string_view>(choices.begin(), choices.end())));
+  return 0;
+}
+
+/// The name of a parameter of the sweep; empty if the key is absent.
+std::string parameter_in(const YamlMap& map, std::string_view key, const Setting& parameters) {
+  const auto name = map.optional<std::string>(key);
+  if (!name) return {};
+  std::vector<std::string_view> known;
+  known.reserve(parameters.size());
+  for (const auto& [parameter, value] : parameters) known.push_back(parameter);
+  if (std::find(known.begin(), known.end(), *name) == known.end())
+    map.report(key, fmt::format("'{}' is not a parameter of the sweep", *name),
+               known.empty() ? "sweep: {NAME: [its usual value]}" : suggest(*name, known));
+  return *name;
+}
+
+/// The price as an expression of these two alone.
+control::PriceOf plain_price(const ControllerRun& run) {
+  std::vector<Result<Term>> choices;  // prices are asked for many times
+  for (const std::string& choice : run.choices)
+    choices.push_back(parameter_value("choice", {{"choice", choice}}));
+  return [&run, choices](std::size_t choice, double level) -> Result<double> {
+    const Vocabulary vocabulary = {
+        .name = [&](std::string_view name) -> Result<Term> {
+          if (name == "level") return exact_term(level);
+          if (name == "choice") return choices[choice];
+          return fail(fmt::format("'{}' is not part of a price", name),
+                      "choice, level, or a parameter of knob: or follows:");
+        },
+        .function = [](std::string_view function,
+                       std::span<const std::string_view>) -> Result<Term> {
+          return fail(fmt::format("'{}' depends on no choice", function),
+                      "+ - * / min max, or knob: PARAMETER");
+        }};
+    return TRY(evaluate(run.price, vocabulary)).estimate.value;
+  };
+}
+
+/// Prices of parts of the study, measured once at each state or recorded level, or at nine levels of
+/// a range, and interpolated between these in logarithms.
+class MeasuredPrices {
+ public:
+  MeasuredPrices(const ControllerRun& run, const PointValues& point) : run_(run), point_(point) {
+    if (const auto* recorded = std::get_if<control::Recorded>(&run.controller.context)) {
+      levels_ = recorded->levels;
+    } else if (run.controller.states > 0) {
+      for (std::uint32_t s = 1; s <= run.controller.states; ++s) levels_.push_back(s);
+    } else {
+      constexpr int kLevels = 9;
+      const auto [low, high] = control::range_of(run.controller.context);
+      for (int i = 0; i < kLevels; ++i)
+        levels_.push_back(low * std::pow(high / low, i / (kLevels - 1.0)));
+    }
+    std::sort(levels_.begin(), levels_.end());
+    levels_.erase(std::unique(levels_.begin(), levels_.end()), levels_.end());
+  }
+
+  Result<double> at(std::size_t choice, double level) {
+    const auto above = std::lower_bound(levels_.begin(), levels_.end(), level);
+    if (above == levels_.end()) return measured(choice, levels_.back());
+    if (above == levels_.begin() || *above == level) return measured(choice, *above);
+    const double low = *(above - 1);
+    const double from = TRY(measured(choice, low)), to = TRY(measured(choice, *above));
+    const double share = std::log(level / low) / std::log(*above / low);
+    return from * std::pow(to / from, share);
+  }
+
+ private:
+  Result<double> measured(std::size_t choice, double level) {
+    const std::pair<std::size_t, double> key(choice, level);
+    if (const auto found = known_.find(key); found != known_.end()) return found->second;
+    Setting replaced;
+    if (run_.controller.states > 0)
+      replaced = run_.states[static_cast<std::size_t>(level) - 1];
+    else if (!run_.follows.empty())
+      replaced.emplace_back(run_.follows, fmt::format("{}", level));
+    if (!run_.knob.empty()) replaced.emplace_back(run_.knob, run_.choices[choice]);
+    const double price = TRY(point_.at(run_.price, replaced));
+    if (!(price > 0 && std::isfinite(price)))
+      return fail(fmt::format("the price of choice {} is {:g}", run_.choices[choice], price),
+                  "a price above 0");
+    known_.emplace(key, price);
+    return price;
+  }
+
+  const ControllerRun& run_;
+  const PointValues& point_;
+  std::vector<double> levels_;  // ascending
+  std::map<std::pair<std::size_t, double>, double> known_;
+};
+
 }  // namespace
 
-ControllerRun read_controller(const YamlMap& map) {
-  ControllerRun run{.controller = {.context = control::Recorded{{1}}, .first = 1}};
+ControllerRun read_controller(const YamlMap& map, const Setting& parameters) {
+  ControllerRun run{.controller = {.context = control::Recorded{{1}}}};
   control::Controller& c = run.controller;
   run.price = map.required<std::string>("price").value_or("1");
-  c.choices = map.list<double>("choices");
-  if (c.choices.empty()) {
+  run.knob = parameter_in(map, "knob", parameters);
+  run.follows = parameter_in(map, "follows", parameters);
+  run.choices = map.list<std::string>("choices");
+  if (run.choices.empty()) {
     map.report("choices", "are missing", "a list such as [1, 2, 4]");
-    c.choices = {1};
+    run.choices = {"1"};
   }
-  c.first = map.optional<double>("first").value_or(c.choices.front());
+  c.choices = run.choices.size();
+  c.first = choice_in(map, "first", run.choices);
   if (const auto context = map.map("context"))
-    c.context = read_context(*context);
+    c.context = read_context(*context, run);
   else if (!map.has("context"))
     map.report("context", "is missing", "context: {segments: {…}}");
   c.windows =
       static_cast<std::uint32_t>(map.within<std::int64_t>("windows", 1, 1'000'000).value_or(1000));
   c.seed = static_cast<std::uint64_t>(map.within<std::int64_t>("seed", 0, INT64_MAX).value_or(1));
   if (const auto observe = map.map("observe")) {
-    c.noise = number_in(*observe, "noise", 0, 10, 0);
+    c.noise = number_in(*observe, "noise", 0, c.states > 0 ? 1 : 10, 0);
     c.every =
         static_cast<std::uint32_t>(observe->within<std::int64_t>("every", 1, 100'000).value_or(1));
     c.delay =
@@ -118,31 +265,26 @@ ControllerRun read_controller(const YamlMap& map) {
     observe->no_other_keys();
   }
   read_estimate(map, c.estimate);
+  if (c.states > 0 && c.estimate.kind != control::EstimateKind::kLast)
+    map.report("estimate", "is of levels, but the context has states", "last");
   for (const YamlMap& row : map.maps("classes")) {
     const double from = number_in(row, "from", 0, kMost, 0);
     if (!c.classes.empty() && from <= c.classes.back().first)
       row.report("from", "is not above that of the class before", "classes in order");
-    c.classes.emplace_back(from, row.required<double>("choice").value_or(1));
+    row.required<std::string>("choice");
+    c.classes.emplace_back(from, choice_in(row, "choice", run.choices));
     row.no_other_keys();
   }
   map.no_other_keys();
   return run;
 }
 
-Result<control::Outcome> run_controller(const ControllerRun& run) {
-  return control::run(run.controller, [&](double choice, double level) -> Result<double> {
-    const Vocabulary vocabulary = {
-        .name = [&](std::string_view name) -> Result<Term> {
-          if (name == "choice") return exact_term(choice);
-          if (name == "level") return exact_term(level);
-          return fail(fmt::format("'{}' is not part of a price", name), "choice or level");
-        },
-        .function = [](std::string_view function,
-                       std::span<const std::string_view>) -> Result<Term> {
-          return fail(fmt::format("'{}' is not a function of prices", function), "+ - * / min max");
-        }};
-    return TRY(evaluate(run.price, vocabulary)).estimate.value;
-  });
+Result<control::Outcome> run_controller(const ControllerRun& run, const PointValues& point) {
+  if (run.knob.empty() && run.follows.empty() && run.states.empty())
+    return control::run(run.controller, plain_price(run));
+  MeasuredPrices prices(run, point);
+  return control::run(run.controller,
+                      [&](std::size_t choice, double level) { return prices.at(choice, level); });
 }
 
 }  // namespace rehearse::cli

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "cli/study/study.h"
 #include "models/dataflow/read_dataflow.h"
 #include "models/input/read_pipeline.h"
 #include "models/input/tune.h"
@@ -29,7 +30,6 @@ constexpr Function kFunctions[] = {{"rate", FeedKind::kPipeline, "1/s"},
                                    {"reads", FeedKind::kCache, ""},
                                    {"accesses", FeedKind::kCache, ""},
                                    {"peak", FeedKind::kCache, ""},
-                                   {"readahead", FeedKind::kCache, ""},
                                    {"read_time", FeedKind::kCache, "s"},
                                    {"batch_time", FeedKind::kCache, "s"},
                                    {"cut", FeedKind::kGraph, ""},
@@ -49,7 +49,11 @@ constexpr Function kFunctions[] = {{"rate", FeedKind::kPipeline, "1/s"},
                                    {"controlled_price", FeedKind::kController, ""},
                                    {"known_price", FeedKind::kController, ""},
                                    {"fixed_price", FeedKind::kController, ""},
-                                   {"estimate_error", FeedKind::kController, ""}};
+                                   {"fixed_choice", FeedKind::kController, ""},
+                                   {"estimate_error", FeedKind::kController, ""},
+                                   {"makespan", FeedKind::kFlow, "s"},
+                                   {"completed", FeedKind::kFlow, ""},
+                                   {"tries", FeedKind::kFlow, ""}};
 
 /// The feed of a function; nothing if the function does not exist. Several kinds may have a
 /// function of one name.
@@ -82,29 +86,14 @@ template <class T>
 Result<T> in_feed(const FeedTemplate& feed, Result<T> result) {
   if (result) return result;
   const Diagnostic& d = result.error().diagnostics.front();
-  return fail(fmt::format("{}: {}{}{}", feed.name, d.key, d.key.empty() ? "" : ": ", d.problem),
-              d.expected, d.nearest);
-}
-
-/// Under its controller, or with its constant readahead.
-Result<store::Controlled> run_as_read(const store::CacheRun& read) {
-  if (read.control)
-    return store::run_controlled(read.stream, read.cache, *read.drive, *read.control);
-  store::Traffic traffic = TRY(store::run(read.stream, read.cache));
-  return store::Controlled{std::move(traffic),
-                           std::vector<std::uint32_t>(read.stream.batches(), read.cache.readahead)};
-}
-
-/// The mean readahead of the batches from `first` on.
-double mean_readahead(const store::Controlled& controlled, std::size_t first) {
-  double sum = 0;
-  for (std::size_t b = first; b < controlled.readahead.size(); ++b) sum += controlled.readahead[b];
-  return sum / static_cast<double>(controlled.readahead.size() - first);
+  Diagnostic in = d;
+  in.key = {};
+  in.problem = fmt::format("{}: {}{}{}", feed.name, d.key, d.key.empty() ? "" : ": ", d.problem);
+  return fail(std::move(in));
 }
 
 Result<double> cache_value(std::string_view name, const store::CacheRun& run,
-                           const store::Controlled& controlled) {
-  const store::Traffic& traffic = controlled.traffic;
+                           const store::Traffic& traffic) {
   const std::size_t first = run.first;
   if (name == "hit_ratio") return traffic.hit_ratio(first);
   if (name == "misses") return static_cast<double>(traffic.misses(first));
@@ -112,7 +101,6 @@ Result<double> cache_value(std::string_view name, const store::CacheRun& run,
   if (name == "accesses") return static_cast<double>(traffic.accesses(first));
   if (name == "peak") return traffic.peak;
   if (first >= traffic.batches.size()) return fail("the stream has no batch");
-  if (name == "readahead") return mean_readahead(controlled, first);
   if (name == "read_time") {
     if (!run.drive) return fail("it has no drive", "drive: {latency: …, rate: …}");
     return store::read_time(traffic, *run.drive, first).s();
@@ -131,7 +119,8 @@ std::vector<FeedTemplate> read_feeds(const YamlMap& root) {
       {"graphs", FeedKind::kGraph},
       {"dataflows", FeedKind::kDataflow},
       {"accelerators", FeedKind::kAccelerator},
-      {"controllers", FeedKind::kController}};
+      {"controllers", FeedKind::kController},
+      {"flows", FeedKind::kFlow}};
   for (const auto& [section, kind] : kSections) {
     const auto named = root.map(section);
     if (!named) continue;
@@ -177,8 +166,8 @@ Result<const FeedValues::Cached*> FeedValues::cached(const FeedTemplate& feed) {
   return once(cached_, feed, [&](const YamlMap& map) -> Result<Cached> {
     store::CacheRun read = store::read_cache(map, folder_);
     TRY(map.status());
-    store::Controlled controlled = TRY(run_as_read(read));
-    return Cached{std::move(read), std::move(controlled)};
+    store::Traffic traffic = TRY(store::run(read.stream, read.cache));
+    return Cached{std::move(read), std::move(traffic)};
   });
 }
 
@@ -206,11 +195,20 @@ Result<const FeedValues::Tiled*> FeedValues::tiled(const FeedTemplate& feed) {
   });
 }
 
-Result<const control::Outcome*> FeedValues::controlled(const FeedTemplate& feed) {
-  return once(controlled_, feed, [&](const YamlMap& map) -> Result<control::Outcome> {
-    const ControllerRun run = read_controller(map);
+Result<const FeedValues::Controlled*> FeedValues::controlled(const FeedTemplate& feed) {
+  return once(controlled_, feed, [&](const YamlMap& map) -> Result<Controlled> {
+    ControllerRun run = read_controller(map, point_.parameters);
     TRY(map.status());
-    return run_controller(run);
+    const control::Outcome outcome = TRY(run_controller(run, point_));
+    return Controlled{std::move(run), outcome};
+  });
+}
+
+Result<const flow::Outcome*> FeedValues::flowed(const FeedTemplate& feed) {
+  return once(flowed_, feed, [&](const YamlMap& map) -> Result<flow::Outcome> {
+    const flow::Flow flow = flow::read_flow(map);
+    TRY(map.status());
+    return flow::run(flow);
   });
 }
 
@@ -264,14 +262,24 @@ std::optional<Result<Term>> FeedValues::value(std::string_view name, std::string
                                   : tiled.cycles * tiled.accelerator.cycle.s());
   }
   if (of.kind == FeedKind::kController) {
-    const control::Outcome& outcome = *TRY(controlled(of));
+    const auto& [run, outcome] = *TRY(controlled(of));
+    if (name == "fixed_choice")
+      return in_feed(of,
+                     parameter_value("choice", {{"choice", run.choices[outcome.fixed_choice]}}));
     return exact(name == "controlled_price" ? outcome.chosen
                  : name == "known_price"    ? outcome.known
                  : name == "fixed_price"    ? outcome.fixed
                                             : outcome.error);
   }
+  if (of.kind == FeedKind::kFlow) {
+    const flow::Outcome& outcome = *TRY(flowed(of));
+    if (name != "makespan") return exact(name == "tries" ? outcome.tries : outcome.completed);
+    constexpr double kErrors = 2;  // of the mean: 95 %
+    const double mean = outcome.makespan, off = kErrors * outcome.standard_error;
+    return term({mean, mean - off, mean + off, Provenance::kDatasheet});
+  }
   const Cached& cached = *TRY(this->cached(of));
-  return exact(TRY(in_feed(of, cache_value(name, cached.run, cached.controlled))));
+  return exact(TRY(in_feed(of, cache_value(name, cached.run, cached.traffic))));
 }
 
 std::optional<Result<Term>> feed_unit(const std::vector<FeedTemplate>& feeds, std::string_view name,

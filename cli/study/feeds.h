@@ -1,5 +1,5 @@
-// The parts of a study other than jobs: input pipelines, caches, graphs, dataflows, accelerators and
-// controllers (docs/formats/study.md).
+// The parts of a study other than jobs: input pipelines, caches, graphs, dataflows, accelerators,
+// controllers and flows (docs/formats/study.md).
 #pragma once
 
 #include <map>
@@ -11,6 +11,7 @@
 #include "cli/study/expression.h"
 #include "cli/study/graph_values.h"
 #include "models/dataflow/run.h"
+#include "models/flow/flow.h"
 #include "models/input/limits.h"
 #include "models/input/simulate.h"
 #include "models/input/tiles.h"
@@ -25,10 +26,11 @@ enum class FeedKind : std::uint8_t {
   kGraph,
   kDataflow,
   kAccelerator,
-  kController
+  kController,
+  kFlow
 };
-inline constexpr std::string_view kFeedNames[] = {"pipeline", "cache",       "graph",
-                                                  "dataflow", "accelerator", "controller"};
+inline constexpr std::string_view kFeedNames[] = {"pipeline",    "cache",      "graph", "dataflow",
+                                                  "accelerator", "controller", "flow"};
 
 struct FeedTemplate {
   FeedKind kind;
@@ -36,17 +38,21 @@ struct FeedTemplate {
   YamlMap sections;  ///< with parameters in them
 };
 
-/// Reads the sections `pipelines`, `caches`, `graphs`, `dataflows`, `accelerators` and `controllers`
-/// of a study.
+/// Reads the sections `pipelines`, `caches`, `graphs`, `dataflows`, `accelerators`, `controllers`
+/// and `flows` of a study.
 std::vector<FeedTemplate> read_feeds(const YamlMap& root);
 
 /// The values of functions over these at one point. Each feed is run at most once.
 class FeedValues {
  public:
-  /// `folder` is the folder of the study.
+  /// `folder` is the folder of the study. Controllers price their choices by `point`.
   FeedValues(const std::vector<FeedTemplate>& feeds, std::filesystem::path folder,
-             step::Fidelity fidelity, YamlFill fill)
-      : feeds_(feeds), folder_(std::move(folder)), fidelity_(fidelity), fill_(std::move(fill)) {}
+             step::Fidelity fidelity, YamlFill fill, PointValues point)
+      : feeds_(feeds),
+        folder_(std::move(folder)),
+        fidelity_(fidelity),
+        fill_(std::move(fill)),
+        point_(std::move(point)) {}
 
   /// Returns nothing if the function is unknown. Fails with one line.
   std::optional<Result<Term>> value(std::string_view function, std::string_view feed);
@@ -64,7 +70,11 @@ class FeedValues {
   };
   struct Cached {
     store::CacheRun run;
-    store::Controlled controlled;
+    store::Traffic traffic;
+  };
+  struct Controlled {
+    ControllerRun run;
+    control::Outcome outcome;
   };
   /// The run of a feed, which `make` makes of its mapping the first time.
   template <class Run, class Make>
@@ -80,19 +90,22 @@ class FeedValues {
     double cycles;
   };
   Result<const Tiled*> tiled(const FeedTemplate& feed);
-  Result<const control::Outcome*> controlled(const FeedTemplate& feed);
+  Result<const Controlled*> controlled(const FeedTemplate& feed);
+  Result<const flow::Outcome*> flowed(const FeedTemplate& feed);
 
   const std::vector<FeedTemplate>& feeds_;
   std::filesystem::path folder_;
   step::Fidelity fidelity_;
   YamlFill fill_;
+  PointValues point_;
   std::map<std::string, Piped> piped_;
   std::map<std::string, TunedPipe> tuned_;
   std::map<std::string, Cached> cached_;
   std::map<std::string, GraphRun> graphs_;
   std::map<std::string, dataflow::Run> dataflows_;
   std::map<std::string, Tiled> tiled_;
-  std::map<std::string, control::Outcome> controlled_;
+  std::map<std::string, Controlled> controlled_;
+  std::map<std::string, flow::Outcome> flowed_;
 };
 
 /// Like FeedValues::value, but returns 1 in the unit of the value: checks an expression before

@@ -33,12 +33,11 @@ template <class T>
 Result<T> at_point(const Study& study, std::string key, const Setting& parameters,
                    Result<T> result) {
   if (result) return result;
-  const Diagnostic& d = result.error().diagnostics.front();
-  return fail(Diagnostic{.file = study.path.string(),
-                         .key = std::move(key),
-                         .problem = d.problem + point_text(parameters),
-                         .expected = d.expected,
-                         .nearest = d.nearest});
+  Diagnostic d = result.error().diagnostics.front();
+  if (!d.line) d.file = study.path.string();  // else the place of a mistake in this file or another
+  d.key = std::move(key);
+  d.problem += point_text(parameters);
+  return fail(std::move(d));
 }
 
 struct PredictedAt {
@@ -120,66 +119,110 @@ Result<Estimate<double>> quantity_of(const JobFile& file, const step::Step& step
   return mapped(memory::fullest(step.memory).peak, [](Bytes end) { return end.b(); });
 }
 
-/// The gain of jobs that take turns on the devices. The hidden communication of each step overlaps
-/// with its backward pass, and the exposed communication follows it.
-Result<Estimate<double>> crossover_of(const Study& study, const Setting& parameters,
-                                      const std::vector<step::Step>& steps,
-                                      std::span<const std::size_t> jobs) {
-  const std::string division = TRY(fill_in(study.links, parameters));
-  const sharing::Links links = TRY(links_of(division));
-  std::vector<sharing::TurnTaker> takers;
-  std::optional<Bytes> usable;
-  Provenance provenance = Provenance::kRecorded;
-  for (const std::size_t job : jobs) {
-    const step::Step& step = steps[job];
-    if (step.layout.ranks() != steps[jobs.front()].layout.ranks())
-      return fail(fmt::format("'{}' and '{}' have different numbers of ranks",
-                              study.jobs[jobs.front()].name, study.jobs[job].name),
-                  "jobs that take turns on the same devices");
-    const memory::StageMemory& fullest = memory::fullest(step.memory);
-    const Bytes here = fullest.device.usable;
-    usable = usable ? std::min(*usable, here) : here;
-    const Seconds exposed = step.communication;
-    takers.push_back({.name = study.jobs[job].name,
-                      .compute = step.time.value - exposed,
-                      .exposed = exposed,
-                      .hidden = hidden_communication(step),
-                      .memory = fullest.peak.value});
-    provenance = std::max(provenance, step.time.provenance);
+/// The parts of a study with these parameters, each run at most once.
+class PointRun {
+ public:
+  /// Only the prices of controllers are measured with other parameters, by a run without controllers.
+  PointRun(const Study& study, Setting parameters, bool controls = true)
+      : study_(study),
+        parameters_(std::move(parameters)),
+        jobs_(study.jobs.size()),
+        feeds_(study.feeds, study.path.parent_path(), study.fidelity, fill(),
+               {parameters_, [this, controls](const std::string& price, const Setting& replaced) {
+                  return controls ? priced(price, replaced)
+                                  : fail("a price depends on a controller",
+                                         "quantities of other parts of the study");
+                }}) {}
+  PointRun(const PointRun&) = delete;
+  PointRun& operator=(const PointRun&) = delete;
+
+  Result<const PredictedAt*> job(std::size_t index) {
+    std::optional<PredictedAt>& job = jobs_[index];
+    if (!job) job.emplace(TRY(predict_at(study_, study_.jobs[index], parameters_)));
+    return &*job;
   }
-  const sharing::Turns turns = TRY(sharing::take_turns(takers, links, usable));
-  // Steps with equal errors have the same gain, so an interval adds nothing.
-  return Estimate<double>{turns.gain, turns.gain, turns.gain, provenance};
-}
+
+  Result<Term> value(const std::string& expression) {
+    return measure(
+        expression, study_.jobs,
+        {.of = [this](Observed quantity, std::size_t index) -> Result<Estimate<double>> {
+           const PredictedAt& at = *TRY(job(index));
+           return quantity_of(at.file, at.step, study_.fidelity, quantity);
+         },
+         .crossover = [this](auto jobs) { return crossover_of(jobs); },
+         .feed = [this](std::string_view function,
+                        std::string_view feed) { return feeds_.value(function, feed); },
+         .parameter =
+             [this](std::string_view name) { return parameter_value(name, parameters_); }});
+  }
+
+ private:
+  YamlFill fill() const {
+    return [this](const std::string& text) { return fill_in(text, parameters_); };
+  }
+
+  Result<double> priced(const std::string& price, const Setting& replaced) const {
+    Setting parameters = parameters_;
+    for (const auto& [name, value] : replaced) {
+      const auto same = [&name = name](const auto& known) { return known.first == name; };
+      const auto found = std::find_if(parameters.begin(), parameters.end(), same);
+      if (found == parameters.end())
+        return fail(fmt::format("'{}' is not a parameter of the sweep", name),
+                    fmt::format("sweep: {{{}: [its usual value]}}", name));
+      found->second = value;
+    }
+    PointRun run(study_, std::move(parameters), false);
+    return TRY(run.value(price)).estimate.value;
+  }
+
+  /// The gain of jobs that take turns on the devices. The hidden communication of each step overlaps
+  /// with its backward pass, and the exposed communication follows it.
+  Result<Estimate<double>> crossover_of(std::span<const std::size_t> jobs) {
+    const std::string division = TRY(fill_in(study_.links, parameters_));
+    const sharing::Links links = TRY(links_of(division));
+    std::vector<sharing::TurnTaker> takers;
+    std::optional<Bytes> usable;
+    Provenance provenance = Provenance::kRecorded;
+    const std::uint32_t ranks = TRY(job(jobs.front()))->step.layout.ranks();
+    for (const std::size_t index : jobs) {
+      const step::Step& step = TRY(job(index))->step;
+      if (step.layout.ranks() != ranks)
+        return fail(fmt::format("'{}' and '{}' have different numbers of ranks",
+                                study_.jobs[jobs.front()].name, study_.jobs[index].name),
+                    "jobs that take turns on the same devices");
+      const memory::StageMemory& fullest = memory::fullest(step.memory);
+      const Bytes here = fullest.device.usable;
+      usable = usable ? std::min(*usable, here) : here;
+      const Seconds exposed = step.communication;
+      takers.push_back({.name = study_.jobs[index].name,
+                        .compute = step.time.value - exposed,
+                        .exposed = exposed,
+                        .hidden = hidden_communication(step),
+                        .memory = fullest.peak.value});
+      provenance = std::max(provenance, step.time.provenance);
+    }
+    const sharing::Turns turns = TRY(sharing::take_turns(takers, links, usable));
+    // Steps with equal errors have the same gain, so an interval adds nothing.
+    return Estimate<double>{turns.gain, turns.gain, turns.gain, provenance};
+  }
+
+  const Study& study_;
+  Setting parameters_;
+  std::vector<std::optional<PredictedAt>> jobs_;
+  FeedValues feeds_;
+};
 
 Result<StudyPoint> point_at(const Study& study, const Setting& parameters) {
   StudyPoint point{.parameters = parameters};
-  std::vector<step::Step> steps;
-  std::vector<JobFile> files;
-  for (const JobTemplate& job : study.jobs) {
-    PredictedAt at = TRY(predict_at(study, job, parameters));
+  PointRun run(study, parameters);
+  for (std::size_t j = 0; j < study.jobs.size(); ++j) {
+    const PredictedAt& at = *TRY(run.job(j));
     const bool fits = memory::fullest(at.step.memory).fit != memory::Fit::kDoesNotFit;
-    point.jobs.push_back({job.name, at.step.time, at.step.layout.ranks(), fits});
-    steps.push_back(std::move(at.step));
-    files.push_back(std::move(at.file));
+    point.jobs.push_back({study.jobs[j].name, at.step.time, at.step.layout.ranks(), fits});
   }
-  FeedValues feeds(study.feeds, study.path.parent_path(), study.fidelity,
-                   [&parameters](const std::string& text) { return fill_in(text, parameters); });
-  const Measured measured = {
-      .of =
-          [&](Observed quantity, std::size_t job) {
-            return quantity_of(files[job], steps[job], study.fidelity, quantity);
-          },
-      .crossover =
-          [&](std::span<const std::size_t> jobs) {
-            return crossover_of(study, parameters, steps, jobs);
-          },
-      .feed = [&](std::string_view function,
-                  std::string_view feed) { return feeds.value(function, feed); },
-      .parameter = [&](std::string_view name) { return parameter_value(name, parameters); }};
   for (const Measure& m : study.measures)
-    point.measured.push_back(TRY(at_point(study, "measure." + m.name, parameters,
-                                          measure(m.expression, study.jobs, measured))));
+    point.measured.push_back(
+        TRY(at_point(study, "measure." + m.name, parameters, run.value(m.expression))));
   return point;
 }
 

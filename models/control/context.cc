@@ -42,6 +42,16 @@ class Levels {
     return levels_;
   }
 
+  std::vector<double> of(const States& states) {
+    std::uint32_t state = 0;
+    for (double& each : levels_) {
+      if (states.count > 1 && random_.uniform() < states.hazard)
+        state = (state + 1 + random_.below(states.count - 1)) % states.count;
+      each = state + 1.0;
+    }
+    return levels_;
+  }
+
  private:
   std::vector<double> levels_;
   Random random_;
@@ -54,6 +64,7 @@ std::pair<double, double> range_of(const Context& context) {
     const auto [low, high] = std::minmax_element(recorded->levels.begin(), recorded->levels.end());
     return {*low, *high};
   }
+  if (const auto* states = std::get_if<States>(&context)) return {1, states->count};
   const auto* segments = std::get_if<Segments>(&context);
   return segments != nullptr ? std::pair(segments->low, segments->high)
                              : std::pair(std::get<Walk>(context).low, std::get<Walk>(context).high);

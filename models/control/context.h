@@ -28,7 +28,14 @@ struct Recorded {
   std::vector<double> levels;
 };
 
-using Context = std::variant<Segments, Walk, Recorded>;
+/// One of `count` states, whose levels are 1, 2, …. A window leaves its state with the probability
+/// `hazard`, for each of the others alike.
+struct States {
+  double hazard;
+  std::uint32_t count;
+};
+
+using Context = std::variant<Segments, Walk, Recorded, States>;
 
 /// The least and the largest level. REQUIRES: as levels_of.
 std::pair<double, double> range_of(const Context& context);

@@ -5,6 +5,7 @@
 #include <deque>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -28,7 +29,7 @@ class Run {
 
   Result<Outcome> run() {
     Outcome outcome;
-    std::vector<double> fixed(c_.choices.size(), 0);
+    std::vector<double> fixed(c_.choices, 0);
     double squares = 0;
     std::size_t estimated = 0;
     for (std::size_t w = 0; w < levels_.size(); ++w) {
@@ -39,48 +40,65 @@ class Run {
       }
       if (begun_) {
         const double off = estimator_.estimate() - std::log(levels_[w]);
-        squares += off * off;
+        squares += c_.states > 0 ? std::abs(off) > 1e-9 : off * off;
         ++estimated;
       }
-      const double choice = begun_ ? TRY(chosen(std::exp(estimator_.estimate()))) : c_.first;
+      const std::size_t choice = begun_ ? TRY(chosen(estimate())) : c_.first;
       const double paid = TRY(priced(choice, levels_[w]));
       outcome.chosen += paid;
       double least = std::numeric_limits<double>::infinity();
-      for (std::size_t i = 0; i < c_.choices.size(); ++i) {
-        const double other = TRY(priced(c_.choices[i], levels_[w]));
+      for (std::size_t i = 0; i < c_.choices; ++i) {
+        const double other = TRY(priced(i, levels_[w]));
         fixed[i] += other;
         least = std::min(least, other);
       }
       outcome.known += least;
       if (w % c_.every > 0) continue;
       outcome.chosen += c_.cost;
-      const double seen = paid * std::exp(c_.noise * random_.normal());
-      known_.push_back({w + c_.delay, TRY(level_with(choice, seen))});
+      const double logarithm =
+          c_.states > 0 ? std::log(state_seen(levels_[w]))
+                        : TRY(level_with(choice, paid * std::exp(c_.noise * random_.normal())));
+      known_.push_back({w + c_.delay, logarithm});
     }
-    outcome.fixed = *std::min_element(fixed.begin(), fixed.end());
-    outcome.error = estimated > 0 ? std::sqrt(squares / static_cast<double>(estimated)) : 0;
+    const auto best = std::min_element(fixed.begin(), fixed.end());
+    outcome.fixed = *best;
+    outcome.fixed_choice = static_cast<std::size_t>(best - fixed.begin());
+    const double mean = estimated > 0 ? squares / static_cast<double>(estimated) : 0;
+    outcome.error = c_.states > 0 ? mean : std::sqrt(mean);
     return outcome;
   }
 
  private:
-  Result<double> priced(double choice, double level) const {
+  /// The level, or the state.
+  double estimate() const {
+    const double level = std::exp(estimator_.estimate());
+    return c_.states > 0 ? std::round(level) : level;
+  }
+
+  /// Each other state alike with the probability of an error.
+  double state_seen(double state) {
+    if (c_.states < 2 || random_.uniform() >= c_.noise) return state;
+    return std::fmod(state + random_.below(c_.states - 1), c_.states) + 1;
+  }
+
+  Result<double> priced(std::size_t choice, double level) const {
     const double price = TRY(price_(choice, level));
     if (!(price > 0 && std::isfinite(price)))
       return fail(
-          fmt::format("the price of choice {:g} at level {:g} is {:g}", choice, level, price),
+          fmt::format("the price of choice {} at level {:g} is {:g}", choice + 1, level, price),
           "a price above 0");
     return price;
   }
 
-  Result<double> chosen(double level) const {
+  Result<std::size_t> chosen(double level) const {
     if (!c_.classes.empty()) {
-      double choice = c_.classes.front().second;
+      std::size_t choice = c_.classes.front().second;
       for (const auto& [least, best] : c_.classes)
         if (level >= least) choice = best;
       return choice;
     }
-    std::optional<std::pair<double, double>> best;  // price, choice
-    for (const double choice : c_.choices)
+    std::optional<std::pair<double, std::size_t>> best;  // price, choice
+    for (std::size_t choice = 0; choice < c_.choices; ++choice)
       if (const double price = TRY(priced(choice, level)); !best || price < best->first)
         best = {price, choice};
     return best->second;
@@ -88,16 +106,16 @@ class Run {
 
   /// The logarithm of the level at which the choice has this price, by bisection; beyond the range
   /// of the context, its end.
-  Result<double> level_with(double choice, double price) const {
+  Result<double> level_with(std::size_t choice, double price) const {
     const double at_low = TRY(priced(choice, std::exp(low_))),
                  at_high = TRY(priced(choice, std::exp(high_)));
     if (at_low == at_high && low_ < high_)
-      return fail(fmt::format("the price of choice {:g} is {:g} at both ends of the context",
-                              choice, at_low),
+      return fail(fmt::format("the price of choice {} is {:g} at both ends of the context",
+                              choice + 1, at_low),
                   "a price that rises or falls with the level");
     const bool rises = at_high > at_low;
     double low = low_, high = high_;
-    for (int i = 0; i < 60 && low < high; ++i) {
+    for (int i = 0; i < 40 && low < high; ++i) {
       const double middle = (low + high) / 2;
       const bool below = (TRY(priced(choice, std::exp(middle))) < price) == rises;
       (below ? low : high) = middle;

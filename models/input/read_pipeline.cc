@@ -152,7 +152,6 @@ Source read_source(const YamlMap& map) {
 /// The reads of a cache in front of the source for each take, which is a batch of its keys.
 void read_cached(const YamlMap& map, const std::filesystem::path& folder, Stage& stage) {
   const store::CacheRun cached = store::read_cache(map, folder);
-  if (cached.control) map.report("control", "has no effect in a pipeline", "a readahead");
   if (cached.prefetch) map.report("prefetch", "belongs to the pipeline", "queue: N of the stage");
   if (!map.status()) return;
   const Result<store::Traffic> traffic = store::run(cached.stream, cached.cache);

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include "models/store/policies.h"
-#include "sim/base/check.h"
 
 namespace rehearse::store {
 
@@ -31,28 +30,18 @@ double Traffic::hit_ratio(std::size_t first) const {
 }
 
 Result<Traffic> run(const KeyStream& stream, const Cache& cache) {
-  return run(stream, cache, std::vector<std::uint32_t>(stream.batches(), cache.readahead));
-}
-
-Result<Traffic> run(const KeyStream& stream, const Cache& cache,
-                    std::span<const std::uint32_t> readahead) {
-  REHEARSE_CHECK(readahead.size() == stream.batches(), "{} of {}", readahead.size(),
-                 stream.batches());
-  bool ahead = false;
-  for (const std::uint32_t units : readahead) {
-    if (units == 0 || (units > 1 && cache.policy != Policy::kLru))
-      return fail(fmt::format("readahead of {} with the policy {}", units,
-                              kPolicyNames[static_cast<int>(cache.policy)]),
-                  "1, or more with lru");
-    ahead = ahead || units > 1;
-  }
+  if (cache.readahead == 0 || (cache.readahead > 1 && cache.policy != Policy::kLru))
+    return fail(fmt::format("readahead of {} with the policy {}", cache.readahead,
+                            kPolicyNames[static_cast<int>(cache.policy)]),
+                "1, or more with lru");
   if (cache.around && cache.policy != Policy::kLru)
     return fail(
         fmt::format("around with the policy {}", kPolicyNames[static_cast<int>(cache.policy)]),
         "lru");
   switch (cache.policy) {
     case Policy::kLru:
-      return ahead ? run_lru_readahead(stream, cache, readahead) : run_lru(stream, cache.capacity);
+      return cache.readahead > 1 ? run_lru_readahead(stream, cache)
+                                 : run_lru(stream, cache.capacity);
     case Policy::kLfu: return run_lfu(stream, cache.capacity);
     case Policy::kStatic: return run_static(stream, cache.capacity);
     case Policy::kLookAhead: return run_look_ahead(stream, cache.capacity, cache.batches);

@@ -71,8 +71,5 @@ struct Traffic {
 
 /// Runs the cache. Fails on a readahead of 0, or with another policy than kLru.
 Result<Traffic> run(const KeyStream& stream, const Cache& cache);
-/// The same with a readahead for each batch instead of Cache::readahead.
-Result<Traffic> run(const KeyStream& stream, const Cache& cache,
-                    std::span<const std::uint32_t> readahead);
 
 }  // namespace rehearse::store

@@ -7,8 +7,7 @@ namespace rehearse::store {
 
 Traffic run_lru(const KeyStream& stream, std::uint32_t capacity);
 /// A readahead for each batch.
-Traffic run_lru_readahead(const KeyStream& stream, const Cache& cache,
-                          std::span<const std::uint32_t> readahead);
+Traffic run_lru_readahead(const KeyStream& stream, const Cache& cache);
 Traffic run_lfu(const KeyStream& stream, std::uint32_t capacity);
 Traffic run_static(const KeyStream& stream, std::uint32_t capacity);
 Traffic run_look_ahead(const KeyStream& stream, std::uint32_t capacity, std::uint32_t batches);

@@ -155,21 +155,6 @@ Drive read_drive(const YamlMap& map, std::optional<Bytes> unit) {
   return drive;
 }
 
-Control read_control(const YamlMap& map) {
-  Control control;
-  control.window = count_in(map, "window", 1'000'000'000, kAllBatches);
-  for (const std::int64_t units : map.list<std::int64_t>("choices")) {
-    if (units < 1 || units > kMostReadahead)
-      map.report("choices", fmt::format("{} is out of range", units),
-                 fmt::format("1 to {}", kMostReadahead));
-    control.choices.push_back(static_cast<std::uint32_t>(units));
-  }
-  if (control.choices.empty()) map.report("choices", "is missing", "a list of readaheads");
-  control.delay = count_in(map, "delay", 1'000'000, control.delay, 0);
-  map.no_other_keys();
-  return control;
-}
-
 Prefetch read_prefetch(const YamlMap& map) {
   Prefetch prefetch{.step = time_at(map, "step"), .read = time_at(map, "read")};
   prefetch.ahead = count_in(map, "ahead", 1'000'000'000, {}, 0);
@@ -208,9 +193,6 @@ CacheRun read_cache(const YamlMap& map, const std::filesystem::path& folder) {
   read.cache.readahead = count_in(map, "readahead", kMostReadahead, 1);
   read.cache.around = map.optional<bool>("around").value_or(false);
   if (const auto drive = map.map("drive")) read.drive = read_drive(*drive, unit);
-  if (const auto control = map.map("control")) read.control = read_control(*control);
-  if (read.control && !map.has("drive"))
-    map.report("control", "has no drive to time it", "drive: {latency: …, rate: …}");
   if (const auto prefetch = map.map("prefetch")) read.prefetch = read_prefetch(*prefetch);
   if (const auto first = map.optional<std::int64_t>("from_batch")) {
     if (*first < 0 ||

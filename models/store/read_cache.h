@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "models/store/control.h"
+#include "models/store/drive.h"
 #include "models/store/prefetch.h"
 #include "sim/base/yaml.h"
 
@@ -14,7 +14,6 @@ struct CacheRun {
   Cache cache;
   std::size_t first = 0;  ///< batch from which hits count
   std::optional<Drive> drive = {};
-  std::optional<Control> control = {};  ///< with a drive only
   std::optional<Prefetch> prefetch = {};
 };
 

@@ -102,8 +102,7 @@ Traffic run_lru(const KeyStream& stream, std::uint32_t capacity) {
   return std::move(meter).take();
 }
 
-Traffic run_lru_readahead(const KeyStream& stream, const Cache& cache,
-                          std::span<const std::uint32_t> readahead) {
+Traffic run_lru_readahead(const KeyStream& stream, const Cache& cache) {
   Meter meter(stream);
   Recency recency(stream.keys, cache.capacity);
   std::uint32_t size = 0;
@@ -124,9 +123,9 @@ Traffic run_lru_readahead(const KeyStream& stream, const Cache& cache,
         continue;
       }
       meter.miss(key);
-      const std::uint32_t in_front = std::min(cache.around ? readahead[b] / 2 : 0, key);
+      const std::uint32_t in_front = std::min(cache.around ? cache.readahead / 2 : 0, key);
       const std::uint64_t end =
-          std::min<std::uint64_t>(std::uint64_t{key} - in_front + readahead[b], stream.keys);
+          std::min<std::uint64_t>(std::uint64_t{key} - in_front + cache.readahead, stream.keys);
       // The keys to read are determined before any of them evicts another; the nearest enters last.
       coming.clear();
       for (Key front = key - in_front; front < key; ++front)

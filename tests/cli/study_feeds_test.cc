@@ -1,4 +1,5 @@
 // study: pipelines and caches instead of jobs.
+#include <algorithm>
 #include <map>
 
 #include <catch2/catch.hpp>
@@ -36,14 +37,13 @@ std::string feeds_text(const std::string& from = "", const std::string& to = "")
       "    item: 1 MB\n"
       "    share: 0.0001\n"
       "    drive: {latency: 3 ms, rate: 1 GB/s}\n"
-      "    control: {choices: [1, 4], window: 1}\n"
       "    prefetch: {ahead: 0, step: 10 ms, read: 1 ms, write: 1 ms}\n"
       "measure:\n"
       "  by_workers: rate(plain) / allowed_rate(plain)\n"
       "  seconds: epoch_time(plain) / epoch_time(plain)\n"
       "  gain: tuned_rate(plain) * workers / rate(plain)\n"
       "  bound: tuned_bound(plain) * workers / rate(plain)\n"
-      "  reading: read_time(timed) / read_time(timed) * readahead(timed)\n"
+      "  reading: read_time(timed)\n"
       "  in_turn: batch_time(timed) / read_time(timed)\n"
       "  rhythm: batch_time(plain)\n"
       "  anew: misses(twice)\n"
@@ -91,10 +91,9 @@ TEST_CASE("study: measures of pipelines and caches") {
     // 200 samples a second, of one worker 50.
     CHECK(measured(point, "gain") == Approx(4).epsilon(0.02));
     CHECK(measured(point, "bound") == Approx(4).epsilon(0.01));
-    // The worked example of docs/concepts/controller.md: readaheads 1 4 4 4 1 1, 270 ms.
-    CHECK(measured(point, "reading") == Approx(15.0 / 6));
-    // 12 units in all batches but the fourth, whose 12 misses read four each; then 10 ms of work.
-    CHECK(measured(point, "in_turn") == Approx((10 + (5 * 12 + 48) / 6.0) / 270));
+    // Six batches of 12 reads, 4 ms each; of a batch, 12 ms of units and 10 ms of work.
+    CHECK(measured(point, "reading") == Approx(0.288));
+    CHECK(measured(point, "in_turn") == Approx((10 + 12) / 288.0));
   }
 }
 
@@ -127,11 +126,6 @@ TEST_CASE("study: mistakes in pipelines and caches are one line") {
   CHECK_THAT(refused("    drive: {latency: 3 ms, rate: 1 GB/s}\n", ""), Contains("drive: {"));
   CHECK_THAT(refused("rate: 1 GB/s", "rate: 0 GB/s"), Contains("above 0"));
   CHECK_THAT(refused("latency: 3 ms", "latency: -3 ms"), Contains("latency"));
-  CHECK_THAT(refused("choices: [1, 4]", "choices: []"), Contains("a list of readaheads"));
-  CHECK_THAT(refused("choices: [1, 4]", "choices: [1, 0]"), Contains("0 is out of range"));
-  CHECK_THAT(refused("window: 1", "window: 0"),
-             Contains("window") && Contains("0 is out of range"));
-  CHECK_THAT(refused("window: 1", "delay: -1"), Contains("delay"));
   CHECK_THAT(refused("ahead: 0", "ahead: -1"), Contains("ahead") && Contains("out of range"));
   CHECK_THAT(refused("read: 1 ms, ", ""), Contains("read"));
   CHECK_THAT(refused("    prefetch: {ahead: 0, step: 10 ms, read: 1 ms, write: 1 ms}\n", ""),
@@ -164,6 +158,104 @@ TEST_CASE("study: minimum and maximum of several measures") {
   CHECK_THAT(refused("min(rate(plain), 3)"), Contains("'1/s' and '' cannot be compared"));
   CHECK_THAT(refused("min(3, 4"), Contains("is incomplete"));
   CHECK_THAT(refused("min()"), Contains("unexpected ')'"));
+}
+
+/// Both sides of a line can be replaced.
+std::string controlled_text(const std::string& from = "", const std::string& to = "") {
+  std::string text =
+      "name: knobs\n"
+      "source: by hand\n"
+      "fidelity: closed\n"
+      "sweep:\n"
+      "  algorithm: [linear]\n"
+      "  tokens: [512]\n"
+      "jobs:\n"
+      "  layer:\n"
+      "    workload: {kind: transformer, hidden: 2048, layers: 1, heads: 16, feed_forward: 1, "
+      "sequence: $tokens, vocabulary: 1024, experts: 128, experts_per_token: 2, "
+      "expert_feed_forward: 2048}\n"
+      "    training: {dtype: fp16, microbatch: 16, global_batch: 1024}\n"
+      "    plan: {data: 64, expert: 64, collectives: {all_to_all: $algorithm}}\n"
+      "    cluster: {device: a100_sxm4_80, devices_per_node: 8, nodes: 8, intra_node: nvswitch, "
+      "inter_node: {kind: switch, links: 8, link: ib_hdr_200}}\n"
+      "controllers:\n"
+      "  exchange:\n"
+      "    context: {recorded: [512, 4096]}\n"
+      "    windows: 4\n"
+      "    knob: algorithm\n"
+      "    follows: tokens\n"
+      "    choices: [linear, two_dimensional]\n"
+      "    price: step_time(layer)\n"
+      "  linear: {context: {recorded: [512, 4096]}, windows: 4, knob: algorithm, follows: tokens, "
+      "choices: [linear], price: step_time(layer)}\n"
+      "flows:\n"
+      "  act: {steps: [{name: one, time: 3 s, poll: {first: 2 s}}, {name: two, time: 1 s, then: "
+      "[{to: end, share: 1}]}]}\n"
+      "measure:\n"
+      "  known: known_price(exchange)\n"
+      "  late: controlled_price(exchange) / known_price(exchange)\n"
+      "  linear: fixed_price(linear)\n"
+      "  usual: step_time(layer)\n"
+      "  seconds: makespan(act)\n"
+      "expect: {measure: late, range: [1, 10], sweep: within}\n";
+  if (from.empty()) return text;
+  const std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+// The prices of the controller are the step times of the same study with the parameters replaced.
+TEST_CASE("study: a controller sets a parameter of a job, at the job's own price") {
+  const auto point_of = [](const std::string& text) {
+    return test::document(run_feeds(text, {"--format", "json"}))["studies"][0]["points"][0];
+  };
+  const auto usual = [&](const std::string& algorithm, const std::string& tokens) {
+    std::string text = controlled_text("algorithm: [linear]", "algorithm: [" + algorithm + "]");
+    text.replace(text.find("tokens: [512]"), 13, "tokens: [" + tokens + "]");
+    return measured(point_of(text), "usual");
+  };
+  const double linear_few = usual("linear", "512"), linear_many = usual("linear", "4096"),
+               planes_few = usual("two_dimensional", "512"),
+               planes_many = usual("two_dimensional", "4096");
+  CHECK(linear_few != planes_few);
+  const Json point = point_of(controlled_text());
+  CHECK(measured(point, "linear") == Approx(2 * (linear_few + linear_many)));
+  CHECK(measured(point, "known") ==
+        Approx(2 * (std::min(linear_few, planes_few) + std::min(linear_many, planes_many))));
+  CHECK(measured(point, "seconds") == 5);
+}
+
+TEST_CASE("study: mistakes in controllers and flows are one line") {
+  const auto refused = [](const std::string& from, const std::string& to) {
+    const Ran ran = run_feeds(controlled_text(from, to));
+    CHECK(ran.code == 1);
+    CHECK(ran.out.empty());
+    return ran.errors;
+  };
+  CHECK_THAT(refused("knob: algorithm", "knob: algoritm"),
+             Contains("f.yaml:17:11: measure.known: exchange: controllers.exchange.knob: "
+                      "'algoritm' is not a parameter of the sweep") &&
+                 Contains("did you mean 'algorithm'"));
+  CHECK_THAT(
+      refused("    price: step_time(layer)\n  linear", "    price: known_price(linear)\n  linear"),
+      Contains("depends on a controller"));
+  CHECK_THAT(refused("    knob: algorithm\n    follows: tokens\n", ""),
+             Contains("'step_time' depends on no choice") && Contains("knob: PARAMETER"));
+  CHECK_THAT(refused("{recorded: [512, 4096]}", "{states: {each: 2, of: [{token: 1}]}}"),
+             Contains("'token' is not a parameter"));
+  CHECK_THAT(refused("{recorded: [512, 4096]}", "{states: {of: [512, 4096]}}"),
+             Contains("either each or hazard"));
+  CHECK_THAT(refused("two_dimensional]", "two_dimensional]\n    first: linea"),
+             Contains("'linea' is not a choice") && Contains("did you mean 'linear'"));
+  CHECK_THAT(refused("known_price(exchange)\n", "fixed_choice(exchange)\n"),
+             Contains("'choice' is") && Contains("a number"));
+  CHECK_THAT(refused("to: end", "to: on"), Contains("unknown step 'on'"));
+  CHECK_THAT(refused("share: 1}", "share: 0.5}"), Contains("the shares sum to 0.5"));
+  CHECK_THAT(refused("name: two", "name: one"), Contains("'one' is the name of another step"));
+  CHECK_THAT(refused("to: end", "to: two"), Contains("no end"));
+  CHECK_THAT(refused("first: 2 s", "first: 0 s"), Contains("first") && Contains("out of range"));
+  CHECK_THAT(refused("time: 3 s, ", ""), Contains("time") && Contains("is missing"));
+  CHECK_THAT(refused("makespan(act)", "makespan(at)"), Contains("unknown flow 'at'"));
 }
 
 /// The worked example of docs/concepts/partition.md, all of it on one of the two workers.

@@ -82,6 +82,43 @@ TEST_CASE("study: a killed run resumes with its results, and gives the same resu
   CHECK(test::names_in(folder) == std::vector<std::string>{"result.json", "whole.json"});
 }
 
+// The file descriptors of the journal, of its log and of the unfinished result are watched, so that
+// points between two parts of one commit are among them.
+TEST_CASE("study: a run killed in the place of any write resumes, and gives the same bytes") {
+  const fs::path study = long_study(5), folder = test::scratch_folder();
+  const fs::path whole = folder / "whole.json", result = folder / "result.json";
+  const auto run = [&](const fs::path& to, int at) {
+    return test::RunningRehearse(
+               {"study", study.string(), "--format", "json", "--threads", "1", "-o", to.string()},
+               {{"LD_PRELOAD", REHEARSE_KILL_AT_WRITE},
+                {"KILL_IN", folder.string()},
+                {"KILL_AT", std::to_string(at)}})
+        .wait();
+  };
+  REQUIRE(run(whole, 0).code == 0);
+  int killed = 0, resumed = 0;
+  for (bool ended = false; !ended; ++killed) {
+    REQUIRE(killed < 1000);
+    INFO("write " << killed + 1);
+    const Ran first = run(result, killed + 1);
+    ended = first.code == 0;
+    if (ended) break;
+    REQUIRE(first.code == 128 + SIGKILL);
+    // The last writes are of the journal, which is removed after the result is complete.
+    if (fs::exists(result)) CHECK(test::text_of(result) == test::text_of(whole));
+    const Ran second = run(result, 0);
+    INFO(second.errors);
+    REQUIRE(second.code == 0);
+    resumed += second.errors.starts_with("rehearse: resuming with");
+    CHECK(test::text_of(result) == test::text_of(whole));
+    fs::remove(result);
+  }
+  // Each of 5 results is a commit of two writes at least.
+  CHECK(killed > 10);
+  CHECK(resumed >= 5);
+  CHECK(resumed < killed);
+}
+
 TEST_CASE("study: a requested journal remains, and answers at once") {
   const fs::path study = long_study(30), journal = test::scratch_folder() / "kept";
   const std::vector<std::string> command = {"study", study.string(), "--journal", journal.string()};

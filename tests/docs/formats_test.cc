@@ -52,6 +52,19 @@ TEST_CASE("the descriptions of models on the page can be read") {
   }
 }
 
+// --- flow.md, controller.md
+
+TEST_CASE("the studies on the pages of flows and controllers give the values on the page") {
+  for (const std::string page : {"docs/concepts/flow.md", "docs/concepts/controller.md"}) {
+    const auto blocks = test::blocks_of(test::source_file(page), "yaml");
+    REQUIRE(blocks.size() == 1);
+    const auto ran = test::rehearse(
+        {"study", test::write_scratch("page.yaml", test::join_lines(blocks[0].lines)).string()});
+    INFO(page << ": " << ran.out << ran.errors);
+    CHECK(ran.code == 0);
+  }
+}
+
 // --- input-pipeline.md
 
 TEST_CASE("the pipeline on the page can be read") {

@@ -81,14 +81,18 @@ void study(std::string_view bytes) {
   REHEARSE_CHECK(!points.empty() && !read->measures.empty() && !read->expectations.empty());
   if (!has_small_numbers(bytes)) return;
   const YamlFill fill = [&](const std::string& text) { return cli::fill_in(text, points.front()); };
-  cli::FeedValues values(read->feeds, {}, step::Fidelity::kClosed, fill);
+  const auto unpriced = [](const std::string&, const cli::Setting&) -> Result<double> {
+    return fail("no part of a study is priced here");
+  };
+  cli::FeedValues values(read->feeds, {}, step::Fidelity::kClosed, fill,
+                         {points.front(), unpriced});
   for (const cli::FeedTemplate& feed : read->feeds) {
     if (feed.kind == cli::FeedKind::kPipeline) {
       input::read_pipeline(feed.sections.filled(fill));
       continue;
     }
-    constexpr std::string_view kFunctions[] = {"rate",         "hit_ratio", "cut",
-                                               "memory_share", "cycles",    "estimate_error"};
+    constexpr std::string_view kFunctions[] = {
+        "rate", "hit_ratio", "cut", "memory_share", "cycles", "estimate_error", "makespan"};
     const auto value = values.value(kFunctions[static_cast<int>(feed.kind)], feed.name);
     REHEARSE_CHECK(value.has_value());
     if (!*value) {

@@ -18,6 +18,7 @@ BEGIN {
   may["models/comm"] = "sim/base sim/graph sim/cluster"
   may["cost"] = "sim/base sim/cluster"
   may["models/control"] = "sim/base"
+  may["models/flow"] = "sim/base"
   may["models/host"] = "sim/base"
   may["models/job"] = "sim/base sim/graph sim/program sim/cluster models/comm"
   may["models/workload"] = "sim/base profiler/trace profiler/replay"
@@ -42,7 +43,7 @@ BEGIN {
   may["cli"] = "sim/base sim/graph sim/program sim/cluster sim/engine models/comm models/host models/job" \
                " models/workload models/compute models/memory models/sharing strategies/step strategies cost profiler/trace" \
                " profiler/ingest profiler/replay profiler/capture profiler/launch profiler/bench profiler/loading sim/fleet sim/sqlite sim/work" \
-               " profiler/compare models/control models/dataflow models/input models/store sim/serving models/serving"
+               " profiler/compare models/control models/dataflow models/flow models/input models/store sim/serving models/serving"
   # Folders, the lowest first: none includes one above it, whatever the table says, so no two include
   # each other.
   count = split("sim profiler models strategies cost cli", folders, " ")

@@ -5,7 +5,6 @@
 #include <catch2/catch.hpp>
 
 #include "models/store/cache.h"
-#include "models/store/control.h"
 #include "models/store/full_graph.h"
 #include "models/store/prefetch.h"
 #include "sim/base/random.h"
@@ -59,51 +58,6 @@ TEST_CASE("caches: every policy agrees with a naive one") {
       check_equal(*got, test::naive_run(stream, cache));
       REQUIRE(got->peak <= cache.capacity);
     }
-  }
-}
-
-TEST_CASE("caches: a readahead for each batch agrees with a naive one") {
-  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
-    Random random(seed);
-    const KeyStream stream = random_stream(random, 20, 80);
-    const Cache cache{.capacity = random.below(12), .around = random.below(2) == 0};
-    std::vector<std::uint32_t> readahead(stream.batches());
-    for (std::uint32_t& units : readahead) units = 1 + random.below(6);
-    INFO("seed " << seed);
-    const Result<Traffic> got = run(stream, cache, readahead);
-    REQUIRE(got);
-    check_equal(*got, test::naive_run(stream, cache, readahead));
-  }
-}
-
-TEST_CASE(
-    "caches: a controller without delay is best window by window, and none beats a fixed "
-    "readahead where nothing changes") {
-  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
-    Random random(seed);
-    const KeyStream stream = random_stream(random, 40, 200);
-    const Cache cache{.capacity = 6, .readahead = 2};
-    const Drive drive{Seconds::ms(random.below(5)), ByteRate::bytes_per_s(1000), Bytes::b(1)};
-    INFO("seed " << seed);
-    const auto time_of = [&](const Control& control) {
-      const Result<Controlled> controlled = run_controlled(stream, cache, drive, control);
-      REQUIRE(controlled);
-      return read_time(controlled->traffic, drive);
-    };
-    Seconds least = Seconds::s(1e9);
-    for (const std::uint32_t readahead : {1U, 2U, 4U}) {
-      Cache fixed = cache;
-      fixed.readahead = readahead;
-      const Seconds time = read_time(*run(stream, fixed), drive);
-      // Of one choice, from the first window on: that readahead throughout.
-      REQUIRE(time_of({.choices = {readahead}, .window = 1, .delay = 0}) == time);
-      least = std::min(least, time);
-    }
-    // One window: the best of those that are kept throughout.
-    REQUIRE(time_of({.choices = {1, 2, 4}, .window = kAllBatches, .delay = 0}) == least);
-    // Never set: the readahead of the cache.
-    REQUIRE(time_of({.choices = {1, 4}, .window = kAllBatches, .delay = 1}) ==
-            read_time(*run(stream, cache), drive));
   }
 }
 

@@ -15,7 +15,6 @@ constexpr std::uint64_t kNever = ~std::uint64_t{0};
 struct Run {
   const KeyStream& stream;
   const Cache& cache;
-  std::span<const std::uint32_t> readahead;  // of each batch; empty: that of the cache
   Traffic traffic = {};
   Moved moved = {};
   std::vector<std::size_t> batch_of = {};  // of each position
@@ -79,7 +78,7 @@ struct Run {
       coming.push_back(static_cast<Key>(k));
     };
     // If less than half of the readahead lies before the key, more of it lies after it.
-    const std::int64_t at_key = key, units = readahead.empty() ? cache.readahead : readahead[now];
+    const std::int64_t at_key = key, units = cache.readahead;
     const std::int64_t first = std::max<std::int64_t>(at_key - (cache.around ? units / 2 : 0), 0);
     for (std::int64_t k = first; k < at_key; ++k) take_ahead(k);
     for (std::int64_t k = first + units - 1; k > at_key; --k) take_ahead(k);
@@ -210,8 +209,8 @@ std::uint32_t least_from(const KeyStream& stream, std::uint32_t capacity, std::s
   return misses + best;
 }
 
-Run run_all(const KeyStream& stream, const Cache& cache, std::span<const std::uint32_t> readahead) {
-  Run run{.stream = stream, .cache = cache, .readahead = readahead};
+Run run_all(const KeyStream& stream, const Cache& cache) {
+  Run run{.stream = stream, .cache = cache};
   run.traffic.batches.resize(stream.batches());
   run.moved.read.resize(stream.batches());
   run.moved.fresh.resize(stream.batches());
@@ -234,13 +233,12 @@ Run run_all(const KeyStream& stream, const Cache& cache, std::span<const std::ui
 
 }  // namespace
 
-Traffic naive_run(const KeyStream& stream, const Cache& cache,
-                  std::span<const std::uint32_t> readahead) {
-  return run_all(stream, cache, readahead).traffic;
+Traffic naive_run(const KeyStream& stream, const Cache& cache) {
+  return run_all(stream, cache).traffic;
 }
 
 Moved naive_moves(const KeyStream& stream, const Cache& cache) {
-  return run_all(stream, cache, {}).moved;
+  return run_all(stream, cache).moved;
 }
 
 std::vector<int> naive_step_ends(const Moved& moved, std::uint32_t ahead, int step, int read,

@@ -7,9 +7,7 @@
 
 namespace rehearse::test {
 
-/// Takes a readahead for each batch, or none for that of the cache.
-store::Traffic naive_run(const store::KeyStream& stream, const store::Cache& cache,
-                         std::span<const std::uint32_t> readahead = {});
+store::Traffic naive_run(const store::KeyStream& stream, const store::Cache& cache);
 
 /// The keys that each batch reads, those of them that it does not have in hand as they left in it,
 /// and those that leave in it.

@@ -9,9 +9,9 @@
 namespace rehearse::control {
 namespace {
 
-/// Choice 1 waits for a link of this rate, choice 4 sends less and has work of its own.
-Result<double> price(double choice, double level) {
-  return choice == 1 ? 12 / level : 4 + 2 / level;
+/// The first choice waits for a link of this rate, the second sends less and has work of its own.
+Result<double> price(std::size_t choice, double level) {
+  return choice == 0 ? 12 / level : 4 + 2 / level;
 }
 
 Outcome outcome_of(const Controller& controller) {
@@ -22,10 +22,10 @@ Outcome outcome_of(const Controller& controller) {
 }
 
 Controller on(Context context, std::uint32_t windows) {
-  return {.context = std::move(context), .windows = windows, .choices = {1, 4}, .first = 1};
+  return {.context = std::move(context), .windows = windows, .choices = 2};
 }
 
-// Levels 10, 10, 1, 1. Choice 1 costs 1.2 and 12, choice 4 costs 4.2 and 6.
+// Levels 10, 10, 1, 1. The first choice costs 1.2 and 12, the second 4.2 and 6.
 TEST_CASE("controller: one window late, at the price of its observations") {
   Controller c = on(Recorded{{10, 10, 1, 1}}, 4);
   const Outcome late = outcome_of(c);
@@ -42,14 +42,46 @@ TEST_CASE("controller: one window late, at the price of its observations") {
   c.delay = 2;
   CHECK(outcome_of(c).chosen == Approx(1.2 + 1.2 + 12 + 12));
   c = on(Recorded{{10, 10, 1, 1}}, 4);
-  c.classes = {{0, 4}, {5, 1}};
+  c.classes = {{0, 1}, {5, 0}};
   CHECK(outcome_of(c).chosen == Approx(late.chosen));
 }
 
 TEST_CASE("controller: a price that hides the level is refused") {
-  const auto outcome = run(on(Recorded{{10, 1}}, 4), [](double, double) { return 3.0; });
+  const auto outcome = run(on(Recorded{{10, 1}}, 4), [](std::size_t, double) { return 3.0; });
   REQUIRE_FALSE(outcome);
   CHECK(to_string(outcome.error()).find("both ends") != std::string::npos);
+}
+
+// States 1, 1, 2, 2 cost 1 and 5 under the first choice, 4 and 2 under the second. A window late: 1 + 1
+// + 5 + 2. Each alone: 12 and 12.
+TEST_CASE("controller: a state is observed itself, and wrongly as often as it says") {
+  const PriceOf of_states = [](std::size_t choice, double state) -> Result<double> {
+    return choice == 0 ? (state == 1 ? 1.0 : 5.0) : (state == 1 ? 4.0 : 2.0);
+  };
+  Controller c = on(Recorded{{1, 1, 2, 2}}, 4);
+  c.states = 2;
+  const auto late = run(c, of_states);
+  REQUIRE(late);
+  CHECK(late->chosen == 1 + 1 + 5 + 2);
+  CHECK(late->known == 1 + 1 + 2 + 2);
+  CHECK(late->fixed == 12);
+  CHECK(late->error == Approx(1 / 3.0));
+  c = on(States{0, 5}, 20'000);
+  c.states = 5;
+  c.noise = 0.2;
+  const auto noisy = run(c, of_states);
+  REQUIRE(noisy);
+  CHECK(noisy->error == Approx(0.2).epsilon(0.05));
+  // Wrong states 2 to 5 all have the choice of 2.
+  CHECK(noisy->chosen / 20'000 == Approx(0.8 * 1 + 0.2 * 4).epsilon(0.05));
+  const auto levels = levels_of(States{0.1, 3}, 30'000, 7);
+  std::size_t changes = 0, first = 0;
+  for (std::size_t w = 1; w < levels.size(); ++w) {
+    changes += levels[w] != levels[w - 1];
+    first += levels[w] == 1;
+  }
+  CHECK(changes == Approx(3000).epsilon(0.05));
+  CHECK(first == Approx(10'000).epsilon(0.1));
 }
 
 TEST_CASE("estimates: a mean of windows, a fading mean, and a belief that knows of changes") {
@@ -78,7 +110,7 @@ TEST_CASE("on segments the belief errs less than every window and every fading m
     Controller c = on(Segments{0.02, 1, 100}, 5000);
     c.seed = seed;
     c.noise = 0.3;
-    c.choices = {1};
+    c.choices = 1;
     const auto error = [&](const EstimateRule& rule) {
       c.estimate = rule;
       return outcome_of(c).error;

@@ -61,40 +61,6 @@ TEST_CASE("store: the worked examples of the page give the stated results") {
   CHECK(checked >= 7);
 }
 
-// ```cache: a cache as in a study, then ```readahead: of each window, and the time of all reads.
-TEST_CASE("store: the worked example of controllers gives the stated results") {
-  const auto blocks = test::blocks_of(test::source_file("docs/concepts/controller.md"));
-  std::size_t checked = 0;
-  for (std::size_t i = 0; i + 1 < blocks.size(); ++i) {
-    if (blocks[i].language != "yaml" || blocks[i + 1].language != "readahead") continue;
-    const Result<YamlFile> file = YamlFile::parse(test::join_lines(blocks[i].lines), "page");
-    REQUIRE(file);
-    const CacheRun read = read_cache(file->root(), ".");
-    INFO((file->status() ? "" : to_string(file->status().error())));
-    REQUIRE(file->status());
-    REQUIRE(read.control);
-    for (const std::string& line : blocks[i + 1].lines) {
-      INFO(line);
-      const std::size_t colon = line.find(':');
-      REQUIRE(colon != std::string::npos);
-      Control control = *read.control;
-      REQUIRE(std::sscanf(line.c_str(), "delay %u", &control.delay) == 1);
-      const Result<Controlled> got = run_controlled(read.stream, read.cache, *read.drive, control);
-      REQUIRE(got);
-      std::string text = fmt::format("delay {}:", control.delay);
-      for (const std::uint32_t units : got->readahead) text += fmt::format(" {}", units);
-      CHECK(text + fmt::format(", {:.0f} ms", read_time(got->traffic, *read.drive).ms()) == line);
-      ++checked;
-    }
-    for (const auto& [readahead, ms] : {std::pair(1U, 288), std::pair(4U, 315)}) {
-      Cache fixed = read.cache;
-      fixed.readahead = readahead;
-      CHECK(read_time(*run(read.stream, fixed), *read.drive).ms() == Approx(ms));
-    }
-  }
-  CHECK(checked == 2);
-}
-
 TEST_CASE("store: the worked example of prefetching gives the stated results") {
   const auto blocks = test::blocks_of(test::source_file("docs/concepts/store.md"));
   std::size_t checked = 0;
