@@ -238,8 +238,8 @@ void add_whatif(CLI::App& app, Action& action) {
                     "applied last");
   command->footer(
       "Example: rehearse whatif trace.json.gz --scale 'kernel=*gemm*:0.5'\n"
-      "Another batch, accumulation, recomputation, number format of all work, or plan: rehearse "
-      "simulate with a job file that has workload: {recording: trace.json.gz}");
+      "Another plan, or number format of all work: rehearse simulate with a job file that has "
+      "workload: {recording: trace.json.gz}");
   command->callback([options, &action] {
     if (!has_edits(*options) && options->request.sharing.slice.empty() &&
         !options->request.sharing.asked())
