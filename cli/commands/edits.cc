@@ -87,9 +87,9 @@ constexpr NamedEdit kEdits[] = {
      }},
     {"--samples",
      "N, the samples of a pass (microbatch): kernels by the cost laws of the recorded GPU",
-     reads<parse_count>, resize<PassExtent::kSamples>, resized},
+     reads<parse_count>, resize<PassExtent::kSamples>, resized, true},
     {"--sequence", "N, the tokens of a sample: kernels by the cost laws of the recorded GPU",
-     reads<parse_count>, resize<PassExtent::kTokens>, resized},
+     reads<parse_count>, resize<PassExtent::kTokens>, resized, true},
     {"--accumulation",
      "N, passes forward and backward per update: a step has the recorded number of them, with that "
      "share of the update and of the sums of gradients",
@@ -101,7 +101,8 @@ constexpr NamedEdit kEdits[] = {
            "accumulation: the step is that part of {} passes and their update which has as many "
            "passes as were recorded",
            text);
-     }},
+     },
+     true},
     {"--recompute", "range=PATTERN, backward runs forward of each instance again",
      reads<parse_range>,
      [](const ReplayJob& job, const std::string& text, RecordedProgram program, Bound,

@@ -39,9 +39,8 @@ constexpr std::uint64_t kSmallMessage = 4096;
 bool exchanges_forward(const Recording& recording, const StepUnits& step) {
   return std::any_of(step.messages.begin(), step.messages.end(), [&](const auto& message) {
     const trace::GpuOp& op = recording.gpu(message.op);
-    const auto bytes = op.collective
-                           ? recording.rank().collectives[op.collective->index()].bytes_in
-                           : op.bytes;
+    const auto bytes =
+        op.collective ? recording.rank().collectives[op.collective->index()].bytes_in : op.bytes;
     return message.phase == Phase::kForward && bytes.value_or(kSmallMessage) >= kSmallMessage;
   });
 }
@@ -104,13 +103,18 @@ Result<replay::RecordedProgram> resize_passes(const ReplayJob& job, replay::Reco
   std::size_t changed = 0, kept = 0;
   for (std::uint32_t rank = 0; rank < job.recordings.size(); ++rank) {
     const Recording& recording = job.recordings[rank];
+    const std::vector<replay::StepOps>& recorded = program.replays[rank].steps;
+    std::vector<StepUnits> steps;
+    for (const replay::StepOps& of : recorded) {
+      steps.push_back(workload::lifting::find_units(recording, of.step));
+      if (exchanges_forward(recording, steps.back())) return exchanges(recording);
+    }
     const compute::OpCost cost =
         TRY(cost_on(job, recording.rank(), "give the factor: --scale SELECTOR:FACTOR"));
     NamePool names;
     std::map<GpuIndex, double> factors;
-    for (const replay::StepOps& recorded : program.replays[rank].steps) {
-      const StepUnits step = workload::lifting::find_units(recording, recorded.step);
-      if (exchanges_forward(recording, step)) return exchanges(recording);
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+      const StepUnits& step = steps[s];
       const double samples = workload::lifting::find_samples(step.units);
       const double from = extent == PassExtent::kSamples
                               ? samples
@@ -147,8 +151,8 @@ Result<replay::RecordedProgram> resize_passes(const ReplayJob& job, replay::Reco
         const trace::GpuOp& op = recording.gpu(i);
         const auto call = recording.launcher(i);
         if (call && op.direction == trace::CopyDirection::kHostToDevice &&
-            recording.host(*call).start >= recorded.step.start &&
-            recording.host(*call).start < recorded.step.end)
+            recording.host(*call).start >= recorded[s].step.start &&
+            recording.host(*call).start < recorded[s].step.end)
           factors[i] = bound == Bound::kLow ? 1 : to / from;
       }
     }

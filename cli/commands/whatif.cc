@@ -216,6 +216,9 @@ void add_edits(CLI::App& command, WhatifOptions& options) {
 }
 
 void check_edits(const WhatifOptions& options) {
+  for (std::size_t i = 0; i < named_edits().size(); ++i)
+    if (named_edits()[i].once && options.named[i].size() > 1)
+      wrong_usage(fmt::format("{} can be given once", named_edits()[i].option));
   if (options.batch > 0 && !feeds_from_file(options))
     wrong_usage("--batch needs --input-pipeline FILE");
 }

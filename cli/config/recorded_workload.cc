@@ -79,10 +79,10 @@ Status apply(const LiftEdits& edits, const std::string& source, Lifted& lifted) 
   workload::Workload& workload = lifted.workload;
   if (edits.sequence && *edits.sequence != workload.tokens_per_sample) {
     if (!lifted.shapes) return workload::needs_shapes(source, "another sequence length");
-    lifted.notes.push_back(
-        fmt::format("recorded with {:g} tokens per sample; times are scaled to {:g} by the ratio of "
-                    "the cost model's predictions",
-                    workload.tokens_per_sample, *edits.sequence));
+    lifted.notes.push_back(fmt::format(
+        "recorded with {:g} tokens per sample; times are scaled to {:g} by the ratio of "
+        "the cost model's predictions",
+        workload.tokens_per_sample, *edits.sequence));
     workload = TRY(in_source(workload::with_tokens(std::move(workload), *edits.sequence)));
   }
   for (const std::string& pattern : edits.recompute_layers)

@@ -146,9 +146,9 @@ Result<Op> with_tokens(Op op, double from, double to) {
   const double by = from / to;
   if (by == 1 || op.samples == Extent::kNone) return op;
   const auto unknown = [&](std::string_view what) {
-    return fail(fmt::format("'{}' {}, so that its work with {:g} tokens is unknown", op.name, what,
-                            to),
-                "layers of a transformer");
+    return fail(
+        fmt::format("'{}' {}, so that its work with {:g} tokens is unknown", op.name, what, to),
+        "layers of a transformer");
   };
   if (op.kind == OpKind::kConvolution) return unknown("is a convolution");
   if (op.kind == OpKind::kAttention) {
