@@ -100,10 +100,10 @@ class JaxHandler final : public JsonHandler {
     return true;
   }
 
-  /// Without steps of the program, adds XLA's line of steps as marks; else the executions of the module
-  /// that takes most of the time.
+  /// Without a host, adds XLA's line of steps as marks; else the executions of the module that takes
+  /// most of the time.
   void finish() {
-    if (!mark_.empty()) return;
+    if (to_.host_count() > 0) return;
     if (steps_.empty()) {
       std::map<std::string_view, std::pair<Nanoseconds, std::size_t>> modules;
       for (const Span& span : modules_) {
@@ -135,11 +135,9 @@ class JaxHandler final : public JsonHandler {
     const std::string_view process = process_of(event);
     if (!process.starts_with("/device:")) return;
     line.kind = Line::Kind::kDerived;
-    std::string_view number = process;
-    number.remove_prefix(std::min(kGpu.size(), number.size()));
-    const auto device = parse_id(number.substr(0, number.find(' ')));
-    if (!process.starts_with(kGpu) || !device || *device > UINT16_MAX) return;
-    line.device = static_cast<std::uint16_t>(*device);
+    const auto device = device_of(process);
+    if (!device) return;
+    line.device = *device;
     // "Stream #14(MemcpyH2D)"
     constexpr std::string_view kStream = "Stream #";
     const std::string_view name = event.of_metadata;
@@ -153,9 +151,33 @@ class JaxHandler final : public JsonHandler {
       to_.device({.ordinal = line.device, .name = std::string(process)});
   }
 
+  /// "/device:GPU:0", perhaps with a name after it.
+  static std::optional<std::uint16_t> device_of(std::string_view process) {
+    if (!process.starts_with(kGpu)) return std::nullopt;
+    process.remove_prefix(kGpu.size());
+    const auto number = parse_id(process.substr(0, process.find(' ')));
+    if (!number || *number > UINT16_MAX) return std::nullopt;
+    return static_cast<std::uint16_t>(*number);
+  }
+
   std::string_view process_of(const XlaEvent& event) const {
     const auto found = processes_.find(event.process);
     return found == processes_.end() ? std::string_view() : found->second;
+  }
+
+  /// Lines without a name are streams if their events have the details of device work.
+  Line line_of(const XlaEvent& event) const {
+    const auto found = lines_.find({std::string(event.process), std::string(event.thread)});
+    if (found != lines_.end()) return found->second;
+    const std::string_view process = process_of(event);
+    Line line;
+    if (!process.starts_with("/device:")) return line;
+    const auto device = device_of(process);
+    const bool works = !event.kernel.empty() || !event.copy.empty() || !event.set.empty();
+    line.kind = device && works ? Line::Kind::kStream : Line::Kind::kDerived;
+    line.device = device.value_or(0);
+    line.stream = parse_id(event.thread).value_or(0);
+    return line;
   }
 
   void read_complete(const XlaEvent& event) {
@@ -164,8 +186,7 @@ class JaxHandler final : public JsonHandler {
     if (event.name.empty() || event.start.empty())
       return to_.problem(trace::ProblemKind::kMissingField);
     if (!start || !duration) return to_.problem(trace::ProblemKind::kAbsurdNumber);
-    const auto found = lines_.find({std::string(event.process), std::string(event.thread)});
-    const Line line = found == lines_.end() ? Line{} : found->second;
+    const Line line = line_of(event);
     // All GPUs of a process run the same steps.
     const bool first = devices_.empty() || line.device == *devices_.begin();
     switch (line.kind) {

@@ -198,13 +198,14 @@ bool read_process(JsonValue& value, Process& process) {
       field.elements([&](JsonValue& agent) { process.agents.push_back(read_agent(agent)); });
     if (key == "kernel_symbols")
       field.elements([&](JsonValue& symbol) {
-        std::string id, name, formatted;
+        std::string id, name;
         symbol.fields([&](std::string_view of, JsonValue& part) {
           if (of == "kernel_id") id = part.text();
-          if (of == "kernel_name") name = part.text();
-          if (of == "formatted_kernel_name") formatted = part.text();
+          const bool names =
+              of == "kernel_name" || of == "truncated_kernel_name" || of == "formatted_kernel_name";
+          if (names && (name.empty() || of == "formatted_kernel_name")) name = part.text();
         });
-        process.kernels.insert_or_assign(std::move(id), formatted.empty() ? name : formatted);
+        if (!name.empty()) process.kernels.insert_or_assign(std::move(id), std::move(name));
       });
     if (key == "buffer_records")
       field.fields([&](std::string_view table, JsonValue& rows) {
@@ -337,6 +338,7 @@ class Handler final : public JsonHandler {
     if (process.dispatches.empty() && process.copies.empty()) return true;
     last_ = &new_rank_(fmt::format("{} process {}", file_, process.id));
     last_->info().format = "rocprofv3";
+    last_->set_place([place = last_->info().source] { return place; });
     ProcessWriter(process, *last_).write();
     last_->finish();
     return true;
@@ -474,6 +476,7 @@ Status read_rocprof_csv(const fs::path& path, const NewRank& new_rank) {
 
   trace::Recorder& to = new_rank(path.string());
   to.info().format = "rocprofv3";
+  to.set_place([place = path.string()] { return place; });
   if (replaced > 0) to.problem(trace::ProblemKind::kInvalidText, path.string(), replaced);
   for (std::size_t r = 0; agents && r < agents->rows(); ++r)
     if (agents->text(r, "Agent_Type") == "GPU") {
@@ -494,6 +497,8 @@ Status read_rocprof_csv(const fs::path& path, const NewRank& new_rank) {
   }
   Streams streams;
   for (std::size_t r = 0; r < kernels->rows(); ++r) {
+    const std::string_view kind = kernels->text(r, "Kind");
+    if (!kind.empty() && kind != "KERNEL_DISPATCH") continue;
     trace::GpuOp op = TRY(device_op(*kernels, r, "Agent_Id", trace::GpuKind::kKernel, streams, to));
     name_kernel(kernels->text(r, "Kernel_Name"), to, op);
     const std::optional<std::uint32_t> grid[3] = {kernels->id(r, "Grid_Size_X"),

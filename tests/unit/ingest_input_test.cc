@@ -19,7 +19,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kAccepted =
     "a trace store (.rehearse), a capture folder, Kineto JSON, a PyTorch execution trace, Chakra "
-    "(.et), an Nsight Systems export (SQLite), or an op table (CSV)";
+    "(.et), an Nsight Systems export (SQLite), rocprofv3's JSON or table of kernels (CSV), a "
+    "trace of JAX's profiler, or an op table (CSV)";
 
 fs::path write(const fs::path& file, std::string_view bytes) {
   std::ofstream(file, std::ios::binary) << bytes;

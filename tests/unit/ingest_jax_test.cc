@@ -71,12 +71,13 @@ TEST_CASE("events on streams of a GPU are its ops, and those of derived lines ar
   CHECK(rank.host_ops[2].correlation == kernel.correlation);
 }
 
-TEST_CASE("steps are numbered ranges of the program, else XLA's steps, else a module's runs") {
-  const auto steps_of = [](const std::string& marks) {
+TEST_CASE("steps are numbered ranges of the host, without a host XLA's steps or a module's runs") {
+  const auto steps_of = [](const std::string& marks, bool host) {
     std::string text = gpu_lines() + marks;
     for (int s = 0; s < 3; ++s)
-      text += event("cuLaunchKernel", 701, 9, 100 * s + 5, 4,
-                    fmt::format("\"correlation_id\":\"{}\"", s + 1)) +
+      text += (host ? event("cuLaunchKernel", 701, 9, 100 * s + 5, 4,
+                            fmt::format("\"correlation_id\":\"{}\"", s + 1))
+                    : std::string()) +
               event("fusion", 1, 14, 100 * s + 15, 70,
                     fmt::format("\"correlation_id\":\"{}\"", s + 1)) +
               event("fusion.1", 1, 50, 100 * s + 15, 70);
@@ -96,9 +97,9 @@ TEST_CASE("steps are numbered ranges of the program, else XLA's steps, else a mo
     modules +=
         event("jit_train_step", 1, 51, 100 * s + 15, 70) + event("jit_log", 1, 51, 100 * s + 90, 1);
   }
-  CHECK(steps_of(ranges + steps) == std::vector<std::string>{"step 7", "step 8", "step 9"});
-  CHECK(steps_of(steps + modules) == std::vector<std::string>{"step 0", "step 1", "step 2"});
-  CHECK(steps_of(modules) == std::vector<std::string>{"step 0", "step 1", "step 2"});
+  CHECK(steps_of(ranges + steps, true) == std::vector<std::string>{"step 7", "step 8", "step 9"});
+  CHECK(steps_of(steps + modules, false) == std::vector<std::string>{"step 0", "step 1", "step 2"});
+  CHECK(steps_of(modules, false) == std::vector<std::string>{"step 0", "step 1", "step 2"});
 }
 
 TEST_CASE("a profile of a TPU or of the host alone is refused") {
@@ -111,6 +112,15 @@ TEST_CASE("a profile of a TPU or of the host alone is refused") {
               .find("has no events on streams of a GPU; a profile with a process /device:GPU:0 and "
                     "threads 'Stream #…'") != std::string::npos);
   }
+}
+
+TEST_CASE("lines without a name are streams if their events have the details of device work") {
+  const trace::Trace trace =
+      sound(written(named("process_name", 2, 0, "/device:GPU:0") +
+                    event("fusion", 2, 7, 5, 10, R"("kernel_details":"regs:16 grid:1,1,1")") +
+                    event("jit_step", 2, 8, 5, 10)));
+  REQUIRE(trace.ranks.at(0).gpu_ops.size() == 1);
+  CHECK(trace.ranks[0].gpu_ops[0].stream == 7);
 }
 
 TEST_CASE("every GPU of a process keeps its streams") {
