@@ -1,6 +1,9 @@
 #include "cli/commands/edits.h"
 
+#include <fmt/core.h>
+
 #include "cli/commands/kernel_laws.h"
+#include "cli/commands/pass_edits.h"
 #include "profiler/replay/edit.h"
 #include "profiler/replay/fewer_launches.h"
 #include "profiler/replay/overlap.h"
@@ -49,6 +52,18 @@ Result<RecordedProgram> as_graph(const ReplayJob& job, const std::string& text,
       });
 }
 
+/// Another size of the passes of a step.
+template <PassExtent extent>
+Result<RecordedProgram> resize(const ReplayJob& job, const std::string& text,
+                               RecordedProgram program, Bound bound, const Globals& globals) {
+  return resize_passes(job, std::move(program), extent, *parse_count(text), bound, globals);
+}
+
+std::string resized(const std::string&) {
+  return "passes of another size: times by the ratio of the cost laws; copies to the device in "
+         "proportion, at least as recorded; loading and other work of the host as recorded";
+}
+
 std::string if_untimed(const std::string& text, const char* assumption) {
   return replay::parse_maybe_timed(text)->time ? "" : assumption;
 }
@@ -70,6 +85,32 @@ constexpr NamedEdit kEdits[] = {
            "weights, and an input that no selected operator made; the host's work for casts is "
            "left out");
      }},
+    {"--samples",
+     "N, the samples of a pass (microbatch): kernels by the cost laws of the recorded GPU",
+     reads<parse_count>, resize<PassExtent::kSamples>, resized, true},
+    {"--sequence", "N, the tokens of a sample: kernels by the cost laws of the recorded GPU",
+     reads<parse_count>, resize<PassExtent::kTokens>, resized, true},
+    {"--accumulation",
+     "N, passes forward and backward per update: a step has the recorded number of them, with that "
+     "share of the update and of the sums of gradients",
+     reads<parse_count>,
+     [](const ReplayJob& job, const std::string& text, RecordedProgram program, Bound,
+        const Globals&) { return accumulate(job, std::move(program), *parse_count(text)); },
+     [](const std::string& text) {
+       return fmt::format(
+           "accumulation: the step is that part of {} passes and their update which has as many "
+           "passes as were recorded",
+           text);
+     },
+     true},
+    {"--recompute", "range=PATTERN, backward runs forward of each instance again",
+     reads<parse_range>,
+     [](const ReplayJob& job, const std::string& text, RecordedProgram program, Bound,
+        const Globals&) { return recompute_range(job, std::move(program), *parse_range(text)); }},
+    {"--keep", "range=PATTERN, backward runs nothing of these checkpoints again",
+     reads<parse_range>,
+     [](const ReplayJob& job, const std::string& text, RecordedProgram program, Bound,
+        const Globals&) { return keep_range(job, std::move(program), *parse_range(text)); }},
     {"--replace",
      "TARGET[=PATTERN]:DURATION, each matching kernel, copy or collective lasts this long",
      reads<replay::parse_timed>, apply<replay::parse_timed, replay::replace>},

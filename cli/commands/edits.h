@@ -22,6 +22,7 @@ struct NamedEdit {
   std::string (*assumption)(const std::string& text) = [](const std::string&) {
     return std::string();
   };
+  bool once = false;  ///< several of them contradict one another
 };
 
 /// In the order in which they are applied.

@@ -81,21 +81,6 @@ tl::unexpected<Error> needs_gpu(const trace::Rank& rank, std::string_view instea
                  .nearest = std::string(instead)});
 }
 
-Result<OpCost> cost_on(const ReplayJob& job, const trace::Rank& rank, std::string_view instead) {
-  const std::string device = device_of(rank);
-  if (device.empty()) return needs_gpu(rank, instead);
-  OpCost cost = TRY(OpCost::on(device, {}));
-  std::vector<std::string> notes;
-  MeasuredByDevice measured = measured_ops_of(job.trace->timings, notes);
-  const auto of_device = measured.find(device);
-  return of_device == measured.end() ? cost : cost.with(std::move(of_device->second));
-}
-
-Seconds at(const Estimate<Seconds>& time, Bound bound) {
-  if (bound == Bound::kLow) return time.low;
-  return bound == Bound::kHigh ? time.high : time.value;
-}
-
 /// The time of operations in another number format, relative to their recorded time.
 double in_format(const OpCost& cost, const std::vector<Op>& ops, Dtype format, Bound bound) {
   Seconds was = Seconds::s(0), is = Seconds::s(0);
@@ -197,6 +182,21 @@ Result<Seconds> fused_time(const ReplayJob& job, const trace::Rank& rank,
 }
 
 }  // namespace
+
+Result<OpCost> cost_on(const ReplayJob& job, const trace::Rank& rank, std::string_view instead) {
+  const std::string device = device_of(rank);
+  if (device.empty()) return needs_gpu(rank, instead);
+  OpCost cost = TRY(OpCost::on(device, {}));
+  std::vector<std::string> notes;
+  MeasuredByDevice measured = measured_ops_of(job.trace->timings, notes);
+  const auto of_device = measured.find(device);
+  return of_device == measured.end() ? cost : cost.with(std::move(of_device->second));
+}
+
+Seconds at(const Estimate<Seconds>& time, Bound bound) {
+  if (bound == Bound::kLow) return time.low;
+  return bound == Bound::kHigh ? time.high : time.value;
+}
 
 Result<InFormat> parse_format_edit(std::string_view text) {
   const std::size_t colon = text.rfind(':');

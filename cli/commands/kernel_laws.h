@@ -4,10 +4,17 @@
 #include <string_view>
 
 #include "cli/commands/edited_run.h"
+#include "models/compute/op_cost.h"
 #include "models/workload/op.h"
 #include "profiler/replay/edit.h"
 
 namespace rehearse::cli {
+
+/// The cost laws of a rank's GPU, with the measurements of single operations that came with the
+/// recording. Fails if the GPU is not in the catalog; `instead`: the edit that needs no law.
+Result<compute::OpCost> cost_on(const ReplayJob& job, const trace::Rank& rank,
+                                std::string_view instead);
+Seconds at(const Estimate<Seconds>& time, Bound bound);
 
 /// Kernels, and the number format of their operands: SELECTOR:FORMAT.
 struct InFormat {

@@ -216,6 +216,9 @@ void add_edits(CLI::App& command, WhatifOptions& options) {
 }
 
 void check_edits(const WhatifOptions& options) {
+  for (std::size_t i = 0; i < named_edits().size(); ++i)
+    if (named_edits()[i].once && options.named[i].size() > 1)
+      wrong_usage(fmt::format("{} can be given once", named_edits()[i].option));
   if (options.batch > 0 && !feeds_from_file(options))
     wrong_usage("--batch needs --input-pipeline FILE");
 }
@@ -238,8 +241,8 @@ void add_whatif(CLI::App& app, Action& action) {
                     "applied last");
   command->footer(
       "Example: rehearse whatif trace.json.gz --scale 'kernel=*gemm*:0.5'\n"
-      "Another batch, accumulation, recomputation, number format of all work, or plan: rehearse "
-      "simulate with a job file that has workload: {recording: trace.json.gz}");
+      "Another plan, or number format of all work: rehearse simulate with a job file that has "
+      "workload: {recording: trace.json.gz}");
   command->callback([options, &action] {
     if (!has_edits(*options) && options->request.sharing.slice.empty() &&
         !options->request.sharing.asked())

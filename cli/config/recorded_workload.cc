@@ -10,6 +10,7 @@
 #include "models/compute/op_cost.h"
 #include "models/workload/host_work.h"
 #include "models/workload/lift.h"
+#include "models/workload/selective.h"
 #include "profiler/ingest/input.h"
 #include "sim/base/named_file.h"
 
@@ -51,6 +52,46 @@ std::optional<workload::Dtype> commonest_dtype(const workload::Workload& workloa
   return static_cast<workload::Dtype>(most - flops.begin());
 }
 
+constexpr double kLongestSample = 1e9;  // of a sample
+
+/// The edits of the section `workload`.
+struct LiftEdits {
+  std::optional<double> sequence;
+  std::vector<std::string> recompute_layers, keep_layers;
+};
+
+LiftEdits read_edits(const YamlMap& map) {
+  LiftEdits edits{map.optional<double>("sequence"), map.list<std::string>("recompute_layers"),
+                  map.list<std::string>("keep_layers")};
+  if (edits.sequence && !(*edits.sequence >= 1 && *edits.sequence <= kLongestSample)) {
+    map.report("sequence", fmt::format("{:g} is out of range", *edits.sequence),
+               fmt::format("1 to {:g} tokens", kLongestSample));
+    edits.sequence.reset();
+  }
+  return edits;
+}
+
+Status apply(const LiftEdits& edits, const std::string& source, Lifted& lifted) {
+  const auto in_source = [&](auto result) {
+    if (!result) result.error().diagnostics.front().file = source;
+    return result;
+  };
+  workload::Workload& workload = lifted.workload;
+  if (edits.sequence && *edits.sequence != workload.tokens_per_sample) {
+    if (!lifted.shapes) return workload::needs_shapes(source, "another sequence length");
+    lifted.notes.push_back(fmt::format(
+        "recorded with {:g} tokens per sample; times are scaled to {:g} by the ratio of "
+        "the cost model's predictions",
+        workload.tokens_per_sample, *edits.sequence));
+    workload = TRY(in_source(workload::with_tokens(std::move(workload), *edits.sequence)));
+  }
+  for (const std::string& pattern : edits.recompute_layers)
+    TRY(in_source(workload::recompute_layers(workload, pattern)));
+  for (const std::string& pattern : edits.keep_layers)
+    TRY(in_source(workload::keep_layers(workload, pattern)));
+  return {};
+}
+
 }  // namespace
 
 std::string device_of(const trace::Rank& rank) {
@@ -65,6 +106,7 @@ Result<RecordedWorkload> read_recording(const YamlMap& map, const std::filesyste
   const std::optional<double> samples = map.optional<double>("samples");
   if (samples && !(std::isfinite(*samples) && *samples > 0))
     map.report("samples", fmt::format("{:g} is out of range", *samples), "a number above zero");
+  const LiftEdits edits = read_edits(map);
   trace::Trace trace = TRY(ingest::read_inputs(std::span(&path, 1), {}));
   if (std::optional<trace::Trace> on_cores = workload::with_host_work_on_cores(trace))
     trace = std::move(*on_cores);
@@ -74,6 +116,7 @@ Result<RecordedWorkload> read_recording(const YamlMap& map, const std::filesyste
     return fail_in(rank.info.source, "was recorded without a backward pass",
                    "a recording of training");
   TRY(lifted.plan);
+  TRY(apply(edits, rank.info.source, lifted));
   const std::optional<workload::Dtype> dtype = commonest_dtype(lifted.workload);
   std::optional<double> batch = samples;
   if (lifted.shapes) batch = lifted.workload.samples;

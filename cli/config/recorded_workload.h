@@ -34,8 +34,9 @@ struct RecordedWorkload {
 /// The GPU of a recording in the catalog; empty where unknown.
 std::string device_of(const trace::Rank& rank);
 
-/// Reads the keys `recording` (a file or folder, relative to `folder`) and `samples` of the
-/// section. Fails if the recording cannot be lifted, or has no backward pass.
+/// Reads the keys `recording` (a file or folder, relative to `folder`), `samples`, and the edits
+/// `sequence`, `recompute_layers` and `keep_layers` of the section. Fails if the recording cannot be
+/// lifted, has no backward pass, or does not tell what an edit needs.
 Result<RecordedWorkload> read_recording(const YamlMap& map, const std::filesystem::path& folder);
 
 /// Settings that the recording implies, for those that the section `training` omits.

@@ -63,8 +63,30 @@ double find_samples(const std::vector<Unit>& units) {
   return best;
 }
 
+double find_tokens(const std::vector<Unit>& units, double samples) {
+  for (const Unit& unit : units)
+    if (unit.phase == Phase::kForward && role_of(unit.name) == Role::kGather &&
+        unit.operands.size() > 1 && unit.operands[1].extents.size() == 2 &&
+        unit.operands[1].extents[0] == samples)
+      return unit.operands[1].extents[1];
+  if (std::none_of(units.begin(), units.end(), [](const Unit& unit) {
+        return unit.phase == Phase::kForward && role_of(unit.name) == Role::kAttention;
+      }))
+    return 0;
+  for (const Unit& unit : units)
+    if (unit.phase == Phase::kForward && role_of(unit.name) == Role::kLinear &&
+        !unit.operands.empty() && unit.operands[0].extents.size() == 3 &&
+        unit.operands[0].extents[0] == samples)
+      return unit.operands[0].extents[1];
+  return 0;
+}
+
 OpMaker::OpMaker(const Recording& recording, const StepUnits& step, NamePool& names, double samples)
-    : r_(recording), step_(step), names_(names), samples_(samples) {
+    : r_(recording),
+      step_(step),
+      names_(names),
+      samples_(samples),
+      tokens_(find_tokens(step.units, samples)) {
   for (const Unit& unit : step.units)
     outputs_.push_back(unit.phase == Phase::kForward || unit.phase == Phase::kRecompute
                            ? find_output(unit)
@@ -101,6 +123,14 @@ bool OpMaker::holds_samples(const Operand& operand) const {
   return divides(samples_, operand.extents.front()) ||
          (operand.extents.size() == 3 &&
           by_expert_.contains({operand.extents[0], operand.extents[1]}));
+}
+
+/// Scores of attention: a matrix of tokens by tokens for each sample and head. Three extents that begin
+/// with the samples are activations as wide as a sample is long.
+bool OpMaker::holds_scores(const Operand& operand) const {
+  const std::vector<double>& extents = operand.extents;
+  return tokens_ > 1 && extents.size() >= 3 && operand.last() == operand.last(1) &&
+         divides(tokens_, operand.last()) && (extents.size() > 3 || extents.front() != samples_);
 }
 
 /// The operand of the next operator on the thread that can be the output: same samples and rank,
@@ -299,6 +329,7 @@ void OpMaker::shape_bytes(const Unit& unit, Op& op) const {
   for (const Operand& operand : unit.operands) {
     bytes += operand.bytes();
     samples = samples || holds_samples(operand);
+    op.core = op.core || (holds_samples(operand) && holds_scores(operand));
   }
   const std::string_view name = short_name(unit.name);
   if (name != "copy_" && name != "fill_" && name != "zero_")

@@ -13,6 +13,10 @@ namespace rehearse::workload::lifting {
 /// The commonest leading extent in the forward pass; 1 if shapes are missing.
 double find_samples(const std::vector<Unit>& units);
 
+/// The tokens of a sample on this rank, from the lookups of the model; else, where there is
+/// attention, from the input of a linear; else 0.
+double find_tokens(const std::vector<Unit>& units, double samples);
+
 class OpMaker {
  public:
   /// REQUIRES: all outlive it.
@@ -40,6 +44,7 @@ class OpMaker {
   bool holds_samples(const Operand& operand) const;
 
  private:
+  bool holds_scores(const Operand& operand) const;
   std::vector<Op> ops_of_step(std::size_t unit) const;
   Operand find_output(const Unit& unit) const;
   Operand next_operand(const Unit& unit, const Operand& input, double channels) const;
@@ -56,6 +61,7 @@ class OpMaker {
   const StepUnits& step_;
   NamePool& names_;
   double samples_;
+  double tokens_;  ///< of a sample; 0: unknown
   std::vector<Operand> outputs_;
   std::vector<char> experts_;                      ///< by unit
   std::set<std::pair<double, double>> by_expert_;  ///< experts, and tokens of each

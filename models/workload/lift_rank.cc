@@ -119,26 +119,6 @@ bool split_optimizer(const StepUnits& step, const std::vector<Spread>& spread, W
   return shaped;
 }
 
-/// The tokens of a sample on this rank, from the lookups of the model; else, where there is
-/// attention, from the input of a linear.
-double tokens_of(const StepUnits& step, double samples) {
-  for (const Unit& unit : step.units)
-    if (unit.phase == Phase::kForward && role_of(unit.name) == Role::kGather &&
-        unit.operands.size() > 1 && unit.operands[1].extents.size() == 2 &&
-        unit.operands[1].extents[0] == samples)
-      return unit.operands[1].extents[1];
-  if (std::none_of(step.units.begin(), step.units.end(), [](const Unit& unit) {
-        return unit.phase == Phase::kForward && role_of(unit.name) == Role::kAttention;
-      }))
-    return 0;
-  for (const Unit& unit : step.units)
-    if (unit.phase == Phase::kForward && role_of(unit.name) == Role::kLinear &&
-        !unit.operands.empty() && unit.operands[0].extents.size() == 3 &&
-        unit.operands[0].extents[0] == samples)
-      return unit.operands[0].extents[1];
-  return 0;
-}
-
 void set_divisors(const Shares& shares, Workload& workload) {
   if (shares.heads > 0)
     workload.divided_by_tensor.push_back({"heads", shares.heads});
@@ -314,7 +294,7 @@ Result<LiftedRank> lift_rank(const trace::Trace& trace, std::size_t number,
   result.chunks = layers.chunks;
   fill_memory(step, layers, maker, shares, workload, lifted.notes);
   result.update_shaped = split_optimizer(step, spread, workload);
-  workload.tokens_per_sample = tokens_of(step, workload.samples);
+  workload.tokens_per_sample = find_tokens(step.units, workload.samples);
   set_divisors(shares, workload);
   set_experts(workload);
 

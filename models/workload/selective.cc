@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
+
+#include "sim/base/text.h"
+
 namespace rehearse::workload {
 namespace {
 
@@ -46,6 +50,18 @@ void save_products(Layer& block, double group, bool sums) {
   block.saved = std::move(saved);
 }
 
+Result<std::vector<Layer*>> layers_named(Workload& workload, std::string_view pattern) {
+  std::vector<Layer*> found;
+  std::vector<std::string_view> names;
+  for (Layer& layer : workload.layers) {
+    names.emplace_back(layer.name);
+    if (matches_wildcard(pattern, layer.name)) found.push_back(&layer);
+  }
+  if (found.empty())
+    return fail(fmt::format("no layer is named '{}'", pattern), suggest(pattern, names));
+  return found;
+}
+
 }  // namespace
 
 void save_selectively(Workload& workload, Saved saved) {
@@ -59,6 +75,33 @@ void run_again(Workload& workload, std::span<const std::string> ops) {
   for (Layer& layer : workload.layers)
     for (const Op& op : layer.forward)
       if (std::find(ops.begin(), ops.end(), op.name) != ops.end()) layer.recompute.push_back(op);
+}
+
+Status recompute_layers(Workload& workload, std::string_view pattern) {
+  for (Layer* const layer : TRY(layers_named(workload, pattern))) {
+    if (!layer->recompute.empty()) continue;
+    layer->recompute = layer->forward;
+    for (const SavedActivation& saved : layer->saved)
+      if (!saved.input && !saved.transient) layer->recomputed += saved.bytes;
+    std::erase_if(layer->saved,
+                  [](const SavedActivation& saved) { return !saved.input && !saved.transient; });
+  }
+  return {};
+}
+
+Status keep_layers(Workload& workload, std::string_view pattern) {
+  bool any = false;
+  for (Layer* const layer : TRY(layers_named(workload, pattern))) {
+    any = any || !layer->recompute.empty();
+    layer->recompute.clear();
+    if (layer->recomputed > Bytes::b(0))
+      layer->saved.push_back({.name = "outputs", .bytes = layer->recomputed});
+    layer->recomputed = Bytes::b(0);
+  }
+  if (!any)
+    return fail(fmt::format("no layer of '{}' runs operations again", pattern),
+                "a recording with checkpoints");
+  return {};
 }
 
 }  // namespace rehearse::workload

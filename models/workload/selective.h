@@ -1,5 +1,5 @@
-// Recomputation that depends on the framework: the operations of a block that selective
-// recomputation saves, and operations that always run again in backward.
+// Recomputation that is chosen by layer or by operation: what selective recomputation of a framework
+// saves, operations that always run again in backward, and layers that do or do not.
 #pragma once
 
 #include <span>
@@ -29,5 +29,14 @@ void save_selectively(Workload& workload, Saved saved);
 /// Runs the operations of these names again before backward of their layers, under every kind of
 /// recomputation.
 void run_again(Workload& workload, std::span<const std::string> ops);
+
+/// Layers whose names match the pattern (`*`: any text) run forward again before backward and save
+/// only their inputs. Layers that run operations again already stay as they are. Fails if no name
+/// matches.
+Status recompute_layers(Workload& workload, std::string_view pattern);
+
+/// Such layers run nothing again, and save all activations. Fails if no name matches, or if none of
+/// these layers runs operations again.
+Status keep_layers(Workload& workload, std::string_view pattern);
 
 }  // namespace rehearse::workload

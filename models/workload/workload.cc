@@ -1,6 +1,7 @@
 #include "models/workload/workload.h"
 
 #include <cmath>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -138,6 +139,67 @@ Workload with_samples(Workload workload, double samples) {
     layer.output = layer.output * by;
   }
   workload.samples = samples;
+  return workload;
+}
+
+Result<Op> with_tokens(Op op, double from, double to) {
+  const double by = from / to;
+  if (by == 1 || op.samples == Extent::kNone) return op;
+  const auto unknown = [&](std::string_view what) {
+    return fail(
+        fmt::format("'{}' {}, so that its work with {:g} tokens is unknown", op.name, what, to),
+        "layers of a transformer");
+  };
+  if (op.kind == OpKind::kConvolution) return unknown("is a convolution");
+  if (op.kind == OpKind::kAttention) {
+    divide(op, Extent::kM, by);
+    op.n /= by;
+    return op;
+  }
+  if (op.kind == OpKind::kGemm && op.samples == Extent::kBatch) {
+    const std::pair<Extent, double> extents[] = {
+        {Extent::kM, op.m}, {Extent::kN, op.n}, {Extent::kK, op.k}};
+    int of_tokens = 0;
+    for (const auto& [extent, size] : extents)
+      if (size == from) {
+        divide(op, extent, by);
+        ++of_tokens;
+      }
+    if (of_tokens != 2) return unknown(fmt::format("has {} extents of {:g}", of_tokens, from));
+    return op;
+  }
+  const bool over_tokens = op.kind == OpKind::kSoftmax && op.width == from;
+  divide(op, op.samples, by);
+  if (op.samples == Extent::kBytes && (op.core || over_tokens)) divide(op, Extent::kBytes, by);
+  if (over_tokens) op.width /= by;
+  return op;
+}
+
+Result<Workload> with_tokens(Workload workload, double tokens) {
+  const double from = workload.tokens_per_sample;
+  if (!(from > 0))
+    return fail("its samples have no tokens", "a model with attention or looked-up embeddings");
+  if (tokens == from) return workload;
+  const double by = tokens / from;
+  for (Layer& layer : workload.layers) {
+    for (std::vector<Op>* ops : {&layer.forward, &layer.backward, &layer.recompute})
+      for (Op& op : *ops) {
+        Result<Op> changed = with_tokens(op, from, tokens);
+        if (!changed)
+          return fail(fmt::format("layer '{}': {}", layer.name,
+                                  changed.error().diagnostics.front().problem),
+                      changed.error().diagnostics.front().expected);
+        op = *std::move(changed);
+      }
+    for (SavedActivation& saved : layer.saved) {
+      const double factor = saved.core ? by * by : by;
+      saved.bytes = saved.bytes * factor;
+      saved.unsure = saved.unsure * factor;
+    }
+    layer.recomputed = layer.recomputed * by;
+    layer.output = layer.output * by;
+  }
+  workload.tokens_per_sample = tokens;
   return workload;
 }
 

@@ -116,4 +116,12 @@ Status verify(std::span<const Layer> layers);
 /// Multiplies extents by `samples`: the same step for a microbatch of that size.
 Workload with_samples(Workload workload, double samples);
 
+/// The op for samples of `to` instead of `from` tokens. Work on scores, which is `core` or a softmax
+/// over all tokens, grows with their square. Fails where the extents do not tell: convolutions, and
+/// batched products of which not exactly two extents count tokens.
+Result<Op> with_tokens(Op op, double from, double to);
+/// Changes the tokens of each sample. A table of positions keeps its rows. Fails if samples have no
+/// tokens, and as above, with the name of the layer.
+Result<Workload> with_tokens(Workload workload, double tokens);
+
 }  // namespace rehearse::workload

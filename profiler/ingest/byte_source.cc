@@ -138,4 +138,17 @@ std::unique_ptr<ByteSource> bytes_in_memory(std::string_view bytes) {
   return std::make_unique<GzipFile>(std::move(plain));
 }
 
+Result<std::string> read_all(ByteSource& source, const std::string& name) {
+  std::string bytes;
+  constexpr std::size_t kChunk = std::size_t{1} << 20;
+  for (std::size_t read = kChunk; read == kChunk;) {
+    const std::size_t before = bytes.size();
+    bytes.resize(before + kChunk);
+    read = source.read(std::span(bytes).subspan(before));
+    bytes.resize(before + read);
+  }
+  if (!source.damage().empty()) return fail_in(name, source.damage());
+  return bytes;
+}
+
 }  // namespace rehearse::ingest

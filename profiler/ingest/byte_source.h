@@ -28,6 +28,9 @@ class ByteSource {
 /// Fails on a missing or unreadable file and on a folder. Detects gzip by the first bytes.
 Result<std::unique_ptr<ByteSource>> open_bytes(const std::filesystem::path& path);
 
+/// All bytes. Fails, with the name in the message, if they ended early.
+Result<std::string> read_all(ByteSource& source, const std::string& name);
+
 /// Bytes in memory, for tests and fuzzers. REQUIRES: `bytes` outlive the source.
 std::unique_ptr<ByteSource> bytes_in_memory(std::string_view bytes);
 

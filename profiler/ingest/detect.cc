@@ -12,9 +12,11 @@
 #include "profiler/ingest/byte_source.h"
 #include "profiler/ingest/capture.h"
 #include "profiler/ingest/chakra_messages.h"
+#include "profiler/ingest/jax.h"
 #include "profiler/ingest/json_stream.h"
 #include "profiler/ingest/nsys.h"
 #include "profiler/ingest/op_table.h"
+#include "profiler/ingest/rocprof.h"
 #include "profiler/trace/store.h"
 #include "sim/base/file.h"
 
@@ -25,7 +27,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kAccepted =
     "a trace store (.rehearse), a capture folder, Kineto JSON, a PyTorch execution trace, Chakra "
-    "(.et), an Nsight Systems export (SQLite), or an op table (CSV)";
+    "(.et), an Nsight Systems export (SQLite), rocprofv3's JSON or table of kernels (CSV), a "
+    "trace of JAX's profiler, or an op table (CSV)";
 
 // --- the kind of an input
 
@@ -34,6 +37,7 @@ class TopKeys final : public JsonHandler {
  public:
   bool has(std::string_view key) const { return keys_.contains(key); }
   bool is_array_of_objects() const { return is_array_of_objects_; }
+  bool is_of_xla() const { return is_of_xla_; }
 
   bool streams(std::string_view key) const override {
     keys_.emplace(key);
@@ -41,7 +45,12 @@ class TopKeys final : public JsonHandler {
   }
   void member(std::string_view key, JsonValue&) override { keys_.emplace(key); }
   bool element(JsonValue& value) override {
-    const bool whole = value.fields([](std::string_view, JsonValue&) {});
+    const bool whole = value.fields([this](std::string_view key, JsonValue& field) {
+      if (key != "args") return;
+      field.fields([this](std::string_view name, JsonValue& argument) {
+        if (name == "name" && names_xla_process(argument.text())) is_of_xla_ = true;
+      });
+    });
     if (whole && keys_.empty()) is_array_of_objects_ = true;
     return whole;
   }
@@ -49,6 +58,7 @@ class TopKeys final : public JsonHandler {
  private:
   mutable std::set<std::string, std::less<>> keys_;
   bool is_array_of_objects_ = false;
+  bool is_of_xla_ = false;
 };
 
 std::optional<InputKind> json_kind(std::string_view begin) {
@@ -56,6 +66,8 @@ std::optional<InputKind> json_kind(std::string_view begin) {
   TopKeys keys;
   // Being cut off is all that is wrong with most documents here.
   (void)JsonStream(*bytes, "", keys).read({});
+  if (keys.has(kRocprofKey)) return InputKind::kRocprofJson;
+  if (keys.has("traceEvents") && keys.is_of_xla()) return InputKind::kJax;
   if (keys.has("traceEvents") || keys.is_array_of_objects()) return InputKind::kKineto;
   if (keys.has("nodes") && keys.has("schema")) return InputKind::kExecutionTrace;
   return std::nullopt;
@@ -92,9 +104,10 @@ Result<InputKind> file_kind(const fs::path& path) {
   const auto first = std::find_if_not(begin.begin(), begin.end(), is_space);
   if (first != begin.end() && (*first == '{' || *first == '[')) {
     if (const auto kind = json_kind(begin)) return *kind;
-    return unknown(path, "is JSON, but neither a Kineto trace nor an execution trace");
+    return unknown(path, "is JSON, but no recording");
   }
   if (looks_like_op_table(begin)) return InputKind::kOpTable;
+  if (looks_like_rocprof_csv(begin)) return InputKind::kRocprofCsv;
   if (looks_like_chakra(begin)) return InputKind::kChakra;
   return unknown(path, "is not a readable recording");
 }

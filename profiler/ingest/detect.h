@@ -9,7 +9,18 @@
 
 namespace rehearse::ingest {
 
-enum class InputKind { kStore, kCapture, kKineto, kExecutionTrace, kChakra, kNsys, kOpTable };
+enum class InputKind {
+  kStore,
+  kCapture,
+  kKineto,
+  kExecutionTrace,
+  kChakra,
+  kNsys,
+  kOpTable,
+  kRocprofJson,
+  kRocprofCsv,
+  kJax,
+};
 
 /// The kind of a file or folder; for a folder of recordings, the kind of the first one. Fails on
 /// anything else, and lists the accepted kinds.

@@ -13,11 +13,13 @@
 #include "profiler/ingest/capture.h"
 #include "profiler/ingest/chakra.h"
 #include "profiler/ingest/execution_trace.h"
+#include "profiler/ingest/jax.h"
 #include "profiler/ingest/join.h"
 #include "profiler/ingest/kineto.h"
 #include "profiler/ingest/nsys.h"
 #include "profiler/ingest/op_table.h"
 #include "profiler/ingest/rank_number.h"
+#include "profiler/ingest/rocprof.h"
 #include "profiler/trace/align.h"
 #include "profiler/trace/recorder.h"
 #include "profiler/trace/store.h"
@@ -127,6 +129,7 @@ Status Ranks::read_one(const Input& input, const Progress& progress) {
   switch (input.kind) {
     case InputKind::kCapture: return read_capture_folder(input.path, new_rank, progress);
     case InputKind::kNsys: return read_nsys(input.path, new_rank, progress);
+    case InputKind::kRocprofCsv: return read_rocprof_csv(input.path, new_rank);
     case InputKind::kStore: {
       Trace stored = TRY(read_store(input.path));
       append(std::move(stored));
@@ -137,12 +140,15 @@ Status Ranks::read_one(const Input& input, const Progress& progress) {
   const std::unique_ptr<ByteSource> bytes = TRY(open_bytes(input.path));
   if (input.kind == InputKind::kOpTable)
     return read_op_table(*bytes, input.path.string(), new_rank);
+  if (input.kind == InputKind::kRocprofJson)
+    return read_rocprof_json(*bytes, input.path.string(), new_rank, progress);
   Recorder& recorder = next(input.path.string());
   switch (input.kind) {
     case InputKind::kExecutionTrace: return read_execution_trace(*bytes, recorder, progress);
     case InputKind::kChakra:
       recorder.info().rank = number_before_extension(input.path);
       return read_chakra(*bytes, recorder, progress);
+    case InputKind::kJax: return read_jax(*bytes, recorder, progress);
     default: return read_kineto(*bytes, recorder, progress);
   }
 }

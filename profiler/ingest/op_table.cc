@@ -243,15 +243,7 @@ bool looks_like_op_table(std::string_view begin) {
 }
 
 Status read_op_table(ByteSource& source, const std::string& name, const NewRank& new_rank) {
-  std::string bytes;
-  constexpr std::size_t kChunk = std::size_t{1} << 20;
-  for (std::size_t read = kChunk; read == kChunk;) {
-    const std::size_t before = bytes.size();
-    bytes.resize(before + kChunk);
-    read = source.read(std::span(bytes).subspan(before));
-    bytes.resize(before + read);
-  }
-  if (!source.damage().empty()) return fail_in(name, source.damage());
+  const std::string bytes = TRY(read_all(source, name));
   std::uint64_t replaced = 0;
   const CsvTable table = TRY(CsvTable::parse(sound_text(bytes, replaced), name));
   Reader reader(table);

@@ -99,6 +99,101 @@ TEST_CASE("edits combine, and are applied in the order of their list") {
   check_refused({"--fuse", "range=nothing"}, 1, "'range=nothing' matches nothing");
 }
 
+/// Two blocks of 500 + 600 + 200 us forward and 2 x 500 + 1400 + 2 x 200 us backward, with gaps of 1 us,
+/// and an update of 100 us. The device is the bottleneck.
+constexpr const char* kTwoBlocks = "examples/recordings/two_blocks.json";
+
+TEST_CASE("passes as recorded change nothing") {
+  const Json recorded = whatif({"--scale", "gpu:1"}, kTwoBlocks);
+  for (const char* edit : {"--samples=8", "--sequence=2048", "--accumulation=1"}) {
+    INFO(edit);
+    const Json json = whatif({edit}, kTwoBlocks);
+    CHECK(value(json["step_time"]) == Approx(value(recorded["step_time"])).epsilon(1e-12));
+    CHECK(json["notes"].size() == 1);
+  }
+}
+
+TEST_CASE("passes of another size follow the laws") {
+  const auto step = [](std::vector<std::string> edits) {
+    return whatif(std::move(edits), kTwoBlocks)["step_time"];
+  };
+  const double recorded = value(step({"--scale", "gpu:1"}));
+  const Json samples = step({"--samples", "16"}), tokens = step({"--sequence", "4096"});
+  // Products and attention of twice the samples take nearly twice the time.
+  CHECK(value(samples) > 1.85 * recorded);
+  CHECK(value(samples) < 2.0 * recorded);
+  // The 4000 us of attention grow with the square of the tokens: four instead of two times the
+  // work, at a rate that is higher for longer sequences.
+  CHECK(value(tokens) - value(samples) > 1.5 * 4000e-6);
+  CHECK(value(tokens) - value(samples) < 2 * 4000e-6);
+  CHECK(samples["low"].get<double>() < value(samples));
+  CHECK(value(step({"--samples", "4", "--scale", "host:0.01"})) > 0.5 * recorded);
+  const double both = value(step({"--samples", "16", "--accumulation", "4"}));
+  CHECK(value(samples) - both == Approx(75e-6).epsilon(1e-9));
+}
+
+TEST_CASE("accumulated passes have a share of the update") {
+  const Json json = whatif({"--accumulation", "4"}, kTwoBlocks);
+  CHECK(value(json["step_time"]) == Approx(8400e-6 - 0.75 * 100e-6).epsilon(1e-9));
+  CHECK(json["notes"][0].get<std::string>().starts_with("accumulation: "));
+}
+
+TEST_CASE("forward of a range runs again in backward") {
+  const auto step = [](const char* range) {
+    return value(whatif({"--recompute", range}, kTwoBlocks)["step_time"]);
+  };
+  CHECK(step("range=layers.0") == Approx(8400e-6 + 1300e-6 + 3e-6).epsilon(1e-9));
+  CHECK(step("range=layers.*") == Approx(8400e-6 + 2 * 1303e-6).epsilon(1e-9));
+}
+
+TEST_CASE("edits of passes are refused where the recording does not tell") {
+  const auto refused = [](std::vector<std::string> arguments, int code, const char* message) {
+    arguments.insert(arguments.begin(), {"whatif", kTwoBlocks});
+    test::check_failed(test::rehearse(arguments), code, message);
+  };
+  refused({"--samples", "0"}, 2, "'0' is no count; a whole number from 1 to 1000000000");
+  refused({"--sequence", "8.5"}, 2, "'8.5' is no count");
+  refused({"--sequence", "8", "--sequence", "9"}, 2, "--sequence can be given once");
+  refused({"--recompute", "kernel"}, 2, "'kernel' is no range; range=PATTERN");
+  refused({"--recompute", "range=Optimizer*"}, 1,
+          "'range=Optimizer*' has no kernels in both forward and backward");
+  refused({"--keep", "range=layers.0"}, 1, "backward of 'range=layers.0' runs nothing again");
+  test::check_failed(test::rehearse({"whatif", kAttention, "--sequence", "1024"}), 1,
+                     "its samples have no tokens");
+  test::check_failed(test::rehearse({"whatif", kAttention, "--accumulation", "2"}), 1,
+                     "has no update of parameters after a backward pass");
+  test::check_failed(
+      test::rehearse({"whatif", "examples/ranks", "--samples", "16"}), 1,
+      "ranks exchange data in the forward pass; a job file with `workload: {recording: …}`");
+}
+
+TEST_CASE("simulate: edits of the layers of a recording") {
+  const auto simulated = [](const std::string& edits) {
+    const std::string text = "workload: {recording: " + test::source_file(kTwoBlocks).string() +
+                             edits + "}\ntraining: {global_batch: 8}\n" +
+                             "cluster: {device: a100_sxm4_80, devices_per_node: 1, nodes: 1}\n";
+    return test::rehearse(
+        {"simulate", test::write_scratch("job.yaml", text).string(), "--format", "json"});
+  };
+  const auto step = [&](const std::string& edits) {
+    const test::Ran run = simulated(edits);
+    REQUIRE(run.code == 0);
+    return value(Json::parse(run.out)["step_time"]);
+  };
+  const double recorded = step("");
+  CHECK(step(", sequence: 2048") == recorded);
+  // As in whatif, but idle time per kernel is that of the recorded step.
+  const double edited = value(whatif({"--sequence", "4096"}, kTwoBlocks)["step_time"]);
+  CHECK(step(", sequence: 4096") == Approx(edited).epsilon(0.01));
+  CHECK(step(", recompute_layers: [layers.0]") - recorded == Approx(1300e-6).epsilon(0.03));
+  test::check_failed(simulated(", recompute_layers: [layers.7]"), 1,
+                     "no layer is named 'layers.7'");
+  test::check_failed(simulated(", keep_layers: [layers.0]"), 1,
+                     "no layer of 'layers.0' runs operations again");
+  test::check_failed(simulated(", sequence: 0"), 1,
+                     "sequence: 0 is out of range; 1 to 1e+09 tokens");
+}
+
 TEST_CASE("simulate: another number format changes the times of a recording") {
   const auto step = [](const char* format) {
     const std::string text = "workload: {recording: " + test::source_file(kTwoLinears).string() +

@@ -21,10 +21,12 @@
 #include "profiler/ingest/chakra_program.h"
 #include "profiler/ingest/execution_trace.h"
 #include "profiler/ingest/input.h"
+#include "profiler/ingest/jax.h"
 #include "profiler/ingest/join.h"
 #include "profiler/ingest/kineto.h"
 #include "profiler/ingest/nsys.h"
 #include "profiler/ingest/op_table.h"
+#include "profiler/ingest/rocprof.h"
 #include "profiler/trace/align.h"
 #include "profiler/trace/store.h"
 #include "sim/base/check.h"
@@ -285,6 +287,25 @@ void job_list(std::string_view bytes) {
 
 void kineto(std::string_view bytes) { run(ingest::read_kineto, bytes); }
 
+void jax(std::string_view bytes) { run(ingest::read_jax, bytes); }
+
+void rocprof_csv(std::string_view bytes) {
+  (void)ingest::looks_like_rocprof_csv(bytes);
+  const MemoryFile file(bytes);
+  Reading reading;
+  reading.finish(ingest::read_rocprof_csv(file.path(), [&](std::string source) -> Recorder& {
+    return reading.next(std::move(source));
+  }));
+}
+
+void rocprof_json(std::string_view bytes) {
+  const auto source = ingest::bytes_in_memory(bytes);
+  Reading reading;
+  reading.finish(ingest::read_rocprof_json(
+      *source, kName,
+      [&](std::string process) -> Recorder& { return reading.next(std::move(process)); }, {}));
+}
+
 void model(std::string_view bytes) {
   if (const Result<workload::Transformer> config =
           workload::parse_hugging_face(std::string(bytes), kName);
@@ -384,7 +405,7 @@ void input(std::string_view bytes) {
 }
 
 std::span<const Target> targets() {
-  static constexpr std::array<Target, 28> kTargets = {{{"astra_network", astra_network},
+  static constexpr std::array<Target, 31> kTargets = {{{"astra_network", astra_network},
                                                        {"astra_system", astra_system},
                                                        {"budget", budget},
                                                        {"calibration", calibration},
@@ -396,6 +417,7 @@ std::span<const Target> targets() {
                                                        {"dataflow", dataflow},
                                                        {"execution_trace", execution_trace},
                                                        {"input", input},
+                                                       {"jax", jax},
                                                        {"job", job},
                                                        {"job_list", job_list},
                                                        {"job_table", job_table},
@@ -409,6 +431,8 @@ std::span<const Target> targets() {
                                                        {"pair_law", pair_law},
                                                        {"pipeline", pipeline},
                                                        {"requests", requests},
+                                                       {"rocprof_csv", rocprof_csv},
+                                                       {"rocprof_json", rocprof_json},
                                                        {"shapes", shapes},
                                                        {"store", store},
                                                        {"study", study}}};

@@ -23,6 +23,8 @@ void cluster_file(std::string_view bytes);
 void csv(std::string_view bytes);
 void execution_trace(std::string_view bytes);
 void input(std::string_view bytes);
+/// A trace of JAX's profiler.
+void jax(std::string_view bytes);
 /// A job file, whose other files are absent.
 void job(std::string_view bytes);
 /// As a table and as YAML; what is read runs on a small fleet.
@@ -46,6 +48,10 @@ void pair_law(std::string_view bytes);
 void pipeline(std::string_view bytes);
 /// A trace of requests to a server.
 void requests(std::string_view bytes);
+/// A table of kernels of rocprofv3, alone.
+void rocprof_csv(std::string_view bytes);
+/// Each process of its JSON is a recording of its own.
+void rocprof_json(std::string_view bytes);
 /// Shapes to measure, as CSV and as YAML; the text of each is read again.
 void shapes(std::string_view bytes);
 void store(std::string_view bytes);

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "models/workload/lift.h"
+#include "models/workload/selective.h"
 #include "strategies/step/op_price.h"
 #include "tests/support/a100_nodes.h"
 #include "tests/support/recorded_ranks.h"
@@ -156,6 +157,49 @@ TEST_CASE("a recorded plan laid out again gives what its simulation gave: 10 pai
 
 TEST_CASE("a recorded plan laid out again gives what its simulation gave: 200 pairs of plans") {
   check_pairs(chain_of_blocks(kJob), 20, 200);
+}
+
+TEST_CASE(
+    "an edited recording gives what the simulation of the edited job gives: 6 pairs of plans") {
+  // Twice the tokens, every second layer run again, three passes instead of four.
+  test::RecordedJob longer = kJob;
+  longer.rows *= 2;
+  const Workload truth = chain_of_blocks(kJob);
+  Workload edited = chain_of_blocks(longer);
+  REQUIRE(recompute_layers(edited, "*2"));
+  const Result<compute::OpCost> cost = compute::OpCost::on("a100_sxm4_80", {});
+  REQUIRE(cost);
+  const step::OpPrice op_price(*cost, without_host());
+  const strategies::Price price([&](const Op& op) { return op_price.timed(op); });
+  std::mt19937 random(23);
+  for (int round = 0; round < 6; ++round) {
+    Plan a = random_plan(truth, random), b = random_plan(truth, random);
+    if (a.schedule == strategies::Schedule::kGpipe) a.schedule = strategies::Schedule::k1f1b;
+    if (b.schedule == strategies::Schedule::kInterleaved)
+      b = {.data = 2};  // 3 passes fill no round
+    const auto training_of = [](const Plan& plan, double passes) {
+      return Training{.global_batch = kJob.samples * plan.data * passes,
+                      .microbatch = kJob.samples,
+                      .dtype = Dtype::kFp32,
+                      .optimizer = strategies::Optimizer::kSgd};
+    };
+    INFO("round " << round << ": " << text_of(a, training_of(a, 4)) << " -> "
+                  << text_of(b, training_of(b, 3)));
+    Result<Lifted> lifted =
+        lift(test::record(simulated(truth, training_of(a, 4), a, true), price), {});
+    REQUIRE(lifted);
+    Result<Workload> joined = with_tokens(std::move(lifted->workload), longer.rows);
+    REQUIRE(joined);
+    for (std::size_t i = 0; i < truth.layers.size(); ++i)
+      joined->layers[i].name = truth.layers[i].name;  // stages name theirs alike
+    REQUIRE(recompute_layers(*joined, "*2"));
+    const step::Step expected = simulated(edited, training_of(b, 3), b, true);
+    const step::Step found =
+        simulated(with_samples(*std::move(joined), 1), training_of(b, 3), b, false);
+    CHECK(found.time.low <= expected.time.value);
+    CHECK(expected.time.value <= found.time.high);
+    CHECK(found.time.value.s() == Approx(expected.time.value.s()).epsilon(1e-9));
+  }
 }
 
 TEST_CASE("a recorded plan of a mixture laid out again gives what its simulation gave: 40 pairs") {

@@ -19,7 +19,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kAccepted =
     "a trace store (.rehearse), a capture folder, Kineto JSON, a PyTorch execution trace, Chakra "
-    "(.et), an Nsight Systems export (SQLite), or an op table (CSV)";
+    "(.et), an Nsight Systems export (SQLite), rocprofv3's JSON or table of kernels (CSV), a "
+    "trace of JAX's profiler, or an op table (CSV)";
 
 fs::path write(const fs::path& file, std::string_view bytes) {
   std::ofstream(file, std::ios::binary) << bytes;
@@ -132,11 +133,9 @@ TEST_CASE("a file that is not a recording is refused in one line that names the 
           "is not a readable recording");
   refused(write(folder / "notes.txt", "the run of yesterday\n"), "is not a readable recording");
   refused(write(folder / "other.json", R"({"model": "gpt", "layers": [{"n": 1}]})"),
-          "is JSON, but neither a Kineto trace nor an execution trace");
-  refused(write(folder / "numbers.json", "[1, 2, 3]"),
-          "is JSON, but neither a Kineto trace nor an execution trace");
-  refused(write(folder / "broken.json", R"({"traceEv)"),
-          "is JSON, but neither a Kineto trace nor an execution trace");
+          "is JSON, but no recording");
+  refused(write(folder / "numbers.json", "[1, 2, 3]"), "is JSON, but no recording");
+  refused(write(folder / "broken.json", R"({"traceEv)"), "is JSON, but no recording");
   test::Database(folder / "wares.db").run("CREATE TABLE wares(id INTEGER)");
   refused(folder / "wares.db",
           "is an SQLite database, but neither a trace store nor an Nsight Systems export");

@@ -1,0 +1,45 @@
+// Edits of the passes of a recorded step: their size, their number per update, and what backward
+// runs again. Operators, extents and phases are those of lifting (models/workload/lift_units.h).
+#pragma once
+
+#include <string_view>
+
+#include "cli/commands/edited_run.h"
+#include "profiler/replay/selector.h"
+
+namespace rehearse::cli {
+
+/// A whole number from 1 to 1e9.
+Result<double> parse_count(std::string_view text);
+/// range=PATTERN
+Result<replay::Selector> parse_range(std::string_view text);
+
+/// What a pass computes: a number of samples, or the tokens of each.
+enum class PassExtent : std::uint8_t { kSamples, kTokens };
+
+/// Each kernel of forward and backward takes recorded × modelled time of the new extents ÷ that of
+/// the recorded ones, on the recorded GPU. Copies to the device take time in proportion, at the low
+/// bound none more. Kernels without shapes keep their time, with a warning. Fails if that is true of
+/// all, if the GPU is not in the catalog, if ranks exchange data in forward, because its size would
+/// change too, and where workload::with_tokens does.
+Result<replay::RecordedProgram> resize_passes(const ReplayJob& job, replay::RecordedProgram program,
+                                              PassExtent extent, double to, Bound bound,
+                                              const Globals& globals);
+
+/// A step becomes as many of `passes` passes as were recorded, with that share of the update and of
+/// the sums of gradients. Fails if no update was recorded, or if ranks exchange data in forward.
+Result<replay::RecordedProgram> accumulate(const ReplayJob& job, replay::RecordedProgram program,
+                                           double passes);
+
+/// Forward of each instance of the range runs again, on host and device, at the first backward
+/// kernel of the instance. Fails if no instance has backward kernels, if one already runs again, or
+/// if one has collectives.
+Result<replay::RecordedProgram> recompute_range(const ReplayJob& job,
+                                                replay::RecordedProgram program,
+                                                const replay::Selector& range);
+
+/// Operators that backward of the range runs again take no time. Fails if there are none.
+Result<replay::RecordedProgram> keep_range(const ReplayJob& job, replay::RecordedProgram program,
+                                           const replay::Selector& range);
+
+}  // namespace rehearse::cli
