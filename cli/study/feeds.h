@@ -1,5 +1,5 @@
-// The parts of a study other than jobs: input pipelines, caches, graphs, dataflows, accelerators and
-// controllers (docs/formats/study.md).
+// The parts of a study other than training jobs: input pipelines, caches, graphs, dataflows, accelerators,
+// controllers and inference servers (docs/formats/study.md).
 #pragma once
 
 #include <map>
@@ -10,6 +10,7 @@
 #include "cli/study/controller_values.h"
 #include "cli/study/expression.h"
 #include "cli/study/graph_values.h"
+#include "cli/study/server_values.h"
 #include "models/dataflow/run.h"
 #include "models/input/limits.h"
 #include "models/input/simulate.h"
@@ -25,10 +26,11 @@ enum class FeedKind : std::uint8_t {
   kGraph,
   kDataflow,
   kAccelerator,
-  kController
+  kController,
+  kServer
 };
-inline constexpr std::string_view kFeedNames[] = {"pipeline", "cache",       "graph",
-                                                  "dataflow", "accelerator", "controller"};
+inline constexpr std::string_view kFeedNames[] = {"pipeline",    "cache",      "graph", "dataflow",
+                                                  "accelerator", "controller", "server"};
 
 struct FeedTemplate {
   FeedKind kind;
@@ -37,7 +39,7 @@ struct FeedTemplate {
 };
 
 /// Reads the sections `pipelines`, `caches`, `graphs`, `dataflows`, `accelerators` and `controllers`
-/// of a study.
+/// of a study. Servers are among its jobs.
 std::vector<FeedTemplate> read_feeds(const YamlMap& root);
 
 /// The values of functions over these at one point. Each feed is run at most once.
@@ -81,6 +83,7 @@ class FeedValues {
   };
   Result<const Tiled*> tiled(const FeedTemplate& feed);
   Result<const control::Outcome*> controlled(const FeedTemplate& feed);
+  Result<const ServerRun*> served(const FeedTemplate& feed);
 
   const std::vector<FeedTemplate>& feeds_;
   std::filesystem::path folder_;
@@ -93,6 +96,7 @@ class FeedValues {
   std::map<std::string, dataflow::Run> dataflows_;
   std::map<std::string, Tiled> tiled_;
   std::map<std::string, control::Outcome> controlled_;
+  std::map<std::string, ServerRun> served_;
 };
 
 /// Like FeedValues::value, but returns 1 in the unit of the value: checks an expression before
