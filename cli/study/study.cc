@@ -188,7 +188,9 @@ Result<Term> measure(const std::string& expression, const std::vector<JobTemplat
         for (const std::string_view job : of) {
           of_jobs.push_back(index(known, job));
           if (of_jobs.back() == known.size())
-            return fail(fmt::format("unknown job '{}'", job), suggest(job, known));
+            return fail(
+                fmt::format("unknown job '{}'", job),
+                known.empty() ? "a job of training; the study has none" : suggest(job, known));
         }
         if (name == kCrossover) {
           const Estimate<double> gain = TRY(measured.crossover(of_jobs));
