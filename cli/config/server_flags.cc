@@ -184,7 +184,7 @@ void read_server_flags(const YamlMap& map, Framework framework, ServerSettings& 
   if (graphs > 0) settings.graphs = static_cast<double>(graphs);
   bool mixed = false;
   flags.read(kMixed, mixed);
-  if (mixed) rules.order = Order::kPromptsFirst;
+  if (mixed) rules.order = Order::kDecodeFirst;  // chunks leave room for all running requests
   double conservativeness = 0;
   flags.read(kConservative, conservativeness, 0.01, 100);
   if (conservativeness > 0) reserve_like_sglang(conservativeness, rules);
@@ -212,9 +212,10 @@ std::vector<ServerFlag> flags_of(Framework framework, const ServerSettings& usua
   add_switch(kPrefix, is.prefix_cache, was.prefix_cache);
   add_switch(kChunked, is.chunked, was.chunked);
   add_switch(kOverlap, is.overlapped, was.overlapped);
-  add_switch(kMixed, is.order == Order::kPromptsFirst, was.order == Order::kPromptsFirst);
-  if (framework == Framework::kSglang)
+  if (framework == Framework::kSglang) {
+    add_switch(kMixed, is.order == Order::kDecodeFirst, was.order == Order::kDecodeFirst);
     add(kConservative, is.reserve != was.reserve, fmt::format("{:g}", is.reserve / 0.7));
+  }
   if (framework == Framework::kTrtllm)
     add(kPolicy, is.reserve != was.reserve, std::string(kPolicies[is.reserve > 0 ? 0 : 1]));
   if (settings.graphs)
@@ -254,7 +255,7 @@ std::vector<serving::Rules> rules_to_try(Framework framework, const ServerSettin
   if (framework == Framework::kTrtllm)
     each(kChunked, &serving::Rules::chunked, std::array{false, true});
   if (framework == Framework::kSglang)
-    each(kMixed, &serving::Rules::order, std::array{Order::kPromptsApart, Order::kPromptsFirst});
+    each(kMixed, &serving::Rules::order, std::array{Order::kPromptsApart, Order::kDecodeFirst});
   if (framework == Framework::kTrtllm && varies(kPolicy)) {
     const std::vector<serving::Rules> guaranteed = tried;
     for (serving::Rules rules : guaranteed) {

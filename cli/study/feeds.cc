@@ -53,7 +53,28 @@ constexpr Function kFunctions[] = {{"rate", FeedKind::kPipeline, "1/s"},
                                    {"estimate_error", FeedKind::kController, ""},
                                    {"makespan", FeedKind::kFlow, "s"},
                                    {"completed", FeedKind::kFlow, ""},
-                                   {"tries", FeedKind::kFlow, ""}};
+                                   {"tries", FeedKind::kFlow, ""},
+                                   {"ttft_mean", FeedKind::kServer, "s"},
+                                   {"ttft_p50", FeedKind::kServer, "s"},
+                                   {"ttft_p90", FeedKind::kServer, "s"},
+                                   {"ttft_p99", FeedKind::kServer, "s"},
+                                   {"tpot_mean", FeedKind::kServer, "s"},
+                                   {"tpot_p50", FeedKind::kServer, "s"},
+                                   {"tpot_p90", FeedKind::kServer, "s"},
+                                   {"tpot_p99", FeedKind::kServer, "s"},
+                                   {"itl_mean", FeedKind::kServer, "s"},
+                                   {"itl_p50", FeedKind::kServer, "s"},
+                                   {"itl_p90", FeedKind::kServer, "s"},
+                                   {"itl_p99", FeedKind::kServer, "s"},
+                                   {"end_to_end_mean", FeedKind::kServer, "s"},
+                                   {"end_to_end_p50", FeedKind::kServer, "s"},
+                                   {"end_to_end_p90", FeedKind::kServer, "s"},
+                                   {"end_to_end_p99", FeedKind::kServer, "s"},
+                                   {"output_rate", FeedKind::kServer, "1/s"},
+                                   {"goodput", FeedKind::kServer, "1/s"},
+                                   {"held_rate", FeedKind::kServer, "1/s"},
+                                   {"hit_share", FeedKind::kServer, ""},
+                                   {"gpus", FeedKind::kServer, ""}};
 
 /// The feed of a function; nothing if the function does not exist. Several kinds may have a
 /// function of one name.
@@ -75,6 +96,8 @@ std::optional<Result<const FeedTemplate*>> find(const std::vector<FeedTemplate>&
     }
   }
   if (!function) return std::nullopt;
+  if (known.empty() && function->kind == FeedKind::kServer)
+    return fail(fmt::format("unknown server '{}'", feed), "jobs: {NAME: {serve: {…}}}");
   return fail(fmt::format("unknown {} '{}'", what, feed),
               known.empty() ? fmt::format("{}s: {{NAME: {{…}}}}",
                                           kFeedNames[static_cast<int>(function->kind)])
@@ -212,6 +235,10 @@ Result<const flow::Outcome*> FeedValues::flowed(const FeedTemplate& feed) {
   });
 }
 
+Result<const ServerRun*> FeedValues::served(const FeedTemplate& feed) {
+  return once(served_, feed, [&](const YamlMap& map) { return run_server(map, folder_); });
+}
+
 std::optional<Result<Term>> FeedValues::value(std::string_view name, std::string_view feed) {
   const Function* function = nullptr;
   const auto found = find(feeds_, name, feed, function);
@@ -278,6 +305,8 @@ std::optional<Result<Term>> FeedValues::value(std::string_view name, std::string
     const double mean = outcome.makespan, off = kErrors * outcome.standard_error;
     return term({mean, mean - off, mean + off, Provenance::kDatasheet});
   }
+  if (of.kind == FeedKind::kServer)
+    return term(TRY(in_feed(of, server_value(*TRY(served(of)), name))));
   const Cached& cached = *TRY(this->cached(of));
   return exact(TRY(in_feed(of, cache_value(name, cached.run, cached.traffic))));
 }

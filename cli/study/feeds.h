@@ -1,5 +1,5 @@
-// The parts of a study other than jobs: input pipelines, caches, graphs, dataflows, accelerators,
-// controllers and flows (docs/formats/study.md).
+// The parts of a study other than training jobs: input pipelines, caches, graphs, dataflows,
+// accelerators, controllers, flows and inference servers (docs/formats/study.md).
 #pragma once
 
 #include <map>
@@ -10,6 +10,7 @@
 #include "cli/study/controller_values.h"
 #include "cli/study/expression.h"
 #include "cli/study/graph_values.h"
+#include "cli/study/server_values.h"
 #include "models/dataflow/run.h"
 #include "models/flow/flow.h"
 #include "models/input/limits.h"
@@ -27,10 +28,12 @@ enum class FeedKind : std::uint8_t {
   kDataflow,
   kAccelerator,
   kController,
-  kFlow
+  kFlow,
+  kServer
 };
-inline constexpr std::string_view kFeedNames[] = {"pipeline",    "cache",      "graph", "dataflow",
-                                                  "accelerator", "controller", "flow"};
+inline constexpr std::string_view kFeedNames[] = {
+    "pipeline",    "cache",      "graph", "dataflow",
+    "accelerator", "controller", "flow",  "server"};
 
 struct FeedTemplate {
   FeedKind kind;
@@ -39,7 +42,7 @@ struct FeedTemplate {
 };
 
 /// Reads the sections `pipelines`, `caches`, `graphs`, `dataflows`, `accelerators`, `controllers`
-/// and `flows` of a study.
+/// and `flows` of a study. Servers are among its jobs.
 std::vector<FeedTemplate> read_feeds(const YamlMap& root);
 
 /// The values of functions over these at one point. Each feed is run at most once.
@@ -92,6 +95,7 @@ class FeedValues {
   Result<const Tiled*> tiled(const FeedTemplate& feed);
   Result<const Controlled*> controlled(const FeedTemplate& feed);
   Result<const flow::Outcome*> flowed(const FeedTemplate& feed);
+  Result<const ServerRun*> served(const FeedTemplate& feed);
 
   const std::vector<FeedTemplate>& feeds_;
   std::filesystem::path folder_;
@@ -106,6 +110,7 @@ class FeedValues {
   std::map<std::string, Tiled> tiled_;
   std::map<std::string, Controlled> controlled_;
   std::map<std::string, flow::Outcome> flowed_;
+  std::map<std::string, ServerRun> served_;
 };
 
 /// Like FeedValues::value, but returns 1 in the unit of the value: checks an expression before

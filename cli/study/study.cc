@@ -188,7 +188,9 @@ Result<Term> measure(const std::string& expression, const std::vector<JobTemplat
         for (const std::string_view job : of) {
           of_jobs.push_back(index(known, job));
           if (of_jobs.back() == known.size())
-            return fail(fmt::format("unknown job '{}'", job), suggest(job, known));
+            return fail(
+                fmt::format("unknown job '{}'", job),
+                known.empty() ? "a job of training; the study has none" : suggest(job, known));
         }
         if (name == kCrossover) {
           const Estimate<double> gain = TRY(measured.crossover(of_jobs));
@@ -287,11 +289,18 @@ Result<Study> read_study(const std::filesystem::path& path, std::string text) {
   std::optional<YamlMap> of_jobs;
   if (study.feeds.empty() || root.has("jobs")) of_jobs = section("jobs", "jobs: {NAME: {…}}");
   if (const auto& jobs = of_jobs) {
+    bool any = false;
     for (const std::string& name : names_in(*jobs))
-      if (const auto job = jobs->map(name))
-        study.jobs.push_back({name, base ? job->over(*base) : *job});
+      if (const auto job = jobs->map(name)) {
+        const YamlMap whole = base ? job->over(*base) : *job;
+        any = true;
+        if (whole.has("serve"))
+          study.feeds.push_back({FeedKind::kServer, name, whole});
+        else
+          study.jobs.push_back({name, whole});
+      }
     jobs->no_other_keys();
-    if (study.jobs.empty()) root.report("jobs", "contains no job", "jobs: {NAME: {…}}");
+    if (!any) root.report("jobs", "contains no job", "jobs: {NAME: {…}}");
   }
   const std::vector<Setting> points = points_of(study);
   const Setting first = points.empty() ? Setting{} : points.front();

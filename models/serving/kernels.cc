@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "models/serving/coefficient_files.h"
+#include "models/serving/server.h"
 #include "sim/base/check.h"
 #include "sim/base/yaml.h"
 
@@ -18,6 +19,12 @@ struct LargeProducts {
   std::vector<double> share = {};
 };
 
+/// From a version on, a framework's experts in one format run the kernel of another.
+struct OtherMixture {
+  std::string framework, since;
+  std::size_t weights = 0, like = 0;
+};
+
 struct Table {
   std::string architecture, device, version;
   std::array<std::optional<ProductLaw>, kWeightFormats> products;
@@ -26,6 +33,7 @@ struct Table {
   std::array<std::optional<ContextLaw>, 2> context;
   ReduceLaw reduce;
   std::vector<LargeProducts> large;
+  std::vector<OtherMixture> other_mixtures;
 };
 
 double number(const YamlMap& map, std::string_view key) {
@@ -111,6 +119,14 @@ Result<std::vector<Table>> parse_tables(std::string_view text) {
       skip_evidence(products);
     }
     read_laws(map, "mixtures", "weights", kWeightsNames, read_mixture, table.mixtures);
+    for (const YamlMap& mixture : map.maps("other_mixtures")) {
+      table.other_mixtures.push_back(
+          {.framework = mixture.required<std::string>("framework").value_or(""),
+           .since = mixture.required<std::string>("since").value_or(""),
+           .weights = mixture.choice("weights", kWeightsNames).value_or(0),
+           .like = mixture.choice("like", kWeightsNames).value_or(0)});
+      mixture.no_other_keys();
+    }
     read_laws(map, "decode", "cache", kCacheFormatNames, read_decode, table.decode);
     read_laws(map, "context", "cache", kCacheFormatNames, read_context, table.context);
     if (const std::optional<YamlMap> reduce = map.map("all_reduce")) {
@@ -189,7 +205,8 @@ double rounding(double waves) {
 
 }  // namespace
 
-Kernels::Kernels(const compute::DeviceFacts& facts, ByteRate link, std::string_view framework)
+Kernels::Kernels(const compute::DeviceFacts& facts, ByteRate link, std::string_view framework,
+                 std::string_view version)
     : memory_rate_(facts.memory_rate.bytes_per_s()),
       half_(facts.peak(compute::arithmetic_of(facts, workload::Dtype::kBf16)).flop_per_s()),
       low_(facts.peak(compute::arithmetic_of(facts, workload::Dtype::kFp8)).flop_per_s()),
@@ -202,6 +219,13 @@ Kernels::Kernels(const compute::DeviceFacts& facts, ByteRate link, std::string_v
       std::copy_backward(large.share.begin(), large.share.end(),
                          products_[large.weights].share.end());
   mixtures_ = completed(table.mixtures, low_ / half_);
+  for (const OtherMixture& other : table.other_mixtures)
+    if (other.framework == framework && has_reached(version, other.since)) {
+      mixtures_[other.weights] = mixtures_[other.like];
+      // Shares of both are relative to the FP8 peak. Tensor cores multiply 4 bits twice as fast.
+      if (other.like == static_cast<std::size_t>(Weights::kNvfp4))
+        scale_share(mixtures_[other.weights], 0.5);
+    }
   for (std::size_t i = 0; i < decode_.size(); ++i) {
     decode_[i] = table.decode[i].value_or(*table.decode[0]);
     context_[i] = table.context[i].value_or(*table.context[0]);

@@ -93,8 +93,10 @@ struct Experts {
 class Kernels {
  public:
   /// `link`: of the device to others of its node, one direction. A framework may have products of its
-  /// own for prompts; others have those of the table.
-  Kernels(const compute::DeviceFacts& facts, ByteRate link, std::string_view framework);
+  /// own for prompts, and from a version on another kernel of experts; others have those of the table. An
+  /// empty version is the newest.
+  Kernels(const compute::DeviceFacts& facts, ByteRate link, std::string_view framework,
+          std::string_view version);
 
   /// Seconds, of m × k by k × n. Activations are half precision.
   double product(Weights weights, double m, double n, double k) const;

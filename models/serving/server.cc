@@ -96,6 +96,10 @@ const std::vector<Entry>& entries() {
 
 }  // namespace
 
+bool has_reached(std::string_view version, std::string_view since) {
+  return version.empty() || parse_version(version) >= parse_version(since);
+}
+
 Result<Server> server_for(Framework framework, std::string_view version,
                           std::string_view architecture) {
   std::optional<Version> wanted;

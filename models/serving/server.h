@@ -37,6 +37,9 @@ struct Server {
 /// The largest step without prompts in CUDA graphs, in rows.
 inline constexpr double kMostGraphRows = 512;
 
+/// Whether a version is not older than another one; the empty version is the newest.
+bool has_reached(std::string_view version, std::string_view since);
+
 /// That of the newest entry that is not newer than `version`, of this architecture before others;
 /// without a version the newest. Fails for text that is no version.
 Result<Server> server_for(Framework framework, std::string_view version,

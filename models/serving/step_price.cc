@@ -79,7 +79,7 @@ Result<StepPrice> StepPrice::of(const Deployment& d) {
       gpu.link ? gpu.link->per_direction
                : ByteRate::gb_per_s(pcie.lanes * std::exp2(double{1} * pcie.generation - 3));
   StepPrice price(Kernels(compute::facts_of(gpu), link,
-                          kFrameworkNames[static_cast<std::size_t>(d.framework)]),
+                          kFrameworkNames[static_cast<std::size_t>(d.framework)], d.version),
                   std::move(model), std::move(server), d.plan);
   price.cache_ = d.precision.cache;
   price.graphs_ = d.graphs.value_or(price.server_.graphs);

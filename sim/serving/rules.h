@@ -9,7 +9,6 @@ namespace rehearse::serving {
 /// Which requests a step takes first.
 enum class Order : std::uint8_t {
   kDecodeFirst,   ///< those that run, in order of admission, then those that wait
-  kPromptsFirst,  ///< all prompts, then decode rows
   kPromptsApart,  ///< all prompts; decode rows only if there are none
 };
 

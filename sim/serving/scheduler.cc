@@ -135,9 +135,7 @@ void Scheduler::form(Picoseconds now) {
   const bool decode_first = rules_.order == Order::kDecodeFirst;
   continue_rows(decode_first, true);
   admit();
-  const bool prompts = budget_ < rules_.tokens_per_step;
-  if (!decode_first && !(prompts && rules_.order == Order::kPromptsApart))
-    continue_rows(true, false);
+  if (!decode_first && budget_ == rules_.tokens_per_step) continue_rows(true, false);
 }
 
 void Scheduler::continue_rows(bool decoding, bool chunks) {

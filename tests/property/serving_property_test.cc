@@ -29,7 +29,7 @@ Setting random_setting(std::uint64_t seed) {
   s.rules = {.tokens_per_step = between(8, 64),
              .most_rows = between(1, 9),
              .chunked = random.below(3) > 0,
-             .order = static_cast<Order>(random.below(3)),
+             .order = static_cast<Order>(random.below(2)),
              .overlapped = random.below(2) > 0,
              .receive_interval = between(1, 3),
              .blocks = between(12, 40),

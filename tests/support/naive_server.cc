@@ -112,8 +112,7 @@ struct World {
     }
     each(chunk);
     admit();
-    if (rules.order == Order::kPromptsFirst || left() == rules.tokens_per_step)
-      each([](const Live& r) { return r.decodes(); });
+    if (left() == rules.tokens_per_step) each([](const Live& r) { return r.decodes(); });
   }
 };
 

@@ -36,7 +36,7 @@ double device_time(const StepPrice& price, const Step& step) {
 
 TEST_CASE("a product of 64 rows on H100 takes what its law says", "[serving]") {
   const Kernels h100(compute::facts_of(**cluster::find_gpu("h100_sxm5_80")),
-                     ByteRate::gb_per_s(450), "vllm");
+                     ByteRate::gb_per_s(450), "vllm", "");
   // 51.6 MB of weights, inputs and outputs at 0.862 of 3.35 TB/s: 17.9 us. 48 tiles of 64 × 128 on
   // 132 multiprocessors, 0.36 waves that count as 0.60, at 0.55 of 989 TFLOP/s: 9.8 us. Their fourth
   // powers add up to 18.3 us; 3.0 us start, and 0.04 us for the depth.
@@ -52,7 +52,7 @@ TEST_CASE("TensorRT-LLM has products of its own for prompts", "[serving]") {
   const auto ratio = [](Weights weights, double rows) {
     const auto time = [&](std::string_view framework) {
       return Kernels(compute::facts_of(**cluster::find_gpu("b200_sxm_180")),
-                     ByteRate::gb_per_s(900), framework)
+                     ByteRate::gb_per_s(900), framework, "")
           .product(weights, rows, 8192, 28672);
     };
     return time("trtllm") / time("vllm");
@@ -60,6 +60,28 @@ TEST_CASE("TensorRT-LLM has products of its own for prompts", "[serving]") {
   CHECK(ratio(Weights::kFp8, 8192) == Approx(0.679).epsilon(0.05));
   CHECK(ratio(Weights::kNvfp4, 8192) == Approx(1.29).epsilon(0.05));
   CHECK(ratio(Weights::kFp8, 512) == 1);
+}
+
+TEST_CASE("vLLM runs another kernel for experts in FP8 blocks on Blackwell from 0.19 on",
+          "[serving]") {
+  // MiniMax M2.5 on two B200, 64 tokens: 512 pairs that use all 256 experts. In NVFP4 a weight has 0.5625 bytes; the same
+  // law with 1 byte and half the rate of multiplication streams 256 · 3 · 3072 · 768 B at 0.8856 of the memory's rate.
+  const auto time = [](std::string_view version, const char* device, Weights weights) {
+    return Kernels(compute::facts_of(**cluster::find_gpu(device)), ByteRate::gb_per_s(900), "vllm",
+                   version)
+        .mixture({.hidden = 3072, .width = 768, .held = 256, .weights = weights}, 512, 256);
+  };
+  const double newer = time("0.19.0", "b200_sxm_180", Weights::kFp8Block);
+  const double four_bits = time("0.19.0", "b200_sxm_180", Weights::kNvfp4);
+  const double bytes = 256.0 * 3 * 3072 * 768;
+  const double rate =
+      0.8856 * compute::facts_of(**cluster::find_gpu("b200_sxm_180")).memory_rate.bytes_per_s();
+  CHECK(newer - four_bits > 0.9 * (1 - 0.5625) * bytes / rate);
+  CHECK(newer - four_bits < 1.2 * (1 - 0.5625) * bytes / rate);
+  CHECK(time("", "b200_sxm_180", Weights::kFp8Block) == newer);
+  CHECK(time("0.18.2", "b200_sxm_180", Weights::kFp8Block) > 1.25 * newer);
+  CHECK(time("0.18", "h100_sxm5_80", Weights::kFp8Block) ==
+        time("0.19", "h100_sxm5_80", Weights::kFp8Block));
 }
 
 TEST_CASE("a larger step takes longer", "[serving]") {

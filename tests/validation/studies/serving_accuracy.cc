@@ -104,9 +104,10 @@ Mean latencies and output rates of aggregated servers, from `rehearse validate` 
 the other rate of arrivals): a prediction without a model. No run of vllm 0.12, of Mistral Large (vllm 0.6) and of the
 replays gave a constant; all other cases did. The replays also decided that dense models have no passes for experts
 ([0105](decisions/0105-steps-with-prompts.md)). In closed loops TTFT is judged only where the client is known, because
-most of it is the wait in the client's first burst. Runs of vllm 0.6 are replicas with requests in turn, under Poisson
+most of it is the wait in the client's first burst; SGLang's client is not described, and its equal lengths were found by these
+rows ([0123](decisions/0123-kernels-that-servers-run.md)). Runs of vllm 0.6 are replicas with requests in turn, under Poisson
 arrivals at light load; their TTFT, and that of the replays, is the server's. *Above saturation* are closed loops whose mean
-TTFT was above 2 s, where most requests wait for keys and values, and whole replays.
+TTFT was above 2 s (with SGLang: on one GPU), where most requests wait for keys and values, and whole replays.
 
 )" + table.markdown();
 }
