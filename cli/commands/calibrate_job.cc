@@ -101,8 +101,8 @@ std::vector<NextMeasurement> measure_next(const JobFile& job, const step::Factor
         spec, cluster, {.fidelity = step::Fidelity::kClosed, .counterfactuals = false});
     if (!step || step->memory.empty() || memory::fullest(step->memory).fit != memory::Fit::kFits)
       continue;
-    const step::Information information =
-        step::information_of(fit, step::shares_of(*step, cluster.nodes().size() > 1));
+    const step::Information information = step::information_of(
+        fit, step::shares_of(*step, spec.conditions, cluster.nodes().size() > 1));
     if (information.ratio > 1) found.push_back({neighbour.change, step->time.value, information});
   }
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {

@@ -1,5 +1,6 @@
 #include "models/comm/reach.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "models/comm/nccl_tuning.h"
@@ -18,7 +19,7 @@ Reach reach_of(const Network& network) {
   if (!std::isfinite(network.node_rate.bytes_per_s())) return {1, 0, 1};
   const Estimate<ByteRate> rate = tcp_rate(network.node_rate, network.nics);
   const double share = rate.value / network.node_rate;
-  return {share, rate.high / rate.value - 1, share};
+  return {share, std::max(rate.high / rate.value, rate.value / rate.low) - 1, share};
 }
 
 ByteRate message_rate(const Network& network) {

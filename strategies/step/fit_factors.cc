@@ -36,6 +36,13 @@ double deviation(const program::Interval& around) {
   return std::log(around.high / around.low) / (2 * kNormal90);
 }
 
+/// The end of an interval without the error of a step, whose own end is `step`.
+double without(double end, double step) {
+  const double rest =
+      std::sqrt(std::max(0.0, std::pow(deviation(end), 2) - std::pow(deviation(step), 2)));
+  return std::exp(std::copysign(kNormal90 * std::max(kLeastDeviation, rest), std::log(step)));
+}
+
 Vector exp_of(const Vector& logs) {
   Vector factors;
   std::transform(logs.begin(), logs.end(), factors.begin(), [](double x) { return std::exp(x); });
@@ -62,7 +69,8 @@ class Fit {
       const StepAtFactors& step_at)
       : rows_(rows), before_(before), step_at_(step_at) {
     for (const MeasuredStep& row : rows)
-      errors_.push_back(std::hypot(deviation(kStepError), deviation(row.regime)));
+      errors_.push_back({std::hypot(deviation(kStepError.low), deviation(row.regime)),
+                         std::hypot(deviation(kStepError.high), deviation(row.regime))});
   }
 
   Result<FactorFit> run() {
@@ -140,9 +148,17 @@ class Fit {
     return {};
   }
 
+  /// The row's error on the side of the fit where it is.
+  double error(std::size_t row, Seconds step) const {
+    return rows_[row].measured < step ? errors_[row].below : errors_[row].above;
+  }
   /// In units of the row's error.
   double miss(std::size_t row, Seconds step) const {
-    return std::log(rows_[row].measured / step) / errors_[row];
+    return std::log(rows_[row].measured / step) / error(row, step);
+  }
+  /// What the row tells of its logarithm.
+  double precision(std::size_t row, Seconds step) const {
+    return weight(row, step) / std::pow(error(row, step), 2);
   }
   double weight(std::size_t row, Seconds step) const {
     const double m = miss(row, step);
@@ -167,7 +183,7 @@ class Fit {
     Matrix m = {};
     for (std::size_t k = 0; k < kFactors; ++k) m[k][k] = 1 / (deviations[k] * deviations[k]);
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      const double w = weight(i, steps[i]) / (errors_[i] * errors_[i]);
+      const double w = precision(i, steps[i]);
       for (std::size_t k = 0; k < kFactors; ++k)
         for (std::size_t j = 0; j < kFactors; ++j) m[k][j] += w * slopes_[i][k] * slopes_[i][j];
     }
@@ -182,7 +198,7 @@ class Fit {
       double off = std::log(rows_[i].measured / steps[i]);
       for (std::size_t k = 0; k < kFactors; ++k) off += slopes_[i][k] * at[k];
       for (std::size_t k = 0; k < kFactors; ++k)
-        pull[k] += weight(i, steps[i]) / (errors_[i] * errors_[i]) * slopes_[i][k] * off;
+        pull[k] += precision(i, steps[i]) * slopes_[i][k] * off;
     }
     Vector deviations;
     for (std::size_t k = 0; k < kFactors; ++k)
@@ -218,11 +234,18 @@ class Fit {
   std::span<const MeasuredStep> rows_;
   const ByFactor<program::Interval>& before_;
   const StepAtFactors& step_at_;
-  std::vector<double> errors_;  // by row, of logarithms
+  struct Sides {
+    double below, above;
+  };
+  std::vector<Sides> errors_;   // by row, of logarithms
   std::vector<Vector> slopes_;  // by row
 };
 
 }  // namespace
+
+program::Interval common_to_plans(const program::Interval& of_steps) {
+  return {without(of_steps.low, kStepError.low), without(of_steps.high, kStepError.high)};
+}
 
 Result<FactorFit> fit_factors(std::span<const MeasuredStep> rows,
                               const ByFactor<program::Interval>& before,

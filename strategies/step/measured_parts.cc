@@ -24,9 +24,11 @@ StepParts parts_of(const Step& step, const Spec& spec, const cluster::Cluster& c
   const double network = 1 + situation.network_width;
   return {.time = step.time,
           .stall = step.stall,
-          .shares = shares_of(step, situation.nodes > 1),
-          .before =
-              {{step.computing, {host.fastest, host.slowest}, {1 / network, network}, kFixedTime}},
+          .shares = shares_of(step, spec.conditions, situation.nodes > 1),
+          .before = {{common_to_plans(step.computing),
+                      {host.fastest, host.slowest},
+                      {1 / network, network},
+                      kFixedTime}},
           .regime = step.regime};
 }
 
@@ -59,6 +61,11 @@ Estimate<Seconds> corrected(const StepParts& parts, const FactorFit& fit,
                                        {fit.after, kStepError, {}});
   if (!seen) step = widened(step, beyond_factors(parts.regime));
   step.high += parts.stall;
+  // Measured steps do not make any step less certain, and do not tell which runs stall.
+  const Estimate<Seconds>& alone = parts.time;
+  const double low = alone.low / alone.value, high = alone.high / alone.value;
+  step.low = parts.stall > Seconds::s(0) ? value * low : std::max(step.low, value * low);
+  step.high = std::min(step.high, value * high);
   return step;
 }
 

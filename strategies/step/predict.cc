@@ -229,7 +229,8 @@ Status complete(Step& step, const Spec& spec, const cluster::Cluster& cluster,
     step.time = unmeasured;
     if (known) {
       step.computing = known->factors[0];
-      step.time = interval_of(step.time, shares_of(step, situation.nodes > 1), *known);
+      step.time =
+          interval_of(step.time, shares_of(step, spec.conditions, situation.nodes > 1), *known);
       if (!seen) step.time = widened(step.time, beyond_factors(step.regime));
       // Measured steps do not make any step less certain.
       step.time.low = std::max(step.time.low, unmeasured.low);
@@ -282,11 +283,11 @@ double Step::model_utilization() const { return model_flops / (peak * time.value
 
 double Step::hardware_utilization() const { return hardware_flops / (peak * time.value); }
 
-ByFactor<double> shares_of(const Step& step, bool over_nodes) {
+ByFactor<double> shares_of(const Step& step, const Conditions& conditions, bool over_nodes) {
   const Seconds all = step.time.value;
-  const double exposed = step.communication / all, fixed = step.fixed / all;
-  return {std::max(0.0, 1 - step.host_share - exposed - fixed), step.host_share,
-          over_nodes ? exposed : 0, fixed};
+  const double exposed = step.communication / all, once = step.fixed / all;
+  return {std::max(0.0, 1 - step.host_share - exposed - once), step.host_share,
+          over_nodes ? exposed : 0, std::min(step.fixed, conditions.fixed) / all};
 }
 
 Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,

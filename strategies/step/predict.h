@@ -35,7 +35,8 @@ Status complete(Step& step, const Spec& spec, const cluster::Cluster& cluster,
 job::Rules rules_of(const Spec& spec, Fidelity fidelity);
 
 /// The shares of a step in the parts that factors apply to. Bubbles count as computing.
-/// Communication within a node has no factor.
-ByFactor<double> shares_of(const Step& step, bool over_nodes);
+/// Communication within a node has no factor, and neither have stalls and other times of a step that
+/// follow from its plan.
+ByFactor<double> shares_of(const Step& step, const Conditions& conditions, bool over_nodes);
 
 }  // namespace rehearse::step

@@ -69,7 +69,9 @@ constexpr double kLongMessages = 128;  // sequences of 4,096 × ranks of a tenso
 constexpr double kFillStall = 0.35;
 /// Single reports differ by less; collectives between nodes in a job do not (0.8 to 1.25).
 constexpr double kLeastNetworkWidth = 0.25;
-constexpr double kMostStalls = 0.1;  // share of runs that a 90 % interval may leave out
+constexpr double kMostStalls = 0.1;              // share of runs that a 90 % interval may leave out
+constexpr double kLongStalls = kMostStalls / 2;  // of them, above its upper end
+constexpr double kShortStalls = 0.95;            // of the stalled runs, up to Regime::stall
 
 bool pipeline_stalls(const Situation& s) {
   return s.pipeline_over_nodes &&
@@ -169,7 +171,9 @@ Seconds median_stall(const Regime& regime, const workload::Layout& layout,
 
 Seconds stall_of(const Regime& regime, const workload::Layout& layout) {
   if (regime.stalled <= kMostStalls) return Seconds::s(0);
-  return regime.stall * slots_of(layout);
+  // Lengths of stalls are taken as uniform, since the rows are few.
+  const double quantile = 1 - kLongStalls / regime.stalled;
+  return regime.stall * slots_of(layout) * std::min(1.0, quantile / kShortStalls);
 }
 
 }  // namespace rehearse::step

@@ -98,7 +98,10 @@ TEST_CASE("regimes: a stall is for each microbatch and each further stage") {
                           .model_flops = Flops::flop(1),
                           .applied = {}};
   layout.stages.resize(4);
-  CHECK(stall_of(of(NetworkKind::kEfa, 16, false, true), layout).s() == Approx(12.1));
+  // 17 % of the runs stall, and 5 % may take longer than the upper end: 1 − 5 / 17 of the stalled ones
+  // are up to it, and 0.95 up to 12.1 s.
+  CHECK(stall_of(of(NetworkKind::kEfa, 16, false, true), layout).s() ==
+        Approx(12.1 * (1 - 0.05 / 0.17) / 0.95));
   CHECK(stall_of(of(NetworkKind::kEfa, 4, false, true), layout) == Seconds::s(0));
   CHECK(stall_of(of({}, 1, false, false), layout) == Seconds::s(0));
   // The median run stalls above 32 nodes: 8 microbatches and 0.35 · 3 further stages, and each

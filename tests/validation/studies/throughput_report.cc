@@ -126,9 +126,8 @@ job are {:.2f} for arithmetic, {:.2f} for memory and {:.2f} for issue. These are
   The widening with more workers than were measured comes from collectives, not from gavel. The factor
   of two for GPUs before Turing was set with gavel in sight.
 - *Declared links* and *nothing measured, more devices*: the network is declared as TCP of 50 Gbit/s,
-  which is 6.25 GB/s. Between g4dn.12xlarge a ring gets 0.4 to 1.0 GB/s, up to two flows with the
-  cloud's cap. The law takes the middle between one flow and the card, 1.8 to 2.0 GB/s, and one flow,
-  0.6 GB/s, for the slow end.
+  which is 6.25 GB/s. Between g4dn.12xlarge a ring gets 0.4 to 1.0 GB/s. The law takes two flows with
+  the cloud's cap, 1.25 GB/s.
 - *Nothing measured*: the precision is not stated. BERT is assumed to run in FP32, and ResNet-50 in half
   precision because its batches would not fit in a T4 otherwise. Input pipelines and additions of the
   framework (gradient statistics) are not known.

@@ -233,7 +233,8 @@ class ClusterSuites {
         score(scored, job, row, 1 / kDeclaredWithin.bytes_per_s());
       } else {
         const Estimate<ByteRate> rate = comm::tcp_rate(kDeclaredBetween);
-        score(scored, job, row, 1 / rate.value.bytes_per_s(), rate.high / rate.value);
+        score(scored, job, row, 1 / rate.value.bytes_per_s(),
+              std::max(rate.high / rate.value, rate.value / rate.low));
       }
     }
   }

@@ -88,12 +88,13 @@ Result<step::Conditions> anchored(const ZooJob& job, std::span<const PlacedStep>
     return step.time.value;
   };
   const host::Implementation& host = conditions.host;
-  const step::FactorFit fit = TRY(step::fit_factors(measured,
-                                                    {{{conditions.fastest, conditions.slowest},
-                                                      {host.fastest, host.slowest},
-                                                      {1, 1},
-                                                      step::kFixedTime}},
-                                                    step_at));
+  const step::FactorFit fit =
+      TRY(step::fit_factors(measured,
+                            {{step::common_to_plans({conditions.fastest, conditions.slowest}),
+                              {host.fastest, host.slowest},
+                              {1, 1},
+                              step::kFixedTime}},
+                            step_at));
   conditions = with(fit.factors);
   conditions.most_fixed = conditions.fixed;
   conditions.known = step::Known{fit.after, step::kStepError, {}};
