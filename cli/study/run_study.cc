@@ -110,6 +110,10 @@ Result<Estimate<double>> quantity_of(const JobFile& file, const step::Step& step
                               part.s() * (time.high / time.value), time.provenance};
     }
     case Observed::kMemory: break;
+    case Observed::kFits: {
+      const double fit = step.fits() ? 1 : 0;
+      return Estimate<double>{fit, fit, fit, Provenance::kExtrapolated};
+    }
     case Observed::kCost:
     case Observed::kEnergy:
     case Observed::kCarbon: return account_quantity(file, step, quantity);
@@ -158,8 +162,7 @@ Result<StudyPoint> point_at(const Study& study, const Setting& parameters) {
   std::vector<JobFile> files;
   for (const JobTemplate& job : study.jobs) {
     PredictedAt at = TRY(predict_at(study, job, parameters));
-    const bool fits = memory::fullest(at.step.memory).fit != memory::Fit::kDoesNotFit;
-    point.jobs.push_back({job.name, at.step.time, at.step.layout.ranks(), fits});
+    point.jobs.push_back({job.name, at.step.time, at.step.layout.ranks(), at.step.fits()});
     steps.push_back(std::move(at.step));
     files.push_back(std::move(at.file));
   }
