@@ -263,8 +263,8 @@ Status check_synchronization(const Plan& plan) {
                 "servers already hold the optimizer states");
   const bool gradients_away = tiers.gradients != Tier::kDevice;
   if (gradients_away && tiers.optimizer.away() == 0)
-    return fail("tiers: gradients leave the device, but its optimizer updates the parameters",
-                "an optimizer on host or nvme as well");
+    return fail("gradients leave the device, but its optimizer updates the parameters",
+                "optimizer_on host or nvme as well");
   if (gradients_away && local)
     return fail("offload gradients with synchronization local_sgd", "offload optimizer or none");
   if (gradients_away && plan.zero < 2 && shares_parameters(plan))

@@ -103,9 +103,6 @@ struct KeptOf {
         .set = [](Candidate& c, double share) { (c.plan.tiers.*kState).share = share; }};
   }
 };
-inline constexpr AxisAccess kTiersGiven = {
-    .keep = [](Axes& axes, double) { axes.tiers_given = true; },
-    .kept = [](const Axes&) -> FieldValue { return std::nullopt; }};
 
 /// The name of usual tiers; nothing where they have none.
 constexpr Access<Candidate> named_tiers() {

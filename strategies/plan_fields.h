@@ -27,7 +27,7 @@ enum class Framework : std::uint8_t { kMegatron, kDeepspeed, kTorchtitan };
 inline constexpr std::string_view kFrameworkNames[] = {"megatron", "deepspeed", "torchtitan"};
 
 /// The mapping of a job file in which a field is a key.
-enum class Section : std::uint8_t { kTraining, kPlan, kParameterServer, kCollectives, kTiers, kStage };
+enum class Section : std::uint8_t { kTraining, kPlan, kParameterServer, kCollectives, kStage };
 
 enum class FieldKind : std::uint8_t { kFlag, kCount, kNumber, kSize, kChoice };
 
@@ -87,8 +87,7 @@ inline constexpr std::string_view kUnwritten = "-";
 
 /// The mappings within `plan` that hold fields of it.
 inline constexpr std::pair<Section, std::string_view> kMappingsOfPlan[] = {
-    {Section::kParameterServer, "parameter_server"}, {Section::kCollectives, "collectives"},
-    {Section::kTiers, "tiers"}};
+    {Section::kParameterServer, "parameter_server"}, {Section::kCollectives, "collectives"}};
 
 /// In the order in which people read them.
 std::span<const Field<Candidate>> plan_fields();

@@ -67,7 +67,6 @@ std::optional<Plan> read_plan(const YamlMap& map) {
   Candidate candidate;
   Plan& plan = candidate.plan;
   for (const YamlMap& stage : map.maps("stages")) plan.stages.push_back(read_stage(stage));
-  // Tiers of single states go over those that `offload` names.
   read_fields(map, plan_fields(), Section::kPlan, candidate);
   for (const auto& [section, key] : kMappingsOfPlan)
     if (const std::optional<YamlMap> mapping = map.map(key)) {
@@ -90,6 +89,9 @@ void keep_given(const YamlMap& root, const Candidate& candidate, Axes& axes) {
     if (!map || !map->has(field.name)) continue;
     if (const FieldValue value = field.at.get(candidate)) field.axis.keep(axes, *value);
   }
+  // A search keeps tiers that `offload` does not name.
+  for (const std::string_view key : {"weights_on", "gradients_on", "optimizer_on", "activations_on"})
+    axes.tiers_given |= plan && plan->has(key);
   // Chunks run in the interleaved order under both of its names.
   if (!axes.schedule.empty() && candidate.plan.interleave > 1)
     axes.schedule = {Schedule::kInterleaved};

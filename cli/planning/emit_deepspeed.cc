@@ -36,12 +36,12 @@ Status check(const step::Spec& spec) {
                       "nearest: expert 1; ep_size is set in the model's code");
   const strategies::StateTiers& tiers = plan.tiers;
   if (tiers.activations.away() > 0)
-    return no_key_for(kName, "activations on another tier", "nearest: activations on device");
+    return no_key_for(kName, "activations on another tier", "nearest: activations_on device");
   if (tiers.weights.away() > 0 && plan.zero != 3)
     return no_key_for(kName, fmt::format("weights on another tier with zero {}", plan.zero),
                       "nearest: zero 3");
   if (tiers.gradients == Tier::kNvme)
-    return no_key_for(kName, "gradients on nvme", "nearest: gradients on host");
+    return no_key_for(kName, "gradients on nvme", "nearest: gradients_on host");
   if (tiers.gradients == Tier::kHost && plan.zero < 2)
     return no_key_for(kName, fmt::format("gradients on host with zero {}", plan.zero),
                       "nearest: zero 2");

@@ -34,6 +34,18 @@ bool has_measured_op(const workload::Layout& layout) {
   });
 }
 
+Status has_drives(const workload::Layout& layout, std::span<const DeviceKind> kinds) {
+  const bool known = std::all_of(kinds.begin(), kinds.end(), [](const DeviceKind& kind) {
+    return kind.gpu == nullptr || kind.nvme_rate;
+  });
+  const auto moves = [](const workload::Op& op, const workload::Stage&) {
+    return op.nvme > Bytes::b(0);
+  };
+  if (known || !any_op(layout, moves)) return {};
+  return fail("the plan keeps state on NVMe drives, whose rate is not known",
+              "cluster: {host: {nvme_rate: 25 GB/s}}, that of all drives of a node");
+}
+
 tl::unexpected<Error> on_a_host(const workload::Stage& stage) {
   return fail(fmt::format("{} is on a '{}'", stage.name, cluster::kCpu),
               "a GPU; only parameter servers may run on hosts");
@@ -93,6 +105,7 @@ Result<Devices> Devices::of(const workload::Layout& layout, const cluster::Clust
     ++kind->ranks;
     devices.kind_of_.push_back(static_cast<std::uint32_t>(kind - devices.kinds_.begin()));
   }
+  TRY(has_drives(layout, devices.kinds_));
   const DeviceKind* first = nullptr;
   for (const workload::Stage& stage : layout.stages)
     for (const Share& share : devices.under(stage)) {

@@ -13,8 +13,7 @@ Estimate<Seconds> OpPrice::estimate(const Op& op) const {
     constexpr ByteRate kHostMemory = ByteRate::gb_per_s(50);
     const Seconds time = bytes_of(op) / kHostMemory;
     Estimate<Seconds> update = {time, time * 0.5, time * 2, Provenance::kDatasheet};
-    // The drives read what comes next, and write what is done, while the host updates. A copy of the
-    // same layer has reported a missing rate.
+    // The drives read what comes next, and write what is done, while the host updates.
     if (nvme_rate_)
       update = mapped(update, [&](Seconds s) { return std::max(s, op.nvme / *nvme_rate_); });
     return update;
