@@ -257,12 +257,17 @@ Status check_synchronization(const Plan& plan) {
   if (plan.zero > 0 && local)
     return fail(fmt::format("zero {} with synchronization local_sgd", plan.zero),
                 "between averages every rank has different parameters", "nearest: zero 0");
-  if (servers && plan.offload != Offload::kNone)
+  const StateTiers& tiers = plan.tiers;
+  if (servers && tiers.any())
     return fail("offload with synchronization parameter_server",
                 "servers already hold the optimizer states");
-  if (plan.offload == Offload::kGradients && local)
+  const bool gradients_away = tiers.gradients != Tier::kDevice;
+  if (gradients_away && tiers.optimizer.away() == 0)
+    return fail("gradients leave the device, but its optimizer updates the parameters",
+                "optimizer_on host or nvme as well");
+  if (gradients_away && local)
     return fail("offload gradients with synchronization local_sgd", "offload optimizer or none");
-  if (plan.offload == Offload::kGradients && plan.zero < 2 && shares_parameters(plan))
+  if (gradients_away && plan.zero < 2 && shares_parameters(plan))
     return fail(fmt::format("offload gradients with zero {}", plan.zero),
                 "gradients summed after the last backward pass are on the device until then",
                 "nearest: zero 2");

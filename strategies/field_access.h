@@ -84,6 +84,40 @@ constexpr auto in_stage(std::span<const std::string_view> choices = {}) {
   return at<StagePlan, kMember>(choices);
 }
 
+/// The tier of a kind of state, and its share there.
+template <Kept StateTiers::*kState>
+struct KeptOf {
+  static constexpr Access<Candidate> tier() {
+    return {.kind = FieldKind::kChoice,
+            .choices = kTierNames,
+            .get = [](const Candidate& c) -> FieldValue {
+              return static_cast<double>((c.plan.tiers.*kState).tier);
+            },
+            .set = [](Candidate& c,
+                      double at) { (c.plan.tiers.*kState).tier = static_cast<Tier>(at); }};
+  }
+  static constexpr Access<Candidate> share() {
+    return {
+        .kind = FieldKind::kNumber,
+        .get = [](const Candidate& c) -> FieldValue { return (c.plan.tiers.*kState).share; },
+        .set = [](Candidate& c, double share) { (c.plan.tiers.*kState).share = share; }};
+  }
+};
+
+/// The name of usual tiers; nothing where they have none.
+constexpr Access<Candidate> named_tiers() {
+  return {.kind = FieldKind::kChoice,
+          .choices = kOffloadNames,
+          .get = [](const Candidate& c) -> FieldValue {
+            for (std::size_t i = 0; i < std::size(kOffloadNames); ++i)
+              if (c.plan.tiers == tiers_of(static_cast<Offload>(i))) return static_cast<double>(i);
+            return std::nullopt;
+          },
+          .set = [](Candidate& c, double at) {
+            c.plan.tiers = tiers_of(static_cast<Offload>(at));
+          }};
+}
+
 /// The names of some algorithms, after the one of no choice.
 template <Algorithm... kSome>
 inline constexpr std::array kNamesOf = {std::string_view("automatic"), to_string(kSome)...};

@@ -73,7 +73,7 @@ constexpr LayoutTransform kLayoutTransforms[] = {
     {"average_parameters",
      [](const JobSetting& s) { return s.plan->synchronization == Synchronization::kLocalSgd; },
      average_parameters},
-    {"offload", [](const JobSetting& s) { return s.plan->offload != Offload::kNone; }, offload},
+    {"offload", [](const JobSetting& s) { return s.plan->tiers.any(); }, offload},
     {"schedule", [](const JobSetting&) { return true; }, order_stages},
 };
 

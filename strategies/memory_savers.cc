@@ -25,8 +25,9 @@ std::vector<MemorySaver> memory_savers(const Training& training, const Plan& pla
                         (plan.data * plan.context > 1 || !plan.stages.empty());
   for (std::uint32_t zero = plan.zero + 1; sharable && zero <= 3; ++zero)
     add(fmt::format("ZeRO-{}", zero), [zero](MemorySaver& s) { s.plan.zero = zero; });
-  if (plan.offload == Offload::kNone)
-    add("offloaded optimizer", [](MemorySaver& s) { s.plan.offload = Offload::kOptimizer; });
+  if (!plan.tiers.any())
+    add("offloaded optimizer",
+        [](MemorySaver& s) { s.plan.tiers = tiers_of(Offload::kOptimizer); });
   // Ranks taken from data parallelism.
   if (plan.stages.empty() && plan.data % 2 == 0) {
     add(fmt::format("tensor parallelism {}", 2 * plan.tensor), [](MemorySaver& s) {

@@ -128,8 +128,11 @@ Result<Layout> cut_stages(std::span<const StageSource> sources, const Workload& 
         {.count = matrix, .tensor = true, .frozen = frozen});
     if (!frozen) layout.tied_gradient = Bytes::b(matrix * summed_bytes(training, plan));
   }
-  for (Stage& stage : layout.stages)
-    stage.states = states_of(training, plan, parameters_of(stage), stage.degrees);
+  for (Stage& stage : layout.stages) {
+    const Parameters held = parameters_of(stage);
+    stage.states = states_of(training, plan, held, stage.degrees);
+    stage.away = away_of(training, plan, held, stage.degrees);
+  }
   return layout;
 }
 

@@ -97,12 +97,41 @@ enum class GatherWeights : std::uint8_t {
 };
 inline constexpr std::string_view kGatherWeightsNames[] = {"by_layer", "by_tensor"};
 
+/// Where state is kept while no op uses it.
+enum class Tier : std::uint8_t { kDevice, kHost, kNvme };
+inline constexpr std::string_view kTierNames[] = {"device", "host", "nvme"};
+
+struct Kept {
+  Tier tier = Tier::kDevice;
+  double share = 1;  ///< of the state in the tier; the rest is on the device
+
+  constexpr double away() const { return tier == Tier::kDevice ? 0 : share; }
+  constexpr double on_nvme() const { return tier == Tier::kNvme ? share : 0; }
+  friend constexpr bool operator==(const Kept&, const Kept&) = default;
+};
+
+/// The tier of each kind of state. The host updates the parameters whose optimizer states are not
+/// on the device, and the gradients that leave the device are those of these parameters.
+struct StateTiers {
+  Kept weights = {}, optimizer = {}, activations = {};
+  Tier gradients = Tier::kDevice;
+
+  constexpr bool any() const { return *this != StateTiers{}; }
+  friend constexpr bool operator==(const StateTiers&, const StateTiers&) = default;
+};
+
+/// Usual tiers under one name, with `host` for what leaves the device.
 enum class Offload : std::uint8_t { kNone, kOptimizer, kWeights, kActivations, kGradients };
 inline constexpr std::string_view kOffloadNames[] = {"none", "optimizer", "weights", "activations",
                                                      "gradients"};
-/// The optimizer's states are in host memory, and the host updates the parameters.
-constexpr bool updates_on_host(Offload o) {
-  return o != Offload::kNone && o != Offload::kActivations;
+constexpr StateTiers tiers_of(Offload offload) {
+  constexpr Kept kAway = {.tier = Tier::kHost};
+  StateTiers tiers;
+  if (offload == Offload::kActivations) tiers.activations = kAway;
+  if (offload == Offload::kWeights) tiers.weights = kAway;
+  if (offload == Offload::kGradients) tiers.gradients = Tier::kHost;
+  if (offload != Offload::kNone && offload != Offload::kActivations) tiers.optimizer = kAway;
+  return tiers;
 }
 
 /// Which ranks are neighbours, beyond tensor and context groups, and so get the shortest routes of
@@ -172,7 +201,7 @@ struct Plan {
   /// The load of the busiest rank's experts, as a multiple of the mean, if there is no capacity
   /// limit.
   double expert_imbalance = 1;
-  Offload offload = Offload::kNone;
+  StateTiers tiers = {};
   Placement placement = Placement::kTensorDataPipeline;
   /// The algorithms of collectives. Absent: NCCL's choice by size, and pairs of messages for
   /// all_to_all.

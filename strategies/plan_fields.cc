@@ -21,6 +21,7 @@ bool divides_tensors(const Candidate& c) { return c.plan.tensor > 1 || !c.plan.s
 bool divides_context(const Candidate& c) { return c.plan.context > 1; }
 bool divides_experts(const Candidate& c) { return c.plan.expert > 1; }
 bool is_pipeline(const Candidate& c) { return c.plan.pipeline > 1; }
+bool has_unnamed_tiers(const Candidate& c) { return !named_tiers().get(c).has_value(); }
 bool has_adapters(const Candidate& c) { return c.training.lora_rank > 0; }
 bool averages(const Candidate& c) { return c.plan.synchronization == Synchronization::kLocalSgd; }
 bool has_servers(const Candidate& c) {
@@ -41,6 +42,7 @@ using ReduceScatterAlgorithm =
 using AllToAllAlgorithm = AlgorithmOf<CollectiveKind::kAllToAll, Algorithm::kPairwise,
                                       Algorithm::kLinear, Algorithm::kTwoDimensional>;
 
+constexpr ValueRange kShare = {0, 1, true};
 /// The largest number of devices in a cluster.
 constexpr ValueRange kDegree = {1, 131'072};
 /// Samples of a step; the limit is a thousand times the largest published value.
@@ -218,13 +220,66 @@ constexpr Field<Candidate> kPlanFields[] = {
      .matters = has_adapters},
     {.name = "offload",
      .section = Section::kPlan,
-     .at = in<&Plan::offload>(kOffloadNames),
+     .at = named_tiers(),
      .meaning = "state that is kept in host memory; with `gradients` or `weights`, those of the "
-                "optimizer too",
+                "optimizer too; the next keys have more choices",
      .said = Said::kIfUnusual,
      .words = "{} offloaded",
      .axis = axis<&Axes::offload>(),
      .launch = {"--optimizer-cpu-offload", "zero_optimization.offload_optimizer.device", ""}},
+    {.name = "weights_on",
+     .section = Section::kPlan,
+     .at = KeptOf<&StateTiers::weights>::tier(),
+     .meaning = "where weights are kept while no op uses them",
+     .said = Said::kIfUnusual,
+     .words = "weights on {}",
+     .matters = has_unnamed_tiers},
+    {.name = "gradients_on",
+     .section = Section::kPlan,
+     .at = {.kind = FieldKind::kChoice,
+            .choices = kTierNames,
+            .get = [](const Candidate& c) -> FieldValue {
+              return static_cast<double>(c.plan.tiers.gradients);
+            },
+            .set = [](Candidate& c,
+                      double at) { c.plan.tiers.gradients = static_cast<Tier>(at); }},
+     .meaning = "where gradients of the parameters that the host updates are summed and kept",
+     .said = Said::kIfUnusual,
+     .words = "gradients on {}",
+     .matters = has_unnamed_tiers},
+    {.name = "optimizer_on",
+     .section = Section::kPlan,
+     .at = KeptOf<&StateTiers::optimizer>::tier(),
+     .meaning = "where the optimizer's states are kept; the host updates the parameters of those "
+                "that are not on the device",
+     .said = Said::kIfUnusual,
+     .words = "optimizer on {}",
+     .matters = has_unnamed_tiers},
+    {.name = "activations_on",
+     .section = Section::kPlan,
+     .at = KeptOf<&StateTiers::activations>::tier(),
+     .meaning = "where saved activations are kept between forward and backward",
+     .said = Said::kIfUnusual,
+     .words = "activations on {}",
+     .matters = has_unnamed_tiers},
+    {.name = "weights_away",
+     .section = Section::kPlan,
+     .at = KeptOf<&StateTiers::weights>::share(),
+     .range = kShare,
+     .meaning = "share of the weights that is on `weights_on`; the rest is on the device",
+     .matters = has_unnamed_tiers},
+    {.name = "optimizer_away",
+     .section = Section::kPlan,
+     .at = KeptOf<&StateTiers::optimizer>::share(),
+     .range = kShare,
+     .meaning = "the same for the optimizer's states, and with them for gradients",
+     .matters = has_unnamed_tiers},
+    {.name = "activations_away",
+     .section = Section::kPlan,
+     .at = KeptOf<&StateTiers::activations>::share(),
+     .range = kShare,
+     .meaning = "the same for saved activations",
+     .matters = has_unnamed_tiers},
     {.name = "placement",
      .section = Section::kPlan,
      .at = in<&Plan::placement>(kPlacementNames),

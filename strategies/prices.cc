@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include <fmt/core.h>
+
 namespace rehearse::strategies {
 
 std::vector<std::uint32_t> ranks_of(const workload::Stage& stage) {
@@ -24,6 +26,14 @@ std::vector<std::uint32_t> kinds_of(const Prices& prices, std::span<const std::u
         std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
       kinds.push_back(kind);
   return kinds;
+}
+
+Result<Seconds> copy_time(const workload::Op& copy, const KindPrice& price) {
+  if (!price.host_rate)
+    return fail(fmt::format("'{}' copies between device and host", copy.name),
+                "the rate of the link to the host");
+  const Seconds time = copy.bytes / *price.host_rate;
+  return price.nvme_rate ? std::max(time, copy.nvme / *price.nvme_rate) : time;
 }
 
 }  // namespace rehearse::strategies

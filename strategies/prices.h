@@ -47,9 +47,14 @@ struct KindPrice {
   Price op;
   /// The rate between device and host, for copies. Required if the layout has copies.
   std::optional<ByteRate> host_rate = {};
+  /// The share of a rank in the rate of its node's NVMe drives. Absent: they take no time.
+  std::optional<ByteRate> nvme_rate = {};
   /// The provenance of launch times and of the fixed time per step.
   Provenance conditions = Provenance::kExtrapolated;
 };
+
+/// Fails without the rate of the link. REQUIRES: a copy between device and host.
+Result<Seconds> copy_time(const workload::Op& copy, const KindPrice& price);
 
 class Prices {
  public:

@@ -310,14 +310,11 @@ class Writer {
   std::uint32_t add(const Op& op, const Ops& after) {
     const NameId name = names_.intern(op.name);
     if (op.kind == OpKind::kCopy) {
-      if (!price_.host_rate && !wrong_)
-        wrong_ = fail(fmt::format("'{}' copies between device and host", op.name),
-                      "the rate of the link to the host")
-                     .value();
+      const Result<Seconds> time = copy_time(op, price_);
+      if (!time && !wrong_) wrong_ = time.error();
       ProgramOp copy{
           .name = name, .task = Task::kMemory, .bytes = op.bytes, .origin = origins_.of_copies()};
-      copy.duration =
-          Picoseconds::from(price_.host_rate ? op.bytes / *price_.host_rate : Seconds::s(0));
+      copy.duration = Picoseconds::from(time.value_or(Seconds::s(0)));
       return add(copy, after);
     }
     return add(ProgramOp{.name = name,

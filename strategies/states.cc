@@ -92,31 +92,53 @@ workload::StateBytes trained_states(const Training& training, const Plan& plan,
   if (plan.zero >= 1) states.optimizer *= sharded;
   if (plan.zero >= 2 && held.summed() > 0) states.gradient *= shard / held.summed();
   if (plan.zero == 3) states.weights *= sharded;
-  if (updates_on_host(plan.offload)) states.optimizer = 0;
-  if (plan.offload == Offload::kWeights) states.weights = 0;
-  if (plan.offload == Offload::kGradients) {
-    states.gradient = 0;
-    states.update = 0;  // its tensors are on the host too
-  }
   return states;
 }
 
-}  // namespace
-
-workload::StateBytes states_of(const Training& training, const Plan& plan, const Parameters& held,
-                               const workload::Degrees& degrees) {
+/// On all tiers.
+workload::StateBytes all_states(const Training& training, const Plan& plan, const Parameters& held,
+                                const workload::Degrees& degrees) {
   workload::StateBytes states = trained_states(training, plan, held, degrees);
   const Parameters frozen = {.dense = held.frozen_dense, .expert = held.frozen_expert};
   if (frozen.summed() == 0) return states;
   double stored = stored_bytes(training.dtype);
   if (plan.zero == 3) stored *= shard_of(frozen, degrees) / frozen.summed();
-  if (plan.offload == Offload::kWeights) stored = 0;
   const double trained = 1 - frozen.summed() / held.all();
   states.weights = states.weights * trained + stored * (1 - trained);
   states.gradient *= trained;
   states.optimizer *= trained;
   if (states.update) *states.update *= trained;
   return states;
+}
+
+/// The share of gradients that the host keeps.
+double gradients_away(const StateTiers& tiers) {
+  return tiers.gradients == Tier::kDevice ? 0 : tiers.optimizer.away();
+}
+
+}  // namespace
+
+workload::StateBytes states_of(const Training& training, const Plan& plan, const Parameters& held,
+                               const workload::Degrees& degrees) {
+  workload::StateBytes states = all_states(training, plan, held, degrees);
+  states.weights *= 1 - plan.tiers.weights.away();
+  states.optimizer *= 1 - plan.tiers.optimizer.away();
+  const double kept = 1 - gradients_away(plan.tiers), whole = states.gradient;
+  states.gradient *= kept;
+  if (kept < 1) states.update = states.update.value_or(whole) * kept;
+  return states;
+}
+
+workload::Away away_of(const Training& training, const Plan& plan, const Parameters& held,
+                       const workload::Degrees& degrees) {
+  const workload::StateBytes states = all_states(training, plan, held, degrees);
+  const StateTiers& tiers = plan.tiers;
+  const double all = held.all();
+  workload::Away away;
+  away.add(all * states.weights * tiers.weights.away(), tiers.weights.tier == Tier::kNvme);
+  away.add(all * states.gradient * gradients_away(tiers), tiers.gradients == Tier::kNvme);
+  away.add(all * states.optimizer * tiers.optimizer.away(), tiers.optimizer.tier == Tier::kNvme);
+  return away;
 }
 
 ParameterTraffic traffic_of(const Training& training, const Plan& plan, std::size_t stages,

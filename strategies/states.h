@@ -50,11 +50,15 @@ double shard_of(const Parameters& parameters, const workload::Degrees& degrees);
 /// The parameters that a rank updates: its shard with ZeRO, else all that are summed.
 double updated(const Plan& plan, const Parameters& parameters, const workload::Degrees& degrees);
 
-/// Per parameter of `held` on one rank: sharded by ZeRO and moved to the host as the plan says. It
+/// Per parameter of `held` on one rank: sharded by ZeRO and on the device as the tiers say. It
 /// is a mean if shards of experts are larger than those of others, if rows have no gradient of
 /// the whole table, or if some are frozen: these have the number format of matrix operands.
 workload::StateBytes states_of(const Training& training, const Plan& plan, const Parameters& held,
                                const workload::Degrees& degrees);
+
+/// What a rank with these parameters keeps on other tiers.
+workload::Away away_of(const Training& training, const Plan& plan, const Parameters& held,
+                       const workload::Degrees& degrees);
 
 /// The movement of parameters and gradients between the ranks that hold the same ones.
 struct ParameterTraffic {

@@ -98,6 +98,32 @@ std::string target_words(const PredictedJob& job) {
   return text + " to the target";
 }
 
+/// Empty unless the hosts hold too little.
+std::string host_memory_words(const step::Step& step) {
+  const auto too_much = step.host_memory ? step.host_memory->too_much() : std::nullopt;
+  return too_much ? "does not fit: " + *too_much + " of a host" : "";
+}
+
+void add_host_memory(const step::Step& step, Document& d) {
+  d["host_memory"] = {};
+  if (!step.host_memory) return;
+  const step::HostMemory& m = *step.host_memory;
+  const auto line = [&](const char* label, Bytes need, const std::optional<Bytes>& has) {
+    if (need > Bytes::b(0))
+      d.show("", label,
+             fmt::format("{} of {} on {}", to_string(need),
+                         has ? to_string(*has) : "an unknown size", m.node));
+  };
+  line("host memory", m.need.host, m.store.memory);
+  line("NVMe drives", m.need.nvme, m.store.nvme);
+  d["host_memory"] = {{"node", m.node},
+                      {"memory", m.need.host},
+                      {"memory_size", maybe(m.store.memory)},
+                      {"nvme", m.need.nvme},
+                      {"nvme_size", maybe(m.store.nvme)},
+                      {"fits", !m.too_much()}};
+}
+
 Value stage_rows(const PredictedJob& job) {
   Value rows = Value::array();
   for (std::size_t s = 0; s < job.step.layout.stages.size(); ++s) {
@@ -195,7 +221,7 @@ Document step_document(const PredictedJob& job) {
   d.answer = sentence_of(
       fmt::format("{} on {}", job.file.name, devices_words(step)),
       {range_words(step.time, " per step"), regime_words(step), target_words(job),
-       memory_words(most), largest_part(occupancy_fields(step.occupancy)), host_words(step)});
+       memory_words(most), host_memory_words(step), largest_part(occupancy_fields(step.occupancy)), host_words(step)});
   d.line(fmt::format("{}, {} × {:g} samples per step", degrees_text(job),
                      grouped(layout.microbatches), job.file.spec.training.microbatch));
   const workload::Workload& workload = job.file.spec.workload;
@@ -239,6 +265,7 @@ Document step_document(const PredictedJob& job) {
          fmt::format("{} on {}: {}", to_string(most.device.usable),
                      layout.stages[static_cast<std::size_t>(&most - step.memory.data())].name,
                      memory::kFitNames[static_cast<int>(most.fit)]));
+  add_host_memory(step, d);
   d.show("energy_per_step", "energy", of_steps(account.energy, 1));
   if (account.energy) {
     const cost::EnergyParts& parts = account.energy_parts;

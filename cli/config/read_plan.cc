@@ -43,13 +43,13 @@ void read_fields(const YamlMap& map, std::span<const Field<Record>> fields, Sect
   for (const Field<Record>& field : fields)
     if (field.section == section)
       if (const FieldValue value = read_value(map, field)) field.at.set(record, *value);
-  map.no_other_keys();
 }
 
 StagePlan read_stage(const YamlMap& map) {
   StagePlan stage;
   if (const std::optional<std::string> name = map.optional<std::string>("name")) stage.name = *name;
   read_fields(map, stage_fields(), Section::kStage, stage);
+  map.no_other_keys();
   return stage;
 }
 
@@ -59,6 +59,7 @@ std::optional<Training> read_training(const YamlMap& map, Training training) {
   if (!map.required<double>("global_batch")) return std::nullopt;
   Candidate candidate = {.training = training};
   read_fields(map, plan_fields(), Section::kTraining, candidate);
+  map.no_other_keys();
   return candidate.training;
 }
 
@@ -66,10 +67,13 @@ std::optional<Plan> read_plan(const YamlMap& map) {
   Candidate candidate;
   Plan& plan = candidate.plan;
   for (const YamlMap& stage : map.maps("stages")) plan.stages.push_back(read_stage(stage));
-  for (const auto& [section, key] : kMappingsOfPlan)
-    if (const std::optional<YamlMap> mapping = map.map(key))
-      read_fields(*mapping, plan_fields(), section, candidate);
   read_fields(map, plan_fields(), Section::kPlan, candidate);
+  for (const auto& [section, key] : kMappingsOfPlan)
+    if (const std::optional<YamlMap> mapping = map.map(key)) {
+      read_fields(*mapping, plan_fields(), section, candidate);
+      mapping->no_other_keys();
+    }
+  map.no_other_keys();
   // More chunks than one make the interleaved schedule unless another is named.
   if (plan.interleave > 1 && !map.has("schedule")) plan.schedule = Schedule::kInterleaved;
   return plan;
@@ -85,6 +89,9 @@ void keep_given(const YamlMap& root, const Candidate& candidate, Axes& axes) {
     if (!map || !map->has(field.name)) continue;
     if (const FieldValue value = field.at.get(candidate)) field.axis.keep(axes, *value);
   }
+  // A search keeps tiers that `offload` does not name.
+  for (const std::string_view key : {"weights_on", "gradients_on", "optimizer_on", "activations_on"})
+    axes.tiers_given |= plan && plan->has(key);
   // Chunks run in the interleaved order under both of its names.
   if (!axes.schedule.empty() && candidate.plan.interleave > 1)
     axes.schedule = {Schedule::kInterleaved};

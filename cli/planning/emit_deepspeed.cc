@@ -10,7 +10,7 @@
 namespace rehearse::cli {
 namespace {
 
-using strategies::Offload;
+using strategies::Tier;
 using strategies::Plan;
 using workload::Dtype;
 
@@ -34,16 +34,21 @@ Status check(const step::Spec& spec) {
   if (plan.expert > 1)
     return no_key_for(kName, fmt::format("expert {}", plan.expert),
                       "nearest: expert 1; ep_size is set in the model's code");
-  if (plan.offload == Offload::kActivations)
-    return no_key_for(kName, "offload activations", "nearest: none or optimizer");
-  if (plan.offload == Offload::kOptimizer && plan.zero == 0)
-    return no_key_for(kName, "offload optimizer with zero 0", "nearest: zero 1");
-  if (plan.offload == Offload::kGradients && plan.zero < 2)
-    return no_key_for(kName, fmt::format("offload gradients with zero {}", plan.zero),
-                      "nearest: zero 2");
-  if (plan.offload == Offload::kWeights && plan.zero != 3)
-    return no_key_for(kName, fmt::format("offload weights with zero {}", plan.zero),
+  const strategies::StateTiers& tiers = plan.tiers;
+  if (tiers.activations.away() > 0)
+    return no_key_for(kName, "activations on another tier", "nearest: activations_on device");
+  if (tiers.weights.away() > 0 && plan.zero != 3)
+    return no_key_for(kName, fmt::format("weights on another tier with zero {}", plan.zero),
                       "nearest: zero 3");
+  if (tiers.gradients == Tier::kNvme)
+    return no_key_for(kName, "gradients on nvme", "nearest: gradients_on host");
+  if (tiers.gradients == Tier::kHost && plan.zero < 2)
+    return no_key_for(kName, fmt::format("gradients on host with zero {}", plan.zero),
+                      "nearest: zero 2");
+  if (tiers.optimizer.away() > 0 && plan.zero == 0)
+    return no_key_for(kName, "offload optimizer with zero 0", "nearest: zero 1");
+  if ((tiers.optimizer.share < 1 && plan.zero != 3) || tiers.weights.share < 1)
+    return no_key_for(kName, "a share of a state", "nearest: a share of 1");
   if (spec.training.dtype == Dtype::kFp8) return no_key_for(kName, "dtype fp8", "nearest: bf16");
   return {};
 }
@@ -67,12 +72,15 @@ Result<Emitted> emit_deepspeed(const Launch& launch) {
     put(json, "bucket", whole(plan.bucket.b() / 4));  // elements, where a plan counts bytes
     zero["contiguous_gradients"] = true;
   }
-  if (plan.offload != Offload::kNone) {
-    put(json, "offload", "cpu");
+  const auto device = [](Tier tier) { return tier == Tier::kNvme ? "nvme" : "cpu"; };
+  if (plan.tiers.optimizer.away() > 0) {
+    put(json, "offload", device(plan.tiers.optimizer.tier));
     zero["offload_optimizer"]["pin_memory"] = true;
+    if (plan.tiers.optimizer.share < 1)
+      zero["offload_optimizer"]["ratio"] = plan.tiers.optimizer.share;
   }
-  if (plan.offload == Offload::kWeights)
-    zero["offload_param"] = {{"device", "cpu"}, {"pin_memory", true}};
+  if (plan.tiers.weights.away() > 0)
+    zero["offload_param"] = {{"device", device(plan.tiers.weights.tier)}, {"pin_memory", true}};
   if (spec.training.dtype == Dtype::kBf16) json["bf16"] = {{"enabled", true}};
   if (spec.training.dtype == Dtype::kFp16) json["fp16"] = {{"enabled", true}};
   if (plan.tensor > 1) put(json, "tensor", plan.tensor);
@@ -84,7 +92,7 @@ Result<Emitted> emit_deepspeed(const Launch& launch) {
   // CPU.
   if (plan.zero > 0 && spec.training.optimizer != strategies::Optimizer::kAdam) {
     json["zero_allow_untested_optimizer"] = true;
-    if (plan.offload != Offload::kNone) json["zero_force_ds_cpu_optimizer"] = false;
+    if (plan.tiers.optimizer.away() > 0) json["zero_force_ds_cpu_optimizer"] = false;
   }
   Emitted emitted;
   emitted.text = json_text(json);

@@ -115,12 +115,9 @@ Status check(const step::Spec& spec) {
   if (plan.zero >= 2 && plan.pipeline > 1)
     return no_key_for(kName, fmt::format("ZeRO-{} in a pipeline", plan.zero),
                       "nearest: zero 1, its distributed optimizer");
-  if (plan.offload != Offload::kNone && (plan.offload != Offload::kOptimizer || plan.zero != 1))
-    return no_key_for(
-        kName,
-        fmt::format("offload {} with zero {}",
-                    strategies::kOffloadNames[static_cast<int>(plan.offload)], plan.zero),
-        "nearest: offload optimizer with zero 1");
+  if (plan.tiers.any() && (plan.tiers != tiers_of(Offload::kOptimizer) || plan.zero != 1))
+    return no_key_for(kName, fmt::format("these tiers with zero {}", plan.zero),
+                      "nearest: offload optimizer with zero 1");
   return {};
 }
 
@@ -161,7 +158,7 @@ void add_parallelism(Flags& flags, const step::Spec& spec) {
     flags.add(flag("capacity_factor"), plan.capacity_factor);
     flags.add("--moe-pad-expert-input-to-capacity");
   }
-  if (plan.offload == Offload::kOptimizer) {
+  if (plan.tiers == tiers_of(Offload::kOptimizer)) {
     flags.add(flag("offload"));
     flags.add("--use-precision-aware-optimizer");
   }

@@ -23,7 +23,7 @@ std::optional<cluster::Cluster> with_faster(const cluster::Cluster& from, std::u
   std::vector<std::optional<DeviceId>> device_at(from.vertices().size());
   for (std::size_t d = 0; d < from.devices().size(); ++d)
     device_at[from.devices()[d].vertex.index()] = DeviceId(d);
-  for (const cluster::Node& node : from.nodes()) builder.add_node(node.name);
+  for (const cluster::Node& node : from.nodes()) builder.add_node(node.name, node.store);
   for (std::size_t v = 0; v < from.vertices().size(); ++v) {
     const cluster::Vertex& vertex = from.vertices()[v];
     if (!device_at[v]) {

@@ -109,6 +109,10 @@ Result<Estimate<double>> quantity_of(const JobFile& file, const step::Step& step
                               part.s() * (time.high / time.value), time.provenance};
     }
     case Observed::kMemory: break;
+    case Observed::kFits: {
+      const double fit = step.fits() ? 1 : 0;
+      return Estimate<double>{fit, fit, fit, Provenance::kExtrapolated};
+    }
     case Observed::kCost:
     case Observed::kEnergy:
     case Observed::kCarbon: return account_quantity(file, step, quantity);
@@ -217,8 +221,7 @@ Result<StudyPoint> point_at(const Study& study, const Setting& parameters) {
   PointRun run(study, parameters);
   for (std::size_t j = 0; j < study.jobs.size(); ++j) {
     const PredictedAt& at = *TRY(run.job(j));
-    const bool fits = memory::fullest(at.step.memory).fit != memory::Fit::kDoesNotFit;
-    point.jobs.push_back({study.jobs[j].name, at.step.time, at.step.layout.ranks(), fits});
+    point.jobs.push_back({study.jobs[j].name, at.step.time, at.step.layout.ranks(), at.step.fits()});
   }
   for (const Measure& m : study.measures)
     point.measured.push_back(

@@ -58,10 +58,12 @@ enum class Observed : std::uint8_t {
   kInterconnectStall,
   kNetworkStall,
   kNodeSharing,
+  kFits,
 };
 inline constexpr std::string_view kQuantityNames[] = {
     "step_time", "throughput", "exposed_communication", "memory",        "cost",
-    "energy",    "carbon",     "interconnect_stall",    "network_stall", "node_sharing"};
+    "energy",    "carbon",     "interconnect_stall",    "network_stall", "node_sharing",
+    "fits"};
 inline constexpr std::string_view kQuantityUnits[] = {"s", "1/s",   "s", "B", "USD",
                                                       "J", "gCO2e", "s", "s", "s"};
 

@@ -99,6 +99,7 @@ struct Stage {
   /// Per parameter on one rank, after sharding. If shards of experts are
   /// larger than those of other parameters, the mean.
   StateBytes states = {};
+  Away away = {};  ///< weights, gradients and optimizer states of a rank
   Gathering gathering = {};
   /// Held over the step: buckets and buffers of communication; weights and gradients that sharded
   /// stages of a pipeline gather once a step.

@@ -111,6 +111,9 @@ struct Op {
   std::uint32_t alongside = 1;
   bool host =
       false;  ///< on the processor of the host, at the rate of its memory: offloaded updates
+  /// What the NVMe drives of the node read and write for it at the same time: copies and updates of
+  /// state that is kept there.
+  Bytes nvme = Bytes::b(0);
   /// The recorded time, for the extents in `measured_for`. For other extents, the cost model
   /// predicts the time (compute::OpCost::time).
   std::optional<Estimate<Seconds>> measured = {};

@@ -59,6 +59,12 @@ struct SavedActivation {
   double for_weights = 0;
 };
 
+/// Bytes that are not on the device but in the memory of its host, or on NVMe drives.
+struct Away {
+  Bytes host = Bytes::b(0), nvme = Bytes::b(0);
+  void add(double bytes, bool on_nvme) { (on_nvme ? nvme : host) += Bytes::b(bytes); }
+};
+
 struct Layer {
   std::string name;
   std::uint32_t count = 1;  ///< number of equal consecutive layers
@@ -73,6 +79,7 @@ struct Layer {
   std::vector<Op> step = {};
   std::vector<Weights> weights = {};
   std::vector<SavedActivation> saved = {};
+  Away away = {};              ///< of its saved activations, per microbatch
   Bytes output = Bytes::b(0);  ///< data passed on, per microbatch
   /// The host's work to launch it, relative to a dense Llama block. 0: unknown, so that only the
   /// number of its kernels counts.

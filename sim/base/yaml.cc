@@ -234,6 +234,8 @@ template std::optional<std::int64_t> YamlMap::within(std::string_view, std::int6
                                                      std::int64_t) const;
 template std::optional<double> YamlMap::within(std::string_view, double, double) const;
 template std::optional<Seconds> YamlMap::within(std::string_view, Seconds, Seconds) const;
+template std::optional<Bytes> YamlMap::within(std::string_view, Bytes, Bytes) const;
+template std::optional<ByteRate> YamlMap::within(std::string_view, ByteRate, ByteRate) const;
 
 std::optional<std::size_t> YamlMap::choice(std::string_view key,
                                            std::span<const std::string_view> names) const {

@@ -168,8 +168,8 @@ ClusterBuilder::ClusterBuilder(const Cluster& cluster)
 ClusterBuilder::ClusterBuilder(ClusterBuilder&&) noexcept = default;
 ClusterBuilder::~ClusterBuilder() = default;
 
-NodeId ClusterBuilder::add_node(std::string name) {
-  state_->nodes.push_back({std::move(name), {}, {}});
+NodeId ClusterBuilder::add_node(std::string name, HostStore store) {
+  state_->nodes.push_back({std::move(name), {}, {}, store});
   return NodeId(state_->nodes.size() - 1);
 }
 

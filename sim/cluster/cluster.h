@@ -102,10 +102,18 @@ struct Device {
       model;  ///< name in the catalog: "h100_sxm5_80"; of a partition "a100_sxm4_40:3g.20gb"
 };
 
+/// What a node's host can hold, as far as it is known.
+struct HostStore {
+  std::optional<Bytes> memory = {};
+  std::optional<Bytes> nvme = {};          ///< capacity of all its NVMe drives
+  std::optional<ByteRate> nvme_rate = {};  ///< of all of them together, for long transfers
+};
+
 struct Node {
   std::string name;
   std::vector<DeviceId> devices;
   std::vector<VertexId> nics;
+  HostStore store = {};
 };
 
 /// The hops of a message, in order.
@@ -158,7 +166,7 @@ class ClusterBuilder {
   ClusterBuilder(ClusterBuilder&&) noexcept;
   ~ClusterBuilder();
 
-  NodeId add_node(std::string name);
+  NodeId add_node(std::string name, HostStore store = {});
   /// A device that does not forward. REQUIRES: no device of a later node was added before.
   DeviceId add_device(NodeId node, std::string name, std::string model);
   /// REQUIRES: the kind is not kDevice.

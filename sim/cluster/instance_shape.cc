@@ -53,7 +53,8 @@ Result<InstanceShape> shape_of_instance(std::string_view name) {
   InstanceShape shape{.device = instance.gpu,
                       .devices = static_cast<std::uint32_t>(devices),
                       .joined = joined_by(instance.gpu_interconnect),
-                      .nics = 1};
+                      .nics = 1,
+                      .store = {.memory = instance.memory, .nvme = instance.local_storage}};
   const Nics nics = nics_of(instance.network_kind);
   const std::optional<ByteRate> rate = nics.each ? nics.each : instance.network;
   if (nics.kind.empty() || !rate) return shape;

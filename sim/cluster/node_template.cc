@@ -58,7 +58,7 @@ NodeLinks add_node_links(ClusterBuilder& builder, const NodeTemplate& node) {
 AddedNode add_node(ClusterBuilder& builder, const NodeTemplate& node, const NodeLinks& links,
                    std::uint32_t number, std::uint32_t nics) {
   const std::string name = fmt::format("node{}", number);
-  const NodeId id = builder.add_node(name);
+  const NodeId id = builder.add_node(name, node.store);
   const auto add = [&](VertexKind kind, const char* what, std::uint32_t i) {
     return builder.add({.name = fmt::format("{}/{}{}", name, what, i), .kind = kind, .node = id});
   };

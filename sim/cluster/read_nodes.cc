@@ -109,7 +109,8 @@ class Reader {
                       .devices = devices,
                       .link = std::nullopt,
                       .pcie = must_be_known(usual.pcie),
-                      .sockets = must_be_known("qpi_upi_cross_socket_skl")};
+                      .sockets = must_be_known("qpi_upi_cross_socket_skl"),
+                      .store = read_store()};
     const std::string_view name = link_of_device(usual, kind);
     if (choice.map) {
       const std::optional<bool> forward = choice.map->optional<bool>("forward");
@@ -144,6 +145,20 @@ class Reader {
       node.double_link->rate = node.link->rate * 2;
     }
     return node;
+  }
+
+  /// `host`, over what the catalog knows of the instance.
+  HostStore read_store() const {
+    HostStore store = instance_ ? instance_->store : HostStore{};
+    const auto host = section_.map("host");
+    if (!host) return store;
+    constexpr Bytes kLeast = Bytes::mib(1), kMost = Bytes::gib(1e9);
+    if (const auto memory = host->within("memory", kLeast, kMost)) store.memory = memory;
+    if (const auto nvme = host->within("nvme", Bytes::b(0), kMost)) store.nvme = nvme;
+    store.nvme_rate =
+        host->within("nvme_rate", ByteRate::bytes_per_s(1e6), ByteRate::gb_per_s(1e6));
+    host->no_other_keys();
+    return store;
   }
 
   const YamlMap& section_;

@@ -49,6 +49,7 @@ struct NodeTemplate {
   LinkType pcie;
   LinkType sockets;
   bool forward = false;  ///< devices forward messages (NCCL's PXN and NVB)
+  HostStore store = {};
 };
 
 enum class FabricKind : std::uint8_t { kSwitch, kRails, kFatTree, kDragonfly, kTorus, kWan };

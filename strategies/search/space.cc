@@ -112,7 +112,7 @@ class Space::Enumeration {
             .schedule = p.schedule,
             .zero = static_cast<std::uint8_t>(p.zero),
             .recompute = space_.training_.recompute,
-            .offload = p.offload,
+            .offload = {},
             .placement = p.placement,
             .sequence_parallel = p.sequence_parallel,
             .all_to_all = p.collectives[CollectiveKind::kAllToAll]};
@@ -212,16 +212,7 @@ class Space::Enumeration {
       // Nothing to do ahead of time.
       if (shape.schedule == Schedule::kShifted && recompute == Recompute::kNone) continue;
       shape.recompute = recompute;
-      for (const Offload offload : {Offload::kNone, Offload::kOptimizer, Offload::kWeights,
-                                    Offload::kActivations, Offload::kGradients}) {
-        if (!allows(axes_.offload, offload)) continue;
-        // Only on request: it moves the same bytes as the optimizer, or more.
-        if (offload == Offload::kGradients &&
-            (axes_.offload.empty() || (shape.zero < 2 && shape.data * shape.context > 1)))
-          continue;
-        if (offload != Offload::kNone &&
-            space_.plan_.synchronization == Synchronization::kParameterServer)
-          continue;
+      for (const std::optional<Offload> offload : offloads(shape)) {
         shape.offload = offload;
         for (const Placement placement :
              {Placement::kTensorDataPipeline, Placement::kTensorPipelineData}) {
@@ -235,6 +226,20 @@ class Space::Enumeration {
         }
       }
     }
+  }
+
+  std::vector<std::optional<Offload>> offloads(const Shape& shape) const {
+    if (axes_.tiers_given) return {std::nullopt};
+    if (space_.plan_.synchronization == Synchronization::kParameterServer) return {Offload::kNone};
+    std::vector<std::optional<Offload>> offloads;
+    for (const Offload offload :
+         {Offload::kNone, Offload::kOptimizer, Offload::kWeights, Offload::kActivations})
+      if (allows(axes_.offload, offload)) offloads.emplace_back(offload);
+    // Only on request: it moves the same bytes as the optimizer, or more.
+    if (!axes_.offload.empty() && allows(axes_.offload, Offload::kGradients) &&
+        (shape.zero >= 2 || shape.data * shape.context == 1))
+      offloads.emplace_back(Offload::kGradients);
+    return offloads;
   }
 
   void exchanges(Shape shape) {
@@ -291,7 +296,7 @@ Candidate Space::candidate(const Training& training, const Plan& plan, const Sha
   c.plan.interleave = shape.interleave;
   c.plan.schedule = shape.schedule;
   c.plan.zero = shape.zero;
-  c.plan.offload = shape.offload;
+  if (shape.offload) c.plan.tiers = tiers_of(*shape.offload);
   c.plan.placement = shape.placement;
   c.plan.sequence_parallel = shape.sequence_parallel;
   c.plan.collectives[CollectiveKind::kAllToAll] = shape.all_to_all;

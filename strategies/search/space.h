@@ -29,6 +29,7 @@ struct Axes {
   std::vector<std::uint32_t> zero = {};
   std::vector<Recompute> recompute = {};
   std::vector<Offload> offload = {};
+  bool tiers_given = false;  ///< the job names the tiers of its states
   std::vector<Placement> placement = {};
   /// Absent: wherever tensor parallelism leaves tokens to divide.
   std::optional<bool> sequence_parallel = {};
@@ -61,7 +62,7 @@ class Space {
     Schedule schedule;
     std::uint8_t zero;
     Recompute recompute;
-    Offload offload;
+    std::optional<Offload> offload;  ///< absent: the tiers of the job
     Placement placement;
     bool sequence_parallel;
     std::optional<Algorithm> all_to_all;

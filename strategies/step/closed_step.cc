@@ -157,11 +157,8 @@ class Evaluation {
       }
       const Op& op = *piece.communication;
       if (op.kind == OpKind::kCopy) {
-        const std::optional<ByteRate>& rate = price_of(stage).host_rate;
-        if (!rate)
-          return fail(fmt::format("'{}' copies between device and host", op.name),
-                      "the rate of the link to the host");
-        priced.push_back({Picoseconds::from(op.bytes / *rate), op.issue,
+        const Seconds time = TRY(strategies::copy_time(op, price_of(stage)));
+        priced.push_back({Picoseconds::from(time), op.issue,
                           static_cast<std::uint8_t>(strategies::kGroupKinds)});
         continue;
       }

@@ -34,18 +34,44 @@ bool has_measured_op(const workload::Layout& layout) {
   });
 }
 
+Status has_drives(const workload::Layout& layout, std::span<const DeviceKind> kinds) {
+  const bool known = std::all_of(kinds.begin(), kinds.end(), [](const DeviceKind& kind) {
+    return kind.gpu == nullptr || kind.nvme_rate;
+  });
+  const auto moves = [](const workload::Op& op, const workload::Stage&) {
+    return op.nvme > Bytes::b(0);
+  };
+  if (known || !any_op(layout, moves)) return {};
+  return fail("the plan keeps state on NVMe drives, whose rate is not known",
+              "cluster: {host: {nvme_rate: 25 GB/s}}, that of all drives of a node");
+}
+
 tl::unexpected<Error> on_a_host(const workload::Stage& stage) {
   return fail(fmt::format("{} is on a '{}'", stage.name, cluster::kCpu),
               "a GPU; only parameter servers may run on hosts");
 }
 
-Result<DeviceKind> kind_named(const std::string& name, const Spec& spec,
+/// The least share that a device has in the drives of its node.
+std::optional<ByteRate> nvme_rate_of(const cluster::Cluster& cluster, const std::string& model) {
+  std::optional<ByteRate> least;
+  for (const cluster::Node& node : cluster.nodes()) {
+    if (node.devices.empty() || cluster.devices()[node.devices.front().index()].model != model)
+      continue;
+    if (!node.store.nvme_rate) return std::nullopt;
+    const ByteRate share = *node.store.nvme_rate / static_cast<double>(node.devices.size());
+    least = least ? std::min(*least, share) : share;
+  }
+  return least;
+}
+
+Result<DeviceKind> kind_named(const std::string& name, const cluster::Cluster& cluster,
+                              const Spec& spec,
                               std::span<const compute::Calibration> calibrations) {
   const auto own = spec.conditions_on.find(name);
   Conditions conditions = own == spec.conditions_on.end() ? spec.conditions : own->second;
   conditions.host_per_kernel = spec.conditions.host_per_kernel;
   if (name == cluster::kCpu)
-    return DeviceKind{name, nullptr, conditions, OpPrice(std::nullopt, conditions)};
+    return DeviceKind{name, nullptr, conditions, OpPrice(std::nullopt, conditions), {}};
   compute::OpCost cost = TRY(compute::OpCost::on(name, conditions.sustained, calibrations));
   if (const auto alone = spec.measured_ops.find(name); alone != spec.measured_ops.end())
     cost = cost.with(alone->second);
@@ -56,8 +82,9 @@ Result<DeviceKind> kind_named(const std::string& name, const Spec& spec,
                     to = TRY(compute::OpCost::on(name, {}, calibrations));
     measured = CarriedOver{std::move(from), std::move(to)};
   }
+  const std::optional<ByteRate> nvme = nvme_rate_of(cluster, name);
   return DeviceKind{name, &gpu, conditions,
-                    OpPrice(std::move(cost), conditions, std::move(measured))};
+                    OpPrice(std::move(cost), conditions, std::move(measured), nvme), nvme};
 }
 
 }  // namespace
@@ -72,12 +99,13 @@ Result<Devices> Devices::of(const workload::Layout& layout, const cluster::Clust
     auto kind = std::find_if(devices.kinds_.begin(), devices.kinds_.end(),
                              [&](const DeviceKind& k) { return k.name == name; });
     if (kind == devices.kinds_.end()) {
-      DeviceKind found = TRY(kind_named(name, spec, calibrations));
+      DeviceKind found = TRY(kind_named(name, cluster, spec, calibrations));
       kind = devices.kinds_.insert(kind, std::move(found));
     }
     ++kind->ranks;
     devices.kind_of_.push_back(static_cast<std::uint32_t>(kind - devices.kinds_.begin()));
   }
+  TRY(has_drives(layout, devices.kinds_));
   const DeviceKind* first = nullptr;
   for (const workload::Stage& stage : layout.stages)
     for (const Share& share : devices.under(stage)) {
@@ -114,7 +142,7 @@ strategies::Prices Devices::prices() const {
     prices.push_back({[known = std::make_shared<KnownPrices>(price)](const workload::Op& op) {
                         return (*known)(op);
                       },
-                      host_rate_of(kind.gpu), kind.conditions.provenance});
+                      host_rate_of(kind.gpu), kind.nvme_rate, kind.conditions.provenance});
   }
   return {std::move(prices), kind_of_};
 }

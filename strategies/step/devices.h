@@ -18,6 +18,7 @@ struct DeviceKind {
   const cluster::Gpu* gpu;  ///< null for cluster::kCpu
   Conditions conditions;
   OpPrice price;
+  std::optional<ByteRate> nvme_rate;  ///< a device's share in the drives of its node
   std::uint32_t ranks = 0;
 };
 

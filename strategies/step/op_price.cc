@@ -12,7 +12,11 @@ Estimate<Seconds> OpPrice::estimate(const Op& op) const {
     // The memory rate of updates on the host. Hosts differ by a factor of two in both directions.
     constexpr ByteRate kHostMemory = ByteRate::gb_per_s(50);
     const Seconds time = bytes_of(op) / kHostMemory;
-    return {time, time * 0.5, time * 2, Provenance::kDatasheet};
+    Estimate<Seconds> update = {time, time * 0.5, time * 2, Provenance::kDatasheet};
+    // The drives read what comes next, and write what is done, while the host updates.
+    if (nvme_rate_)
+      update = mapped(update, [&](Seconds s) { return std::max(s, op.nvme / *nvme_rate_); });
+    return update;
   }
   // Training in FP8 pays for scaling and casting, and keeps attention in half precision: a share of
   // the half-precision time, not the time of the bare product.

@@ -18,9 +18,13 @@ struct CarriedOver {
 class OpPrice {
  public:
   /// Without `cost`, every op runs on the processor of a host.
+  /// `nvme_rate`: the share of a rank in that of its node's drives.
   OpPrice(std::optional<compute::OpCost> cost, const Conditions& conditions,
-          std::optional<CarriedOver> measured = {})
-      : cost_(std::move(cost)), conditions_(conditions), measured_(std::move(measured)) {}
+          std::optional<CarriedOver> measured = {}, std::optional<ByteRate> nvme_rate = {})
+      : cost_(std::move(cost)),
+        conditions_(conditions),
+        measured_(std::move(measured)),
+        nvme_rate_(nvme_rate) {}
 
   strategies::OpTime timed(const workload::Op& op) const { return {estimate(op), idle(op)}; }
   Seconds operator()(const workload::Op& op) const { return timed(op).total(); }
@@ -33,6 +37,7 @@ class OpPrice {
   std::optional<compute::OpCost> cost_;
   Conditions conditions_;
   std::optional<CarriedOver> measured_;
+  std::optional<ByteRate> nvme_rate_;
 };
 
 }  // namespace rehearse::step

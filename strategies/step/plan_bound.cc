@@ -11,7 +11,6 @@
 namespace rehearse::step {
 
 using strategies::LayerPart;
-using strategies::Offload;
 using strategies::Parameters;
 using strategies::ParameterTraffic;
 using strategies::Plan;
@@ -188,14 +187,15 @@ class PlanBound::Plans {
   }
 
   strategies::HostCopies copies_of(const LayerFacts& facts) const {
-    if (plan_.offload == Offload::kNone) return {};
+    if (!plan_.tiers.any()) return {};
     return strategies::host_copies(training_, plan_, facts.parameters, facts.saved, stage_.degrees,
                                    m_);
   }
-  double copied(double bytes) const {
-    const std::optional<ByteRate>& rate =
-        b_.prices_.of_kind(b_.prices_.kind_of(stage_.first_rank)).host_rate;
-    return rate ? bytes / rate->bytes_per_s() : 0;
+  double copied(const strategies::Moved& moved) const {
+    const strategies::KindPrice& price = b_.prices_.of_kind(b_.prices_.kind_of(stage_.first_rank));
+    if (!price.host_rate) return 0;
+    const double time = moved.bytes / price.host_rate->bytes_per_s();
+    return price.nvme_rate ? std::max(time, moved.nvme / price.nvme_rate->bytes_per_s()) : time;
   }
 
   /// The communication alongside a pass of a layer.
@@ -212,11 +212,11 @@ class PlanBound::Plans {
         streams[k] = own.sum[k] + (facts.has_backward ? own.gather[k] : 0);
       if (by_pass && pass == Pass::kBackward) streams[k] = own.sum[k];
     }
-    double bytes = 0;
-    if (pass == Pass::kForward) bytes += copies.forward;
-    if (pass == Pass::kBackward) bytes += copies.backward;
-    if (pass == (apart ? Pass::kRecompute : Pass::kBackward)) bytes += copies.again;
-    streams[kCopies] = bytes > 0 ? copied(bytes) : 0;
+    double& copying = streams[kCopies];
+    copying = 0;
+    if (pass == Pass::kForward) copying += copied(copies.forward);
+    if (pass == Pass::kBackward) copying += copied(copies.backward);
+    if (pass == (apart ? Pass::kRecompute : Pass::kBackward)) copying += copied(copies.again);
     return streams;
   }
 
@@ -232,8 +232,10 @@ class PlanBound::Plans {
         const double held = strategies::updated(plan_, facts.parameters, stage_.degrees);
         if (!facts.updates || held == 0) continue;
         Op op = strategies::traffic(strategies::kUpdateName, held * bytes);
-        op.host = strategies::updates_on_host(plan_.offload);
-        sum += part.count * price(op).s();
+        const double on_host = plan_.tiers.optimizer.away();
+        if (on_host < 1) sum += part.count * (1 - on_host) * price(op).s();
+        op.host = true;
+        if (on_host > 0) sum += part.count * on_host * price(op).s();
       }
     return sum;
   }
@@ -272,7 +274,7 @@ class PlanBound::Plans {
   /// What the backward of a layer needs in addition to activations.
   double beside_activations(const LayerFacts& facts) const {
     // It falls with the saved activations that are on the host.
-    const double transient = plan_.offload == Offload::kActivations ? 0 : facts.transient;
+    const double transient = (1 - plan_.tiers.activations.away()) * facts.transient;
     if (!shards()) return transient;
     const double weights = plan_.pipeline > 1 ? 0 : stored();
     return transient + weights * facts.parameters.read().summed() +
@@ -287,7 +289,7 @@ class PlanBound::Plans {
       kept.push_back(0);
       for (const LayerPart& part : *chunk) {
         const LayerFacts& facts = rank_->layers[part.layer];
-        if (plan_.offload != Offload::kActivations) kept.back() += part.count * facts.kept;
+        kept.back() += part.count * (1 - plan_.tiers.activations.away()) * facts.kept;
         most = std::max(most, beside_activations(facts));
       }
     }

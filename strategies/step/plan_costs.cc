@@ -9,6 +9,7 @@
 #include "strategies/step/collective_prices.h"
 #include "strategies/step/devices.h"
 #include "strategies/step/fit_recompute.h"
+#include "strategies/step/host_memory.h"
 #include "strategies/step/plan_bound.h"
 
 namespace rehearse::step {
@@ -39,7 +40,9 @@ class PlanCosts::State {
     if (!find_devices(*layout)) return std::nullopt;
     const Result<std::vector<memory::StageMemory>> memory = memory_on(*layout, cluster_);
     if (!memory) return wrong(memory);
-    PlanCost cost{Seconds::s(0), usable_ * memory::fullest(*memory).share(), {}};
+    const std::optional<HostMemory> host = host_memory(*layout, cluster_);
+    const double fullest = std::max(memory::fullest(*memory).share(), host ? host->share() : 0);
+    PlanCost cost{Seconds::s(0), usable_ * fullest, {}};
     cost.busy.assign(kinds_.size(), Seconds::s(0));
     if (cost.memory > most) return cost;
     Priced& prices = priced(plan);

@@ -259,6 +259,10 @@ Status complete(Step& step, const Spec& spec, const cluster::Cluster& cluster,
          most.fit == memory::Fit::kDoesNotFit
              ? "change the plan as in `remedies`, or search one that fits with rehearse plan"
              : "measure the peak of a step on the device, as counted by its allocator"});
+  if (const auto too_much = step.host_memory ? step.host_memory->too_much() : std::nullopt)
+    step.warnings.push_back(
+        {fmt::format("memory: {} of {}: does not fit", *too_much, step.host_memory->node),
+         "keep less state off the devices (plan: weights_on, optimizer_on, …), or take nodes with more"});
   return {};
 }
 
@@ -277,6 +281,15 @@ job::Rules rules_of(const Spec& spec, Fidelity fidelity) {
 Estimate<double> Step::samples_per_s() const {
   const double samples = layout.samples_per_step;
   return mapped(time, [&](Seconds step) { return samples / std::max(step.s(), 1e-12); });
+}
+
+double Step::memory_share() const {
+  return std::max(memory::fullest(memory).share(), host_memory ? host_memory->share() : 0);
+}
+
+bool Step::fits() const {
+  return memory::fullest(memory).fit != memory::Fit::kDoesNotFit &&
+         !(host_memory && host_memory->too_much());
 }
 
 double Step::model_utilization() const { return model_flops / (peak * time.value); }
@@ -310,6 +323,7 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
             .fixed = work.fixed,
             .block = work.block};
   step.memory = TRY(memory_on(step.layout, cluster));
+  step.host_memory = host_memory(step.layout, cluster);
   step.model_flops = work.model * replicas;
   step.hardware_flops = (work.model + work.recomputed) * replicas;
   for (std::size_t k = 0; k < devices.kinds().size(); ++k) {

@@ -22,6 +22,7 @@
 #include "sim/program/origin.h"
 #include "strategies/plan.h"
 #include "strategies/step/conditions.h"
+#include "strategies/step/host_memory.h"
 
 namespace rehearse::step {
 
@@ -83,6 +84,7 @@ struct Step {
   BlockWork block = {};  ///< of a block and microbatch: forward, backward and recomputation
   std::vector<Counterfactual> counterfactuals = {};  ///< the most effective first
   std::vector<memory::StageMemory> memory = {};      ///< by stage, on its fullest kind of device
+  std::optional<HostMemory> host_memory = {};        ///< absent: all state is on devices
   std::vector<DeviceUse> devices = {};               ///< in the order of their first rank
   Flops model_flops = Flops::flop(0);                ///< of all ranks in a step
   Flops hardware_flops = Flops::flop(0);             ///< with recomputation
@@ -91,6 +93,10 @@ struct Step {
   std::vector<Warning> warnings = {};
 
   Estimate<double> samples_per_s() const;
+  /// The fullest device or host: what it needs ÷ what it has.
+  double memory_share() const;
+  /// Borderline counts as fitting.
+  bool fits() const;
   double model_utilization() const;     ///< MFU
   double hardware_utilization() const;  ///< HFU
 };

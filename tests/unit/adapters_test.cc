@@ -121,7 +121,7 @@ TEST_CASE("frozen weights have no gradient and no state of the optimizer") {
   check({.data = 4, .zero = 1}, {2 * all, 4 * trained, 12 * trained / 4});
   check({.data = 4, .zero = 3},
         {(2 * (all - trained) + 4 * trained) / 4, 4 * trained / 4, 8 * trained / 4});
-  check({.data = 4, .offload = Offload::kOptimizer}, {2 * all, 4 * trained, 0});
+  check({.data = 4, .tiers = tiers_of(Offload::kOptimizer)}, {2 * all, 4 * trained, 0});
 }
 
 // The gradients of A parameters are summed, 4 bytes each. ZeRO-3 still gathers the 2 bytes of every

@@ -417,7 +417,7 @@ TEST_CASE("Frameworks get the keys of their documentation") {
   CHECK(has(to_string(emit(Framework::kMegatron, launch).error()),
             "Megatron-LM has no key for ZeRO-3 in a pipeline"));
 
-  spec.plan = {.data = 8, .zero = 2, .offload = Offload::kOptimizer};
+  spec.plan = {.data = 8, .zero = 2, .tiers = tiers_of(Offload::kOptimizer)};
   const Result<Emitted> zero = emit(Framework::kDeepspeed, launch);
   REQUIRE(zero);
   for (const char* line :

@@ -169,7 +169,7 @@ TEST_CASE("Megatron-LM has every flag that is written for it, and takes its valu
                            .bucket = Bytes::mib(100),
                            .capacity_factor = 1.25}));
   specs.push_back(spec_of({.data = 4, .pipeline = 2, .split = strategies::LayerSplit::kLayers}));
-  specs.push_back(spec_of({.data = 8, .zero = 1, .offload = strategies::Offload::kOptimizer}));
+  specs.push_back(spec_of({.data = 8, .zero = 1, .tiers = strategies::tiers_of(strategies::Offload::kOptimizer)}));
   for (std::size_t i = 0; i < specs.size(); ++i) {
     for (const Recompute recompute : {Recompute::kNone, Recompute::kSelective, Recompute::kFull})
       for (const Dtype dtype : {Dtype::kBf16, Dtype::kFp16, Dtype::kFp32, Dtype::kFp8}) {
@@ -259,7 +259,7 @@ TEST_CASE("DeepSpeed has every key that is written for it, and takes its value")
           step::Spec spec = spec_of({.data = zero == 0 ? 4U : 8U,
                                      .tensor = zero == 0 ? 2U : 1U,
                                      .zero = zero,
-                                     .offload = offload});
+                                     .tiers = tiers_of(offload)});
           if (offload == strategies::Offload::kOptimizer && zero == 0) continue;
           if (offload == strategies::Offload::kWeights && zero != 3) continue;
           spec.training.optimizer = optimizer;

@@ -83,7 +83,7 @@ TEST_CASE("parts of the path add up to the step exactly, and the provenances to 
       test::zoo_spec("gpt2_medium", gpt,
                      {.pipeline = 4, .schedule = strategies::Schedule::kZeroBubble}),
       test::zoo_spec("gpt2_medium", {.global_batch = 8, .microbatch = 1},
-                     {.offload = strategies::Offload::kOptimizer}),
+                     {.tiers = strategies::tiers_of(strategies::Offload::kOptimizer)}),
       test::zoo_spec("resnet50", {.global_batch = 512, .microbatch = 64}, {.data = 8})};
   for (const Spec& spec : specs)
     for (const Fidelity fidelity : {Fidelity::kClosed, Fidelity::kMessage}) {

@@ -35,7 +35,7 @@ TEST_CASE("copies between device and host take exposed time") {
   for (const strategies::Offload offload :
        {strategies::Offload::kOptimizer, strategies::Offload::kWeights,
         strategies::Offload::kActivations, strategies::Offload::kGradients}) {
-    const Step step = test::predicted(test::zoo_spec("gpt2_medium", training, {.offload = offload}),
+    const Step step = test::predicted(test::zoo_spec("gpt2_medium", training, {.tiers = strategies::tiers_of(offload)}),
                                       cluster, Fidelity::kClosed);
     INFO("offload " << strategies::kOffloadNames[static_cast<std::size_t>(offload)]);
     CHECK(step.time.value > plain.time.value);

@@ -276,7 +276,7 @@ TEST_CASE("offloaded states leave the device and are copied") {
   const workload::Workload w = tiny_gpt({});
   const double parameters = w.parameters();
   const auto with = [&](Offload offload, std::uint32_t zero) {
-    return laid_out(w, {.global_batch = 16}, {.data = 4, .zero = zero, .offload = offload});
+    return laid_out(w, {.global_batch = 16}, {.data = 4, .zero = zero, .tiers = tiers_of(offload)});
   };
   const Layout optimizer = with(Offload::kOptimizer, 1);
   check_states(optimizer.stages[0].states, 2, 4, 0);

@@ -161,7 +161,7 @@ TEST_CASE("recompute.md") {
 
 TEST_CASE("offload.md") {
   const Layout layout = laid_out("llama2_7b", {.global_batch = 8},
-                                 {.data = 8, .zero = 1, .offload = Offload::kOptimizer});
+                                 {.data = 8, .zero = 1, .tiers = tiers_of(Offload::kOptimizer)});
   double there = 0, back = 0;
   test::visit_ops(layout, [&](const Op& op, const workload::Stage&, double times) {
     if (op.name == "gradients to host") there += times * op.bytes.b() / 1e9;
@@ -172,7 +172,7 @@ TEST_CASE("offload.md") {
   CHECK(layout.stages[0].states.optimizer == 0);
   // Of 2 + 2 + 12 bytes of a parameter, the weights stay.
   const Layout moved = laid_out("llama2_7b", {.global_batch = 2, .dtype = Dtype::kFp16},
-                                {.offload = Offload::kGradients});
+                                {.tiers = tiers_of(Offload::kGradients)});
   const workload::StateBytes& states = moved.stages[0].states;
   CHECK(states.weights == 2);
   CHECK(states.gradient + states.optimizer + states.update.value_or(0) == 0);

@@ -7,6 +7,7 @@
 #include "strategies/check_plan.h"
 #include "strategies/lay_out.h"
 #include "strategies/plan_fields.h"
+#include "strategies/plan_fields.h"
 #include "strategies/search/space.h"
 #include "tests/support/tiny_models.h"
 
@@ -23,7 +24,7 @@ Space space_of(const workload::Workload& workload, std::uint32_t ranks, const Ax
 auto key_of(const Candidate& c) {
   const auto& [t, p] = c;
   return std::tuple(p.data, p.tensor, p.pipeline, p.context, p.expert, p.interleave, t.microbatch,
-                    p.schedule, p.zero, t.recompute, p.offload, p.placement);
+                    p.schedule, p.zero, t.recompute, plan_field("offload").at.get(c), p.placement);
 }
 
 }  // namespace
