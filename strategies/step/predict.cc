@@ -262,7 +262,7 @@ Status complete(Step& step, const Spec& spec, const cluster::Cluster& cluster,
   if (const auto too_much = step.host_memory ? step.host_memory->too_much() : std::nullopt)
     step.warnings.push_back(
         {fmt::format("memory: {} of {}: does not fit", *too_much, step.host_memory->node),
-         "keep less state off the devices (plan: weights_on, optimizer_on, …), or take nodes with more"});
+         "keep less state off the devices, or take nodes with more"});
   return {};
 }
 
