@@ -1,4 +1,4 @@
-// Reader of the Chrome traces that JAX's profiler writes beside its xplane (trace.json.gz): threads of
+// Reader of the Chrome traces that JAX's profiler writes next to its xplane (trace.json.gz): threads of
 // the host, and the streams of the GPUs of one process. docs/formats/inputs.md lists the fields.
 #pragma once
 

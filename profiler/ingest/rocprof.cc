@@ -341,14 +341,17 @@ class Handler final : public JsonHandler {
     last_->set_place([place = last_->info().source] { return place; });
     ProcessWriter(process, *last_).write();
     last_->finish();
+    works_ = works_ || last_->gpu_count() > 0;
     return true;
   }
   trace::Recorder* last() const { return last_; }
+  bool works() const { return works_; }
 
  private:
   const std::string& file_;
   const NewRank& new_rank_;
   trace::Recorder* last_ = nullptr;
+  bool works_ = false;  ///< whether any process has device work
 };
 
 // --- CSV
@@ -443,7 +446,7 @@ Status read_rocprof_json(ByteSource& source, const std::string& file, const NewR
   Handler handler(file, new_rank);
   JsonStream stream(source, file, handler);
   const JsonDamage damage = TRY(stream.read(progress));
-  if (!handler.last())
+  if (!handler.works())
     return fail_in(file,
                    damage.truncated.empty() && damage.malformed == 0
                        ? "contains no kernel and no copy"
@@ -518,6 +521,8 @@ Status read_rocprof_csv(const fs::path& path, const NewRank& new_rank) {
     set_direction(direction, to, op);
     to.add(op);
   }
+  if (to.gpu_count() == 0)
+    return fail_in(path, "has no kernel that can be read", "rocprofv3 --kernel-trace");
   to.finish();
   return {};
 }

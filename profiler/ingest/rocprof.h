@@ -23,7 +23,7 @@ bool looks_like_rocprof_csv(std::string_view begin);
 Status read_rocprof_json(ByteSource& source, const std::string& file, const NewRank& new_rank,
                          const Progress& progress);
 
-/// The table of kernels with the tables beside it whose names differ in "kernel_trace" alone:
+/// The table of kernels with the tables in its folder whose names differ in "kernel_trace" alone:
 /// memory_copy_trace, hip_api_trace, marker_api_trace and agent_info, as far as they exist. Fails on
 /// the first wrong cell, with its line and column.
 Status read_rocprof_csv(const std::filesystem::path& kernels, const NewRank& new_rank);

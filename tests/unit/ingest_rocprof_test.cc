@@ -159,6 +159,8 @@ TEST_CASE("what rocprofv3's files lack or have wrong is said with its place") {
             .find("'GPU x' is no agent; Agent 5") != std::string::npos);
   CHECK(table("Kernel_Name,Start_Timestamp,End_Timestamp\n").find("has no kernels") !=
         std::string::npos);
+  CHECK(table("Kind,Kernel_Name,Start_Timestamp,End_Timestamp\nMEMORY_COPY,k,1,2\n")
+            .find("has no kernel that can be read") != std::string::npos);
   write(folder / "none.json", R"({"rocprofiler-sdk-tool": [{"metadata": {"pid": 1}}]})");
   CHECK(error_of(folder / "none.json").find("contains no kernel and no copy") != std::string::npos);
   write(folder / "cut.json", R"({"rocprofiler-sdk-tool": [{"metadata": {"pid": 1)");
