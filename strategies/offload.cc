@@ -5,12 +5,8 @@
 namespace rehearse::strategies {
 namespace {
 
-using workload::Issue;
-using workload::Layer;
-using workload::Layout;
-using workload::Op;
-using workload::OpKind;
-using workload::Stage;
+using workload::Issue, workload::Layer, workload::Layout, workload::Op, workload::OpKind,
+    workload::Stage;
 
 Op copy(std::string_view name, double bytes, Issue issue) {
   return {.name = name, .kind = OpKind::kCopy, .bytes = Bytes::b(bytes), .issue = issue};
@@ -18,8 +14,7 @@ Op copy(std::string_view name, double bytes, Issue issue) {
 
 /// `added`: the bytes that the host reads and writes to add up gradients.
 void update_on_host(Layer& layer, const HostCopies& copies, double added, Issue issue) {
-  const auto update = std::find_if(layer.step.begin(), layer.step.end(),
-                                   [](const Op& op) { return op.name == kUpdateName; });
+  const auto update = std::ranges::find(layer.step, kUpdateName, &Op::name);
   if (update == layer.step.end()) return;
   update->host = true;
   update->bytes += Bytes::b(added);

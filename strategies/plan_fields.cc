@@ -49,37 +49,31 @@ constexpr ValueRange kSamples = {0, 1e9, true};
 // Frameworks in the order of Framework.
 constexpr Field<Candidate> kPlanFields[] = {
     {.name = "global_batch",
-     .section = Section::kTraining,
      .at = in<&Training::global_batch>(),
      .range = kSamples,
      .usual = "required",
      .meaning = "samples (sequences, images) per optimizer step",
      .launch = {"--global-batch-size", "train_batch_size", "training.global_batch_size"}},
     {.name = "dtype",
-     .section = Section::kTraining,
      .at = in<&Training::dtype>(workload::kDtypeNames),
      .meaning = "number format of matrix operands",
      .launch = {"--bf16, --fp16, --fp8-format", "bf16.enabled, fp16.enabled",
                 "training.mixed_precision_param"}},
     {.name = "optimizer",
-     .section = Section::kTraining,
      .at = in<&Training::optimizer>(kOptimizerNames),
      .meaning = "`momentum` is SGD with momentum",
      .launch = {"--optimizer", "optimizer.type", ""}},
     {.name = "gradients",
-     .section = Section::kTraining,
      .at = in<&Training::gradients>(workload::kDtypeNames),
      .usual = "fp32; fp16 where training is in fp16 without ZeRO-3",
      .meaning = "number format of accumulated gradients and of their sums over ranks"},
     {.name = "accumulation",
-     .section = Section::kTraining,
      .at = in<&Training::accumulation>(kAccumulationNames),
      .meaning = "FP32 sums of 16-bit gradients: with `apart`, ranks also keep the "
                 "16-bit ones for the whole step (nanotron, DeepSpeed in BF16)"},
 
     {.name = "data",
      .abbreviation = "dp",
-     .section = Section::kPlan,
      .at = in<&Plan::data>(),
      .range = kDegree,
      .meaning = "data-parallel degree",
@@ -89,7 +83,6 @@ constexpr Field<Candidate> kPlanFields[] = {
      .matters = even_stages},
     {.name = "tensor",
      .abbreviation = "tp",
-     .section = Section::kPlan,
      .at = in<&Plan::tensor>(),
      .range = kDegree,
      .meaning = "tensor-parallel degree",
@@ -100,7 +93,6 @@ constexpr Field<Candidate> kPlanFields[] = {
      .matters = even_stages},
     {.name = "pipeline",
      .abbreviation = "pp",
-     .section = Section::kPlan,
      .at = in<&Plan::pipeline>(),
      .range = kDegree,
      .meaning = "pipeline stages",
@@ -110,7 +102,6 @@ constexpr Field<Candidate> kPlanFields[] = {
      .matters = even_stages},
     {.name = "context",
      .abbreviation = "cp",
-     .section = Section::kPlan,
      .at = in<&Plan::context>(),
      .range = kDegree,
      .meaning = "context-parallel degree: each sequence is divided over that many ranks",
@@ -119,7 +110,6 @@ constexpr Field<Candidate> kPlanFields[] = {
      .launch = {"--context-parallel-size", "", "parallelism.context_parallel_degree"}},
     {.name = "expert",
      .abbreviation = "ep",
-     .section = Section::kPlan,
      .at = in<&Plan::expert>(),
      .range = kDegree,
      .meaning = "expert-parallel degree; divides `data`, or as `expert_tensor` says",
@@ -127,7 +117,6 @@ constexpr Field<Candidate> kPlanFields[] = {
      .axis = axis<&Axes::expert>(),
      .launch = {"--expert-model-parallel-size", "", "parallelism.expert_parallel_degree"}},
     {.name = "expert_tensor",
-     .section = Section::kPlan,
      .at = in<&Plan::expert_tensor>(),
      .range = kDegree,
      .usual = "as `tensor`",
@@ -137,7 +126,6 @@ constexpr Field<Candidate> kPlanFields[] = {
      .matters = divides_experts},
     {.name = "microbatch",
      .abbreviation = "mb",
-     .section = Section::kTraining,
      .at = in<&Training::microbatch>(),
      .range = kSamples,
      .meaning = "samples per data-parallel rank and pass",
@@ -147,7 +135,6 @@ constexpr Field<Candidate> kPlanFields[] = {
                 "training.local_batch_size"}},
     {.name = "interleave",
      .abbreviation = "vpp",
-     .section = Section::kPlan,
      .at = in<&Plan::interleave>(),
      .range = {1, 4'096},
      .meaning = "model chunks per stage",
@@ -157,7 +144,6 @@ constexpr Field<Candidate> kPlanFields[] = {
                 "parallelism.pipeline_parallel_layers_per_stage"},
      .matters = is_pipeline},
     {.name = "split",
-     .section = Section::kPlan,
      .at = in<&Plan::split>(kLayerSplitNames),
      .usual = "the one that gives equal chunks, else `blocks`",
      .meaning = "chunks have equal numbers of layers, excluding embedding and head (`blocks`) or "
@@ -166,7 +152,6 @@ constexpr Field<Candidate> kPlanFields[] = {
                 "parallelism.pipeline_parallel_first_stage_less_layers"},
      .matters = is_pipeline},
     {.name = "schedule",
-     .section = Section::kPlan,
      .at = in<&Plan::schedule>(kScheduleNames),
      .usual = "`1f1b`; `interleaved` with chunks",
      .meaning = "order of the passes of a stage",
@@ -177,7 +162,6 @@ constexpr Field<Candidate> kPlanFields[] = {
      // Chunks run in the interleaved order under both of its names.
      .matters = [](const Candidate& c) { return c.plan.pipeline > 1 && c.plan.interleave == 1; }},
     {.name = "zero",
-     .section = Section::kPlan,
      .at = in<&Plan::zero>(),
      .range = {0, 3},
      .meaning = "stage of ZeRO; 3 is FSDP",
@@ -186,7 +170,6 @@ constexpr Field<Candidate> kPlanFields[] = {
      .axis = axis<&Axes::zero>(),
      .launch = {"--use-distributed-optimizer", "zero_optimization.stage", kUnwritten}},
     {.name = "gather_weights",
-     .section = Section::kPlan,
      .at = in<&Plan::gather_weights>(kGatherWeightsNames),
      .meaning = "ZeRO-3 gathers a layer's weights at once and ahead, or each matrix when a pass "
                 "needs it (DeepSpeed in 2021)",
@@ -194,7 +177,6 @@ constexpr Field<Candidate> kPlanFields[] = {
      .words = "weights gathered {}",
      .matters = [](const Candidate& c) { return c.plan.zero == 3; }},
     {.name = "recompute",
-     .section = Section::kTraining,
      .at = in<&Training::recompute>(kRecomputeNames),
      .meaning =
          "activations recomputed in backward: those of attention scores (`selective`), all, or all "
@@ -204,7 +186,6 @@ constexpr Field<Candidate> kPlanFields[] = {
      .axis = axis<&Axes::recompute>(),
      .launch = {"--recompute-granularity", kUnwritten, "activation_checkpoint.mode"}},
     {.name = "lora_rank",
-     .section = Section::kTraining,
      .at = in<&Training::lora_rank>(),
      .range = {0, 65'536},
      .meaning = "rank of low-rank adapters (LoRA), which alone are trained; 0: all weights are",
@@ -212,12 +193,10 @@ constexpr Field<Candidate> kPlanFields[] = {
      .words = "LoRA of rank {}",
      .launch = {"", "", ""}},
     {.name = "lora_targets",
-     .section = Section::kTraining,
      .at = in<&Training::lora_targets>(workload::kAdaptedNames),
      .meaning = "products of a block that get adapters: those around attention, the others, or all",
      .matters = has_adapters},
     {.name = "offload",
-     .section = Section::kPlan,
      .at = in<&Plan::offload>(kOffloadNames),
      .meaning = "state that is kept in host memory; with `gradients` or `weights`, those of the "
                 "optimizer too",
@@ -226,7 +205,6 @@ constexpr Field<Candidate> kPlanFields[] = {
      .axis = axis<&Axes::offload>(),
      .launch = {"--optimizer-cpu-offload", "zero_optimization.offload_optimizer.device", ""}},
     {.name = "placement",
-     .section = Section::kPlan,
      .at = in<&Plan::placement>(kPlacementNames),
      .meaning = "rank order: adjacent ranks are of one stage (`stages_apart`), or are the stages "
                 "of one data rank (`stages_together`)",
@@ -236,14 +214,12 @@ constexpr Field<Candidate> kPlanFields[] = {
      .launch = {"--use-tp-pp-dp-mapping", "", ""},
      .matters = is_pipeline},
     {.name = "sequence_parallel",
-     .section = Section::kPlan,
      .at = in<&Plan::sequence_parallel>(),
      .meaning = "norms and dropout are divided by the tensor degree too",
      .axis = axis<&Axes::sequence_parallel>(),
      .launch = {"--sequence-parallel", "", kUnwritten},
      .matters = divides_tensors},
     {.name = "overlap_tensor",
-     .section = Section::kPlan,
      .at = in<&Plan::overlap_tensor>(),
      .meaning = "sums of inputs' gradients over tensor ranks run during the products for the "
                 "gradients of weights; false for Megatron-LM until the end of 2021",
@@ -251,7 +227,6 @@ constexpr Field<Candidate> kPlanFields[] = {
      .words = "tensor-parallel sums not overlapped",
      .matters = divides_tensors},
     {.name = "asynchronous_tensor",
-     .section = Section::kPlan,
      .at = in<&Plan::asynchronous_tensor>(),
      .meaning = "tensor-parallel collectives run in pieces during their matrix operations",
      .said = Said::kIfUnusual,
@@ -259,14 +234,12 @@ constexpr Field<Candidate> kPlanFields[] = {
      .launch = {"--tp-comm-overlap", "", "parallelism.enable_async_tensor_parallel"},
      .matters = divides_tensors},
     {.name = "microbatch_parts",
-     .section = Section::kPlan,
      .at = in<&Plan::microbatch_parts>(),
      .range = {1, 64},
      .meaning = "[parts](../concepts/parts.md) of a microbatch that take turns: collectives of one "
                 "run while others compute",
      .said = Said::kIfUnusual},
     {.name = "quantised_gathers",
-     .section = Section::kPlan,
      .at = in<&Plan::quantised_gathers>(),
      .meaning = "tensor parallelism gathers operands of FP8 products in 8 bits; false if each row "
                 "has a scale",
@@ -275,54 +248,46 @@ constexpr Field<Candidate> kPlanFields[] = {
            return divides_tensors(c) && c.training.dtype == workload::Dtype::kFp8;
          }},
     {.name = "overlap_gradients",
-     .section = Section::kPlan,
      .at = in<&Plan::overlap_gradients>(),
      .meaning = "gradients are reduced during backward, in buckets; otherwise after it",
      .said = Said::kIfUnusual,
      .words = "gradients reduced after backward",
      .launch = {"--overlap-grad-reduce", "zero_optimization.overlap_comm", ""}},
     {.name = "bucket",
-     .section = Section::kPlan,
      .at = in<&Plan::bucket>(),
      .range = {1, 0x1p40},
      .meaning = "size of a bucket of gradients",
      .launch = {"--ddp-bucket-size", "zero_optimization.reduce_bucket_size", ""},
      .matters = [](const Candidate& c) { return c.plan.overlap_gradients || c.plan.zero > 0; }},
     {.name = "compression",
-     .section = Section::kPlan,
      .at = in<&Plan::compression>(),
      .range = {0, 1, true},
      .meaning = "share of the gradients that is sent; 0.01 keeps one in a hundred",
      .said = Said::kIfUnusual},
     {.name = "context_exchange",
-     .section = Section::kPlan,
      .at = in<&Plan::context_exchange>(kContextExchangeNames),
      .meaning = "how attention to a divided sequence gets its keys and values",
      .said = Said::kIfUnusual,
      .launch = {"--cp-comm-type", "", ""},
      .matters = divides_context},
     {.name = "context_balanced",
-     .section = Section::kPlan,
      .at = in<&Plan::context_balanced>(),
      .meaning = "causal attention is balanced over the ranks of a ring; otherwise the last rank "
                 "has the most",
      .matters = divides_context},
     {.name = "expert_exchange",
-     .section = Section::kPlan,
      .at = in<&Plan::expert_exchange>(kExpertExchangeNames),
      .meaning =
          "data exchanged by mixture layers: [expert parallel](../concepts/expert-parallel.md)",
      .said = Said::kIfUnusual,
      .matters = divides_experts},
     {.name = "overlap_experts",
-     .section = Section::kPlan,
      .at = in<&Plan::overlap_experts>(),
      .meaning = "exchanges of tokens run while other microbatches compute",
      .said = Said::kIfUnusual,
      .words = "expert exchanges overlapped",
      .matters = divides_experts},
     {.name = "exchange_parts",
-     .section = Section::kPlan,
      .at = in<&Plan::exchange_parts>(),
      .range = {1, 64},
      .meaning = "[parts](../concepts/parts.md) of an exchange of tokens: one is sent while the "
@@ -330,7 +295,6 @@ constexpr Field<Candidate> kPlanFields[] = {
      .said = Said::kIfUnusual,
      .matters = divides_experts},
     {.name = "capacity_factor",
-     .section = Section::kPlan,
      .at = in<&Plan::capacity_factor>(),
      .range = {0, 1'000, true},
      .meaning = "expert capacity ÷ an even share of tokens: missing tokens are padded, excess ones "
@@ -338,19 +302,16 @@ constexpr Field<Candidate> kPlanFields[] = {
      .said = Said::kIfUnusual,
      .launch = {"--moe-expert-capacity-factor", "", ""}},
     {.name = "expert_imbalance",
-     .section = Section::kPlan,
      .at = in<&Plan::expert_imbalance>(),
      .range = {1, 10'000},
      .meaning = "load of the busiest rank's experts ÷ the mean, without a capacity",
      .launch = {kUnwritten, kUnwritten, kUnwritten}},
     {.name = "synchronization",
-     .section = Section::kPlan,
      .at = in<&Plan::synchronization>(kSynchronizationNames),
      .meaning = "how data-parallel ranks agree on parameters",
      .said = Said::kIfUnusual,
      .words = "{}"},
     {.name = "local_steps",
-     .section = Section::kPlan,
      .at = in<&Plan::local_steps>(),
      .range = {1, 1'000'000},
      .meaning = "steps between two averages of the parameters, with `local_sgd`",
@@ -358,7 +319,6 @@ constexpr Field<Candidate> kPlanFields[] = {
      .matters = averages},
 
     {.name = "all_reduce",
-     .section = Section::kCollectives,
      .at = AllReduceAlgorithm::access(),
      .meaning =
          "[algorithm](../concepts/simulate.md#fidelity) of all-reduces; `automatic` is NCCL's "
@@ -367,21 +327,18 @@ constexpr Field<Candidate> kPlanFields[] = {
      .axis = AllReduceAlgorithm::axis<&Axes::all_reduce>(),
      .launch = {"NCCL_ALGO", "", ""}},
     {.name = "all_gather",
-     .section = Section::kCollectives,
      .at = AllGatherAlgorithm::access(),
      .meaning = "the same for all-gathers",
      .said = Said::kIfUnusual,
      .axis = AllGatherAlgorithm::axis<&Axes::all_gather>(),
      .launch = {"NCCL_ALGO", "", ""}},
     {.name = "reduce_scatter",
-     .section = Section::kCollectives,
      .at = ReduceScatterAlgorithm::access(),
      .meaning = "the same for reduce-scatters",
      .said = Said::kIfUnusual,
      .axis = ReduceScatterAlgorithm::axis<&Axes::reduce_scatter>(),
      .launch = {"NCCL_ALGO", "", ""}},
     {.name = "all_to_all",
-     .section = Section::kCollectives,
      .at = AllToAllAlgorithm::access(),
      .meaning = "the same for exchanges of tokens and of sequences; `automatic` is `pairwise`",
      .said = Said::kIfUnusual,
@@ -389,15 +346,14 @@ constexpr Field<Candidate> kPlanFields[] = {
      .matters = [](const Candidate& c) { return divides_experts(c) || divides_context(c); }},
 
     {.name = "servers",
-     .section = Section::kParameterServer,
      .at = in<&ParameterServer::servers>(),
      .range = kDegree,
      .meaning = "ranks that hold parameters, numbered after all workers",
      .said = Said::kIfUnusual,
      .matters = has_servers},
     {.name = "asynchronous",
-     .section = Section::kParameterServer,
      .at = {
+         .section = Section::kParameterServer,
          .kind = FieldKind::kFlag,
          .get = [](const Candidate& c) -> FieldValue {
            return c.plan.parameter_server.staleness ? 0.0 : 1.0;
@@ -415,7 +371,6 @@ constexpr Field<Candidate> kPlanFields[] = {
      .words = "asynchronous",
      .matters = has_servers},
     {.name = "staleness",
-     .section = Section::kParameterServer,
      .at = in<&ParameterServer::staleness>(),
      .range = {0, 1'000'000},
      .usual = "0; unbounded with `asynchronous`",
@@ -423,7 +378,6 @@ constexpr Field<Candidate> kPlanFields[] = {
      .said = Said::kIfUnusual,
      .matters = has_servers},
     {.name = "backup_workers",
-     .section = Section::kParameterServer,
      .at = in<&ParameterServer::backup_workers>(),
      .range = {0, 131'072},
      .meaning = "number of gradients per step that may arrive too late",
@@ -433,23 +387,19 @@ constexpr Field<Candidate> kPlanFields[] = {
 
 constexpr Field<StagePlan> kStageFields[] = {
     {.name = "layers",
-     .section = Section::kStage,
      .at = in_stage<&StagePlan::layers>(),
      .range = {0, 1'000'000},
      .usual = "all remaining layers",
      .meaning = "layers of the stage, embedding and head counted too"},
     {.name = "data",
-     .section = Section::kStage,
      .at = in_stage<&StagePlan::data>(),
      .range = kDegree,
      .meaning = "data-parallel degree of the stage"},
     {.name = "tensor",
-     .section = Section::kStage,
      .at = in_stage<&StagePlan::tensor>(),
      .range = kDegree,
      .meaning = "tensor-parallel degree of the stage"},
     {.name = "recompute",
-     .section = Section::kStage,
      .at = in_stage<&StagePlan::recompute>(std::span(kRecomputeNames).first<3>()),
      .usual = "as `training` says",
      .meaning = "activations of the stage that are recomputed in backward"},
@@ -474,8 +424,7 @@ std::span<const Field<Candidate>> plan_fields() { return kPlanFields; }
 std::span<const Field<StagePlan>> stage_fields() { return kStageFields; }
 
 const Field<Candidate>& plan_field(std::string_view name) {
-  const auto* found = std::find_if(std::begin(kPlanFields), std::end(kPlanFields),
-                                   [&](const auto& field) { return field.name == name; });
+  const auto* found = std::ranges::find(kPlanFields, name, &Field<Candidate>::name);
   REHEARSE_CHECK(found != std::end(kPlanFields), "no field '{}'", name);
   return *found;
 }
@@ -525,12 +474,7 @@ std::string expected_words(FieldKind kind, std::span<const std::string_view> cho
                          to_string(Bytes::b(range.most)));
     case FieldKind::kChoice: break;
   }
-  std::string names;
-  for (const std::string_view name : choices) {
-    if (!names.empty()) names += ", ";
-    names += name;
-  }
-  return names;
+  return join(choices, ", ");
 }
 
 Status check_ranges(const Candidate& candidate) {

@@ -10,9 +10,7 @@
 namespace rehearse::cli {
 namespace {
 
-using strategies::Offload;
-using strategies::Plan;
-using workload::Dtype;
+using strategies::Offload, strategies::Plan, workload::Dtype;
 
 constexpr Framework kName = Framework::kDeepspeed;
 
