@@ -302,7 +302,6 @@ std::optional<Bytes> epoch_of(const Pipeline& pipeline, std::size_t stage) {
   return *s.unit * (per_sample * static_cast<double>(*pipeline.samples));
 }
 
-/// Adds the changes of the settings from those before.
 void add_changes(const Pipeline& before, Tuned& tuned) {
   const std::size_t from = tuned.kept.value_or(0);
   for (std::size_t i = tuned.kept ? 1 : 0; i < tuned.pipeline.stages.size(); ++i) {
