@@ -5,7 +5,6 @@
 #include <exception>
 #include <functional>
 #include <limits>
-#include <memory>
 #include <new>
 #include <span>
 #include <sstream>

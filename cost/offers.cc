@@ -13,7 +13,7 @@ namespace {
 std::vector<std::string_view> providers() {
   std::vector<std::string_view> names;
   for (const cluster::Instance& instance : cluster::instances())
-    if (std::find(names.begin(), names.end(), instance.provider) == names.end())
+    if (std::ranges::find(names, instance.provider) == names.end())
       names.push_back(instance.provider);
   return names;
 }
@@ -35,7 +35,7 @@ tl::unexpected<Error> wrong(const char* key, std::string problem, std::string ex
 
 template <class Names>
 bool contains(const Names& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return std::ranges::find(names, name) != names.end();
 }
 
 /// Whether only the hourly carbon file knows the name: any provider may have it.
@@ -71,11 +71,11 @@ Status check_region(const Wish& wish, const std::string& region) {
   const bool hours = wish.place.hours && wish.place.hours->has(region);
   const std::vector<std::string> known = regions_of(wish);
   const auto grid = [&](const std::string& provider) { return grid_of(provider, region); };
-  const bool any_grid =
-      wish.providers.empty()
-          ? grid("") != nullptr
-          : std::any_of(wish.providers.begin(), wish.providers.end(),
-                        [&](const std::string& provider) { return grid(provider) != nullptr; });
+  const bool any_grid = wish.providers.empty()
+                            ? grid("") != nullptr
+                            : std::ranges::any_of(wish.providers, [&](const std::string& provider) {
+                                return grid(provider) != nullptr;
+                              });
   if (!hours && !contains(known, region) && !any_grid) {
     const std::vector<std::string_view> names(known.begin(), known.end());
     return wrong("region",
@@ -101,8 +101,9 @@ Status check_places(const Wish& wish) {
   if (wish.regions.empty()) return {};
   // A requested provider is not left out silently.
   for (const std::string& provider : wish.providers)
-    if (std::none_of(wish.regions.begin(), wish.regions.end(),
-                     [&](const std::string& region) { return has_region(wish, provider, region); }))
+    if (std::ranges::none_of(wish.regions, [&](const std::string& region) {
+          return has_region(wish, provider, region);
+        }))
       return wrong(
           "region", fmt::format("{} has no region {}", provider, either(wish.regions)),
           "add a region of that provider ('rehearse catalog prices'), or remove provider " +

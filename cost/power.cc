@@ -20,9 +20,8 @@ constexpr double kNetworkLow = 0.5, kNetworkHigh = 2;
 
 const PowerCoefficient& coefficient(std::string_view component, std::string_view item) {
   const auto& rows = power_coefficients();
-  const auto row = std::find_if(rows.begin(), rows.end(), [&](const PowerCoefficient& p) {
-    return p.component == component && p.item == item;
-  });
+  const auto row = std::ranges::find_if(
+      rows, [&](const PowerCoefficient& p) { return p.component == component && p.item == item; });
   REHEARSE_CHECK(row != rows.end(), "the catalog has no power data of {}", item);
   return *row;
 }
@@ -33,8 +32,8 @@ Estimate<Watts> vcpu_power(std::string_view provider) {
   const auto meant = [&](const PowerCoefficient& p, bool any) {
     return p.component == "cpu_per_vcpu" && p.min && (any || p.provider == provider);
   };
-  const bool any = std::none_of(rows.begin(), rows.end(),
-                                [&](const PowerCoefficient& p) { return meant(p, false); });
+  const bool any =
+      std::ranges::none_of(rows, [&](const PowerCoefficient& p) { return meant(p, false); });
   double sum = 0, least = std::numeric_limits<double>::infinity(), most = 0;
   int makes = 0;
   for (const PowerCoefficient& p : rows) {

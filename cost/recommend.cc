@@ -116,14 +116,13 @@ std::optional<Usd> least_cost(const Wish& wish, const Offer& offer, Seconds leas
 /// The most promising ones first: they rule out most of the others.
 void sort_by_promise(const Wish& wish, std::vector<Candidate>& candidates) {
   const Aim aim = aim_of(wish);
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [&](const Candidate& a, const Candidate& b) {
-                     const auto key = [&](const Candidate& c) {
-                       if (aim == Aim::kFastest) return c.least.s();
-                       return c.least_cost ? c.least_cost->usd() : kInfinite;
-                     };
-                     return key(a) < key(b);
-                   });
+  std::ranges::stable_sort(candidates, [&](const Candidate& a, const Candidate& b) {
+    const auto key = [&](const Candidate& c) {
+      if (aim == Aim::kFastest) return c.least.s();
+      return c.least_cost ? c.least_cost->usd() : kInfinite;
+    };
+    return key(a) < key(b);
+  });
 }
 
 std::vector<Candidate> candidates_of(const Wish& wish, const std::vector<Offer>& offers,
@@ -143,29 +142,27 @@ std::vector<Candidate> candidates_of(const Wish& wish, const std::vector<Offer>&
 
 void order(const Wish& wish, Recommendation& found) {
   const Aim aim = aim_of(wish);
-  std::stable_sort(found.options.begin(), found.options.end(),
-                   [&](const Option& a, const Option& b) {
-                     const auto key = [&](const Option& o) {
-                       const Counted values = counted(wish, o);
-                       const double time = values.time.s();
-                       const double cost = values.money ? values.money->usd() : kInfinite;
-                       return aim == Aim::kFastest ? std::tuple(!o.meets, time, cost)
-                                                   : std::tuple(!o.meets, cost, time);
-                     };
-                     return key(a) < key(b);
-                   });
+  std::ranges::stable_sort(found.options, [&](const Option& a, const Option& b) {
+    const auto key = [&](const Option& o) {
+      const Counted values = counted(wish, o);
+      const double time = values.time.s();
+      const double cost = values.money ? values.money->usd() : kInfinite;
+      return aim == Aim::kFastest ? std::tuple(!o.meets, time, cost)
+                                  : std::tuple(!o.meets, cost, time);
+    };
+    return key(a) < key(b);
+  });
   found.pareto.clear();
   for (std::size_t i = 0; i < found.options.size(); ++i) {
     const Option& option = found.options[i];
     const Counted values = counted(wish, option);
     if (!option.meets || !values.money) continue;
-    const bool beaten =
-        std::any_of(found.options.begin(), found.options.end(), [&](const Option& other) {
-          return other.meets && dominates(counted(wish, other), values.time, *values.money);
-        });
+    const bool beaten = std::ranges::any_of(found.options, [&](const Option& other) {
+      return other.meets && dominates(counted(wish, other), values.time, *values.money);
+    });
     if (!beaten) found.pareto.push_back(i);
   }
-  std::stable_sort(found.pareto.begin(), found.pareto.end(), [&](std::size_t a, std::size_t b) {
+  std::ranges::stable_sort(found.pareto, [&](std::size_t a, std::size_t b) {
     return counted(wish, found.options[a]).time < counted(wish, found.options[b]).time;
   });
 }
@@ -274,13 +271,11 @@ class Search {
   }
 
   bool any_meets() const {
-    return std::any_of(found.options.begin(), found.options.end(),
-                       [](const Option& o) { return o.meets; });
+    return std::ranges::any_of(found.options, [](const Option& o) { return o.meets; });
   }
 
   bool is_dominated(const Candidate& c) const {
-    return c.least_cost &&
-           std::any_of(found.options.begin(), found.options.end(), [&](const Option& o) {
+    return c.least_cost && std::ranges::any_of(found.options, [&](const Option& o) {
              return o.meets && dominates(counted(wish_, o), c.least, *c.least_cost);
            });
   }
@@ -288,7 +283,7 @@ class Search {
   /// Nothing meets the wishes. Evaluates in order of the nearest bounds, until none of the rest can
   /// come nearer than the evaluated options.
   Status find_nearest(std::vector<Candidate> rest) {
-    std::stable_sort(rest.begin(), rest.end(), [&](const Candidate& a, const Candidate& b) {
+    std::ranges::stable_sort(rest, [&](const Candidate& a, const Candidate& b) {
       return least_excess(wish_, a) < least_excess(wish_, b);
     });
     std::vector<Candidate> batch;
@@ -339,16 +334,15 @@ class Search {
 /// Adds options on each service, with 1, 4, 16 … functions.
 void add_functions(const Wish& wish, std::vector<Option>& options) {
   const auto wanted = [](const auto& list, const auto& value) {
-    return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
+    return list.empty() || std::ranges::find(list, value) != list.end();
   };
   if (!wish.functions || !wanted(wish.markets, Market::kOnDemand)) return;
   const PriceBook& book = wish.place.prices ? *wish.place.prices : PriceBook::shipped();
   for (const FunctionService& service : function_services()) {
     const std::string provider = service.name.substr(0, service.name.find('_'));
     const std::vector<std::string> regions = book.regions(provider);
-    const bool there = std::any_of(regions.begin(), regions.end(), [&](const std::string& region) {
-      return wanted(wish.regions, region);
-    });
+    const bool there = std::ranges::any_of(
+        regions, [&](const std::string& region) { return wanted(wish.regions, region); });
     if (!wanted(wish.providers, provider) || !there) continue;
     for (std::uint32_t n = 1; n <= service.concurrent; n *= 4) {
       Result<FunctionRun> run = run_on_functions(service, *wish.functions, n);
@@ -391,9 +385,9 @@ std::string missed_by(const Wish& wish, const Option& option) {
 }
 
 Error nothing_meets(const Wish& wish, const std::vector<Option>& options) {
-  const auto nearest = std::min_element(
-      options.begin(), options.end(),
-      [&](const Option& a, const Option& b) { return excess_of(wish, a) < excess_of(wish, b); });
+  const auto nearest = std::ranges::min_element(options, [&](const Option& a, const Option& b) {
+    return excess_of(wish, a) < excess_of(wish, b);
+  });
   std::string wishes;
   const auto add = [&](const std::string& text) {
     wishes += (wishes.empty() ? "" : " and ") + text;

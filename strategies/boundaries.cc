@@ -6,9 +6,7 @@
 
 namespace rehearse::strategies {
 
-using workload::Degrees;
-using workload::Layout;
-using workload::Stage;
+using workload::Degrees, workload::Layout, workload::Stage;
 
 namespace {
 

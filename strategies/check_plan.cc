@@ -244,8 +244,7 @@ Status check_placement(const Plan& plan) {
 bool shares_parameters(const Plan& plan) {
   const auto several = [](const StagePlan& s) { return s.data > 1; };
   return plan.context > 1 ||
-         (plan.stages.empty() ? plan.data > 1
-                              : std::any_of(plan.stages.begin(), plan.stages.end(), several));
+         (plan.stages.empty() ? plan.data > 1 : std::ranges::any_of(plan.stages, several));
 }
 
 Status check_synchronization(const Plan& plan) {

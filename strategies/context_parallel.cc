@@ -5,12 +5,8 @@
 namespace rehearse::strategies {
 namespace {
 
-using workload::Axis;
-using workload::Extent;
-using workload::Issue;
-using workload::Layer;
-using workload::Op;
-using workload::OpKind;
+using workload::Axis, workload::Extent, workload::Issue, workload::Layer, workload::Op,
+    workload::OpKind;
 
 /// The elements that attention reads and writes, for the samples on all ranks of the group.
 struct Flow {

@@ -9,12 +9,8 @@
 namespace rehearse::strategies {
 namespace {
 
-using program::Gradient;
-using program::GradientStep;
-using program::ProgramOp;
-using program::RankBuilder;
-using program::RankProgram;
-using program::Task;
+using program::Gradient, program::GradientStep, program::ProgramOp, program::RankBuilder,
+    program::RankProgram, program::Task;
 
 /// Consecutive gradients that are sent together.
 struct Bucket {

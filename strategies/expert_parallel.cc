@@ -5,12 +5,8 @@
 namespace rehearse::strategies {
 namespace {
 
-using workload::Axis;
-using workload::Extent;
-using workload::Issue;
-using workload::Layer;
-using workload::Op;
-using workload::OpKind;
+using workload::Axis, workload::Extent, workload::Issue, workload::Layer, workload::Op,
+    workload::OpKind;
 
 /// A stretch of ops from the first expert product to the last, with only memory-bound ops and
 /// gradients of expert weights between them.

@@ -26,6 +26,15 @@ auto& member_of(Record& r) {
     return r.*kMember;
 }
 
+/// The mapping of a job file in which the member is a key.
+template <auto kMember>
+constexpr Section kSectionOf = requires(Candidate c) {
+  c.training.*kMember;
+}
+? Section::kTraining : requires(Candidate c) { c.plan.*kMember; }
+? Section::kPlan : requires(Candidate c) { c.plan.parameter_server.*kMember; }
+? Section::kParameterServer : Section::kStage;
+
 template <class T>
 struct Plain {
   using type = T;
@@ -63,7 +72,8 @@ template <class Record, auto kMember>
 constexpr Access<Record> at(std::span<const std::string_view> choices = {}) {
   using Member = std::remove_cvref_t<decltype(member_of<kMember>(std::declval<Record&>()))>;
   using Value = typename Plain<Member>::type;
-  return {.kind = kKindOf<Value>,
+  return {.section = kSectionOf<kMember>,
+          .kind = kKindOf<Value>,
           .choices = choices,
           .get = [](const Record& record) -> FieldValue {
             const Member& value = member_of<kMember>(record);
@@ -136,6 +146,7 @@ struct AlgorithmOf {
   }
   static constexpr Access<Candidate> access() {
     return {
+        .section = Section::kCollectives,
         .kind = FieldKind::kChoice,
         .choices = kNamesOf<kSome...>,
         .get = [](const Candidate& c) -> FieldValue { return number(c.plan.collectives[kKind]); },

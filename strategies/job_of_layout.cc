@@ -10,10 +10,7 @@
 
 namespace rehearse::strategies {
 
-using program::Program;
-using workload::Degrees;
-using workload::Layout;
-using workload::Stage;
+using program::Program, workload::Degrees, workload::Layout, workload::Stage;
 
 namespace {
 

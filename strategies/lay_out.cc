@@ -98,7 +98,7 @@ bool same(const RankSetting& a, const RankSetting& b) {
 }
 
 void note(std::vector<std::string>& applied, std::string_view name) {
-  if (std::find(applied.begin(), applied.end(), name) == applied.end()) applied.emplace_back(name);
+  if (std::ranges::find(applied, name) == applied.end()) applied.emplace_back(name);
 }
 
 Result<Workload> rewrite(const Workload& workload, const RankSetting& setting,

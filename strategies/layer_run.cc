@@ -4,10 +4,7 @@
 
 namespace rehearse::strategies {
 
-using workload::Issue;
-using workload::Layer;
-using workload::Op;
-using workload::Pass;
+using workload::Issue, workload::Layer, workload::Op, workload::Pass;
 
 namespace {
 
@@ -167,9 +164,8 @@ LayerRun layer_run(const Layer& layer, Pass pass, Split split, const Price& pric
 }
 
 LayerStep layer_step(const Layer& layer, const Price& price, Seconds host_per_kernel) {
-  const auto rest = std::find_if(layer.step.begin(), layer.step.end(), [](const Op& op) {
-    return !op.communicates() || op.issue != Issue::kDeferred;
-  });
+  const auto rest = std::ranges::find_if(
+      layer.step, [](const Op& op) { return !op.communicates() || op.issue != Issue::kDeferred; });
   LayerStep step;
   for (auto op = layer.step.begin(); op != rest; ++op)
     step.deferred.pieces.push_back({.communication = &*op});
@@ -191,7 +187,7 @@ std::vector<ChunkPlace> chain_of(const workload::Layout& layout) {
   std::vector<ChunkPlace> chain;
   for (std::uint32_t s = 0; s < layout.stages.size(); ++s)
     for (std::uint32_t c = 0; c < layout.stages[s].chunks.size(); ++c) chain.push_back({s, c});
-  std::stable_sort(chain.begin(), chain.end(), [&](const ChunkPlace& a, const ChunkPlace& b) {
+  std::ranges::stable_sort(chain, [&](const ChunkPlace& a, const ChunkPlace& b) {
     return layout.stages[a.stage].chunks[a.chunk].first_layer <
            layout.stages[b.stage].chunks[b.chunk].first_layer;
   });

@@ -94,7 +94,6 @@ LayerRun layer_run(const workload::Layer& layer, workload::Pass pass, Split spli
                    const Price& price, const HostTimes& host);
 LayerStep layer_step(const workload::Layer& layer, const Price& price, Seconds host_per_kernel);
 
-/// A chunk of a stage.
 struct ChunkPlace {
   std::uint32_t stage;
   std::uint32_t chunk;

@@ -6,12 +6,8 @@
 namespace rehearse::strategies {
 namespace {
 
-using workload::Issue;
-using workload::Layer;
-using workload::Layout;
-using workload::Op;
-using workload::OpKind;
-using workload::Stage;
+using workload::Issue, workload::Layer, workload::Layout, workload::Op, workload::OpKind,
+    workload::Stage;
 
 Op copy(std::string_view name, const Moved& moved, Issue issue) {
   return {.name = name,
@@ -23,8 +19,7 @@ Op copy(std::string_view name, const Moved& moved, Issue issue) {
 
 /// `added`: the bytes that the host reads and writes to add up gradients.
 void update_on_host(Layer& layer, const HostCopies& copies, double added, Issue issue) {
-  auto update = std::find_if(layer.step.begin(), layer.step.end(),
-                             [](const Op& op) { return op.name == kUpdateName; });
+  auto update = std::ranges::find(layer.step, kUpdateName, &Op::name);
   if (update == layer.step.end()) return;
   if (copies.updated < 1) {  // the device updates the rest
     Op rest = *update;

@@ -8,10 +8,7 @@
 
 namespace rehearse::strategies {
 
-using program::PartKind;
-using program::Share;
-using workload::Op;
-using workload::OpKind;
+using program::PartKind, program::Share, workload::Op, workload::OpKind;
 
 namespace {
 
@@ -39,7 +36,7 @@ OpTime OriginWriter::timed(const Op& op) {
 }
 
 void OriginWriter::add(std::uint32_t chunk, std::uint32_t layer, const PieceOps& ops) {
-  const auto same = std::find_if(open_.begin(), open_.end(), [&](const Piece& piece) {
+  const auto same = std::ranges::find_if(open_, [&](const Piece& piece) {
     return piece.chunk == chunk && piece.layer == layer && piece.ops == ops;
   });
   if (same != open_.end())

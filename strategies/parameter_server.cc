@@ -2,9 +2,7 @@
 
 namespace rehearse::strategies {
 
-using workload::Axis;
-using workload::Issue;
-using workload::Layout;
+using workload::Axis, workload::Issue, workload::Layout;
 
 Result<Layout> parameter_server(Layout layout, const JobSetting& setting) {
   const Plan& plan = *setting.plan;

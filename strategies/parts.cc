@@ -7,10 +7,7 @@
 namespace rehearse::strategies {
 namespace {
 
-using workload::Extent;
-using workload::Issue;
-using workload::Layer;
-using workload::Op;
+using workload::Extent, workload::Issue, workload::Layer, workload::Op;
 using Ops = std::span<const Op>;
 
 bool is_waited_for(const Op& op) {
@@ -70,8 +67,8 @@ std::vector<Op> in_turns(Ops ops, std::uint32_t parts, bool follows) {
     for (std::size_t s = std::min(turn + 1, sections.size()); s-- > 0 && turn - s < parts;)
       append(is_waited_for(sections[s].front()) ? sent : computed,
              parts_of(sections[s], turn - s, parts));
-    const auto number = static_cast<std::uint32_t>(std::count_if(
-        computed.begin(), computed.end(), [](const Op& op) { return !op.communicates(); }));
+    const auto number = static_cast<std::uint32_t>(
+        std::ranges::count_if(computed, [](const Op& op) { return !op.communicates(); }));
     const bool last = turn + 1 == turns;
     for (Op& op : sent)
       op.issue = number > 0 || (last && follows) ? Issue::kOverlapNext : Issue::kInline;
@@ -95,10 +92,9 @@ std::vector<Op> with_exchanges(Ops ops, std::uint32_t parts) {
     std::size_t back = i + 1;
     while (back < ops.size() && !is_exchange(ops[back])) ++back;
     const Ops between = ops.subspan(i + 1, std::min(back, ops.size()) - i - 1);
-    const bool goes_and_returns = is_exchange(ops[i]) && back < ops.size() &&
-                                  std::any_of(between.begin(), between.end(), [](const Op& op) {
-                                    return op.expert && is_matrix(op);
-                                  });
+    const bool goes_and_returns =
+        is_exchange(ops[i]) && back < ops.size() &&
+        std::ranges::any_of(between, [](const Op& op) { return op.expert && is_matrix(op); });
     if (!goes_and_returns) {
       result.push_back(ops[i]);
       continue;

@@ -9,12 +9,8 @@
 namespace rehearse::strategies {
 namespace {
 
-using workload::Axis;
-using workload::Chunk;
-using workload::Layer;
-using workload::Layout;
-using workload::Stage;
-using workload::Workload;
+using workload::Axis, workload::Chunk, workload::Layer, workload::Layout, workload::Stage,
+    workload::Workload;
 
 std::vector<Layer> layers_of(const Workload& w, std::span<const LayerPart> parts) {
   std::vector<Layer> taken;

@@ -53,6 +53,7 @@ enum class Said : std::uint8_t {
 /// One member of a Record: Candidate or StagePlan.
 template <class Record>
 struct Access {
+  Section section;
   FieldKind kind;
   std::span<const std::string_view> choices = {};
   FieldValue (*get)(const Record&);
@@ -69,7 +70,6 @@ template <class Record>
 struct Field {
   std::string_view name;               ///< the key in YAML and JSON
   std::string_view abbreviation = {};  ///< the key in `--plan tp8,pp4`, where it differs
-  Section section;
   Access<Record> at;
   ValueRange range = {};
   std::string_view usual = {};  ///< in words, if the default differs from that of the structure

@@ -23,7 +23,7 @@ std::vector<std::uint32_t> kinds_of(const Prices& prices, std::span<const std::u
   std::vector<std::uint32_t> kinds;
   for (const std::uint32_t rank : ranks)
     if (const std::uint32_t kind = prices.kind_of(rank);
-        std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
+        std::ranges::find(kinds, kind) == kinds.end())
       kinds.push_back(kind);
   return kinds;
 }

@@ -42,7 +42,6 @@ class Price {
   std::function<OpTime(const workload::Op&)> of_;
 };
 
-/// The prices on one kind of device.
 struct KindPrice {
   Price op;
   /// The rate between device and host, for copies. Required if the layout has copies.

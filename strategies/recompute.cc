@@ -5,9 +5,7 @@
 namespace rehearse::strategies {
 namespace {
 
-using workload::Layer;
-using workload::Op;
-using workload::SavedActivation;
+using workload::Layer, workload::Op, workload::SavedActivation;
 
 template <class Dropped>
 void drop(Layer& layer, Dropped dropped) {
@@ -27,13 +25,13 @@ Result<workload::Workload> recompute(workload::Workload workload, const RankSett
       continue;
     }
     if (setting.recompute != Recompute::kSelective) {
-      const bool says_input = std::any_of(layer.saved.begin(), layer.saved.end(),
-                                          [](const SavedActivation& k) { return k.input; });
+      const bool says_input =
+          std::ranges::any_of(layer.saved, [](const SavedActivation& k) { return k.input; });
       if (!says_input || is_extra(workload, i)) continue;
       drop(layer, [](const SavedActivation& k) { return !k.input && !k.transient; });
       layer.recompute = layer.forward;
     } else {
-      if (std::none_of(layer.saved.begin(), layer.saved.end(), core)) continue;
+      if (std::ranges::none_of(layer.saved, core)) continue;
       drop(layer, core);
       for (const Op& op : layer.forward)
         if (op.core) layer.recompute.push_back(op);

@@ -112,7 +112,7 @@ std::vector<Slot> order_of(Schedule schedule, const PipelineShape& shape, std::u
 Result<workload::Layout> order_stages(workload::Layout layout, const JobSetting& setting) {
   const Schedule schedule = setting.plan->schedule;
   if (schedule == Schedule::kZeroBubble &&
-      std::none_of(layout.stages.begin(), layout.stages.end(), marks_weight_gradients))
+      std::ranges::none_of(layout.stages, marks_weight_gradients))
     return fail("schedule zero_bubble for a workload that does not separate weight gradients",
                 "ops marked as such", "nearest: schedule 1f1b");
   for (std::uint32_t s = 0; s < layout.stages.size(); ++s) {

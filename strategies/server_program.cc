@@ -7,13 +7,8 @@
 
 namespace rehearse::strategies {
 
-using program::ProgramOp;
-using program::Task;
-using workload::Issue;
-using workload::Layer;
-using workload::Layout;
-using workload::Op;
-using workload::Stage;
+using program::ProgramOp, program::Task, workload::Issue, workload::Layer, workload::Layout,
+    workload::Op, workload::Stage;
 
 bool is_with_servers(const Layout& layout, const Op& op) {
   return layout.servers && op.axis == workload::Axis::kData && !op.expert &&
@@ -36,7 +31,7 @@ std::vector<Exchange> exchanges_of(const Layout& layout) {
   for (const Stage& stage : layout.stages) {
     std::uint32_t number = 0;
     const auto add = [&](const Layer& layer, bool deferred) {
-      const auto rest = std::find_if(layer.step.begin(), layer.step.end(), [](const Op& op) {
+      const auto rest = std::ranges::find_if(layer.step, [](const Op& op) {
         return !op.communicates() || op.issue != Issue::kDeferred;
       });
       for (auto op = deferred ? layer.step.begin() : rest;
@@ -53,10 +48,9 @@ std::vector<Exchange> exchanges_of(const Layout& layout) {
         split_of(stage).weights ? workload::Pass::kBackwardWeights : workload::Pass::kBackward;
     std::vector<std::uint32_t> chunks;  // as their last backward passes come
     for (auto slot = stage.order.rbegin(); slot != stage.order.rend(); ++slot)
-      if (slot->pass == last &&
-          std::find(chunks.begin(), chunks.end(), slot->chunk) == chunks.end())
+      if (slot->pass == last && std::ranges::find(chunks, slot->chunk) == chunks.end())
         chunks.push_back(slot->chunk);
-    std::reverse(chunks.begin(), chunks.end());
+    std::ranges::reverse(chunks);
     for (const std::uint32_t c : chunks)
       for (auto layer = stage.chunks[c].layers.rbegin(); layer != stage.chunks[c].layers.rend();
            ++layer)

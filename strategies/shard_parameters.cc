@@ -5,12 +5,8 @@
 namespace rehearse::strategies {
 namespace {
 
-using workload::Chunk;
-using workload::Issue;
-using workload::Layer;
-using workload::Layout;
-using workload::Op;
-using workload::Stage;
+using workload::Chunk, workload::Issue, workload::Layer, workload::Layout, workload::Op,
+    workload::Stage;
 
 void put_first(std::vector<Op>& ops, const std::vector<Op>& added) {
   ops.insert(ops.begin(), added.begin(), added.end());

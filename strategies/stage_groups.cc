@@ -2,9 +2,7 @@
 
 namespace rehearse::strategies {
 
-using workload::Degrees;
-using workload::Op;
-using workload::Stage;
+using workload::Degrees, workload::Op, workload::Stage;
 
 GroupKind group_kind(const Op& op) {
   switch (op.axis) {

@@ -15,16 +15,8 @@
 
 namespace rehearse::strategies {
 
-using program::ProgramOp;
-using program::Task;
-using workload::Issue;
-using workload::Layer;
-using workload::Layout;
-using workload::Op;
-using workload::OpKind;
-using workload::Pass;
-using workload::Slot;
-using workload::Stage;
+using program::ProgramOp, program::Task, workload::Issue, workload::Layer, workload::Layout,
+    workload::Op, workload::OpKind, workload::Pass, workload::Slot, workload::Stage;
 
 namespace {
 
@@ -331,7 +323,7 @@ class Writer {
   }
 
   static void add_to(Ops& ops, std::uint32_t op) {
-    if (std::find(ops.begin(), ops.end(), op) == ops.end()) ops.push_back(op);
+    if (std::ranges::find(ops, op) == ops.end()) ops.push_back(op);
   }
 
   std::uint32_t group_of(GroupKind kind) {
@@ -383,8 +375,8 @@ class Writer {
 
   void exchange(Task task, std::uint32_t other, const Crossing& crossing, std::uint32_t tag,
                 bool ahead) {
-    const auto place = static_cast<std::size_t>(
-        std::find(result_.stages.begin(), result_.stages.end(), other) - result_.stages.begin());
+    const auto place =
+        static_cast<std::size_t>(std::ranges::find(result_.stages, other) - result_.stages.begin());
     const Ops after = ready_;
     for (std::uint32_t k = 0; k < peers_[place].count; ++k) {
       const std::uint32_t op =

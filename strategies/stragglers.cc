@@ -12,7 +12,7 @@ using program::GradientStep;
 
 /// The mean of the largest of n draws, less the mean of one. Sorts `x`.
 double excess_of_largest(std::vector<double>& x, std::uint32_t n) {
-  std::sort(x.begin(), x.end());
+  std::ranges::sort(x);
   const double size = static_cast<double>(x.size());
   double largest = 0, below = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -26,8 +26,8 @@ double excess_of_largest(std::vector<double>& x, std::uint32_t n) {
 std::size_t usual_count(const std::vector<GradientStep>& steps) {
   std::map<std::size_t, std::size_t> counts;
   for (const GradientStep& step : steps) ++counts[step.gradients.size()];
-  return std::max_element(counts.begin(), counts.end(),
-                          [](const auto& a, const auto& b) { return a.second < b.second; })
+  return std::ranges::max_element(counts,
+                                  [](const auto& a, const auto& b) { return a.second < b.second; })
       ->first;
 }
 

@@ -7,11 +7,7 @@
 namespace rehearse::strategies {
 namespace {
 
-using workload::Chunk;
-using workload::Issue;
-using workload::Layer;
-using workload::Layout;
-using workload::Stage;
+using workload::Chunk, workload::Issue, workload::Layer, workload::Layout, workload::Stage;
 
 /// Finds where buckets of gradients are full, from the last layer of a stage to its first.
 class Buckets {

@@ -6,14 +6,8 @@
 namespace rehearse::strategies {
 namespace {
 
-using workload::Axis;
-using workload::Extent;
-using workload::GatheredInputs;
-using workload::Issue;
-using workload::Layer;
-using workload::Op;
-using workload::OpKind;
-using workload::SavedActivation;
+using workload::Axis, workload::Extent, workload::GatheredInputs, workload::Issue, workload::Layer,
+    workload::Op, workload::OpKind, workload::SavedActivation;
 
 bool sums_partially(const Op& op) {
   return !op.weight_gradient && op.tensor == Extent::kK &&
@@ -134,7 +128,7 @@ std::vector<Op> rewritten(const std::vector<Op>& ops, bool saves_inputs, const R
 }
 
 bool saves_inputs(const Layer& layer) {
-  return std::any_of(layer.saved.begin(), layer.saved.end(), [](const SavedActivation& saved) {
+  return std::ranges::any_of(layer.saved, [](const SavedActivation& saved) {
     return saved.gathered == GatheredInputs::kSaved;
   });
 }

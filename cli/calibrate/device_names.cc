@@ -39,7 +39,7 @@ std::string joined(const std::vector<std::string>& words) {
 
 bool is_number(std::string_view w) {
   return !w.empty() && w.size() < 10 &&
-         std::all_of(w.begin(), w.end(), [](char c) { return c >= '0' && c <= '9'; });
+         std::ranges::all_of(w, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 /// Whether a word distinguishes variants of a model.
@@ -60,7 +60,7 @@ std::string model_of(const std::vector<std::string>& words) {
 
 /// A variant word of the catalog that the table's name has, is silent on, or contradicts.
 int agreement(const std::string& word, const std::vector<std::string>& name) {
-  const auto has = [&](auto&& test) { return std::any_of(name.begin(), name.end(), test); };
+  const auto has = [&](auto&& test) { return std::ranges::any_of(name, test); };
   if (is_number(word)) {
     if (has([&](const std::string& w) { return w == word; })) return 2;
     return has([](const std::string& w) { return is_number(w) && std::stoi(w) >= 8; }) ? -2 : 0;

@@ -113,7 +113,7 @@ class TextReader {
 
   Status row(std::string_view line) {
     const std::vector<std::string_view> cells = words_of(line);
-    const auto heading = std::find(headings_.begin(), headings_.end(), "time");
+    const auto heading = std::ranges::find(headings_, "time");
     if (heading == headings_.end())
       return fail(at("results without a header line that has a 'time' column",
                      "the whole output of nccl-tests, with its lines that begin with #"));

@@ -10,7 +10,6 @@
 
 namespace rehearse::cli {
 
-/// One run of one test.
 struct NcclRun {
   CollectiveKind kind;
   std::uint32_t ranks = 0;

@@ -10,10 +10,7 @@
 namespace rehearse::cli {
 namespace {
 
-using bench::Shape;
-using workload::Dtype;
-using workload::Op;
-using workload::OpKind;
+using bench::Shape, workload::Dtype, workload::Op, workload::OpKind;
 
 Dtype dtype_of(std::string_view name) {
   for (std::size_t i = 0; i < std::size(workload::kDtypeNames); ++i)

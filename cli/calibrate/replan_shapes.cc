@@ -7,11 +7,7 @@
 namespace rehearse::cli {
 namespace {
 
-using bench::NamedExtents;
-using bench::Shape;
-using workload::Dtype;
-using workload::Op;
-using workload::OpKind;
+using bench::NamedExtents, bench::Shape, workload::Dtype, workload::Op, workload::OpKind;
 
 /// A double as a whole number above zero; nothing if it is not one.
 std::optional<std::uint64_t> whole(double value) {
@@ -110,8 +106,7 @@ std::optional<Shape> convolution_of(const Op& op, double samples) {
 class Collector {
  public:
   void add(std::optional<Shape> shape) {
-    if (shape &&
-        std::find(replan_.shapes.begin(), replan_.shapes.end(), *shape) == replan_.shapes.end())
+    if (shape && std::ranges::find(replan_.shapes, *shape) == replan_.shapes.end())
       replan_.shapes.push_back(std::move(*shape));
   }
 

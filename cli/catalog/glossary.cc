@@ -35,12 +35,12 @@ std::vector<GlossaryTerm> read_glossary() {
   add_bullet(bullet, terms);
   using strategies::Section;
   for (const strategies::Field<strategies::Candidate>& field : strategies::plan_fields()) {
-    if (field.section != Section::kPlan && field.section != Section::kTraining) continue;
+    if (field.at.section != Section::kPlan && field.at.section != Section::kTraining) continue;
     const std::string also =
         field.abbreviation.empty() ? "" : fmt::format(", {} in --plan", field.abbreviation);
     terms.push_back({std::string(field.name),
                      fmt::format("{} (key of {} in a job file{}): {}. Values: {}.", field.name,
-                                 field.section == Section::kPlan ? "plan" : "training", also,
+                                 field.at.section == Section::kPlan ? "plan" : "training", also,
                                  plain_text(field.meaning), strategies::expected_words(field))});
   }
   return terms;

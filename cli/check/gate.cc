@@ -11,9 +11,7 @@
 namespace rehearse::cli {
 namespace {
 
-using compare::Effect;
-using compare::OpChange;
-using compare::Verdict;
+using compare::Effect, compare::OpChange, compare::Verdict;
 
 /// "+1.2 % (99 %: -0.3 to +2.7 %)", with the interval on which the verdict rests.
 std::string change_text(const Effect& effect, double wrong) {
@@ -103,8 +101,7 @@ class LimitJudge {
 
   Status add_quantity(const Limit& limit) {
     const auto& all = gate_.comparison.quantities;
-    const auto at = std::find_if(all.begin(), all.end(),
-                                 [&](const compare::Quantity& q) { return q.name == limit.name; });
+    const auto at = std::ranges::find(all, limit.name, &compare::Quantity::name);
     const compare::Run& c = gate_.input.candidate;
     if (at == all.end()) {
       if (limit.name == "memory" && c.memory && limit.most) {
@@ -174,9 +171,8 @@ class LimitJudge {
                                                      : 0,
                        op->effect.change);
     };
-    const OpChange* worst =
-        *std::max_element(meant.begin(), meant.end(),
-                          [&](const OpChange* a, const OpChange* b) { return rank(a) < rank(b); });
+    const OpChange* worst = *std::ranges::max_element(
+        meant, [&](const OpChange* a, const OpChange* b) { return rank(a) < rank(b); });
     const Verdict verdict = rank(worst).first == 2   ? Verdict::kFail
                             : rank(worst).first == 1 ? Verdict::kInconclusive
                                                      : Verdict::kPass;
@@ -215,7 +211,6 @@ class LimitJudge {
   double wrong_;
 };
 
-/// The step time of a run, with the interval of its level.
 Estimate<Seconds> step_of(const compare::Run& run, const compare::EffectOptions& options) {
   const double level = compare::level_of(run.step_time);
   const Effect effect = compare::measure_level(run.step_time, level, options);

@@ -9,8 +9,7 @@
 namespace rehearse::cli {
 namespace {
 
-using compare::Effect;
-using compare::OpChange;
+using compare::Effect, compare::OpChange;
 using GateQuantity = compare::Quantity;
 using compare::Segment;
 
@@ -114,7 +113,7 @@ std::vector<std::string> cost_lines(const Gate& gate) {
 std::size_t significant_ops(const Gate& gate) {
   const auto& ops = gate.comparison.ops;
   return static_cast<std::size_t>(
-      std::count_if(ops.begin(), ops.end(), [](const OpChange& op) { return op.significant; }));
+      std::ranges::count_if(ops, [](const OpChange& op) { return op.significant; }));
 }
 
 Json effect_json(const Effect& e, std::string_view si, bool significant) {

@@ -10,9 +10,7 @@
 namespace rehearse::cli {
 namespace {
 
-using compare::Effect;
-using compare::Segment;
-using compare::Verdict;
+using compare::Effect, compare::Segment, compare::Verdict;
 
 std::string range_text(const Effect& effect, double wrong) {
   return fmt::format("{} ({} to {})", signed_percent(effect.change),

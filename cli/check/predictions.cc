@@ -138,8 +138,7 @@ Result<PredictionGuard> guard_predictions(const fs::path& folder, const fs::path
   for (const auto& [name, before] : known)
     guard.recordings.push_back({.name = name, .before = before, .trouble = "no longer exists"});
   if (paths.empty()) return fail_in(folder, "contains no recording with times");
-  std::sort(guard.recordings.begin(), guard.recordings.end(),
-            [](const GuardedRecording& a, const GuardedRecording& b) { return a.name < b.name; });
+  std::ranges::sort(guard.recordings, {}, &GuardedRecording::name);
   for (const GuardedRecording& r : guard.recordings) guard.findings.add(finding_of(r, folder));
   return guard;
 }

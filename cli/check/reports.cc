@@ -1,7 +1,6 @@
 #include "cli/check/reports.h"
 
 #include <cctype>
-#include <cstdint>
 #include <sstream>
 
 #include <boost/property_tree/xml_parser.hpp>

@@ -22,10 +22,7 @@ namespace rehearse::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using compare::OpKind;
-using compare::OpSlot;
-using compare::Run;
-using sqlite::Query;
+using compare::OpKind, compare::OpSlot, compare::Run, sqlite::Query;
 
 constexpr std::uint32_t kApplication = 0x52484843;  // "RHHC", in the header of the file
 constexpr int kVersion = 2;

@@ -13,8 +13,7 @@
 namespace rehearse::cli {
 namespace {
 
-using replay::Recording;
-using trace::GpuKind;
+using replay::Recording, trace::GpuKind;
 
 graph::Category category_of(const Recording& r, const trace::GpuOp& op) {
   if (op.kind != GpuKind::kKernel) return graph::Category::kMemory;
@@ -60,8 +59,8 @@ StepPicture::Rank rank_in(const Recording& r, std::size_t index, const replay::S
 StepPicture typical_step(const std::vector<Recording>& recordings, const compare::Run& run) {
   const double level = compare::level_of(run.step_time);
   const auto off = [&](double time) { return std::abs(time - level); };
-  const auto typical = std::min_element(run.step_time.begin(), run.step_time.end(),
-                                        [&](double a, double b) { return off(a) < off(b); });
+  const auto typical =
+      std::ranges::min_element(run.step_time, [&](double a, double b) { return off(a) < off(b); });
   const auto step = static_cast<std::size_t>(typical - run.step_time.begin());
   StepPicture picture{.step = step + 1, .of = run.steps(), .length = Seconds::s(*typical)};
   Nanoseconds zero = run.windows.front()[step].start;

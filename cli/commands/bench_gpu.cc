@@ -25,8 +25,8 @@ struct BenchGpuOptions {
 };
 
 bool wanted(const BenchGpuOptions& options, bench::Family family) {
-  return options.ops.empty() || std::find(options.ops.begin(), options.ops.end(),
-                                          bench::to_string(family)) != options.ops.end();
+  return options.ops.empty() ||
+         std::ranges::find(options.ops, bench::to_string(family)) != options.ops.end();
 }
 
 Result<std::vector<bench::Shape>> shapes_of_recording(const BenchGpuOptions& options,

@@ -19,9 +19,7 @@
 namespace rehearse::cli {
 namespace {
 
-using step::ByFactor;
-using strategies::Plan;
-using strategies::Training;
+using step::ByFactor, strategies::Plan, strategies::Training;
 
 struct NextMeasurement {
   std::string change;  ///< for people: "microbatch 4"
@@ -79,7 +77,6 @@ step::Spec with_factors(const step::Spec& spec, const ByFactor<double>& factors)
   return with;
 }
 
-/// The step of a job with these factors.
 Result<Seconds> step_with(const JobFile& job, const ByFactor<double>& factors) {
   const step::Step step = TRY(step::predict(
       with_factors(job.spec, factors), with_factor(job.cluster, factors), {.value_only = true}));
@@ -105,12 +102,12 @@ std::vector<NextMeasurement> measure_next(const JobFile& job, const step::Factor
         fit, step::shares_of(*step, spec.conditions, cluster.nodes().size() > 1));
     if (information.ratio > 1) found.push_back({neighbour.change, step->time.value, information});
   }
-  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+  std::ranges::stable_sort(found, [](const auto& a, const auto& b) {
     return a.information.ratio > b.information.ratio;
   });
   std::vector<NextMeasurement> best;
   for (NextMeasurement& next : found)
-    if (best.size() < kMost && std::none_of(best.begin(), best.end(), [&](const auto& other) {
+    if (best.size() < kMost && std::ranges::none_of(best, [&](const auto& other) {
           return other.information.factor == next.information.factor;
         }))
       best.push_back(std::move(next));
@@ -199,7 +196,7 @@ Result<Calibrated> calibrate(const CalibrateJobOptions& options) {
                       .at_peak = step.hardware_flops / step.peak,
                       .regime = step::unexplained(parts)});
     c.ranks.push_back(step.layout.ranks());
-    if (std::find(c.regimes.begin(), c.regimes.end(), step.regime.name) == c.regimes.end())
+    if (std::ranges::find(c.regimes, step.regime.name) == c.regimes.end())
       c.regimes.emplace_back(step.regime.name);
     jobs.push_back(std::move(file));
   }

@@ -45,7 +45,7 @@ void add_catalog(CLI::App& app, Action& action) {
                 "gpus, instances, links, mig, storage, prices, carbon, pue, power, storage-prices, "
                 "functions, or sources");
   offer(named->check(reads_as([kinds](const std::string& name) -> Status {
-    if (std::find(kinds.begin(), kinds.end(), name) != kinds.end()) return {};
+    if (std::ranges::find(kinds, name) != kinds.end()) return {};
     return fail(fmt::format("unknown kind '{}'", name), {}, suggest(name, kinds));
   })),
         [kinds] { return kinds; })
@@ -64,7 +64,7 @@ void add_catalog(CLI::App& app, Action& action) {
     const Kind kind = kind_named(given.kind);
     for (const char* filter : {"--name", "--provider", "--gpu", "--region"})
       if (command.count(filter) > 0 &&
-          std::find(kind.filters.begin(), kind.filters.end(), filter) == kind.filters.end())
+          std::ranges::find(kind.filters, filter) == kind.filters.end())
         wrong_usage(fmt::format("{} does not apply to {}; use {}", filter, kind.name,
                                 join(kind.filters, ", ")));
   });

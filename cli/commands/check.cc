@@ -20,8 +20,7 @@
 namespace rehearse::cli {
 namespace {
 
-using compare::Run;
-using compare::Verdict;
+using compare::Run, compare::Verdict;
 using Paths = std::vector<std::filesystem::path>;
 
 struct CheckOptions {
@@ -53,7 +52,7 @@ Result<Run> load_run(const Paths& inputs, const CheckOptions& options, const Glo
 Result<std::vector<Limit>> limits_of(const CheckOptions& options) {
   std::vector<Limit> limits;
   if (!options.budget.empty()) limits = TRY(read_budget(options.budget));
-  const bool has_step = std::any_of(limits.begin(), limits.end(), [](const Limit& limit) {
+  const bool has_step = std::ranges::any_of(limits, [](const Limit& limit) {
     return limit.of == Limit::Of::kQuantity && limit.name == "step_time";
   });
   if (has_step && options.max_slowdown)

@@ -190,7 +190,7 @@ std::vector<Completion> completions(CLI::App& program, const std::vector<std::st
 std::string man_page(CLI::App& command) {
   const std::string name = full_name(command);
   std::string file = name;
-  std::replace(file.begin(), file.end(), ' ', '-');
+  std::ranges::replace(file, ' ', '-');
   const Help help;
   std::string usage(trim(help.make_usage(&command, name)));
   if (const std::size_t colon = usage.find(": "); colon != usage.npos) usage.erase(0, colon + 2);

@@ -27,7 +27,6 @@ std::vector<CLI::Option*> shown_options(CLI::App& command, bool positional);
 /// starts with the options of all commands, and the names of all models take longer than the rest.
 /// The texts that the views refer to must outlive the option.
 CLI::Option* offer(CLI::Option* option, std::function<std::vector<std::string_view>()> words);
-/// The words that are offered.
 std::vector<std::string> offered(CLI::Option& option);
 
 /// A word that may follow a command line.

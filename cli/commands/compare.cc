@@ -63,8 +63,8 @@ Result<std::vector<Side>> described_sides(const CompareOptions& options) {
     (by_device ? job.device : job.plan) = varied;
     if (by_device && !options.plans.empty()) job.plan = options.plans.front();
     std::filesystem::path path;
-    TRY(use_described_job(job, JobUse::kOnePlan, path));
-    sides.push_back(TRY(predicted_side(varied, path, {}, options)));
+    sides.push_back(TRY(on_described_job(
+        job, JobUse::kOnePlan, path, [&] { return predicted_side(varied, path, {}, options); })));
   }
   return sides;
 }
@@ -140,8 +140,8 @@ Value difference_rows(const std::vector<Side>& sides, std::span<const ComparedFi
   Value rows = Value::array();
   for (std::size_t m = 0; m < fields.size(); ++m) {
     const auto at = [&](const Side& side) { return (side.*values)[m]; };
-    if (std::none_of(sides.begin(), sides.end(),
-                     [&](const Side& side) { return at(side) && at(side)->value != 0; }))
+    if (std::ranges::none_of(sides,
+                             [&](const Side& side) { return at(side) && at(side)->value != 0; }))
       continue;
     Value row = {{"key", fields[m].path},
                  {"", "quantity", fields[m].label},

@@ -1,5 +1,7 @@
 #include "cli/commands/describe_job.h"
 
+#include <fmt/core.h>
+
 #include "cli/commands/options.h"
 #include "models/workload/zoo.h"
 #include "sim/base/file.h"
@@ -14,6 +16,21 @@ std::vector<std::string_view> device_names() {
   for (const cluster::Gpu& gpu : cluster::gpus()) names.push_back(gpu.name);
   for (const cluster::Instance& instance : cluster::instances()) names.push_back(instance.name);
   return names;
+}
+
+/// The name under which the text of a job that is not saved is held.
+constexpr const char* kUnsaved = "options.yaml";
+
+/// The option that gives the key of a job file.
+std::string option_of(std::string_view key) {
+  if (key == "training.global_batch" || key == "training") return "--batch";
+  if (key == "workload.sequence") return "--sequence";
+  const std::size_t dot = key.find('.');
+  const std::string_view section = key.substr(0, dot);
+  if (section == "workload") return "--model";
+  if (section == "cluster") return "--device";
+  if (section != "training" && section != "plan") return std::string(key);
+  return dot == key.npos ? "--plan" : fmt::format("--plan {}", key.substr(dot + 1));
 }
 
 }  // namespace
@@ -61,22 +78,29 @@ void check_described_job(const std::filesystem::path& file, const DescribedJob& 
 Status use_described_job(const DescribedJob& job, JobUse use, std::filesystem::path& file) {
   if (job.model.empty()) return {};
   std::string text = TRY(job_text(job, use));
-  if (!job.save.empty()) {
-    file = job.save;
-    return write_file(file, text);
-  }
-  file = "options.yaml";
+  file = job.save;
+  if (!job.save.empty()) return write_file(file, text);
+  file = kUnsaved;
   hold_file(file, std::move(text));
   return {};
+}
+
+Error naming_options(Error error) {
+  for (Diagnostic& d : error.diagnostics)
+    if (d.file == kUnsaved) {
+      d.file.clear();
+      d.line = d.column = std::nullopt;
+      d.key = option_of(d.key);
+    }
+  return error;
 }
 
 void run_on_job(CLI::App& command, Action& action, JobUse use, std::filesystem::path& file,
                 const DescribedJob& job, Action run) {
   command.callback([&action, use, &file, &job, run = std::move(run)] {
     check_described_job(file, job, use);
-    action = [use, &file, &job, run](const Globals& globals) -> Result<Exit> {
-      TRY(use_described_job(job, use, file));
-      return run(globals);
+    action = [use, &file, &job, run](const Globals& globals) {
+      return on_described_job(job, use, file, [&] { return run(globals); });
     };
   });
 }

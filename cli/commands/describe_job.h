@@ -19,6 +19,19 @@ void check_described_job(const std::filesystem::path& file, const DescribedJob& 
 /// Sets `file` to the described job, if one is described: to the file of --save, else to a text
 /// in memory.
 Status use_described_job(const DescribedJob& job, JobUse use, std::filesystem::path& file);
+/// The error, with options instead of places in a text in memory.
+Error naming_options(Error error);
+
+/// What `run` returns with `file` set to the described job, if one is described.
+template <class Run>
+auto on_described_job(const DescribedJob& job, JobUse use, std::filesystem::path& file,
+                      const Run& run) -> decltype(run()) {
+  TRY(use_described_job(job, use, file));
+  auto result = run();
+  if (!result && !job.model.empty() && job.save.empty())
+    return tl::unexpected(naming_options(std::move(result.error())));
+  return result;
+}
 
 /// Makes the command check and use `file` and `job` as above before it does `run`.
 /// REQUIRES: `run` keeps both alive.

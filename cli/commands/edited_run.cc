@@ -29,7 +29,7 @@ Result<EditedRun> run_edited(const ReplayJob& job, const std::vector<Edit>& edit
   std::vector<std::string>& assumptions = edited.assumptions;
   for (const Edit& edit : edits)
     if (!edit.assumption.empty() &&
-        std::find(assumptions.begin(), assumptions.end(), edit.assumption) == assumptions.end())
+        std::ranges::find(assumptions, edit.assumption) == assumptions.end())
       assumptions.push_back(edit.assumption);
   if (assumptions.empty()) return edited;
   const Seconds value = edited.run.comparison.step_time.simulated;

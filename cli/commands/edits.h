@@ -4,7 +4,6 @@
 
 #include <span>
 #include <string>
-#include <vector>
 
 #include "cli/commands/edited_run.h"
 #include "cli/globals.h"

@@ -55,9 +55,8 @@ SampleSpread queueing(const FleetRun& run) {
 SampleSpread slowdowns(const FleetRun& run) { return spread(run, fleet::slowdown_of); }
 
 std::size_t never(const FleetRun& run) {
-  return static_cast<std::size_t>(
-      std::count_if(run.outcome.jobs.begin(), run.outcome.jobs.end(),
-                    [](const std::optional<fleet::JobRun>& r) { return !r; }));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      run.outcome.jobs, [](const std::optional<fleet::JobRun>& r) { return !r; }));
 }
 
 std::string slice_name(const FleetRun& run, const fleet::JobRun& job) {

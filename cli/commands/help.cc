@@ -24,7 +24,7 @@ Result<CLI::App*> find_command(CLI::App& program, const std::vector<std::string>
   for (const std::string& name : names) {
     std::vector<std::string> known;
     for (CLI::App* sub : command->get_subcommands({})) known.push_back(sub->get_name());
-    const auto at = std::find(known.begin(), known.end(), name);
+    const auto at = std::ranges::find(known, name);
     if (at == known.end()) {
       const std::vector<std::string_view> views(known.begin(), known.end());
       return fail(fmt::format("help: unknown command '{}'", name), {}, suggest(name, views));

@@ -15,8 +15,7 @@
 namespace rehearse::cli {
 namespace {
 
-using strategies::Candidate;
-using strategies::Section;
+using strategies::Candidate, strategies::Section;
 
 enum class FileKind { kJob, kStudy, kCluster, kBudget, kPipeline };
 constexpr std::array<std::string_view, 5> kKinds = {"job", "study", "cluster", "budget",
@@ -31,7 +30,7 @@ struct InitOptions {
 std::string section_lines(Section section, std::string_view set, std::string_view value) {
   std::string text;
   for (const strategies::Field<Candidate>& field : strategies::plan_fields()) {
-    if (field.section != section) continue;
+    if (field.at.section != section) continue;
     const strategies::FieldValue usual = field.at.get(Candidate{});
     text +=
         fmt::format("  # {}: {}\n", plain_text(field.meaning), strategies::expected_words(field));

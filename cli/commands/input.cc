@@ -109,7 +109,6 @@ std::string bound_text(const Analysis& a) {
                             counted(stage.workers, "worker"));
 }
 
-/// The gain from the settings that would help.
 std::string gain_text(const Analysis& a) {
   if (!helps(a)) return "no setting of workers and threads is faster: " + bound_text(a);
   return (a.tuned.flow ? "gives " + range_words(samples_of(rate_of(a, *a.tuned.flow)))

@@ -120,7 +120,7 @@ std::vector<OpSum> sum_ops(const std::vector<replay::Recording>& recordings,
   std::vector<OpSum> list;
   list.reserve(sums.size());
   for (auto& [key, sum] : sums) list.push_back(std::move(sum));
-  std::stable_sort(list.begin(), list.end(), [](const OpSum& a, const OpSum& b) {
+  std::ranges::stable_sort(list, [](const OpSum& a, const OpSum& b) {
     return std::pair(a.total, a.calls) > std::pair(b.total, b.calls);
   });
   return list;
@@ -268,15 +268,15 @@ Result<Exit> run(const InspectOptions& options, const Globals& globals) {
     return run_on_timings(*input.trace, globals);
   Inspected found{.input = std::move(input)};
   const auto& recordings = found.input.recordings;
-  const bool timed = std::all_of(recordings.begin(), recordings.end(),
-                                 [](const replay::Recording& r) { return r.rank().info.timed; });
+  const bool timed = std::ranges::all_of(
+      recordings, [](const replay::Recording& r) { return r.rank().info.timed; });
   // Steps and the measured breakdown need the graph's view of the recording.
   if (timed) {
     found.graph = TRY(replay::to_graph(recordings));
     // Where no rank has a device the host's work is compute, and only a run has its times.
     const auto& ranks = found.graph->program.replays;
-    found.has_device = std::any_of(ranks.begin(), ranks.end(),
-                                   [](const replay::RankReplay& rank) { return rank.has_device; });
+    found.has_device =
+        std::ranges::any_of(ranks, [](const replay::RankReplay& rank) { return rank.has_device; });
     const graph::Timeline timeline =
         TRY(found.has_device ? replay::recorded_timeline(recordings, *found.graph)
                              : engine::run(found.graph->graph()));

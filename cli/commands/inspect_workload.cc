@@ -8,8 +8,7 @@
 namespace rehearse::cli {
 namespace {
 
-using workload::Layer;
-using workload::Lifted;
+using workload::Layer, workload::Lifted;
 
 constexpr std::size_t kLayersShown = 60;
 

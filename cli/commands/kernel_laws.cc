@@ -17,12 +17,8 @@
 namespace rehearse::cli {
 namespace {
 
-using compute::OpCost;
-using workload::Dtype;
-using workload::Op;
-using workload::OpKind;
-using workload::lifting::Operand;
-using workload::lifting::Phase;
+using compute::OpCost, workload::Dtype, workload::Op, workload::OpKind, workload::lifting::Operand,
+    workload::lifting::Phase;
 
 /// A recorded operator, and its operations for one pass of the step.
 struct Operator {
@@ -51,12 +47,12 @@ class Operators {
                                    static_cast<double>(found.microbatches)});
         Operator& made = all_.back();
         const auto of = unit.phase == Phase::kForward ? std::optional(u) : unit.forward;
-        const bool gradient = std::any_of(made.ops.begin(), made.ops.end(),
-                                          [](const Op& op) { return op.weight_gradient; });
+        const bool gradient =
+            std::ranges::any_of(made.ops, [](const Op& op) { return op.weight_gradient; });
         if (of && (unit.phase == Phase::kForward || gradient))
           for (const Operand& weight : maker.weights(*of)) made.cast_weights += weight.elements();
-        made.known = std::all_of(made.ops.begin(), made.ops.end(),
-                                 [](const Op& op) { return workload::bytes_of(op) > Bytes::b(0); });
+        made.known = std::ranges::all_of(
+            made.ops, [](const Op& op) { return workload::bytes_of(op) > Bytes::b(0); });
       }
     }
   }
@@ -108,8 +104,8 @@ double largest_bytes(const Operator& of) {
 /// and the read fall away.
 double saved_between(const Operator& first, const Operator& next) {
   const double result = largest_bytes(first);
-  const bool reads = std::any_of(next.operands.begin(), next.operands.end(),
-                                 [&](const Operand& operand) { return operand.bytes() == result; });
+  const bool reads = std::ranges::any_of(
+      next.operands, [&](const Operand& operand) { return operand.bytes() == result; });
   return reads ? 2 * result : 0;
 }
 
@@ -127,7 +123,7 @@ std::optional<Op> attention_of(const std::vector<Op>& ops) {
   if (products.size() < 2) return std::nullopt;
   Op fused = products.front();
   double extents[] = {fused.m, fused.n, fused.k};
-  std::sort(std::begin(extents), std::end(extents));
+  std::ranges::sort(extents);
   fused.kind = OpKind::kAttention;
   fused.k = extents[0];
   fused.m = fused.n = extents[2];
@@ -204,8 +200,7 @@ Result<InFormat> parse_format_edit(std::string_view text) {
     return fail(fmt::format("'{}' has no FORMAT", text), "SELECTOR:FORMAT, such as kernel:bf16");
   replay::Selector what = TRY(replay::parse_selector(text.substr(0, colon)));
   const std::string_view name = trim(text.substr(colon + 1));
-  const auto* const found =
-      std::find(std::begin(workload::kDtypeNames), std::end(workload::kDtypeNames), name);
+  const auto* const found = std::ranges::find(workload::kDtypeNames, name);
   if (found == std::end(workload::kDtypeNames))
     return fail(fmt::format("unknown number format '{}'", name),
                 suggest(name, workload::kDtypeNames));

@@ -114,9 +114,9 @@ void add_live(CLI::App& app, Action& action) {
     check_described_job(options->file, options->described, JobUse::kOnePlan);
     if (options->file.empty() && options->described.model.empty())
       wrong_usage("FILE is missing: a job file, a recording, or --model NAME");
-    action = [options](const Globals& globals) -> Result<Exit> {
-      TRY(use_described_job(options->described, JobUse::kOnePlan, options->file));
-      return run(*options, globals);
+    action = [options](const Globals& globals) {
+      return on_described_job(options->described, JobUse::kOnePlan, options->file,
+                              [&] { return run(*options, globals); });
     };
   });
 }

@@ -70,7 +70,7 @@ Result<LoadCurve> open_curve(const ServeFile& file, double capacity) {
   std::vector<double> rates = {given};
   for (const double share : kShares)
     if (std::abs(share * capacity / given - 1) > kApart) rates.push_back(share * capacity);
-  std::sort(rates.begin(), rates.end());
+  std::ranges::sort(rates);
   for (const double rate : rates) {
     ServeFile at = file;
     at.requests.resize(count);

@@ -14,11 +14,8 @@
 namespace rehearse::cli {
 namespace {
 
-using cluster::MigDevice;
-using cluster::MigInstance;
-using cluster::MigLayout;
-using cluster::MigProfile;
-using cluster::MigWaste;
+using cluster::MigDevice, cluster::MigInstance, cluster::MigLayout, cluster::MigProfile,
+    cluster::MigWaste;
 
 struct MigLayouts {
   cluster::MigDevice device;

@@ -143,7 +143,7 @@ std::array<BandErrors, comm::kBands> errors_by_band(const std::vector<Point>& po
 }
 
 bool any_measured(const std::vector<Point>& points) {
-  return std::any_of(points.begin(), points.end(), [](const Point& p) { return p.measured; });
+  return std::ranges::any_of(points, [](const Point& p) { return p.measured.has_value(); });
 }
 
 Value point_fields(const Findings& found, const Point& p) {
@@ -178,8 +178,7 @@ std::string plots(const Findings& found) {
           bus_bandwidth(found.points[last], found.points[last].price.time.value).gb_per_s());
     if (rates.size() > 2) {
       constexpr std::size_t kHeight = 8;
-      const std::string top =
-          significant(*std::max_element(rates.begin(), rates.end()), 3) + " GB/s";
+      const std::string top = significant(*std::ranges::max_element(rates), 3) + " GB/s";
       const std::size_t wide = std::max<std::size_t>(1, 60 / rates.size());
       text += fmt::format("\nBus bandwidth of {} by size\n", to_string(found.points[first].kind));
       text += column_plot(rates, kHeight, wide, top);
@@ -246,7 +245,7 @@ Result<std::vector<comm::MeasuredRow>> measured_rows(const NetworkOptions& optio
   for (const NcclRun& run : runs) {
     there +=
         fmt::format("{}{} of {} ranks", there.empty() ? "" : ", ", to_string(run.kind), run.ranks);
-    if (run.ranks == ranks && std::count(kinds.begin(), kinds.end(), run.kind) > 0)
+    if (run.ranks == ranks && std::ranges::count(kinds, run.kind) > 0)
       rows.insert(rows.end(), run.rows.begin(), run.rows.end());
   }
   if (rows.empty())

@@ -11,9 +11,7 @@
 namespace rehearse::cli {
 namespace {
 
-using sharing::Packing;
-using sharing::Placed;
-using sharing::SharedHow;
+using sharing::Packing, sharing::Placed, sharing::SharedHow;
 
 struct Packed {
   PackFile file;

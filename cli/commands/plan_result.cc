@@ -15,8 +15,7 @@
 namespace rehearse::cli {
 namespace {
 
-using strategies::Figure;
-using strategies::kFigures;
+using strategies::Figure, strategies::kFigures;
 
 using Trait = strategies::Field<strategies::Candidate>;
 
@@ -30,8 +29,8 @@ bool differs(const std::vector<FoundPlan>& plans, const Trait& trait) {
   const auto value = [&](const FoundPlan& plan) {
     return trait.at.get({plan.training, plan.plan});
   };
-  return std::any_of(plans.begin(), plans.end(),
-                     [&](const FoundPlan& plan) { return value(plan) != value(plans.front()); });
+  return std::ranges::any_of(
+      plans, [&](const FoundPlan& plan) { return value(plan) != value(plans.front()); });
 }
 
 Quantity figure_of(const FoundPlan& plan, Figure figure) {
@@ -82,8 +81,7 @@ std::string fixed_text(const JobFile& file) {
 
 /// How certain it is that the shown plan is the fastest.
 std::string robust_text(const Planned& planned) {
-  const auto likely =
-      std::max_element(planned.chance.begin(), planned.chance.end()) - planned.chance.begin();
+  const auto likely = std::ranges::max_element(planned.chance) - planned.chance.begin();
   std::string text = fmt::format("rank 1 is the best of these with {:.0f} % probability",
                                  planned.chance.front() * 100);
   if (likely > 0)

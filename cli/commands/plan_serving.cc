@@ -87,8 +87,7 @@ Result<std::vector<Shown>> shown_all(const ServeFile& file, const std::vector<Fo
 }
 
 const std::string* find(const std::vector<ServerFlag>& flags, std::string_view name) {
-  const auto at = std::find_if(flags.begin(), flags.end(),
-                               [&](const ServerFlag& flag) { return flag.name == name; });
+  const auto at = std::ranges::find(flags, name, &ServerFlag::name);
   return at == flags.end() ? nullptr : &at->value;
 }
 
@@ -101,11 +100,10 @@ SharedFlags shared_flags(const std::vector<Shown>& settings) {
   SharedFlags shared;
   for (const Shown& setting : settings)
     for (const ServerFlag& flag : setting.flags) {
-      const bool known =
-          find(shared.common, flag.name) != nullptr ||
-          std::find(shared.differ.begin(), shared.differ.end(), flag.name) != shared.differ.end();
+      const bool known = find(shared.common, flag.name) != nullptr ||
+                         std::ranges::find(shared.differ, flag.name) != shared.differ.end();
       if (known) continue;
-      const bool same = std::all_of(settings.begin(), settings.end(), [&](const Shown& other) {
+      const bool same = std::ranges::all_of(settings, [&](const Shown& other) {
         const std::string* value = find(other.flags, flag.name);
         return value != nullptr && *value == flag.value;
       });

@@ -1,6 +1,5 @@
 // rehearse profile: run a command so that it, and every process it starts, is recorded.
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -17,6 +16,7 @@
 #include "profiler/launch/launch.h"
 #include "sim/base/file.h"
 #include "sim/base/installed.h"
+#include "sim/base/number.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
@@ -33,9 +33,9 @@ Status read_steps(const std::string& given, capture::Options& into) {
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos || text == ":") return wrong();
   const auto read = [](std::string_view digits, std::uint64_t& number) {
-    const char* last = digits.data() + digits.size();
-    const auto [stopped, error] = std::from_chars(digits.data(), last, number);
-    return digits.empty() || (error == std::errc() && stopped == last);
+    const auto read_number = parse_number<std::uint64_t>(digits);
+    number = read_number.value_or(number);
+    return digits.empty() || read_number;
   };
   if (!read(text.substr(0, colon), first) || !read(text.substr(colon + 1), end) || first >= end)
     return wrong();
@@ -265,8 +265,8 @@ std::string notes_on(const capture::LaunchReport& report) {
     for (const auto& fact : p.facts)
       if (fact.first == "trouble" && said.insert(fact.second).second)
         text += fmt::format("{}: {}\n", p.name, fact.second);
-  const bool device = std::any_of(report.processes.begin(), report.processes.end(),
-                                  [](const capture::LaunchedProcess& p) { return p.device; });
+  const bool device = std::ranges::any_of(
+      report.processes, [](const capture::LaunchedProcess& p) { return p.device; });
   if (!device)
     text += "no process started the CUDA driver: there are no kernels to record\n";
   else if (report.counts.kernels + report.counts.graphs == 0 && said.empty())
@@ -343,11 +343,10 @@ Document document_of(const Profiled& profiled) {
 }
 
 Result<double> readings_per_second(const std::string& text) {
-  const bool digits = !text.empty() && text.size() <= 4 &&
-                      text.find_first_not_of("0123456789") == std::string::npos;
-  if (!digits || std::stoi(text) > 1000)
+  const auto number = parse_number<std::uint32_t>(text);
+  if (!number || *number > 1000)
     return fail(fmt::format("'{}': expected a whole number from 0 to 1000", text));
-  return std::stoi(text);
+  return *number;
 }
 
 /// The launcher's options for the options of the command.

@@ -24,7 +24,7 @@ Seconds plain_step(const MeasuredSteps& steps, Seconds step, Seconds cost_per_ra
 }
 
 Spread spread_of(const std::vector<double>& shares) {
-  const auto [low, high] = std::minmax_element(shares.begin(), shares.end());
+  const auto [low, high] = std::ranges::minmax_element(shares);
   return {.value = median(shares), .low = *low, .high = *high};
 }
 
@@ -33,8 +33,8 @@ std::optional<MeasuredSteps> steps_of(const trace::Trace& trace, std::size_t ran
   const replay::Steps found = replay::find_steps(recording);
   if (found.source != replay::StepSource::kMarks) return std::nullopt;
   std::vector<replay::Step> whole;
-  std::copy_if(found.steps.begin(), found.steps.end(), std::back_inserter(whole),
-               [](const replay::Step& step) { return !step.partial; });
+  std::ranges::copy_if(found.steps, std::back_inserter(whole),
+                       [](const replay::Step& step) { return !step.partial; });
   const std::size_t warm_up = std::max<std::size_t>(1, whole.size() / 5);
   if (whole.size() <= warm_up) return std::nullopt;
   whole.erase(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(warm_up));
@@ -42,7 +42,7 @@ std::optional<MeasuredSteps> steps_of(const trace::Trace& trace, std::size_t ran
   MeasuredSteps measured{.ranges_per_step = 0, .calls_per_step = 0};
   for (const replay::Step& step : whole)
     measured.steps.push_back((step.end - step.start).seconds());
-  std::sort(measured.steps.begin(), measured.steps.end());
+  std::ranges::sort(measured.steps);
   double ranges = 0, calls = 0;
   for (const trace::HostOp& op : trace.ranks[rank].host_ops) {
     if (op.start < whole.front().start || op.start >= whole.back().end) continue;
@@ -109,8 +109,8 @@ Overhead overhead_of(const std::vector<RunPair>& pairs, Seconds cost_per_range) 
   overhead.step_plain = median(plain_steps);
   overhead.step_share = spread_of(step_shares);
   if (plain_steps.size() == 1) {
-    const auto pair = std::find_if(pairs.begin(), pairs.end(),
-                                   [](const RunPair& p) { return p.recorded && p.plain; });
+    const auto pair =
+        std::ranges::find_if(pairs, [](const RunPair& p) { return p.recorded && p.plain; });
     const auto share = [&](double recorded, double plain) {
       return step_at(*pair->recorded, recorded) /
                  plain_step(*pair->plain, step_at(*pair->plain, plain), cost_per_range) -

@@ -136,8 +136,9 @@ Result<Exit> run(const ProveOptions& options, const Globals& globals) {
   summarize(all, document);
   document.show("pairs", "Pairs", std::move(rows));
   TRY(write_report(options.report, document));
-  const bool failed = interrupted || std::any_of(all.begin(), all.end(),
-                                                 [](const Proven& proven) { return proven.error; });
+  const bool failed = interrupted || std::ranges::any_of(all, [](const Proven& proven) {
+                        return proven.error.has_value();
+                      });
   return answer_with(globals, document, failed ? Exit::kFailed : Exit::kSuccess);
 }
 

@@ -55,7 +55,6 @@ std::vector<NamedStall> stalls_of(const Option& option) {
           {"fetch", ", including ", s.fetch}};
 }
 
-/// Share of the step.
 double share(const Option& option, Seconds stall) {
   return stall / option.evaluation->job.step.value;
 }
@@ -63,8 +62,7 @@ double share(const Option& option, Seconds stall) {
 Value option_fields(const Recommended& r, std::size_t index, Look place) {
   const Option& o = r.found.options[index];
   const cost::JobAccount& a = o.account;
-  const bool front =
-      std::find(r.found.pareto.begin(), r.found.pareto.end(), index) != r.found.pareto.end();
+  const bool front = std::ranges::find(r.found.pareto, index) != r.found.pareto.end();
   Value json = offer_fields(o, r.wish, place);
   if (const auto instance = cluster::find_instance(o.instance))
     json["gpus"] = std::llround((*instance)->gpu_count) * o.count;
@@ -196,7 +194,7 @@ Result<Q> parse_some(const std::string& text) {
 
 Result<cost::Wish> wish_of(const RecommendOptions& options) {
   cost::Wish wish = options.wish;
-  std::sort(wish.counts.begin(), wish.counts.end());
+  std::ranges::sort(wish.counts);
   wish.counts.erase(std::unique(wish.counts.begin(), wish.counts.end()), wish.counts.end());
   wish.markets.clear();
   if (options.on_demand) wish.markets.push_back(cost::Market::kOnDemand);

@@ -39,23 +39,22 @@ std::vector<std::size_t> front_of(const RecommendedServer& r) {
   for (std::size_t i = 0; i < options.size(); ++i) {
     if (!counts(options[i])) continue;
     const auto own = key(options[i]);
-    const bool beaten = std::any_of(options.begin(), options.end(), [&](const Option& other) {
+    const bool beaten = std::ranges::any_of(options, [&](const Option& other) {
       if (!counts(other)) return false;
       const auto its = key(other);
       return its.first <= own.first && its.second <= own.second && its != own;
     });
     if (!beaten) front.push_back(i);
   }
-  std::stable_sort(front.begin(), front.end(),
-                   [&](std::size_t a, std::size_t b) { return key(options[a]) < key(options[b]); });
+  std::ranges::stable_sort(
+      front, [&](std::size_t a, std::size_t b) { return key(options[a]) < key(options[b]); });
   return front;
 }
 
 Value option_fields(const RecommendedServer& r, std::size_t index, Look place) {
   const Option& o = r.found.options[index];
   const ServerOnOffer& server = r.of(o);
-  const bool front =
-      std::find(r.found.pareto.begin(), r.found.pareto.end(), index) != r.found.pareto.end();
+  const bool front = std::ranges::find(r.found.pareto, index) != r.found.pareto.end();
   Value json = offer_fields(o, r.wish, place);
   json["gpus"] = server.devices;
   json.add(server.fields);

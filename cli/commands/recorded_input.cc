@@ -19,10 +19,7 @@
 namespace rehearse::cli {
 namespace {
 
-using program::OpRef;
-using program::Order;
-using program::RankBuilder;
-using program::Task;
+using program::OpRef, program::Order, program::RankBuilder, program::Task;
 
 constexpr double kMostOps = 5e6;
 
@@ -45,9 +42,9 @@ std::vector<Asked> in_order(const Unfed& unfed) {
   std::vector<Asked> batch_requests;
   for (const replay::BatchRequest& request : unfed.graph.program.batch_requests)
     batch_requests.push_back({{request.rank, request.ask}, {request.rank, request.wait}});
-  std::stable_sort(
-      batch_requests.begin(), batch_requests.end(),
-      [&](const Asked& a, const Asked& b) { return unfed.end(a.wait) < unfed.end(b.wait); });
+  std::ranges::stable_sort(batch_requests, [&](const Asked& a, const Asked& b) {
+    return unfed.end(a.wait) < unfed.end(b.wait);
+  });
   return batch_requests;
 }
 
@@ -211,7 +208,7 @@ Result<FedProgram> feed_recording(const std::vector<replay::Recording>& recordin
   }
   // Requests of one round are one op, and so are units that end together.
   std::vector<Order>& orders = fed.program.orders;
-  std::sort(orders.begin(), orders.end());
+  std::ranges::sort(orders);
   orders.erase(std::unique(orders.begin(), orders.end()), orders.end());
   return fed;
 }

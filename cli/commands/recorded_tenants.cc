@@ -30,7 +30,6 @@ std::optional<double> multiprocessors_of(const ReplayJob& job, std::size_t rank)
   return gpu ? std::optional<double>((*gpu)->multiprocessors) : std::nullopt;
 }
 
-/// The device usage of an op of a rank.
 sharing::DeviceOp use_of(const replay::Recording& recording, replay::OpIndex number,
                          const trace::GpuOp& op, std::optional<double> multiprocessors) {
   sharing::DeviceOp on{.program = static_cast<std::uint32_t>(recording.rank_index()), .op = number};
@@ -60,8 +59,8 @@ bool computes_on_core(const replay::Recording& recording, const program::RankPro
 }
 
 bool has_device(const ReplayJob& job) {
-  return std::any_of(job.recordings.begin(), job.recordings.end(),
-                     [](const replay::Recording& r) { return !r.streams().empty(); });
+  return std::ranges::any_of(job.recordings,
+                             [](const replay::Recording& r) { return !r.streams().empty(); });
 }
 
 /// The tenant of a recording. Collectives keep their recorded time. All threads of a rank without a

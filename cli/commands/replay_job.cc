@@ -93,7 +93,7 @@ void leave_out_silent(trace::Trace& trace, const Globals& globals) {
   const auto is_silent = [](const trace::Rank& rank) {
     return rank.host_ops.empty() && rank.gpu_ops.empty();
   };
-  if (std::all_of(trace.ranks.begin(), trace.ranks.end(), is_silent)) return;
+  if (std::ranges::all_of(trace.ranks, is_silent)) return;
   for (const trace::Rank& rank : trace.ranks)
     if (is_silent(rank)) globals.warn(rank.info.source + ": contains no records, left out");
   std::erase_if(trace.ranks, is_silent);
@@ -250,8 +250,8 @@ Value late_rows(const ReplayJob& job) {
   for (std::size_t rank = 0; rank < job.recordings.size(); ++rank)
     for (const replay::DelayedOp& op : job.recorded.graph.program.replays[rank].delayed)
       late.push_back({rank, &op});
-  std::stable_sort(late.begin(), late.end(),
-                   [](const Late& a, const Late& b) { return a.op->total > b.op->total; });
+  std::ranges::stable_sort(late,
+                           [](const Late& a, const Late& b) { return a.op->total > b.op->total; });
   if (late.size() > kLateOps) late.resize(kLateOps);
   Value rows = Value::array();
   for (const auto& [rank, op] : late) {
@@ -275,8 +275,8 @@ void add_errors(const ReplayJob& job, Document& document) {
   const replay::Comparison& c = job.recorded.comparison;
   document["error"] = {{"median", "median error", share(c.median_error)},
                        {"worst", "worst error", change(c.worst_error)}};
-  const bool device = std::any_of(job.recordings.begin(), job.recordings.end(),
-                                  [](const replay::Recording& r) { return !r.streams().empty(); });
+  const bool device = std::ranges::any_of(
+      job.recordings, [](const replay::Recording& r) { return !r.streams().empty(); });
   document.show("kernel_start_error", device ? "GPU start error" : "", share(c.start_error));
   document.show("residual_share", device ? "unexplained" : "", share(c.residual_share));
   if (Value rows = late_rows(job); !rows.list().empty())

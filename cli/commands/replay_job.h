@@ -35,7 +35,6 @@ void add_input_options(CLI::App& command, ReplayRequest& request);
 /// Adds the same with --residuals and --perfetto.
 void add_replay_options(CLI::App& command, ReplayRequest& request);
 
-/// A graph and its run.
 struct ReplayRun {
   replay::ReplayGraph graph;
   graph::Timeline timeline;

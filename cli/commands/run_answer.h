@@ -37,7 +37,6 @@ struct RunView {
 RunView view_of(const program::Program& job, const job::LoweredJob& lowered,
                 const graph::Timeline& timeline);
 
-/// The details of a page with the timeline of a run.
 ReportDetails with_timeline(ReportDetails details, const RunView& view);
 
 /// Writes the requested files. `details` gives those of the page but the timeline; it is only called

@@ -5,9 +5,7 @@
 namespace rehearse::cli {
 namespace {
 
-using serving::Measures;
-using serving::Request;
-using serving::Run;
+using serving::Measures, serving::Request, serving::Run;
 
 /// With times to the first token that are `slower` times as long.
 std::size_t kept_if(const ServingSlo& slo, std::span<const Run> replicas, double slower) {

@@ -1,18 +1,17 @@
 #include "cli/commands/share_policy.h"
 
-#include <charconv>
 #include <cmath>
 
 #include <fmt/core.h>
 
 #include "cli/commands/name_option.h"
+#include "sim/base/number.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
 namespace {
 
-using sharing::Policy;
-using sharing::Sharing;
+using sharing::Policy, sharing::Sharing;
 
 constexpr std::string_view kMpsForm = "mps, mps:40% or mps:40%,30%";
 constexpr std::string_view kSliceForm =
@@ -23,10 +22,9 @@ Result<double> parse_share(std::string_view text) {
   if (!text.ends_with('%'))
     return fail(fmt::format("'{}' is not a percentage of the multiprocessors", text),
                 std::string(kMpsForm));
-  std::string_view number = trim(text.substr(0, text.size() - 1));
-  double percent = 0;
-  const auto [rest, error] = std::from_chars(number.data(), number.data() + number.size(), percent);
-  if (error != std::errc{} || rest != number.data() + number.size() || !std::isfinite(percent))
+  const std::string_view number = trim(text.substr(0, text.size() - 1));
+  const double percent = parse_number<double>(number).value_or(NAN);
+  if (!std::isfinite(percent))
     return fail(fmt::format("'{}' is not a percentage of the multiprocessors", text),
                 std::string(kMpsForm));
   if (percent > 100)

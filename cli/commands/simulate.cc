@@ -1,6 +1,7 @@
 // rehearse simulate: predict a job on a cluster.
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -89,9 +90,7 @@ std::vector<CollectiveSum> slowest_collectives(const Simulation& s, std::size_t 
   std::vector<CollectiveSum> list;
   list.reserve(sums.size());
   for (auto& [key, sum] : sums) list.push_back(std::move(sum));
-  std::stable_sort(list.begin(), list.end(), [](const CollectiveSum& a, const CollectiveSum& b) {
-    return a.slowest > b.slowest;
-  });
+  std::ranges::stable_sort(list, std::greater{}, &CollectiveSum::slowest);
   if (list.size() > most) list.erase(list.begin() + static_cast<std::ptrdiff_t>(most), list.end());
   return list;
 }
@@ -213,9 +212,8 @@ std::vector<std::uint32_t> levels_of(const cluster::Cluster& cluster) {
   std::vector<std::uint32_t> levels;
   for (const std::size_t size : {each, nodes})
     if (size > 1) levels.push_back(static_cast<std::uint32_t>(size));
-  const bool even =
-      std::all_of(cluster.nodes().begin(), cluster.nodes().end(),
-                  [&](const cluster::Node& node) { return node.devices.size() == each; });
+  const bool even = std::ranges::all_of(
+      cluster.nodes(), [&](const cluster::Node& node) { return node.devices.size() == each; });
   return even ? levels : std::vector<std::uint32_t>{};
 }
 
@@ -310,7 +308,6 @@ Result<Estimate<Seconds>> between_bounds(const Simulation& s, const cluster::Clu
   return estimate;
 }
 
-/// The occupancy of the rank that ends last.
 const program::Occupancy& last_occupancy(const Simulation& s) {
   std::size_t last = 0;
   Picoseconds end(0);
@@ -320,10 +317,9 @@ const program::Occupancy& last_occupancy(const Simulation& s) {
         end = s.timeline[OpId(i)].end;
         last = r;
       }
-  const auto range =
-      std::find_if(s.occupancy.begin(), s.occupancy.end(), [&](const job::RankRange& of) {
-        return s.lowered.ranks[last].index() < std::size_t{of.first} + of.count;
-      });
+  const auto range = std::ranges::find_if(s.occupancy, [&](const job::RankRange& of) {
+    return s.lowered.ranks[last].index() < std::size_t{of.first} + of.count;
+  });
   return range->occupancy;
 }
 
@@ -393,8 +389,9 @@ Result<Simulation> simulate(const SimulateOptions& options, const Globals& globa
   Simulation& s = read;
   s.cluster = describe(*cluster);
   const bool closed = options.fidelity == step::Fidelity::kClosed;
-  if (closed && std::any_of(cluster->links().begin(), cluster->links().end(),
-                            [](const cluster::Link& link) { return !link.changes.empty(); }))
+  if (closed && std::ranges::any_of(cluster->links(), [](const cluster::Link& link) {
+        return !link.changes.empty();
+      }))
     s.warnings.push_back(
         {"closed forms use the initial rates of links: `changes` of the cluster are ignored",
          "run with --fidelity message"});
@@ -449,9 +446,9 @@ void add_simulate(CLI::App& app, Action& action) {
       "  rehearse simulate --chakra job --astra-network network.yml --astra-system system.json");
   command->callback([options, &action] {
     check_simulate_options(*options);
-    action = [options](const Globals& globals) -> Result<Exit> {
-      TRY(use_described_job(options->described, JobUse::kOnePlan, options->job_file));
-      return run(*options, globals);
+    action = [options](const Globals& globals) {
+      return on_described_job(options->described, JobUse::kOnePlan, options->job_file,
+                              [&] { return run(*options, globals); });
     };
   });
 }

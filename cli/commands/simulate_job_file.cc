@@ -24,9 +24,7 @@
 namespace rehearse::cli {
 namespace {
 
-using sharing::DeviceOp;
-using sharing::Tenant;
-using step::Step;
+using sharing::DeviceOp, sharing::Tenant, step::Step;
 
 struct Job {
   std::filesystem::path path;

@@ -16,8 +16,7 @@
 namespace rehearse::cli {
 namespace {
 
-using serving::Measures;
-using serving::Run;
+using serving::Measures, serving::Run;
 
 /// Whether more load would not be served sooner: requests arrive as fast as the server works when
 /// all of them wait, or, in a closed loop, some wait for admission most of the time.
@@ -82,7 +81,7 @@ Quantity share_of(const ServedLoad& load, Replicas replicas, double serving::Use
   std::array<double, 3> at{};
   for (std::size_t i = 0; i < at.size(); ++i)
     at[i] = serving::use_of((load.*replicas)(i), load.measures[i].duration).*of;
-  const auto [low, high] = std::minmax_element(at.begin(), at.end());
+  const auto [low, high] = std::ranges::minmax_element(at);
   return Quantity(Estimate<double>{at[0], *low, *high, load.provenance}, unit::kShare);
 }
 

@@ -14,8 +14,7 @@
 namespace rehearse::cli {
 namespace {
 
-using workload::Layer;
-using workload::Op;
+using workload::Layer, workload::Op;
 
 /// Ops of one name, kind and phase, of all ranks on a kind of device.
 struct Sum {
@@ -58,8 +57,7 @@ void add_stage(Sums& sums, const workload::Stage& stage, double ranks, const ste
 Json ops_json(const Sums& sums, double ranks) {
   std::vector<Sums::const_iterator> order;
   for (auto sum = sums.begin(); sum != sums.end(); ++sum) order.push_back(sum);
-  std::stable_sort(order.begin(), order.end(),
-                   [](auto a, auto b) { return a->second.time > b->second.time; });
+  std::ranges::stable_sort(order, [](auto a, auto b) { return a->second.time > b->second.time; });
   Json ops = Json::array();
   for (const auto& entry : order) {
     const auto& [name, kind, phase] = entry->first;
@@ -103,8 +101,7 @@ Json roofline_of(const step::Spec& spec, const cluster::Cluster& cluster, const 
   return {{"devices", std::move(list)}};
 }
 
-using memory::Moment;
-using memory::Parts;
+using memory::Moment, memory::Parts;
 
 constexpr std::size_t kMostMoments = 600;  // of a curve: more than a page has columns for
 
@@ -133,8 +130,8 @@ class Progress {
     const std::vector<RankId>& ranks = step.lowered.ranks;
     const std::uint32_t program = step.job.program_of[stage.first_rank];
     const auto run = static_cast<std::size_t>(
-        std::find_if(ranks.begin(), ranks.end(),
-                     [&](RankId rank) { return step.job.program_of[rank.index()] == program; }) -
+        std::ranges::find_if(
+            ranks, [&](RankId rank) { return step.job.program_of[rank.index()] == program; }) -
         ranks.begin());
     if (run == ranks.size()) return;
     const program::RankProgram& ops = step.job.programs[program];
@@ -232,12 +229,12 @@ Json memory_curves(const step::Spec& spec, const cluster::Cluster& cluster,
   if (!devices || step.memory.empty()) return {};
   std::vector<std::size_t> stages(step.layout.stages.size());
   for (std::size_t s = 0; s < stages.size(); ++s) stages[s] = s;
-  std::stable_sort(stages.begin(), stages.end(), [&](std::size_t a, std::size_t b) {
+  std::ranges::stable_sort(stages, [&](std::size_t a, std::size_t b) {
     return step.memory[a].share() > step.memory[b].share();
   });
   constexpr std::size_t kMostStages = 4;
   stages.resize(std::min(stages.size(), kMostStages));
-  std::sort(stages.begin(), stages.end());
+  std::ranges::sort(stages);
   Json curves = Json::array();
   for (const std::size_t s : stages) {
     const workload::Stage& stage = step.layout.stages[s];

@@ -36,7 +36,7 @@ std::string degrees_text(const PredictedJob& job) {
 std::string conditions_text(const step::Spec& spec) {
   std::vector<std::string> sources = {spec.conditions.source};
   for (const auto& [device, conditions] : spec.conditions_on)
-    if (std::find(sources.begin(), sources.end(), conditions.source) == sources.end())
+    if (std::ranges::find(sources, conditions.source) == sources.end())
       sources.push_back(conditions.source);
   return fmt::format("{}", fmt::join(sources, "; "));
 }

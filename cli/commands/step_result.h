@@ -10,7 +10,6 @@
 
 namespace rehearse::cli {
 
-/// A job file that has been predicted.
 struct PredictedJob {
   JobFile file;
   step::Step step;

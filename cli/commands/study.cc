@@ -54,9 +54,8 @@ Result<Exit> run(const StudyOptions& options, const Globals& globals, SharedWork
   if (!work::leads()) return Exit::kSuccess;
   TRY(globals.format == Format::kMarkdown ? write_text(globals, study_page(results))
                                           : write_document(globals, studies_document(results)));
-  const bool missed = std::any_of(results.begin(), results.end(), [](const StudyResult& result) {
-    return result.verdict == StudyVerdict::kMissed;
-  });
+  const bool missed = std::ranges::any_of(
+      results, [](const StudyResult& result) { return result.verdict == StudyVerdict::kMissed; });
   return missed ? Exit::kFailed : Exit::kSuccess;
 }
 

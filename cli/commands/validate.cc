@@ -34,7 +34,7 @@ Result<Exit> run(const ValidateOptions& options, const Globals& globals) {
   if (!file.empty()) drift = drift_of(before, suites);
   std::size_t rows = 0;
   for (const SuiteSummary& suite : suites) rows += suite.fitted_rows + suite.blind_rows;
-  const auto good = std::count_if(suites.begin(), suites.end(), is_good);
+  const auto good = std::ranges::count_if(suites, is_good);
   Document document{.command = "validate", .rows = "rows", .rows_title = "Rows"};
   document.answer = sentence_of(
       fmt::format("{} predicted", counted(rows, "measurement")),

@@ -83,7 +83,6 @@ double change_of(Seconds before, Seconds after) {
   return before > Seconds::s(0) ? after / before - 1 : 0;
 }
 
-/// Adds the recorded values of a step to a row of the table of steps.
 void add_recorded(const replay::StepComparison& before, const replay::StepComparison& after,
                   Value& row) {
   if (before.host && after.host) {
@@ -225,8 +224,7 @@ void check_edits(const WhatifOptions& options) {
 
 bool has_edits(const WhatifOptions& options) {
   return !options.input_pipeline.empty() || !options.network.empty() ||
-         std::any_of(options.named.begin(), options.named.end(),
-                     [](const auto& texts) { return !texts.empty(); });
+         std::ranges::any_of(options.named, [](const auto& texts) { return !texts.empty(); });
 }
 
 void add_whatif(CLI::App& app, Action& action) {

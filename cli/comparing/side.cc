@@ -107,7 +107,7 @@ Result<Side> read_side(const std::filesystem::path& path) {
   const std::string text = TRY(read_file(path));
   const Tree root = Tree::parse(text, nullptr, false);
   Side side = side_of(path.filename().string(), root);
-  const bool timed = std::any_of(side.whole.begin(), side.whole.end(), [](const auto& q) {
+  const bool timed = std::ranges::any_of(side.whole, [](const auto& q) {
     return q && (q->unit == &unit::kTime || q->unit == &unit::kTokens);
   });
   if (!timed)

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <vector>
 
 #include <fmt/core.h>
 
+#include "sim/base/number.h"
 #include "sim/base/text.h"
 #include "sim/cluster/catalog.h"
 #include "strategies/plan_fields.h"
@@ -14,9 +14,7 @@
 namespace rehearse::cli {
 namespace {
 
-using strategies::Candidate;
-using strategies::Field;
-using strategies::Section;
+using strategies::Candidate, strategies::Field, strategies::Section;
 
 /// GPUs of a node of a cluster that is given by its device.
 constexpr std::uint32_t kUsualNode = 8;
@@ -27,8 +25,8 @@ struct Setting {
 };
 
 bool is_key(const Field<Candidate>& field) {
-  return field.section == Section::kPlan ||
-         (field.section == Section::kTraining && field.name != "global_batch");
+  return field.at.section == Section::kPlan ||
+         (field.at.section == Section::kTraining && field.name != "global_batch");
 }
 
 Result<const Field<Candidate>*> find_field(std::string_view name) {
@@ -53,7 +51,7 @@ Result<Setting> read_setting(std::string_view item) {
   const auto is_plain = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == ' ';
   };
-  if (value.empty() || !std::all_of(value.begin(), value.end(), is_plain))
+  if (value.empty() || !std::ranges::all_of(value, is_plain))
     return fail(fmt::format("--plan: '{}' has no valid value", item),
                 strategies::expected_words(field));
   return Setting{&field, std::move(value)};
@@ -78,9 +76,8 @@ Status add_data(std::uint32_t gpus, std::vector<Setting>& settings) {
   for (const Setting& setting : settings) {
     if (setting.field->said != strategies::Said::kDegree) continue;
     if (setting.field->name == "data") return {};
-    std::uint32_t degree = 0;  // stays zero for what the reader of job files refuses
-    std::from_chars(setting.value.data(), setting.value.data() + setting.value.size(), degree);
-    ranks *= std::max(1U, degree);
+    // The reader of job files refuses what is no number.
+    ranks *= std::max(1U, parse_number<std::uint32_t>(setting.value).value_or(1));
   }
   const std::uint64_t data = TRY(data_degree("--plan", gpus, ranks));
   settings.insert(settings.begin(), {&strategies::plan_field("data"), std::to_string(data)});
@@ -109,7 +106,7 @@ std::string section_text(Section section, const std::vector<Setting>& settings,
                          std::string first = "") {
   std::string text = std::move(first);
   for (const Setting& setting : settings)
-    if (setting.field->section == section)
+    if (setting.field->at.section == section)
       text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", setting.field->name, setting.value);
   return text;
 }

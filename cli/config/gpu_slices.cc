@@ -14,11 +14,10 @@ Result<GpuSlices> slices_of(const cluster::Gpu& gpu) {
       slices.profiles.push_back(i);
   }
   const auto rate = [&](std::uint32_t i) { return sharing::rate_by_share(slices.device, i).value; };
-  std::stable_sort(slices.profiles.begin(), slices.profiles.end(),
-                   [&](std::uint32_t a, std::uint32_t b) {
-                     return std::pair(slices.device.profile(a).placement_size, rate(a)) <
-                            std::pair(slices.device.profile(b).placement_size, rate(b));
-                   });
+  std::ranges::stable_sort(slices.profiles, [&](std::uint32_t a, std::uint32_t b) {
+    return std::pair(slices.device.profile(a).placement_size, rate(a)) <
+           std::pair(slices.device.profile(b).placement_size, rate(b));
+  });
   for (const std::uint32_t i : slices.profiles) {
     const cluster::MigProfile& p = slices.device.profile(i);
     slices.kinds.push_back({p.name, p.usable_memory.value_or(p.memory), p.placement_size,

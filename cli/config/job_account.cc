@@ -22,8 +22,8 @@ std::vector<cost::PoweredDevices> devices_of(const cluster::Cluster& cluster,
                                              const step::Step& step) {
   std::vector<cost::PoweredDevices> kinds;
   for (const cluster::Device& device : cluster.devices()) {
-    auto kind = std::find_if(kinds.begin(), kinds.end(),
-                             [&](const auto& known) { return known.name == device.model; });
+    auto kind =
+        std::ranges::find_if(kinds, [&](const auto& known) { return known.name == device.model; });
     if (kind == kinds.end()) {
       const Result<const cluster::Gpu*> gpu = cluster::find_gpu(device.model);
       kind = kinds.insert(kind, {device.model, gpu ? *gpu : nullptr, 0, 0});

@@ -69,14 +69,14 @@ std::vector<std::string> words(const YamlMap& map, std::string_view key) {
   if (map.is_list(key) && all.empty()) map.report(key, "is empty", "one or more names");
   std::vector<std::string> once;
   for (std::string& word : all)
-    if (std::find(once.begin(), once.end(), word) == once.end()) once.push_back(std::move(word));
+    if (std::ranges::find(once, word) == once.end()) once.push_back(std::move(word));
   return once;
 }
 
 Rent read_rent(const YamlMap& root) {
   Rent rent{.providers = words(root, "provider"), .regions = words(root, "region")};
   for (const std::string& word : words(root, "market")) {
-    const auto at = std::find(std::begin(cost::kMarketKeys), std::end(cost::kMarketKeys), word);
+    const auto at = std::ranges::find(cost::kMarketKeys, word);
     if (at == std::end(cost::kMarketKeys))
       root.report("market", fmt::format("unknown market '{}'", word),
                   suggest(word, cost::kMarketKeys));

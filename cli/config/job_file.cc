@@ -34,7 +34,7 @@ Implementation usual(const strategies::Training& training, const strategies::Pla
   const bool half = training.dtype == workload::Dtype::kFp16 ||
                     training.dtype == workload::Dtype::kBf16 ||
                     training.dtype == workload::Dtype::kFp8;
-  const bool fused = half && std::all_of(gpus.begin(), gpus.end(), [](const cluster::Gpu* gpu) {
+  const bool fused = half && std::ranges::all_of(gpus, [](const cluster::Gpu* gpu) {
                        return gpu->bf16_tensor.has_value();
                      });
   return {.dtype = training.dtype,
@@ -171,7 +171,7 @@ std::vector<const cluster::Gpu*> gpus_of(const std::optional<cluster::Cluster>& 
     const std::string& model = cluster->devices()[d].model;
     if (std::exchange(last, model) == model) continue;
     const Result<const cluster::Gpu*> gpu = cluster::find_gpu(model);
-    if (gpu && std::find(gpus.begin(), gpus.end(), *gpu) == gpus.end()) gpus.push_back(*gpu);
+    if (gpu && std::ranges::find(gpus, *gpu) == gpus.end()) gpus.push_back(*gpu);
   }
   return gpus;
 }

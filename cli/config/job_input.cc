@@ -40,12 +40,11 @@ Loads loads_of(const workload::Layout& layout, const cluster::Cluster& cluster) 
   for (std::uint32_t number = 0; number < degrees.ranks(); ++number)
     loads.emplace_back(cluster.devices()[first.rank(number)].node,
                        number / (degrees.context * degrees.tensor));
-  std::sort(loads.begin(), loads.end());
+  std::ranges::sort(loads);
   loads.erase(std::unique(loads.begin(), loads.end()), loads.end());
   return loads;
 }
 
-/// Samples that one data rank loads in a step.
 double samples_of_load(const workload::Layout& layout) {
   return layout.samples_per_step / layout.stages.front().degrees.data;
 }
@@ -131,8 +130,8 @@ Status feed(const input::Feed& by, const cluster::Cluster& cluster, step::Step& 
     c.step = std::min(time, step.time.value);
   }
   step.counterfactuals.push_back({"no input stalls", alone});
-  std::stable_sort(step.counterfactuals.begin(), step.counterfactuals.end(),
-                   [](const auto& a, const auto& b) { return a.step < b.step; });
+  std::ranges::stable_sort(step.counterfactuals,
+                           [](const auto& a, const auto& b) { return a.step < b.step; });
   return {};
 }
 

@@ -28,8 +28,8 @@ Seconds hidden_communication(const step::Step& step) {
   for (const job::Collective& collective : lowered.collectives) {
     const Seconds time = job::time_of(collective, step.timeline);
     for (const OpId member : collective.members) {
-      const auto after = std::upper_bound(lowered.first_op.begin(), lowered.first_op.end(),
-                                          static_cast<std::uint32_t>(member.index()));
+      const auto after =
+          std::ranges::upper_bound(lowered.first_op, static_cast<std::uint32_t>(member.index()));
       const auto rank = static_cast<std::size_t>(after - lowered.first_op.begin()) - 1;
       if (rank < by_rank.size()) most = std::max(most, by_rank[rank] += time);
     }

@@ -16,14 +16,10 @@
 namespace rehearse::cli {
 namespace {
 
-using sharing::PackJob;
-using sharing::Resident;
+using sharing::PackJob, sharing::Resident;
 
 std::optional<Seconds> time_in(const YamlMap& map, std::string_view key) {
-  const std::optional<Seconds> time = map.optional<Seconds>(key);
-  if (!time || (time->s() >= 0 && time->s() <= 5e9)) return time;
-  map.report(key, "is out of range", "0 s to 5e9 s");
-  return std::nullopt;
+  return map.within(key, Seconds::s(0), Seconds::s(5e9));
 }
 
 /// All errors of a file that `key` names.
@@ -166,7 +162,7 @@ PackJob read_job(const YamlMap& map, const sharing::Site& site, const Device& de
                       "above 0, 1 at most");
       std::vector<std::string_view> known;
       for (const fleet::SliceKind& kind : site.slices) known.push_back(kind.name);
-      if (std::find(known.begin(), known.end(), name) == known.end())
+      if (std::ranges::find(known, name) == known.end())
         rates->report(name, "is not a slice of the device", {}, suggest(name, known));
       if (rate) job.slice_rates[name] = {*rate, *rate, *rate, Provenance::kRecorded};
     }
@@ -188,8 +184,7 @@ KnownPairs read_pairs(const YamlMap& root, const std::vector<PackJob>& jobs) {
     constexpr std::string_view kJobs[] = {"a", "b"}, kShares[] = {"share_a", "share_b"};
     for (int i = 0; i < 2; ++i) {
       if (const auto name = map.required<std::string>(kJobs[i])) {
-        index[i] =
-            static_cast<std::size_t>(std::find(names.begin(), names.end(), *name) - names.begin());
+        index[i] = static_cast<std::size_t>(std::ranges::find(names, *name) - names.begin());
         if (index[i] == names.size())
           map.report(kJobs[i], fmt::format("'{}' is not a job of this file", *name), {},
                      suggest(*name, names));

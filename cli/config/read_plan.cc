@@ -41,7 +41,7 @@ template <class Record>
 void read_fields(const YamlMap& map, std::span<const Field<Record>> fields, Section section,
                  Record& record) {
   for (const Field<Record>& field : fields)
-    if (field.section == section)
+    if (field.at.section == section)
       if (const FieldValue value = read_value(map, field)) field.at.set(record, *value);
 }
 
@@ -83,9 +83,9 @@ void keep_given(const YamlMap& root, const Candidate& candidate, Axes& axes) {
   const std::optional<YamlMap> training = root.map("training"), plan = root.map("plan");
   for (const Field<Candidate>& field : plan_fields()) {
     if (field.axis.keep == nullptr) continue;
-    std::optional<YamlMap> map = field.section == Section::kTraining ? training : plan;
+    std::optional<YamlMap> map = field.at.section == Section::kTraining ? training : plan;
     for (const auto& [section, key] : kMappingsOfPlan)
-      if (field.section == section && map) map = map->map(key);
+      if (field.at.section == section && map) map = map->map(key);
     if (!map || !map->has(field.name)) continue;
     if (const FieldValue value = field.at.get(candidate)) field.axis.keep(axes, *value);
   }

@@ -58,8 +58,8 @@ std::vector<RecordedCollective> recorded_collectives(const trace::Trace& trace) 
       times;
   for (const auto& match : replay::match_collectives(recordings, communication).matched) {
     const auto& lead = match.members.front();
-    const auto op = std::find_if(communication[lead.rank].begin(), communication[lead.rank].end(),
-                                 [&](const auto& other) { return other.op == lead.op; });
+    const auto op = std::ranges::find_if(communication[lead.rank],
+                                         [&](const auto& other) { return other.op == lead.op; });
     const auto size = replay::size_of(recordings[lead.rank], *op);
     if (!size || size->ranks != match.members.size()) continue;
     std::vector<std::uint32_t> ranks;
@@ -69,7 +69,7 @@ std::vector<RecordedCollective> recorded_collectives(const trace::Trace& trace) 
           trace.ranks[member.rank].info.rank.value_or(static_cast<std::uint32_t>(member.rank)));
       shortest = std::min(shortest, member.transfer);
     }
-    std::sort(ranks.begin(), ranks.end());
+    std::ranges::sort(ranks);
     times[{op->what->kind, size->bytes.b(), std::move(ranks)}].push_back(shortest.seconds());
   }
   const auto host_of = [&](std::uint32_t rank) -> std::string_view {
@@ -81,9 +81,8 @@ std::vector<RecordedCollective> recorded_collectives(const trace::Trace& trace) 
   std::vector<RecordedCollective> collectives;
   for (const auto& [what, all] : times) {
     const std::vector<std::uint32_t>& ranks = std::get<2>(what);
-    const bool one_host = std::all_of(ranks.begin(), ranks.end(), [&](std::uint32_t rank) {
-      return host_of(rank) == host_of(ranks.front());
-    });
+    const bool one_host = std::ranges::all_of(
+        ranks, [&](std::uint32_t rank) { return host_of(rank) == host_of(ranks.front()); });
     collectives.push_back(
         {std::get<0>(what), Bytes::b(std::get<1>(what)), ranks, one_host, median(all), all.size()});
   }
@@ -105,12 +104,10 @@ comm::LinkScales scales_of(std::span<const RecordedCollective> collectives,
     const auto of = [&](DeviceId id) -> const cluster::Device& {
       return cluster.devices()[id.index()];
     };
-    const bool one_node = std::all_of(devices.begin(), devices.end(), [&](DeviceId id) {
-      return of(id).node == of(devices.front()).node;
-    });
+    const bool one_node = std::ranges::all_of(
+        devices, [&](DeviceId id) { return of(id).node == of(devices.front()).node; });
     if (one_node != collective.one_host ||
-        std::any_of(devices.begin(), devices.end(),
-                    [&](DeviceId id) { return of(id).model != device; }))
+        std::ranges::any_of(devices, [&](DeviceId id) { return of(id).model != device; }))
       continue;
     const auto schedule = schedules.alike(collective.kind, devices);
     if (!schedule) continue;

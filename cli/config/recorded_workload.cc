@@ -17,9 +17,7 @@
 namespace rehearse::cli {
 namespace {
 
-using workload::Layer;
-using workload::Lifted;
-using workload::Op;
+using workload::Layer, workload::Lifted, workload::Op;
 
 /// Computes in `to` what was recorded in `from`. Casts of the weights, and of their gradients, are
 /// added to each layer. Activations change in proportion.
@@ -47,7 +45,7 @@ std::optional<workload::Dtype> commonest_dtype(const workload::Workload& workloa
   for (const Layer& layer : workload.layers)
     for (const Op& op : layer.forward)
       flops[static_cast<std::size_t>(op.dtype)] += flops_of(op).flop();
-  const auto most = std::max_element(flops.begin(), flops.end());
+  const auto most = std::ranges::max_element(flops);
   if (*most == 0) return std::nullopt;
   return static_cast<workload::Dtype>(most - flops.begin());
 }
@@ -143,8 +141,8 @@ Status check_shapes(const RecordedWorkload& recorded, const strategies::Training
                     const strategies::Plan& plan) {
   if (recorded.shapes) return {};
   const bool tensor =
-      plan.tensor > 1 || std::any_of(plan.stages.begin(), plan.stages.end(),
-                                     [](const strategies::StagePlan& s) { return s.tensor > 1; });
+      plan.tensor > 1 ||
+      std::ranges::any_of(plan.stages, [](const strategies::StagePlan& s) { return s.tensor > 1; });
   if (tensor) return workload::needs_shapes(recorded.source, "tensor parallelism");
   if (plan.context > 1) return workload::needs_shapes(recorded.source, "context parallelism");
   if (recorded.batch && training.microbatch != *recorded.batch)

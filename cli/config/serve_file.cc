@@ -95,8 +95,8 @@ void read_speculation(const YamlMap& map, ServeFile& file) {
   else if (mean)
     chances.assign(count, chance_of(*mean, count));
   else if (map.has("accepted") &&
-           (chances.size() != count || std::any_of(chances.begin(), chances.end(),
-                                                   [](double p) { return !(0 <= p && p <= 1); })))
+           (chances.size() != count ||
+            std::ranges::any_of(chances, [](double p) { return !(0 <= p && p <= 1); })))
     map.report("accepted", "is no chance for each of the draft tokens",
                fmt::format("{} numbers from 0 to 1", count));
   serving::Draft draft{.tokens = static_cast<std::int64_t>(count)};

@@ -9,8 +9,7 @@
 namespace rehearse::cli {
 namespace {
 
-using serving::Framework;
-using serving::Order;
+using serving::Framework, serving::Order;
 
 /// A setting under its common name, and its names by framework; empty: a server has none.
 struct Names {
@@ -74,7 +73,7 @@ class Flags {
   }
   static std::string_view key_of(const Names& names) {
     if (!names.common.empty()) return names.common;
-    return *std::find_if(names.own.begin(), names.own.end(), [](auto own) { return !own.empty(); });
+    return *std::ranges::find_if(names.own, [](auto own) { return !own.empty(); });
   }
 
  private:
@@ -88,7 +87,7 @@ class Flags {
   void check(std::string_view key) const {
     for (const Names& names : kAll) {
       if (key == names.common || key == names.own[framework_]) return;
-      const auto other = std::find(names.own.begin(), names.own.end(), key);
+      const auto other = std::ranges::find(names.own, key);
       if (other == names.own.end()) continue;
       const std::string_view here = names.common.empty() ? names.own[framework_] : names.common;
       map_.report(
@@ -228,8 +227,8 @@ std::vector<serving::Rules> rules_to_try(Framework framework, const ServerSettin
                                          const LargestStep& largest) {
   const auto f = static_cast<std::size_t>(framework);
   const auto varies = [&](const Names& names) {
-    return !names.own[f].empty() && std::find(settings.given.begin(), settings.given.end(),
-                                              Flags::key_of(names)) == settings.given.end();
+    return !names.own[f].empty() &&
+           std::ranges::find(settings.given, Flags::key_of(names)) == settings.given.end();
   };
   std::vector<serving::Rules> tried = {settings.rules};
   /// Each of the rules with each of the values.

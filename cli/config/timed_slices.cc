@@ -11,9 +11,7 @@
 namespace rehearse::cli {
 namespace {
 
-using cluster::MigDevice;
-using sharing::JobLaw;
-using sharing::SweepPoint;
+using cluster::MigDevice, sharing::JobLaw, sharing::SweepPoint;
 
 struct TimedSteps {
   std::map<std::uint32_t, std::vector<SweepPoint>> by_profile;
@@ -108,7 +106,7 @@ Result<MigAnswer> predict_slices(const MigQuestion& question) {
                                "time steps on slices of this GPU and add them to the table"});
   std::vector<double> batches;
   for (const SweepPoint& p : steps.by_profile.at(device.whole)) batches.push_back(p.size);
-  std::sort(batches.begin(), batches.end());
+  std::ranges::sort(batches);
   batches.erase(std::unique(batches.begin(), batches.end()), batches.end());
   for (std::uint32_t p = 0; p < device.profiles.size(); ++p) {
     if (device.profile(p).name.ends_with("+me")) continue;

@@ -67,8 +67,7 @@ Check check_driver() {
   const int code = init(0);
   if (code == kSuccess)
     return {"driver", true, fmt::format("supports CUDA {}", cuda_version(number)), ""};
-  const auto* known = std::find_if(std::begin(kDriverErrors), std::end(kDriverErrors),
-                                   [&](const DriverError& error) { return error.code == code; });
+  const auto* known = std::ranges::find(kDriverErrors, code, &DriverError::code);
   const bool is_known = known != std::end(kDriverErrors);
   return {"driver", false,
           fmt::format("CUDA {} does not start: {} (error {})", cuda_version(number),

@@ -18,9 +18,7 @@
 namespace rehearse::cli {
 namespace {
 
-using strategies::Candidate;
-using strategies::Field;
-using strategies::Section;
+using strategies::Candidate, strategies::Field, strategies::Section;
 
 constexpr std::string_view kSlice = "slice", kFill = "all_gpus", kData = "plan.data",
                            kLink = "cluster.inter_node.link", kNics = "cluster.inter_node.links";
@@ -29,9 +27,9 @@ constexpr strategies::ValueRange kDevices = {1, kMostDevices}, kLinks = {1, 64},
                                  kTokens = {1, 1'048'576};
 
 std::string path_of(const Field<Candidate>& field) {
-  std::string path = field.section == Section::kTraining ? "training" : "plan";
+  std::string path = field.at.section == Section::kTraining ? "training" : "plan";
   for (const auto& [section, key] : strategies::kMappingsOfPlan)
-    if (field.section == section) path += fmt::format(".{}", key);
+    if (field.at.section == section) path += fmt::format(".{}", key);
   return fmt::format("{}.{}", path, field.name);
 }
 
@@ -140,7 +138,7 @@ std::vector<Control> controls_of(const JobFile& file, const std::optional<GivenC
   const Candidate candidate = {file.spec.training, file.spec.plan};
   for (const Field<Candidate>& field : strategies::plan_fields()) {
     Control control = control_of(field, candidate, path_of(field),
-                                 field.section == Section::kTraining ? "training" : "plan");
+                                 field.at.section == Section::kTraining ? "training" : "plan");
     control.main |= field.name == "global_batch" || field.name == "dtype";
     if (control.key == kData && can_fill) {
       controls.push_back(
@@ -176,7 +174,6 @@ std::vector<Control> controls_of(const JobFile& file, const std::optional<GivenC
   return controls;
 }
 
-/// A job with settings.
 struct SetJob {
   std::string text;
   std::string slice;
@@ -199,8 +196,8 @@ Result<SetJob> set(const std::string& text, const std::vector<Control>& controls
     // A network that is given by a word becomes a mapping of this kind.
     changes = {{"cluster.inter_node", ""}, {"cluster.inter_node.kind", given->kind}};
   for (const auto& [key, value] : settings) {
-    if (std::none_of(controls.begin(), controls.end(),
-                     [&, &name = key](const Control& c) { return c.key == name; }))
+    if (std::ranges::none_of(controls,
+                             [&, &name = key](const Control& c) { return c.key == name; }))
       return fail(fmt::format("'{}' is nothing that this page can set", key));
     if (key == kSlice || key == kFill || (key == kData && job.filled)) continue;
     if (key == kLink)

@@ -39,9 +39,7 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = beast::http;
 using Failure = boost::system::error_code;
-using asio::ip::tcp;
-using std::chrono::milliseconds;
-using std::chrono::seconds;
+using asio::ip::tcp, std::chrono::milliseconds, std::chrono::seconds;
 
 constexpr std::uint32_t kMostHeader = 8 << 10, kMostBody = 64 << 10;
 constexpr std::size_t kMostWaiting = 256;
@@ -187,8 +185,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     if (request.method() == http::verb::get && target.empty())
       return send({.type = "text/html; charset=utf-8", .body = server_.site.page});
     const auto& paths = server_.site.paths;
-    if (request.method() == http::verb::post &&
-        std::find(paths.begin(), paths.end(), target) != paths.end())
+    if (request.method() == http::verb::post && std::ranges::find(paths, target) != paths.end())
       return answer(std::string(target));
     send(refusal(404, "there is no such page"));
   }

@@ -47,8 +47,7 @@ Json json_critical_path(const program::PathTimes& path, const Estimate<Seconds>&
 Value path_rows(const program::PathParts& path) {
   std::vector<const program::PathPart*> parts;
   for (const program::PathPart& part : path.parts) parts.push_back(&part);
-  std::stable_sort(parts.begin(), parts.end(),
-                   [](const auto* a, const auto* b) { return a->time > b->time; });
+  std::ranges::stable_sort(parts, [](const auto* a, const auto* b) { return a->time > b->time; });
   const Picoseconds total = path.total();
   Value rows = Value::array();
   for (const program::PathPart* part : parts)

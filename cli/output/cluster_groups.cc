@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <queue>
 
 #include <fmt/core.h>
@@ -76,7 +77,7 @@ std::vector<NodeGroup> alike_nodes(const Cluster& c) {
     note(link.a, inside ? name_in_node(c, link.b) : "", link.type);
     note(link.b, inside ? name_in_node(c, link.a) : "", link.type);
   }
-  for (auto& parts : shape) std::sort(parts.begin(), parts.end());
+  for (auto& parts : shape) std::ranges::sort(parts);
   std::vector<NodeGroup> groups;
   std::map<std::vector<std::string>, std::size_t> known;
   for (std::size_t n = 0; n < shape.size(); ++n) {
@@ -127,8 +128,7 @@ std::vector<FabricGroup> fabric_groups(const Cluster& c) {
     if (!vertices[v].node)
       add_to(groups, FabricGroup{{stem_of(c, VertexId(v)), what[v], {}, counts[v]}, level[v]},
              VertexId(v), [&](const FabricGroup& g) { return g.level == level[v]; });
-  std::stable_sort(groups.begin(), groups.end(),
-                   [](const FabricGroup& a, const FabricGroup& b) { return a.level > b.level; });
+  std::ranges::stable_sort(groups, std::greater{}, &FabricGroup::level);
   return groups;
 }
 

@@ -29,7 +29,6 @@ struct VertexGroup {
   std::vector<VertexId> vertices;
   LinkCounts links;  ///< of each
 };
-/// The vertex groups of a node.
 std::vector<VertexGroup> vertex_groups(const cluster::Cluster&, NodeId node);
 /// A vertex group of the fabric, with its distance from the nodes in links. Lists begin with the
 /// most distant group.

@@ -16,8 +16,7 @@
 namespace rehearse::cli {
 namespace {
 
-using cluster::Cluster;
-using cluster::VertexKind;
+using cluster::Cluster, cluster::VertexKind;
 
 // Colours that people with any colour vision tell apart (Okabe and Ito, 2008).
 constexpr std::array<std::string_view, 8> kColours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",

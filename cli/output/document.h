@@ -29,7 +29,6 @@ struct Document {
   std::vector<std::string> cautions = {};
 
   Value& operator[](std::string_view key) { return content[key]; }
-  /// Value::show of the content.
   Value& show(std::string_view key, std::string_view label, Value value, Scale scale = {},
               Look look = {}) {
     return content.show(key, label, std::move(value), scale, look);

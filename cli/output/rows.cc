@@ -64,8 +64,8 @@ std::vector<Series> series_of(const std::vector<Cells>& rows) {
   for (const Cells& cells : rows) {
     std::size_t at = 0;
     for (const Entry* field : cells) {
-      auto same = std::find_if(all.begin(), all.end(),
-                               [&](const Series& s) { return s.first->label == field->label; });
+      auto same = std::ranges::find_if(
+          all, [&](const Series& s) { return s.first->label == field->label; });
       if (same == all.end())
         same = all.insert(all.begin() + static_cast<std::ptrdiff_t>(at), {.first = field});
       at = static_cast<std::size_t>(same - all.begin()) + 1;
@@ -147,8 +147,8 @@ Table table_of(const std::vector<Cells>& rows, const std::vector<Cells>& like, F
   for (const Cells& cells : rows) {
     std::vector<std::string> row;
     for (const Series& s : all) {
-      const auto field = std::find_if(cells.begin(), cells.end(),
-                                      [&](const Entry* f) { return f->label == s.first->label; });
+      const auto field =
+          std::ranges::find_if(cells, [&](const Entry* f) { return f->label == s.first->label; });
       const Scale scale = s.scale(whom);
       const Words words{whom, scale};
       const Value none;

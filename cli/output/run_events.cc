@@ -35,7 +35,7 @@ void show_job(const program::Program& job, const job::LoweredJob& lowered,
   for (std::size_t run = 0; run < lowered.ranks.size(); ++run) {
     const std::size_t process = run + 1;
     const std::uint32_t r = lowered.ranks[run].index();
-    const auto alike = std::count(lowered.run_of.begin(), lowered.run_of.end(), run);
+    const auto alike = std::ranges::count(lowered.run_of, run);
     sink.process(process, !lowered.folded ? fmt::format("rank {}", r)
                           : lowered.ranks.size() == 1
                               ? fmt::format("all {} ranks", alike)

@@ -9,10 +9,7 @@
 
 namespace rehearse::cli {
 
-using strategies::Axes;
-using strategies::Offload;
-using strategies::Placement;
-using strategies::Schedule;
+using strategies::Axes, strategies::Offload, strategies::Placement, strategies::Schedule;
 
 namespace {
 

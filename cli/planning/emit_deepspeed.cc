@@ -10,9 +10,7 @@
 namespace rehearse::cli {
 namespace {
 
-using strategies::Tier;
-using strategies::Plan;
-using workload::Dtype;
+using strategies::Plan, strategies::Tier, workload::Dtype;
 
 constexpr Framework kName = Framework::kDeepspeed;
 

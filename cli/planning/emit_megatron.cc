@@ -12,12 +12,8 @@
 namespace rehearse::cli {
 namespace {
 
-using strategies::Offload;
-using strategies::Plan;
-using strategies::Recompute;
-using strategies::Schedule;
-using strategies::Training;
-using workload::Dtype;
+using strategies::Offload, strategies::Plan, strategies::Recompute, strategies::Schedule,
+    strategies::Training, workload::Dtype;
 
 constexpr Framework kName = Framework::kMegatron;
 

@@ -9,13 +9,11 @@
 namespace rehearse::cli {
 namespace {
 
-using serving::CacheFormat;
-using serving::ServingPlan;
-using serving::Weights;
+using serving::CacheFormat, serving::ServingPlan, serving::Weights;
 
 std::string with_dashes(std::string_view name) {
   std::string text(name);
-  std::replace(text.begin(), text.end(), '_', '-');
+  std::ranges::replace(text, '_', '-');
   return text;
 }
 
@@ -116,8 +114,9 @@ std::string trtllm(const ServeFile& job, const std::vector<ServerFlag>& flags, R
       cache += fmt::format("  {}: {}\n", flag.name, flag.value);
     else if (flag.name == "capacity_scheduler_policy") {
       std::string policy = flag.value;
-      std::transform(policy.begin(), policy.end(), policy.begin(),
-                     [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
+      std::ranges::transform(policy, policy.begin(), [](char c) {
+        return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
+      });
       scheduler += fmt::format("  {}: {}\n", flag.name, policy);
     } else if (role == Role::kPrefill && flag.name == "disable_overlap_scheduler")
       continue;

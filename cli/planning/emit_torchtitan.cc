@@ -9,9 +9,7 @@
 namespace rehearse::cli {
 namespace {
 
-using strategies::Plan;
-using strategies::Schedule;
-using workload::Dtype;
+using strategies::Plan, strategies::Schedule, workload::Dtype;
 
 constexpr Framework kTorchtitan = Framework::kTorchtitan;
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <map>
 #include <mutex>
 
@@ -25,13 +24,8 @@
 
 namespace rehearse::cli {
 
-using strategies::Candidate;
-using strategies::Figure;
-using strategies::Figures;
-using strategies::Found;
-using strategies::Judge;
-using strategies::Question;
-using strategies::Space;
+using strategies::Candidate, strategies::Figure, strategies::Figures, strategies::Found,
+    strategies::Judge, strategies::Question, strategies::Space;
 
 namespace {
 
@@ -73,7 +67,7 @@ class Finder {
     for (const auto& [from, to] :
          {std::pair{&found->best, &plans.best}, {&found->front, &plans.front}})
       for (const strategies::Judged& judged : *from) {
-        strategies::Candidate c = space.at(judged.index);
+        Candidate c = space.at(judged.index);
         to->push_back({c.training, std::move(c.plan), judged.figures});
       }
     if (ranks_anew() && !request_.thorough && !request_.most_runs)
@@ -86,6 +80,10 @@ class Finder {
   }
 
  private:
+  auto by_order() const {
+    return [this](const FoundPlan& plan) { return order_of(plan); };
+  }
+
   Status check_known(Figure figure) const {
     const bool asked = figure == request_.objective ||
                        of(request_.at_most, figure) < of(strategies::kNoLimits, figure);
@@ -132,7 +130,7 @@ class Finder {
         costs->feed.emplace(request_.input->pipeline(), spec_, cluster_);
       // At least until the samples have come, in the bound as in the evaluation.
       const auto figures =
-          [this, costs](const strategies::Candidate& c,
+          [this, costs](const Candidate& c,
                         const std::optional<step::PlanCost>& cost) -> std::optional<Figures> {
         if (!cost) return std::nullopt;
         const Figures alone = bill_.of(*cost);
@@ -174,9 +172,7 @@ class Finder {
       FoundPlan found{better->training, better->plan, figures};
       if (keeps(found, question)) plans.push_back(std::move(found));
     }
-    std::stable_sort(plans.begin(), plans.end(), [this](const FoundPlan& a, const FoundPlan& b) {
-      return order_of(a) < order_of(b);
-    });
+    std::ranges::stable_sort(plans, {}, by_order());
     if (plans.size() > question.keep) plans.resize(question.keep);
   }
 
@@ -247,11 +243,10 @@ class Finder {
   /// Among the plans within the noise of the first, those in known regimes come first.
   void prefer_known(std::vector<FoundPlan>& plans) const {
     const double most = order_of(plans.front()) * (1 + kNoise);
-    const auto end = std::find_if(plans.begin(), plans.end(),
-                                  [&](const FoundPlan& plan) { return order_of(plan) > most; });
-    std::stable_sort(plans.begin(), end, [](const FoundPlan& a, const FoundPlan& b) {
-      return caution_of(*a.step) < caution_of(*b.step);
-    });
+    const auto end =
+        std::ranges::find_if(plans, [&](const FoundPlan& plan) { return order_of(plan) > most; });
+    std::ranges::stable_sort(plans.begin(), end, {},
+                             [](const FoundPlan& plan) { return caution_of(*plan.step); });
   }
 
   Status run_all(std::vector<FoundPlan>& plans, step::Fidelity fidelity, bool unfold,
@@ -365,9 +360,6 @@ class Finder {
       if (plans.size() > request_.keep) plans.resize(request_.keep);
       return {};
     }
-    const auto sooner = [this](const FoundPlan& a, const FoundPlan& b) {
-      return order_of(a) < order_of(b);
-    };
     struct Fed {
       Seconds alone, step;
     };
@@ -392,14 +384,15 @@ class Finder {
         if (other.alone <= alone) least = std::max(least, other.step);
       // As slow as one that broke the limits.
       if (!broken.empty() && !keeps(fed_in(least), question)) continue;
-      if (best.size() >= request_.keep && (!sooner(fed_in(least), best.back()) || runs >= kMostFed))
+      if (best.size() >= request_.keep &&
+          (order_of(fed_in(least)) >= order_of(best.back()) || runs >= kMostFed))
         continue;
       const Seconds step = TRY(fed_time(*request_.input, cluster_, layout, alone));
       ++runs;
       alike.push_back({alone, step});
       const FoundPlan waits = fed_in(step);
       std::vector<FoundPlan>& found = keeps(waits, question) ? best : broken;
-      found.insert(std::upper_bound(found.begin(), found.end(), waits, sooner), waits);
+      found.insert(std::ranges::upper_bound(found, order_of(waits), {}, by_order()), waits);
       if (found.size() > request_.keep) found.pop_back();
     }
     plans = std::move(best.empty() ? broken : best);
@@ -408,11 +401,9 @@ class Finder {
 
   /// Ranks by the times of the runs, and removes plans that now exceed a limit.
   Status rank(std::vector<FoundPlan>& plans, const Question& question) const {
-    std::stable_sort(plans.begin(), plans.end(), [this](const FoundPlan& a, const FoundPlan& b) {
-      return order_of(a) < order_of(b);
-    });
+    std::ranges::stable_sort(plans, {}, by_order());
     const auto breaks = [&](const FoundPlan& plan) { return !keeps(plan, question); };
-    if (!std::all_of(plans.begin(), plans.end(), breaks)) {
+    if (!std::ranges::all_of(plans, breaks)) {
       std::erase_if(plans, breaks);
       return {};
     }

@@ -105,7 +105,6 @@ inline constexpr double kNoise = 0.03;
 /// some runs stall, 2 in a regime without measured steps.
 int caution_of(const step::Step& step);
 
-/// The job of a found plan.
 step::Spec spec_of(const step::Spec& spec, const FoundPlan& found);
 
 /// Searches the plans of a job; `spec.plan` and `spec.training` give all settings that are not

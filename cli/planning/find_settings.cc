@@ -14,10 +14,7 @@
 namespace rehearse::cli {
 namespace {
 
-using serving::Measures;
-using serving::Run;
-using serving::ServingPlan;
-using strategies::Figures;
+using serving::Measures, serving::Run, serving::ServingPlan, strategies::Figures;
 
 /// The number of settings of one plan that may have equal results, as no run reaches their limits.
 constexpr std::size_t kAlike = 10;
@@ -96,8 +93,8 @@ class SettingFinder {
                            .front = {}};
     for (const strategies::Judged& judged : found->best)
       if (settings.best.size() < request_.keep &&
-          std::none_of(settings.best.begin(), settings.best.end(),
-                       [&](const FoundSetting& s) { return s.figures == judged.figures; }))
+          std::ranges::none_of(settings.best,
+                               [&](const FoundSetting& s) { return s.figures == judged.figures; }))
         settings.best.push_back({space_.settings[judged.index], judged.figures});
     for (const strategies::Judged& judged : found->front)
       settings.front.push_back({space_.settings[judged.index], judged.figures});

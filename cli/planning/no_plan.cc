@@ -12,11 +12,8 @@
 namespace rehearse::cli {
 namespace {
 
-using strategies::Candidate;
-using strategies::Figure;
-using strategies::Figures;
-using strategies::Found;
-using strategies::kFigures;
+using strategies::Candidate, strategies::Figure, strategies::Figures, strategies::Found,
+    strategies::kFigures;
 
 bool is_set(const Figures& limits, Figure figure) {
   return of(limits, figure) < of(strategies::kNoLimits, figure);
@@ -147,8 +144,8 @@ class Reason {
 tl::unexpected<Error> why_no_plan(const FailedSearch& failed, step::PlanCosts& costs,
                                   const SearchAgain& again) {
   const Reason reason(failed, costs, again);
-  const bool asked = std::any_of(failed.asked.begin(), failed.asked.end(),
-                                 [](double limit) { return std::isfinite(limit); });
+  const bool asked =
+      std::ranges::any_of(failed.asked, [](double limit) { return std::isfinite(limit); });
   return asked ? reason.out_of_reach() : reason.nothing_fits();
 }
 

@@ -6,11 +6,8 @@
 namespace rehearse::cli {
 namespace {
 
-using strategies::Candidate;
-using strategies::Field;
-using strategies::FieldKind;
-using strategies::FieldValue;
-using strategies::Section;
+using strategies::Candidate, strategies::Field, strategies::FieldKind, strategies::FieldValue,
+    strategies::Section;
 
 template <class Record>
 Json value_json(const Field<Record>& field, const Record& record) {
@@ -39,7 +36,7 @@ Json plan_json(const step::Spec& spec) {
   Json json = Json::object();
   const auto add = [&](Section section, Json& to) {
     for (const Field<Candidate>& field : strategies::plan_fields())
-      if (field.section == section) to[field.name] = value_json(field, candidate);
+      if (field.at.section == section) to[field.name] = value_json(field, candidate);
   };
   for (const Section section : {Section::kTraining, Section::kPlan}) add(section, json);
   for (const auto& [section, key] : strategies::kMappingsOfPlan) add(section, json[key]);

@@ -8,13 +8,8 @@
 
 namespace rehearse::cli {
 
-using strategies::Candidate;
-using strategies::Field;
-using strategies::FieldValue;
-using strategies::Figure;
-using strategies::Plan;
-using strategies::Said;
-using strategies::Training;
+using strategies::Candidate, strategies::Field, strategies::FieldValue, strategies::Figure,
+    strategies::Plan, strategies::Said, strategies::Training;
 
 namespace {
 

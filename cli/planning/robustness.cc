@@ -98,15 +98,15 @@ std::vector<std::size_t> worth_measuring(const std::vector<FoundPlan>& plans,
   constexpr double kLeast = 0.05;
   std::vector<std::size_t> order(plans.size()), chosen;
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return chance[a] > chance[b]; });
+  std::ranges::stable_sort(order,
+                           [&](std::size_t a, std::size_t b) { return chance[a] > chance[b]; });
   for (const std::size_t i : order) {
     if (chosen.size() == kMost || chance[i] < kLeast) break;
     const auto alike = [&](std::size_t other) {
       return kernels_of(plans[i]) == kernels_of(plans[other]) &&
              groups_of(plans[i]) == groups_of(plans[other]);
     };
-    if (std::none_of(chosen.begin(), chosen.end(), alike)) chosen.push_back(i);
+    if (std::ranges::none_of(chosen, alike)) chosen.push_back(i);
   }
   if (chosen.size() < 2) chosen.clear();
   return chosen;

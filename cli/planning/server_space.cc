@@ -149,8 +149,7 @@ class PoolSpace {
   bool fits(const PoolToTry& pool, const serving::Deployment& deployment,
             const serving::Rules& rules, ServerSpace& space) const {
     const auto leave_out = [&](std::string_view reason, const Error& why) {
-      auto at = std::find_if(space.left_out.begin(), space.left_out.end(),
-                             [&](const LeftOut& l) { return l.reason == reason; });
+      auto at = std::ranges::find(space.left_out, reason, &LeftOut::reason);
       if (at == space.left_out.end())
         at = space.left_out.insert(at,
                                    {std::string(reason), 0,

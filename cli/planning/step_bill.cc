@@ -2,8 +2,7 @@
 
 namespace rehearse::cli {
 
-using strategies::Figure;
-using strategies::Figures;
+using strategies::Figure, strategies::Figures;
 
 StepBill::StepBill(const std::vector<step::PlanCosts::Kind>& kinds, const cost::Place& place) {
   const Estimate<Seconds> second{Seconds::s(1), Seconds::s(1), Seconds::s(1),

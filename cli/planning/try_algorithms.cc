@@ -32,10 +32,9 @@ std::optional<Candidate> with_algorithms(const workload::Workload& workload, con
   if (!layout || !least) return std::nullopt;
   Candidate best = plan;
   for (const strategies::Field<Candidate>& field : strategies::plan_fields()) {
-    if (field.section != strategies::Section::kCollectives || field.axis.kept(free)) continue;
-    const auto kind = static_cast<CollectiveKind>(
-        std::find(kCollectiveNames.begin(), kCollectiveNames.end(), field.name) -
-        kCollectiveNames.begin());
+    if (field.at.section != strategies::Section::kCollectives || field.axis.kept(free)) continue;
+    const auto kind = static_cast<CollectiveKind>(std::ranges::find(kCollectiveNames, field.name) -
+                                                  kCollectiveNames.begin());
     if (!uses(*layout, kind)) continue;
     Candidate other = best;
     for (std::size_t choice = 1; choice < field.at.choices.size(); ++choice) {

@@ -24,7 +24,7 @@ std::vector<fs::path> pairs_at(const fs::path& path) {
   std::vector<fs::path> found;
   for (const fs::directory_entry& entry : fs::directory_iterator(path, error))
     if (fs::exists(entry.path() / kFileName, error)) found.push_back(entry.path() / kFileName);
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   return found;
 }
 

@@ -75,7 +75,6 @@ class WorkFolder {
   int lock_;
 };
 
-/// The commands of a pair in a work folder.
 class Commands {
  public:
   Commands(const Pair& pair, const fs::path& folder) : pair_(pair), folder_(folder) {
@@ -163,7 +162,7 @@ std::vector<Seconds> each(const std::vector<Round>& rounds, const Value& value) 
 }
 
 MedianStep median_step(std::vector<Seconds> values) {
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   MedianStep step{.value = median(values), .interval = {}};
   if (const auto ends = median_interval(values.size()))
     step.interval = std::pair(values[ends->first], values[ends->second]);
@@ -198,7 +197,7 @@ Proof proof_of(const std::vector<Round>& rounds) {
                             rounds.front().predicted.provenance},
               .recording_cost = {},
               .precision = {}};
-  if (std::all_of(rounds.begin(), rounds.end(), [](const Round& r) { return r.recorded; }))
+  if (std::ranges::all_of(rounds, [](const Round& r) { return r.recorded.has_value(); }))
     proof.recording_cost =
         median(each(rounds, [](const Round& r) { return *r.recorded; })) / proof.baseline.value - 1;
   for (const MedianStep& step : {predicted, proof.baseline, proof.candidate})

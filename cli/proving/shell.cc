@@ -41,8 +41,8 @@ Result<pid_t> start(const ShellCommand& command, const std::string& out,
   for (char** variable = environ; *variable; ++variable) {
     const std::string_view text = *variable;
     const std::string_view name = text.substr(0, text.find('=') + 1);
-    if (std::none_of(command.variables.begin(), command.variables.end(),
-                     [&](const std::string& own) { return own.starts_with(name); }))
+    if (std::ranges::none_of(command.variables,
+                             [&](const std::string& own) { return own.starts_with(name); }))
       variables.emplace_back(text);
   }
   posix_spawnattr_t attributes;

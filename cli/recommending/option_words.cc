@@ -1,7 +1,6 @@
 #include "cli/recommending/option_words.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
@@ -52,11 +51,10 @@ void show_options(Document& document, const cost::Recommendation& found,
                   const std::function<Value(std::size_t, Look)>& fields) {
   constexpr std::size_t kShown = 8;
   Value& options = document["options"] = Value::array();
-  const bool one_place =
-      std::all_of(found.options.begin(), found.options.end(), [&](const Option& o) {
-        const Option& best = found.options.front();
-        return o.provider == best.provider && o.region == best.region;
-      });
+  const bool one_place = std::ranges::all_of(found.options, [&](const Option& o) {
+    const Option& best = found.options.front();
+    return o.provider == best.provider && o.region == best.region;
+  });
   const Look place = one_place ? kInTables : Look{};  // which the screen does not repeat
   for (std::size_t i = 0; i < found.options.size(); ++i) options.push_back(fields(i, place));
   document.show("options", "Options", options, {}, first(kShown));
@@ -98,8 +96,8 @@ std::string against(const Option& a, const Option& b) {
 std::vector<std::string> ranking_lines(const cost::Recommendation& found, const cost::Wish& wish) {
   const Option& best = found.options.front();
   std::vector<std::string> lines;
-  const auto meeting = std::count_if(found.options.begin(), found.options.end(),
-                                     [](const Option& o) { return o.meets; });
+  const auto meeting =
+      std::ranges::count_if(found.options, [](const Option& o) { return o.meets; });
   const bool fastest = cost::aim_of(wish) == cost::Aim::kFastest;
   std::string wishes;
   const auto add = [&](const std::string& text) {

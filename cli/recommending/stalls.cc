@@ -47,8 +47,8 @@ Result<cost::Stalls> stalls_of(const step::Spec& spec, const cluster::Cluster& c
 Result<std::optional<Seconds>> node_sharing(const step::Spec& spec, const cluster::Cluster& cluster,
                                             std::span<const cost::Rented> rented,
                                             const step::Step& step, step::Fidelity fidelity) {
-  const bool shared = std::any_of(cluster.nodes().begin(), cluster.nodes().end(),
-                                  [](const auto& node) { return node.devices.size() > 1; });
+  const bool shared = std::ranges::any_of(cluster.nodes(),
+                                          [](const auto& node) { return node.devices.size() > 1; });
   if (!shared || step.layout.ranks() == 1) return Seconds::s(0);
   std::optional<cluster::Cluster> joined = cluster;
   const bool alone = cluster.nodes().size() == 1 && cluster.nodes().front().nics.empty();

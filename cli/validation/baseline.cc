@@ -90,8 +90,7 @@ Result<std::vector<SuiteSummary>> read_baseline(const std::filesystem::path& pat
 std::vector<SuiteDrift> drift_of(const std::vector<SuiteSummary>& before,
                                  const std::vector<SuiteSummary>& after) {
   const auto find = [](const std::vector<SuiteSummary>& suites, const std::string& name) {
-    return std::find_if(suites.begin(), suites.end(),
-                        [&](const SuiteSummary& s) { return s.name == name; });
+    return std::ranges::find(suites, name, &SuiteSummary::name);
   };
   std::vector<SuiteDrift> suites;
   for (const SuiteSummary& is : after) {
@@ -108,15 +107,13 @@ std::vector<SuiteDrift> drift_of(const std::vector<SuiteSummary>& before,
 }
 
 std::size_t count_of(const std::vector<SuiteDrift>& suites, Drift drift) {
-  return static_cast<std::size_t>(
-      std::count_if(suites.begin(), suites.end(),
-                    [drift](const SuiteDrift& suite) { return suite.drift == drift; }));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      suites, [drift](const SuiteDrift& suite) { return suite.drift == drift; }));
 }
 
 std::string drift_words(const std::vector<SuiteDrift>& suites) {
   const std::size_t bad = count_of(suites, Drift::kTurnedBad);
-  const auto others =
-      static_cast<std::size_t>(std::count_if(suites.begin(), suites.end(), drifts)) - bad;
+  const auto others = static_cast<std::size_t>(std::ranges::count_if(suites, drifts)) - bad;
   return fmt::format("{} of {} suites turned bad, {} changed otherwise", bad, suites.size(),
                      others);
 }

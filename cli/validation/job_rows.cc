@@ -1,6 +1,5 @@
 #include "cli/validation/job_rows.h"
 
-#include <algorithm>
 #include <map>
 
 #include <fmt/core.h>

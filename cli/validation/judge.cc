@@ -25,12 +25,12 @@ const std::vector<const MeasurementKind*>& kinds() {
 }
 
 bool is_in(const std::vector<std::string_view>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return std::ranges::find(names, name) != names.end();
 }
 
 bool is_of(const CsvTable& table, const MeasurementKind& kind) {
-  return std::all_of(kind.required.begin(), kind.required.end(),
-                     [&](std::string_view column) { return table.has(column); });
+  return std::ranges::all_of(kind.required,
+                             [&](std::string_view column) { return table.has(column); });
 }
 
 std::string place_of(const fs::path& path, std::uint32_t line) {
@@ -77,7 +77,7 @@ class Judge {
     for (const fs::directory_entry& entry : fs::directory_iterator(path, error))
       entries.push_back(entry.path());
     if (error) return fail_in(path, error.message());
-    std::sort(entries.begin(), entries.end());
+    std::ranges::sort(entries);
     for (const fs::path& entry : entries) TRY(this->path(entry));
     return {};
   }
@@ -127,11 +127,11 @@ class Judge {
               std::set<std::string>& not_used) {
     std::vector<std::string> unknown;
     for (const std::string& column : table.columns()) {
-      const bool other = std::any_of(kinds().begin(), kinds().end(), [&](const auto* k) {
+      const bool other = std::ranges::any_of(kinds(), [&](const auto* k) {
         return is_of(table, *k) && (is_in(k->required, column) || is_in(k->optional, column));
       });
       if (column.find('.') == std::string::npos && !other &&
-          std::find(std::begin(kCommon), std::end(kCommon), column) == std::end(kCommon))
+          std::ranges::find(kCommon, column) == std::end(kCommon))
         unknown.push_back(column);
     }
     const PredictRow predict = kind.predictor(table, unknown);
@@ -201,7 +201,7 @@ std::size_t Cells::choice(std::string_view column, std::span<const std::string_v
                           std::optional<std::size_t> otherwise) {
   const std::string word = text(column);
   if (word.empty() && otherwise) return *otherwise;
-  const auto found = std::find(names.begin(), names.end(), word);
+  const auto found = std::ranges::find(names, word);
   if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
   errors_.diagnostics.push_back(
       Diagnostic{.key = std::string(column),

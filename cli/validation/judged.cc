@@ -190,8 +190,7 @@ void add_judgement(const Judgement& judgement, Document& d) {
       rows.push_back(row_fields(each, row));
       worst.emplace_back(std::abs(row.error()), rows.list().back());
     }
-  std::stable_sort(worst.begin(), worst.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::ranges::stable_sort(worst, [](const auto& a, const auto& b) { return a.first > b.first; });
   for (std::size_t i = 0; i < std::min(kShown, worst.size()); ++i)
     shown.push_back(std::move(worst[i].second));
   for (const Skipped& each : judgement.skipped)

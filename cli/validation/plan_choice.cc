@@ -41,8 +41,7 @@ std::size_t predicted_best(const std::vector<MeasuredPlan>& group) {
   const auto by_predicted = [](const MeasuredPlan& a, const MeasuredPlan& b) {
     return a.predicted < b.predicted;
   };
-  return static_cast<std::size_t>(std::min_element(group.begin(), group.end(), by_predicted) -
-                                  group.begin());
+  return static_cast<std::size_t>(std::ranges::min_element(group, by_predicted) - group.begin());
 }
 
 std::optional<PlanChoice> choice_of(std::string name, const std::vector<MeasuredPlan>& plans) {
@@ -58,7 +57,7 @@ std::optional<PlanChoice> choice_of(std::string name, const std::vector<Measured
     pairs.add(group);
     for (const MeasuredPlan* plan : group)
       errors.push_back(std::abs(plan->predicted / plan->measured - 1));
-    std::stable_sort(group.begin(), group.end(), [](const MeasuredPlan* a, const MeasuredPlan* b) {
+    std::ranges::stable_sort(group, [](const MeasuredPlan* a, const MeasuredPlan* b) {
       return a->predicted < b->predicted;
     });
     const double best = best_of_first(group, group.size());
@@ -72,7 +71,7 @@ std::optional<PlanChoice> choice_of(std::string name, const std::vector<Measured
   }
   for (double* mean : {&choice.regret, &choice.regret_of_three, &choice.best_in_five})
     *mean /= static_cast<double>(groups.size());
-  std::sort(errors.begin(), errors.end());
+  std::ranges::sort(errors);
   choice.median_error = quantile(errors, 0.5);
   if (pairs.count > 0) choice.tau = pairs.agree / pairs.count;
   return choice;

@@ -15,7 +15,7 @@ SuiteSummary summary_of(std::string name, const std::vector<double>& errors) {
     if (std::abs(e) > std::abs(s.worst_error)) s.worst_error = e;
     magnitudes.push_back(std::abs(e));
   }
-  std::sort(magnitudes.begin(), magnitudes.end());
+  std::ranges::sort(magnitudes);
   s.median_error = quantile(magnitudes, 0.5);
   s.p90_error = quantile(magnitudes, 0.9);
   return s;
@@ -25,7 +25,7 @@ void Intervals::summarize(SuiteSummary& suite) const {
   if (widths_.empty()) return;
   suite.interval_coverage = static_cast<double>(inside_) / static_cast<double>(widths_.size());
   std::vector<double> sorted = widths_;
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   suite.interval_width = quantile(sorted, 0.5);
 }
 

@@ -13,11 +13,6 @@ namespace {
 
 constexpr std::int64_t kVersion = 1;
 
-template <std::size_t N>
-std::vector<std::string_view> list_of(const std::array<std::string_view, N>& names) {
-  return {names.begin(), names.end()};
-}
-
 // --- Writing ----------------------------------------------------------------------------------
 
 std::string number(double value) { return fmt::format("{:.6g}", value); }
@@ -91,10 +86,7 @@ std::string fitted_text(const Fitted& f) {
 // --- Reading ----------------------------------------------------------------------------------
 
 Seconds time_of(const YamlMap& map, std::string_view key) {
-  const Seconds time = map.optional<Seconds>(key).value_or(Seconds::s(0));
-  if (time < Seconds::s(0) || time > Seconds::s(10))
-    map.report(key, "is out of range", "a time from 0 s to 10 s");
-  return time;
+  return map.within(key, Seconds::s(0), Seconds::s(10)).value_or(Seconds::s(0));
 }
 
 ByteRate rate_of(const YamlMap& map, std::string_view key) {
@@ -118,21 +110,14 @@ LowLatency low_latency_of(const YamlMap& map) {
   return l;
 }
 
-double factor_of(const YamlMap& map, std::string_view key, double least, double most) {
-  const double value = map.optional<double>(key).value_or(1);
-  if (!(value >= least && value <= most))
-    map.report(key, "is out of range", fmt::format("a number from {} to {}", least, most));
-  return value;
-}
-
 Simple simple_of(const YamlMap& map) {
   Simple s{.call = time_of(map, "call"),
            .step = time_of(map, "step"),
            .rate = rate_of(map, "rate"),
            .copy = rate_of(map, "copy"),
            .fill = time_of(map, "fill"),
-           .q = factor_of(map, "q", 1, 10),
-           .all_reduce_gain = factor_of(map, "all_reduce_gain", 0.1, 10)};
+           .q = map.within("q", 1.0, 10.0).value_or(1),
+           .all_reduce_gain = map.within("all_reduce_gain", 0.1, 10.0).value_or(1)};
   if (map.has("gather_copy")) s.gather_copy = rate_of(map, "gather_copy");
   check_costs(map, s.call + s.step, s.rate);
   map.no_other_keys();
@@ -160,11 +145,10 @@ Widths widths_of(const YamlMap& map, std::string_view key) {
   widths.fill(0.5);
   if (!map.has(key)) return widths;
   const std::vector<double> values = map.list<double>(key);
-  const bool right =
-      values.size() == kBands &&
-      std::all_of(values.begin(), values.end(), [](double w) { return w >= 0 && w <= 100; });
+  const bool right = values.size() == kBands &&
+                     std::ranges::all_of(values, [](double w) { return w >= 0 && w <= 100; });
   if (right)
-    std::copy(values.begin(), values.end(), widths.begin());
+    std::ranges::copy(values, widths.begin());
   else
     map.report(key, "is not a list of four widths", "as [0.05, 0.1, 0.1, 0.05], by size");
   return widths;
@@ -187,13 +171,14 @@ void read_fitted(const YamlMap& map, Fitted& fitted) {
     else
       fitted.envelope.ranks.push_back(static_cast<std::uint32_t>(n));
   }
-  const auto names = list_of(kCollectiveNames);
   for (const std::string& name : map.list<std::string>("kinds")) {
-    const auto found = std::find(names.begin(), names.end(), name);
-    if (found == names.end())
-      map.report("kinds", fmt::format("unknown collective '{}'", name), suggest(name, names));
+    const auto* const found = std::ranges::find(kCollectiveNames, name);
+    if (found == kCollectiveNames.end())
+      map.report("kinds", fmt::format("unknown collective '{}'", name),
+                 suggest(name, kCollectiveNames));
     else
-      fitted.envelope.kinds.push_back(static_cast<CollectiveKind>(found - names.begin()));
+      fitted.envelope.kinds.push_back(
+          static_cast<CollectiveKind>(found - kCollectiveNames.begin()));
   }
   map.no_other_keys();
 }
@@ -206,8 +191,7 @@ Pairwise pairwise_of(const YamlMap& map) {
 }
 
 Curve curve_of(const YamlMap& map) {
-  const auto kinds = list_of(kCollectiveNames);
-  const std::optional<std::size_t> kind = map.choice("kind", kinds);
+  const std::optional<std::size_t> kind = map.choice("kind", kCollectiveNames);
   if (!kind && !map.has("kind")) map.report("kind", "is missing", "a collective");
   Curve curve{static_cast<CollectiveKind>(kind.value_or(0)), count_of(map, "ranks", 1'000'000),
               map.optional<Bytes>("knee").value_or(Bytes::b(0)),

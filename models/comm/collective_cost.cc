@@ -58,7 +58,7 @@ bool is_rooted(CollectiveKind kind) {
 double inverse(ByteRate rate) { return 1 / rate.bytes_per_s(); }  // 0 of an unlimited one
 
 bool contains(std::span<const CollectiveKind> kinds, CollectiveKind kind) {
-  return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+  return std::ranges::find(kinds, kind) != kinds.end();
 }
 
 tl::unexpected<Error> refuse(const Calibrated& c, const std::string& what) {
@@ -356,7 +356,7 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
     const auto same = [&](const Curve& curve) {
       return curve.kind == kind && curve.ranks == group.ranks;
     };
-    const auto found = std::find_if(c.curves.begin(), c.curves.end(), same);
+    const auto found = std::ranges::find_if(c.curves, same);
     if (group.nodes > 1 || found == c.curves.end())
       return refuse(
           calibrated,
@@ -384,8 +384,8 @@ Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, con
   }
   if (message || seen.ranks.empty()) return cost;
   const auto& ranks = seen.ranks;
-  if (std::find(ranks.begin(), ranks.end(), group.ranks) == ranks.end()) {
-    const std::uint32_t most = *std::max_element(ranks.begin(), ranks.end());
+  if (std::ranges::find(ranks, group.ranks) == ranks.end()) {
+    const std::uint32_t most = *std::ranges::max_element(ranks);
     if (group.ranks > most)
       extrapolate(std::pow(pairs ? kBeyondPairs : kBeyondRanks,
                            std::ceil(std::log2(1.0 * group.ranks / most))));
@@ -481,7 +481,7 @@ std::vector<Algorithm> CollectiveCost::algorithms() const {
   constexpr int kPerDoubling = 4, kDoublings = 40;  // to 1 TiB
   for (int i = 0; i <= kPerDoubling * kDoublings; ++i) {
     const Algorithm a = answer(std::exp2(1.0 * i / kPerDoubling)).algorithm;
-    if (std::find(found.begin(), found.end(), a) == found.end()) found.push_back(a);
+    if (std::ranges::find(found, a) == found.end()) found.push_back(a);
     if (shape_ != Shape::kChosen) break;
   }
   return found;

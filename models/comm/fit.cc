@@ -175,7 +175,7 @@ double width_of(std::vector<double> factors) {
   // Another run of the same machine, or another version of NCCL, differs by this much.
   constexpr double kLeastWidth = 0.06;
   if (factors.empty()) return 0.5;  // nothing is known
-  std::sort(factors.begin(), factors.end());
+  std::ranges::sort(factors);
   const auto n = static_cast<double>(factors.size());
   const double quantile = n < 20 ? 0.95 : 0.9;
   const auto at = static_cast<std::size_t>(std::min(std::ceil(quantile * n), n) - 1);
@@ -188,8 +188,8 @@ void set_widths(Calibration& c, const FitRequest& request, std::span<const Measu
   std::vector<std::size_t> part(rows.size());
   const std::vector<double> sizes = sizes_of(rows);
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto size = static_cast<std::size_t>(
-        std::lower_bound(sizes.begin(), sizes.end(), rows[i].size.b()) - sizes.begin());
+    const auto size =
+        static_cast<std::size_t>(std::ranges::lower_bound(sizes, rows[i].size.b()) - sizes.begin());
     part[i] = (size + rows[i].ranks / 2 + static_cast<std::size_t>(rows[i].kind)) % kParts;
   }
   std::array<std::vector<double>, kBands> rings, pairs, messages;

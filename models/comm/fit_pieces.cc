@@ -118,8 +118,8 @@ SimpleFit search_simple(std::span<const MeasuredRow> rows, bool with_gain, bool 
     // Rows of all_reduce alone give the others their rate, and the other way round.
     const double others = x[2] > 0 ? x[2] : x[3], reduce = x[3] > 0 ? x[3] : x[2];
     best.loss = loss;
-    const bool gathers = std::any_of(rows.begin(), rows.end(), is_gather);
-    const bool alone = std::all_of(rows.begin(), rows.end(), is_gather);
+    const bool gathers = std::ranges::any_of(rows, is_gather);
+    const bool alone = std::ranges::all_of(rows, is_gather);
     best.constants = {.call = Seconds::s(x[0]),
                       .step = Seconds::s(x[1]),
                       .rate = rate_of(others),

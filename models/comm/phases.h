@@ -20,7 +20,6 @@
 
 namespace rehearse::comm {
 
-/// The phase of one level of a schedule.
 struct LevelPhase {
   Seconds start = Seconds::s(0);  ///< of each message, before it flows
   ByteRate cap = kUnlimited;      ///< of a message that has a port for itself

@@ -8,9 +8,7 @@
 
 namespace rehearse::comm {
 
-using cluster::Cluster;
-using cluster::Duplex;
-using graph::FlowRoute;
+using cluster::Cluster, cluster::Duplex, graph::FlowRoute;
 
 Placement::Placement(const Cluster& cluster, graph::GraphBuilder& builder, CommonLinks* common)
     : cluster_(cluster), builder_(builder), common_(common), capacity_(cluster.hop_count()) {}

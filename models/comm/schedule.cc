@@ -13,9 +13,7 @@
 namespace rehearse::comm {
 namespace {
 
-using graph::MessageFlow;
-using graph::MessageFlows;
-using graph::Wait;
+using graph::MessageFlow, graph::MessageFlows, graph::Wait;
 
 /// Every rank r sends `count` messages to to(r), each after it has received the previous one. If
 /// to(r) = r, it sends nothing.
@@ -50,8 +48,7 @@ Schedule from_phases(std::uint32_t ranks, const std::vector<Phase>& phases) {
       std::vector<std::uint32_t> due;
       for (const auto& before :
            {sent_before[from], received_before[from], sent_before[to], received_before[to]})
-        if (before && std::find(due.begin(), due.end(), *before) == due.end())
-          due.push_back(*before);
+        if (before && std::ranges::find(due, *before) == due.end()) due.push_back(*before);
       for (const std::uint32_t before : due) waits.push_back({flow, before, flows[before].count});
       if (phase.count > 1 && receives[from]) waits.push_back({flow, *receives[from], 0, true});
     }
@@ -102,10 +99,10 @@ class Rails {
   }
 
   Schedule schedule(std::uint32_t ranks, Steps steps, std::uint32_t depth, double busy) && {
-    std::sort(waits_.begin(), waits_.end(), [](const Wait& a, const Wait& b) {
+    std::ranges::sort(waits_, [](const Wait& a, const Wait& b) {
       return a.flow != b.flow ? a.flow < b.flow : a.on < b.on;
     });
-    const bool whole = std::all_of(parts_.begin(), parts_.end(), [](double p) { return p == 1; });
+    const bool whole = std::ranges::all_of(parts_, [](double p) { return p == 1; });
     return {.flows = std::make_shared<MessageFlows>(ranks, std::move(flows_), std::move(waits_)),
             .local = steps,
             .depth = depth,
@@ -226,7 +223,7 @@ Phase fold(std::uint32_t n, bool to_partner) {
 }
 
 std::vector<Phase> reversed(std::vector<Phase> phases) {
-  std::reverse(phases.begin(), phases.end());
+  std::ranges::reverse(phases);
   return phases;
 }
 

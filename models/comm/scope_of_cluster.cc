@@ -28,7 +28,7 @@ Fabric fabric_of(const Cluster& cluster, DeviceId a, DeviceId b) {
     }
     return false;
   };
-  if (std::any_of(route.hops.begin(), route.hops.end(), over_pcie)) return Fabric::kHostStaged;
+  if (std::ranges::any_of(route.hops, over_pcie)) return Fabric::kHostStaged;
   if (route.hops.size() > 1) return Fabric::kNvswitch;
   const std::string& model = cluster.devices()[a.index()].model;
   return model.starts_with("v100") || model.starts_with("p100") ? Fabric::kCubeMesh

@@ -5,9 +5,7 @@
 
 namespace rehearse::comm {
 
-using graph::MessageFlow;
-using graph::MessageFlows;
-using graph::Wait;
+using graph::MessageFlow, graph::MessageFlows, graph::Wait;
 
 Schedule uneven_all_to_all(const std::vector<std::vector<double>>& shares) {
   const auto n = static_cast<std::uint32_t>(shares.size());

@@ -1,7 +1,6 @@
 #include "models/compute/calibration.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/core.h>
 

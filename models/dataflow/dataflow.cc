@@ -95,11 +95,10 @@ std::optional<std::size_t> Dataflow::producer(ValueId value) const {
 }
 
 std::size_t Dataflow::uses(ValueId value) const {
-  auto count = static_cast<std::size_t>(std::count(results.begin(), results.end(), value));
+  auto count = static_cast<std::size_t>(std::ranges::count(results, value));
   for (const Operation& op : operations)
-    count += static_cast<std::size_t>(
-        std::count_if(op.of.begin(), op.of.end(),
-                      [value](const Operand& operand) { return operand.value == value; }));
+    count += static_cast<std::size_t>(std::ranges::count_if(
+        op.of, [value](const Operand& operand) { return operand.value == value; }));
   return count;
 }
 
@@ -196,7 +195,7 @@ void simplify(Dataflow& flow) {
     for (const Operand& operand : op->of) used[operand.value] = 1;
     needed.push_back(std::move(*op));
   }
-  std::reverse(needed.begin(), needed.end());
+  std::ranges::reverse(needed);
   flow.operations = std::move(needed);
 }
 

@@ -14,8 +14,8 @@ class Gradients {
   explicit Gradients(Dataflow& flow) : flow_(flow), needs_(flow.values.size()) {
     for (ValueId v = 0; v < needs_.size(); ++v) needs_[v] = flow.values[v].is_weight();
     for (const Operation& op : flow.operations)
-      needs_[op.result] = std::any_of(op.of.begin(), op.of.end(),
-                                      [this](const Operand& o) { return needs_[o.value] != 0; });
+      needs_[op.result] =
+          std::ranges::any_of(op.of, [this](const Operand& o) { return needs_[o.value] != 0; });
   }
 
   void run() {

@@ -127,8 +127,8 @@ bool before_typed_gather(Dataflow& flow, std::size_t at) {
   const Operation* gather = gather_of(flow, op.of[0]);
   if (!gather) return false;
   const Index& types = flow.indices[*op.by];
-  const auto via = std::find_if(types.via.begin(), types.via.end(),
-                                [&](const auto& way) { return way.first == *gather->by; });
+  const auto via =
+      std::ranges::find_if(types.via, [&](const auto& way) { return way.first == *gather->by; });
   if (via == types.via.end()) return false;
   const Extent rows = flow.indices[*gather->by].of;
   if (rows.size >= types.rows.size) return false;
@@ -163,8 +163,8 @@ bool once_per_pair(Dataflow& flow, std::size_t at) {
   const Operation* found = gather_of(flow, op.of[0]);
   if (!found) return false;
   const Index types = flow.indices[*op.by], source = flow.indices[*found->by];
-  const auto known = std::find_if(types.pairs.begin(), types.pairs.end(),
-                                  [&](const auto& pair) { return pair.first == *found->by; });
+  const auto known =
+      std::ranges::find_if(types.pairs, [&](const auto& pair) { return pair.first == *found->by; });
   if (known == types.pairs.end() || known->second.size >= types.rows.size) return false;
   const Extent pairs = known->second;
   const auto add_index = [&](std::string_view from, const Extent& rows, const Extent& of) {
@@ -182,11 +182,10 @@ bool once_per_pair(Dataflow& flow, std::size_t at) {
   for (std::size_t i = 0; i < flow.operations.size(); ++i) {
     const Operation gather = flow.operations[i];
     if (gather.kind != Kind::kGather || gather.by != by_source || gather.groups) continue;
-    const bool typed =
-        std::any_of(flow.operations.begin(), flow.operations.end(), [&](const Operation& other) {
-          return other.kind == Kind::kSegmented && other.by == op.by &&
-                 other.of[0].value == gather.result;
-        });
+    const bool typed = std::ranges::any_of(flow.operations, [&](const Operation& other) {
+      return other.kind == Kind::kSegmented && other.by == op.by &&
+             other.of[0].value == gather.result;
+    });
     if (!typed) continue;
     Extents extents = flow.result(gather).extents;
     extents[0] = pairs;
@@ -211,8 +210,7 @@ bool gather_within(Dataflow& flow, std::size_t at) {
   const auto reads = [&](const Operand& operand) { return operand.value == gather.result; };
   std::size_t within = 0;
   for (const Operation& op : flow.operations)
-    if (reads_gathers(op))
-      within += static_cast<std::size_t>(std::count_if(op.of.begin(), op.of.end(), reads));
+    if (reads_gathers(op)) within += static_cast<std::size_t>(std::ranges::count_if(op.of, reads));
   // Where another operation needs the copy, reading it is as cheap.
   if (within == 0 || within != flow.uses(gather.result)) return false;
   for (Operation& op : flow.operations)
@@ -229,8 +227,7 @@ bool elementwise_within(Dataflow& flow, std::size_t at) {
   if (!producer || flow.uses(reduce.of[0].value) != 1) return false;
   const Operation inner = flow.operations[*producer];
   if (inner.kind != Kind::kElementwise || inner.groups ||
-      std::none_of(inner.of.begin(), inner.of.end(),
-                   [](const Operand& operand) { return operand.by.has_value(); }))
+      std::ranges::none_of(inner.of, [](const Operand& operand) { return operand.by.has_value(); }))
     return false;
   flow.operations[at].fused_flops += flops_of(flow, inner).flop();
   flow.operations[at].of = inner.of;

@@ -1,13 +1,13 @@
 #include "models/dataflow/read_dataflow.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
 #include <fmt/core.h>
 
 #include "models/dataflow/passes.h"
 #include "sim/base/file.h"
+#include "sim/base/number.h"
 #include "sim/base/text.h"
 #include "sim/cluster/catalog.h"
 
@@ -40,15 +40,13 @@ std::optional<Extent> read_extent(const YamlMap& map, std::string_view key, std:
   Extent extent{.name = "", .size = 1};
   for (std::string_view part : split(text, '*')) {
     part = trim(part);
-    double number = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
-    const bool is_number = error == std::errc{} && end == part.data() + part.size();
+    const std::optional<double> number = parse_number<double>(part);
     const auto symbol = symbols.find(part);
-    if (!is_number && symbol == symbols.end()) {
+    if (!number && symbol == symbols.end()) {
       map.report(key, fmt::format("unknown symbol '{}'", part), suggest(part, keys_of(symbols)));
       return std::nullopt;
     }
-    extent.size *= is_number ? number : symbol->second;
+    extent.size *= number ? *number : symbol->second;
     extent.name += fmt::format("{}{}", extent.name.empty() ? "" : " * ", part);
   }
   if (extent.size >= 1 && extent.size <= kMostRows) return extent;
@@ -86,8 +84,7 @@ class Reader {
   /// REQUIRES: everything was read without a mistake.
   void run_passes(DataflowJob& job) const {
     for (const std::string& name : job.passes) {
-      const Pass& pass = *std::find_if(std::begin(kPasses), std::end(kPasses),
-                                       [&](const Pass& one) { return one.name == name; });
+      const Pass& pass = *std::ranges::find(kPasses, name, &Pass::name);
       if (const Status ok = pass.run(job.flow); !ok) {
         const Diagnostic& d = ok.error().diagnostics.front();
         return of("passes").report("passes", fmt::format("{}: {}", name, d.problem), d.expected);
@@ -142,7 +139,7 @@ class Reader {
     std::vector<std::string_view> known;
     for (const Pass& pass : kPasses) known.push_back(pass.name);
     for (const std::string& name : job.passes)
-      if (std::find(known.begin(), known.end(), name) == known.end())
+      if (std::ranges::find(known, name) == known.end())
         of("passes").report("passes", fmt::format("unknown pass '{}'", name), suggest(name, known));
     if (below_)
       if (const auto symbols = below_->map("symbols")) read_symbols(*symbols, symbols_);

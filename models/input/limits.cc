@@ -29,7 +29,7 @@ double hold_of(const Pipeline& p, const Stage& stage, double speed, bool least) 
     Source& source = quickest.sources[*stage.source];
     source.latency.mean = source.latency.least();
     if (!read.reads.empty()) {
-      read.bytes = *std::min_element(read.reads.begin(), read.reads.end());
+      read.bytes = *std::ranges::min_element(read.reads);
       read.reads = {read.bytes};
     }
     // The faster of a read from the source and one from memory.
@@ -96,7 +96,7 @@ std::vector<Limit> limits_of(const Pipeline& p) {
         p.loop->rounds() ? 1 : static_cast<double>(p.loop->in_flight) / counts.samples;
     add(LimitKind::kLoop, 0, units, time_in_flight(p, speed));
   }
-  std::stable_sort(limits.begin(), limits.end(), [](const Limit& a, const Limit& b) {
+  std::ranges::stable_sort(limits, [](const Limit& a, const Limit& b) {
     return a.units_per_s != b.units_per_s ? a.units_per_s < b.units_per_s : a.kind < b.kind;
   });
   return limits;

@@ -17,7 +17,7 @@ Seconds ServiceTime::draw(Random& random) const {
 }
 
 Seconds ServiceTime::least() const {
-  if (!samples.empty()) return *std::min_element(samples.begin(), samples.end());
+  if (!samples.empty()) return *std::ranges::min_element(samples);
   constexpr double kRare = 3e-5, kRareDeviations = 4;
   if (lognormal == 0) return mean * (1 - exponential + exponential * kRare);
   const double variance = std::log1p(lognormal * lognormal);  // of the logarithm
@@ -118,7 +118,7 @@ double working_at(const Pipeline& pipeline, double speed) {
   // Late samples of a round that continue are in flight during the next one.
   const bool closed = pipeline.loop && pipeline.loop->late != Late::kFinished;
   double left = closed ? static_cast<double>(pipeline.loop->in_flight) : HUGE_VAL;
-  std::sort(busy.begin(), busy.end());
+  std::ranges::sort(busy);
   double sum = 0;
   for (const auto& [samples, threads] : busy) {
     const double now = std::min(threads, left / samples);

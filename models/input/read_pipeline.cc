@@ -17,35 +17,16 @@ constexpr Seconds kLongest = Seconds::s(1000);
 /// A whole number in a range, or `absent`.
 std::uint32_t count_in(const YamlMap& map, std::string_view key, std::int64_t least,
                        std::int64_t most, std::uint32_t absent) {
-  const auto value = map.optional<std::int64_t>(key);
-  if (!value) return absent;
-  if (*value < least || *value > most) {
-    map.report(key, fmt::format("{} is out of range", *value),
-               fmt::format("{} to {}", least, most));
-    return absent;
-  }
-  return static_cast<std::uint32_t>(*value);
+  return static_cast<std::uint32_t>(map.within(key, least, most).value_or(absent));
 }
 
 double number_in(const YamlMap& map, std::string_view key, double least, double most,
                  double absent) {
-  const auto value = map.optional<double>(key);
-  if (!value) return absent;
-  if (*value >= least && *value <= most) return *value;
-  map.report(key, fmt::format("{:g} is out of range", *value),
-             fmt::format("{:g} to {:g}", least, most));
-  return absent;
-}
-
-bool check_time(const YamlMap& map, std::string_view key, Seconds time) {
-  if (time.s() >= 0 && time <= kLongest) return true;
-  map.report(key, fmt::format("{} is out of range", rehearse::to_string(time)), "0 s to 1000 s");
-  return false;
+  return map.within(key, least, most).value_or(absent);
 }
 
 std::optional<Seconds> time_at(const YamlMap& map, std::string_view key) {
-  const auto time = map.optional<Seconds>(key);
-  return time && check_time(map, key, *time) ? time : std::nullopt;
+  return map.within(key, Seconds::s(0), kLongest);
 }
 
 template <class Q>
@@ -70,8 +51,11 @@ ServiceTime read_time(const YamlMap& map, std::string_view key) {
   if (how.has("samples")) {
     time.samples = how.list<Seconds>("samples");
     double sum = 0;
-    for (const Seconds sample : time.samples)
-      if (check_time(how, "samples", sample)) sum += sample.s();
+    for (const Seconds sample : time.samples) {
+      if (!(sample >= Seconds::s(0) && sample <= kLongest))
+        how.report("samples", rehearse::to_string(sample) + " is out of range", "0 s to 1000 s");
+      sum += sample.s();
+    }
     if (time.samples.empty())
       how.report("samples", "holds no times", "a list such as [3.1 ms, 2.9 ms]");
     else
@@ -179,7 +163,7 @@ void read_read(const YamlMap& map, const std::vector<Source>& sources,
   const auto from = map.required<std::string>("from");
   const auto bytes = map.required<Bytes>("bytes");
   if (from) {
-    const auto at = std::find(names.begin(), names.end(), *from);
+    const auto at = std::ranges::find(names, *from);
     if (at == names.end())
       map.report("from", fmt::format("'{}' is not a source of this file", *from),
                  names.empty() ? "sources: [{name: …}]" : "",

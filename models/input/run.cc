@@ -37,7 +37,7 @@ Result<Run> run_units(const Pipeline& pipeline, double units, Start start) {
   run.timeline = TRY(engine::run(run.graph));
   for (const OpIndex op : run.lowered.units)
     run.ends.push_back(run.timeline[OpId(op)].end.seconds());
-  std::sort(run.ends.begin(), run.ends.end());
+  std::ranges::sort(run.ends);
   return run;
 }
 
@@ -54,7 +54,7 @@ Seconds time_per_unit(std::span<const Seconds> ends, std::size_t first, std::siz
 
 bool varies(const Pipeline& pipeline) {
   return (pipeline.step && pipeline.step->varies()) ||
-         std::any_of(pipeline.stages.begin(), pipeline.stages.end(), [&](const Stage& stage) {
+         std::ranges::any_of(pipeline.stages, [&](const Stage& stage) {
            return stage.time.varies() || stage.serial.varies() || stage.reads.size() > 1 ||
                   (stage.source && pipeline.sources[*stage.source].latency.varies());
          });

@@ -34,7 +34,7 @@ double filled_in(const Run& run, std::uint32_t batch) {
   if (run.lowered.rounds.empty()) return 1;
   double there = 0;
   for (const Round& round : run.lowered.rounds) {
-    const auto came = std::count_if(round.came.begin(), round.came.end(), [&](OpIndex op) {
+    const auto came = std::ranges::count_if(round.came, [&](OpIndex op) {
       return run.timeline[OpId(op)].end <= run.timeline[OpId(round.filled)].end;
     });
     there += std::min(static_cast<double>(came), static_cast<double>(batch));
@@ -47,7 +47,7 @@ bool all_recorded(const Pipeline& pipeline) {
     return !s.latency.samples.empty() && !s.connection && !s.total && !s.requests_per_s &&
            !s.memory;
   };
-  return std::all_of(pipeline.stages.begin(), pipeline.stages.end(), [&](const Stage& stage) {
+  return std::ranges::all_of(pipeline.stages, [&](const Stage& stage) {
     return (!stage.source || recorded(pipeline.sources[*stage.source])) &&
            (stage.time.mean.s() == 0 || !stage.time.samples.empty()) &&
            (stage.serial.mean.s() == 0 || !stage.serial.samples.empty());

@@ -5,7 +5,6 @@
 
 namespace rehearse::input {
 
-using program::ProgramOp;
 using program::Stream;
 using program::Task;
 

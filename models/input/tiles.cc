@@ -50,7 +50,7 @@ class Tiles {
         if (stage.queue)
           if (const auto makes_room = room_after(s, layer.amounts[stage.queue->column] / tiles))
             after.push_back(*makes_room);
-        std::sort(after.begin(), after.end());
+        std::ranges::sort(after);
         after.erase(std::unique(after.begin(), after.end()), after.end());
         for (const OpId other : after) graph_.add_edge(other, op);
         passed_[s].push_back({op, stage.queue ? layer.amounts[stage.queue->column] / tiles : 0});
@@ -96,7 +96,7 @@ double number_at(const YamlMap& map, std::string_view key, double least, double 
 std::size_t column_at(const YamlMap& map, std::string_view key,
                       const std::vector<std::string>& columns) {
   const auto name = map.required<std::string>(key);
-  const auto found = std::find(columns.begin(), columns.end(), name.value_or(""));
+  const auto found = std::ranges::find(columns, name.value_or(""));
   if (found != columns.end()) return static_cast<std::size_t>(found - columns.begin());
   if (name)
     map.report(key, fmt::format("no layer has '{}'", *name),

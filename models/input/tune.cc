@@ -69,7 +69,7 @@ bool add_threads(Pipeline& pipeline, std::size_t index, Bytes memory) {
 /// removes any.
 bool remove_idle_threads(Pipeline& pipeline, const std::vector<double>& busy) {
   if (!pipeline.host) return false;
-  const double most = *std::max_element(busy.begin(), busy.end());
+  const double most = *std::ranges::max_element(busy);
   bool any = false;
   for (std::size_t i = 0; i < pipeline.stages.size(); ++i) {
     Stage& stage = pipeline.stages[i];
@@ -111,7 +111,7 @@ Result<Flow> grow(Pipeline& pipeline, Bytes memory) {
   int in_vain = 0;
   bool trimmed = false;
   for (int run = 1; run < kMostRuns && in_vain < kMostInVain && !near(); ++run) {
-    const double most = *std::max_element(busy.begin(), busy.end());
+    const double most = *std::ranges::max_element(busy);
     bool any = false;
     for (std::size_t i = 0; i < next.stages.size(); ++i)
       if (busy[i] >= kBusiest * most) any |= add_threads(next, i, memory);
@@ -302,7 +302,6 @@ std::optional<Bytes> epoch_of(const Pipeline& pipeline, std::size_t stage) {
   return *s.unit * (per_sample * static_cast<double>(*pipeline.samples));
 }
 
-/// Adds the changes of the settings from those before.
 void add_changes(const Pipeline& before, Tuned& tuned) {
   const std::size_t from = tuned.kept.value_or(0);
   for (std::size_t i = tuned.kept ? 1 : 0; i < tuned.pipeline.stages.size(); ++i) {
@@ -338,8 +337,8 @@ void open_loop(Tuned& tuned) {
   if (!tuned.pipeline.loop || tuned.pipeline.loop->rounds()) return;
   Loop& loop = *tuned.pipeline.loop;
   const std::vector<Limit> limits = limits_of(tuned.pipeline);
-  const auto other = std::find_if(limits.begin(), limits.end(),
-                                  [](const Limit& l) { return l.kind != LimitKind::kLoop; });
+  const auto other =
+      std::ranges::find_if(limits, [](const Limit& l) { return l.kind != LimitKind::kLoop; });
   if (limits.front().kind != LimitKind::kLoop || other == limits.end()) return;
   const double more = other->units_per_s / limits.front().units_per_s;
   const double wanted =

@@ -21,8 +21,7 @@ const std::vector<RankId>& BottleneckLinks::ranks_of_stage(std::uint32_t program
 Result<BottleneckTime> BottleneckLinks::of_collective(std::uint32_t group, CollectiveKind kind) {
   const RankId first = job_.groups[group].members.front();
   const std::vector<std::uint32_t>& groups = job_.groups_of[first.index()];
-  const auto local =
-      static_cast<std::uint32_t>(std::find(groups.begin(), groups.end(), group) - groups.begin());
+  const auto local = static_cast<std::uint32_t>(std::ranges::find(groups, group) - groups.begin());
   const std::uint32_t program = job_.program_of[first.index()];
   const auto [known, fresh] = known_.try_emplace({program, local, kind}, BottleneckTime());
   if (!fresh) return known->second;

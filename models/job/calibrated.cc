@@ -8,9 +8,7 @@
 namespace rehearse::job {
 namespace {
 
-using comm::Calibrated;
-using comm::ClusterScope;
-using comm::CollectiveCost;
+using comm::Calibrated, comm::ClusterScope, comm::CollectiveCost;
 
 Result<CalibratedCost> resolve(const ClusterScope& scope, CollectiveKind kind,
                                std::optional<Algorithm> algorithm) {

@@ -11,9 +11,7 @@
 
 namespace rehearse::job {
 
-using program::Program;
-using program::RankProgram;
-using program::Task;
+using program::Program, program::RankProgram, program::Task;
 
 std::vector<DeviceId> devices_of(const Program::Group& group) {
   std::vector<DeviceId> devices;
@@ -65,7 +63,7 @@ std::vector<std::vector<RankId>> ranks_of_stages(const Program& job) {
   std::iota(stage.begin(), stage.end(), 0U);
   const auto join = [&](std::uint32_t p, std::uint32_t q) {
     const std::uint32_t from = stage[q], to = stage[p];
-    if (from != to) std::replace(stage.begin(), stage.end(), from, to);
+    if (from != to) std::ranges::replace(stage, from, to);
   };
   // Keyed by the peers that they meet in groups, or by a peer number and the peers it means, and by
   // the first program that communicates alike. Programs with equal keys belong to one stage, so one
@@ -139,8 +137,7 @@ std::uint32_t end_of_sends(const RankProgram& program, std::uint32_t first) {
       return other.peer == program.ops[op].peer;
     };
     return program.ops[op].task == Task::kSend &&
-           program.ops[op].bytes == program.ops[first].bytes &&
-           std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end()) &&
+           program.ops[op].bytes == program.ops[first].bytes && std::ranges::equal(ours, theirs) &&
            std::none_of(program.ops.begin() + first, program.ops.begin() + op, same_peer);
   };
   std::uint32_t end = first + 1;

@@ -9,9 +9,7 @@
 
 namespace rehearse::job {
 
-using graph::Category;
-using graph::FlowRoute;
-using graph::MessageFlow;
+using graph::Category, graph::FlowRoute, graph::MessageFlow;
 
 namespace {
 
@@ -153,9 +151,9 @@ Result<Picoseconds> ConcurrentSets::run(const Set& concurrent_groups) {
   for (const ConcurrentGroup* concurrent_group : concurrent_groups)
     messages += concurrent_group->messages.flows->messages();
   const graph::MessageFlows& flows = *concurrent_groups.front()->messages.flows;
-  const bool alike =
-      std::all_of(concurrent_groups.begin(), concurrent_groups.end(),
-                  [&](const ConcurrentGroup* m) { return m->messages.flows.get() == &flows; });
+  const bool alike = std::ranges::all_of(concurrent_groups, [&](const ConcurrentGroup* m) {
+    return m->messages.flows.get() == &flows;
+  });
   const std::uint32_t count = flows.flows().empty() ? 0 : flows.flows().front().count;
   if (messages <= kMostMessages || !alike || count <= 2 * kRun) return run_all(concurrent_groups);
   std::int64_t times[2] = {};

@@ -14,12 +14,7 @@
 namespace rehearse::job {
 namespace {
 
-using cluster::Cluster;
-using graph::MessageFlows;
-using program::Program;
-using program::ProgramOp;
-using program::RankProgram;
-using program::Task;
+using cluster::Cluster, program::Program, program::ProgramOp, program::RankProgram, program::Task;
 
 /// The ranks of each run.
 std::vector<std::vector<RankId>> ranks_of_runs(const Symmetry& symmetry) {
@@ -70,7 +65,7 @@ class ClosedCosts {
   std::uint32_t route(RankId rank, std::uint32_t peer) {
     const RankId to = job_.peers_of[rank.index()][peer];
     const LinkPaths::Path& path = paths_.path(DeviceId(rank.index()), DeviceId(to.index()));
-    const auto same = std::find_if(routes_.begin(), routes_.end(), [&](const LinkPaths::Path& p) {
+    const auto same = std::ranges::find_if(routes_, [&](const LinkPaths::Path& p) {
       return p.latency == path.latency && p.rate == path.rate &&
              p.message_cost == path.message_cost;
     });
@@ -84,9 +79,8 @@ class ClosedCosts {
     const auto [known, fresh] = prices_.try_emplace({group, kind}, 0);
     if (!fresh || job_.groups[group].members.size() < 2) return known->second;
     const GroupSchedule& schedule = *TRY(schedules_.alike(kind, devices_of(job_.groups[group])));
-    const auto same = std::find_if(different_.begin(), different_.end(), [&](const auto* s) {
-      return s == &schedule || s->costs_as(schedule);
-    });
+    const auto same = std::ranges::find_if(
+        different_, [&](const auto* s) { return s == &schedule || s->costs_as(schedule); });
     known->second = static_cast<std::uint32_t>(same - different_.begin()) + 1;
     if (same == different_.end()) different_.push_back(&schedule);
     return known->second;

@@ -12,11 +12,7 @@
 
 namespace rehearse::job {
 
-using comm::Schedule;
-using comm::Steps;
-using graph::MessageFlow;
-using graph::MessageFlows;
-using graph::Wait;
+using comm::Schedule, comm::Steps, graph::MessageFlow, graph::MessageFlows, graph::Wait;
 
 namespace {
 
@@ -67,7 +63,7 @@ Seconds slowest(const std::vector<Path>& paths, const Steps& steps, Bytes size, 
 }
 
 void keep_distinct(std::vector<Path>& paths) {
-  std::sort(paths.begin(), paths.end(), [](const Path& a, const Path& b) {
+  std::ranges::sort(paths, [](const Path& a, const Path& b) {
     return std::tuple(a.latency, a.rate.value, a.rate.low, a.message_cost) <
            std::tuple(b.latency, b.rate.value, b.rate.low, b.message_cost);
   });
@@ -89,8 +85,7 @@ std::vector<CollectiveKind> not_done_by(const program::Program& job, Algorithm a
   for (const program::RankProgram& program : job.programs)
     for (const program::ProgramOp& op : program.ops)
       if (op.task == program::Task::kCollective &&
-          std::find(kinds.begin(), kinds.end(), op.collective) == kinds.end() &&
-          !does(algorithm, op.collective))
+          std::ranges::find(kinds, op.collective) == kinds.end() && !does(algorithm, op.collective))
         kinds.push_back(op.collective);
   return kinds;
 }
@@ -157,9 +152,7 @@ std::shared_ptr<const MessageFlows> concurrent_group(std::uint32_t members) {
 
 const OnLinks& GroupSchedule::links_for(Bytes size) const {
   const Algorithm algorithm = calibrated->cost.at(size / parts).algorithm;
-  const auto found = std::find_if(on_links.begin(), on_links.end(), [&](const OnLinks& links) {
-    return links.algorithm == algorithm;
-  });
+  const auto found = std::ranges::find(on_links, algorithm, &OnLinks::algorithm);
   return found == on_links.end() ? on_links.front() : *found;
 }
 
@@ -208,10 +201,9 @@ bool GroupSchedule::costs_as(const GroupSchedule& other) const {
   };
   if (calibrated || other.calibrated)
     return calibrated == other.calibrated &&
-           std::equal(on_links.begin(), on_links.end(), other.on_links.begin(),
-                      other.on_links.end(), [](const OnLinks& a, const OnLinks& b) {
-                        return a.algorithm == b.algorithm && a.rates == b.rates;
-                      });
+           std::ranges::equal(on_links, other.on_links, [](const OnLinks& a, const OnLinks& b) {
+             return a.algorithm == b.algorithm && a.rates == b.rates;
+           });
   return bottleneck_link == other.bottleneck_link && alike(local, other.local) &&
          alike(across, other.across) && local_paths == other.local_paths &&
          across_paths == other.across_paths;
@@ -222,8 +214,7 @@ std::vector<std::uint32_t> Schedules::places_on_node(std::span<const DeviceId> d
   const NodeId node = cluster_.devices()[devices.front().index()].node;
   const std::vector<DeviceId>& all = cluster_.nodes()[node.index()].devices;
   for (const DeviceId device : devices)
-    places.push_back(
-        static_cast<std::uint32_t>(std::find(all.begin(), all.end(), device) - all.begin()));
+    places.push_back(static_cast<std::uint32_t>(std::ranges::find(all, device) - all.begin()));
   return places;
 }
 

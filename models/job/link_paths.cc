@@ -5,9 +5,7 @@
 
 namespace rehearse::job {
 
-using cluster::Cluster;
-using cluster::Duplex;
-using graph::MessageFlow;
+using cluster::Cluster, cluster::Duplex, graph::MessageFlow;
 
 std::shared_ptr<const graph::MessageFlows> one_message() {
   static const auto flows = std::make_shared<const graph::MessageFlows>(

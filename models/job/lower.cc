@@ -19,15 +19,8 @@
 namespace rehearse::job {
 namespace {
 
-using cluster::Cluster;
-using graph::Category;
-using graph::FlowRoute;
-using graph::MessageFlow;
-using graph::MessageFlows;
-using program::Program;
-using program::ProgramOp;
-using program::RankProgram;
-using program::Task;
+using cluster::Cluster, graph::Category, graph::FlowRoute, graph::MessageFlow, graph::MessageFlows,
+    program::Program, program::ProgramOp, program::RankProgram, program::Task;
 using FlowRoutes = std::shared_ptr<const std::vector<FlowRoute>>;
 
 Result<Picoseconds> time_at(const Estimate<Seconds>& price, Bound bound) {
@@ -230,7 +223,7 @@ class Lowering {
     Pricing pricing{kind, schedule.flows->members(), schedule.calibrated != nullptr,
                     schedule.calibrated ? schedule.calibrated->source : schedule.why_not};
     std::vector<Pricing>& all = result_.pricings;
-    if (std::find(all.begin(), all.end(), pricing) == all.end()) all.push_back(std::move(pricing));
+    if (std::ranges::find(all, pricing) == all.end()) all.push_back(std::move(pricing));
     return &group_schedules_.emplace(key, std::move(schedule)).first->second;
   }
 
@@ -428,7 +421,7 @@ Status check(const Program& job, const Cluster& cluster) {
       const RankId peer = job.peers_of[r][k];
       if (peer.index() < job.ranks() && peer.index() != r) continue;
       const std::vector<ProgramOp>& ops = job.program(RankId(r)).ops;
-      const auto op = std::find_if(ops.begin(), ops.end(), [&](const ProgramOp& o) {
+      const auto op = std::ranges::find_if(ops, [&](const ProgramOp& o) {
         return (o.task == Task::kSend || o.task == Task::kReceive) && o.peer == k;
       });
       if (op == ops.end()) continue;

@@ -21,7 +21,7 @@ std::string between(const Channel& c) {
 }
 
 std::uint32_t rank_of(OpId op, std::span<const std::uint32_t> first_op) {
-  const auto next = std::upper_bound(first_op.begin(), first_op.end(), op.index());
+  const auto next = std::ranges::upper_bound(first_op, op.index());
   return static_cast<std::uint32_t>(next - first_op.begin() - 1);
 }
 
@@ -60,7 +60,7 @@ Status Matching::check_members(std::span<const std::uint32_t> first_op) {
   std::vector<std::uint32_t> place(job_.ranks(), 0);
   for (std::uint32_t g = 0; g < job_.groups.size(); ++g) {
     const Program::Group& group = job_.groups[g];
-    const bool in_order = std::is_sorted(group.members.begin(), group.members.end());
+    const bool in_order = std::ranges::is_sorted(group.members);
     for (const std::uint32_t index : instances_[g]) {
       std::vector<OpId>& members = collectives_[index].members;
       if (members.size() != group.members.size()) return missing(g, index, first_op);
@@ -81,10 +81,10 @@ tl::unexpected<Error> Matching::missing(std::uint32_t g, std::uint32_t index,
   const Collective& collective = collectives_[index];
   std::vector<char> came(job_.ranks(), 0);
   for (const OpId member : collective.members) came[rank_of(member, first_op)] = 1;
-  const auto absent = std::find_if(group.members.begin(), group.members.end(), [&](RankId rank) {
+  const auto absent = std::ranges::find_if(group.members, [&](RankId rank) {
     return rank.index() >= job_.ranks() || !came[rank.index()];
   });
-  const auto number = std::find(instances_[g].begin(), instances_[g].end(), index);
+  const auto number = std::ranges::find(instances_[g], index);
   return fail(
       fmt::format("process group '{}': rank {} never issues its collective {}, {} of {} on rank {}",
                   group.name, absent->index(), number - instances_[g].begin(),
@@ -95,8 +95,8 @@ tl::unexpected<Error> Matching::missing(std::uint32_t g, std::uint32_t index,
 
 Result<std::vector<graph::Edge>> Matching::messages() {
   const auto by_channel = [](const End& a, const End& b) { return a.channel < b.channel; };
-  std::stable_sort(sends_.begin(), sends_.end(), by_channel);
-  std::stable_sort(receives_.begin(), receives_.end(), by_channel);
+  std::ranges::stable_sort(sends_, by_channel);
+  std::ranges::stable_sort(receives_, by_channel);
   std::vector<graph::Edge> edges;
   edges.reserve(sends_.size());
   const std::size_t ends = std::max(sends_.size(), receives_.size());
@@ -122,8 +122,8 @@ Result<std::vector<graph::Edge>> Matching::messages() {
 
 tl::unexpected<Error> Matching::uneven(const Channel& channel) const {
   const auto of_channel = [&](const End& end) { return end.channel == channel; };
-  const auto sent = std::count_if(sends_.begin(), sends_.end(), of_channel);
-  const auto received = std::count_if(receives_.begin(), receives_.end(), of_channel);
+  const auto sent = std::ranges::count_if(sends_, of_channel);
+  const auto received = std::ranges::count_if(receives_, of_channel);
   if (sent == 0)
     return fail(
         fmt::format("{} receives of messages {}, which are never sent", received, between(channel)),

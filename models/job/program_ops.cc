@@ -7,8 +7,8 @@ namespace {
 
 /// The member that arrives last, the first of several.
 OpId last_of(const Collective& collective, const graph::Timeline& timeline) {
-  return *std::max_element(collective.members.begin(), collective.members.end(),
-                           [&](OpId a, OpId b) { return timeline[a].start < timeline[b].start; });
+  return *std::ranges::max_element(
+      collective.members, [&](OpId a, OpId b) { return timeline[a].start < timeline[b].start; });
 }
 
 }  // namespace
@@ -35,9 +35,9 @@ Provenance ProgramOps::provenance_of(const Made& made, Provenance share) const {
   if (made.op->task != program::Task::kCollective) return LoweredOps::provenance_of(made, share);
   const std::uint32_t rank = lowered_.ranks[made.run].index();
   const std::size_t ranks = job_.groups[job_.groups_of[rank][made.op->group]].members.size();
-  const auto known = std::find_if(
-      lowered_.pricings.begin(), lowered_.pricings.end(),
-      [&](const Pricing& p) { return p.kind == made.op->collective && p.ranks == ranks; });
+  const auto known = std::ranges::find_if(lowered_.pricings, [&](const Pricing& p) {
+    return p.kind == made.op->collective && p.ranks == ranks;
+  });
   return known != lowered_.pricings.end() && known->calibrated ? Provenance::kInterpolated
                                                                : Provenance::kExtrapolated;
 }

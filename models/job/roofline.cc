@@ -31,10 +31,9 @@ double set_durations(program::Program& job, const Device& device) {
 }
 
 bool lacks_durations(const program::Program& job) {
-  return std::any_of(job.programs.begin(), job.programs.end(),
-                     [](const program::RankProgram& program) {
-                       return std::any_of(program.ops.begin(), program.ops.end(), lacks_duration);
-                     });
+  return std::ranges::any_of(job.programs, [](const program::RankProgram& program) {
+    return std::ranges::any_of(program.ops, lacks_duration);
+  });
 }
 
 }  // namespace rehearse::job

@@ -106,7 +106,7 @@ SharedLinks::Shared SharedLinks::shared() const {
   std::vector<const Row*> fullest;
   for (const Row& row : rows) {
     const auto fuller = [&](const Row* other) { return below(row, *other); };
-    if (std::any_of(fullest.begin(), fullest.end(), fuller)) continue;
+    if (std::ranges::any_of(fullest, fuller)) continue;
     std::erase_if(fullest, [&](const Row* other) { return below(*other, row); });
     fullest.push_back(&row);
   }

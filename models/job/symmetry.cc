@@ -9,10 +9,7 @@
 namespace rehearse::job {
 namespace {
 
-using program::Program;
-using program::ProgramOp;
-using program::RankProgram;
-using program::Task;
+using program::Program, program::ProgramOp, program::RankProgram, program::Task;
 
 /// Equal keys get one number, in the order of their first places.
 template <class Key>
@@ -27,7 +24,7 @@ Classes numbered(std::span<const Key> keys) {
 }
 
 std::size_t count_of(const Classes& classes) {
-  return classes.empty() ? 0 : *std::max_element(classes.begin(), classes.end()) + std::size_t{1};
+  return classes.empty() ? 0 : *std::ranges::max_element(classes) + std::size_t{1};
 }
 
 /// The number of ranks of a class in a group. They all use one number for the group.
@@ -43,13 +40,12 @@ std::optional<Composition> composition_of(const Program& job, const Classes& run
   Composition parts;
   for (const RankId member : job.groups[group].members) {
     const std::vector<std::uint32_t>& groups = job.groups_of[member.index()];
-    const auto place = std::find(groups.begin(), groups.end(), group);
+    const auto place = std::ranges::find(groups, group);
     if (place == groups.end() || std::find(place + 1, groups.end(), group) != groups.end())
       return std::nullopt;
     const std::uint32_t run = run_of[member.index()];
     const auto local = static_cast<std::uint32_t>(place - groups.begin());
-    const auto part =
-        std::find_if(parts.begin(), parts.end(), [&](const Part& p) { return p.run == run; });
+    const auto part = std::ranges::find(parts, run, &Part::run);
     if (part == parts.end())
       parts.push_back({run, local, 1});
     else if (part->local == local)
@@ -57,7 +53,7 @@ std::optional<Composition> composition_of(const Program& job, const Classes& run
     else
       return std::nullopt;
   }
-  std::sort(parts.begin(), parts.end());
+  std::ranges::sort(parts);
   return parts;
 }
 
@@ -169,7 +165,7 @@ class Pairing {
     if (peers.size() != channels_[p].size()) return false;
     for (std::uint32_t k = 0; k < peers.size(); ++k) {
       const std::vector<RankId>& theirs = job_.peers_of[peers[k].index()];
-      const auto place = std::find(theirs.begin(), theirs.end(), rank);
+      const auto place = std::ranges::find(theirs, rank);
       if (place == theirs.end()) return false;
       const auto back = static_cast<std::uint32_t>(place - theirs.begin());
       const std::uint32_t q = symmetry_.run_of[peers[k].index()];
@@ -180,8 +176,7 @@ class Pairing {
       }
       Pair& known = pairs_[p][k];
       if (known.run != q) return false;
-      if (known.back == back ||
-          std::find(known.others.begin(), known.others.end(), back) != known.others.end())
+      if (known.back == back || std::ranges::find(known.others, back) != known.others.end())
         continue;
       if (one_stream_ || !fits(p, k, q, back) || !comes_alike(p, k, q, known.back, back))
         return false;
@@ -199,14 +194,12 @@ class Pairing {
   }
   using Ends = std::map<std::uint32_t, std::vector<std::uint32_t>>;
   bool ends_fit(std::uint32_t p, const Ends& ours, std::uint32_t q, const Ends& theirs) const {
-    return std::equal(
-        ours.begin(), ours.end(), theirs.begin(), theirs.end(), [&](const auto& a, const auto& b) {
-          return a.first == b.first &&
-                 std::equal(a.second.begin(), a.second.end(), b.second.begin(), b.second.end(),
-                            [&](std::uint32_t x, std::uint32_t y) {
-                              return program(p).ops[x].bytes == program(q).ops[y].bytes;
-                            });
-        });
+    return std::ranges::equal(ours, theirs, [&](const auto& a, const auto& b) {
+      return a.first == b.first &&
+             std::ranges::equal(a.second, b.second, [&](std::uint32_t x, std::uint32_t y) {
+               return program(p).ops[x].bytes == program(q).ops[y].bytes;
+             });
+    });
   }
 
   bool comes_alike(std::uint32_t p, std::uint32_t k, std::uint32_t q, std::uint32_t known,
@@ -245,7 +238,7 @@ bool orders_are_alike(const Program& job, const Symmetry& symmetry) {
     if (before.of < job.ranks()) orders[before.of].emplace_back(before.op, op, true);
     if (op.of < job.ranks()) orders[op.of].emplace_back(op.op, before, false);
   }
-  for (auto& of_rank : orders) std::sort(of_rank.begin(), of_rank.end());
+  for (auto& of_rank : orders) std::ranges::sort(of_rank);
   for (std::uint32_t r = 0; r < job.ranks(); ++r)
     if (orders[r] != orders[symmetry.ranks[symmetry.run_of[r]].index()]) return false;
   return true;
@@ -268,7 +261,7 @@ Classes refined(const Program& job, Classes classes) {
     for (const Program::Group& group : job.groups) {
       std::vector<std::uint32_t> members;
       for (const RankId member : group.members) members.push_back(classes[member.index()]);
-      std::sort(members.begin(), members.end());
+      std::ranges::sort(members);
       group_numbers.push_back(
           met.emplace(std::move(members), static_cast<std::uint32_t>(met.size())).first->second);
     }

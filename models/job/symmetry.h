@@ -30,7 +30,6 @@ Classes classes_of_programs(const program::Program& job);
 Classes refined(const program::Program& job, Classes classes);
 
 struct Symmetry {
-  /// An op of a rank that is run.
   struct Place {
     std::uint32_t run;  ///< in `ranks`
     std::uint32_t op;

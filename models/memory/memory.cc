@@ -11,11 +11,7 @@
 namespace rehearse::memory {
 namespace {
 
-using workload::Layer;
-using workload::Pass;
-using workload::SavedActivation;
-using workload::Slot;
-using workload::Stage;
+using workload::Layer, workload::Pass, workload::SavedActivation, workload::Slot, workload::Stage;
 
 /// Galvatron's profiles, in units of a layer's activations: the additional memory of backward
 /// beyond saved activations, and a recomputed layer with its gradients.
@@ -111,8 +107,8 @@ bool has_unsure(const Stage& stage) {
 }
 
 bool splits_backward(const Stage& stage) {
-  return std::any_of(stage.order.begin(), stage.order.end(),
-                     [](const Slot& s) { return s.pass == Pass::kBackwardWeights; });
+  return std::ranges::any_of(stage.order,
+                             [](const Slot& s) { return s.pass == Pass::kBackwardWeights; });
 }
 
 class Curve {
@@ -304,7 +300,7 @@ std::uint32_t communicators_of(std::uint32_t ranks, const workload::Degrees& d,
                                std::size_t stages) {
   const bool parts[] = {ranks > 1,     d.data > 1,   d.tensor > 1,
                         d.context > 1, d.expert > 1, stages > 1};
-  return static_cast<std::uint32_t>(std::count(std::begin(parts), std::end(parts), true));
+  return static_cast<std::uint32_t>(std::ranges::count(parts, true));
 }
 
 Bytes context_of(const Device& device, std::uint32_t communicators) {
@@ -354,9 +350,7 @@ std::vector<StageMemory> memory_of(const workload::Layout& layout, const Device&
 
 const StageMemory& fullest(const std::vector<StageMemory>& memory) {
   REHEARSE_CHECK(!memory.empty(), "a layout without stages");
-  return *std::max_element(
-      memory.begin(), memory.end(),
-      [](const StageMemory& a, const StageMemory& b) { return a.share() < b.share(); });
+  return *std::ranges::max_element(memory, {}, &StageMemory::share);
 }
 
 std::vector<std::string> remedies(const std::vector<StageMemory>& memory,
@@ -371,8 +365,8 @@ std::vector<std::string> remedies(const std::vector<StageMemory>& memory,
   for (const Trial& trial : trials)
     if (const StageMemory& after = fullest(trial.memory); after.share() < now.share())
       gains.push_back({&trial, after});
-  std::stable_sort(gains.begin(), gains.end(),
-                   [](const Gain& a, const Gain& b) { return a.after.share() < b.after.share(); });
+  std::ranges::stable_sort(
+      gains, [](const Gain& a, const Gain& b) { return a.after.share() < b.after.share(); });
   std::vector<std::string> lines;
   for (const Gain& gain : gains)
     // The fullest stage may then be on a larger device.

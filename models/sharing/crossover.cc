@@ -166,7 +166,7 @@ Result<Turns> take_turns(std::span<const TurnTaker> jobs, Links links,
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     // From the end of the first iteration, when every job has had a turn, to that of the last. A
     // job without a turn by then was kept from the links by others.
-    const auto after = std::upper_bound(ends[j].begin(), ends[j].end(), until);
+    const auto after = std::ranges::upper_bound(ends[j], until);
     const auto count = after - ends[j].begin() - 1;
     double rate = 0;
     if (count > 0) {

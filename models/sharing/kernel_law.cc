@@ -37,12 +37,12 @@ KernelSlice kernel_slice(const cluster::MigDevice& device, std::uint32_t profile
 
 bool computes(std::string_view kernel) {
   std::string lower(kernel);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(lower, lower.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   constexpr std::array<std::string_view, 7> kWords = {"gemm", "conv",  "fmha",   "flash",
                                                       "xmma", "wgrad", "cutlass"};
-  return std::any_of(kWords.begin(), kWords.end(),
-                     [&](std::string_view word) { return lower.find(word) != std::string::npos; });
+  return std::ranges::any_of(
+      kWords, [&](std::string_view word) { return lower.find(word) != std::string::npos; });
 }
 
 KernelUse use_of(std::string_view kernel, const std::optional<KernelLaunch>& launch,

@@ -43,8 +43,7 @@ class Packer {
         for (const Group& joined : joins(groups, members)) {
           std::vector<Group> tried = {joined};
           for (std::size_t g = 0; g < groups.size(); ++g)
-            if (std::find(members.begin(), members.end(), g) == members.end())
-              tried.push_back(groups[g]);
+            if (std::ranges::find(members, g) == members.end()) tried.push_back(groups[g]);
           Packing packing = schedule(tried);
           if (!improves(packing, best)) continue;
           best = std::move(packing);
@@ -91,9 +90,8 @@ class Packer {
       for (std::size_t b = a + 1; b < groups.size(); ++b) found.push_back({a, b});
       if (groups[a].how == SharedHow::kAlone) alone.push_back(a);
     }
-    std::stable_sort(alone.begin(), alone.end(), [&](std::size_t a, std::size_t b) {
-      return groups[a].length > groups[b].length;
-    });
+    std::ranges::stable_sort(
+        alone, [&](std::size_t a, std::size_t b) { return groups[a].length > groups[b].length; });
     for (std::size_t count = 3; count <= std::min(kMostSlices, alone.size()); ++count)
       for (std::size_t at = 0; at + count <= alone.size(); ++at)
         found.emplace_back(alone.begin() + static_cast<std::ptrdiff_t>(at),
@@ -106,7 +104,7 @@ class Packer {
     std::vector<std::size_t> jobs;
     for (const std::size_t g : members)
       jobs.insert(jobs.end(), groups[g].jobs.begin(), groups[g].jobs.end());
-    std::sort(jobs.begin(), jobs.end());
+    std::ranges::sort(jobs);
     const auto [at, fresh] = known_.try_emplace(jobs);
     if (fresh) {
       for (const auto way : {&Packer::on_slices, &Packer::together, &Packer::in_turns})
@@ -189,7 +187,7 @@ class Packer {
       const double passed = work[left[first]] / speed[first];
       now += passed;
       for (std::size_t i = 0; i < left.size(); ++i) work[left[i]] -= passed * speed[i];
-      const auto at = std::find(jobs.begin(), jobs.end(), left[first]) - jobs.begin();
+      const auto at = std::ranges::find(jobs, left[first]) - jobs.begin();
       group.ends[static_cast<std::size_t>(at)] = Seconds::s(now);
       left.erase(left.begin() + static_cast<std::ptrdiff_t>(first));
     }
@@ -217,7 +215,7 @@ class Packer {
   }
 
   bool lie_on_a_gpu(std::vector<std::size_t> kinds) const {
-    std::sort(kinds.begin(), kinds.end(), [&](std::size_t a, std::size_t b) {
+    std::ranges::sort(kinds, [&](std::size_t a, std::size_t b) {
       return std::pair(site_.slices[b].size, b) < std::pair(site_.slices[a].size, a);
     });
     return placeable(kinds, 0, 0);
@@ -274,7 +272,7 @@ class Packer {
         if (jobs_[j].deadline) first = std::min(first, jobs_[j].deadline->s());
       return first;
     };
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
       if (goal_ == Goal::kDeadline && due(groups[a]) != due(groups[b]))
         return due(groups[a]) < due(groups[b]);
       return groups[a].length > groups[b].length;
@@ -286,7 +284,7 @@ class Packer {
     for (std::uint32_t gpu = 0; gpu < site_.gpus; ++gpu) free.emplace_back(Seconds::s(0), gpu);
     for (const std::size_t g : order) {
       const Group& group = groups[g];
-      std::sort(free.begin(), free.end());
+      std::ranges::sort(free);
       const std::uint32_t count = jobs_[group.jobs.front()].gpus;
       Placed placed{.how = group.how,
                     .jobs = group.jobs,
@@ -299,7 +297,7 @@ class Packer {
         free[i].first = placed.end;
         placed.gpus.push_back(free[i].second);
       }
-      std::sort(placed.gpus.begin(), placed.gpus.end());
+      std::ranges::sort(placed.gpus);
       Seconds work = Seconds::s(0);
       for (std::size_t i = 0; i < group.jobs.size(); ++i) {
         const std::size_t j = group.jobs[i];
@@ -314,8 +312,7 @@ class Packer {
       packing.makespan = std::max(packing.makespan, placed.end);
       packing.placements.push_back(std::move(placed));
     }
-    std::stable_sort(packing.placements.begin(), packing.placements.end(),
-                     [](const Placed& a, const Placed& b) { return a.start < b.start; });
+    std::ranges::stable_sort(packing.placements, {}, &Placed::start);
     return packing;
   }
 

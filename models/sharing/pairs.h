@@ -89,13 +89,10 @@ class PairLaw {
   double residual_ = 0;
 };
 
-/// Families of the jobs and their batches.
 std::map<std::string, FamilyBatches> families_of(std::span<const MeasuredPair> pairs);
-/// The terms of the law for `job` with `other`.
 std::vector<PairTerm> pair_terms(const std::map<std::string, FamilyBatches>& families,
                                  const Resident& job, const Resident& other);
 
-/// The share of `job` with `other` by time slicing.
 double time_slice_share(const Resident& job, const Resident& other);
 
 }  // namespace rehearse::sharing

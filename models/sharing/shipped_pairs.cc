@@ -113,8 +113,7 @@ const std::vector<ShippedPairs>& shipped_pairs() {
 
 const ShippedPairs* find_shipped_pairs(std::string_view device) {
   for (const ShippedPairs& pairs : shipped_pairs())
-    if (pairs.device == device ||
-        std::find(pairs.also.begin(), pairs.also.end(), device) != pairs.also.end())
+    if (pairs.device == device || std::ranges::find(pairs.also, device) != pairs.also.end())
       return &pairs;
   return nullptr;
 }

@@ -24,7 +24,6 @@ struct ShippedPairs {
   std::shared_ptr<const PairLaw> law;
 };
 
-/// The shipped laws of all GPUs that have one.
 const std::vector<ShippedPairs>& shipped_pairs();
 /// The shipped law of this GPU; null if there is none.
 const ShippedPairs* find_shipped_pairs(std::string_view device);

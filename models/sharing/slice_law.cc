@@ -30,7 +30,7 @@ Status check_points(const std::vector<SweepPoint>& points, std::size_t least, co
                   "a batch and a time above zero");
     sizes.push_back(p.size);
   }
-  std::sort(sizes.begin(), sizes.end());
+  std::ranges::sort(sizes);
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
   if (sizes.size() < least)
     return fail(fmt::format("steps at {} batch sizes {} are too few to fit their growth",
@@ -107,10 +107,7 @@ void descend(JobLaw& law, bool own_shares, const std::function<double(const JobL
 /// H, A and w from steps on the whole GPU, where α, β and κ have no effect.
 JobLaw fit_sweep(JobLaw law, const std::vector<Step>& steps, bool with_fixed = true) {
   constexpr int kCandidates = 60;
-  const double shortest =
-      std::min_element(steps.begin(), steps.end(), [](const Step& a, const Step& b) {
-        return a.time < b.time;
-      })->time;
+  const double shortest = std::ranges::min_element(steps, {}, &Step::time)->time;
   JobLaw best = law;
   double least = -1;
   for (int i = 0; i <= kCandidates; ++i) {
@@ -129,8 +126,8 @@ JobLaw fit_sweep(JobLaw law, const std::vector<Step>& steps, bool with_fixed = t
 /// Whether a sweep on the whole GPU determines the GPU's time: its longest step is at least twice
 /// its shortest.
 bool tells(const std::vector<Step>& steps) {
-  const auto [least, most] = std::minmax_element(
-      steps.begin(), steps.end(), [](const Step& a, const Step& b) { return a.time < b.time; });
+  const auto [least, most] = std::ranges::minmax_element(
+      steps, [](const Step& a, const Step& b) { return a.time < b.time; });
   return most->time >= 2 * least->time;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <string_view>
 #include <tuple>
 
 #include "sim/program/rank_builder.h"
@@ -10,16 +9,8 @@
 namespace rehearse::sharing {
 namespace {
 
-using program::OpIndex;
-using program::OpRef;
-using program::Pool;
-using program::Program;
-using program::ProgramOp;
-using program::RankBuilder;
-using program::RankProgram;
-using program::Scope;
-using program::Stream;
-using program::Task;
+using program::OpIndex, program::Pool, program::Program, program::ProgramOp, program::RankBuilder,
+    program::RankProgram, program::Scope, program::Stream, program::Task;
 
 /// The rate of ops of one tenant during its turn: practically unlimited.
 constexpr double kUnbounded = 1e6;
@@ -104,7 +95,7 @@ class SharedRank {
   std::uint32_t pool(const char* what, double rate, std::optional<program::Turns> turns) {
     const Pool pool{
         .name = names_.intern(what), .rate = rate, .turns = turns, .scope = Scope::kDevice};
-    const auto known = std::find(program_.pools.begin(), program_.pools.end(), pool);
+    const auto known = std::ranges::find(program_.pools, pool);
     const auto number = static_cast<std::uint32_t>(known - program_.pools.begin());
     if (known == program_.pools.end()) program_.pools.push_back(pool);
     return number;

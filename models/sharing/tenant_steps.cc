@@ -85,7 +85,7 @@ class Steps {
     const bool leases =
         sharing.policy == Policy::kCrossover || sharing.policy == Policy::kExclusive;
     const std::size_t phases = leases ? 1 : kPhases;
-    const Seconds shortest = *std::min_element(periods_.begin(), periods_.end());
+    const Seconds shortest = *std::ranges::min_element(periods_);
     std::vector<Mean> sum(tenants_.size(), Mean{Seconds::s(0), 0, {}});
     for (std::size_t phase = 0; phase < phases; ++phase) {
       std::vector<Picoseconds> begins;
@@ -115,7 +115,7 @@ class Steps {
       for (std::size_t t = 0; t < tenants_.size(); ++t)
         while (counted[t] + 1 < counts_[t] && together.end(t, counted[t] + 1) <= until)
           ++counted[t];
-      if (static_cast<double>(*std::min_element(counted.begin(), counted.end())) >= kLeastPeriods)
+      if (static_cast<double>(*std::ranges::min_element(counted)) >= kLeastPeriods)
         return means(together, counted);
       // The first tenant to finish left the others too little time alongside it.
       double ops = 0;
@@ -172,7 +172,7 @@ class Steps {
 
  private:
   bool uses_links() const {
-    return std::any_of(tenants_.begin(), tenants_.end(), [](const Tenant& tenant) {
+    return std::ranges::any_of(tenants_, [](const Tenant& tenant) {
       const auto copies = [](const DeviceOp& op) { return op.host_link > 0; };
       const auto carried = [&](const graph::Transfer& transfer) {
         return std::any_of(
@@ -181,8 +181,8 @@ class Steps {
             });
       };
       const auto transfers = tenant.alone.graph.transfers();
-      return std::any_of(tenant.on_device.begin(), tenant.on_device.end(), copies) ||
-             std::any_of(transfers.begin(), transfers.end(), carried);
+      return std::ranges::any_of(tenant.on_device, copies) ||
+             std::ranges::any_of(transfers, carried);
     });
   }
 

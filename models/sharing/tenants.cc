@@ -13,10 +13,7 @@
 
 namespace rehearse::sharing {
 
-using graph::Category;
-using graph::Timeline;
-using program::OpIndex;
-using program::Program;
+using graph::Category, graph::Timeline, program::OpIndex, program::Program;
 
 namespace {
 
@@ -40,7 +37,7 @@ std::vector<OpId> by_begin(const Tenant& tenant, std::vector<OpId> ops) {
   std::vector<std::size_t> rank(tenant.alone.graph.size());
   const std::vector<OpId> order = graph::topological_order(tenant.alone.graph);
   for (std::size_t i = 0; i < order.size(); ++i) rank[order[i].index()] = i;
-  std::sort(ops.begin(), ops.end(), [&](OpId a, OpId b) {
+  std::ranges::sort(ops, [&](OpId a, OpId b) {
     return std::pair(timeline[a].start, rank[a.index()]) <
            std::pair(timeline[b].start, rank[b.index()]);
   });
@@ -51,7 +48,7 @@ std::vector<Picoseconds> bounds_of(const Tenant& tenant) {
   std::vector<Picoseconds> bounds;
   for (const program::OpRef op : tenant.step_bounds)
     bounds.push_back(tenant.timeline[tenant.alone.op(op)].end);
-  std::sort(bounds.begin(), bounds.end());
+  std::ranges::sort(bounds);
   return bounds;
 }
 
@@ -84,8 +81,8 @@ std::vector<Picoseconds> synchronisations(const Tenant& tenant, const std::vecto
   for (std::size_t i = 0; i < stretches.size(); ++i) {
     const Picoseconds gap_ends = i + 1 < stretches.size() ? stretches[i + 1].begin : end;
     const Picoseconds exposed = communicates.within(stretches[i].end, gap_ends);
-    const auto step = static_cast<std::size_t>(
-        std::lower_bound(bounds.begin(), bounds.end(), stretches[i].end) - bounds.begin());
+    const auto step = static_cast<std::size_t>(std::ranges::lower_bound(bounds, stretches[i].end) -
+                                               bounds.begin());
     if (exposed <= best[step]) continue;
     best[step] = exposed;
     at[step] = stretches[i].end;

@@ -184,8 +184,8 @@ void drop_inputs(Layer& layer, const std::vector<std::optional<Adapter>>& adapte
 
 bool is_recorded(const Workload& workload) {
   const auto measured = [](const Op& op) { return op.measured.has_value(); };
-  return std::any_of(workload.layers.begin(), workload.layers.end(), [&](const Layer& layer) {
-    return std::any_of(layer.forward.begin(), layer.forward.end(), measured);
+  return std::ranges::any_of(workload.layers, [&](const Layer& layer) {
+    return std::ranges::any_of(layer.forward, measured);
   });
 }
 

@@ -19,7 +19,6 @@ using Description = std::variant<Transformer, Swin, Dlrm, ResNet, Vgg, DenseNet,
 inline constexpr std::string_view kDescriptionKinds[] = {
     "transformer", "swin", "dlrm", "resnet", "vgg", "densenet", "convnet"};
 
-/// An empty description of this kind.
 Description empty_description(std::size_t kind);
 
 /// Sets the values in the mapping and keeps the rest (docs/formats/model.md). Wrong values are

@@ -9,24 +9,20 @@
 namespace rehearse::workload {
 namespace {
 
-using replay::HostIndex;
-using replay::Recording;
-using trace::HostKind;
-using trace::HostOp;
+using replay::HostIndex, replay::Recording, trace::HostKind, trace::HostOp;
 
 bool has_device(const trace::Rank& rank) {
-  return !rank.gpu_ops.empty() ||
-         std::any_of(rank.host_ops.begin(), rank.host_ops.end(), [](const HostOp& op) {
-           return op.kind == HostKind::kRuntime || op.kind == HostKind::kDriver;
-         });
+  return !rank.gpu_ops.empty() || std::ranges::any_of(rank.host_ops, [](const HostOp& op) {
+    return op.kind == HostKind::kRuntime || op.kind == HostKind::kDriver;
+  });
 }
 
 class Finder {
  public:
   explicit Finder(const Recording& r)
       : r_(r),
-        works_(std::any_of(r.rank().host_ops.begin(), r.rank().host_ops.end(),
-                           [](const HostOp& op) { return op.kind == HostKind::kOperator; })
+        works_(std::ranges::any_of(r.rank().host_ops,
+                                   [](const HostOp& op) { return op.kind == HostKind::kOperator; })
                    ? HostKind::kOperator
                    : HostKind::kAnnotation) {}
 

@@ -74,7 +74,7 @@ void save_selectively(Workload& workload, Saved saved) {
 void run_again(Workload& workload, std::span<const std::string> ops) {
   for (Layer& layer : workload.layers)
     for (const Op& op : layer.forward)
-      if (std::find(ops.begin(), ops.end(), op.name) != ops.end()) layer.recompute.push_back(op);
+      if (std::ranges::find(ops, op.name) != ops.end()) layer.recompute.push_back(op);
 }
 
 Status recompute_layers(Workload& workload, std::string_view pattern) {

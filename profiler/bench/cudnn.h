@@ -154,7 +154,6 @@ class GraphBuilder {
   /// Adds a tensor and returns its descriptor. Ids count from 1 in the order of the calls.
   Descriptor tensor(std::span<const std::int64_t> dimensions, std::span<const std::int64_t> strides,
                     Place place);
-  /// The id of the tensor that was made last.
   std::int64_t last_id() const { return id_; }
 
   /// An operation of the graph that computes y from x, and from b and t if they are not null.

@@ -98,8 +98,8 @@ class Run {
       return std::nullopt;
     }
     const auto wrong = [](Seconds s) { return !(std::isfinite(s.s()) && s > Seconds::s(0)); };
-    if (batch->samples.empty() ||
-        std::any_of(batch->samples.begin(), batch->samples.end(), wrong) || wrong(batch->busy)) {
+    if (batch->samples.empty() || std::ranges::any_of(batch->samples, wrong) ||
+        wrong(batch->busy)) {
       result_.status = fail("the device reported no time above zero");
       return std::nullopt;
     }
@@ -128,7 +128,7 @@ std::vector<Measurement> measure(std::span<Subject* const> subjects, const Metho
   std::vector<Run> runs;
   for (Subject* subject : subjects) runs.emplace_back(*subject, method);
   const auto stopped = [&] { return stop && stop(); };
-  const auto all = [&](auto holds) { return std::all_of(runs.begin(), runs.end(), holds); };
+  const auto all = [&](auto holds) { return std::ranges::all_of(runs, holds); };
   const auto busy = [&] {
     Seconds sum = Seconds::s(0);
     for (const Run& run : runs) sum += run.busy();

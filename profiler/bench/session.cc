@@ -196,8 +196,8 @@ Outcome Session::measure(const Request& request) {
   outcome.clocks = no_clocks_;
   std::vector<Gpu*> kinds;
   for (const auto& gpu : gpus_)
-    if (std::none_of(kinds.begin(), kinds.end(),
-                     [&](const Gpu* known) { return same_kind(known->info(), gpu->info()); }))
+    if (std::ranges::none_of(
+            kinds, [&](const Gpu* known) { return same_kind(known->info(), gpu->info()); }))
       kinds.push_back(gpu.get());
   for (const Gpu* gpu : kinds) outcome.gpus.push_back(gpu->info());
 

@@ -1,11 +1,11 @@
 #include "profiler/bench/shape.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/core.h>
 
 #include "sim/base/check.h"
+#include "sim/base/number.h"
 #include "sim/base/text.h"
 
 namespace rehearse::bench {
@@ -78,7 +78,7 @@ Names op_names() {
 Result<std::string> chosen(std::string_view what, std::string_view op, std::string_view name,
                            const Names& among) {
   if (name.empty()) return among.empty() ? std::string() : std::string(among.front());
-  if (std::find(among.begin(), among.end(), name) != among.end()) return std::string(name);
+  if (std::ranges::find(among, name) != among.end()) return std::string(name);
   if (among.empty()) return fail(fmt::format("{}: {} has no {}", what, op, what), "nothing there");
   return fail(fmt::format("{}: '{}' is not supported for {}", what, name, op), {},
               suggest(name, among));
@@ -145,8 +145,8 @@ Result<Shape> make_shape(std::string_view op, const NamedExtents& extents, std::
   Names known;
   for (const ExtentRule& extent : rule->extents) {
     known.push_back(extent.name);
-    const auto given = std::find_if(extents.begin(), extents.end(),
-                                    [&](const auto& each) { return each.first == extent.name; });
+    const auto given =
+        std::ranges::find_if(extents, [&](const auto& each) { return each.first == extent.name; });
     if (given == extents.end() && !extent.otherwise)
       return fail(fmt::format("{}: {} needs it", extent.name, op), "a whole number above zero");
     const std::uint64_t value = given == extents.end() ? *extent.otherwise : given->second;
@@ -159,7 +159,7 @@ Result<Shape> make_shape(std::string_view op, const NamedExtents& extents, std::
     shape.extents.push_back(value);
   }
   for (const auto& [name, value] : extents)
-    if (std::find(known.begin(), known.end(), name) == known.end())
+    if (std::ranges::find(known, name) == known.end())
       return fail(fmt::format("{}: {} has no such extent", name, op), {}, suggest(name, known));
   struct Choice {
     std::string_view what, name;
@@ -179,12 +179,12 @@ Result<Shape> parse_shape(std::string_view op, std::string_view text, std::strin
   NamedExtents extents;
   for (const std::string_view word : split(text, ' ')) {
     const std::size_t equals = word.find('=');
-    std::uint64_t value = 0;
-    const char* end = word.data() + word.size();
-    if (equals == std::string_view::npos ||
-        std::from_chars(word.data() + equals + 1, end, value).ptr != end)
+    const auto value = equals == std::string_view::npos
+                           ? std::nullopt
+                           : parse_number<std::uint64_t>(word.substr(equals + 1));
+    if (!value)
       return fail(fmt::format("'{}' is not a shape", text), "such as 'm=128 n=128 k=64 batch=1'");
-    extents.emplace_back(word.substr(0, equals), value);
+    extents.emplace_back(word.substr(0, equals), *value);
   }
   return make_shape(op, extents, dtype, layout, epilogue);
 }
@@ -255,7 +255,7 @@ Bytes bytes_of(const Shape& s) {
 std::vector<Shape> without_repeats(const std::vector<Shape>& shapes) {
   std::vector<Shape> kept;
   for (const Shape& shape : shapes)
-    if (std::find(kept.begin(), kept.end(), shape) == kept.end()) kept.push_back(shape);
+    if (std::ranges::find(kept, shape) == kept.end()) kept.push_back(shape);
   return kept;
 }
 

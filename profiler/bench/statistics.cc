@@ -17,7 +17,7 @@ double student_95(std::size_t samples) {
 Summary summarize(std::span<const Seconds> samples) {
   std::vector<double> sorted;
   for (const Seconds sample : samples) sorted.push_back(sample.s());
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   const auto at = [&](double share) { return Seconds::s(quantile(sorted, share)); };
   const auto n = static_cast<double>(sorted.size());
   const double mean = std::accumulate(sorted.begin(), sorted.end(), 0.0) / n;

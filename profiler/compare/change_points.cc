@@ -180,7 +180,7 @@ class Filter {
       lengths.push_back({h.line.count(), share});
       if (h.line.drifts()) belief.drifts += share;
     }
-    std::sort(lengths.begin(), lengths.end());
+    std::ranges::sort(lengths);
     const auto length = [&](double below) {
       double sum = 0;
       for (const auto& [count, share] : lengths)
@@ -249,7 +249,7 @@ std::vector<Cut> best_cut(std::span<const double> logs, const Prior& prior) {
     }
   std::vector<Cut> cuts;
   for (std::size_t end = n; end > 0; end = last[end].first) cuts.push_back(last[end]);
-  std::reverse(cuts.begin(), cuts.end());
+  std::ranges::reverse(cuts);
   return cuts;
 }
 

@@ -152,7 +152,7 @@ std::vector<OpChange> compare_ops(const Run& b, const Run& c, const Matches& mat
     op.significant = real[i] && std::abs(e.change) >= kLeastChange &&
                      std::abs(e.candidate - e.baseline) >= kLeastShare * step;
   }
-  std::stable_sort(ops.begin(), ops.end(), [](const OpChange& x, const OpChange& y) {
+  std::ranges::stable_sort(ops, [](const OpChange& x, const OpChange& y) {
     const auto moved = [](const OpChange& op) {
       return std::abs(op.effect.candidate - op.effect.baseline);
     };

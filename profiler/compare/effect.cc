@@ -20,7 +20,7 @@ std::size_t trimmed(std::size_t steps) { return steps / 5; }
 class Sample {
  public:
   explicit Sample(std::span<const double> steps) : values_(steps.begin(), steps.end()) {
-    std::sort(values_.begin(), values_.end());
+    std::ranges::sort(values_);
     const std::size_t n = values_.size(), cut = trimmed(n);
     low_ = values_[cut];
     high_ = values_[n - 1 - cut];
@@ -155,8 +155,7 @@ Effect measure_effect(std::span<const double> baseline, std::span<const double> 
   effect.change = (effect.candidate - effect.baseline) / effect.scale;
 
   // The same steps twice are one run, and no evidence of how runs differ.
-  const bool same =
-      std::equal(baseline.begin(), baseline.end(), candidate.begin(), candidate.end());
+  const bool same = std::ranges::equal(baseline, candidate);
 
   Resemblance resemblance;
   resemblance.add(baseline, before);

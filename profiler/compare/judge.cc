@@ -56,8 +56,8 @@ std::optional<std::size_t> steps_needed(const Effect& effect, double limit,
 std::vector<bool> significant(const std::vector<double>& p_values, double wrong) {
   std::vector<std::size_t> order(p_values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return p_values[a] < p_values[b]; });
+  std::ranges::stable_sort(order,
+                           [&](std::size_t a, std::size_t b) { return p_values[a] < p_values[b]; });
   std::vector<bool> result(p_values.size(), false);
   for (std::size_t k = 0; k < order.size(); ++k) {
     if (p_values[order[k]] > wrong / static_cast<double>(order.size() - k)) break;

@@ -46,8 +46,8 @@ class Matcher {
         Key key{slots[i].kind, {}};
         for (const Text text : pass.equal) key.second.push_back(slots[i].*text);
         // An origin or shape that was not recorded is nothing in common.
-        const bool all = std::none_of(key.second.begin(), key.second.end(),
-                                      [](const std::string& text) { return text.empty(); });
+        const bool all =
+            std::ranges::none_of(key.second, [](const std::string& text) { return text.empty(); });
         if (all) (buckets[key].*side).push_back(i);
       }
     };
@@ -106,8 +106,7 @@ class Matcher {
         const double length = longer > 0 ? std::min(b_total_[b], c_total_[c]) / longer : 1;
         distances.push_back({apart + 0.1 * (1 - alike) + 0.3 * (1 - length), b, c});
       }
-    std::stable_sort(distances.begin(), distances.end(),
-                     [](const Distance& x, const Distance& y) { return x.value < y.value; });
+    std::ranges::stable_sort(distances, {}, &Distance::value);
     for (const Distance& d : distances) {
       if (b_taken_[d.b] || c_taken_[d.c]) continue;
       b_taken_[d.b] = c_taken_[d.c] = true;
@@ -129,7 +128,7 @@ double likeness(std::string_view a, std::string_view b) {
   const auto letters = [](std::string_view text) {
     std::vector<std::pair<char, char>> pairs;
     for (std::size_t i = 1; i < text.size(); ++i) pairs.push_back({text[i - 1], text[i]});
-    std::sort(pairs.begin(), pairs.end());
+    std::ranges::sort(pairs);
     return pairs;
   };
   const auto x = letters(a), y = letters(b);

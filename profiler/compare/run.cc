@@ -21,10 +21,7 @@
 namespace rehearse::compare {
 namespace {
 
-using replay::HostIndex;
-using replay::Recording;
-using trace::GpuKind;
-using trace::HostKind;
+using replay::HostIndex, replay::Recording, trace::GpuKind, trace::HostKind;
 
 /// Marks of steps differ in their number, and are one op.
 std::string range_name(std::string_view name) {
@@ -149,8 +146,7 @@ class RankOps {
         const Nanoseconds time = asked_at(r_, i);
         if (const auto step = step_at(windows_, time)) ops.push_back({*step, time, i});
       }
-    std::stable_sort(ops.begin(), ops.end(),
-                     [](const Placed& a, const Placed& b) { return a.time < b.time; });
+    std::ranges::stable_sort(ops, {}, &Placed::time);
     std::vector<double> in_step(steps_), so_far(steps_);
     for (const Placed& op : ops) ++in_step[op.step];
     for (const Placed& placed : ops) {
@@ -319,8 +315,8 @@ Result<Run> measure_run(const std::vector<Recording>& recordings, std::string so
   for (const auto& of_rank : times)
     for (std::size_t s = 0; s < steps; ++s) run.step_time[s] += share * of_rank[s];
 
-  const bool on_devices = std::all_of(recordings.begin(), recordings.end(),
-                                      [](const Recording& r) { return !r.rank().gpu_ops.empty(); });
+  const bool on_devices =
+      std::ranges::all_of(recordings, [](const Recording& r) { return !r.rank().gpu_ops.empty(); });
   if (on_devices) {
     for (auto* part : {&run.compute, &run.exposed_communication, &run.copies, &run.launch_gaps})
       part->resize(steps);

@@ -44,8 +44,7 @@ template <std::size_t N>
 std::optional<Known> algorithm(const YamlMap& map, std::string_view key, const Known (&known)[N]) {
   std::optional<Known> found;
   for (const std::string& name : map.list<std::string>(key)) {
-    const auto* row = std::find_if(std::begin(known), std::end(known),
-                                   [&](const Known& each) { return each.theirs == name; });
+    const auto* row = std::ranges::find(known, name, &Known::theirs);
     if (row == std::end(known)) {
       map.report(key, fmt::format("'{}' is not supported", name),
                  join(known, ", ", [](const Known& each) { return each.theirs; }));

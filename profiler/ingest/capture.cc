@@ -27,11 +27,7 @@ namespace rehearse::ingest {
 namespace {
 
 using namespace trace;
-using capture::BlockReader;
-using capture::PayloadKind;
-using capture::Row;
-using capture::RowKind;
-using trace::HostOp;
+using capture::BlockReader, capture::PayloadKind, capture::Row, capture::RowKind, trace::HostOp;
 
 /// Takes operators with a sequence number and passes them on. It passes forward operators on at
 /// once (with forward thread 0, as other recorders write it), and backward ones once every forward
@@ -398,7 +394,7 @@ class CaptureReader {
       recorder_.problem(kind, fmt::format("{}: {}", file_, what), count);
     };
     if (!starts_.empty()) {
-      const auto first = std::min_element(starts_.begin(), starts_.end(), [](auto& a, auto& b) {
+      const auto first = std::ranges::min_element(starts_, [](auto& a, auto& b) {
         return std::tuple(a.second.start, a.first) < std::tuple(b.second.start, b.first);
       });
       problem(

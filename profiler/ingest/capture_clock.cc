@@ -58,8 +58,8 @@ MachineClock::MachineClock(std::vector<capture::ClockPair> pairs) {
     return pair.monotonic_ns == 0 || pair.realtime_ns == 0 || pair.realtime_ns >= kLatest ||
            pair.monotonic_ns >= kLatest;
   });
-  std::stable_sort(pairs.begin(), pairs.end(),
-                   [](const auto& a, const auto& b) { return a.monotonic_ns < b.monotonic_ns; });
+  std::ranges::stable_sort(
+      pairs, [](const auto& a, const auto& b) { return a.monotonic_ns < b.monotonic_ns; });
   if (pairs.size() < 2) return;
   realtime_ = pairs.front().realtime_ns;
   monotonic_ = pairs.front().monotonic_ns;

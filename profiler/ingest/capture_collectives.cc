@@ -10,10 +10,8 @@ namespace rehearse::ingest {
 namespace {
 
 using namespace trace;
-using capture::CollectiveRecord;
-using capture::CommunicatorRecord;
-using capture::RecordsBlock;
-using capture::TableId;
+using capture::CollectiveRecord, capture::CommunicatorRecord, capture::RecordsBlock,
+    capture::TableId;
 
 // Before 2.28, NCCL does not tell when a kernel was launched, but the collectives of a kernel start
 // within this time after its launch.
@@ -116,8 +114,7 @@ std::vector<CaptureCollectives::Held> CaptureCollectives::called_kernels() {
     else
       recorder_.add(kernel);
   }
-  std::stable_sort(kernels.begin(), kernels.end(),
-                   [](const Held& a, const Held& b) { return a.called < b.called; });
+  std::ranges::stable_sort(kernels, {}, &Held::called);
   return kernels;
 }
 

@@ -254,8 +254,7 @@ void CaptureDevice::add(Sync sync, const SyncRecord& record) {
 void CaptureDevice::read(const OverheadRecord& record) {
   const std::optional<Span> when = span(record.start, record.end, true);
   if (!when || record.thread > UINT32_MAX) return;
-  const auto known = std::find_if(kOverheads.begin(), kOverheads.end(),
-                                  [&](const OverheadKind& k) { return k.number == record.kind; });
+  const auto known = std::ranges::find(kOverheads, record.kind, &OverheadKind::number);
   const bool is_known = known != kOverheads.end();
   recorder_.add({.name = recorder_.name(is_known ? known->name : "profiler overhead"),
                  .thread = texts_.thread(static_cast<std::uint32_t>(record.thread)),
@@ -334,9 +333,7 @@ void CaptureDevice::read(const FactRecord& record) {
 /// A repeated key, such as a count that grew, replaces the earlier value.
 void CaptureDevice::fact(std::string key, std::string value) {
   std::vector<Fact>& facts = recorder_.info().facts;
-  const auto at = key == "trouble" ? facts.end()
-                                   : std::find_if(facts.begin(), facts.end(),
-                                                  [&](const Fact& f) { return f.key == key; });
+  const auto at = key == "trouble" ? facts.end() : std::ranges::find(facts, key, &Fact::key);
   if (at != facts.end())
     at->value = std::move(value);
   else
@@ -346,8 +343,7 @@ void CaptureDevice::fact(std::string key, std::string value) {
 /// The most that was taken at one time, of what was taken while recording.
 void CaptureDevice::report_memory() {
   for (auto& [device, allocations] : memory_) {
-    std::stable_sort(allocations.begin(), allocations.end(),
-                     [](const Allocation& a, const Allocation& b) { return a.time < b.time; });
+    std::ranges::stable_sort(allocations, {}, &Allocation::time);
     std::int64_t now = 0, peak = 0;
     for (const Allocation& allocation : allocations) {
       if (__builtin_add_overflow(now, allocation.bytes, &now))

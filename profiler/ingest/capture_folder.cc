@@ -34,7 +34,7 @@ std::vector<fs::path> capture_files(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder, ignored))
     if (is_capture_name(entry.path()) && entry.is_regular_file(ignored))
       files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   return files;
 }
 
@@ -70,7 +70,7 @@ void settle_ranks(std::vector<CaptureFile>& files) {
       claims[*file.facts->rank].push_back(&*file.facts);
   for (auto& [rank, claimants] : claims) {
     const auto is_child = [&claims = claimants](const capture::ProcessFacts* process) {
-      return std::any_of(claims.begin(), claims.end(), [&](const capture::ProcessFacts* other) {
+      return std::ranges::any_of(claims, [&](const capture::ProcessFacts* other) {
         return other != process && other->host == process->host &&
                other->process == process->parent;
       });
@@ -98,16 +98,15 @@ Status read_capture_folder(const fs::path& folder, const NewRank& new_rank,
                            const Progress& progress) {
   std::vector<CaptureFile> files;
   for (const fs::path& path : capture_files(folder)) files.push_back(TRY(look_at(path)));
-  if (std::none_of(files.begin(), files.end(),
-                   [](const CaptureFile& file) { return file.is_capture; }))
+  if (std::ranges::none_of(files, [](const CaptureFile& file) { return file.is_capture; }))
     return fail_in(folder, "contains no capture", "files that the profiler wrote (HOST-PID.cap)");
   const auto facts = TRY(session_facts(folder));
   settle_ranks(files);
   const auto order = [](const CaptureFile& file) {
     return file.facts && file.facts->rank ? std::uint64_t{*file.facts->rank} : UINT64_MAX;
   };
-  std::stable_sort(files.begin(), files.end(),
-                   [&](const CaptureFile& a, const CaptureFile& b) { return order(a) < order(b); });
+  std::ranges::stable_sort(
+      files, [&](const CaptureFile& a, const CaptureFile& b) { return order(a) < order(b); });
 
   std::map<std::string, std::vector<capture::ClockPair>> pairs;
   for (const CaptureFile& file : files)

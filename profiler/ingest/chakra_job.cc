@@ -15,10 +15,7 @@
 namespace rehearse::ingest {
 namespace {
 
-using program::Program;
-using program::ProgramOp;
-using program::RankProgram;
-using program::Task;
+using program::Program, program::ProgramOp, program::RankProgram, program::Task;
 
 struct Phase {
   CollectiveKind kind;
@@ -41,7 +38,7 @@ class Phases {
       case CollectiveKind::kAllReduce: return all_reduce(along);
       case CollectiveKind::kReduceScatter: return chain(op.collective, along);
       case CollectiveKind::kAllGather:
-        std::reverse(along.begin(), along.end());
+        std::ranges::reverse(along);
         return chain(op.collective, along);
       case CollectiveKind::kAllToAll: return chain(op.collective, along);
       default: return {{op.collective, {}, 1}};
@@ -256,7 +253,7 @@ class JobBuilder {
                               const std::vector<std::vector<std::uint32_t>>& sets, std::size_t i) {
     const auto known = index_.find({name, i});
     if (known != index_.end()) return known->second;
-    const std::uint32_t largest = *std::max_element(sets[i].begin(), sets[i].end());
+    const std::uint32_t largest = *std::ranges::max_element(sets[i]);
     if (largest >= ranks_)
       return fail(fmt::format("process group '{}' has rank {} of {} ranks", name, largest, ranks_));
     Program::Group group{.name = name, .members = {}};

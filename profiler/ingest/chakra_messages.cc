@@ -32,8 +32,7 @@ std::optional<std::uint32_t> fields_of(std::string_view message, bool whole,
   while (!message.empty()) {
     const auto tag = take_varint(message);
     if (!tag) return whole ? std::nullopt : std::optional(seen);
-    const auto shape = std::find_if(shapes.begin(), shapes.end(),
-                                    [&](const Shape& s) { return s.number == *tag >> 3; });
+    const auto shape = std::ranges::find(shapes, *tag >> 3, &Shape::number);
     const bool is_varint = (*tag & 7) == 0, is_bytes = (*tag & 7) == 2;
     if (shape == shapes.end() ||
         !((is_varint && shape->as_varint) || (is_bytes && shape->as_bytes)))
@@ -185,7 +184,7 @@ std::optional<CollectiveKind> collective_from_chakra(std::int64_t type) {
 }
 
 std::int64_t chakra_from_collective(CollectiveKind kind) {
-  const auto type = std::find(kCollectives.begin(), kCollectives.end(), kind);
+  const auto type = std::ranges::find(kCollectives, kind);
   REHEARSE_CHECK(type != kCollectives.end());
   return type - kCollectives.begin();
 }

@@ -76,8 +76,7 @@ Attributes attributes_of(const chakra::Op& op) {
       used.involved.assign(attribute.bool_list().values().begin(),
                            attribute.bool_list().values().end());
   }
-  if (std::find(used.involved.begin(), used.involved.end(), false) == used.involved.end())
-    used.involved.clear();
+  if (std::ranges::find(used.involved, false) == used.involved.end()) used.involved.clear();
   return used;
 }
 
@@ -192,7 +191,7 @@ class ProgramReader {
                             message.control_dependencies().end());
     row.dependencies.insert(row.dependencies.end(), message.data_dependencies().begin(),
                             message.data_dependencies().end());
-    std::sort(row.dependencies.begin(), row.dependencies.end());
+    std::ranges::sort(row.dependencies);
     row.dependencies.erase(std::unique(row.dependencies.begin(), row.dependencies.end()),
                            row.dependencies.end());
     return {};
@@ -203,7 +202,7 @@ class ProgramReader {
       return fail(Diagnostic{
           .file = file_, .problem = "holds no op", .expected = "a Chakra execution trace (.et)"});
     // From here on an op is known by its place in the order of ids.
-    std::sort(rows_.begin(), rows_.end(), [](const Read& a, const Read& b) { return a.id < b.id; });
+    std::ranges::sort(rows_, {}, &Read::id);
     const std::size_t n = rows_.size();
     std::unordered_map<std::uint64_t, std::uint32_t> place;
     place.reserve(n);
@@ -247,7 +246,7 @@ class ProgramReader {
         if (--waits[after] == 0) next.push(after);
     }
     if (order.size() < n) {
-      const auto stuck = std::find_if(waits.begin(), waits.end(), [](auto w) { return w > 0; });
+      const auto stuck = std::ranges::find_if(waits, [](auto w) { return w > 0; });
       return wrong(rows_[static_cast<std::size_t>(stuck - waits.begin())],
                    "depends on itself through its dependencies");
     }

@@ -16,12 +16,8 @@
 namespace rehearse::ingest {
 namespace {
 
-using program::OpIndex;
-using program::Program;
-using program::ProgramOp;
-using program::RankProgram;
-using program::Stream;
-using program::Task;
+using program::OpIndex, program::Program, program::ProgramOp, program::RankProgram, program::Stream,
+    program::Task;
 
 chakra::Attribute& attribute(chakra::Op& op, std::string_view name) {
   chakra::Attribute& added = *op.add_attributes();

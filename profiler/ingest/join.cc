@@ -89,7 +89,7 @@ std::vector<Sequence> untimed_threads(const Rank& rank) {
   for (Row i = 0; i < rank.host_ops.size(); ++i)
     if (rank.host_ops[i].record_function) threads[rank.host_ops[i].thread.index()].push_back(i);
   for (Sequence& thread : threads)
-    std::stable_sort(thread.begin(), thread.end(), [&](Row a, Row b) {
+    std::ranges::stable_sort(thread, [&](Row a, Row b) {
       return *rank.host_ops[a].record_function < *rank.host_ops[b].record_function;
     });
   return threads;
@@ -100,7 +100,7 @@ std::vector<Sequence> timed_threads(const Rank& rank) {
   for (Row i = 0; i < rank.host_ops.size(); ++i)
     if (can_match(rank.host_ops[i])) threads[rank.host_ops[i].thread.index()].push_back(i);
   for (Sequence& thread : threads)
-    std::stable_sort(thread.begin(), thread.end(), [&](Row a, Row b) {
+    std::ranges::stable_sort(thread, [&](Row a, Row b) {
       const HostOp &x = rank.host_ops[a], &y = rank.host_ops[b];
       return x.start != y.start ? x.start < y.start : x.duration > y.duration;
     });
@@ -285,8 +285,8 @@ bool number_alike(const Rank& untimed, const Rank& timed, const std::vector<Matc
 }
 
 void merge(Trace& trace, const Rank& untimed, Rank& timed) {
-  const bool has_ids = std::any_of(timed.host_ops.begin(), timed.host_ops.end(),
-                                   [](const HostOp& op) { return op.record_function.has_value(); });
+  const bool has_ids = std::ranges::any_of(
+      timed.host_ops, [](const HostOp& op) { return op.record_function.has_value(); });
   const std::vector<Match> matches =
       has_ids ? match_by_id(untimed, timed) : match_by_order(untimed, timed);
   const bool alike = number_alike(untimed, timed, matches);
@@ -304,12 +304,12 @@ void merge(Trace& trace, const Rank& untimed, Rank& timed) {
     if (alike && !to.sequence) to.sequence = from.sequence;
     if (alike && !to.forward_thread) to.forward_thread = from.forward_thread;
   }
-  const auto first = std::find(joined.begin(), joined.end(), 0);
+  const auto first = std::ranges::find(joined, 0);
   if (first == joined.end()) return;
   const HostOp& op = untimed.host_ops[static_cast<std::size_t>(first - joined.begin())];
   trace.problems.add(ProblemKind::kUnjoined,
                      fmt::format("{}: {}", untimed.info.source, trace.names[op.name]),
-                     static_cast<std::uint64_t>(std::count(joined.begin(), joined.end(), 0)));
+                     static_cast<std::uint64_t>(std::ranges::count(joined, 0)));
 }
 
 }  // namespace

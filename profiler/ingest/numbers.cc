@@ -1,9 +1,8 @@
 #include "profiler/ingest/numbers.h"
 
-#include <cctype>
-#include <charconv>
 #include <cmath>
 
+#include "sim/base/number.h"
 #include "sim/base/text.h"
 
 namespace rehearse::ingest {
@@ -14,11 +13,8 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 }  // namespace
 
 std::optional<double> parse_real(std::string_view text) {
-  double value = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || rest != text.data() + text.size() || !std::isfinite(value))
-    return std::nullopt;
-  return value;
+  const std::optional<double> value = parse_number<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 std::optional<Nanoseconds> parse_microseconds(std::string_view text) {
@@ -53,9 +49,7 @@ std::optional<Nanoseconds> parse_microseconds(std::string_view text) {
 }
 
 std::optional<std::int64_t> parse_whole(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc{} && rest == text.data() + text.size()) return value;
+  if (const auto value = parse_number<std::int64_t>(text)) return value;
   const std::optional<double> real = parse_real(text);
   if (!real || std::abs(*real) > 9e18 || *real != std::floor(*real)) return std::nullopt;
   return static_cast<std::int64_t>(*real);

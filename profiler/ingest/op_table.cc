@@ -90,7 +90,7 @@ Status Reader::find_columns() {
       start_ = {heading, *ns};
     else if (const auto length = unit_of(heading, "duration"))
       duration_ = {heading, *length};
-    else if (std::find(kOthers.begin(), kOthers.end(), heading) == kOthers.end())
+    else if (std::ranges::find(kOthers, heading) == kOthers.end())
       return refuse(fmt::format("unknown column '{}'", heading),
                     "rank, stream, step, name, start (us), duration (us), group, bytes; units of "
                     "times: ns, us, ms, s");
@@ -172,7 +172,7 @@ Status Reader::read() {
           fmt::format("{} is more than 30 days from other rows", table_.cell(r, start_.heading)),
           "times of one run, in the unit of the heading");
   }
-  std::stable_sort(rows_.begin(), rows_.end(), [](const Row& a, const Row& b) {
+  std::ranges::stable_sort(rows_, [](const Row& a, const Row& b) {
     return std::tie(a.rank, a.start) < std::tie(b.rank, b.start);
   });
   return {};

@@ -20,8 +20,8 @@ std::optional<std::uint32_t> leading_number(std::string_view text) {
 
 std::optional<std::uint32_t> number_behind_rank(std::string_view name) {
   std::string word(name);
-  std::transform(word.begin(), word.end(), word.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(word, word.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   const std::size_t at = word.rfind("rank");
   if (at == std::string::npos) return std::nullopt;
   std::string_view rest = std::string_view(word).substr(at + 4);
@@ -36,8 +36,8 @@ std::optional<std::uint32_t> number_in_file_name(const std::filesystem::path& fi
   const std::string name = file.filename().string();
   std::string_view stem = name;
   const auto ends = [&](std::string_view extension) { return stem.ends_with(extension); };
-  for (auto e = std::find_if(kExtensions.begin(), kExtensions.end(), ends); e != kExtensions.end();
-       e = std::find_if(kExtensions.begin(), kExtensions.end(), ends))
+  for (auto e = std::ranges::find_if(kExtensions, ends); e != kExtensions.end();
+       e = std::ranges::find_if(kExtensions, ends))
     stem.remove_suffix(e->size());
   if (const auto behind_rank = number_behind_rank(stem)) return behind_rank;
   const std::size_t last = stem.find_last_not_of(kDigits);

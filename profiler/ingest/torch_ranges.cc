@@ -28,7 +28,7 @@ std::size_t value_length(std::string_view text) {
 
 bool closed(std::string_view array) {
   return array.size() >= 2 && array.front() == '[' && array.back() == ']' &&
-         std::count(array.begin(), array.end(), '[') == std::count(array.begin(), array.end(), ']');
+         std::ranges::count(array, '[') == std::ranges::count(array, ']');
 }
 
 /// Reads the fields after a name, which have a fixed order; false if the text is anything else.

@@ -138,8 +138,7 @@ std::vector<LaunchedProcess> processes_in(const fs::path& folder) {
     count(capture, process);
     processes.push_back(std::move(process));
   }
-  std::sort(processes.begin(), processes.end(),
-            [](const auto& a, const auto& b) { return a.name < b.name; });
+  std::ranges::sort(processes, [](const auto& a, const auto& b) { return a.name < b.name; });
   return processes;
 }
 

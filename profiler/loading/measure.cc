@@ -93,7 +93,7 @@ bool put_out_of_memory(const fs::path& path) {
   std::vector<unsigned char> there((size + page - 1) / page, 1);
   const bool known = ::mincore(mapped, size, there.data()) == 0;
   ::munmap(mapped, size);
-  return known && std::none_of(there.begin(), there.end(), [](unsigned char c) { return c & 1; });
+  return known && std::ranges::none_of(there, [](unsigned char c) { return c & 1; });
 }
 
 struct Folder {
@@ -125,7 +125,7 @@ Result<Folder> list_folder(const fs::path& path) {
     return fail_in(path, fmt::format("cannot be listed: {}", error.message()));
   if (folder.files.empty())
     return fail_in(path, "contains no files of at most 1 GiB", "one file per sample");
-  std::sort(folder.files.begin(), folder.files.end());
+  std::ranges::sort(folder.files);
   return folder;
 }
 
@@ -148,7 +148,7 @@ std::optional<double> slowdown_of(const std::vector<fs::path>& files, unsigned f
     const Seconds alone = core_time_of(files, few, times);
     slower.push_back(core_time_of(files, many, times) / alone);
   }
-  std::sort(slower.begin(), slower.end());
+  std::ranges::sort(slower);
   return slower[kRuns / 2];
 }
 

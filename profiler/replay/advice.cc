@@ -37,8 +37,7 @@ std::vector<std::string> heaviest(const CriticalSteps& critical, std::size_t cou
   std::vector<std::pair<std::int64_t, std::string>> ranked;
   ranked.reserve(time.size());
   for (const auto& [name, sum] : time) ranked.emplace_back(sum, name);
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::ranges::stable_sort(ranked, [](const auto& a, const auto& b) { return a.first > b.first; });
   std::vector<std::string> names;
   for (std::size_t i = 0; i < std::min(count, ranked.size()); ++i)
     names.push_back(ranked[i].second);
@@ -70,7 +69,7 @@ class Candidates {
       return op.task == program::Task::kInput;
     };
     for (const program::RankProgram& rank : program_.programs)
-      if (std::any_of(rank.ops.begin(), rank.ops.end(), loads))
+      if (std::ranges::any_of(rank.ops, loads))
         return add(
             fmt::format("--input-pipeline workers={}", pipeline.workers), std::move(meaning),
             [this, pipeline] { return replay::overlap_input(recordings_, program_, pipeline); });
@@ -156,8 +155,7 @@ std::vector<Advice> find_advice(const std::vector<Recording>& recordings, const 
   std::vector<Advice> found;
   for (Candidate& candidate : list)
     if (candidate.advice.change < -0.001) found.push_back(std::move(candidate.advice));
-  std::stable_sort(found.begin(), found.end(),
-                   [](const Advice& a, const Advice& b) { return a.change < b.change; });
+  std::ranges::stable_sort(found, {}, &Advice::change);
   if (found.size() > count) found.resize(count);
   return found;
 }

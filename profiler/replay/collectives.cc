@@ -164,10 +164,9 @@ std::vector<CommunicationOp> find_communication(const Recording& r) {
       }
       found.push_back(communication);
     }
-  std::stable_sort(found.begin(), found.end(),
-                   [&](const CommunicationOp& a, const CommunicationOp& b) {
-                     return r.gpu(a.op).start < r.gpu(b.op).start;
-                   });
+  std::ranges::stable_sort(found, [&](const CommunicationOp& a, const CommunicationOp& b) {
+    return r.gpu(a.op).start < r.gpu(b.op).start;
+  });
   return found;
 }
 

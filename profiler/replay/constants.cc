@@ -8,9 +8,7 @@
 namespace rehearse::replay {
 namespace {
 
-using trace::GpuKind;
-using trace::GpuOp;
-using trace::HostOp;
+using trace::GpuKind, trace::GpuOp, trace::HostOp;
 
 // Used where a recording shows none of the kind. NVIDIA and AMD recordings from 2021 to 2025 lie
 // within a factor of two of these (docs/concepts/replay.md).
@@ -30,7 +28,7 @@ std::map<std::uint32_t, std::vector<Nanoseconds>> told_to_wait(const Recording& 
   for (const trace::Sync& sync : r.rank().syncs)
     if (sync.kind == trace::SyncKind::kStreamWaitEvent && sync.stream)
       times[*sync.stream].push_back(sync.start);
-  for (auto& [stream, of_stream] : times) std::sort(of_stream.begin(), of_stream.end());
+  for (auto& [stream, of_stream] : times) std::ranges::sort(of_stream);
   return times;
 }
 
@@ -60,7 +58,7 @@ Constants fit_constants(const Recording& r, const std::vector<HostWait>& waits) 
         stream.ops.empty() ? waits_of.end() : waits_of.find(r.gpu(stream.ops.front()).stream);
     const auto waits_between = [&](Nanoseconds from, Nanoseconds to) {
       if (told == waits_of.end()) return false;
-      const auto at = std::upper_bound(told->second.begin(), told->second.end(), from);
+      const auto at = std::ranges::upper_bound(told->second, from);
       return at != told->second.end() && *at < to;
     };
     for (std::size_t k = 0; k < stream.ops.size(); ++k) {

@@ -1,6 +1,7 @@
 #include "profiler/replay/delays.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -22,8 +23,8 @@ std::optional<std::size_t> step_at(const Steps& steps, Nanoseconds time) {
 
 std::vector<DelayedOp> find_delayed(const Recording& r, const Steps& steps,
                                     const std::vector<Nanoseconds>& late) {
-  const auto whole = static_cast<std::size_t>(std::count_if(
-      steps.steps.begin(), steps.steps.end(), [](const Step& s) { return !s.partial; }));
+  const auto whole = static_cast<std::size_t>(
+      std::ranges::count_if(steps.steps, [](const Step& s) { return !s.partial; }));
   struct Occurrences {
     DelayedOp op;
     std::vector<Nanoseconds> in_whole_steps;
@@ -56,13 +57,12 @@ std::vector<DelayedOp> find_delayed(const Recording& r, const Steps& steps,
     }
     delayed.push_back(std::move(at.op));
   }
-  std::stable_sort(delayed.begin(), delayed.end(),
-                   [](const DelayedOp& a, const DelayedOp& b) { return a.total > b.total; });
+  std::ranges::stable_sort(delayed, std::greater{}, &DelayedOp::total);
   return delayed;
 }
 
 Nanoseconds covered_by(Spans spans) {
-  std::sort(spans.begin(), spans.end());
+  std::ranges::sort(spans);
   Nanoseconds covered(0), until(INT64_MIN);
   for (const auto& [from, to] : spans) {
     if (to <= until) continue;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -14,17 +13,15 @@
 
 #include "profiler/replay/batch_requests.h"
 #include "profiler/replay/slow_ranks.h"
+#include "sim/base/number.h"
 #include "sim/base/text.h"
 #include "sim/program/rank_builder.h"
 
 namespace rehearse::replay {
 namespace {
 
-using program::ProgramOp;
-using program::RankBuilder;
-using program::RankProgram;
-using program::Stream;
-using program::Task;
+using program::ProgramOp, program::RankBuilder, program::RankProgram, program::Stream,
+    program::Task;
 using Kind = Recorded::Kind;
 
 /// "SELECTOR:VALUE" at its last colon: names hold colons too.
@@ -40,12 +37,10 @@ Result<std::pair<Selector, std::string_view>> split_edit(std::string_view text,
 
 Result<double> parse_factor(std::string_view text) {
   const std::string_view number = trim(text);
-  double factor = 0;
-  const auto [rest, error] = std::from_chars(number.data(), number.data() + number.size(), factor);
-  if (error != std::errc{} || rest != number.data() + number.size() || !(factor >= 0) ||
-      factor > 1e6)
+  const std::optional<double> factor = parse_number<double>(number);
+  if (!factor || !(*factor >= 0) || *factor > 1e6)
     return fail(fmt::format("'{}' is not a factor", number), "a number from 0 to 1e6, such as 0.5");
-  return factor;
+  return *factor;
 }
 
 /// The duration of an op, to be changed. All ops of a recording have one.
@@ -65,9 +60,8 @@ double cpus_of(const std::vector<Recording>& recordings, std::size_t rank,
             std::errc() &&
         stated > 0)
       cpus = stated;
-  const auto ranks =
-      std::count_if(recordings.begin(), recordings.end(),
-                    [&](const Recording& other) { return other.rank().info.host == info.host; });
+  const auto ranks = std::ranges::count_if(
+      recordings, [&](const Recording& other) { return other.rank().info.host == info.host; });
   return std::max(1.0, cpus / static_cast<double>(ranks));
 }
 
@@ -154,10 +148,10 @@ Result<Straggler> parse_straggler(std::string_view text) {
   const std::size_t colon = text.find(':');
   Straggler straggler{};
   const std::string_view rank = trim(text.substr(0, colon));
-  const auto [rest, error] =
-      std::from_chars(rank.data(), rank.data() + rank.size(), straggler.rank);
-  if (colon == std::string_view::npos || error != std::errc{} || rest != rank.data() + rank.size())
+  const auto number = parse_number<std::uint32_t>(rank);
+  if (colon == std::string_view::npos || !number)
     return fail(fmt::format("'{}' is not RANK:FACTOR", text), "such as 3:1.5, or 3:none");
+  straggler.rank = *number;
   if (trim(text.substr(colon + 1)) == "none") return straggler;
   const double factor = TRY(parse_factor(text.substr(colon + 1)));
   straggler.factor = factor;
@@ -174,7 +168,7 @@ Result<InputPipeline> parse_input_pipeline(std::string_view text) {
     const std::string_view key = trim(part.substr(0, equals));
     const std::string_view value =
         equals == std::string_view::npos ? "" : trim(part.substr(equals + 1));
-    const auto* const known = std::find(kKeys.begin(), kKeys.end(), key);
+    const auto* const known = std::ranges::find(kKeys, key);
     if (known == kKeys.end())
       return fail(fmt::format("unknown key '{}'", key), suggest(key, kKeys));
     if (std::exchange(given[static_cast<std::size_t>(known - kKeys.begin())], true))
@@ -183,9 +177,8 @@ Result<InputPipeline> parse_input_pipeline(std::string_view text) {
       pipeline.load = value;
       continue;
     }
-    std::uint32_t count = 0;
-    const auto [rest, error] = std::from_chars(value.data(), value.data() + value.size(), count);
-    if (error != std::errc{} || rest != value.data() + value.size() || count == 0 || count > 4096)
+    const std::uint32_t count = parse_number<std::uint32_t>(value).value_or(0);
+    if (count == 0 || count > 4096)
       return fail(fmt::format("'{}' is not a number of {}", value, key), "1 to 4096");
     (key == "workers" ? pipeline.workers
      : key == "cpus"  ? pipeline.cpus

@@ -7,10 +7,7 @@
 namespace rehearse::replay {
 namespace {
 
-using trace::Board;
-using trace::GpuKind;
-using trace::GpuOp;
-using trace::PowerReading;
+using trace::Board, trace::GpuKind, trace::GpuOp, trace::PowerReading;
 
 // Where it is not recorded how many multiprocessors a device has: of today's boards 66 to 160.
 constexpr std::uint32_t kUsualMultiprocessors = 100;
@@ -19,8 +16,8 @@ constexpr std::uint32_t kUsualMultiprocessors = 100;
 class PowerCurve {
  public:
   explicit PowerCurve(std::vector<std::pair<Nanoseconds, double>> readings) {
-    std::stable_sort(readings.begin(), readings.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::ranges::stable_sort(readings,
+                             [](const auto& a, const auto& b) { return a.first < b.first; });
     for (const auto& [time, watts] : readings) {
       if (!points_.empty() && points_.back().time == time) continue;  // of another process
       double joules = 0;
@@ -155,8 +152,7 @@ class Sweep {
       }
     }
     edges_.push_back({curve_.last(), Edge::kLast, false, 0, 0, 0});
-    std::stable_sort(edges_.begin(), edges_.end(),
-                     [](const Edge& a, const Edge& b) { return a.time < b.time; });
+    std::ranges::stable_sort(edges_, {}, &Edge::time);
     ops_of_.assign(recordings_.size(), 0);
     use_of_.assign(recordings_.size(), 0);
     for (const Edge& edge : edges_) {

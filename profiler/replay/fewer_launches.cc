@@ -1,6 +1,5 @@
 #include "profiler/replay/fewer_launches.h"
 
-#include <algorithm>
 #include <map>
 
 #include <fmt/core.h>

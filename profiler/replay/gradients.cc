@@ -111,8 +111,7 @@ Result<Gradients> find_gradients(const Recording& r, const RankReplay& rank) {
     return fail_in(r.rank().info.source, "contains no gradients",
                    "operators torch::autograd::AccumulateGrad, or NVTX ranges "
                    "'gradient' whose payload is their size in bytes");
-  std::stable_sort(found.begin(), found.end(),
-                   [](const Found& a, const Found& b) { return a.end < b.end; });
+  std::ranges::stable_sort(found, {}, &Found::end);
 
   // A new step begins where a step of the recording does.
   std::size_t step = 0;

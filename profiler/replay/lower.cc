@@ -20,11 +20,7 @@
 namespace rehearse::replay {
 namespace {
 
-using program::kNoStream;
-using program::ProgramOp;
-using program::Task;
-using trace::GpuOp;
-using trace::HostKind;
+using program::kNoStream, program::ProgramOp, program::Task, trace::GpuOp;
 using Kind = Recorded::Kind;
 
 /// The state that lowering one rank builds up.
@@ -228,8 +224,9 @@ void Lowering::add_streams(std::size_t rank) {
   RankReplay& out = result_.replays[rank];
   // A recording that ends before its first kernel has calls without device ops.
   out.has_device = !r.rank().gpu_ops.empty() ||
-                   std::any_of(r.rank().host_ops.begin(), r.rank().host_ops.end(),
-                               [](const trace::HostOp& op) { return op.correlation.has_value(); });
+                   std::ranges::any_of(r.rank().host_ops, [](const trace::HostOp& op) {
+                     return op.correlation.has_value();
+                   });
   out.device_first.assign(r.rank().gpu_ops.size(), 0);
   out.device_last.assign(r.rank().gpu_ops.size(), 0);
   state.first_stream = static_cast<std::uint32_t>(r.threads().size());

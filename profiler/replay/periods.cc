@@ -94,8 +94,8 @@ std::vector<std::size_t> find_turns(std::span<const std::uint32_t> words) {
     }
     std::vector<std::pair<std::size_t, const std::vector<std::size_t>*>> ranked;
     for (const auto& [count, marks] : by_count) ranked.emplace_back(marks.words, marks.first);
-    std::stable_sort(ranked.begin(), ranked.end(),
-                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::ranges::stable_sort(ranked,
+                             [](const auto& a, const auto& b) { return a.first > b.first; });
     for (const auto& [count, at] : ranked)
       if (are_alike(compared, *at)) return *at;
   }

@@ -1,7 +1,8 @@
 #include "profiler/replay/profiler_cost.h"
 
-#include <charconv>
 #include <cmath>
+
+#include "sim/base/number.h"
 
 namespace rehearse::replay {
 namespace {
@@ -9,11 +10,8 @@ namespace {
 Nanoseconds measured(const trace::RankInfo& info, std::string_view key) {
   for (const trace::Fact& fact : info.facts) {
     if (fact.key != key) continue;
-    double ns = 0;
-    const char* end = fact.value.data() + fact.value.size();
-    const auto [rest, error] = std::from_chars(fact.value.data(), end, ns);
-    if (error == std::errc{} && rest == end && ns > 0 && ns < 1e6)
-      return Nanoseconds(std::llround(ns));
+    const double ns = parse_number<double>(fact.value).value_or(0);
+    if (ns > 0 && ns < 1e6) return Nanoseconds(std::llround(ns));
   }
   return Nanoseconds(0);
 }

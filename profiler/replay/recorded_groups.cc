@@ -15,7 +15,7 @@ std::uint32_t RecordedGroups::add(std::size_t rank, std::vector<RankId> members,
       known_.try_emplace({name, members, ranks}, static_cast<std::uint32_t>(known_.size()));
   if (added) program_.groups.push_back({name, std::move(members), ranks});
   std::vector<std::uint32_t>& of_rank = program_.groups_of[rank];
-  const auto local = std::find(of_rank.begin(), of_rank.end(), known->second);
+  const auto local = std::ranges::find(of_rank, known->second);
   const auto number = static_cast<std::uint32_t>(local - of_rank.begin());
   if (local == of_rank.end()) of_rank.push_back(known->second);
   return number;

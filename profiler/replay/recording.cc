@@ -5,9 +5,7 @@
 
 namespace rehearse::replay {
 
-using trace::GpuOp;
-using trace::HostKind;
-using trace::HostOp;
+using trace::GpuOp, trace::HostKind, trace::HostOp;
 
 CallKind call_kind(std::string_view name) {
   const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
@@ -80,8 +78,8 @@ void Recording::place_overhead(std::vector<std::vector<HostIndex>>& by_thread) c
     if (made_up(t)) continue;
     for (const HostIndex i : by_thread[t])
       if (is_call(host(i))) calls[t].push_back(i);
-    std::stable_sort(calls[t].begin(), calls[t].end(),
-                     [&](HostIndex a, HostIndex b) { return nests_before(host(a), host(b)); });
+    std::ranges::stable_sort(
+        calls[t], [&](HostIndex a, HostIndex b) { return nests_before(host(a), host(b)); });
     Nanoseconds open_until(INT64_MIN);
     std::erase_if(calls[t], [&](HostIndex i) {
       if (host(i).end() <= open_until) return true;
@@ -115,8 +113,8 @@ void Recording::index_threads() {
   for (std::size_t t = 0; t < by_thread.size(); ++t) {
     if (!works[t] || made_up(t) || by_thread[t].empty()) continue;
     std::vector<HostIndex>& ops = by_thread[t];
-    std::stable_sort(ops.begin(), ops.end(),
-                     [&](HostIndex a, HostIndex b) { return nests_before(host(a), host(b)); });
+    std::ranges::stable_sort(
+        ops, [&](HostIndex a, HostIndex b) { return nests_before(host(a), host(b)); });
     Nanoseconds last = host(ops.front()).end();
     std::vector<HostIndex> open;
     for (const HostIndex i : ops) {
@@ -128,8 +126,7 @@ void Recording::index_threads() {
     const Nanoseconds first = host(ops.front()).start;
     threads_.push_back({trace::ThreadId(t), std::move(ops), first, last});
   }
-  std::stable_sort(threads_.begin(), threads_.end(),
-                   [](const HostThread& a, const HostThread& b) { return a.first < b.first; });
+  std::ranges::stable_sort(threads_, {}, &HostThread::first);
 }
 
 void Recording::index_streams() {
@@ -140,7 +137,7 @@ void Recording::index_streams() {
   }
   stream_of_.assign(rank_->gpu_ops.size(), 0);
   for (auto& [key, ops] : by_stream) {
-    std::stable_sort(ops.begin(), ops.end(), [&](GpuIndex a, GpuIndex b) {
+    std::ranges::stable_sort(ops, [&](GpuIndex a, GpuIndex b) {
       const GpuOp &x = gpu(a), &y = gpu(b);
       return x.start != y.start ? x.start < y.start : x.end() < y.end();
     });
@@ -181,8 +178,8 @@ void Recording::index_launches() {
       launched_[call].push_back(i);
     }
   for (auto& [call, ops] : launched_)
-    std::stable_sort(ops.begin(), ops.end(),
-                     [&](GpuIndex a, GpuIndex b) { return gpu(a).start < gpu(b).start; });
+    std::ranges::stable_sort(ops,
+                             [&](GpuIndex a, GpuIndex b) { return gpu(a).start < gpu(b).start; });
 }
 
 std::span<const GpuIndex> Recording::launched(HostIndex call) const {

@@ -108,7 +108,7 @@ class RankSelector {
 Result<Selector> parse_selector(std::string_view text) {
   const std::size_t equals = text.find('=');
   const std::string_view target = text.substr(0, equals);
-  const auto found = std::find(kTargets.begin(), kTargets.end(), target);
+  const auto found = std::ranges::find(kTargets, target);
   if (found == kTargets.end())
     return fail(fmt::format("unknown target '{}'", target), suggest(target, kTargets));
   Selector selector{static_cast<Target>(found - kTargets.begin()), "", std::string(text)};

@@ -32,7 +32,6 @@ struct Selector {
 
 Result<Selector> parse_selector(std::string_view text);
 
-/// An op of a rank.
 struct RankOp {
   std::uint32_t rank;
   OpIndex op;

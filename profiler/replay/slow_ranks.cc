@@ -31,8 +31,8 @@ std::vector<SameWork> same_work(const RecordedProgram& program) {
   std::vector<SameWork> found;
   for (auto& [key, work] : by_name) {
     const std::size_t count = work.of_rank.begin()->second.size();
-    const bool same = std::all_of(work.of_rank.begin(), work.of_rank.end(),
-                                  [&](const auto& of) { return of.second.size() == count; });
+    const bool same = std::ranges::all_of(
+        work.of_rank, [&](const auto& of) { return of.second.size() == count; });
     if (work.of_rank.size() < 2 || !same) continue;
     work.sums.assign(count, 0);
     for (const auto& [rank, ops] : work.of_rank)
@@ -171,8 +171,8 @@ Result<Stragglers> Finder::find() {
   }
   if (found.ranks.empty()) return found;
   found.group = group_of(found.ranks);
-  std::stable_sort(found.ranks.begin(), found.ranks.end(),
-                   [](const auto& a, const auto& b) { return a.lost > b.lost; });
+  std::ranges::stable_sort(found.ranks,
+                           [](const auto& a, const auto& b) { return a.lost > b.lost; });
   if (found.ranks.size() > kMostSlowRanks) found.ranks.resize(kMostSlowRanks);
   for (SlowRank& slow : found.ranks) slow.step_without = TRY(step_with(slow.rank));
   found.step_if_equal = TRY(step_with(std::nullopt));
@@ -189,8 +189,7 @@ bool is_own_work(const Recorded& recorded, const program::ProgramOp& op) {
 
 Result<RecordedProgram> as_others(RecordedProgram program, std::size_t rank) {
   const std::vector<SameWork> work = same_work(program);
-  if (std::none_of(work.begin(), work.end(),
-                   [&](const SameWork& same) { return same.of_rank.contains(rank); }))
+  if (std::ranges::none_of(work, [&](const SameWork& same) { return same.of_rank.contains(rank); }))
     return fail("no work of this rank corresponds to that of another rank",
                 "recordings of several ranks of one job");
   return evened(std::move(program), work, rank);

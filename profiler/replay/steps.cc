@@ -70,8 +70,8 @@ std::optional<Found> marks_without_host(const Recording& r) {
   for (HostIndex i = 0; i < r.rank().host_ops.size(); ++i)
     if (r.host(i).kind == HostKind::kAnnotation && trace::is_step_name(r.name(r.host(i))))
       found.ops.push_back(i);
-  std::stable_sort(found.ops.begin(), found.ops.end(),
-                   [&](HostIndex a, HostIndex b) { return r.host(a).start < r.host(b).start; });
+  std::ranges::stable_sort(
+      found.ops, [&](HostIndex a, HostIndex b) { return r.host(a).start < r.host(b).start; });
   return found.ops.empty() ? std::nullopt : std::optional(std::move(found));
 }
 
@@ -128,8 +128,7 @@ std::vector<Launch> launches_of(const Recording& r) {
       const bool graph = r.name(r.host(i)).find("GraphLaunch") != std::string_view::npos;
       launches.push_back({r.host(i).start, t, op.name, copies, graph, work});
     }
-  std::stable_sort(launches.begin(), launches.end(),
-                   [](const Launch& a, const Launch& b) { return a.time < b.time; });
+  std::ranges::stable_sort(launches, {}, &Launch::time);
   return launches;
 }
 
@@ -199,7 +198,7 @@ std::optional<Steps> from_graphs(const Recording& r, const std::vector<Launch>& 
 /// layers of one pass. A program without names has no other information.
 std::optional<Steps> from_kernels(const Recording& r, const std::vector<Launch>& launches) {
   const auto& ops = r.rank().host_ops;
-  if (std::any_of(ops.begin(), ops.end(), [](const HostOp& op) {
+  if (std::ranges::any_of(ops, [](const HostOp& op) {
         return op.kind == HostKind::kOperator || op.kind == HostKind::kFrame ||
                (op.kind == HostKind::kAnnotation && !op.collective);  // libraries name those
       }))

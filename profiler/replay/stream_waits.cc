@@ -9,9 +9,7 @@
 namespace rehearse::replay {
 namespace {
 
-using trace::GpuOp;
-using trace::HostOp;
-using trace::Sync;
+using trace::GpuOp, trace::HostOp, trace::Sync;
 
 // The allowed distance of its start from the end of the awaited work: a kernel may start while the
 // other still drains, and an event takes a few microseconds to reach the other stream.
@@ -24,8 +22,8 @@ class StreamWaitFinder {
       : r_(recording), constants_(constants), bound_(recording.rank().gpu_ops.size()) {
     for (const Stream& stream : r_.streams())
       for (const GpuIndex op : stream.ops) by_end_.push_back(op);
-    std::stable_sort(by_end_.begin(), by_end_.end(),
-                     [&](GpuIndex a, GpuIndex b) { return r_.gpu(a).end() < r_.gpu(b).end(); });
+    std::ranges::stable_sort(
+        by_end_, [&](GpuIndex a, GpuIndex b) { return r_.gpu(a).end() < r_.gpu(b).end(); });
     set_bounds();
   }
 
@@ -72,8 +70,8 @@ class StreamWaitFinder {
 
   void from_timing() {
     std::vector<GpuIndex> by_start = by_end_;
-    std::stable_sort(by_start.begin(), by_start.end(),
-                     [&](GpuIndex a, GpuIndex b) { return r_.gpu(a).start < r_.gpu(b).start; });
+    std::ranges::stable_sort(
+        by_start, [&](GpuIndex a, GpuIndex b) { return r_.gpu(a).start < r_.gpu(b).start; });
     for (const GpuIndex i : by_start) {
       const GpuOp& op = r_.gpu(i);
       if (!bound_[i] || op.start - *bound_[i] <= kLate) continue;
@@ -197,8 +195,8 @@ std::vector<std::optional<GpuIndex>> find_followed(const Recording& r) {
       if (r.gpu(stream.ops[k]).start <= r.gpu(stream.ops[k - 1]).end() + kLate)
         followed[stream.ops[k]] = stream.ops[k - 1];
   }
-  std::stable_sort(by_end.begin(), by_end.end(),
-                   [&](GpuIndex a, GpuIndex b) { return r.gpu(a).end() < r.gpu(b).end(); });
+  std::ranges::stable_sort(by_end,
+                           [&](GpuIndex a, GpuIndex b) { return r.gpu(a).end() < r.gpu(b).end(); });
   for (const GpuIndex i : by_end) {
     if (followed[i]) continue;
     const GpuOp& op = r.gpu(i);

@@ -7,12 +7,8 @@
 namespace rehearse::replay {
 namespace {
 
-using trace::CopyDirection;
-using trace::GpuKind;
-using trace::GpuOp;
-using trace::HostMemory;
-using trace::HostOp;
-using trace::Sync;
+using trace::CopyDirection, trace::GpuKind, trace::GpuOp, trace::HostMemory, trace::HostOp,
+    trace::Sync;
 
 // Host and device clocks agree to a few microseconds, and some files know only whole ones.
 constexpr Nanoseconds kClockSlack{3000};
@@ -51,7 +47,7 @@ class WaitFinder {
   /// The last op of a stream that was launched before `time`.
   std::optional<GpuIndex> last_launched(std::size_t stream, Nanoseconds time) const {
     const std::vector<Nanoseconds>& times = launch_times_[stream];
-    const auto after = std::lower_bound(times.begin(), times.end(), time);
+    const auto after = std::ranges::lower_bound(times, time);
     if (after == times.begin()) return std::nullopt;
     return r_.streams()[stream].ops[static_cast<std::size_t>(after - times.begin()) - 1];
   }
@@ -62,9 +58,8 @@ class WaitFinder {
 
   void add(HostIndex call, std::vector<GpuIndex> ops, bool before_end = false) {
     const HostOp& c = r_.host(call);
-    const bool waited = std::any_of(ops.begin(), ops.end(), [&](GpuIndex op) {
-      return r_.gpu(op).end() > c.start + kClockSlack;
-    });
+    const bool waited = std::ranges::any_of(
+        ops, [&](GpuIndex op) { return r_.gpu(op).end() > c.start + kClockSlack; });
     waits_.push_back({call, std::move(ops), before_end, waited});
   }
 

@@ -37,8 +37,8 @@ void align(Trace& trace) {
     if (const auto first = first_row(rank); first && rank.info.timed)
       timed.push_back({&rank, rank.info.clock_base + *first});
   if (timed.empty()) return;
-  const auto [earliest, latest] = std::minmax_element(
-      timed.begin(), timed.end(), [](const Timed& a, const Timed& b) { return a.first < b.first; });
+  const auto [earliest, latest] = std::ranges::minmax_element(
+      timed, [](const Timed& a, const Timed& b) { return a.first < b.first; });
   const bool one_moment = latest->first - earliest->first < kDay;
   if (!one_moment)
     trace.problems.add(ProblemKind::kClockSkew,

@@ -35,8 +35,8 @@ class Ranges {
       if (op.collective) by_thread_[op.thread.index()].push_back(&op);
     }
     for (auto& ranges : by_thread_)
-      std::stable_sort(ranges.begin(), ranges.end(),
-                       [](const HostOp* a, const HostOp* b) { return a->start < b->start; });
+      std::ranges::stable_sort(
+          ranges, [](const HostOp* a, const HostOp* b) { return a->start < b->start; });
   }
 
   const Collective* around(const GpuOp& op) const {
@@ -80,7 +80,7 @@ Ends ends_of(const Trace& trace, const Rank& rank) {
           what.bytes_out.value_or(0)}]
         .push_back(static_cast<double>(op.end().count()));
   }
-  for (auto& [key, times] : ends) std::sort(times.begin(), times.end());
+  for (auto& [key, times] : ends) std::ranges::sort(times);
   return ends;
 }
 
@@ -104,8 +104,7 @@ struct Line {
 /// Least squares on the samples near a first line, which a third of wrong samples cannot affect.
 std::optional<Line> fit(std::vector<Sample> samples) {
   if (samples.size() < kLeast) return std::nullopt;
-  std::sort(samples.begin(), samples.end(),
-            [](const Sample& a, const Sample& b) { return a.at < b.at; });
+  std::ranges::sort(samples, {}, &Sample::at);
   Line line{.middle = (samples.front().at + samples.back().at) / 2};
   const std::size_t half = samples.size() / 2;
   const auto distance = [](const Sample& s) { return s.reference - s.at; };

@@ -17,8 +17,8 @@ bool same_key(const OpTiming& a, const OpTiming& b) { return key(a) == key(b); }
 
 void merge(std::vector<OpTiming>& into, std::vector<OpTiming> timings) {
   for (OpTiming& timing : timings) {
-    const auto same = std::find_if(into.begin(), into.end(),
-                                   [&](const OpTiming& known) { return same_key(known, timing); });
+    const auto same =
+        std::ranges::find_if(into, [&](const OpTiming& known) { return same_key(known, timing); });
     if (same == into.end())
       into.push_back(std::move(timing));
     else

@@ -62,7 +62,7 @@ std::vector<Problem> Problems::list() const {
   std::vector<Problem> found;
   for (std::size_t i = 0; i < kProblemKinds; ++i)
     if (counts_[i] > 0) found.push_back({static_cast<ProblemKind>(i), counts_[i], first_[i]});
-  std::stable_sort(found.begin(), found.end(), [](const Problem& a, const Problem& b) {
+  std::ranges::stable_sort(found, [](const Problem& a, const Problem& b) {
     return info(a.kind).severity > info(b.kind).severity;
   });
   return found;

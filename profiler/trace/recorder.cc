@@ -27,9 +27,9 @@ bool is_step_name(std::string_view name) {
   while (!name.empty() && kSeparators.find(name.back()) != std::string_view::npos)
     name.remove_suffix(1);
   std::string word(name);
-  std::transform(word.begin(), word.end(), word.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return std::find(kStepWords.begin(), kStepWords.end(), word) != kStepWords.end();
+  std::ranges::transform(word, word.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::ranges::find(kStepWords, word) != kStepWords.end();
 }
 
 Recorder::Recorder(NamePool& names, Problems& problems, Rank& rank, RowSink& rows)

@@ -3,20 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <string>
 
+#include "sim/base/number.h"
 #include "sim/base/text.h"
 
 namespace rehearse::trace {
 namespace {
-
-std::optional<std::int64_t> parse_extent(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || rest != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 /// The part of an array, "[[2, 3], [], [[4], [5]]]", that is its next element at or after `at`.
 std::optional<std::string_view> take_element(std::string_view array, std::size_t& at) {
@@ -57,8 +50,8 @@ std::optional<std::uint64_t> element_bytes(std::string_view dtype) {
   constexpr std::string_view kTensor = "Tensor(";
   if (dtype.starts_with(kTensor)) dtype.remove_prefix(kTensor.size());
   std::string word(dtype);
-  std::transform(word.begin(), word.end(), word.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(word, word.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   struct Width {
     std::string_view prefix;
     std::uint64_t bytes;
@@ -82,7 +75,7 @@ std::optional<std::uint64_t> shape_elements(std::string_view shape) {
   std::uint64_t product = 1;
   if (shape.empty()) return product;
   for (const std::string_view extent : split(shape, ',')) {
-    const std::optional<std::int64_t> value = parse_extent(trim(extent));
+    const std::optional<std::int64_t> value = parse_number<std::int64_t>(trim(extent));
     if (!value || *value < 0) return std::nullopt;
     if (__builtin_mul_overflow(product, static_cast<std::uint64_t>(*value), &product))
       return std::nullopt;

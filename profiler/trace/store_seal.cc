@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <fstream>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "sim/base/checksum.h"

@@ -167,7 +167,6 @@ struct Board {
   std::optional<std::uint32_t> all_multiprocessors = {};  ///< of all MIG instances of the board
 };
 
-/// A reading of a board.
 struct PowerReading {
   std::uint32_t board;  ///< index into Rank::boards; for an instance, that of its board
   Nanoseconds time;

@@ -93,7 +93,7 @@ class CsvTable::Parser {
       if (quote == std::string_view::npos)
         return fail_at(begin, "an unterminated quoted cell", "a closing quote");
       const std::string_view part = rest_.substr(0, quote);
-      line_ += static_cast<std::uint32_t>(std::count(part.begin(), part.end(), '\n'));
+      line_ += static_cast<std::uint32_t>(std::ranges::count(part, '\n'));
       table_.text_ += part;
       rest_.remove_prefix(quote + 1);
       if (!rest_.starts_with('"')) return {};
@@ -139,7 +139,7 @@ Result<CsvTable> CsvTable::load(const std::filesystem::path& path) {
 }
 
 std::optional<std::size_t> CsvTable::find(std::string_view column) const {
-  const auto found = std::find(columns_.begin(), columns_.end(), column);
+  const auto found = std::ranges::find(columns_, column);
   if (found == columns_.end()) return std::nullopt;
   return static_cast<std::size_t>(found - columns_.begin());
 }

@@ -49,7 +49,7 @@ double quantile(const std::vector<double>& sorted, double share) {
 
 SampleSpread spread_of(std::vector<double> samples) {
   if (samples.empty()) return {};
-  std::sort(samples.begin(), samples.end());
+  std::ranges::sort(samples);
   const double sum = std::accumulate(samples.begin(), samples.end(), 0.0);
   return {sum / static_cast<double>(samples.size()), quantile(samples, 0.5), quantile(samples, 0.9),
           samples.back()};

@@ -35,7 +35,7 @@ std::optional<std::string_view> nearest(std::string_view word,
   const auto begun = [&](std::string_view candidate) {
     return !word.empty() && candidate.starts_with(word);
   };
-  const bool any_begun = std::any_of(candidates.begin(), candidates.end(), begun);
+  const bool any_begun = std::ranges::any_of(candidates, begun);
   std::optional<std::string_view> best;
   std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
   for (std::string_view candidate : candidates) {

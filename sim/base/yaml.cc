@@ -40,10 +40,9 @@ struct YamlFile::Document {
   Status status() const {
     if (diagnostics.empty()) return {};
     Error error{diagnostics};
-    std::stable_sort(error.diagnostics.begin(), error.diagnostics.end(),
-                     [](const Diagnostic& a, const Diagnostic& b) {
-                       return std::pair(a.line, a.column) < std::pair(b.line, b.column);
-                     });
+    std::ranges::stable_sort(error.diagnostics, [](const Diagnostic& a, const Diagnostic& b) {
+      return std::pair(a.line, a.column) < std::pair(b.line, b.column);
+    });
     return tl::unexpected(std::move(error));
   }
 };
@@ -291,8 +290,7 @@ std::vector<std::string> YamlMap::keys() const {
   std::vector<std::string> keys;
   for (const State::Layer& layer : state_->layers)
     for (const auto& entry : layer.node)
-      if (entry.first.IsScalar() &&
-          std::find(keys.begin(), keys.end(), entry.first.Scalar()) == keys.end())
+      if (entry.first.IsScalar() && std::ranges::find(keys, entry.first.Scalar()) == keys.end())
         keys.push_back(entry.first.Scalar());
   return keys;
 }
@@ -331,16 +329,16 @@ bool YamlMap::is_list_of_maps(std::string_view key) const {
 
 void YamlMap::no_other_keys() const {
   std::vector<std::string_view> known(state_->asked.begin(), state_->asked.end());
-  std::sort(known.begin(), known.end());
+  std::ranges::sort(known);
   known.erase(std::unique(known.begin(), known.end()), known.end());
   for (const State::Layer& layer : state_->layers) {
     std::vector<std::string> seen;
     for (const auto& entry : layer.node) {
       const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "?";
-      if (std::find(known.begin(), known.end(), key) == known.end())
+      if (std::ranges::find(known, key) == known.end())
         state_->document->report(entry.first.Mark(), layer.path_of(key), "unknown key",
                                  suggest(key, known), "");
-      else if (std::find(seen.begin(), seen.end(), key) != seen.end())
+      else if (std::ranges::find(seen, key) != seen.end())
         state_->document->report(entry.first.Mark(), layer.path_of(key), "appears twice",
                                  "each key once", "");
       seen.push_back(key);

@@ -42,7 +42,7 @@ std::vector<double> numbers(const YamlMap& map, std::string_view key, std::size_
 std::vector<Dimension> read_dimensions(const YamlMap& map) {
   std::vector<Block> blocks;
   for (const std::string& name : map.list<std::string>("topology")) {
-    const auto* block = std::find(std::begin(kBlockNames), std::end(kBlockNames), name);
+    const auto* block = std::ranges::find(kBlockNames, name);
     if (block == std::end(kBlockNames))
       map.report("topology", fmt::format("'{}' is not supported", name),
                  "Ring, FullyConnected or Switch", suggest(name, kBlockNames));

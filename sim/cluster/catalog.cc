@@ -1,10 +1,10 @@
 #include "sim/cluster/catalog.h"
 
 #include <array>
-#include <charconv>
 
 #include <fmt/core.h>
 
+#include "sim/base/number.h"
 #include "sim/base/text.h"
 #include "sim/cluster/catalog_files.h"
 #include "sim/cluster/partition.h"
@@ -74,11 +74,9 @@ std::vector<std::uint32_t> read_starts(const CsvRow& row, std::string_view colum
   std::vector<std::uint32_t> starts;
   const std::string text = row.required(column);
   for (const std::string_view word : split(text, ' ')) {
-    std::uint32_t start = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), start);
-    const bool rises = starts.empty() || start > starts.back();
-    if (error == std::errc() && end == word.data() + word.size() && rises) {
-      starts.push_back(start);
+    const auto start = parse_number<std::uint32_t>(word);
+    if (start && (starts.empty() || *start > starts.back())) {
+      starts.push_back(*start);
     } else {
       row.report(column, fmt::format("'{}' is not a list of positions", text),
                  "ascending numbers from 0, such as '0 2 4'");

@@ -201,7 +201,7 @@ std::uint32_t ClusterBuilder::add(LinkType type) {
 }
 
 std::uint32_t ClusterBuilder::add_once(LinkType type) {
-  const auto known = std::find(state_->types.begin(), state_->types.end(), type);
+  const auto known = std::ranges::find(state_->types, type);
   if (known != state_->types.end())
     return static_cast<std::uint32_t>(known - state_->types.begin());
   return add(std::move(type));

@@ -51,7 +51,7 @@ std::string_view to_string(Confidence confidence) {
 
 bool Origin::recalled() const {
   const std::vector<std::string_view> ids = split(source, '+');
-  return std::find(ids.begin(), ids.end(), kRecalled) != ids.end();
+  return std::ranges::find(ids, kRecalled) != ids.end();
 }
 
 bool is_date(std::string_view text) {

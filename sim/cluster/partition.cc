@@ -74,8 +74,8 @@ void each_layout(const MigDevice& device, const MigSet& most,
     if (position >= device.positions) return found(layout);
     for (std::uint32_t i = 0; i < set.size(); ++i) {
       const MigProfile& p = device.profile(i);
-      const bool starts_here = std::find(p.placement_starts.begin(), p.placement_starts.end(),
-                                         position) != p.placement_starts.end();
+      const bool starts_here =
+          std::ranges::find(p.placement_starts, position) != p.placement_starts.end();
       if (!starts_here || set[i] == most[i] || !may_add(device, set, i)) continue;
       ++set[i];
       layout.push_back({i, position});
@@ -105,8 +105,8 @@ std::uint32_t taken_bits(const MigDevice& device, const MigLayout& layout) {
 /// Whether one more of the profile can be placed.
 bool has_place(const MigDevice& device, std::uint32_t taken, std::uint32_t profile) {
   const MigProfile& p = device.profile(profile);
-  return std::any_of(p.placement_starts.begin(), p.placement_starts.end(),
-                     [&](std::uint32_t start) { return (taken & bits_of(p, start)) == 0; });
+  return std::ranges::any_of(p.placement_starts,
+                             [&](std::uint32_t start) { return (taken & bits_of(p, start)) == 0; });
 }
 
 }  // namespace
@@ -266,8 +266,7 @@ std::vector<MigLayout> maximal_layouts(const MigDevice& device) {
     if (waste_of(device, layout).still_fit.empty()) layouts.push_back(layout);
   });
   // The fewest and largest instances first.
-  std::stable_sort(layouts.begin(), layouts.end(),
-                   [](const MigLayout& a, const MigLayout& b) { return a.size() < b.size(); });
+  std::ranges::stable_sort(layouts, {}, &MigLayout::size);
   return layouts;
 }
 
@@ -293,8 +292,7 @@ MigWaste waste_of(const MigDevice& device, const MigLayout& layout) {
           for (std::uint32_t i = 0; i < with.size(); ++i) {
             const MigProfile& p = device.profile(i);
             if ((now & bits_of(p, at)) != 0 || asks_for_media(p) || !may_add(device, with, i) ||
-                std::find(p.placement_starts.begin(), p.placement_starts.end(), at) ==
-                    p.placement_starts.end())
+                std::ranges::find(p.placement_starts, at) == p.placement_starts.end())
               continue;
             ++with[i];
             fill(at + p.placement_size, now | bits_of(p, at), with);

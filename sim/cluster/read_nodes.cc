@@ -301,8 +301,7 @@ Result<DeviceLinks> links_of_device(std::string_view model) {
     for (const Gpu& each : gpus()) names.push_back(each.name);
     return fail(fmt::format("unknown device '{}'", name), suggest(name, names));
   }
-  const auto row = std::find_if(kTable.begin(), kTable.end(),
-                                [&](const DeviceLinks& each) { return each.model == name; });
+  const auto row = std::ranges::find(kTable, name, &DeviceLinks::model);
   // Cards without further data are on PCIe.
   DeviceLinks links = row != kTable.end() ? *row : card(**gpu);
   if (colon != std::string_view::npos) {

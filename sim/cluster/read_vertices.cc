@@ -70,7 +70,7 @@ class Reader {
   /// last.
   void add_vertices() {
     for (const std::string& name : node_names_) builder_.add_node(name);
-    std::stable_sort(rows_.begin(), rows_.end(), [](const VertexRow& a, const VertexRow& b) {
+    std::ranges::stable_sort(rows_, [](const VertexRow& a, const VertexRow& b) {
       return a.node.value_or(UINT32_MAX) < b.node.value_or(UINT32_MAX);
     });
     for (VertexRow& row : rows_) {

@@ -118,9 +118,7 @@ void Router::find_core(std::span<const Link> links) {
 void Router::find_portals(std::span<const Vertex> vertices) {
   for (std::uint32_t v = 0; v < vertices.size(); ++v)
     if (node_[v] && portal_[v]) zones_[*node_[v]].portals.push_back(*portal_[v]);
-  for (Zone& zone : zones_)
-    std::stable_sort(zone.portals.begin(), zone.portals.end(),
-                     [](const Portal& a, const Portal& b) { return a.core < b.core; });
+  for (Zone& zone : zones_) std::ranges::stable_sort(zone.portals, {}, &Portal::core);
 }
 
 /// Vertices on one switch get consecutive numbers, as D-mod-k requires.
@@ -128,9 +126,8 @@ void Router::number_destinations() {
   std::vector<std::uint32_t> order;
   for (std::uint32_t v = 0; v < portal_.size(); ++v)
     if (portal_[v]) order.push_back(v);
-  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return portal_[a]->core < portal_[b]->core;
-  });
+  std::ranges::stable_sort(
+      order, [&](std::uint32_t a, std::uint32_t b) { return portal_[a]->core < portal_[b]->core; });
   number_.assign(portal_.size(), 0);
   std::uint32_t next = 0;
   for (const std::uint32_t v : order)
@@ -325,7 +322,7 @@ Router::Edge Router::choose_tied(const Adjacency& adjacency, std::uint32_t v, st
   const auto is_tied = [&](const Edge& edge) {
     return passable(edge.to, to) && cost_[edge.link] + distance(edge.to) == left;
   };
-  const auto first = std::find_if(edges.begin(), edges.end(), is_tied);
+  const auto first = std::ranges::find_if(edges, is_tied);
   REHEARSE_CHECK(first != edges.end(), "from {} to {}", v, to);
   if (!spread_[v]) return *first;
   const auto count = static_cast<std::uint32_t>(std::count_if(first, edges.end(), is_tied));
@@ -415,7 +412,7 @@ std::vector<std::uint32_t> Router::islands_of(std::uint32_t v,
       for (const Edge edge : fabric_.of(at))
         if (forwards_[edge.to]) reached.push_back(island[portal_[edge.to]->core]);
   }
-  std::sort(reached.begin(), reached.end());
+  std::ranges::sort(reached);
   reached.erase(std::unique(reached.begin(), reached.end()), reached.end());
   return reached;
 }

@@ -6,9 +6,7 @@
 
 namespace rehearse::engine {
 
-using graph::Capacity;
-using graph::Demand;
-using graph::RateChange;
+using graph::Capacity, graph::Demand, graph::RateChange;
 
 std::uint32_t Flows::new_component() {
   std::uint32_t index = static_cast<std::uint32_t>(components_.size());
@@ -71,7 +69,7 @@ void Flows::offer(const std::vector<CapacityId>& capacities, Picoseconds now) {
 }
 
 bool Flows::stands_still(const Demand& demand) {
-  return std::any_of(demand.capacities.begin(), demand.capacities.end(), [&](CapacityId capacity) {
+  return std::ranges::any_of(demand.capacities, [&](CapacityId capacity) {
     const Turn* turn = turn_of(capacity);
     return turn && turn->holder() != demand.group;
   });
@@ -101,7 +99,7 @@ void Flows::gather(std::uint32_t seed) {
       for (const std::uint32_t user : group_users_[group->index()]) see(user);
     if (c.component != kNone) dissolve(c.component);
   }
-  std::sort(gathered_.begin(), gathered_.end(), is_before());
+  std::ranges::sort(gathered_, is_before());
 }
 
 /// Whether the component stays connected without the classes that have left. False if a search from
@@ -147,9 +145,8 @@ void Flows::divide(Picoseconds now) {
     components_[component]->capacities = gathered_capacities_;
     divide_component(component, now);
   };
-  const bool only_left = std::all_of(changed_.begin(), changed_.end(), [](const Change& change) {
-    return change.component != kNone;
-  });
+  const bool only_left =
+      std::ranges::all_of(changed_, [](const Change& change) { return change.component != kNone; });
   for (const Change& change : changed_) {
     if (change.component == kNone) {
       divide_around(change.class_index);
@@ -194,7 +191,7 @@ void Flows::divide_component(std::uint32_t index, Picoseconds now) {
     share.advance(now);
     if (!failing_.empty() && on_failure_ != OnFailure::kStall)
       for (const CapacityId capacity : capacities_of(c.demand)) {
-        if (std::find(failing_.begin(), failing_.end(), capacity) == failing_.end()) continue;
+        if (std::ranges::find(failing_, capacity) == failing_.end()) continue;
         if (on_failure_ == OnFailure::kRetry) begin_anew(each);
         if (on_failure_ == OnFailure::kFail && !failed_) failed_ = capacity;
       }
@@ -260,7 +257,7 @@ void Flows::leave(std::uint32_t index, Picoseconds now, std::vector<FlowTag>& do
       component.left.push_back(each);
     }
   }
-  std::sort(component.left.begin(), component.left.end(), is_before());
+  std::ranges::sort(component.left, is_before());
   for (const std::uint32_t each : component.left) {
     if (leave_class(each, done)) continue;
     const auto capacities = capacities_of(classes_[each].demand);

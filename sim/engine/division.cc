@@ -68,9 +68,8 @@ void Divider::divide(std::vector<Share>& shares, std::span<const std::uint32_t> 
     filling.fixed.assign(classes.begin(), classes.end());
   } else if (classes.size() >= kWorthRepeating &&
              shares[classes.front()].priority == shares[classes.back()].priority) {
-    filling.repeatable = std::all_of(classes.begin(), classes.end(), [&](std::uint32_t c) {
-      return exact_[shares[c].id.index()] != 0;
-    });
+    filling.repeatable = std::ranges::all_of(
+        classes, [&](std::uint32_t c) { return exact_[shares[c].id.index()] != 0; });
   }
   for (std::size_t first = 0; first < classes.size();) {
     const std::int32_t priority = shares[classes[first]].priority;
@@ -156,12 +155,11 @@ void Divider::fill_groups(std::span<Share* const> shares, Division division) {
   const bool coflow = division == Division::kCoflow;
   for (Group& group : groups) {
     if (!coflow)
-      std::stable_sort(group.shares.begin(), group.shares.end(),
-                       [](const Share* a, const Share* b) { return a->due < b->due; });
+      std::ranges::stable_sort(group.shares,
+                               [](const Share* a, const Share* b) { return a->due < b->due; });
     group.rank = coflow ? time_alone(group) : tardiness_alone(group);
   }
-  std::stable_sort(groups.begin(), groups.end(),
-                   [](const Group& a, const Group& b) { return a.rank < b.rank; });
+  std::ranges::stable_sort(groups, {}, &Group::rank);
   std::vector<Group*> starved;
   for (Group& group : groups) {
     if (!coflow) {

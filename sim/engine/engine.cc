@@ -18,11 +18,7 @@
 namespace rehearse::engine {
 namespace {
 
-using graph::Demand;
-using graph::Graph;
-using graph::Op;
-using graph::Policy;
-using graph::Timeline;
+using graph::Demand, graph::Graph, graph::Policy, graph::Timeline;
 
 /// The end of an op that has not ended, and whose end is not known.
 constexpr Picoseconds kNoEnd{-1};

@@ -15,8 +15,7 @@ void EventQueue::take_bucket() {
   std::swap(run_, buckets_[next_bucket_++]);
   in_buckets_ -= run_.size();
   horizon_ = year_ + (static_cast<std::uint64_t>(next_bucket_) << span_);
-  if (!std::is_sorted(run_.begin(), run_.end(), before))
-    std::sort(run_.begin(), run_.end(), before);
+  if (!std::ranges::is_sorted(run_, before)) std::ranges::sort(run_, before);
 }
 
 /// Distributes the later events over buckets. REQUIRES: nothing is in the heap, the run or a
@@ -25,7 +24,7 @@ void EventQueue::begin_year() {
   spread_at_ = sequence_;
   next_bucket_ = 0;
   const auto earlier = [](const Entry& a, const Entry& b) { return a.time < b.time; };
-  const auto [first, last] = std::minmax_element(beyond_.begin(), beyond_.end(), earlier);
+  const auto [first, last] = std::ranges::minmax_element(beyond_, earlier);
   year_ = first->time;
   // Few events need no buckets, and ranks in step have all their events at one instant.
   if (beyond_.size() <= kMany || last->time == year_) {
@@ -33,8 +32,7 @@ void EventQueue::begin_year() {
     span_ = 0;
     buckets_.clear();
     std::swap(run_, beyond_);
-    if (!std::is_sorted(run_.begin(), run_.end(), before))
-      std::sort(run_.begin(), run_.end(), before);
+    if (!std::ranges::is_sorted(run_, before)) std::ranges::sort(run_, before);
     return;
   }
   horizon_ = year_;

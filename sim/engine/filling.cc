@@ -41,7 +41,7 @@ void Divider::begin_filling(const std::vector<Share>& shares,
     }
     if (share.demand->rate_cap < kNoLevel) filling.capped.push_back(i);
   }
-  std::sort(filling.capped.begin(), filling.capped.end(), [&](std::uint32_t a, std::uint32_t b) {
+  std::ranges::sort(filling.capped, [&](std::uint32_t a, std::uint32_t b) {
     return own_level(shares[a]) < own_level(shares[b]);
   });
 }

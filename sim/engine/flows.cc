@@ -1,7 +1,6 @@
 #include "sim/engine/flows.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "sim/base/check.h"
 
@@ -9,7 +8,6 @@ namespace rehearse::engine {
 
 using graph::Capacity;
 using graph::Demand;
-using graph::RateChange;
 
 Flows::Flows(const graph::Graph& graph, const RunOptions& options, EventQueue& events)
     : graph_(graph),
@@ -93,7 +91,7 @@ void Flows::activate(std::uint32_t index, Picoseconds at) {
 void Flows::deactivate(std::uint32_t index) {
   Class& c = classes_[index];
   const auto remove = [index](std::vector<std::uint32_t>& users) {
-    users.erase(std::find(users.begin(), users.end(), index));
+    users.erase(std::ranges::find(users, index));
   };
   const Demand& demand = graph_.demands()[c.demand.index()];
   for (const CapacityId capacity : demand.capacities) {
@@ -139,7 +137,7 @@ void Flows::forget_alone(Alone& alone) {
     std::vector<std::uint32_t>& others = port.others_alone;
     port.reserved -= taken.rate;
     if (port.first_alone != message) {
-      others.erase(std::find(others.begin(), others.end(), message));
+      others.erase(std::ranges::find(others, message));
     } else if (others.empty()) {
       port.first_alone = kNone;
       port.reserved = 0;  // removes rounding residue
@@ -215,8 +213,7 @@ void Flows::join(FlowTag tag, DemandId demand, double work, Picoseconds now) {
 void Flows::withdraw(FlowTag tag, DemandId demand, Picoseconds now) {
   for (const std::uint32_t index : users_[capacities_of(demand).front().index()]) {
     Class& c = classes_[index];
-    const auto found = std::find_if(c.flows.begin(), c.flows.end(),
-                                    [&](const Flow& flow) { return flow.tag == tag; });
+    const auto found = std::ranges::find(c.flows, tag, &Flow::tag);
     if (c.demand != demand || found == c.flows.end()) continue;
     shares_[index].advance(now);
     c.flows.erase(found);
@@ -257,7 +254,7 @@ std::optional<CapacityId> Flows::stalled() const {
   for (std::size_t i = 0; i < classes_.size(); ++i) {
     if (!classes_[i].active || shares_[i].rate > 0) continue;
     const auto& capacities = shares_[i].demand->capacities;
-    const auto down = std::find_if(capacities.begin(), capacities.end(), ends_at_zero);
+    const auto down = std::ranges::find_if(capacities, ends_at_zero);
     if (down != capacities.end()) return *down;
     if (!capacities.empty()) return capacities.front();
   }

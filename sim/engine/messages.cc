@@ -4,10 +4,7 @@
 
 namespace rehearse::engine {
 
-using graph::MessageFlow;
-using graph::MessageFlows;
-using graph::Transfer;
-using graph::Wait;
+using graph::MessageFlow, graph::MessageFlows, graph::Transfer, graph::Wait;
 
 Messages::Messages(const graph::Graph& graph) : graph_(graph), active_(graph.transfers().size()) {
   if (graph.transfers().empty()) return;

@@ -6,7 +6,7 @@ namespace rehearse::engine {
 
 std::optional<Picoseconds> Turn::at(Picoseconds now, std::span<const FlowGroupId> there) {
   if (!holder_) {
-    holder_ = *std::min_element(there.begin(), there.end());
+    holder_ = *std::ranges::min_element(there);
     since_ = now;
   }
   if (changes_at_) {
@@ -16,9 +16,9 @@ std::optional<Picoseconds> Turn::at(Picoseconds now, std::span<const FlowGroupId
     changes_at_.reset();
   }
   const bool others =
-      std::any_of(there.begin(), there.end(), [&](FlowGroupId group) { return group != *holder_; });
+      std::ranges::any_of(there, [&](FlowGroupId group) { return group != *holder_; });
   if (!others) return std::nullopt;
-  const bool busy = std::find(there.begin(), there.end(), *holder_) != there.end();
+  const bool busy = std::ranges::find(there, *holder_) != there.end();
   const Picoseconds ends = busy ? since_ + law_.quantum : idle_since_ + law_.change;
   if (now < ends) return ends;
   // The next group after the holder, cyclically.

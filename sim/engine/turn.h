@@ -17,7 +17,6 @@ class Turn {
   /// before. REQUIRES: not before the last `now`; `there` is not empty.
   std::optional<Picoseconds> at(Picoseconds now, std::span<const FlowGroupId> there);
 
-  /// A flow of this group left.
   void left(FlowGroupId group, Picoseconds now) {
     if (group == holder_) idle_since_ = now;
   }

@@ -61,7 +61,7 @@ Result<JobList> read_table(const CsvTable& table) {
   JobList list;
   Error errors;
   for (const std::string& column : table.columns())
-    if (std::find(std::begin(kColumns), std::end(kColumns), column) == std::end(kColumns))
+    if (std::ranges::find(kColumns, column) == std::end(kColumns))
       errors.diagnostics.push_back({.file = table.name(),
                                     .line = 1,
                                     .key = column,

@@ -71,8 +71,8 @@ Places::Places(const Fleet& fleet, Placement placement)
   for (std::uint32_t pod = 0; pod < pods; ++pod) pods_by_free_.emplace(pod_free_[pod], pod);
 
   for (std::uint32_t taken = 1; taken < all_; ++taken) fullest_first_.push_back(taken);
-  std::stable_sort(fullest_first_.begin(), fullest_first_.end(),
-                   [](std::uint32_t a, std::uint32_t b) { return count(a) > count(b); });
+  std::ranges::stable_sort(fullest_first_,
+                           [](std::uint32_t a, std::uint32_t b) { return count(a) > count(b); });
   for (const SliceKind& kind : fleet.slices) {
     std::vector<std::uint32_t>& best = start_.emplace_back(all_ + 1, 0);
     for (std::uint32_t taken = 0; taken <= all_; ++taken) {
@@ -200,7 +200,7 @@ std::optional<Spot> Places::find_whole(std::uint32_t gpus, const Keep* keep) con
         level.push_back(taken_of.size());
         taken_of.emplace_back(*node, 0);
       }
-      std::sort(level.begin(), level.end(), [&](std::size_t a, std::size_t b) {
+      std::ranges::sort(level, [&](std::size_t a, std::size_t b) {
         return taken_of[a].first < taken_of[b].first;
       });
       for (std::size_t i = 0; i < level.size() && left > 0; ++i, --left)

@@ -63,9 +63,8 @@ class Scheduler {
   static std::vector<std::uint32_t> order_of(std::span<const Job> jobs) {
     std::vector<std::uint32_t> order(jobs.size());
     std::iota(order.begin(), order.end(), 0U);
-    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return jobs[a].submit < jobs[b].submit;
-    });
+    std::ranges::stable_sort(
+        order, [&](std::uint32_t a, std::uint32_t b) { return jobs[a].submit < jobs[b].submit; });
     return order;
   }
 
@@ -229,8 +228,8 @@ class Scheduler {
       const Spot& spot = running_.spot(victim);
       // A slice whose neighbours stay makes no room for a job that needs the whole GPU.
       if (whole && spot.slice && !room->counted.contains(spot.gpus.front())) continue;
-      if (std::any_of(spot.gpus.begin(), spot.gpus.end(),
-                      [&](std::uint32_t gpu) { return places_.is_in(*room, gpu); }))
+      if (std::ranges::any_of(spot.gpus,
+                              [&](std::uint32_t gpu) { return places_.is_in(*room, gpu); }))
         preempt(victim);
     }
     return true;

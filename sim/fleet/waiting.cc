@@ -17,7 +17,7 @@ FirstShort::FirstShort(std::vector<Rank> ranks)
       least_(2 * leaves_, kNever) {}
 
 void FirstShort::set(Rank rank, std::optional<Nanoseconds> time) {
-  const auto at = std::lower_bound(ranks_.begin(), ranks_.end(), rank);
+  const auto at = std::ranges::lower_bound(ranks_, rank);
   std::size_t node = leaves_ + static_cast<std::size_t>(at - ranks_.begin());
   least_[node] = time ? time->count() : kNever;
   for (node /= 2; node > 0; node /= 2)
@@ -36,7 +36,7 @@ std::optional<std::size_t> FirstShort::search(std::size_t node, std::size_t begi
 }
 
 std::optional<Rank> FirstShort::first(Rank from, Nanoseconds most) const {
-  const auto at = std::lower_bound(ranks_.begin(), ranks_.end(), from);
+  const auto at = std::ranges::lower_bound(ranks_, from);
   const auto found = search(1, 0, leaves_, static_cast<std::size_t>(at - ranks_.begin()),
                             std::min(most.count(), kNever - 1));
   return found ? std::optional(ranks_[*found]) : std::nullopt;

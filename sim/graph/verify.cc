@@ -76,9 +76,9 @@ Status verify_transfers(const Graph& graph) {
 /// Checks the amounts and the turns of each capacity.
 Status verify_shares(const Graph& graph, const Demand& d) {
   const bool right =
-      d.units_per_work.empty() || (d.units_per_work.size() == d.capacities.size() &&
-                                   std::all_of(d.units_per_work.begin(), d.units_per_work.end(),
-                                               [](double t) { return std::isfinite(t) && t > 0; }));
+      d.units_per_work.empty() ||
+      (d.units_per_work.size() == d.capacities.size() &&
+       std::ranges::all_of(d.units_per_work, [](double t) { return std::isfinite(t) && t > 0; }));
   if (!right)
     return fail("a demand takes a wrong share of a capacity",
                 "for each of its capacities a finite number above zero");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 #include <utility>
 
@@ -80,8 +81,7 @@ Occupancies::Occupancies(const graph::Graph& graph, const graph::Timeline& timel
                           on_device_part(graph.category(op)), begins, ops.purpose(op)});
     }
     if (rank.last && (!last_ || timeline[*rank.last].end > timeline[*last_].end)) last_ = rank.last;
-    std::stable_sort(rank.ops.begin(), rank.ops.end(),
-                     [](const Busy& a, const Busy& b) { return a.start < b.start; });
+    std::ranges::stable_sort(rank.ops, {}, &Busy::start);
     Picoseconds reach(INT64_MIN);
     for (const Busy& busy : rank.ops) rank.reach.push_back(reach = std::max(reach, busy.end));
   }
@@ -102,7 +102,7 @@ Occupancy Occupancies::within(std::uint32_t number, const Window& window) const 
   };
   const RankBusy& rank = ranks_[number];
   std::vector<Change> changes;
-  const auto first = std::upper_bound(rank.reach.begin(), rank.reach.end(), window.begin);
+  const auto first = std::ranges::upper_bound(rank.reach, window.begin);
   for (auto i = static_cast<std::size_t>(first - rank.reach.begin());
        i < rank.ops.size() && rank.ops[i].start < window.end; ++i) {
     const Busy& busy = rank.ops[i];
@@ -112,8 +112,7 @@ Occupancy Occupancies::within(std::uint32_t number, const Window& window) const 
     changes.push_back({start, &busy, 1});
     changes.push_back({end, &busy, -1});
   }
-  std::stable_sort(changes.begin(), changes.end(),
-                   [](const Change& a, const Change& b) { return a.at < b.at; });
+  std::ranges::stable_sort(changes, {}, &Change::at);
   // Between two changes of the running ops, the time belongs to the first part that runs.
   Sum sum = {};
   int running[] = {0, 0, 0};
@@ -122,8 +121,7 @@ Occupancy Occupancies::within(std::uint32_t number, const Window& window) const 
   const auto pass = [&](Picoseconds until) {
     if (until <= at) return;
     const auto part = static_cast<std::size_t>(
-        std::find_if(std::begin(running), std::end(running), [](int n) { return n > 0; }) -
-        std::begin(running));
+        std::ranges::find_if(running, [](int n) { return n > 0; }) - std::begin(running));
     const std::int64_t time = (until - at).count();
     if (part == kCompute) {
       const auto of_ops = [&](double share) {
@@ -209,7 +207,7 @@ std::vector<graph::PathStep> critical_path(const graph::Timeline& timeline, cons
     path.push_back({*at, before ? timeline[*before].end : Picoseconds(0), timeline[*at].end});
     at = before;
   }
-  std::reverse(path.begin(), path.end());
+  std::ranges::reverse(path);
   return path;
 }
 
@@ -227,9 +225,7 @@ PathTimes path_times(const graph::Graph& graph, const std::vector<graph::PathSte
   }
   for (const auto& [key, time] : by_name)
     sum.by_name.push_back({key.first, std::string(key.second), time});
-  std::stable_sort(
-      sum.by_name.begin(), sum.by_name.end(),
-      [](const PathTimes::Named& a, const PathTimes::Named& b) { return a.time > b.time; });
+  std::ranges::stable_sort(sum.by_name, std::greater{}, &PathTimes::Named::time);
   return sum;
 }
 

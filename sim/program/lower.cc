@@ -156,7 +156,7 @@ void add_arrivals(const Measured& measured, Lowered& into, graph::GraphBuilder& 
   for (const auto& [key, members] : measured)
     if (members.size() > 1)
       into.arrivals.insert(into.arrivals.end(), members.begin(), members.end());
-  std::sort(into.arrivals.begin(), into.arrivals.end());
+  std::ranges::sort(into.arrivals);
   for (const OpId op : into.arrivals)
     builder.add(graph::Op{.name = builder.so_far().op(op).name,
                           .category = Category::kCommunication,

@@ -12,13 +12,13 @@ std::optional<Lowered::Place> Lowered::place_of(OpId op) const {
     if (arrival >= arrivals.size()) return std::nullopt;
     at = arrivals[arrival].index();
   }
-  const auto next = std::upper_bound(first_op.begin(), first_op.end(), at);
+  const auto next = std::ranges::upper_bound(first_op, at);
   const auto run = static_cast<std::uint32_t>(next - first_op.begin()) - 1;
   return Place{run, at - first_op[run]};
 }
 
 OpId Lowered::start_of(OpId op) const {
-  const auto arrival = std::lower_bound(arrivals.begin(), arrivals.end(), op);
+  const auto arrival = std::ranges::lower_bound(arrivals, op);
   if (arrival == arrivals.end() || *arrival != op) return op;
   return OpId(first_op.back() + static_cast<std::uint32_t>(arrival - arrivals.begin()));
 }

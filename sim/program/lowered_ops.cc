@@ -69,7 +69,7 @@ std::vector<OpId> LoweredOps::of_rank(std::uint32_t rank) const {
   const OpId begin(lowered_.first_op[rank]), end(lowered_.first_op[rank + 1]);
   std::vector<OpId> ops;
   ops.reserve(end.index() - begin.index());
-  auto arrival = std::lower_bound(lowered_.arrivals.begin(), lowered_.arrivals.end(), begin);
+  auto arrival = std::ranges::lower_bound(lowered_.arrivals, begin);
   for (std::uint32_t i = begin.index(); i < end.index(); ++i) {
     const OpId op(i);
     if (arrival != lowered_.arrivals.end() && *arrival == op) {

@@ -65,11 +65,11 @@ std::vector<PathPart> PathSum::parts() const {
                   .estimate = sum.estimate(),
                   .from = sum.from};
     for (const auto& [name, op] : sum.ops) part.ops.push_back({name, op.estimate()});
-    std::stable_sort(part.ops.begin(), part.ops.end(),
-                     [](const PathOp& a, const PathOp& b) { return a.time.value > b.time.value; });
+    std::ranges::stable_sort(
+        part.ops, [](const PathOp& a, const PathOp& b) { return a.time.value > b.time.value; });
     list.push_back(std::move(part));
   }
-  std::stable_sort(list.begin(), list.end(), [](const PathPart& a, const PathPart& b) {
+  std::ranges::stable_sort(list, [](const PathPart& a, const PathPart& b) {
     return a.kind != b.kind ? a.kind < b.kind : a.time > b.time;
   });
   return list;

@@ -50,7 +50,6 @@ struct PathParts {
   std::array<double, 4> shares_by_provenance() const;
 };
 
-/// Sums up stretches of a path.
 class PathSum {
  public:
   /// Divides `time` in proportion to the weights, to the picosecond: the parts add up to the

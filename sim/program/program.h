@@ -161,7 +161,6 @@ struct RankProgram {
   friend bool operator==(const RankProgram&, const RankProgram&) = default;
 };
 
-/// An op of a program.
 struct OpRef {
   std::uint32_t of;  ///< a rank, or Program::ranks() + the number of a service
   OpIndex op;

@@ -1,13 +1,12 @@
 #include "sim/work/communicator.h"
 
-#include <charconv>
 #include <cstdlib>
-#include <cstring>
 
 #include <dlfcn.h>
 #include <fmt/core.h>
 
 #include "sim/base/installed.h"
+#include "sim/base/number.h"
 
 namespace rehearse::work {
 namespace {
@@ -23,11 +22,8 @@ Result<std::filesystem::path> find_library() {
 std::optional<int> number_in(const char* variable) {
   const char* text = std::getenv(variable);
   if (!text) return std::nullopt;
-  int value = 0;
-  const char* end = text + std::strlen(text);
-  const auto [rest, error] = std::from_chars(text, end, value);
-  if (error != std::errc{} || rest != end || value < 0) return std::nullopt;
-  return value;
+  const std::optional<int> value = parse_number<int>(text);
+  return value >= 0 ? value : std::nullopt;
 }
 
 }  // namespace

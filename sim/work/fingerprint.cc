@@ -49,7 +49,7 @@ Status Fingerprint::add_file(const fs::path& path) {
        it.increment(error))
     if (it->is_regular_file()) files.push_back(it->path());
   if (error) return unreadable(path, error.message());
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   for (const fs::path& file : files) {
     add(file.lexically_relative(path).string());
     TRY(add_contents(file));

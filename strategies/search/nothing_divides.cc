@@ -23,7 +23,7 @@ struct Given {
   }
   bool is(std::string_view name) const { return field.name == name; }
   std::string key() const {
-    return fmt::format("{}.{}", field.section == Section::kTraining ? "training" : "plan",
+    return fmt::format("{}.{}", field.at.section == Section::kTraining ? "training" : "plan",
                        field.name);
   }
 };

@@ -33,8 +33,8 @@ class Keeper {
     if (found_.best.size() < question_.keep ||
         bound[question_.objective] <= found_.best.back().figures[question_.objective])
       return true;
-    return std::none_of(found_.front.begin(), found_.front.end(),
-                        [&](const Judged& f) { return beats(f.figures, bound); });
+    return std::ranges::none_of(found_.front,
+                                [&](const Judged& f) { return beats(f.figures, bound); });
   }
 
   void take(const Judged& plan) {
@@ -64,8 +64,7 @@ class Keeper {
     return better;
   }
   bool equals(const Figures& a, const Figures& b) const {
-    return std::all_of(question_.front.begin(), question_.front.end(),
-                       [&](std::size_t f) { return a[f] == b[f]; });
+    return std::ranges::all_of(question_.front, [&](std::size_t f) { return a[f] == b[f]; });
   }
 
   /// Among plans with equal figures the first stays.
@@ -143,7 +142,7 @@ class Run {
   Result<Found> run() {
     found_.seen = candidates_;
     std::vector<Judged> possible = TRY(bounds());
-    std::sort(possible.begin(), possible.end(), [&](const Judged& a, const Judged& b) {
+    std::ranges::sort(possible, [&](const Judged& a, const Judged& b) {
       const double x = a.figures[question_.objective], y = b.figures[question_.objective];
       return x != y ? x < y : a.index < b.index;
     });
@@ -213,7 +212,7 @@ class Run {
     std::size_t most = kFirstRound;
     const auto run = [&]() -> Status {
       // Plans of equal degrees, which share routes and loads, are next to each other in the space.
-      std::sort(round.begin(), round.end());
+      std::ranges::sort(round);
       const FiguresOf judged = TRY(judge(round, &Judge::evaluate));
       const FiguresOf& figures = judged;
       for (std::size_t i = 0; i < round.size(); ++i)

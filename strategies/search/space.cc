@@ -42,7 +42,7 @@ using workload::Workload;
 
 template <class T>
 bool allows(const std::vector<T>& values, T value) {
-  return values.empty() || std::find(values.begin(), values.end(), value) != values.end();
+  return values.empty() || std::ranges::find(values, value) != values.end();
 }
 
 std::vector<std::uint32_t> divisors(std::uint32_t of) {
@@ -119,8 +119,9 @@ class Space::Enumeration {
   }
 
   bool suits_tensor(std::uint32_t tensor) const {
-    return std::all_of(workload_.divided_by_tensor.begin(), workload_.divided_by_tensor.end(),
-                       [&](const Workload::Divisor& d) { return divides(tensor, d.count); });
+    return std::ranges::all_of(workload_.divided_by_tensor, [&](const Workload::Divisor& d) {
+      return divides(tensor, d.count);
+    });
   }
   bool suits_context(std::uint32_t context) const {
     if (context == 1) return true;

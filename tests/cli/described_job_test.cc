@@ -89,7 +89,7 @@ TEST_CASE("wrong descriptions of a job") {
            Case{1, {"--gpus", "8", "--plan", "tp"}, "'tp' has no valid value; a whole number"},
            Case{1, {"--gpus", "8", "--plan", "tp2,tensor=2"}, "'tensor' is given twice"},
            Case{1, {"--gpus", "8", "--plan", "schedule={a: b}"}, "has no valid value"},
-           Case{1, {"--gpus", "8", "--plan", "zero=9"}, "options.yaml:3:"},
+           Case{1, {"--gpus", "8", "--plan", "zero=9"}, "--plan zero: "},
            Case{2, {}, "--model needs --gpus N and --device NAME"},
            Case{2, {"--gpus", "8", "--chakra", "x"}, "a job or --chakra, not both"},
        }) {

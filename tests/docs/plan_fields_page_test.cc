@@ -66,7 +66,7 @@ std::vector<std::string> table_of(std::span<const Field<Record>> fields, Section
   std::vector<std::string> lines = {"| key | values | default | searched | meaning |",
                                     "|---|---|---|---|---|"};
   for (const Field<Record>& field : fields)
-    if (field.section == section)
+    if (field.at.section == section)
       lines.push_back(fmt::format("| {} | {} | {} | {} | {} |", code(field.name), values_of(field),
                                   default_of(field), field.axis.keep ? "yes" : "", field.meaning));
   return lines;
@@ -137,7 +137,7 @@ template <class Record>
 Schema mapping_of(std::span<const Field<Record>> fields, Section section) {
   Schema properties = Schema::object();
   for (const Field<Record>& field : fields)
-    if (field.section == section) properties[std::string(field.name)] = schema_of(field);
+    if (field.at.section == section) properties[std::string(field.name)] = schema_of(field);
   return {{"type", "object"}, {"properties", properties}, {"additionalProperties", false}};
 }
 

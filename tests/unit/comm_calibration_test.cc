@@ -76,7 +76,7 @@ TEST_CASE("errors name line, key and what was expected, all at once") {
   CHECK(error_of(replaced("calibration: 1", "calibration: 9")).find("version 9 is not known") !=
         std::string::npos);
   CHECK(error_of(replaced("call: 4 us", "call: 4")).find("ll.call") != std::string::npos);
-  CHECK(error_of(replaced("q: 1,", "q: 0.5,")).find("simple.q: is out of range") !=
+  CHECK(error_of(replaced("q: 1,", "q: 0.5,")).find("simple.q: 0.5 is out of range") !=
         std::string::npos);
   CHECK(error_of(replaced("kinds: [all_reduce]", "kinds: [all_reduc]")).find("did you mean") !=
         std::string::npos);

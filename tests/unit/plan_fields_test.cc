@@ -37,7 +37,7 @@ constexpr std::size_t members(Initialisers... some) {
 }
 
 std::size_t rows(Section section) {
-  const auto of = [&](const auto& field) { return field.section == section; };
+  const auto of = [&](const auto& field) { return field.at.section == section; };
   return std::count_if(plan_fields().begin(), plan_fields().end(), of) +
          std::count_if(stage_fields().begin(), stage_fields().end(), of);
 }
@@ -83,12 +83,12 @@ void check_range(const Field<Record>& field) {
   if (field.at.kind == FieldKind::kFlag || field.at.kind == FieldKind::kChoice) return;
   INFO(field.name);
   if (!field.range.above)
-    CHECK_FALSE(error_of(file_with(field.section, field.name, field.range.least)));
-  CHECK_FALSE(error_of(file_with(field.section, field.name, field.range.most)));
+    CHECK_FALSE(error_of(file_with(field.at.section, field.name, field.range.least)));
+  CHECK_FALSE(error_of(file_with(field.at.section, field.name, field.range.most)));
   for (const double wrong : {field.range.above ? field.range.least : field.range.least - 1,
                              field.range.most + 1, field.range.most * 1e6, -field.range.most}) {
     INFO(wrong);
-    const std::optional<Error> error = error_of(file_with(field.section, field.name, wrong));
+    const std::optional<Error> error = error_of(file_with(field.at.section, field.name, wrong));
     REQUIRE(error);
     const Diagnostic& first = error->diagnostics.front();
     CHECK(first.line == 1);
@@ -160,7 +160,7 @@ TEST_CASE("every number of a training, a plan and its stages keeps its range whe
 
 TEST_CASE("a collective has exactly the algorithms of its schedules") {
   for (const Field<Candidate>& field : plan_fields()) {
-    if (field.section != Section::kCollectives) continue;
+    if (field.at.section != Section::kCollectives) continue;
     INFO(field.name);
     const auto kind = static_cast<CollectiveKind>(
         std::find(kCollectiveNames.begin(), kCollectiveNames.end(), field.name) -

@@ -55,7 +55,7 @@ TEST_CASE("A space keeps the value of every field that the table says is searche
   const Space all = space_of(gpt, 8, {.ranks_per_node = 2});
   for (const Field<Candidate>& field : plan_fields()) {
     if (field.axis.keep == nullptr) continue;
-    if (field.section == Section::kCollectives && field.name != "all_to_all")
+    if (field.at.section == Section::kCollectives && field.name != "all_to_all")
       continue;  // tried on the best plans
     INFO(field.name);
     std::set<double> values;

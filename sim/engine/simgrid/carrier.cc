@@ -8,10 +8,7 @@
 
 namespace rehearse::engine::simgrid_back_end {
 
-using graph::Capacity;
-using graph::Demand;
-using graph::Graph;
-using graph::RateChange;
+using graph::Capacity, graph::Demand, graph::Graph, graph::RateChange;
 
 namespace {
 
@@ -50,9 +47,9 @@ Result<Layout> Layout::of(std::span<const Graph> graphs) {
       return fail("an op that uses part of a device", "an op of fixed duration for SimGrid",
                   kOtherWay);
     if (demand.capacities.empty()) continue;
-    if (!demand.units_per_work.empty() ||
-        std::any_of(demand.capacities.begin(), demand.capacities.end(),
-                    [&](CapacityId c) { return graph.capacities()[c.index()].turns.has_value(); }))
+    if (!demand.units_per_work.empty() || std::ranges::any_of(demand.capacities, [&](CapacityId c) {
+          return graph.capacities()[c.index()].turns.has_value();
+        }))
       return fail("a device shared by jobs", "only messages over links for SimGrid", kOtherWay);
     if (demand.priority != priority.value_or(demand.priority))
       return fail(fmt::format("flows of priorities {} and {}", *priority, demand.priority),
@@ -80,9 +77,8 @@ SimGridCarrier::SimGridCarrier(const Graph& graph, const Layout& layout, Network
     for (const RateChange& change : c.changes)
       changes_.push_back({change.at, CapacityId(i), change.rate});
   }
-  std::stable_sort(changes_.begin(), changes_.end(),
-                   [](const Change& a, const Change& b) { return a.at < b.at; });
-  std::reverse(changes_.begin(), changes_.end());
+  std::ranges::stable_sort(changes_, {}, &Change::at);
+  std::ranges::reverse(changes_);
 }
 
 Picoseconds SimGridCarrier::now() const {
@@ -143,7 +139,7 @@ void SimGridCarrier::arrived(std::uint32_t piece) {
 
 bool SimGridCarrier::passes(const Flow& flow, CapacityId capacity) const {
   const auto& path = graph_.demands()[flow.demand.index()].capacities;
-  return std::find(path.begin(), path.end(), capacity) != path.end();
+  return std::ranges::find(path, capacity) != path.end();
 }
 
 void SimGridCarrier::apply(const Change& change) {

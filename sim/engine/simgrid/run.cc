@@ -25,9 +25,7 @@ namespace rehearse::engine {
 namespace {
 
 using namespace simgrid_back_end;
-using graph::Graph;
-using graph::OpTimes;
-using graph::Timeline;
+using graph::Graph, graph::OpTimes, graph::Timeline;
 
 constexpr const char* kLibrary = "librehearse_simgrid.so";
 
@@ -222,9 +220,7 @@ class Workers {
   };
   void reap() {
     const auto [ended, status] = wait_for(-1);
-    const auto found =
-        std::find_if(running_.begin(), running_.end(),
-                     [process = ended](const Running& r) { return r.process == process; });
+    const auto found = std::ranges::find(running_, ended, &Running::process);
     REHEARSE_CHECK(found != running_.end(), "process {} is not a child of this program", ended);
     answers_.leave_status(found->first, found->stop, status);
     running_.erase(found);
@@ -240,9 +236,8 @@ bool equal_platforms(const Graph& a, const Graph& b) {
   const auto equal = [](const graph::Capacity& x, const graph::Capacity& y) {
     return x.rate == y.rate;
   };
-  return std::equal(a.capacities().begin(), a.capacities().end(), b.capacities().begin(),
-                    b.capacities().end(), equal) &&
-         std::equal(a.demands().begin(), a.demands().end(), b.demands().begin(), b.demands().end());
+  return std::ranges::equal(a.capacities(), b.capacities(), equal) &&
+         std::ranges::equal(a.demands(), b.demands());
 }
 
 /// Runs in a process that does nothing else. An exception must not return to the program that
