@@ -60,6 +60,22 @@ TEST_CASE("study: measures of servers are those of simulate") {
   CHECK(got_of(point, "i")["value"] == 0);  // prompts without a common prefix
 }
 
+TEST_CASE("study: chunks of SGLang leave room for running requests") {
+  // Prompts of four chunks. If chunks came first, running requests would wait for all four, mixed or not.
+  const std::string load =
+      "{model: llama3_8b, framework: sglang, flags: {chunked_prefill_size: 512, "
+      "enable_mixed_chunk: "
+      "$mixed}, load: {rate: 6 per s, requests: 80, input: 2000, output: 100}}";
+  const auto gap = [&](const std::string& mixed) {
+    std::string serve = load;
+    serve.replace(serve.find("$mixed"), 6, mixed);
+    const Json point = test::document(
+        run_servers(servers_text("  a: itl_p99(one)\n", serve)))["studies"][0]["points"][0];
+    return got_of(point, "a")["value"].get<double>();
+  };
+  CHECK(gap("true") < 0.5 * gap("false"));
+}
+
 TEST_CASE("study: mistakes in servers are one line") {
   const auto refused = [](const std::string& measure, const std::string& from = "",
                           const std::string& to = "") {
