@@ -25,6 +25,12 @@ Globals Globals::on_stdout() const {
   return globals;
 }
 
+Globals Globals::without_page() const {
+  Globals globals = *this;
+  globals.report.clear();
+  return globals;
+}
+
 Progress Globals::progress_of(std::string what) const {
   using Clock = std::chrono::steady_clock;
   struct Line {

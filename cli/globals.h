@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/base/progress.h"
 #include "sim/base/result.h"
@@ -20,16 +21,20 @@ enum class Exit : int { kSuccess = 0, kFailed = 1, kUsage = 2, kFault = 3 };
 struct Globals {
   Format format = Format::kTable;
   std::filesystem::path output;  ///< empty: stdout
+  std::filesystem::path report;  ///< the result as one HTML page; empty: not
   std::filesystem::path json;    ///< the result, or the errors, also as JSON; empty: not
-  bool quiet = false;            ///< no warnings, no progress
-  bool progress = false;         ///< progress also where stderr is no terminal
-  bool strict = false;           ///< problems of a recording are errors
-  unsigned threads = 0;          ///< 0: one per core
-  std::uint64_t seed = 1;        ///< random seed
+  std::vector<std::filesystem::path> inputs = {};  ///< the files that the command line names
+  bool quiet = false;                              ///< no warnings, no progress
+  bool progress = false;                           ///< progress also where stderr is no terminal
+  bool strict = false;                             ///< problems of a recording are errors
+  unsigned threads = 0;                            ///< 0: one per core
+  std::uint64_t seed = 1;                          ///< random seed
 
   unsigned thread_count() const;
   /// The options for a command whose -o names a file of its own: the document goes to stdout.
   Globals on_stdout() const;
+  /// The options for a second document, after the page was written.
+  Globals without_page() const;
   /// Shows a progress line on stderr during the work, and stops the work after an interrupt.
   Progress progress_of(std::string what) const;
   /// Writes a warning to stderr, unless quiet.

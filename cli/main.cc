@@ -1,4 +1,5 @@
 // Dispatches to the subcommands and turns results into exit codes; everything else is theirs.
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -41,6 +42,8 @@ void add_globals(CLI::App& app, Globals& globals) {
   add_choice(app, "--format", globals.format, kFormats, "table (default), json, csv or markdown",
              "format");
   app.add_option("-o,--output", globals.output, "write the result to this file instead of stdout")
+      ->type_name("FILE");
+  app.add_option("--report", globals.report, "also write the result to this file as one HTML page")
       ->type_name("FILE");
   app.add_option("--json", globals.json,
                  "also write the result, or the errors, to this file as JSON")
@@ -176,14 +179,24 @@ int exit_code(const Result<Exit>& exit, const Globals& globals = {}) {
   return static_cast<int>(Exit::kFailed);
 }
 
-/// The words after a command name its inputs: no output may replace them.
-void note_given_files(const CLI::App& app) {
+/// The words after a command name its inputs: no output may replace them, and the page shows them.
+void note_given_files(const CLI::App& app, Globals& globals) {
   for (const CLI::App* command : app.get_subcommands()) {
     for (const CLI::Option* option : command->get_options())
       if (option->get_positional())
-        for (const std::string& word : option->results()) note_input(word);
-    note_given_files(*command);
+        for (const std::string& word : option->results()) {
+          note_input(word);
+          if (std::error_code none; std::filesystem::exists(word, none))
+            globals.inputs.emplace_back(word);
+        }
+    note_given_files(*command, globals);
   }
+}
+
+/// A command whose result is no document.
+bool has_no_page(const CLI::App& app) {
+  constexpr std::array<std::string_view, 4> kNames = {"live", "init", "help", "completion"};
+  return std::count(kNames.begin(), kNames.end(), app.get_subcommands().front()->get_name()) > 0;
 }
 
 int main(int argc, char** argv) {
@@ -219,8 +232,13 @@ int main(int argc, char** argv) {
   // The program that is recorded does not notice who reads our output.
   if (globals.output.empty() && !app.got_subcommand("profile")) end_with_reader();
   if (!globals.output.empty()) forbid_color();
-  note_given_files(app);
-  if (const Status ok = check_writable({globals.json}); !ok) return exit_code(forward(ok));
+  if (!globals.report.empty() && has_no_page(app)) {
+    complain({.problem = given_command(app) + " has no result that a page could show"});
+    return static_cast<int>(Exit::kUsage);
+  }
+  note_given_files(app, globals);
+  if (const Status ok = check_writable({globals.json, globals.report}); !ok)
+    return exit_code(forward(ok));
   const Status writable = check_writable({globals.output});
   return exit_code(writable ? action(globals) : forward(writable), globals);
 }

@@ -98,7 +98,8 @@ constexpr auto in_stage(std::span<const std::string_view> choices = {}) {
 template <Kept StateTiers::*kState>
 struct KeptOf {
   static constexpr Access<Candidate> tier() {
-    return {.kind = FieldKind::kChoice,
+    return {.section = Section::kPlan,
+            .kind = FieldKind::kChoice,
             .choices = kTierNames,
             .get = [](const Candidate& c) -> FieldValue {
               return static_cast<double>((c.plan.tiers.*kState).tier);
@@ -108,6 +109,7 @@ struct KeptOf {
   }
   static constexpr Access<Candidate> share() {
     return {
+        .section = Section::kPlan,
         .kind = FieldKind::kNumber,
         .get = [](const Candidate& c) -> FieldValue { return (c.plan.tiers.*kState).share; },
         .set = [](Candidate& c, double share) { (c.plan.tiers.*kState).share = share; }};
@@ -116,7 +118,8 @@ struct KeptOf {
 
 /// The name of usual tiers; nothing where they have none.
 constexpr Access<Candidate> named_tiers() {
-  return {.kind = FieldKind::kChoice,
+  return {.section = Section::kPlan,
+          .kind = FieldKind::kChoice,
           .choices = kOffloadNames,
           .get = [](const Candidate& c) -> FieldValue {
             for (std::size_t i = 0; i < std::size(kOffloadNames); ++i)

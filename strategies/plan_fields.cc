@@ -213,7 +213,8 @@ constexpr Field<Candidate> kPlanFields[] = {
      .words = "weights on {}",
      .matters = has_unnamed_tiers},
     {.name = "gradients_on",
-     .at = {.kind = FieldKind::kChoice,
+     .at = {.section = Section::kPlan,
+            .kind = FieldKind::kChoice,
             .choices = kTierNames,
             .get = [](const Candidate& c) -> FieldValue {
               return static_cast<double>(c.plan.tiers.gradients);

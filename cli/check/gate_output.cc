@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "cli/output/table.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
@@ -37,7 +38,8 @@ Value effect_fields(std::string_view kind, std::string_view name, const Effect& 
                     std::string_view si) {
   const Unit& unit = unit_of(si);
   Value row = {{"", "kind", kind},
-               {"", "name", name},
+               {"", "name", name, {}, kInTables},
+               {"", "name", shortened(name, 48), {}, kOnScreen},
                {"", "baseline", Quantity(e.baseline, unit), {}, kOnScreen},
                {"",
                 "candidate",
@@ -64,7 +66,7 @@ Value quantity_rows(const Gate& gate) {
   return rows;
 }
 
-/// The largest change first; the screen has those that are more than chance.
+/// What adds the most to the step first; the screen has changes that are more than chance.
 Value op_rows(const Gate& gate, bool all) {
   const double step = gate.comparison.quantities.front().effect.baseline;
   Value rows = Value::array();
@@ -72,9 +74,14 @@ Value op_rows(const Gate& gate, bool all) {
     if (!all && !op.significant) continue;
     Value row = effect_fields(to_string(op.kind), op.name, op.effect, "s");
     if (all) row.show("", "significant", op.significant);
-    row.show("", "of the step", change((op.effect.candidate - op.effect.baseline) / step), {},
-             kOnScreen);
-    row.show("", "now called", op.renamed.empty() ? "" : op.renamed.front());
+    const double more = op.effect.candidate - op.effect.baseline;
+    row.show("", "adds to the step",
+             fmt::format("{}{} ({})", more < 0 ? "" : "+", to_string(Seconds::s(more)),
+                         signed_percent(more / step)),
+             {}, kOnScreen);
+    const std::string now = op.renamed.empty() ? "" : op.renamed.front();
+    row.show("", "now called", now, {}, kInTables);
+    row.show("", "now called", shortened(now, 32), {}, kOnScreen);
     rows.push_back(std::move(row));
   }
   return rows;
@@ -83,7 +90,8 @@ Value op_rows(const Gate& gate, bool all) {
 std::string run_line(const char* what, const compare::Run& run) {
   std::string devices;
   for (const std::string& name : run.devices) devices += ", " + name;
-  return printable(fmt::format("{:<9} {}: {}, {} (from {}){}", what, run.source,
+  return printable(fmt::format("{:<9} {}{}: {}, {} (from {}){}", what, run.source,
+                               run.commit.empty() ? "" : " of commit " + run.commit.substr(0, 12),
                                counted(run.ranks, "rank"), counted(run.steps(), "whole step"),
                                run.steps_from, devices));
 }
@@ -130,8 +138,10 @@ Json effect_json(const Effect& e, std::string_view si, bool significant) {
 }
 
 Json run_json(const compare::Run& run) {
-  return {{"source", run.source}, {"ranks", run.ranks},           {"devices", run.devices},
-          {"steps", run.steps()}, {"steps_from", run.steps_from}, {"step_times_s", run.step_time}};
+  return {{"source", run.source},         {"commit", maybe(run.commit)},
+          {"ranks", run.ranks},           {"devices", run.devices},
+          {"steps", run.steps()},         {"steps_from", run.steps_from},
+          {"step_times_s", run.step_time}};
 }
 
 Quantity ranged(const compare::Ranged& r, const Unit& unit) {

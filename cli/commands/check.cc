@@ -13,7 +13,6 @@
 #include "cli/check/step_picture.h"
 #include "cli/commands/options.h"
 #include "cli/commands/replay_job.h"
-#include "cli/report/report.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 
@@ -28,7 +27,7 @@ struct CheckOptions {
   std::filesystem::path predictions;  ///< a folder instead of runs
   std::vector<std::uint32_t> ranks;
   std::optional<double> max_slowdown;  ///< absent: the default
-  std::filesystem::path budget, junit, sarif, report, perfetto;
+  std::filesystem::path budget, junit, sarif, perfetto;
   std::string name;  ///< of the candidate in the store; empty: where it was read from
   GatePlace place;
   bool annotations = false, accept = false;
@@ -80,7 +79,6 @@ Result<Exit> finish(const CheckOptions& options, const Globals& globals, const D
   for (const auto& [path, text] :
        {std::pair(&options.junit, &junit_xml), {&options.sarif, &sarif_json}})
     if (!path->empty()) TRY(write_file(*path, text(findings)));
-  TRY(write_report(options.report, document));
   const char* ci = std::getenv("GITHUB_ACTIONS");
   if (options.annotations || (ci && std::string_view(ci) == "true"))
     fmt::print(stderr, "{}", github_annotations(findings));
@@ -193,7 +191,7 @@ Status accept(const CheckOptions& options, const Run& candidate, const Gate& gat
 
 /// Called before long work.
 Status check_outputs(const CheckOptions& options) {
-  if (Status ok = check_writable({options.junit, options.sarif, options.perfetto, options.report});
+  if (Status ok = check_writable({options.junit, options.sarif, options.perfetto});
       !ok || !options.accept)
     return ok;
   const std::filesystem::path& store = options.history.front();
@@ -350,7 +348,6 @@ void add_check(CLI::App& app, Action& action) {
   add_limits(*command, *options);
   add_value(*command, "--junit", "FILE", options->junit, "write JUnit XML");
   add_value(*command, "--sarif", "FILE", options->sarif, "write SARIF 2.1.0");
-  add_value(*command, "--report", "FILE", options->report, "write the result as one HTML page");
   add_value(*command, "--perfetto", "FILE", options->perfetto,
             "write a typical step of each recording for ui.perfetto.dev");
   command->add_flag("--annotations", options->annotations,

@@ -10,7 +10,6 @@
 #include "cli/commands/replay_job.h"
 #include "cli/comparing/side.h"
 #include "cli/config/fidelity_names.h"
-#include "cli/report/report.h"
 #include "profiler/ingest/detect.h"
 #include "profiler/replay/interval.h"
 #include "sim/base/file.h"
@@ -25,7 +24,6 @@ struct CompareOptions {
   std::vector<std::string> plans, devices;
   DescribedJob described;
   step::Fidelity fidelity = step::Fidelity::kMessage;
-  std::filesystem::path report;
 };
 
 /// A job file on its own cluster or another.
@@ -149,6 +147,7 @@ Value difference_rows(const std::vector<Side>& sides, std::span<const ComparedFi
     Value each = Value::array();
     for (const Side& side : sides) {
       row.show("", side.name, at(side) ? cell_words(*at(side)) : "–", {}, kOnScreen);
+      if (at(side)) row.show("", side.name, *at(side), {}, kOnPage);
       const auto end = [&](bool high) -> std::optional<double> {
         if (!at(side) || !at(side)->interval) return std::nullopt;
         return high ? at(side)->interval->second : at(side)->interval->first;
@@ -195,11 +194,8 @@ Document comparison_document(const std::vector<Side>& sides) {
 }
 
 Result<Exit> run(const CompareOptions& options, const Globals& globals) {
-  TRY(check_writable({options.report}));
   const std::vector<Side> sides = TRY(sides_of(options, globals));
-  const Document document = comparison_document(sides);
-  TRY(write_report(options.report, document, {.inputs = options.inputs}));
-  return answer_with(globals, document);
+  return answer_with(globals, comparison_document(sides));
 }
 
 void check(CompareOptions& options) {
@@ -244,7 +240,6 @@ void add_compare(CLI::App& app, Action& action) {
            "with --model: a GPU of the catalog, on nodes of 8, or an instance; repeatable");
   add_choice(*command, "--fidelity", options->fidelity, kFidelityNames,
              "closed, message (default) or simgrid", "fidelity");
-  add_value(*command, "--report", "FILE", options->report, "write the result as one HTML page");
   command->footer(
       "Examples:\n"
       "  rehearse compare before.json.gz after.json.gz\n"

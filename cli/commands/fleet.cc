@@ -91,8 +91,8 @@ Value job_fields(const FleetRun& run, std::size_t j) {
   one.show("slice", "slice", slice_name(run, *r));
   one.show("nodes", "nodes", r->nodes);
   one.show("submit_s", "arrives", seconds_of(job.submit), in::kSeconds);
-  one.show("start_s", "starts", seconds_of(r->start), in::kSeconds);
-  one.show("end_s", "ends", seconds_of(r->end), in::kSeconds);
+  one.show("start_s", "starts", seconds_of(r->start), in::kSeconds, kSpan);
+  one.show("end_s", "ends", seconds_of(r->end), in::kSeconds, kSpan);
   one["held_s"] = seconds_of(r->held);
   one.show("wait_s", "queued", seconds_of(fleet::queued(job, *r)), in::kSeconds);
   one.show("slowdown", "slowdown", factor(fleet::slowdown_of(job, *r)), in::kTimes);

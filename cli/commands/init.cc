@@ -1,4 +1,4 @@
-// rehearse init: a commented file to start from.
+// rehearse init: a commented file to start from, and the schemas of files.
 #include <array>
 #include <filesystem>
 #include <string>
@@ -8,8 +8,11 @@
 
 #include "cli/catalog/glossary.h"
 #include "cli/commands/options.h"
+#include "cli/init/schemas.h"
 #include "cli/init/templates.h"
 #include "cli/output/document.h"
+#include "cli/output/json.h"
+#include "sim/base/file.h"
 #include "strategies/plan_fields.h"
 
 namespace rehearse::cli {
@@ -23,6 +26,7 @@ constexpr std::array<std::string_view, 5> kKinds = {"job", "study", "cluster", "
 
 struct InitOptions {
   FileKind kind = FileKind::kJob;
+  std::filesystem::path schemas;
 };
 
 /// The fields of a section in their order, each after its meaning: with a value where the job sets
@@ -46,7 +50,7 @@ std::string section_lines(Section section, std::string_view set, std::string_vie
 /// Its keys, meanings, ranges and defaults are those of the table that job files are read by.
 std::string job_template() {
   return "# A job, for `rehearse simulate FILE`; `rehearse plan FILE` searches its plan.\n"
-         "# All keys: docs/formats/job.md; for editors, docs/schemas/job.json.\n"
+         "# All keys: docs/formats/job.md.\n"
          "# Remove the # before a key to set it.\n"
          "workload:\n"
          "  model: llama3_8b  # of the zoo; or hugging_face: config.json, or recording: "
@@ -72,11 +76,39 @@ std::string template_of(FileKind kind) {
   return "";
 }
 
+/// The line by which editors find the schema that was installed with the program; empty if none was.
+std::string schema_line(std::string_view kind) {
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::filesystem::path schema = program.parent_path().parent_path() / "share" / "rehearse" /
+                                       "schemas" / fmt::format("{}.json", kind);
+  if (!std::filesystem::exists(schema, error)) return "";
+  return fmt::format("# yaml-language-server: $schema={}\n", schema.string());
+}
+
+Status write_schemas(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return fail_in(folder, "cannot be made: " + error.message(), "a folder to write to");
+  for (const SchemaFile& file : schema_files()) {
+    std::vector<std::string> seeds;
+    for (std::size_t k = 0; k < kKinds.size(); ++k)
+      if (kKinds[k] == file.name) seeds.push_back(template_of(static_cast<FileKind>(k)));
+    TRY(write_file(folder / fmt::format("{}.json", file.name), json_text(schema_of(file, seeds))));
+  }
+  return {};
+}
+
 Result<Exit> write_template(const InitOptions& options, const Globals& globals) {
+  if (!options.schemas.empty()) {
+    TRY(write_schemas(options.schemas));
+    return Exit::kSuccess;
+  }
   std::error_code ignored;
   if (!globals.output.empty() && std::filesystem::exists(globals.output, ignored))
     return fail_in(globals.output, "exists", "the name of a new file: init replaces none");
-  TRY(write_text(globals, template_of(options.kind)));
+  TRY(write_text(globals, schema_line(kKinds[static_cast<std::size_t>(options.kind)]) +
+                              template_of(options.kind)));
   return Exit::kSuccess;
 }
 
@@ -86,13 +118,18 @@ void add_init(CLI::App& app, Action& action) {
   auto options = std::make_shared<InitOptions>();
   CLI::App& command = *app.add_subcommand(
       "init", "Write a commented job, study, cluster, budget or pipeline to start from (-o FILE)");
-  add_choice(command, "KIND", options->kind, kKinds, "job, study, cluster, budget or pipeline",
-             "kind")
-      ->required();
+  CLI::Option* kind = add_choice(command, "KIND", options->kind, kKinds,
+                                 "job, study, cluster, budget or pipeline", "kind");
+  CLI::Option* schemas =
+      add_value(command, "--schemas", "FOLDER", options->schemas,
+                "instead of KIND: write a JSON Schema of each kind of file, for editors");
   command.footer(
       "Example: rehearse init job -o job.yaml && rehearse simulate job.yaml\n"
       "With values: rehearse simulate --model NAME ... --save job.yaml");
-  run_by(command, action, options, write_template);
+  run_by(command, action, options, write_template, [kind, schemas](const InitOptions&) {
+    if (kind->empty() && schemas->empty()) throw CLI::RequiredError("KIND");
+    if (!kind->empty() && !schemas->empty()) wrong_usage("KIND or --schemas FOLDER, not both");
+  });
 }
 
 }  // namespace rehearse::cli

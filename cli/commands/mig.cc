@@ -118,6 +118,11 @@ Document layouts_document(const MigLayouts& found) {
     drawings += fmt::format("\n{:>2} {}", number, drawing_of(device, layout));
     screen.push_back(
         {{"", "layout", number},
+         {"",
+          "instances",
+          join(layout, " · ", [&](const MigInstance& i) { return device.profile(i.profile).name; }),
+          {},
+          kOnPage},
          {"", "compute left", left_of(waste.unused_compute, waste.wasted_compute)},
          {"", "memory left", left_of(waste.unused_memory, waste.wasted_memory)},
          {"", "still fits", names_of(device, waste.still_fit), {}, kProse},
@@ -159,6 +164,7 @@ Document slices_document(const MigAnswer& answer) {
     Value points = Value::array();
     for (const MigPoint& p : slice.points) {
       Value point = {{"batch", "batch", p.batch},
+                     {"", "batch", p.batch, {}, kAxis},
                      {"step_time", "step", p.time, in::kMs},
                      {"slowdown", "slowdown", factor(p.slowdown), in::kTimes},
                      {"gain", "gain of all", factor(p.gain), in::kTimes}};

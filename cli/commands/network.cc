@@ -152,6 +152,7 @@ Value point_fields(const Findings& found, const Point& p) {
                  {"ranks", "ranks", p.ranks},
                  {"", "size", to_string(p.size), {}, kOnScreen},
                  {"bytes", "size", bare(p.size), {}, kInTables},
+                 {"", "size", p.size, {}, kAxis},
                  {"time", "time", p.price.time, in::kShortUs},
                  {"bus_bandwidth", barrier ? Value() : Value(bus_bandwidth(p))},
                  {"algorithm", "algorithm", p.price.algorithm},
@@ -159,7 +160,10 @@ Value point_fields(const Findings& found, const Point& p) {
                  {"", "protocol", p.price.protocol},
                  {"channels", "channels", maybe(p.price.channels)},
                  {"", "provenance", to_string(p.price.time.provenance)}};
-  if (!barrier) point.show("", "bus bandwidth", bus_bandwidth(p, p.price.time.value), in::kGbPerS);
+  if (!barrier) {
+    point.show("", "bus bandwidth", bus_bandwidth(p, p.price.time.value), in::kGbPerS);
+    point.show("", "bus bandwidth", bus_bandwidth(p), in::kGbPerS, kOnPage);
+  }
   if (!any_measured(found.points) || !p.measured) return point;
   point.show("measured", "measured", *p.measured, in::kShortUs);
   point.show("error", "error", change(p.error()));
@@ -217,8 +221,9 @@ std::string framework_text() {
 }
 
 Document document_of(const Findings& found) {
-  Document d{.command = "network", .rows = "points"};
-  d.line(describe(found.scope) + (found.framework ? framework_text() : ""));
+  Document d{.command = "network", .rows = "points", .rows_title = "Time of each size"};
+  const std::string scope = describe(found.scope) + (found.framework ? framework_text() : "");
+  for (const std::string_view line : split(trim(scope), '\n')) d.line(std::string(line));
   d["device"] = found.scope.device;
   d["nodes"] = found.scope.nodes;
   d["fidelity"] = name_of(found.fidelity);

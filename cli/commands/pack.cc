@@ -160,8 +160,8 @@ Document pack_document(const Packed& p) {
                           {"slices", placed.slices},
                           {"rates", placed.rates},
                           {"ranges", std::move(ranges)},
-                          {"start", "from", placed.start, in::kSeconds},
-                          {"end", "to", placed.end, in::kSeconds},
+                          {"start", "from", placed.start, in::kSeconds, kSpan},
+                          {"end", "to", placed.end, in::kSeconds, kSpan},
                           {"gain", placed.gain},
                           {"why", "why", why(p, placed), {}, kProse}});
   }
@@ -172,7 +172,7 @@ Document pack_document(const Packed& p) {
     job.show("slowdown", "slowdown", factor(slowdown(p, j)), in::kTimes);
   }
   d.show("placements", "Placements", std::move(placements));
-  d.show("per_job", "", std::move(jobs), {}, kInTables);
+  d.show("per_job", "Jobs", std::move(jobs), {}, kOnPage);
   Value totals = Value::array();
   const auto total = [&](const char* key, const char* alone_key, const char* label, Quantity packed,
                          Quantity alone) {

@@ -17,12 +17,14 @@
 #include "cli/config/job_input.h"
 #include "cli/config/named_files.h"
 #include "cli/config/serve_file.h"
+#include "cli/output/run_events.h"
 #include "cli/planning/emit.h"
 #include "cli/planning/plan_json.h"
 #include "cli/planning/plan_words.h"
 #include "cli/planning/referee_plans.h"
 #include "cli/planning/robustness.h"
 #include "cli/recommending/amounts.h"
+#include "cli/report/report.h"
 #include "models/workload/read_model.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
@@ -220,8 +222,7 @@ Result<PlanServingOptions> for_server(const PlanOptions& options) {
     if (given)
       return fail(fmt::format("{} is an option for training", name),
                   "limits of a server are in serve.slo");
-  PlanServingOptions server{
-      .job_file = options.job_file, .cluster = options.cluster, .report = options.files.report};
+  PlanServingOptions server{.job_file = options.job_file, .cluster = options.cluster};
   if (options.objective && *options.objective < kFirstObjective)
     return fail(fmt::format("--objective {} is of training", kObjectives[*options.objective]),
                 fmt::format("{}", fmt::join(kServerObjectiveNames, ", ")));
@@ -247,7 +248,7 @@ Result<Exit> run_serving(const PlanOptions& options, const Globals& globals, Sha
 }
 
 Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork& shared) {
-  TRY(check_writable({options.files.perfetto, options.files.report}));
+  TRY(check_writable({options.files.perfetto}));
   if (is_serve_file(options.job_file)) return run_serving(options, globals, shared);
   if (options.objective && *options.objective >= std::size(strategies::kFigureNames))
     return fail(fmt::format("--objective {} is of a server", kObjectives[*options.objective]),
@@ -266,7 +267,7 @@ Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork&
   FoundPlans found = TRY(in_file(options.job_file, find_plans(file.spec, file.cluster, request)));
   if (!work::leads()) return Exit::kSuccess;
   Planned planned{std::move(file), std::move(request), std::move(found)};
-  const bool shown = !options.emit || !options.files.report.empty();
+  const bool shown = !options.emit || !globals.report.empty();
   TRY(judge(planned, shown, globals));
   for (FoundPlan& plan : planned.found.best) {
     JobFile job = planned.file;
@@ -279,11 +280,16 @@ Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork&
     planned.file.notes.push_back(feed_note(*planned.file.input, planned.file.cluster, best));
   for (const Warning& warning : best.warnings) globals.warn(to_string(warning));
   const Document document = plans_document(planned);
-  if (!options.files.report.empty()) TRY(try_changes(planned.best.front(), globals));
-  TRY(write_run(options.files, document, view_of(best.job, best.lowered, best.timeline),
-                [&] { return step_details(planned.best.front(), options.job_file); }));
-  if (options.emit) return write_launch(planned, options, globals);
-  return answer_with(globals, document);
+  const RunView view = view_of(best.job, best.lowered, best.timeline);
+  TRY(write_timeline(options.files.perfetto, view.show));
+  ReportDetails details;
+  if (!globals.report.empty()) {
+    TRY(try_changes(planned.best.front(), globals));
+    details = with_timeline(step_details(planned.best.front(), options.job_file), view);
+  }
+  if (!options.emit) return answer_with(globals, document, Exit::kSuccess, details);
+  TRY(write_report(globals, document, std::move(details)));
+  return write_launch(planned, options, globals.without_page());
 }
 
 }  // namespace
@@ -321,8 +327,6 @@ void add_plan(CLI::App& app, Action& action) {
              "of a server: vllm, sglang or trtllm");
   add_value(*command, "--perfetto", "FILE", options->files.perfetto,
             "write the timeline of the best plan as a trace for ui.perfetto.dev");
-  add_value(*command, "--report", "FILE", options->files.report,
-            "write the result as one HTML page");
   add_value(*command, "--journal", "FILE", options->journal, kJournalHelp);
   command->footer(
       "mpirun shares the work among ranks.\n"

@@ -212,9 +212,10 @@ Result<Exit> plan_serving(const PlanServingOptions& options, strategies::SearchO
   const Result<std::vector<Shown>> front = shown_all(file, found->front, false, threads);
   if (!front) return wrong_in(options.job_file, front.error());
   const Document document = document_of(file, *found, *best, *front, options.objective);
-  TRY(write_report(options.report, document, {.inputs = {options.job_file}}));
-  if (options.emit) return emit_best(file, *found, options, document, globals);
-  return answer_with(globals, document);
+  const ReportDetails details{.inputs = {options.job_file}};
+  if (!options.emit) return answer_with(globals, document, Exit::kSuccess, details);
+  TRY(write_report(globals, document, details));
+  return emit_best(file, *found, options, document, globals.without_page());
 }
 
 }  // namespace rehearse::cli

@@ -12,7 +12,7 @@
 namespace rehearse::cli {
 
 struct PlanServingOptions {
-  std::filesystem::path job_file, cluster, report;
+  std::filesystem::path job_file, cluster;
   ServerObjective objective = ServerObjective::kGoodput;
   std::optional<serving::Framework> emit = {};
 };

@@ -10,6 +10,7 @@
 
 #include "cli/commands/options.h"
 #include "cli/commands/profile_overhead.h"
+#include "cli/commands/source_commit.h"
 #include "cli/output/document.h"
 #include "cli/output/json.h"
 #include "profiler/capture/trigger.h"
@@ -170,6 +171,8 @@ Status write_session(const capture::LaunchOptions& options, const capture::Launc
       "command: [{}]\nstarted: {}\noptions: {}\nexit_code: {}\nwall: {:.6f} s\n",
       join(options.command, ", ", json_quoted), json_quoted(started(report.wall)),
       json_quoted(capture::option_words(options.record)), report.shell_code(), report.wall.s());
+  if (const std::string commit = source_commit(std::filesystem::current_path()); !commit.empty())
+    text += fmt::format("commit: {}\n", commit);
   if (overhead && overhead->step_plain)
     text += fmt::format("measured_step: {:.9f} s\n", overhead->step_plain->s());
   text += fmt::format("overhead:\n  ns_per_range: {:.1f}\n", report.cost_per_range.s() * 1e9);

@@ -6,7 +6,6 @@
 #include "cli/commands/options.h"
 #include "cli/output/document.h"
 #include "cli/proving/proof.h"
-#include "cli/report/report.h"
 #include "cli/validation/suite.h"
 #include "sim/base/text.h"
 
@@ -16,7 +15,6 @@ namespace {
 struct ProveOptions {
   std::vector<std::string> pairs;
   std::size_t rounds = 20;
-  std::filesystem::path report;
 };
 
 Value measured_fields(const MedianStep& step) {
@@ -135,7 +133,6 @@ Result<Exit> run(const ProveOptions& options, const Globals& globals) {
   }
   summarize(all, document);
   document.show("pairs", "Pairs", std::move(rows));
-  TRY(write_report(options.report, document));
   const bool failed = interrupted || std::ranges::any_of(all, [](const Proven& proven) {
                         return proven.error.has_value();
                       });
@@ -152,7 +149,6 @@ void add_prove(CLI::App& app, Action& action) {
             "pair.yaml files, folders of pairs, or names of shipped pairs (default: all shipped)");
   add_number(command, "--rounds", options->rounds, std::size_t{1}, std::size_t{1000},
              "most rounds of a pair; fewer run if the medians are known to 1 % (default 20)");
-  add_value(command, "--report", "FILE", options->report, "write the result as one HTML page");
   command.footer(
       "Exits with 1 if a command of a pair fails.\n"
       "Example: rehearse prove data_parallel my_pairs/");

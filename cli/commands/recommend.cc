@@ -24,7 +24,6 @@
 #include "cli/recommending/evaluate.h"
 #include "cli/recommending/option_words.h"
 #include "cli/recommending/wish.h"
-#include "cli/report/report.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/base/warning.h"
@@ -177,7 +176,7 @@ Document recommend_document(const Recommended& r) {
 }
 
 struct RecommendOptions {
-  std::filesystem::path job_file, prices, report, perfetto;
+  std::filesystem::path job_file, prices, perfetto;
   DescribedJob described;
   std::optional<Target> target;
   cost::Wish wish = {.counts = {1, 2, 4, 8, 16, 32}};
@@ -222,13 +221,12 @@ Status draw(const std::filesystem::path& path, const Recommended& found, const G
 }
 
 Result<Exit> run(const RecommendOptions& options, const Globals& globals) {
-  TRY(check_writable({options.perfetto, options.report}));
+  TRY(check_writable({options.perfetto}));
   cost::Wish wish = TRY(wish_of(options));
   if (is_serve_file(options.job_file)) {
     if (!options.perfetto.empty())
       return fail("a server has no timeline of operations", "--report FILE");
-    return recommend_serving({options.job_file, options.report, options.target}, std::move(wish),
-                             globals);
+    return recommend_serving({options.job_file, options.target}, std::move(wish), globals);
   }
   // The file is read on any instance, to see its region before offers are made.
   const cost::Offer any{&cluster::instances().front(), 1};
@@ -242,10 +240,8 @@ Result<Exit> run(const RecommendOptions& options, const Globals& globals) {
   const Recommended recommended{job, wish, std::move(found)};
   for (const Warning& warning : warnings_of(recommended)) globals.warn(to_string(warning));
   if (!options.perfetto.empty()) TRY(draw(options.perfetto, recommended, globals));
-  const Document document = recommend_document(recommended);
-  TRY(write_report(options.report, document,
-                   {.inputs = {options.job_file}, .suites = {"withheld/all"}}));
-  return answer_with(globals, document);
+  return answer_with(globals, recommend_document(recommended), Exit::kSuccess,
+                     {.inputs = {options.job_file}, .suites = {"withheld/all"}});
 }
 
 }  // namespace
@@ -288,7 +284,6 @@ void add_recommend(CLI::App& app, Action& action) {
             "prices in the catalog's format, which override those of the same instances");
   add_value(*command, "--perfetto", "FILE", options->perfetto,
             "write the timeline of a step of the first option for ui.perfetto.dev");
-  add_value(*command, "--report", "FILE", options->report, "write the result as one HTML page");
   command->footer(
       "Examples:\n"
       "  rehearse recommend examples/jobs/mpt_7b_rent.yaml --deadline '30 days'\n"

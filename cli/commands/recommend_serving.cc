@@ -9,7 +9,6 @@
 #include "cli/recommending/option_words.h"
 #include "cli/recommending/server_on_offers.h"
 #include "cli/recommending/wish.h"
-#include "cli/report/report.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
@@ -146,8 +145,7 @@ Result<Exit> recommend_serving(const RecommendServingOptions& options, cost::Wis
   const Document document = document_of(recommended);
   for (const Warning& warning : limit_warnings(recommended.found.options.front(), wish))
     globals.warn(to_string(warning));
-  TRY(write_report(options.report, document, {.inputs = {options.job_file}}));
-  return answer_with(globals, document);
+  return answer_with(globals, document, Exit::kSuccess, {.inputs = {options.job_file}});
 }
 
 }  // namespace rehearse::cli

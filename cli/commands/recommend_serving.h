@@ -12,7 +12,7 @@
 namespace rehearse::cli {
 
 struct RecommendServingOptions {
-  std::filesystem::path job_file, report;
+  std::filesystem::path job_file;
   std::optional<Target> target;  ///< in tokens; absent: a million
 };
 

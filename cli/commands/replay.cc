@@ -137,7 +137,7 @@ Result<Exit> run(const ReplayRequest& request, const Globals& globals) {
     findings.slice = TRY(name_slice(job, profile));
   }
   const ReplayRun& run = shown(job, findings);
-  if (globals.format != Format::kCsv || !request.files.report.empty()) {
+  if (globals.format != Format::kCsv || !globals.report.empty()) {
     findings.advice = replay::find_advice(
         job.recordings, run.graph, run.timeline,
         [](const graph::Graph& graph) { return engine::run(graph); }, kChangesFound,

@@ -133,7 +133,7 @@ Result<InputTrace> load_trace(const ReplayRequest& request, const Globals& globa
 }
 
 Result<ReplayJob> load_job(const ReplayRequest& request, const Globals& globals) {
-  TRY(check_writable({request.files.perfetto, request.files.report}));
+  TRY(check_writable({request.files.perfetto}));
   ReplayJob job{TRY(load_trace(request, globals)), {}};
   replay::RecordedProgram program = TRY(replay::lower(job.recordings, request.lower));
   name_kernels(job.recordings, program);

@@ -19,17 +19,11 @@ ReportDetails with_timeline(ReportDetails details, const RunView& view) {
   return details;
 }
 
-Status write_run(const RunFiles& files, const Document& document, const RunView& view,
-                 const std::function<ReportDetails()>& details) {
-  TRY(write_timeline(files.perfetto, view.show));
-  if (files.report.empty()) return {};
-  return write_report(files.report, document, with_timeline(details(), view));
-}
-
 Result<Exit> answer_run(const Globals& globals, const RunFiles& files, const Document& document,
                         const RunView& view, const std::function<ReportDetails()>& details) {
-  TRY(write_run(files, document, view, details));
-  return answer_with(globals, document);
+  TRY(write_timeline(files.perfetto, view.show));
+  return answer_with(globals, document, Exit::kSuccess,
+                     globals.report.empty() ? ReportDetails() : with_timeline(details(), view));
 }
 
 }  // namespace rehearse::cli

@@ -20,11 +20,11 @@ class App;
 
 namespace rehearse::cli {
 
-/// Files that the command writes in addition to its document; empty: none.
+/// Files that the command writes in addition to its document and page; empty: none.
 struct RunFiles {
-  std::filesystem::path perfetto, report;
+  std::filesystem::path perfetto;
 };
-/// Adds --perfetto, which writes `timeline`, and --report.
+/// Adds --perfetto, which writes `timeline`.
 void add_run_files(CLI::App& command, RunFiles& files, const std::string& timeline);
 
 /// A run as timelines show it. `timeline` outlives it.
@@ -39,11 +39,8 @@ RunView view_of(const program::Program& job, const job::LoweredJob& lowered,
 
 ReportDetails with_timeline(ReportDetails details, const RunView& view);
 
-/// Writes the requested files. `details` gives those of the page but the timeline; it is only called
-/// for a page.
-Status write_run(const RunFiles& files, const Document& document, const RunView& view,
-                 const std::function<ReportDetails()>& details);
-/// The same, and then the document.
+/// Writes the requested files, and the document. `details` gives those of the page but the timeline;
+/// it is only called for a page.
 Result<Exit> answer_run(const Globals& globals, const RunFiles& files, const Document& document,
                         const RunView& view, const std::function<ReportDetails()>& details);
 

@@ -24,7 +24,6 @@ void add_replay_options(CLI::App& command, ReplayRequest& request) {
 void add_run_files(CLI::App& command, RunFiles& files, const std::string& timeline) {
   add_value(command, "--perfetto", "FILE", files.perfetto,
             fmt::format("write {} for ui.perfetto.dev", timeline));
-  add_value(command, "--report", "FILE", files.report, "write the result as one HTML page");
 }
 
 }  // namespace rehearse::cli

@@ -163,8 +163,7 @@ Result<Exit> answer_shared(const Globals& globals, std::string_view command, con
   const auto draw = [&](TimelineSink& sink) { show(jobs.jobs.front().step.last, sink); };
   TRY(write_timeline(files.perfetto, draw));
   const Document document = document_of(command, named(std::move(jobs)));
-  TRY(write_report(files.report, document, {.inputs = std::move(inputs)}));
-  return answer_with(globals, document);
+  return answer_with(globals, document, Exit::kSuccess, {.inputs = std::move(inputs)});
 }
 
 }  // namespace rehearse::cli

@@ -417,7 +417,7 @@ Result<Exit> run(const SimulateOptions& options, const Globals& globals) {
     return is_serve_file(options.job_file) ? simulate_serving(options, globals)
                                            : simulate_job_file(options, globals);
   }
-  TRY(check_writable({options.files.perfetto, options.files.report}));
+  TRY(check_writable({options.files.perfetto}));
   const Simulation s = TRY(simulate(options, globals));
   for (const Warning& warning : s.warnings) globals.warn(to_string(warning));
   return answer_run(

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "cli/output/document.h"
-#include "cli/report/report.h"
 #include "models/dataflow/read_dataflow.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
@@ -101,12 +100,9 @@ Result<Exit> simulate_dataflow(const SimulateOptions& options, const Globals& gl
   if (!options.files.perfetto.empty()) return fail("a dataflow has no timeline", "--report FILE");
   if (options.sharing.asked() || !options.sharing.slice.empty() || !options.cluster.empty())
     return fail("a dataflow runs on its own device", "device: in the file");
-  TRY(check_writable({options.files.report}));
   const dataflow::DataflowJob job = TRY(dataflow::load_dataflow(options.job_file));
   const dataflow::Run run = TRY(dataflow::run(job.flow, job.device, job.host));
-  const Document document = document_of(job, run);
-  TRY(write_report(options.files.report, document, {.inputs = {options.job_file}}));
-  return answer_with(globals, document);
+  return answer_with(globals, document_of(job, run));
 }
 
 }  // namespace rehearse::cli

@@ -235,15 +235,14 @@ Result<Exit> share_predicted(const SimulateOptions& options, const Globals& glob
 }  // namespace
 
 Result<Exit> simulate_job_file(const SimulateOptions& options, const Globals& globals) {
-  TRY(check_writable({options.files.perfetto, options.files.report}));
+  TRY(check_writable({options.files.perfetto}));
   if (options.sharing.asked()) return share_predicted(options, globals);
   PredictedJob job = TRY(predict_job(options.job_file, {.cluster = options.cluster,
                                                         .slice = options.sharing.slice,
                                                         .fidelity = options.fidelity,
                                                         .unfold = options.unfold}));
   for (const Warning& warning : job.step.warnings) globals.warn(to_string(warning));
-  if (globals.format != Format::kCsv || !options.files.report.empty())
-    TRY(try_changes(job, globals));
+  if (globals.format != Format::kCsv || !globals.report.empty()) TRY(try_changes(job, globals));
   const step::Step& step = job.step;
   return answer_run(globals, options.files, step_document(job),
                     view_of(step.job, step.lowered, step.timeline),

@@ -8,7 +8,6 @@
 #include "cli/config/job_file.h"
 #include "cli/output/document.h"
 #include "cli/planning/server_space.h"
-#include "cli/report/report.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/cluster/catalog.h"
@@ -253,8 +252,7 @@ Result<Exit> simulate_serving(const SimulateOptions& options, const Globals& glo
     document["load_curve"] = curve_fields(file, *curve);
     document.show("", "Latency against load", document["load_curve"]["points"]);
   }
-  TRY(write_report(options.files.report, document, {.inputs = {options.job_file}}));
-  return answer_with(globals, document);
+  return answer_with(globals, document, Exit::kSuccess, {.inputs = {options.job_file}});
 }
 
 }  // namespace rehearse::cli

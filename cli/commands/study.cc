@@ -5,6 +5,7 @@
 
 #include "cli/commands/options.h"
 #include "cli/commands/shared_work.h"
+#include "cli/report/report.h"
 #include "cli/study/run_study.h"
 #include "cli/study/study_result.h"
 
@@ -52,8 +53,13 @@ Result<std::vector<StudyResult>> run_all(const StudyOptions& options, SharedWork
 Result<Exit> run(const StudyOptions& options, const Globals& globals, SharedWork& shared) {
   const std::vector<StudyResult> results = TRY(run_all(options, shared));
   if (!work::leads()) return Exit::kSuccess;
-  TRY(globals.format == Format::kMarkdown ? write_text(globals, study_page(results))
-                                          : write_document(globals, studies_document(results)));
+  const Document document = studies_document(results);
+  if (globals.format == Format::kMarkdown) {
+    TRY(write_report(globals, document));
+    TRY(write_text(globals, study_page(results)));
+  } else {
+    TRY(write_document(globals, document));
+  }
   const bool missed = std::ranges::any_of(
       results, [](const StudyResult& result) { return result.verdict == StudyVerdict::kMissed; });
   return missed ? Exit::kFailed : Exit::kSuccess;

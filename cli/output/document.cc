@@ -6,6 +6,7 @@
 
 #include "cli/output/json.h"
 #include "cli/output/rows.h"
+#include "cli/report/report.h"
 #include "profiler/trace/remedies.h"
 #include "sim/base/file.h"
 
@@ -100,8 +101,10 @@ std::string made(Format format, const Document& document) {
 
 }  // namespace
 
-Status write_document(const Globals& globals, const Document& document) {
+Status write_document(const Globals& globals, const Document& document,
+                      const ReportDetails& details) {
   if (!globals.json.empty()) TRY(write_file(globals.json, json_text(json_of(document))));
+  TRY(write_report(globals, document, details));
   return write_text(globals, made(globals.format, document));
 }
 
@@ -115,8 +118,9 @@ Status write_text(const Globals& globals, const std::string& text) {
   return write_file(globals.output, text);
 }
 
-Result<Exit> answer_with(const Globals& globals, const Document& document, Exit exit) {
-  TRY(write_document(globals, document));
+Result<Exit> answer_with(const Globals& globals, const Document& document, Exit exit,
+                         const ReportDetails& details) {
+  TRY(write_document(globals, document, details));
   return exit;
 }
 

@@ -2,6 +2,7 @@
 // Markdown or the data of the report page.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,19 @@
 #include "sim/base/warning.h"
 
 namespace rehearse::cli {
+
+/// What the page shows in addition to the document. A section without its data is left out.
+struct ReportDetails {
+  /// Short text files are shown in full. Empty: those that the command line names.
+  std::vector<std::filesystem::path> inputs = {};
+  std::vector<std::string> command = {};  ///< gives the page again; empty: this one does
+  /// Prefixes of the suites in docs/accuracy.md that measured this kind of prediction.
+  std::vector<std::string> suites = {};
+  Json timeline = {};  ///< timeline_sheet.h
+  Json memory = {};    ///< over the step
+  Json roofline = {};  ///< roofline.h
+  Json gains = {};     ///< of single changes: single_changes.h
+};
 
 struct Document {
   std::string command;
@@ -57,11 +71,12 @@ std::string largest_part(const Value& breakdown);
 /// A list of times by key as bars, with their shares.
 std::string bars_text(const Value& parts);
 
-/// Writes to stdout, or to the file that -o names, as a whole; and to the file of --json.
-Status write_document(const Globals& globals, const Document& document);
+/// Writes to stdout, or to the file that -o names, as a whole; and to the files of --json and --report.
+Status write_document(const Globals& globals, const Document& document,
+                      const ReportDetails& details = {});
 Status write_text(const Globals& globals, const std::string& text);
 /// The same at the end of a command: returns its exit code, unless writing fails.
 Result<Exit> answer_with(const Globals& globals, const Document& document,
-                         Exit exit = Exit::kSuccess);
+                         Exit exit = Exit::kSuccess, const ReportDetails& details = {});
 
 }  // namespace rehearse::cli

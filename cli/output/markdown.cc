@@ -54,7 +54,8 @@ std::string sections(const Value& fields, std::string_view folded) {
       continue;
     }
     if (field.look.kind == Look::Kind::kBars) text += bars_table(field);
-    if (field.value.list().empty() || field.look.kind == Look::Kind::kTable || field.key == folded)
+    if (field.value.list().empty() || field.look.kind == Look::Kind::kTable ||
+        field.look.kind == Look::Kind::kPage || field.key == folded)
       continue;
     text += "\n" + field.label + "\n\n";
     if (!field.value.list().front().fields().empty()) {

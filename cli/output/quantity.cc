@@ -60,6 +60,7 @@ constexpr Unit kFrequency{"Hz", frequency_words, {"Hz", 1, 6}};
 constexpr Unit kShare{"1", share_words, {"%", 0.01, 1, true}};
 constexpr Unit kChange{"1", signed_percent, {"%", 0.01, 2, true}};
 constexpr Unit kFactor{"1", factor_words, {"", 1, 3}};
+constexpr Unit kCount{"", nullptr, {"", 1, 0}};
 
 }  // namespace unit
 

@@ -61,6 +61,8 @@ extern const Unit kTime, kSize, kByteRate, kEnergy, kMoney, kCarbon, kRate, kSam
     kFrequency;
 /// Numbers without a unit: parts of a whole, relative changes (with a sign), ratios.
 extern const Unit kShare, kChange, kFactor;
+/// Plain numbers.
+extern const Unit kCount;
 }  // namespace unit
 
 struct Quantity {

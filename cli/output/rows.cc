@@ -5,20 +5,37 @@
 #include <fmt/format.h>
 
 #include "sim/base/text.h"
+#include "sim/base/utf8.h"
 
 namespace rehearse::cli {
 namespace {
 
 bool plain(For whom) { return whom == For::kPrograms || whom == For::kFolded; }
 
+bool of_page(Look::Kind kind) { return kind == Look::Kind::kPage || kind == Look::Kind::kAxis; }
+
+bool hidden(Look::Kind kind, For whom) {
+  if (of_page(kind)) return whom != For::kPage;
+  return kind == (plain(whom) ? Look::Kind::kScreen : Look::Kind::kTable);
+}
+
 /// A row of a table: labelled fields, those of fields in it among them.
 using Cells = std::vector<const Entry*>;
 
+void add_cell(const Entry& field, Cells& cells) {
+  const auto same = std::find_if(cells.begin(), cells.end(),
+                                 [&](const Entry* f) { return f->label == field.label; });
+  if (of_page(field.look.kind) && same != cells.end())
+    *same = &field;
+  else
+    cells.push_back(&field);
+}
+
 void add_cells(const Value& fields, For whom, Cells& cells) {
   for (const Entry& field : fields.fields()) {
-    if (field.look.kind == (plain(whom) ? Look::Kind::kScreen : Look::Kind::kTable)) continue;
+    if (hidden(field.look.kind, whom)) continue;
     if (!field.label.empty()) {
-      cells.push_back(&field);
+      add_cell(field, cells);
     } else if (!field.value.fields().empty()) {
       add_cells(field.value, whom, cells);
     }
@@ -175,6 +192,73 @@ Table rows_of(const Value& content, std::string_view path, For whom, const Value
   Cells cells;
   add_cells(blank, whom, cells);
   return table_of(rows, {cells}, whom);
+}
+
+Value page_quantity(const Quantity& quantity, std::string text) {
+  const bool known = quantity.interval.has_value();
+  return {{"text", std::move(text)},
+          {"value", quantity.value},
+          {"low", known ? Value(quantity.interval->first) : Value(std::nullopt)},
+          {"high", known ? Value(quantity.interval->second) : Value(std::nullopt)},
+          // A ratio has no unit in SI, but is not drawn on the scale of a share.
+          {"unit", quantity.unit == &unit::kFactor ? "×" : quantity.unit->si},
+          {"range", known ? Value(sourced_words(quantity)) : Value(std::nullopt)}};
+}
+
+namespace {
+
+constexpr std::string_view name_of(Look::Kind kind) {
+  switch (kind) {
+    case Look::Kind::kAxis: return "axis";
+    case Look::Kind::kSpan: return "span";
+    case Look::Kind::kProse: return "prose";
+    default: return "";
+  }
+}
+
+/// The quantity of a cell; of a plain number, without a unit.
+std::optional<Quantity> quantity_of(const Value::Content& content) {
+  return std::visit(
+      [](const auto& value) -> std::optional<Quantity> {
+        using T = std::decay_t<decltype(value)>;
+        if constexpr (std::is_same_v<T, Quantity>)
+          return value;
+        else if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
+          return Quantity(static_cast<double>(value), unit::kCount);
+        else
+          return std::nullopt;
+      },
+      content);
+}
+
+}  // namespace
+
+Value page_rows(const Value& content, std::string_view path, std::size_t most) {
+  std::vector<Cells> found;
+  add_rows(content, path, For::kPage, {}, found);
+  const std::vector<Series> all = series_of(found);
+  Value columns = Value::array(), rows = Value::array();
+  for (const Series& s : all)
+    columns.push_back({{"name", heading_of(s, "", For::kPage)},
+                       {"look", name_of(s.first->look.kind)},
+                       {"right", s.number}});
+  for (std::size_t r = 0; r < std::min(found.size(), most); ++r) {
+    Value row = Value::array();
+    for (const Series& s : all) {
+      const auto field = std::find_if(found[r].begin(), found[r].end(),
+                                      [&](const Entry* f) { return f->label == s.first->label; });
+      const Value none("–");
+      const Value::Content& cell = (field == found[r].end() ? none : (*field)->value).content();
+      const Scale scale = s.scale(For::kPage);
+      std::string text = printable(std::visit(Words{For::kPage, scale}, cell));
+      const std::optional<Quantity> quantity = quantity_of(cell);
+      row.push_back(quantity ? page_quantity(*quantity, std::move(text)) : Value(std::move(text)));
+    }
+    rows.push_back(std::move(row));
+  }
+  return {{"columns", std::move(columns)},
+          {"rows", std::move(rows)},
+          {"more", found.size() - std::min(found.size(), most)}};
 }
 
 std::string words_of(const Value& value) {

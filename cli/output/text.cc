@@ -52,7 +52,7 @@ class Screen {
  private:
   void add(const Entry& field) {
     const Value& value = field.value;
-    if (field.look.kind == Look::Kind::kTable) return;
+    if (field.look.kind == Look::Kind::kTable || field.look.kind == Look::Kind::kPage) return;
     if (!list_.empty() && field.key == list_)
       return block(field.label,
                    value.list().empty()

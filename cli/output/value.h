@@ -34,13 +34,17 @@ struct Look {
     kBars,    ///< times that add up to a whole: each bar begins at the end of the one before
     kTable,   ///< a column or a list that only CSV and Markdown have
     kScreen,  ///< a column that only the screen has
-    kProse    ///< a column of sentences, which may take several lines
+    kProse,   ///< a column of sentences, which may take several lines
+    kPage,    ///< a column or list that only the page has, instead of a column of the same label
+    kAxis,    ///< such a column, against which the page draws the quantities of its table
+    kSpan     ///< one of the two columns between which the page draws a bar
   };
   Kind kind = Kind::kPlain;
   std::size_t rows = 60;  ///< of a list: the most that a screen shows
 };
 inline constexpr Look kBars{Look::Kind::kBars}, kInTables{Look::Kind::kTable},
-    kOnScreen{Look::Kind::kScreen}, kProse{Look::Kind::kProse};
+    kOnScreen{Look::Kind::kScreen}, kProse{Look::Kind::kProse}, kOnPage{Look::Kind::kPage},
+    kAxis{Look::Kind::kAxis}, kSpan{Look::Kind::kSpan};
 constexpr Look first(std::size_t rows) { return {Look::Kind::kPlain, rows}; }
 
 class Value {

@@ -5,6 +5,7 @@
 #include "cli/output/json.h"
 #include "cli/report/accuracy.h"
 #include "cli/report/report_files.h"
+#include "cli/report/shown.h"
 #include "sim/base/file.h"
 
 namespace rehearse::cli {
@@ -89,6 +90,7 @@ std::string for_script(const std::string& json) {
 Json page_data(const Document& document, const ReportDetails& details) {
   return {{"answer", document.answer},
           {"document", json_of(document)},
+          {"shown", shown_of(document)},
           {"timeline", details.timeline},
           {"memory", details.memory},
           {"roofline", details.roofline},
@@ -106,10 +108,10 @@ std::string page_text(const Json& data, std::string_view loads_from) {
   return page.replace(page.find(kDataMark), kDataMark.size(), for_script(json_text(data)));
 }
 
-Status write_report(const std::filesystem::path& path, const Document& document,
-                    const ReportDetails& details) {
-  if (path.empty()) return {};
-  PendingFile file = TRY(PendingFile::create(path));
+Status write_report(const Globals& globals, const Document& document, ReportDetails details) {
+  if (globals.report.empty()) return {};
+  if (details.inputs.empty()) details.inputs = globals.inputs;
+  PendingFile file = TRY(PendingFile::create(globals.report));
   TRY(file.write(page_text(page_data(document, details))));
   return file.commit();
 }

@@ -65,7 +65,8 @@ std::vector<Quantity> compare_quantities(const Run& b, const Run& c, const Effec
   for (std::size_t i = 0; i < quantities.size(); ++i) {
     Quantity& q = quantities[i];
     const double of_step = std::abs(q.effect.candidate - q.effect.baseline) / step;
-    q.significant = real[i] && std::abs(q.effect.change) >= kLeastChange &&
+    q.significant = (real[i] || in_each_step(q.effect, kLeastChange)) &&
+                    std::abs(q.effect.change) >= kLeastChange &&
                     (q.unit != "s" || of_step >= kLeastShare);
   }
   return quantities;
@@ -121,8 +122,14 @@ Effect levels(double before, double after, double scale_if_zero) {
       .baseline = before, .candidate = after, .change = (after - before) / scale, .scale = scale};
 }
 
+/// `step`: the change of the step, of which the op explains a part in each step.
+bool explains(const Effect& step, const Effect& op) {
+  return op.apart * step.change > 0 && op.apart_by_chance <= kWrong &&
+         std::abs(op.apart * op.scale) >= kExplains * std::abs(step.change * step.scale);
+}
+
 std::vector<OpChange> compare_ops(const Run& b, const Run& c, const Matches& matches,
-                                  const EffectOptions& options) {
+                                  const Quantity& of_step, const EffectOptions& options) {
   const double step = level_of(b.step_time);
   std::vector<OpChange> ops;
   std::vector<double> p_values;
@@ -149,7 +156,8 @@ std::vector<OpChange> compare_ops(const Run& b, const Run& c, const Matches& mat
   for (std::size_t i = 0; i < tested.size(); ++i) {
     OpChange& op = ops[tested[i]];
     const Effect& e = op.effect;
-    op.significant = real[i] && std::abs(e.change) >= kLeastChange &&
+    op.significant = (real[i] || (of_step.significant && explains(of_step.effect, e))) &&
+                     std::abs(e.change) >= kLeastChange &&
                      std::abs(e.candidate - e.baseline) >= kLeastShare * step;
   }
   std::ranges::stable_sort(ops, [](const OpChange& x, const OpChange& y) {
@@ -179,7 +187,7 @@ Result<RunComparison> compare_runs(const Run& baseline, const Run& candidate,
   const Matches matches = TRY(match_runs(baseline, candidate));
   RunComparison result;
   result.quantities = compare_quantities(baseline, candidate, options);
-  result.ops = compare_ops(baseline, candidate, matches, options);
+  result.ops = compare_ops(baseline, candidate, matches, result.quantities.front(), options);
   result.matched_share = matches.matched_share;
   result.same_shapes = matches.same_shapes;
   return result;

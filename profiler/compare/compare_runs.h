@@ -43,6 +43,9 @@ struct RunComparison {
 inline constexpr double kLeastChange = 0.01;
 /// … and, for an op, at least this share of the step.
 inline constexpr double kLeastShare = 0.001;
+/// If the step changed, an op is also significant that differs in each step by this share of the step's
+/// change, in its direction. At most ten ops can, so that few are by chance.
+inline constexpr double kExplains = 0.1;
 /// Runs with less than this share in common are runs of different jobs.
 inline constexpr double kSameJob = 0.6;
 

@@ -127,6 +127,26 @@ double freedom_of(std::initializer_list<Part> parts) {
   return squares > 0 ? sum * sum / squares : 1;
 }
 
+/// The probability that the n values of one sample are all above the m of another, if all orders are
+/// equally likely: one in (n + m choose n).
+double chance_of_apart(std::size_t n, std::size_t m) {
+  double chance = 1;
+  for (std::size_t i = 1; i <= n; ++i)
+    chance *= static_cast<double>(i) / static_cast<double>(m + i);
+  return chance;
+}
+
+/// Sets by how much the steps of both runs are apart.
+void set_apart(std::span<const double> baseline, std::span<const double> candidate,
+               Effect& effect) {
+  const auto [least_before, most_before] = std::minmax_element(baseline.begin(), baseline.end());
+  const auto [least_after, most_after] = std::minmax_element(candidate.begin(), candidate.end());
+  const double more = *least_after - *most_before, less = *most_after - *least_before;
+  if (more <= 0 && less >= 0) return;
+  effect.apart = (more > 0 ? more : less) / effect.scale;
+  effect.apart_by_chance = chance_of_apart(baseline.size(), candidate.size());
+}
+
 /// The number of steps per independent fact in one run. A few steps do not determine it, so
 /// they have at least the usual number.
 double steps_per_fact_of(std::size_t steps, double per_fact) {
@@ -135,8 +155,14 @@ double steps_per_fact_of(std::size_t steps, double per_fact) {
 
 }  // namespace
 
-double Effect::low(double missed) const { return change - student_limit(missed, freedom) * error; }
-double Effect::high(double missed) const { return change + student_limit(missed, freedom) * error; }
+double Effect::low(double missed) const {
+  const double student = change - student_limit(missed, freedom) * error;
+  return apart > 0 && apart_by_chance <= missed ? std::max(student, apart) : student;
+}
+double Effect::high(double missed) const {
+  const double student = change + student_limit(missed, freedom) * error;
+  return apart < 0 && apart_by_chance <= missed ? std::min(student, apart) : student;
+}
 double Effect::p_value() const {
   if (error_if_none <= 0) return change == 0 ? 1 : 0;
   return 2 * student_above(std::abs(change) / error_if_none, freedom);
@@ -203,6 +229,8 @@ Effect measure_effect(std::span<const double> baseline, std::span<const double> 
   const double steps =
       2 / (1 / static_cast<double>(baseline.size()) + 1 / static_cast<double>(candidate.size()));
   effect.step_noise = std::sqrt(if_none * steps / 2) / effect.scale;
+  // Steps of two runs say nothing of how runs differ.
+  if (options.between_runs == 0) set_apart(baseline, candidate, effect);
   return effect;
 }
 

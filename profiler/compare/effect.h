@@ -30,8 +30,14 @@ struct Effect {
   double freedom = 1;        ///< degrees of freedom of `error`
   /// Standard deviation of a single step, as a share of `scale`, as if steps were independent.
   double step_noise = 0;
+  /// If every step of the candidate took longer than every step of the baseline, the least of these
+  /// differences, as a share of `scale`; if every one took less, the same below zero; else 0.
+  double apart = 0;
+  /// The probability of such a result if the steps of both runs were alike (Mann and Whitney 1947).
+  double apart_by_chance = 1;
 
-  /// The change is between low(p) and high(p), with probability p of lying beyond either end.
+  /// The change is between low(p) and high(p), with probability p of lying beyond either end. The
+  /// interval also ends where steps that are apart end it.
   double low(double missed) const;
   double high(double missed) const;
   /// The probability of a change at least as far from zero as this one, if there were none.

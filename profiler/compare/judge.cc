@@ -22,7 +22,12 @@ bool is_rise(const Effect& effect, double wrong) {
   return effect.change > 0 && effect.p_value() < 2 * wrong;
 }
 
+bool in_each_step(const Effect& effect, double least, double wrong) {
+  return std::abs(effect.apart) > least && effect.apart_by_chance <= wrong;
+}
+
 Verdict judge(const Effect& effect, double limit, double wrong) {
+  if (effect.apart > 0 && in_each_step(effect, limit, wrong)) return Verdict::kFail;
   if (effect.high(wrong) < limit) return Verdict::kPass;
   if (is_rise(effect, wrong) && effect.change > limit) return Verdict::kFail;
   const bool precise = effect.high(wrong) - effect.change <= limit / 2;

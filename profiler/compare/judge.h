@@ -23,10 +23,14 @@ inline constexpr double kWrong = 0.005;
 /// Whether the quantity rose, and not by chance.
 bool is_rise(const Effect& effect, double wrong = kWrong);
 
+/// Whether every step of one run differs from every step of the other by more than `least`, and not by
+/// chance: evidence that does not need many steps.
+bool in_each_step(const Effect& effect, double least, double wrong = kWrong);
+
 /// `limit`: the largest rise that is allowed, relative (0.03).
 ///   pass          a rise by the limit is excluded; or the rise is at most the limit, and its
 ///                 interval is no wider than the limit
-///   fail          the rise is above the limit, and it is no chance
+///   fail          the rise is above the limit, and it is no chance; or it is so in each step
 ///   inconclusive  neither
 /// Once the interval is no wider than the limit, one of the first two is the case. Several limits
 /// of one run share `wrong`.

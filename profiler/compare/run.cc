@@ -17,6 +17,7 @@
 #include "profiler/trace/recorder.h"
 #include "profiler/trace/shapes.h"
 #include "sim/base/text.h"
+#include "sim/base/utf8.h"
 
 namespace rehearse::compare {
 namespace {
@@ -58,6 +59,12 @@ std::optional<std::size_t> step_at(const Windows& windows, Nanoseconds time) {
 Nanoseconds asked_at(const Recording& r, replay::GpuIndex op) {
   const auto call = r.launcher(op);
   return call ? r.host(*call).start : r.gpu(op).start;
+}
+
+std::string commit_of(const Recording& r) {
+  for (const trace::Fact& fact : r.rank().info.facts)
+    if (fact.key == "commit") return printable(fact.value);
+  return "";
 }
 
 /// How many of the first steps of a recording that lacks records have all: of each thread and
@@ -304,6 +311,7 @@ Result<Run> measure_run(const std::vector<Recording>& recordings, std::string so
                  "at least two whole steps; ten or more for a verdict");
 
   Run run{.source = std::move(source),
+          .commit = commit_of(recordings.front()),
           .ranks = recordings.size(),
           .devices = devices_of(recordings),
           .steps_from = replay::to_string(from),

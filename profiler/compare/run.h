@@ -31,7 +31,8 @@ struct OpSlot {
 /// Quantities by step are means over ranks; energy is a sum. A step is whole, and lasts as long as
 /// the longer of its host and device periods (docs/concepts/trace.md).
 struct Run {
-  std::string source;  ///< for people
+  std::string source;       ///< for people
+  std::string commit = {};  ///< of the program, if the recording has it
   std::size_t ranks = 0;
   std::vector<std::string> devices = {};  ///< that did work, each name once, sorted; may be empty
   std::string_view steps_from;            ///< source of the steps

@@ -20,6 +20,8 @@ Result<std::vector<std::pair<std::string, std::string>>> session_facts(
         facts.emplace_back(fmt::format("overhead.{}", key), fmt::format("{}", *value));
   if (const auto step = session.optional<Seconds>("measured_step"))
     facts.emplace_back("measured_step", fmt::format("{:.9g}", step->s()));
+  if (const auto commit = session.optional<std::string>("commit"))
+    facts.emplace_back("commit", *commit);
   TRY(file.status());
   return facts;
 }

@@ -11,8 +11,8 @@
 namespace rehearse::ingest {
 
 /// The contents of the file in the folder, as facts like those of captures:
-/// "overhead.ns_per_range", "overhead.ns_per_call" (ns), "overhead.step_share" (a ratio) and
-/// "measured_step" (s), if present. Empty without such a file; fails on wrong values. Other keys
+/// "overhead.ns_per_range", "overhead.ns_per_call" (ns), "overhead.step_share" (a ratio),
+/// "measured_step" (s) and "commit", if present. Empty without such a file; fails on wrong values. Other keys
 /// are ignored.
 Result<std::vector<std::pair<std::string, std::string>>> session_facts(
     const std::filesystem::path& folder);

@@ -15,6 +15,7 @@
 #include "sim/base/file.h"
 #include "sim/base/largest.h"
 #include "sim/base/text.h"
+#include "sim/base/yaml_schema.h"
 
 namespace rehearse {
 
@@ -75,6 +76,23 @@ struct YamlMap::State {
     return layers.front();
   }
   std::string path_of(std::string_view key) const { return layer_of(key).path_of(key); }
+
+  /// Tells a description about a call, for each layer that may hold the key.
+  template <class Tell>
+  void tell(const Tell& to) const {
+    YamlWatched& watched = yaml_watched();
+    if (watched.watch == nullptr || watched.file != document->name) return;
+    for (const Layer& layer : layers) to(*watched.watch, layer.path);
+  }
+  void asks(std::string_view key, const YamlForm& form, bool required = false) const {
+    tell([&](YamlWatch& watch, const std::string& path) {
+      watch.asks(path, key, form, required);
+      if (fill) watch.asks(path, key, {}, false);
+    });
+  }
+  void tests(std::string_view key, const char* value) const {
+    tell([&](YamlWatch& watch, const std::string& path) { watch.tests(path, key, value); });
+  }
 
   /// The value at `key`, invalid when absent; remembers that the key is known.
   YAML::Node find(std::string_view key) {
@@ -147,6 +165,20 @@ Result<double> convert(const std::string& text) {
 }
 
 template <class T>
+YamlForm form_of() {
+  if constexpr (std::is_same_v<T, std::string>)
+    return {.kind = YamlForm::Kind::kText};
+  else if constexpr (std::is_same_v<T, bool>)
+    return {.kind = YamlForm::Kind::kFlag};
+  else if constexpr (std::is_same_v<T, std::int64_t>)
+    return {.kind = YamlForm::Kind::kWhole};
+  else if constexpr (std::is_same_v<T, double>)
+    return {.kind = YamlForm::Kind::kNumber};
+  else
+    return {.kind = YamlForm::Kind::kQuantity, .unit = std::string(largest<T>().unit)};
+}
+
+template <class T>
 std::optional<T> read_scalar(YamlFile::Document& document, const YamlFill& fill,
                              const YAML::Node& value, const std::string& path) {
   if (!value.IsScalar()) {
@@ -165,6 +197,7 @@ std::optional<T> read_scalar(YamlFile::Document& document, const YamlFill& fill,
 
 template <class T>
 std::optional<T> YamlMap::optional(std::string_view key) const {
+  state_->asks(key, form_of<T>());
   const YAML::Node value = state_->find(key);
   if (!value.IsDefined()) return std::nullopt;
   return read_scalar<T>(*state_->document, state_->fill, value, state_->path_of(key));
@@ -172,6 +205,7 @@ std::optional<T> YamlMap::optional(std::string_view key) const {
 
 template <class T>
 std::optional<T> YamlMap::required(std::string_view key) const {
+  state_->asks(key, form_of<T>(), true);
   const YAML::Node value = state_->find(key);  // also to know the key when it is misspelt
   if (value.IsDefined())
     return read_scalar<T>(*state_->document, state_->fill, value, state_->path_of(key));
@@ -182,7 +216,16 @@ std::optional<T> YamlMap::required(std::string_view key) const {
 
 template <class T>
 std::optional<T> YamlMap::within(std::string_view key, T least, T most) const {
-  const std::optional<T> value = optional<T>(key);
+  YamlForm form = form_of<T>();
+  if constexpr (std::is_arithmetic_v<T>) {
+    form.least = static_cast<double>(least);
+    form.most = static_cast<double>(most);
+  }
+  state_->asks(key, form);
+  const YAML::Node node = state_->find(key);
+  const std::optional<T> value =
+      node.IsDefined() ? read_scalar<T>(*state_->document, state_->fill, node, state_->path_of(key))
+                       : std::nullopt;
   if (!value || (*value >= least && *value <= most)) return value;
   if constexpr (std::is_same_v<T, std::int64_t>)
     report(key, fmt::format("{} is out of range", *value),
@@ -199,6 +242,9 @@ std::optional<T> YamlMap::within(std::string_view key, T least, T most) const {
 template <class T>
 std::vector<T> YamlMap::list(std::string_view key) const {
   std::vector<T> values;
+  YamlForm form = form_of<T>();
+  form.item = std::exchange(form.kind, YamlForm::Kind::kList);
+  state_->asks(key, form);
   const YAML::Node value = state_->find(key);
   if (!value.IsDefined()) return values;
   if (!value.IsSequence()) {
@@ -238,7 +284,11 @@ template std::optional<ByteRate> YamlMap::within(std::string_view, ByteRate, Byt
 
 std::optional<std::size_t> YamlMap::choice(std::string_view key,
                                            std::span<const std::string_view> names) const {
-  const std::optional<std::string> word = optional<std::string>(key);
+  state_->asks(key, {.kind = YamlForm::Kind::kChoice, .names = {names.begin(), names.end()}});
+  const YAML::Node value = state_->find(key);
+  if (!value.IsDefined()) return std::nullopt;
+  const std::optional<std::string> word =
+      read_scalar<std::string>(*state_->document, state_->fill, value, state_->path_of(key));
   if (!word) return std::nullopt;
   for (std::size_t i = 0; i < names.size(); ++i)
     if (names[i] == *word) return i;
@@ -247,6 +297,7 @@ std::optional<std::size_t> YamlMap::choice(std::string_view key,
 }
 
 std::optional<YamlMap> YamlMap::map(std::string_view key) const {
+  state_->asks(key, {.kind = YamlForm::Kind::kMap});
   const YAML::Node value = state_->find(key);
   if (!value.IsDefined()) return std::nullopt;
   if (!value.IsMap()) {
@@ -265,6 +316,7 @@ std::optional<YamlMap> YamlMap::map(std::string_view key) const {
 
 std::vector<YamlMap> YamlMap::maps(std::string_view key) const {
   std::vector<YamlMap> found;
+  state_->asks(key, {.kind = YamlForm::Kind::kMaps});
   const YAML::Node value = state_->find(key);
   if (!value.IsDefined()) return found;
   if (!value.IsSequence()) {
@@ -283,11 +335,13 @@ std::vector<YamlMap> YamlMap::maps(std::string_view key) const {
 }
 
 bool YamlMap::has(std::string_view key) const {
+  state_->tests(key, "x");
   return state_->layer_of(key).value(key).IsDefined();
 }
 
 std::vector<std::string> YamlMap::keys() const {
   std::vector<std::string> keys;
+  state_->tell([](YamlWatch& watch, const std::string& path) { watch.lists_keys(path); });
   for (const State::Layer& layer : state_->layers)
     for (const auto& entry : layer.node)
       if (entry.first.IsScalar() && std::ranges::find(keys, entry.first.Scalar()) == keys.end())
@@ -308,6 +362,7 @@ YamlMap YamlMap::filled(YamlFill fill) const {
 Status YamlMap::status() const { return state_->document->status(); }
 
 bool YamlMap::is_map(std::string_view key) const {
+  state_->tests(key, "{}");
   const YAML::Node value = state_->find(key);
   return value.IsDefined() && value.IsMap();
 }
@@ -318,16 +373,19 @@ bool YamlMap::is_null(std::string_view key) const {
 }
 
 bool YamlMap::is_list(std::string_view key) const {
+  state_->tests(key, "[x]");
   const YAML::Node value = state_->find(key);
   return value.IsDefined() && value.IsSequence();
 }
 
 bool YamlMap::is_list_of_maps(std::string_view key) const {
+  state_->tests(key, "[{}]");
   const YAML::Node value = state_->find(key);
   return value.IsDefined() && value.IsSequence() && value.size() > 0 && value[0].IsMap();
 }
 
 void YamlMap::no_other_keys() const {
+  state_->tell([](YamlWatch& watch, const std::string& path) { watch.closes(path); });
   std::vector<std::string_view> known(state_->asked.begin(), state_->asked.end());
   std::ranges::sort(known);
   known.erase(std::unique(known.begin(), known.end()), known.end());

@@ -129,6 +129,45 @@ TEST_CASE("check: too few steps are inconclusive, and the message gives the numb
   CHECK(check({"--baseline", a, "--candidate", b, "--strict"}).code == 1);
 }
 
+TEST_CASE("check: a slowdown in each of a few steps is no noise, and all lines agree") {
+  const std::string few =
+      test::write_scratch("few.json", recording({1000, 1010, 1005, 990, 1000})).string();
+  const std::string slow =
+      test::write_scratch("slow.json", recording({1450, 1460, 1440, 1455, 1445, 1450})).string();
+  const Json json = verdict_of({"--baseline", few, "--candidate", slow}, 1);
+  CHECK(json["verdict"] == "fail");
+  CHECK(json["step_time"]["significant"] == true);
+  CHECK(op_of(json, "gemm")["significant"] == true);
+  CHECK(json["limits"][0]["message"].get<std::string>().find(
+            "in each step of the candidate by at least +4") != std::string::npos);
+  const Ran comment = check({"--baseline", few, "--candidate", slow, "--format", "markdown"});
+  CHECK(comment.out.find("adds to the step") != std::string::npos);
+  CHECK(comment.out.find("noise") == std::string::npos);
+}
+
+TEST_CASE("check: a verdict without enough steps names what grew in each of them") {
+  const std::string a = test::write_scratch("a.json", recording({1000, 1030, 980, 1010})).string();
+  const std::string b = test::write_scratch("b.json", recording({1060, 1080, 1050, 1100})).string();
+  const Json json = verdict_of({"--baseline", a, "--candidate", b}, 0);
+  CHECK(json["verdict"] == "inconclusive");
+  CHECK(json["limits"][0]["message"].get<std::string>().find(
+            "; in each step, gemm takes ") != std::string::npos);
+}
+
+TEST_CASE("check: a comment shortens the names of kernels, and keeps them whole in its fold") {
+  const std::string name = "void cutlass::Kernel<" + std::string(90, 'x') + ">(Params)";
+  const std::string a =
+      test::write_scratch("a.json", recording(test::uneven_steps(1000, 0), name)).string();
+  const std::string b =
+      test::write_scratch("b.json", recording(test::uneven_steps(1100, 1), name)).string();
+  const std::string comment =
+      check({"--baseline", a, "--candidate", b, "--format", "markdown"}).out;
+  const std::size_t fold = comment.find("<details>");
+  REQUIRE(fold != std::string::npos);
+  CHECK(comment.substr(0, fold).find(std::string(60, 'x')) == std::string::npos);
+  CHECK(comment.substr(fold).find(std::string(90, 'x')) != std::string::npos);
+}
+
 TEST_CASE("check: the same seed gives the same bytes") {
   const std::vector<std::string> arguments = {"--baseline", kBefore, "--candidate", kAgain,
                                               "--format",   "json",  "--seed",      "7"};

@@ -66,12 +66,13 @@ std::map<std::string, int> run_workflow(const Workflow& workflow, const Variable
 Variables places(const fs::path& folder) {
   fs::create_directories(folder);
   return {{"RUNNER_TEMP", folder.string()},
+          {"GITHUB_PATH", (folder / "path.txt").string()},
           {"GITHUB_STEP_SUMMARY", (folder / "summary.md").string()}};
 }
 
 TEST_CASE("the workflow stores runs of main that pass, and compares pull requests with them") {
   const Workflow workflow = read_workflow();
-  REQUIRE(workflow.runs.size() == 3);
+  REQUIRE(workflow.runs.size() == 4);
   const std::string history = (test::scratch_folder() / "perf.history").string();
   struct Event {
     const char *name, *recording;
@@ -108,6 +109,97 @@ TEST_CASE("the workflow stores runs of main that pass, and compares pull request
     CHECK(sarif["runs"][0]["results"].empty() == (event.code == 0));
     CHECK(test::text_of(folder / "check.xml").find("<testsuites") != std::string::npos);
   }
+}
+
+TEST_CASE("the workflow installs a release without root") {
+  if (std::system("which dpkg-deb curl > /dev/null 2>&1") != 0) return;
+  const fs::path folder = test::scratch_folder() / "installed", package = folder / "package";
+  Variables variables = places(folder);
+  fs::create_directories(package / "DEBIAN");
+  fs::create_directories(package / "usr/bin");
+  std::ofstream(package / "DEBIAN/control") << "Package: rehearse\nVersion: 1\nArchitecture: "
+                                               "all\nMaintainer: a test\nDescription: a test\n";
+  std::ofstream(package / "usr/bin/rehearse") << "a program\n";
+  const std::string deb = (folder / "released.deb").string();
+  REQUIRE(std::system(fmt::format("dpkg-deb --build '{}' '{}' > /dev/null", package.string(), deb)
+                          .c_str()) == 0);
+  Workflow install;
+  install.variables = {{"RELEASE", "file://" + deb}};
+  for (const auto& [name, script] : read_workflow().runs)
+    if (name == "Install")
+      install.runs.emplace_back(name, "cd '" + folder.string() + "'\n" + script);
+  REQUIRE(install.runs.size() == 1);
+  CHECK(run_workflow(install, variables).at("Install") == 0);
+  const std::string path = test::text_of(folder / "path.txt");
+  CHECK(fs::exists(fs::path(path.substr(0, path.find('\n'))) / "rehearse"));
+}
+
+/// The scripts of the GitLab job, one after the other.
+Workflow read_gitlab() {
+  const Result<YamlFile> file =
+      YamlFile::load(test::source_file("examples/ci/rehearse-check.gitlab-ci.yml"));
+  REQUIRE(file);
+  const auto job = file->root().map("rehearse check");
+  REQUIRE(job);
+  Workflow workflow;
+  const auto variables = job->map("variables");
+  REQUIRE(variables);
+  for (const std::string& key : variables->keys())
+    workflow.variables[key] = variables->optional<std::string>(key).value_or("");
+  std::string script;
+  for (const char* part : {"before_script", "script"})
+    for (const std::string& each : job->list<std::string>(part)) script += each;
+  workflow.runs.emplace_back("script", script);
+  for (const std::string& each : job->list<std::string>("after_script"))
+    workflow.runs.emplace_back("after", each);
+  return workflow;
+}
+
+TEST_CASE("the GitLab job checks merge requests, and updates one note") {
+  if (std::system("which jq > /dev/null 2>&1") != 0) return;
+  const fs::path folder = test::scratch_folder() / "gitlab", notes = folder / "notes";
+  fs::create_directories(notes);
+  // In place of the service: a note is a file, and the list of notes is made of them.
+  const fs::path curl = folder / "curl";
+  std::ofstream(curl) << fmt::format(
+      "#!/bin/sh\nverb=GET\nfor word; do\n  case $last in --request) verb=$word;; "
+      "--data-urlencode) "
+      "body=${{word#body@}};; esac\n  last=$word\ndone\n"
+      "echo \"$verb $last\" >> '{0}/calls'\n"
+      "case $verb in\n  GET) jq -Rs '{{id: 7, body: .}}' '{0}'/notes/* 2> /dev/null | jq -s .;;\n"
+      "  *) cp \"$body\" '{0}/notes/note';;\nesac\n",
+      folder.string());
+  fs::permissions(curl, fs::perms::owner_all);
+  Workflow workflow = read_gitlab();
+  for (auto& [name, script] : workflow.runs)
+    script = fmt::format(
+        "export PATH='{0}':\"$PATH\"\nfor each in examples; do ln -sfn \"$PWD/$each\" '{0}'/$each; "
+        "done\ncd '{0}'\n{1}",
+        folder.string(), script);
+  Variables variables = {{"JOB", ""},
+                         {"CI_COMMIT_SHA", "0123abc"},
+                         {"CI_API_V4_URL", "http://service"},
+                         {"CI_PROJECT_ID", "3"},
+                         {"REHEARSE_TOKEN", "secret"}};
+  struct Event {
+    const char *request, *recording;
+    int code;
+  };
+  for (const Event& event :
+       {Event{"", "gate_before", 0}, {"12", "gate_again", 0}, {"12", "gate_after", 1}}) {
+    variables["CI_MERGE_REQUEST_IID"] = event.request;
+    variables["CANDIDATE"] = fmt::format("examples/recordings/{}.json", event.recording);
+    const auto codes = run_workflow(workflow, variables);
+    CHECK(codes.at("script") == event.code);
+    CHECK(codes.at("after") == 0);
+  }
+  const std::string url = "http://service/projects/3/merge_requests/12/notes";
+  CHECK(test::text_of(folder / "calls") == fmt::format("GET {0}?per_page=100\nPOST {0}\n"
+                                                       "GET {0}?per_page=100\nPUT {0}/7\n",
+                                                       url));
+  const std::string note = test::text_of(notes / "note");
+  CHECK(note.starts_with("<!-- rehearse check -->\n"));
+  CHECK(note.find("Rehearse check: fail") != std::string::npos);
 }
 
 TEST_CASE("the workflow records the job itself") {

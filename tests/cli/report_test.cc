@@ -50,6 +50,25 @@ TEST_CASE("a page contains the JSON output of the command") {
   }
 }
 
+TEST_CASE("every command with a result writes its page, and others say that they have none") {
+  const std::vector<std::vector<std::string>> commands = {
+      {"catalog", "gpus"},
+      {"mig", "layouts", "--device", "h100_sxm5_80"},
+      {"pack", "examples/fleets/pack.yaml"},
+      {"inspect", kExample},
+      {"study", "studies/carbon.yaml", "--format", "markdown"}};
+  for (const std::vector<std::string>& arguments : commands) {
+    INFO(arguments.front());
+    const Json data = data_of(page_of(arguments, "page.html"));
+    CHECK_FALSE(data["shown"].empty());
+    for (const Json& block : data["shown"]) CHECK(block.contains("kind"));
+  }
+  for (const char* command : {"init", "help"})
+    test::check_failed(test::rehearse({command, command == std::string("init") ? "job" : "plan",
+                                       "--report", "page.html"}),
+                       2, "page");
+}
+
 TEST_CASE("the page of a job has memory, roofline and changes that were simulated") {
   const Json data = data_of(page_of({"simulate", kMixedJob}, "page.html"));
   const Json& curves = data["memory"]["curves"];

@@ -1,5 +1,5 @@
 // The tables of fields in docs/formats/job.md, and what frameworks call them in
-// docs/concepts/planning.md, are those of strategies/plan_fields.h, and so is the schema of job files.
+// docs/concepts/planning.md, are those of strategies/plan_fields.h.
 // REHEARSE_UPDATE_GOLDEN=1 writes them anew.
 #include <algorithm>
 #include <cstdlib>
@@ -7,7 +7,6 @@
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "sim/base/text.h"
 #include "strategies/plan_fields.h"
@@ -105,67 +104,7 @@ void check_table(const char* page, const std::string& heading,
     CHECK(text.substr(begin, end - begin) == table);
 }
 
-using Schema = nlohmann::ordered_json;
-
-template <class Record>
-Schema schema_of(const Field<Record>& field) {
-  Schema schema = {{"description", field.meaning}};
-  switch (field.at.kind) {
-    case FieldKind::kFlag:
-      schema["type"] = "boolean";
-      return schema;
-    case FieldKind::kChoice:
-      schema["enum"] = field.at.choices;
-      return schema;
-    case FieldKind::kSize:
-      schema["type"] = "string";  // with its unit
-      return schema;
-    case FieldKind::kCount:
-      schema["type"] = "integer";
-      break;
-    case FieldKind::kNumber:
-      schema["type"] = "number";
-      break;
-  }
-  schema[field.range.above ? "exclusiveMinimum" : "minimum"] = field.range.least;
-  schema["maximum"] = field.range.most;
-  return schema;
-}
-
-/// A mapping that has these fields and no other keys.
-template <class Record>
-Schema mapping_of(std::span<const Field<Record>> fields, Section section) {
-  Schema properties = Schema::object();
-  for (const Field<Record>& field : fields)
-    if (field.at.section == section) properties[std::string(field.name)] = schema_of(field);
-  return {{"type", "object"}, {"properties", properties}, {"additionalProperties", false}};
-}
-
-Schema job_schema() {
-  Schema training = mapping_of(plan_fields(), Section::kTraining);
-  training["required"] = {"global_batch"};
-  Schema plan = mapping_of(plan_fields(), Section::kPlan);
-  for (const auto& [section, key] : kMappingsOfPlan)
-    plan["properties"][std::string(key)] = mapping_of(plan_fields(), section);
-  Schema stage = mapping_of(stage_fields(), Section::kStage);
-  stage["properties"]["name"] = {{"type", "string"}};
-  plan["properties"]["stages"] = {{"type", "array"}, {"items", stage}};
-  return {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
-          {"title", "Job file of rehearse: training and plan"},
-          {"type", "object"},
-          {"properties", {{"training", training}, {"plan", plan}}}};
-}
-
 }  // namespace
-
-TEST_CASE("the schema of job files is that of their reader") {
-  const fs::path path = test::source_file("docs/schemas/job.json");
-  const std::string schema = job_schema().dump(2) + "\n";
-  if (std::getenv("REHEARSE_UPDATE_GOLDEN"))
-    std::ofstream(path, std::ios::binary) << schema;
-  else
-    CHECK(test::text_of(path) == schema);
-}
 
 TEST_CASE("the tables of job fields are those of the program") {
   const char* page = "docs/formats/job.md";

@@ -38,6 +38,32 @@ TEST_CASE("a level leaves out a fifth of the steps at either end") {
   CHECK(level_of(std::vector<double>(50, 7.0)) == Approx(7));
 }
 
+TEST_CASE("a rise that no step contradicts needs few steps") {
+  const std::vector<double> before = {100, 101, 99, 100, 102},
+                            after = {106.5, 106, 107, 106.5, 105.5, 106.5};
+  const Effect e = measure_effect(before, after, 1, {});
+  // All 6 above all 5: one of (11 choose 5) = 462 orders. The least difference is 105.5 - 102.
+  CHECK(e.apart_by_chance == Approx(1.0 / 462));
+  CHECK(e.apart == Approx((105.5 - 102) / e.baseline));
+  CHECK(judge(e, 0.03) == Verdict::kFail);
+  CHECK(e.low(kWrong) >= e.apart);
+  Effect by_interval = e;
+  by_interval.apart = 0;
+  CHECK(by_interval.low(kWrong) < 0);
+  CHECK(judge(by_interval, 0.03) == Verdict::kInconclusive);
+  // The rise has to exceed the limit in each step.
+  CHECK(judge(e, 0.05) == Verdict::kInconclusive);
+  // Faster steps are no slowdown, and one step in between is a contradiction.
+  CHECK(measure_effect(after, before, 1, {}).apart < 0);
+  CHECK(judge(measure_effect(after, before, 1, {}), 0.03) != Verdict::kFail);
+  const std::vector<double> mixed = {106.5, 106, 107, 106.5, 101.5, 106.5};
+  CHECK(measure_effect(before, mixed, 1, {}).apart == 0);
+  // Four above four: one of 70 orders, which is too likely by chance.
+  const std::vector<double> four = {100, 103, 98, 101}, above = {106, 108, 105, 110};
+  CHECK(measure_effect(four, above, 1, {}).apart > 0.01);
+  CHECK(judge(measure_effect(four, above, 1, {}), 0.01) == Verdict::kInconclusive);
+}
+
 TEST_CASE("the error of a change is that of repeated synthetic runs") {
   Random random(5);
   double sum = 0, squares = 0, errors = 0;

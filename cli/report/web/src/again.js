@@ -3,7 +3,8 @@ import { el, section } from "./dom.js";
 
 export function again({ reproduce: r, document: d }) {
   if (!r) return null;
-  const rows = [["command", el("code", {}, r.command)], ["version", r.version], ["fidelity", d.fidelity],
+  const run = (of) => of?.source && `${of.source}${of.commit ? ` of commit ${of.commit}` : ""}${of.devices?.length ? `, on ${of.devices.join(", ")}` : ""}`;
+  const rows = [["baseline", run(d.baseline)], ["candidate", run(d.candidate)], ["command", el("code", {}, r.command)], ["version", r.version], ["fidelity", d.fidelity],
     ["conditions", d.conditions?.source], ["randomness", d.seed !== undefined ? `seed ${d.seed}` : d.candidates_per_s !== undefined ? "none, except for the reported speed of the search" : "none: the same command gives the same bytes"]].filter(([, value]) => value);
   const texts = (r.inputs ?? []).filter((input) => input.text);
   return section("again", "Reproduce", null,

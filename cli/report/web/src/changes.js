@@ -66,6 +66,7 @@ function history(h) {
 const why = (f) => f.message ?? f.trouble ?? `step-time error ${signed(f.step_error)}${f.before ? `, before ${signed(f.before.step_error)}` : ""}`;
 
 export function changes({ document: d }) {
+  if (d.command !== "check") return null;
   const ops = d.ops?.[0]?.baseline === undefined ? [] : [...d.ops].sort((a, b) => Number(b.significant) - Number(a.significant)
     || Math.abs(value(b.change) ?? 0) - Math.abs(value(a.change) ?? 0));
   const asked = d.findings ?? d.limits ?? d.predictions ?? [];

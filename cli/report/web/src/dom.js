@@ -30,7 +30,7 @@ export function table(caption, columns, rows, rowAttributes = () => ({})) {
       el("caption.unseen", {}, caption),
       el("thead", {}, el("tr", {}, columns.map((c) => el(c.right ? "th.right" : "th", { scope: "col" }, c.name)))),
       el("tbody", {}, rows.map((row) => el("tr", rowAttributes(row),
-        columns.map((c) => el(c.right ? "td.right" : "td", {}, c.cell(row))))))));
+        columns.map((c) => el(c.right ? "td.right" : "td", { "data-name": c.name || undefined }, c.cell(row))))))));
 }
 
 /// Calls `draw(width)` now and whenever the element becomes wider or narrower.

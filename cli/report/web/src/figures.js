@@ -3,7 +3,7 @@ import { el } from "./dom.js";
 import { interval, parts, quantity, signed } from "./format.js";
 
 /// A scale from zero, the interval on it as a band, the value as a mark; a limit as a line.
-function bar(q, limit, end = Math.max(limit?.value ?? 0, q.high ?? q.value)) {
+export function bar(q, limit, end = Math.max(limit?.value ?? 0, q.high ?? q.value)) {
   const most = end * 1.06;
   if (!(most > 0)) return null;
   const at = (value) => `${(Math.max(0, value) / most * 100).toFixed(2)}%`;
@@ -23,7 +23,7 @@ function card({ name, q, was, note, limit, plain }) {
     el("div.name", {}, name),
     el("div.number", {}, number, unit ? el("small", {}, `\u00a0${unit}`) : null),
     was ? [el("div.note", {}, `baseline ${quantity(was)}${interval(was) ? `: ${interval(was)}` : ""}`), bar(was, undefined, end), el("div.note", {}, `candidate ${quantity(q)}${range ? `: ${range}` : ""}`)] : null,
-    q ? bar(q, limit, end) : null,
+    q && (limit || was || q.low !== undefined || !plain) ? bar(q, limit, end) : null,
     el("div.note", {}, [was ? "" : range, note].filter(Boolean).join(range && note && !was ? " · " : "")));
 }
 
@@ -86,9 +86,10 @@ const of = {
 const noteOf = (c) => typeof c.change !== "number" ? ""
   : `change ${signed(c.change)}${c.change_low !== undefined ? `: ${signed(c.change_low)} to ${signed(c.change_high)}` : ""}`;
 
-export function figures({ document: d }) {
+/// Those of the command, or those given.
+export function figures({ document: d }, drawn) {
   // Jobs that share devices have a table; the document has no step of a single job.
-  const cards = (d.tenants ? [] : of[d.command]?.(d) ?? []).filter((c) => c && (c.plain || typeof c.q?.value === "number"));
+  const cards = (d.tenants ? [] : drawn ?? of[d.command]?.(d) ?? []).filter((c) => c && (c.plain || typeof c.q?.value === "number"));
   if (!cards.length) return null;
   return el("div.figures", { role: "list", "aria-label": "Key figures with 90 % intervals" }, cards.map(card));
 }

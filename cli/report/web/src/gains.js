@@ -16,6 +16,7 @@ function changesOf({ document: d, gains }) {
 }
 
 export function whatHelps(data) {
+  if (!data.document.step_time) return null;
   const rows = changesOf(data);
   if (!rows.length) return null;
   const most = Math.max(...rows.map((r) => r.gain));

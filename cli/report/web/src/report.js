@@ -8,6 +8,7 @@ import { load } from "./load.js";
 import { memory } from "./memory.js";
 import { options } from "./options.js";
 import { roofline } from "./roofline.js";
+import { shown } from "./shown.js";
 import { tenants } from "./tenants.js";
 import { timeline } from "./timeline/view.js";
 import { trust } from "./trust.js";
@@ -24,15 +25,19 @@ export function report(data) {
   const joined = (key) => [...(best[key] ?? []), ...(d[key] ?? [])];
   const believed = best ? { ...data, document: { ...best, ...d, warnings: joined("warnings"), warning_remedies: joined("warning_remedies") } } : data;
 
-  const sections = [d.options || d.best ? options(data) : null, tenants(data), changes(data), load(data), waterfall(step), whatHelps(step), timeline(step), memory(step),
-    roofline(step), trust(believed), again(data)].filter(Boolean);
+  const laid = [d.options || d.best ? options(data) : null, tenants(data), changes(data), load(data), waterfall(step), whatHelps(step), timeline(step), memory(step),
+    roofline(step)].filter(Boolean);
+  const drawn = laid.length ? undefined : shown(data);
+  const headline = drawn?.headline || data.answer || `rehearse ${d.command}`;
+  const sections = [...laid.map((s) => [short[s.id] ?? s.id, s]), ...(drawn?.sections ?? []).map((s) => [s.title.toLowerCase(), s.element]),
+    ...[trust(believed), again(data)].filter(Boolean).map((s) => [short[s.id], s])];
   const verdict = d.verdict ? `verdict ${d.verdict}` : "";
-  document.title = `${data.answer.split(":")[0] || d.command} · rehearse ${d.command}`;
+  document.title = `${headline.split(":")[0]} · rehearse ${d.command}`;
   return [
     el("header", {},
       el("p.kicker", {}, `rehearse ${d.command}`),
-      el("h1", { class: verdict }, data.answer || `rehearse ${d.command}`),
-      figures(data),
-      el("nav", { "aria-label": "Sections" }, sections.map((s) => el("a", { href: `#${s.id}` }, short[s.id] ?? s.id)))),
-    ...sections];
+      el("h1", { class: verdict }, headline),
+      figures(data, drawn?.figures), drawn?.lead,
+      el("nav", { "aria-label": "Sections" }, sections.map(([name, s]) => el("a", { href: `#${s.id}` }, name)))),
+    ...sections.map(([, s]) => s)];
 }

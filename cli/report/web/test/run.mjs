@@ -8,8 +8,11 @@ import { join } from "node:path";
 import * as fixtures from "./fixtures.mjs";
 import { browser, close, edited, folder, large, open, pageOf, recording, rented, replayed, seen, settled, simulated, source, titles, written } from "./pages.mjs";
 import { pictures } from "./pictures.mjs";
+import { shownPages, tests as ofShown } from "./shown.mjs";
 
 const tests = {
+  ...ofShown,
+
   async "simulate has the sections of a step, no error and no request"() {
     const page = await open(simulated);
     assert.deepEqual(await titles(page), ["Where does a step go?", "What would help most?", "What happens when?", "Does it fit?",
@@ -353,7 +356,7 @@ const tests = {
 
   async "text has enough contrast, in light and in dark, on the page of each command"() {
     const pages = [simulated, replayed, edited, pageOf("contrast-plan", fixtures.plan()), pageOf("contrast-rent", fixtures.recommend()),
-      pageOf("contrast-check", fixtures.check()), pageOf("contrast-tenants", fixtures.tenants())];
+      pageOf("contrast-check", fixtures.check()), pageOf("contrast-tenants", fixtures.tenants()), ...await shownPages()];
     for (const path of pages) {
      const page = await open(path);
      await page.addStyleTag({ content: ".hover { display: block !important; }" });

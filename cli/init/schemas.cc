@@ -1,0 +1,194 @@
+#include "cli/init/schemas.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "cli/check/budget.h"
+#include "cli/config/job_file.h"
+#include "cli/config/pack_file.h"
+#include "cli/config/serve_file.h"
+#include "cli/init/templates.h"
+#include "cli/proving/pair.h"
+#include "cli/study/study.h"
+#include "models/dataflow/read_dataflow.h"
+#include "models/input/read_pipeline.h"
+#include "profiler/bench/shape_file.h"
+#include "sim/base/yaml_schema.h"
+#include "sim/cluster/point_to_point.h"
+#include "sim/cluster/read_cluster.h"
+#include "sim/fleet/job_list.h"
+#include "strategies/plan_fields.h"
+
+namespace rehearse::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using FormKind = YamlForm::Kind;
+
+std::string child_of(std::string_view path, std::string_view key) {
+  return path.empty() ? std::string(key) : fmt::format("{}.{}", path, key);
+}
+
+class Schema {
+ public:
+  explicit Schema(const YamlKeys& keys) : keys_(keys) {}
+
+  Json mapping(const std::string& path) const {
+    Json schema = {{"type", "object"}};
+    const auto at = keys_.find(path);
+    if (at == keys_.end()) return schema;
+    Json properties = Json::object(), required = Json::array();
+    for (const YamlKey& key : at->second.keys) {
+      properties[key.name] = value(child_of(path, key.name), key.forms);
+      if (key.required) required.push_back(key.name);
+    }
+    schema["properties"] = std::move(properties);
+    if (!required.list().empty()) schema["required"] = std::move(required);
+    if (!at->second.other.empty())
+      schema["additionalProperties"] = value(child_of(path, "any"), at->second.other);
+    else if (at->second.closed)
+      schema["additionalProperties"] = false;
+    return schema;
+  }
+
+ private:
+  Json value(const std::string& path, const std::vector<YamlForm>& forms) const {
+    if (forms.size() == 1) return form(path, forms.front());
+    Json any = Json::array();
+    for (const YamlForm& each : forms) any.push_back(form(path, each));
+    return {{"anyOf", std::move(any)}};
+  }
+
+  Json form(const std::string& path, const YamlForm& of) const {
+    switch (of.kind) {
+      case FormKind::kMap: return mapping(path);
+      case FormKind::kMaps: return {{"type", "array"}, {"items", mapping(path + "[]")}};
+      case FormKind::kList: return {{"type", "array"}, {"items", scalar(of, of.item)}};
+      default: return scalar(of, of.kind);
+    }
+  }
+
+  static Json scalar(const YamlForm& of, FormKind kind) {
+    switch (kind) {
+      case FormKind::kWhole:
+      case FormKind::kNumber:
+        return {{"type", kind == FormKind::kWhole ? "integer" : "number"},
+                {"minimum", maybe(of.least)},
+                {"maximum", maybe(of.most)}};
+      case FormKind::kFlag: return {{"type", "boolean"}};
+      case FormKind::kQuantity:
+        return {{"description", fmt::format("with its unit, such as 1 {}", of.unit)},
+                {"type", "string"}};
+      case FormKind::kChoice: return {{"enum", of.names}};
+      // What looks like a number is a text too.
+      default: return {{"type", Json::array({"string", "number", "boolean"})}};
+    }
+  }
+
+  const YamlKeys& keys_;
+};
+
+template <class Record>
+Json field_of(const strategies::Field<Record>& field) {
+  Json schema = {{"description", field.meaning}};
+  switch (field.at.kind) {
+    case strategies::FieldKind::kFlag: schema["type"] = "boolean"; return schema;
+    case strategies::FieldKind::kChoice:
+      schema["enum"] =
+          std::vector<std::string_view>(field.at.choices.begin(), field.at.choices.end());
+      return schema;
+    case strategies::FieldKind::kSize: schema["type"] = "string"; return schema;
+    case strategies::FieldKind::kCount: schema["type"] = "integer"; break;
+    case strategies::FieldKind::kNumber: schema["type"] = "number"; break;
+  }
+  schema[field.range.above ? "exclusiveMinimum" : "minimum"] = field.range.least;
+  schema["maximum"] = field.range.most;
+  return schema;
+}
+
+/// The keys of a section that its table defines, with their meanings and ranges.
+template <class Record>
+void describe(std::span<const strategies::Field<Record>> fields, strategies::Section section,
+              Json& mapping) {
+  for (const strategies::Field<Record>& field : fields)
+    if (field.at.section == section) mapping["properties"][field.name] = field_of(field);
+}
+
+void describe_job(Json& job) {
+  using strategies::Section;
+  describe(strategies::plan_fields(), Section::kTraining, job["properties"]["training"]);
+  Json& plan = job["properties"]["plan"];
+  describe(strategies::plan_fields(), Section::kPlan, plan);
+  for (const auto& [section, key] : strategies::kMappingsOfPlan)
+    describe(strategies::plan_fields(), section, plan["properties"][key]);
+  describe(strategies::stage_fields(), Section::kStage, plan["properties"]["stages"]["items"]);
+}
+
+/// Studies with other names than that of `init`: names of measures are not the program's.
+constexpr std::string_view kOtherStudy =
+                               "name: other\nmeasure: {one: 1, two: 2}\nfitted: [{measure: "
+                               "two}]\nexpect: [{measure: two}]\n",
+                           kThirdStudy =
+                               "name: third\nmeasure: {three: 3}\nexpect: [{measure: three}]\n";
+
+/// Readers of several kinds of jobs share one kind of file.
+void read_any_job(const fs::path& path) {
+  if (is_serve_file(path))
+    (void)load_serve_file(path, {});
+  else
+    for (const JobUse use : {JobUse::kOnePlan, JobUse::kRent}) (void)load_job(path, {}, {}, use);
+}
+
+template <auto read>
+void reads(const fs::path& path) {
+  (void)read(path);
+}
+
+}  // namespace
+
+std::span<const SchemaFile> schema_files() {
+  using namespace templates;
+  static const std::array<SchemaFile, 11> kFiles = {{
+      {"job",
+       "A job: a model or a recording, its training or server, its plan and its cluster",
+       {serve_llama3_70b_pools_yaml, gpt2_xl_mixed_yaml},
+       read_any_job},
+      {"cluster",
+       "A cluster: devices, nodes and links",
+       {in_full_yaml, a100_and_v100_yaml},
+       reads<cluster::load_cluster>},
+      {"study",
+       "A study: jobs, a sweep, measures and expected values",
+       {kOtherStudy, kThirdStudy},
+       reads<load_study>},
+      {"budget", "Limits of a check", {}, reads<read_budget>},
+      {"pipeline",
+       "An input pipeline: stages and sources",
+       {graph_features_yaml, imagenet_s3_yaml},
+       reads<input::load_pipeline>},
+      {"shapes", "Operations to measure", {gpt2_yaml}, reads<bench::read_shapes>},
+      {"pack", "Jobs to place on GPUs", {pack_yaml}, reads<load_pack>},
+      {"jobs", "Jobs of a fleet", {}, reads<fleet::load_jobs>},
+      {"pair", "Two programs to run and compare", {}, reads<read_pair>},
+      {"dataflow",
+       "Operations on symbolic extents, and their device",
+       {gat_yaml},
+       reads<dataflow::load_dataflow>},
+      {"link", "A link between two devices", {}, reads<cluster::load_link>},
+  }};
+  return kFiles;
+}
+
+Json schema_of(const SchemaFile& file, std::vector<std::string> seeds) {
+  seeds.insert(seeds.end(), file.seeds.begin(), file.seeds.end());
+  const YamlKeys keys = describe_reader(file.read, seeds);
+  Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+                 {"title", file.title}};
+  schema.add(Schema(keys).mapping(""));
+  if (file.name == "job") describe_job(schema);
+  return schema;
+}
+
+}  // namespace rehearse::cli

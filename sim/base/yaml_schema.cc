@@ -1,0 +1,193 @@
+#include "sim/base/yaml_schema.h"
+
+#include <algorithm>
+#include <deque>
+#include <set>
+
+#include <fmt/core.h>
+#include <yaml-cpp/yaml.h>
+
+#include "sim/base/file.h"
+#include "sim/base/text.h"
+
+namespace rehearse {
+
+YamlWatched& yaml_watched() {
+  thread_local YamlWatched watched;
+  return watched;
+}
+
+namespace {
+
+using FormKind = YamlForm::Kind;
+
+constexpr const char* kAnyKey = "any";
+constexpr const char* kFile = "described.yaml";
+
+/// "jobs[3].plan" -> "jobs[].plan".
+std::string general(std::string_view path) {
+  std::string text;
+  bool inside = false;
+  for (const char c : path) {
+    if (c == ']') inside = false;
+    if (!inside) text += c;
+    if (c == '[') inside = true;
+  }
+  return text;
+}
+
+std::string number_text(double value) { return fmt::format("{:.17g}", value); }
+
+std::string sample_of(const YamlForm& form, FormKind kind) {
+  switch (kind) {
+    case FormKind::kText: return "x";
+    case FormKind::kWhole:
+    case FormKind::kNumber:
+      return number_text(std::min(form.most.value_or(1), std::max(form.least.value_or(1), 1.0)));
+    case FormKind::kFlag: return "true";
+    case FormKind::kQuantity: return "1 " + form.unit;
+    case FormKind::kChoice: return form.names.front();
+    case FormKind::kMap: return "{}";
+    case FormKind::kMaps: return "[{}]";
+    case FormKind::kList: return "[" + sample_of(form, form.item) + "]";
+  }
+  return "";
+}
+
+/// The texts worth trying for a value of this form.
+std::vector<std::string> samples_of(const YamlForm& form) {
+  if (form.kind == FormKind::kChoice) return form.names;
+  if (form.kind == FormKind::kFlag) return {"true", "false"};
+  return {sample_of(form, form.kind)};
+}
+
+/// The file with a value at a path, in place of what is there; empty if the path leads elsewhere.
+std::string with_value(const std::string& text, const std::string& path, const std::string& value) {
+  YAML::Node root = YAML::Load(text);
+  YAML::Node at = root;
+  const std::vector<std::string_view> words = split(path, '.');
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::size_t bracket = words[i].find('[');
+    const std::string key(words[i].substr(0, bracket));
+    if (!at.IsMap() && !at.IsNull()) return "";
+    if (i + 1 == words.size()) {
+      at[key] = YAML::Load(value);
+      break;
+    }
+    YAML::Node next = at[key];
+    if (bracket != std::string_view::npos) {
+      const std::size_t index = std::stoul(std::string(words[i].substr(bracket + 1)));
+      if (!next.IsSequence() || next.size() <= index) return "";
+      next.reset(next[index]);
+    }
+    at.reset(next);
+  }
+  YAML::Emitter out;
+  out << YAML::Flow << root;
+  return out.c_str();
+}
+
+class Explorer : public YamlWatch {
+ public:
+  explicit Explorer(const std::vector<std::string>& seeds) : waiting_(seeds.begin(), seeds.end()) {
+    waiting_.push_back("{}");  // last: a value is tried in the first file that asks for it
+  }
+
+  YamlKeys explore(const std::function<void(const std::filesystem::path&)>& read) {
+    constexpr std::size_t kMostRuns = 20'000;
+    yaml_watched() = {this, kFile};
+    for (std::size_t runs = 0; !waiting_.empty() && runs < kMostRuns; ++runs) {
+      text_ = std::move(waiting_.front());
+      waiting_.pop_front();
+      visited_.clear();
+      demanded_.clear();
+      hold_file(kFile, text_);
+      read(kFile);
+      for (const std::string& path : visited_) ++visits_[path];
+      for (const std::string& path : demanded_) ++demands_[path];
+    }
+    yaml_watched() = {};
+    for (auto& [path, mapping] : keys_)
+      for (YamlKey& key : mapping.keys)
+        key.required = demands_[joined(path, key.name)] == visits_[path];
+    return std::move(keys_);
+  }
+
+  void asks(const std::string& path, std::string_view key, YamlForm form, bool required) override {
+    YamlMapping& mapping = visit(path);
+    std::vector<YamlForm>& forms = forms_of(mapping, key);
+    if (required) demanded_.insert(joined(general(path), key));
+    for (const std::string& sample : samples_of(form)) try_value(path, key, sample);
+    add(std::move(form), forms);
+  }
+  void tests(const std::string& path, std::string_view key, const char* value) override {
+    visit(path);
+    try_value(path, key, value);
+  }
+  void closes(const std::string& path) override { visit(path).closed = true; }
+  void lists_keys(const std::string& path) override {
+    visit(path);
+    for (const char* value : {"1", "x", "1 s", "true", "{}", "[1]", "[x]", "[{}]"})
+      try_value(path, kAnyKey, value);
+  }
+
+ private:
+  static std::string joined(std::string_view path, std::string_view key) {
+    return path.empty() ? std::string(key) : fmt::format("{}.{}", path, key);
+  }
+
+  /// Names that differ from file to file are the file's own: any text may be one.
+  static void add(YamlForm form, std::vector<YamlForm>& forms) {
+    const auto other_names = [&](const YamlForm& known) {
+      return known.kind == FormKind::kChoice && known.names != form.names;
+    };
+    if (form.kind == FormKind::kChoice &&
+        (form.names.empty() || std::any_of(forms.begin(), forms.end(), other_names))) {
+      std::erase_if(forms, other_names);
+      form = {};
+    }
+    if (std::find(forms.begin(), forms.end(), form) == forms.end())
+      forms.push_back(std::move(form));
+  }
+
+  YamlMapping& visit(const std::string& path) {
+    const std::string name = general(path);
+    visited_.insert(name);
+    return keys_[name];
+  }
+
+  static std::vector<YamlForm>& forms_of(YamlMapping& mapping, std::string_view key) {
+    if (key == kAnyKey) return mapping.other;
+    const auto known = std::find_if(mapping.keys.begin(), mapping.keys.end(),
+                                    [&](const YamlKey& one) { return one.name == key; });
+    return (known == mapping.keys.end() ? mapping.keys.emplace_back(YamlKey{std::string(key)})
+                                        : *known)
+        .forms;
+  }
+
+  /// A later run has this value, in the file of the run that asked for it.
+  void try_value(const std::string& path, std::string_view key, const std::string& value) {
+    // A mapping that holds mappings of its own form is described once within itself.
+    const std::string where = "." + general(path) + ".", again = fmt::format(".{}[].", key);
+    const std::size_t first = where.find(again);
+    if (first != std::string::npos && where.find(again, first + 1) != std::string::npos) return;
+    if (!tried_.insert(joined(general(path), key) + "\n" + value).second) return;
+    if (std::string next = with_value(text_, joined(path, key), value); !next.empty())
+      waiting_.push_back(std::move(next));
+  }
+
+  std::deque<std::string> waiting_;
+  std::string text_;  // of the file that is read now
+  YamlKeys keys_;
+  std::set<std::string> tried_, visited_, demanded_;
+  std::map<std::string, std::size_t> visits_, demands_;
+};
+
+}  // namespace
+
+YamlKeys describe_reader(const std::function<void(const std::filesystem::path&)>& read,
+                         const std::vector<std::string>& seeds) {
+  return Explorer(seeds).explore(read);
+}
+
+}  // namespace rehearse
