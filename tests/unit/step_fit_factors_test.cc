@@ -90,8 +90,10 @@ TEST_CASE("steps that differ separate the factors") {
   const FactorFit fit = fit_of(jobs, truth);
   for (std::size_t k = 0; k < 3; ++k) CHECK(fit.factors[k] == Approx(truth[k]).epsilon(0.04));
   CHECK(fit.residual < 0.02);
-  // Steps at three batches show what they take once, in addition.
-  const FactorFit once = fit_of({{0.1, 0, 0}, {0.2, 0, 0}, {0.4, 0, 0}}, {0.9, 1, 1, 8});
+  // Steps at three batches, each measured twice, show what they take once, in addition.
+  const FactorFit once =
+      fit_of({{0.1, 0, 0}, {0.1, 0, 0}, {0.2, 0, 0}, {0.2, 0, 0}, {0.4, 0, 0}, {0.4, 0, 0}},
+             {0.9, 1, 1, 8});
   CHECK(once.factors[3] > 6);
   CHECK(once.factors[3] < 9);
   CHECK(once.factors[0] < 1.01);

@@ -61,9 +61,17 @@ TEST_CASE("a regime that was not measured keeps its interval, and every regime i
 
 // The stalls of a plan are in the time that a step takes once, and no calibration changes them.
 TEST_CASE("the factor of the fixed time does not reach stalls") {
-  Step step;
-  step.time = {Seconds::s(10), Seconds::s(9), Seconds::s(12), Provenance::kExtrapolated};
-  step.fixed = Seconds::s(6);
+  const Step step{
+      .layout = {.microbatches = 1,
+                 .samples_per_step = 1,
+                 .tokens_per_sample = 1,
+                 .model_flops = Flops::flop(1),
+                 .applied = {}},
+      .job = {},
+      .lowered = {},
+      .timeline = {},
+      .time = {Seconds::s(10), Seconds::s(9), Seconds::s(12), Provenance::kExtrapolated},
+      .fixed = Seconds::s(6)};
   Conditions conditions;
   conditions.fixed = Seconds::s(0.5);
   const ByFactor<double> shares = shares_of(step, conditions, true);
