@@ -90,7 +90,8 @@ HostCopies host_copies(const Training& training, const Plan& plan, const Paramet
     const bool kept = tiers.gradients != Tier::kDevice;
     (kept && microbatches > 1 ? copies.backward : copies.gradients)
         .add(on_host * held * gradient, tiers.gradients);
-    if (kept) copies.present += parameters.summed() * gradient;
+    // With ZeRO-3 the whole gradients count as gathered (Stage::gathering).
+    if (kept) copies.present += (plan.zero == 3 ? held : parameters.summed()) * gradient;
   }
   // The host has updated more parameters than it keeps, or the device has.
   copies.weights.add(std::abs(on_host - fetched) * held * weight,

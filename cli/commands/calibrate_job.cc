@@ -85,9 +85,10 @@ Result<Seconds> step_with(const JobFile& job, const ByFactor<double>& factors) {
 
 /// At most three plans that differ from the job in one respect and fit into memory: those that say
 /// most, for each factor the best one, the best first. Steps are predicted by closed forms. A plan
-/// whose step the fit already knows as well as any step can be known is left out.
+/// whose step would lower the variance of the fit there by less than a tenth is left out.
 std::vector<NextMeasurement> measure_next(const JobFile& job, const step::FactorFit& fit) {
   constexpr std::size_t kMost = 3;
+  constexpr double kLeastRatio = 0.1;
   const cluster::Cluster cluster = with_factor(job.cluster, fit.factors);
   std::vector<NextMeasurement> found;
   for (Neighbour& neighbour : neighbours_of(job.spec.training, job.spec.plan)) {
@@ -100,7 +101,7 @@ std::vector<NextMeasurement> measure_next(const JobFile& job, const step::Factor
       continue;
     const step::Information information = step::information_of(
         fit, step::shares_of(*step, spec.conditions, cluster.nodes().size() > 1));
-    if (information.ratio > 1) found.push_back({neighbour.change, step->time.value, information});
+    if (information.ratio > kLeastRatio) found.push_back({neighbour.change, step->time.value, information});
   }
   std::ranges::stable_sort(found, [](const auto& a, const auto& b) {
     return a.information.ratio > b.information.ratio;

@@ -105,7 +105,6 @@ std::string host_memory_words(const step::Step& step) {
 }
 
 void add_host_memory(const step::Step& step, Document& d) {
-  d["host_memory"] = {};
   if (!step.host_memory) return;
   const step::HostMemory& m = *step.host_memory;
   const auto line = [&](const char* label, Bytes need, const std::optional<Bytes>& has) {

@@ -65,7 +65,8 @@ inline constexpr std::string_view kQuantityNames[] = {
     "energy",    "carbon",     "interconnect_stall",    "network_stall", "node_sharing",
     "fits"};
 inline constexpr std::string_view kQuantityUnits[] = {"s", "1/s",   "s", "B", "USD",
-                                                      "J", "gCO2e", "s", "s", "s"};
+                                                      "J", "gCO2e", "s", "s", "s", ""};
+static_assert(std::size(kQuantityNames) == std::size(kQuantityUnits));
 
 /// The measured values of the jobs of a point, by job index.
 struct Measured {

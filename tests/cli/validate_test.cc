@@ -119,8 +119,9 @@ TEST_CASE("validate: plans of one job on equal devices are a choice") {
   CHECK(joined["choices"][0]["plans"] == 2);
 }
 
-// All plans take 1.2 times as long as predicted. The step of the one predicted best tells most of
-// that, and the other two are judged.
+// All plans take 1.2 times as long as predicted. One step differs from its prediction by that much
+// on its own often enough, so the step of the plan predicted best tells only a part of it. The other
+// two are judged.
 TEST_CASE("validate: the other plans are judged again with the step of the plan predicted best") {
   const auto with = [](const std::vector<double>& steps) {
     std::string rows =
@@ -141,7 +142,7 @@ TEST_CASE("validate: the other plans are judged again with the step of the plan 
   const Json& given = json["choices"][1];
   CHECK(given["name"] == "mine, first step given");
   CHECK(given["plans"] == 2);
-  CHECK(number(given, "median_error") < 0.08);
+  CHECK(number(given, "median_error") < 0.9 * number(json["choices"][0], "median_error"));
   CHECK(with({1, 1})["choices"].size() == 1);  // no choice would remain
 }
 

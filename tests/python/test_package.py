@@ -88,7 +88,7 @@ class Words(unittest.TestCase):
         options = {o["name"] for c in self.help_of("simulate") for o in c["options"]}
         keywords = set(inspect.signature(rehearse.simulate).parameters)
         self.assertEqual({k.replace("_", "-") for k in keywords},
-                         {o.lower() for o in options} - {"help"} | {"output", "strict", "quiet", "allow-outside", "threads", "seed"})
+                         {o.lower() for o in options} - {"help"} | {"output", "report", "strict", "quiet", "allow-outside", "threads", "seed"})
         with self.assertRaises(TypeError):
             rehearse.simulate(modle="llama3_8b")
 

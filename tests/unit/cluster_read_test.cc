@@ -356,7 +356,7 @@ TEST_CASE("all mistakes of a file are reported at once, in their order") {
         "h, d\n"
         "c.yaml:5:34: cluster.inter_node.rate: unknown unit 'GBs' for a transfer rate; did you "
         "mean 'GB/s'?\n"
-        "c.yaml:6:3: cluster.colour: unknown key; one of changes, device, devices_per_node, "
+        "c.yaml:6:3: cluster.colour: unknown key; one of changes, device, devices_per_node, host, "
         "inter_node, intra_node, nodes, routes");
 }
 

@@ -232,6 +232,12 @@ TEST_CASE("of many changes, chance ones are not called real (Holm)") {
   CHECK(significant({}, 0.01).empty());
 }
 
+/// n! m! / (n + m)!: of all orders of n and m equal steps, one has each of one run behind the others.
+double chance_that_all_are_slower(const cli::FewCase& c) {
+  const double n = static_cast<double>(c.baseline), m = static_cast<double>(c.candidate);
+  return std::exp(std::lgamma(n + 1) + std::lgamma(m + 1) - std::lgamma(n + m + 1));
+}
+
 TEST_CASE("false alarms and detection of the gate, simulated") {
   const cli::GateAccuracy accuracy = cli::measure_gate_accuracy(500, 12345);
   REQUIRE(accuracy.pairs.size() == 14);
@@ -255,7 +261,8 @@ TEST_CASE("false alarms and detection of the gate, simulated") {
       CHECK(c.failed <= 5);
     else
       CHECK(c.passed <= 5);
-    if (std::min(c.baseline, c.candidate) >= 9) continue;
+    // So few steps decide nothing, unless all of one run are slower, which chance seldom brings about.
+    if (std::min(c.baseline, c.candidate) >= 9 || chance_that_all_are_slower(c) <= kWrong) continue;
     CHECK(c.passed == 0);
     CHECK(c.failed <= (c.change == 0 ? 0U : 5U));  // a slowdown this large is rarely found
   }

@@ -125,6 +125,12 @@ TEST_CASE("names are unique, and defaults are within their ranges") {
   CHECK(check_ranges(Candidate{}));
 }
 
+/// `offload` is a name of what the tiers of single states say.
+bool says_the_same(std::string_view a, std::string_view b) {
+  const auto one = [](std::string_view name) { return name.ends_with("_on") || name.ends_with("_away"); };
+  return (a == "offload" && one(b)) || (b == "offload" && one(a));
+}
+
 TEST_CASE("setting a field changes that field and nothing else") {
   for (const Field<Candidate>& field : plan_fields()) {
     if (field.name == "asynchronous" || field.name == "staleness") continue;  // one member
@@ -133,7 +139,8 @@ TEST_CASE("setting a field changes that field and nothing else") {
     field.at.set(changed, other_value(field));
     CHECK(field.at.get(changed) == other_value(field));
     for (const Field<Candidate>& other : plan_fields())
-      if (other.name != field.name) CHECK(other.at.get(changed) == other.at.get(Candidate{}));
+      if (other.name != field.name && !says_the_same(field.name, other.name))
+        CHECK(other.at.get(changed) == other.at.get(Candidate{}));
   }
 }
 

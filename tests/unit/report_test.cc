@@ -172,7 +172,9 @@ TEST_CASE("a timeline of many long names stays below its room") {
 TEST_CASE("no text of a document can end the element that contains it") {
   const std::filesystem::path path = test::scratch_folder() / "report.html";
   const std::string hostile = "</script><!--<script>\\\"  \\</ScRiPt>";
-  REQUIRE(write_report(path, {.command = "simulate", .content = {{"name", hostile}}}));
+  Globals globals;
+  globals.report = path;
+  REQUIRE(write_report(globals, {.command = "simulate", .content = {{"name", hostile}}}));
   const std::string page = *read_file(path);
   const std::size_t data = page.find("id=\"data\">");
   REQUIRE(data != std::string::npos);
