@@ -27,20 +27,20 @@ function lines(t, x, y) {
   const [byX, unitX] = axisUnit(points.map((p) => p.x), ofX), [byY, unitY] = axisUnit(points.map((p) => p.value), ofY);
   const named = (name, unit) => (unit ? `${name} (${unit})` : name);
   // Over several magnitudes, each tick has its own unit.
-  const magnitudes = (by, unit) => ({ type: "log", base: unit === "B" || !unit ? 2 : 10,
-    tickFormat: (n) => (unit === "B" || !unit || /^[125]e/.test(n.toExponential(0)) ? text(n * by, unit).replace(/\.0+(?!\d)/, "") : "") });
+  const magnitudes = (unit) => ({ type: "log", base: unit === "B" || !unit ? 2 : 10 });
+  const tick = (by, unit) => (n) => (unit === "B" || !unit || /^[125]e/.test(n.toExponential(0)) ? text(n * by, unit).replace(/\.0+(?!\d)/, "") : "");
   const color = (p) => `var(--provider-${series.indexOf(p.series)})`;
   const ends = series.map((s) => points.filter((p) => p.series === s).at(-1));
   return [el("h3", {}, `${title(y)} by ${title(x)}`),
     series.length > 1 ? el("p.legend", {}, series.map((s) => el("span", {}, swatch(color({ series: s })), s))) : null,
     chart(`${title(y)} by ${title(x)}: ${ends.map((p) => `${p.series ? `${p.series}: ` : ""}${p.text} at ${p.at}`).join("; ")}`, (width) => ({
-      height: 260, marginTop: 20, marginBottom: 44, x: logX ? { ...magnitudes(byX, ofX), inset: 6 } : { nice: true, inset: 6 }, y: logY ? magnitudes(byY, ofY) : { nice: true, zero: true },
+      height: 260, marginTop: 20, marginBottom: 44, x: logX ? { ...magnitudes(ofX), inset: 6 } : { nice: true, inset: 6 }, y: logY ? magnitudes(ofY) : { nice: true, zero: true },
       marks: [gridY({ stroke: "var(--line)", strokeOpacity: 1, ticks: 5 }),
         areaY(points.filter(known), { x: (p) => p.x / byX, y1: (p) => p.low / byY, y2: (p) => p.high / byY, z: "series", fill: color, fillOpacity: 0.16 }),
         line(points, { x: (p) => p.x / byX, y: (p) => p.value / byY, z: "series", stroke: color, strokeWidth: 1.5 }),
         dot(points, { x: (p) => p.x / byX, y: (p) => p.value / byY, r: 2.5, fill: color, title: (p) => `${p.series ? `${p.series}, ` : ""}${p.at}: ${p.range ?? p.text}` }),
-        axisX({ label: named(title(x), logX ? "" : unitX), labelOffset: 40, ticks: Math.max(3, width / 130) }),
-        axisY({ label: named(title(y), logY ? "" : unitY), ticks: 5 })],
+        axisX({ label: named(title(x), logX ? "" : unitX), labelOffset: 40, ticks: Math.max(3, width / 130), ...(logX && { tickFormat: tick(byX, ofX) }) }),
+        axisY({ label: named(title(y), logY ? "" : unitY), ticks: 5, ...(logY && { tickFormat: tick(byY, ofY) }) })],
     }))];
 }
 
