@@ -171,11 +171,11 @@ void read_strings(JsonValue& value, Process& process) {
   value.fields([&](std::string_view key, JsonValue& field) {
     if (key == "buffer_records")
       field.elements([&](JsonValue& element) {
-        auto& [kind, operations] = process.kinds.emplace_back();
+        auto& kind = process.kinds.emplace_back();
         element.fields([&](std::string_view name, JsonValue& part) {
-          if (name == "kind") kind = part.text();
+          if (name == "kind") kind.first = part.text();
           if (name == "operations")
-            part.elements([&](JsonValue& one) { operations.emplace_back(one.text()); });
+            part.elements([&](JsonValue& one) { kind.second.emplace_back(one.text()); });
         });
       });
     if (key == "marker_api")

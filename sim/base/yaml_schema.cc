@@ -146,6 +146,12 @@ class Explorer : public YamlWatch {
       std::erase_if(forms, other_names);
       form = {};
     }
+    // So are bounds that differ.
+    for (YamlForm& known : forms) {
+      if (known.kind != form.kind) continue;
+      if (known.least != form.least) known.least = form.least = {};
+      if (known.most != form.most) known.most = form.most = {};
+    }
     if (std::find(forms.begin(), forms.end(), form) == forms.end())
       forms.push_back(std::move(form));
   }
