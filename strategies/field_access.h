@@ -108,27 +108,25 @@ struct KeptOf {
                       double at) { (c.plan.tiers.*kState).tier = static_cast<Tier>(at); }};
   }
   static constexpr Access<Candidate> share() {
-    return {
-        .section = Section::kPlan,
-        .kind = FieldKind::kNumber,
-        .get = [](const Candidate& c) -> FieldValue { return (c.plan.tiers.*kState).share; },
-        .set = [](Candidate& c, double share) { (c.plan.tiers.*kState).share = share; }};
+    return {.section = Section::kPlan,
+            .kind = FieldKind::kNumber,
+            .get = [](const Candidate& c) -> FieldValue { return (c.plan.tiers.*kState).share; },
+            .set = [](Candidate& c, double share) { (c.plan.tiers.*kState).share = share; }};
   }
 };
 
 /// The name of usual tiers; nothing where they have none.
 constexpr Access<Candidate> named_tiers() {
-  return {.section = Section::kPlan,
-          .kind = FieldKind::kChoice,
-          .choices = kOffloadNames,
-          .get = [](const Candidate& c) -> FieldValue {
-            for (std::size_t i = 0; i < std::size(kOffloadNames); ++i)
-              if (c.plan.tiers == tiers_of(static_cast<Offload>(i))) return static_cast<double>(i);
-            return std::nullopt;
-          },
-          .set = [](Candidate& c, double at) {
-            c.plan.tiers = tiers_of(static_cast<Offload>(at));
-          }};
+  return {
+      .section = Section::kPlan,
+      .kind = FieldKind::kChoice,
+      .choices = kOffloadNames,
+      .get = [](const Candidate& c) -> FieldValue {
+        for (std::size_t i = 0; i < std::size(kOffloadNames); ++i)
+          if (c.plan.tiers == tiers_of(static_cast<Offload>(i))) return static_cast<double>(i);
+        return std::nullopt;
+      },
+      .set = [](Candidate& c, double at) { c.plan.tiers = tiers_of(static_cast<Offload>(at)); }};
 }
 
 /// The names of some algorithms, after the one of no choice.

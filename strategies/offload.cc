@@ -56,8 +56,8 @@ void fetch_weights(Layer& layer, const HostCopies& copies, Issue issue) {
 void move_activations(Layer& layer, const Moved& moved, double share, bool overlap) {
   layer.forward.push_back(
       copy("activations to host", moved, overlap ? Issue::kDeferred : Issue::kInline));
-  put_again(layer, copy("activations from host", moved,
-                        overlap ? Issue::kPrefetched : Issue::kInline));
+  put_again(layer,
+            copy("activations from host", moved, overlap ? Issue::kPrefetched : Issue::kInline));
   for (workload::SavedActivation& saved : layer.saved)
     if (!saved.transient) {
       saved.bytes = saved.bytes * (1 - share);
@@ -127,8 +127,7 @@ Result<Layout> offload(Layout layout, const JobSetting& setting) {
         }
         // Two gradients are read and one is written, by the host and, if they are there, the drives.
         const double added = 3 * (layout.microbatches - 1) * copies.backward.bytes;
-        if (copies.updated > 0)
-          update_on_host(layer, copies, added, issue);
+        if (copies.updated > 0) update_on_host(layer, copies, added, issue);
         if (plan.tiers.weights.away() > 0 && parameters.read().summed() > 0)
           fetch_weights(layer, copies, overlap ? Issue::kPrefetched : Issue::kInline);
       }

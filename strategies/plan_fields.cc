@@ -219,8 +219,7 @@ constexpr Field<Candidate> kPlanFields[] = {
             .get = [](const Candidate& c) -> FieldValue {
               return static_cast<double>(c.plan.tiers.gradients);
             },
-            .set = [](Candidate& c,
-                      double at) { c.plan.tiers.gradients = static_cast<Tier>(at); }},
+            .set = [](Candidate& c, double at) { c.plan.tiers.gradients = static_cast<Tier>(at); }},
      .meaning = "where gradients of the parameters that the host updates are summed and kept",
      .said = Said::kIfUnusual,
      .words = "gradients on {}",

@@ -101,7 +101,8 @@ std::vector<NextMeasurement> measure_next(const JobFile& job, const step::Factor
       continue;
     const step::Information information = step::information_of(
         fit, step::shares_of(*step, spec.conditions, cluster.nodes().size() > 1));
-    if (information.ratio > kLeastRatio) found.push_back({neighbour.change, step->time.value, information});
+    if (information.ratio > kLeastRatio)
+      found.push_back({neighbour.change, step->time.value, information});
   }
   std::ranges::stable_sort(found, [](const auto& a, const auto& b) {
     return a.information.ratio > b.information.ratio;

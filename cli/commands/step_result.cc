@@ -217,10 +217,10 @@ Document step_document(const PredictedJob& job) {
   const Estimate<double> samples = step.samples_per_s();
   const auto part = [&](Seconds time) { return part_of(step.time, time); };
   Document d{.command = "simulate", .rows = "stages", .rows_title = "Stages"};
-  d.answer = sentence_of(
-      fmt::format("{} on {}", job.file.name, devices_words(step)),
-      {range_words(step.time, " per step"), regime_words(step), target_words(job),
-       memory_words(most), host_memory_words(step), largest_part(occupancy_fields(step.occupancy)), host_words(step)});
+  d.answer = sentence_of(fmt::format("{} on {}", job.file.name, devices_words(step)),
+                         {range_words(step.time, " per step"), regime_words(step),
+                          target_words(job), memory_words(most), host_memory_words(step),
+                          largest_part(occupancy_fields(step.occupancy)), host_words(step)});
   d.line(fmt::format("{}, {} × {:g} samples per step", degrees_text(job),
                      grouped(layout.microbatches), job.file.spec.training.microbatch));
   const workload::Workload& workload = job.file.spec.workload;

@@ -90,7 +90,8 @@ void keep_given(const YamlMap& root, const Candidate& candidate, Axes& axes) {
     if (const FieldValue value = field.at.get(candidate)) field.axis.keep(axes, *value);
   }
   // A search keeps tiers that `offload` does not name.
-  for (const std::string_view key : {"weights_on", "gradients_on", "optimizer_on", "activations_on"})
+  for (const std::string_view key :
+       {"weights_on", "gradients_on", "optimizer_on", "activations_on"})
     axes.tiers_given |= plan && plan->has(key);
   // Chunks run in the interleaved order under both of its names.
   if (!axes.schedule.empty() && candidate.plan.interleave > 1)

@@ -135,21 +135,22 @@ constexpr std::string_view kOtherStudy =
 
 /// Small, because each reading of a cached graph fills the cache. Bounds that follow from the number of
 /// keys differ in the second.
-constexpr std::string_view kGraphPipeline =
-                               "sources: [{name: network, latency: 50 us, total: 10 Gbit/s}]\n"
-                               "stages: [{name: sample, time: 3 ms}, {name: features, queue: 2, "
-                               "read: {from: network, bytes: 400 B, cache: {stream: {kind: graph, "
-                               "keys: 200, degree: 3, exponent: 0.6, communities: 4, inside: 0.8, "
-                               "fan_out: [2, 2], batch: 5, batches: 6, partition: {workers: 4, "
-                               "by: fennel}}, policy: static, share: 0.1, from_batch: 1}}}]\n"
-                               "accelerator: {step: 2 ms}\n",
-                           kOtherGraphPipeline =
-                               "sources: [{name: network, latency: 50 us}]\n"
-                               "stages: [{name: features, read: {from: network, bytes: 400 B, "
-                               "cache: {stream: {kind: graph, keys: 300, degree: 3, communities: 4, "
-                               "fan_out: [2, 2], batch: 5, batches: 7, partition: {workers: 4, "
-                               "by: fennel}}, policy: static, share: 0.1}}}]\n"
-                               "accelerator: {step: 2 ms}\n";
+constexpr std::string_view
+    kGraphPipeline =
+        "sources: [{name: network, latency: 50 us, total: 10 Gbit/s}]\n"
+        "stages: [{name: sample, time: 3 ms}, {name: features, queue: 2, "
+        "read: {from: network, bytes: 400 B, cache: {stream: {kind: graph, "
+        "keys: 200, degree: 3, exponent: 0.6, communities: 4, inside: 0.8, "
+        "fan_out: [2, 2], batch: 5, batches: 6, partition: {workers: 4, "
+        "by: fennel}}, policy: static, share: 0.1, from_batch: 1}}}]\n"
+        "accelerator: {step: 2 ms}\n",
+    kOtherGraphPipeline =
+        "sources: [{name: network, latency: 50 us}]\n"
+        "stages: [{name: features, read: {from: network, bytes: 400 B, "
+        "cache: {stream: {kind: graph, keys: 300, degree: 3, communities: 4, "
+        "fan_out: [2, 2], batch: 5, batches: 7, partition: {workers: 4, "
+        "by: fennel}}, policy: static, share: 0.1}}}]\n"
+        "accelerator: {step: 2 ms}\n";
 
 /// Readers of several kinds of jobs share one kind of file.
 void read_any_job(const fs::path& path) {

@@ -452,8 +452,7 @@ class Finder {
   }
 
   Figures figures_of(const step::Step& step) const {
-    step::PlanCost cost{
-        step.time.value, costs_.usable() * step.memory_share(), {}};
+    step::PlanCost cost{step.time.value, costs_.usable() * step.memory_share(), {}};
     for (const step::PlanCosts::Kind& kind : costs_.kinds()) {
       cost.busy.push_back(Seconds::s(0));
       for (const step::DeviceUse& use : step.devices)

@@ -31,9 +31,8 @@ enum class FeedKind : std::uint8_t {
   kFlow,
   kServer
 };
-inline constexpr std::string_view kFeedNames[] = {
-    "pipeline",    "cache",      "graph", "dataflow",
-    "accelerator", "controller", "flow",  "server"};
+inline constexpr std::string_view kFeedNames[] = {"pipeline",    "cache",      "graph", "dataflow",
+                                                  "accelerator", "controller", "flow",  "server"};
 
 struct FeedTemplate {
   FeedKind kind;

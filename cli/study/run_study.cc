@@ -221,7 +221,8 @@ Result<StudyPoint> point_at(const Study& study, const Setting& parameters) {
   PointRun run(study, parameters);
   for (std::size_t j = 0; j < study.jobs.size(); ++j) {
     const PredictedAt& at = *TRY(run.job(j));
-    point.jobs.push_back({study.jobs[j].name, at.step.time, at.step.layout.ranks(), at.step.fits()});
+    point.jobs.push_back(
+        {study.jobs[j].name, at.step.time, at.step.layout.ranks(), at.step.fits()});
   }
   for (const Measure& m : study.measures)
     point.measured.push_back(

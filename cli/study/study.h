@@ -61,11 +61,10 @@ enum class Observed : std::uint8_t {
   kFits,
 };
 inline constexpr std::string_view kQuantityNames[] = {
-    "step_time", "throughput", "exposed_communication", "memory",        "cost",
-    "energy",    "carbon",     "interconnect_stall",    "network_stall", "node_sharing",
-    "fits"};
-inline constexpr std::string_view kQuantityUnits[] = {"s", "1/s",   "s", "B", "USD",
-                                                      "J", "gCO2e", "s", "s", "s", ""};
+    "step_time", "throughput",         "exposed_communication", "memory",       "cost", "energy",
+    "carbon",    "interconnect_stall", "network_stall",         "node_sharing", "fits"};
+inline constexpr std::string_view kQuantityUnits[] = {"s",     "1/s", "s", "B", "USD", "J",
+                                                      "gCO2e", "s",   "s", "s", ""};
 static_assert(std::size(kQuantityNames) == std::size(kQuantityUnits));
 
 /// The measured values of the jobs of a point, by job index.

@@ -18,7 +18,7 @@ struct InstanceShape {
   std::optional<NodeKind> joined;  ///< absent: as usual for the device
   /// As counted by the catalog, striped; 1 if it gives one rate for all.
   std::uint32_t nics;
-  HostStore store = {};  ///< the catalog knows no rate of drives
+  HostStore store = {};              ///< the catalog knows no rate of drives
   std::optional<LinkType> nic = {};  ///< absent: the catalog does not know its network
 };
 

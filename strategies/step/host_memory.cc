@@ -5,7 +5,6 @@
 
 #include <fmt/core.h>
 
-
 namespace rehearse::step {
 namespace {
 

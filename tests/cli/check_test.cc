@@ -150,8 +150,8 @@ TEST_CASE("check: a verdict without enough steps names what grew in each of them
   const std::string b = test::write_scratch("b.json", recording({1060, 1080, 1050, 1100})).string();
   const Json json = verdict_of({"--baseline", a, "--candidate", b}, 0);
   CHECK(json["verdict"] == "inconclusive");
-  CHECK(json["limits"][0]["message"].get<std::string>().find(
-            "; in each step, gemm takes ") != std::string::npos);
+  CHECK(json["limits"][0]["message"].get<std::string>().find("; in each step, gemm takes ") !=
+        std::string::npos);
 }
 
 TEST_CASE("check: a comment shortens the names of kernels, and keeps them whole in its fold") {

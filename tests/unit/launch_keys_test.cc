@@ -169,7 +169,8 @@ TEST_CASE("Megatron-LM has every flag that is written for it, and takes its valu
                            .bucket = Bytes::mib(100),
                            .capacity_factor = 1.25}));
   specs.push_back(spec_of({.data = 4, .pipeline = 2, .split = strategies::LayerSplit::kLayers}));
-  specs.push_back(spec_of({.data = 8, .zero = 1, .tiers = strategies::tiers_of(strategies::Offload::kOptimizer)}));
+  specs.push_back(spec_of(
+      {.data = 8, .zero = 1, .tiers = strategies::tiers_of(strategies::Offload::kOptimizer)}));
   for (std::size_t i = 0; i < specs.size(); ++i) {
     for (const Recompute recompute : {Recompute::kNone, Recompute::kSelective, Recompute::kFull})
       for (const Dtype dtype : {Dtype::kBf16, Dtype::kFp16, Dtype::kFp32, Dtype::kFp8}) {

@@ -127,7 +127,9 @@ TEST_CASE("names are unique, and defaults are within their ranges") {
 
 /// `offload` is a name of what the tiers of single states say.
 bool says_the_same(std::string_view a, std::string_view b) {
-  const auto one = [](std::string_view name) { return name.ends_with("_on") || name.ends_with("_away"); };
+  const auto one = [](std::string_view name) {
+    return name.ends_with("_on") || name.ends_with("_away");
+  };
   return (a == "offload" && one(b)) || (b == "offload" && one(a));
 }
 

@@ -35,8 +35,9 @@ TEST_CASE("copies between device and host take exposed time") {
   for (const strategies::Offload offload :
        {strategies::Offload::kOptimizer, strategies::Offload::kWeights,
         strategies::Offload::kActivations, strategies::Offload::kGradients}) {
-    const Step step = test::predicted(test::zoo_spec("gpt2_medium", training, {.tiers = strategies::tiers_of(offload)}),
-                                      cluster, Fidelity::kClosed);
+    const Step step = test::predicted(
+        test::zoo_spec("gpt2_medium", training, {.tiers = strategies::tiers_of(offload)}), cluster,
+        Fidelity::kClosed);
     INFO("offload " << strategies::kOffloadNames[static_cast<std::size_t>(offload)]);
     CHECK(step.time.value > plain.time.value);
     CHECK(memory::fullest(step.memory).peak.value < memory::fullest(plain.memory).peak.value);

@@ -7,7 +7,6 @@
 #include "strategies/check_plan.h"
 #include "strategies/lay_out.h"
 #include "strategies/plan_fields.h"
-#include "strategies/plan_fields.h"
 #include "strategies/search/space.h"
 #include "tests/support/tiny_models.h"
 
