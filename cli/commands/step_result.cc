@@ -98,10 +98,11 @@ std::string target_words(const PredictedJob& job) {
   return text + " to the target";
 }
 
-/// Empty unless the hosts hold too little.
-std::string host_memory_words(const step::Step& step) {
+/// Of the hosts if these hold too little, else of the devices.
+std::string fit_words(const step::Step& step) {
   const auto too_much = step.host_memory ? step.host_memory->too_much() : std::nullopt;
-  return too_much ? "does not fit: " + *too_much + " of a host" : "";
+  return too_much ? "does not fit: " + *too_much + " of a host"
+                  : memory_words(memory::fullest(step.memory));
 }
 
 void add_host_memory(const step::Step& step, Document& d) {
@@ -217,10 +218,10 @@ Document step_document(const PredictedJob& job) {
   const Estimate<double> samples = step.samples_per_s();
   const auto part = [&](Seconds time) { return part_of(step.time, time); };
   Document d{.command = "simulate", .rows = "stages", .rows_title = "Stages"};
-  d.answer = sentence_of(fmt::format("{} on {}", job.file.name, devices_words(step)),
-                         {range_words(step.time, " per step"), regime_words(step),
-                          target_words(job), memory_words(most), host_memory_words(step),
-                          largest_part(occupancy_fields(step.occupancy)), host_words(step)});
+  d.answer = sentence_of(
+      fmt::format("{} on {}", job.file.name, devices_words(step)),
+      {range_words(step.time, " per step"), regime_words(step), target_words(job), fit_words(step),
+       largest_part(occupancy_fields(step.occupancy)), host_words(step)});
   d.line(fmt::format("{}, {} × {:g} samples per step", degrees_text(job),
                      grouped(layout.microbatches), job.file.spec.training.microbatch));
   const workload::Workload& workload = job.file.spec.workload;

@@ -38,8 +38,9 @@ Status check(const step::Spec& spec) {
   if (tiers.weights.away() > 0 && plan.zero != 3)
     return no_key_for(kName, fmt::format("weights on another tier with zero {}", plan.zero),
                       "nearest: zero 3");
-  if (tiers.gradients == Tier::kNvme)
-    return no_key_for(kName, "gradients on nvme", "nearest: gradients_on host");
+  for (const Tier tier : {tiers.weights.tier, tiers.gradients, tiers.optimizer.tier})
+    if (tier == Tier::kNvme)
+      return no_key_for(kName, "state on nvme without the path of its drives", "nearest: host");
   if (tiers.gradients == Tier::kHost && plan.zero < 2)
     return no_key_for(kName, fmt::format("gradients on host with zero {}", plan.zero),
                       "nearest: zero 2");
@@ -70,15 +71,14 @@ Result<Emitted> emit_deepspeed(const Launch& launch) {
     put(json, "bucket", whole(plan.bucket.b() / 4));  // elements, where a plan counts bytes
     zero["contiguous_gradients"] = true;
   }
-  const auto device = [](Tier tier) { return tier == Tier::kNvme ? "nvme" : "cpu"; };
   if (plan.tiers.optimizer.away() > 0) {
-    put(json, "offload", device(plan.tiers.optimizer.tier));
+    put(json, "offload", "cpu");
     zero["offload_optimizer"]["pin_memory"] = true;
     if (plan.tiers.optimizer.share < 1)
       zero["offload_optimizer"]["ratio"] = plan.tiers.optimizer.share;
   }
   if (plan.tiers.weights.away() > 0)
-    zero["offload_param"] = {{"device", device(plan.tiers.weights.tier)}, {"pin_memory", true}};
+    zero["offload_param"] = {{"device", "cpu"}, {"pin_memory", true}};
   if (spec.training.dtype == Dtype::kBf16) json["bf16"] = {{"enabled", true}};
   if (spec.training.dtype == Dtype::kFp16) json["fp16"] = {{"enabled", true}};
   if (plan.tensor > 1) put(json, "tensor", plan.tensor);

@@ -38,7 +38,7 @@ class Spreader {
   void copy_node(const Node& node, const std::vector<std::size_t>& vertices) {
     for (std::size_t k = 0; k < std::max<std::size_t>(1, node.devices.size()); ++k) {
       const std::string suffix = node.devices.size() > 1 ? fmt::format(" of {}", k) : "";
-      const NodeId id = builder_.add_node(node.name + suffix);
+      const NodeId id = builder_.add_node(node.name + suffix, node.store);
       std::size_t device = 0;
       for (const std::size_t i : vertices) {
         Vertex vertex = cluster_.vertices()[i];

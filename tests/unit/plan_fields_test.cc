@@ -146,6 +146,13 @@ TEST_CASE("setting a field changes that field and nothing else") {
   }
 }
 
+TEST_CASE("tiers without a name are not reported under one") {
+  Candidate candidate;
+  candidate.plan.tiers.optimizer = {.tier = Tier::kNvme};
+  CHECK_FALSE(is_unusual(plan_field("offload"), candidate));
+  CHECK(is_unusual(plan_field("optimizer_on"), candidate));
+}
+
 TEST_CASE("an axis keeps its given value") {
   for (const Field<Candidate>& field : plan_fields()) {
     if (field.axis.keep == nullptr) continue;
