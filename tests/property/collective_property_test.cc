@@ -82,10 +82,10 @@ std::vector<DeviceId> devices(std::uint32_t count, std::uint32_t every = 1) {
   return devices;
 }
 
-constexpr CollectiveKind kKinds[] = {CollectiveKind::kAllReduce,     CollectiveKind::kAllGather,
-                                     CollectiveKind::kReduceScatter, CollectiveKind::kAllToAll,
-                                     CollectiveKind::kBroadcast,     CollectiveKind::kReduce,
-                                     CollectiveKind::kBarrier};
+constexpr CollectiveKind kClosedKinds[] = {
+    CollectiveKind::kAllReduce, CollectiveKind::kAllGather, CollectiveKind::kReduceScatter,
+    CollectiveKind::kAllToAll,  CollectiveKind::kBroadcast, CollectiveKind::kReduce,
+    CollectiveKind::kBarrier};
 
 /// From 1 B to 4 GiB.
 std::vector<Bytes> sizes(int by) {
@@ -105,7 +105,7 @@ void compare(const cluster::Cluster& cluster, const std::vector<DeviceId>& group
              std::optional<Algorithm> algorithm = {}) {
   const Rules rules{.algorithms = algorithm ? wherever_possible(*algorithm) : Algorithms(),
                     .calibrated = true};
-  for (const CollectiveKind kind : kKinds) {
+  for (const CollectiveKind kind : kClosedKinds) {
     Alone alone(cluster, kind, group, rules);
     if (!alone.calibrated()) continue;
     for (const Bytes size : sizes(by)) {

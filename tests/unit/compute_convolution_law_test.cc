@@ -12,13 +12,13 @@ using workload::Dtype;
 using workload::Op;
 
 // As in the tests of the wave law: tiles of 128 × 64 at 5 GFLOP/s, and memory without a limit.
-constexpr WaveShape kOneTile = {.tiles = {{{128, 64, 0.5, 2e-6}}},
-                                .count = 1,
-                                .cap = 1,
-                                .memory = 0.5,
-                                .launch = 3e-6,
-                                .smooth = 5};
-constexpr WaveDevice kDevice = {.multiprocessors = 100, .rate = 1e12, .memory_rate = 1e16};
+constexpr WaveShape kTiled = {.tiles = {{{128, 64, 0.5, 2e-6}}},
+                              .count = 1,
+                              .cap = 1,
+                              .memory = 0.5,
+                              .launch = 3e-6,
+                              .smooth = 5};
+constexpr WaveDevice kGpu = {.multiprocessors = 100, .rate = 1e12, .memory_rate = 1e16};
 
 constexpr double kPositions = 12800, kIn = 32, kOut = 64;
 
@@ -35,8 +35,8 @@ Op convolution(double window, double input = kPositions, Dtype dtype = Dtype::kF
 }
 
 double microseconds(const Op& op, Arithmetic arithmetic = Arithmetic::kFp32,
-                    const WaveDevice& device = kDevice) {
-  return convolution_time(kOneTile, device, arithmetic, op) * 1e6;
+                    const WaveDevice& device = kGpu) {
+  return convolution_time(kTiled, device, arithmetic, op) * 1e6;
 }
 
 TEST_CASE("a convolution of single positions is a product at nine tenths of the rate") {
@@ -58,7 +58,7 @@ TEST_CASE("windows of 3 x 3 multiply four ninths in FP32, and all in half precis
 
 TEST_CASE("matrix units convolve windows after a conversion of layout") {
   // Half of 12,800 · (32 + 64) elements of 2 bytes, read and written at half of 100 GB/s: 49.2 us.
-  WaveDevice slow = kDevice;
+  WaveDevice slow = kGpu;
   slow.memory_rate = 1e11;
   const Op half = convolution(9, kPositions, Dtype::kFp16);
   CHECK(microseconds(half, Arithmetic::kHalf, slow) ==
