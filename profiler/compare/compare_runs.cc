@@ -122,7 +122,7 @@ Effect levels(double before, double after, double scale_if_zero) {
       .baseline = before, .candidate = after, .change = (after - before) / scale, .scale = scale};
 }
 
-/// `step`: the change of the step, of which the op explains a part in each step.
+/// Whether the op changes in each step, and explains a part of `step`, the change of the step.
 bool explains(const Effect& step, const Effect& op) {
   return op.apart * step.change > 0 && op.apart_by_chance <= kWrong &&
          std::abs(op.apart * op.scale) >= kExplains * std::abs(step.change * step.scale);

@@ -1,5 +1,5 @@
 // The keys of a YAML file, found from the calls by which a reader reads it: the reader is run on small
-// files, each of which has one value more that an earlier run asked for.
+// files, and each file has one more of the values that an earlier run asked for.
 //
 //   const YamlKeys keys = describe_reader([](const auto& path) { (void)load_study(path); }, {text});
 #pragma once

@@ -19,8 +19,9 @@
 //  5. An op that waits for the first m of its predecessors has at least m of them, and m >= 1.
 //
 // A Graph is a value of immutable structure, which can be copied and compared as text
-// (docs/formats/graph.md). Its times may change; a GraphBuilder on it rewrites it. The data of an op that a run reads are one row, because a run
-// reads on at as many places as there are streams; see docs/performance.md for bytes per op.
+// (docs/formats/graph.md). Its times may change; a GraphBuilder on it rewrites it. All data of an op
+// that a run reads are one row, because each stream of a run reads on at a place of its own; see
+// docs/performance.md for bytes per op.
 #pragma once
 
 #include <cstdint>

@@ -84,7 +84,7 @@ TEST_CASE("study: a killed run resumes with its results, and gives the same resu
 
 // The file descriptors of the journal, of its log and of the unfinished result are watched, so that
 // points between two parts of one commit are among them.
-TEST_CASE("study: a run killed in the place of any write resumes, and gives the same bytes") {
+TEST_CASE("study: a run killed at any of its writes resumes, and gives the same bytes") {
   const fs::path study = long_study(5), folder = test::scratch_folder();
   const fs::path whole = folder / "whole.json", result = folder / "result.json";
   const auto run = [&](const fs::path& to, int at) {

@@ -1,4 +1,4 @@
-// A library for LD_PRELOAD: the process kills itself in the place of its n-th write to a file whose
+// A library for LD_PRELOAD: the process kills itself instead of its n-th write to a file whose
 // path has the given part, as KILL_AT and KILL_IN say.
 #include <atomic>
 #include <climits>

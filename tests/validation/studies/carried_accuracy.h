@@ -11,8 +11,8 @@
 namespace rehearse::cli {
 
 /// Each recording lifted, and its ops carried over as `simulate` does with `workload: {recording:
-/// …}` (OpCost::carried): nothing is fitted to the pairs. Beside it the same times the ratios by
-/// kind of op that the other two pairs show. Empty where the folder has no pairs.
+/// …}` (OpCost::carried): nothing is fitted to the pairs. The second result is the same times the
+/// ratios by kind of op that the other two pairs show. Empty where the folder has no pairs.
 Result<TimedAccuracy> measure_carried_accuracy(const std::filesystem::path& data);
 
 std::string carried_section(const TimedAccuracy& accuracy);
