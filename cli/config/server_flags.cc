@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "models/memory/memory.h"
+
 namespace rehearse::cli {
 namespace {
 
@@ -111,6 +113,20 @@ void reserve_like_sglang(double conservativeness, serving::Rules& rules) {
   rules.reserve_decay = (rules.reserve - rules.least_reserve) / 600;
 }
 
+/// SGLang's defaults by the memory of a device (server_args.py of 0.5.8): the prompt tokens of a step,
+/// and the share of memory for weights and cache, which leaves room for them, for CUDA graphs and for
+/// 0.5 GiB. The share is that of one tensor rank; eight take up to 2 % less. Other versions
+/// may have other values.
+void size_like_sglang(Bytes memory, ServerSettings& usual) {
+  const double gib = memory.gib();
+  usual.rules.tokens_per_step = gib < 35 ? 2048 : gib < 60 ? 4096 : gib < 160 ? 8192 : 16'384;
+  const double graphs = gib < 20 ? 8 : gib < 35 ? 24 : gib < 60 ? 32 : gib < 160 ? 256 : 512;
+  double reserved_mib =
+      512 + 128 + 1.5 * static_cast<double>(usual.rules.tokens_per_step) + 2 * graphs;
+  if (gib > 60) reserved_mib = std::max(reserved_mib, 10'240.0);
+  usual.memory = 1 - reserved_mib / (1024 * gib);
+}
+
 /// The minor version of "0.11.2"; of the newest without one.
 int minor_of(std::string_view version) {
   int minor = 1000;
@@ -145,12 +161,11 @@ ServerSettings usual_settings(Framework framework, std::string_view version,
       }
       break;
     case Framework::kSglang:
-      rules.tokens_per_step = large ? 8192 : 2048;
       rules.most_rows = 2048;
       rules.order = Order::kPromptsApart;
       rules.block_tokens = 1;
       reserve_like_sglang(1, rules);
-      usual.memory = 0.88;
+      size_like_sglang(memory::device_of(gpu).usable, usual);
       break;
     case Framework::kTrtllm:
       rules.tokens_per_step = 8192;

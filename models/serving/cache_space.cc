@@ -50,9 +50,10 @@ Result<CacheSpace> cache_space(const Deployment& d, const CacheSettings& s) {
                    .per_token = model.cache_per_token + model.windowed_per_token,
                    .blocks = 0};
   const Bytes taken = space.weights + space.context + space.activations;
-  space.cache = d.framework == Framework::kVllm     ? s.memory * space.usable - taken
-                : d.framework == Framework::kSglang ? s.memory * space.usable - space.weights
-                                                    : s.memory * (space.usable - taken);
+  space.cache = d.framework == Framework::kVllm ? s.memory * space.usable - taken
+                : d.framework == Framework::kSglang
+                    ? s.memory * (space.usable - space.context) - space.weights
+                    : s.memory * (space.usable - taken);
   // What windowed layers hold does not grow beyond the window.
   Bytes windowed = Bytes::b(0), growing = space.per_token;
   if (model.window > 0 && model.cache_per_token > Bytes::b(0)) {

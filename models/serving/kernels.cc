@@ -12,11 +12,11 @@
 namespace rehearse::serving {
 namespace {
 
-/// Shares of the last ranges of rows, with the kernels of a framework.
-struct LargeProducts {
+/// The products of one format with the kernels of a framework.
+struct OtherProduct {
   std::string framework;
   std::size_t weights = 0;
-  std::vector<double> share = {};
+  ProductLaw law;
 };
 
 /// From a version on, a framework's experts in one format run the kernel of another.
@@ -32,7 +32,7 @@ struct Table {
   std::array<std::optional<DecodeLaw>, 2> decode;
   std::array<std::optional<ContextLaw>, 2> context;
   ReduceLaw reduce;
-  std::vector<LargeProducts> large;
+  std::vector<OtherProduct> other_products;
   std::vector<OtherMixture> other_mixtures;
 };
 
@@ -109,14 +109,12 @@ Result<std::vector<Table>> parse_tables(std::string_view text) {
     table.device = map.required<std::string>("device").value_or("");
     table.version = map.required<std::string>("version").value_or("");
     read_laws(map, "products", "weights", kWeightsNames, read_product, table.products);
-    for (const YamlMap& products : map.maps("large_products")) {
-      LargeProducts& large = table.large.emplace_back();
-      large.framework = products.required<std::string>("framework").value_or("");
-      large.weights = products.choice("weights", kWeightsNames).value_or(0);
-      large.share = products.list<double>("share");
-      if (large.share.size() != 2)
-        products.report("share", "wrong number of shares", "those of the last two ranges of rows");
-      skip_evidence(products);
+    for (const YamlMap& product : map.maps("other_products")) {
+      table.other_products.push_back(
+          {.framework = product.required<std::string>("framework").value_or(""),
+           .weights = product.choice("weights", kWeightsNames).value_or(0),
+           .law = read_product(product)});
+      skip_evidence(product);
     }
     read_laws(map, "mixtures", "weights", kWeightsNames, read_mixture, table.mixtures);
     for (const YamlMap& mixture : map.maps("other_mixtures")) {
@@ -214,10 +212,8 @@ Kernels::Kernels(const compute::DeviceFacts& facts, ByteRate link, std::string_v
       multiprocessors_(facts.multiprocessors) {
   const Table& table = table_for(facts, provenance_);
   products_ = completed(table.products, low_ / half_);
-  for (const LargeProducts& large : table.large)
-    if (large.framework == framework)
-      std::copy_backward(large.share.begin(), large.share.end(),
-                         products_[large.weights].share.end());
+  for (const OtherProduct& other : table.other_products)
+    if (other.framework == framework) products_[other.weights] = other.law;
   mixtures_ = completed(table.mixtures, low_ / half_);
   for (const OtherMixture& other : table.other_mixtures)
     if (other.framework == framework && has_reached(version, other.since)) {

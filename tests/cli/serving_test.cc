@@ -50,6 +50,19 @@ TEST_CASE("a served load has the measures of the contract") {
   }
 }
 
+TEST_CASE("SGLang leaves room for a chunk of prompts and for graphs unless it is told") {
+  // H100: 8,192 tokens · 1.5 MiB, 256 graphs · 2 MiB, 128 MiB for a rank and 512 MiB, of 79.2 GiB.
+  const double share = 1 - (8192 * 1.5 + 256 * 2 + 128 + 512) / (79.2 * 1024);
+  const Json usual = served(serving_job("framework: sglang", kLoad));
+  const Json told = served(serving_job(
+      fmt::format(
+          "framework: sglang\n  flags: {{chunked_prefill_size: 8192, mem_fraction_static: {}}}",
+          share),
+      kLoad));
+  CHECK(usual["cache"]["blocks"].get<double>() ==
+        Approx(told["cache"]["blocks"].get<double>()).epsilon(1e-3));
+}
+
 TEST_CASE("names of the server and common names of flags are the same") {
   const Json common = served(serving_job("flags: {max_num_seqs: 2, memory: 0.8}", kLoad));
   const Json own =

@@ -371,14 +371,21 @@ class Serving(unittest.TestCase):
             "b,gap-analysis,2026-01,8,8,vllm,0.12.0,Qwen/Qwen3-32B,h100_sxm,,agg,1000,100,1,1,1,0,"
             "80,10\n"
             "apart,db-dump,2026-01,8,8,vllm,0.12.0,Qwen/Qwen3-32B,h100_sxm,,disagg,1000,100,1,1,1,"
-            "0,81,10\n")})
+            "0,81,10\n"
+            # Its client sends equal requests; room for 512 rows, 1,000 tokens and 1,500 more.
+            "c,gap-analysis,2025-09,8,8,trtllm,1.0.0rc3,Qwen/Qwen3-32B,h100_sxm,fp8,agg,1000,100,1,"
+            "1,1,0,80,11\n"
+            "replicas,gap-analysis,2025-09,16,8,trtllm,1.0.0rc3,Qwen/Qwen3-32B,h100_sxm,fp8,agg,1000,"
+            "100,1,1,1,0,80,12\n")})
         (known,) = found["serving/client_known.csv"]
         self.assertEqual((known["ttft_s"], known["tpot_s"]), ("0.07", "0.009"))
         # 1024 + 4 + 64 tokens, in whole blocks of 64.
         self.assertEqual(known["serve.flags.max_num_tokens"], "1152")
         self.assertEqual(known["serve.load.requests"], "40")
         self.assertEqual((known["case"], known["use"]), ("trtllm b200_sxm", "fitted"))
-        (unknown,) = found["serving/client_unknown.csv"]
+        unknown, equal = found["serving/client_unknown.csv"]
+        self.assertEqual(equal["serve.load.input"], "1000")
+        self.assertEqual(equal["serve.flags.max_num_tokens"], "3040")
         self.assertNotIn("ttft_s", unknown)
         self.assertEqual((unknown["serve.precision.weights"], unknown["serve.plan.expert"]),
                          ("bf16", "1"))

@@ -35,6 +35,9 @@ def left_out(row, model):
     """Rows that say nothing about a prediction, or whose settings no job file expresses."""
     return (row["mode"] != "agg" or model is None or row["attention_dp_size"] not in ("", "1")
             or row["backend_version"].startswith("nightly") or int(row["tp_size"]) > 8
+            # Several replicas, or attention divided by requests, which no other column says.
+            or (row["concurrency"] and row["batch_size"]
+                and int(float(row["concurrency"])) != int(float(row["batch_size"])))
             # Slower at less load: not usable, as the source's notes say.
             or (model == "gpt_oss_120b" and row["system"] == "h100_sxm"
                 and row["concurrency"] == "512"))
@@ -43,22 +46,23 @@ def left_out(row, model):
 def job_of(row, model):
     flight = int(float(row["concurrency"] or row["batch_size"]))
     prompt, output = int(row["isl"]), int(row["osl"])
-    # InferenceMAX sends ten requests per request in flight. The other client is not described. With SGLang its requests
-    # were of equal length: they wait for each other's prompts, which a spread of 2 % would halve.
+    # InferenceMAX sends ten requests per request in flight. The other client is that of the source's own launch
+    # scripts (aiperf): requests of equal length, 50 per request in flight. TTFT of SGLang and TensorRT-LLM agrees: their
+    # requests wait for each other's prompts. That of vLLM does not: it is half of what equal requests would wait.
     known = not row["origin"].startswith("gap")
-    equal = row["backend"] == "sglang"
+    equal = not known and row["backend"] in ("sglang", "trtllm")
     job = {"serve.model": model, "serve.framework": row["backend"],
            "serve.version": version_of(row),
            "serve.precision.weights": weights_of(row, model),
            "serve.precision.cache": "bf16" if weights_of(row, model) == "bf16" else "fp8",
            "serve.plan.tensor": row["tp_size"], "serve.plan.pipeline": row["pp_size"] or "1",
            "serve.plan.expert": max(1, int(row["moe_ep_size"] or 1)),
-           "serve.load.closed": flight, "serve.load.requests": (10 if known else 5) * flight,
+           "serve.load.closed": flight, "serve.load.requests": 10 * flight,
            "serve.load.input": prompt if equal else f"{{uniform: [{prompt * 4 // 5}, {prompt}]}}",
            "serve.load.output": output if equal else f"{{uniform: [{output * 4 // 5}, {output}]}}",
            "cluster.device": DEVICES[row["system"]], "cluster.devices_per_node": 8,
            "tpot_s": float(row["silicon_tpot_ms"]) / 1e3}
-    if known or equal:
+    if known or row["backend"] == "sglang":
         job["ttft_s"] = float(row["silicon_ttft_ms"]) / 1e3
     if known and row["backend"] == "vllm":
         # The published launch scripts of the client.
@@ -69,6 +73,9 @@ def job_of(row, model):
     if known and row["backend"] == "trtllm" and not row["backend_version"]:
         # The recipes of 2025 set it by the prompt (recalled).
         job["serve.flags.max_num_tokens"] = (prompt + flight + 127) // 64 * 64
+    if equal and row["backend"] == "trtllm":
+        # The launch scripts of the source: 512 rows at least, and a prompt with some room, in blocks of 32.
+        job["serve.flags.max_num_tokens"] = (max(512, 2 * flight) + prompt + 1500 + 31) // 32 * 32
     return job
 
 
