@@ -26,7 +26,7 @@ struct Unit {
 constexpr std::array kUnits = {Unit{"ns", 1}, Unit{"us", 1e3}, Unit{"ms", 1e6}, Unit{"s", 1e9}};
 
 /// A row of the table. Times are nanoseconds.
-struct Row {
+struct TimedOp {
   std::uint32_t rank = 0, stream = 0;
   std::optional<std::uint32_t> step = {};
   std::string_view name = {}, group = {};
@@ -52,7 +52,7 @@ class Reader {
 
  private:
   Status find_columns();
-  Result<Row> row(std::size_t r) const;
+  Result<TimedOp> row(std::size_t r) const;
   /// A whole number from 0 to `most`; nothing if the column or its content is missing.
   Result<std::optional<std::uint64_t>> whole(std::size_t r, std::string_view column,
                                              std::uint64_t most) const;
@@ -64,7 +64,7 @@ class Reader {
 
   const CsvTable& table_;
   TimeColumn start_, duration_;
-  std::vector<Row> rows_;
+  std::vector<TimedOp> rows_;
   std::map<std::uint32_t, std::pair<Nanoseconds, Nanoseconds>> steps_;  // over all ranks
 };
 
@@ -126,8 +126,8 @@ Result<Nanoseconds> Reader::time(std::size_t r, const TimeColumn& column) const 
   return Nanoseconds(std::llround(*value * column.ns));
 }
 
-Result<Row> Reader::row(std::size_t r) const {
-  Row row;
+Result<TimedOp> Reader::row(std::size_t r) const {
+  TimedOp row;
   const auto rank = TRY(whole(r, "rank", 1'000'000));
   if (!rank) return wrong(r, "rank", "is empty", "the number of the rank");
   const auto stream = TRY(whole(r, "stream", UINT32_MAX));
@@ -156,7 +156,7 @@ Status Reader::read() {
   constexpr Nanoseconds kLongest{30LL * 86'400 * 1'000'000'000};  // a recorder drops longer ones
   Nanoseconds first(INT64_MAX / 4), last(INT64_MIN / 4);
   for (std::size_t r = 0; r < table_.rows(); ++r) {
-    Row row = TRY(this->row(r));
+    TimedOp row = TRY(this->row(r));
     if (row.step) {
       const auto [at, is_new] = steps_.try_emplace(*row.step, row.start, row.end());
       if (!is_new)
@@ -172,7 +172,7 @@ Status Reader::read() {
           fmt::format("{} is more than 30 days from other rows", table_.cell(r, start_.heading)),
           "times of one run, in the unit of the heading");
   }
-  std::ranges::stable_sort(rows_, [](const Row& a, const Row& b) {
+  std::ranges::stable_sort(rows_, [](const TimedOp& a, const TimedOp& b) {
     return std::tie(a.rank, a.start) < std::tie(b.rank, b.start);
   });
   return {};
@@ -190,7 +190,7 @@ void Reader::write(const NewRank& new_rank, std::uint64_t replaced) const {
   for (auto first = rows_.begin(); first != rows_.end();) {
     const std::uint32_t rank = first->rank;
     const auto last =
-        std::find_if(first, rows_.end(), [rank](const Row& row) { return row.rank != rank; });
+        std::find_if(first, rows_.end(), [rank](const TimedOp& row) { return row.rank != rank; });
     trace::Recorder& to = new_rank(fmt::format("{} rank {}", table_.name(), rank));
     to.info().format = "op table";
     if (replaced > 0 && first == rows_.begin())
