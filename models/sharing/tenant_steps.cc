@@ -14,7 +14,7 @@ using graph::Timeline;
 
 /// The most and least counted periods of the longest tenant, and ops of a run.
 constexpr double kMostPeriods = 32, kLeastPeriods = 2;
-constexpr double kOps = 2e5, kMostOps = 2e6;
+constexpr double kOps = 2e5, kMostTenantOps = 2e6;
 constexpr std::size_t kPhases = 4;
 constexpr double kMostApart = 1000;
 
@@ -64,9 +64,9 @@ class Steps {
     double ops = 0;  // while the longest has one period
     for (std::size_t t = 0; t < tenants_.size(); ++t)
       ops += static_cast<double>(tenants_[t].alone.graph.size()) * (longest / periods_[t]);
-    if (ops * kLeastPeriods > kMostOps)
+    if (ops * kLeastPeriods > kMostTenantOps)
       return fail(fmt::format("{:.2g} ops per period of the longest job", ops),
-                  fmt::format("{:.2g} at most", kMostOps / kLeastPeriods));
+                  fmt::format("{:.2g} at most", kMostTenantOps / kLeastPeriods));
     const double wanted = std::clamp(kOps / ops, kLeastPeriods, kMostPeriods);
     for (const Seconds period : periods_)
       counts_.push_back(static_cast<std::uint32_t>(std::ceil(wanted * (longest / period))) + 1);
@@ -124,7 +124,7 @@ class Steps {
         ops +=
             static_cast<double>(counts_[t]) * static_cast<double>(tenants_[t].alone.graph.size());
       }
-      if (ops > kMostOps)
+      if (ops > kMostTenantOps)
         return fail("one of the jobs makes almost no progress",
                     "a policy that gives both a share of the device");
     }

@@ -20,8 +20,7 @@
 namespace rehearse::replay {
 namespace {
 
-using program::ProgramOp, program::RankBuilder, program::RankProgram, program::Stream,
-    program::Task;
+using program::ProgramOp, program::RankBuilder, program::RankProgram, program::Task;
 using Kind = Recorded::Kind;
 
 /// "SELECTOR:VALUE" at its last colon: names hold colons too.
@@ -69,8 +68,8 @@ double cpus_of(const std::vector<Recording>& recordings, std::size_t rank,
 void divide_cpus(RankProgram& of, NameId name, double cpus) {
   const auto pool = static_cast<std::uint32_t>(of.pools.size());
   of.pools.push_back({name, cpus});
-  for (Stream& stream : of.streams)
-    if (stream.kind == Stream::Kind::kHost) {
+  for (program::Stream& stream : of.streams)
+    if (stream.kind == program::Stream::Kind::kHost) {
       stream.pools = {pool};
       stream.rate_cap = 1;
     }
@@ -78,7 +77,7 @@ void divide_cpus(RankProgram& of, NameId name, double cpus) {
   for (OpIndex i = 0; i < of.ops.size(); ++i) {
     ProgramOp& op = of.ops[i];
     if ((op.task != Task::kHost && op.task != Task::kInput) || op.stream >= of.streams.size() ||
-        of.streams[op.stream].kind != Stream::Kind::kHost)
+        of.streams[op.stream].kind != program::Stream::Kind::kHost)
       continue;
     of.work[i] = op.duration->seconds().s();
     op.duration = Picoseconds(0);
