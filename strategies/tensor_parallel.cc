@@ -9,6 +9,10 @@ namespace {
 using workload::Axis, workload::Extent, workload::GatheredInputs, workload::Issue, workload::Layer,
     workload::Op, workload::OpKind, workload::SavedActivation;
 
+/// Held at once while a layer runs: its gathered input, the gathered gradient of its output, and a
+/// product that waits to be scattered.
+constexpr double kWholeActivations = 3;
+
 bool sums_partially(const Op& op) {
   return !op.weight_gradient && op.tensor == Extent::kK &&
          (op.kind == OpKind::kGemm || op.kind == OpKind::kConvolution ||
@@ -137,10 +141,8 @@ bool saves_inputs(const Layer& layer) {
 void divide(SavedActivation& saved, double t, bool sequence_parallel) {
   if (!saved.tensor && !sequence_parallel) return;
   if (!saved.tensor && saved.gathered == GatheredInputs::kSaved) return;
-  if (!saved.tensor && saved.gathered == GatheredInputs::kUnknown)
-    saved.unsure = saved.bytes * (1 - 1 / t);
-  else
-    saved.bytes = saved.bytes / t;
+  if (!saved.tensor && saved.gathered == GatheredInputs::kUnknown) saved.unsure = saved.bytes;
+  saved.bytes = saved.bytes / t + saved.unsure;
 }
 
 }  // namespace
@@ -158,6 +160,7 @@ Result<workload::Workload> tensor_parallel(workload::Workload workload,
       if (w.tensor) w.count /= t;
     follow_parameters(layer, parameters);
     for (SavedActivation& saved : layer.saved) divide(saved, t, setting.plan->sequence_parallel);
+    if (setting.plan->sequence_parallel) layer.whole = layer.output * kWholeActivations;
     layer.output = layer.output / t;
   }
   return workload;

@@ -37,9 +37,14 @@ constexpr double kSmallMib = 64;
 
 constexpr double kHeadroom = 0.05;
 
-/// Where saved inputs would more than double the memory, most measured runs of nanotron's sweep
-/// gather them again; elsewhere most save them.
-constexpr double kMostForSavedInputs = 2;
+/// Where held blocks would more than double the memory, most measured runs of nanotron's sweep do
+/// not hold them.
+constexpr double kMostForHeld = 2;
+/// Forwards that the first stages of a pipeline run without waiting for each other.
+constexpr double kForwardsAtOnce = 2;
+/// Blocks of a Llama model whose forwards fit into the queue of launches: 1,100, of 49 each
+/// (docs/concepts/host.md).
+constexpr double kQueuedBlocks = 1100.0 / 49;
 
 /// The memory of a moment beyond the states and the activations of the microbatches in flight.
 struct Load {
@@ -65,15 +70,16 @@ double loss_of(const Layer& layer) {
   return bytes;
 }
 
-/// What a layer keeps: everything that it may save, or what it saves in any case.
-double kept_by(const Layer& layer, bool everything) {
-  return (everything ? layer.saved_bytes() : surely_saved(layer)).b();
+/// What a layer keeps with a share of what may be held.
+double kept_by(const Layer& layer, double held) {
+  const Bytes surely = surely_saved(layer);
+  return (surely + (layer.saved_bytes() - surely) * held).b();
 }
 
 ChunkLoads loads_of(const workload::Chunk& chunk, const workload::Gathering& gathering,
-                    bool everything) {
+                    double held) {
   ChunkLoads loads;
-  for (const Layer& layer : chunk.layers) loads.saved += layer.count * kept_by(layer, everything);
+  for (const Layer& layer : chunk.layers) loads.saved += layer.count * kept_by(layer, held);
   double gone = 0;  // kept by layers whose backward has ended
   for (std::size_t i = chunk.layers.size(); i-- > 0;) {
     const Layer& layer = chunk.layers[i];
@@ -83,7 +89,7 @@ ChunkLoads loads_of(const workload::Chunk& chunk, const workload::Gathering& gat
                                          : 0;
     const double weights = gathering.weights * (parameters + gathering.ahead * ahead);
     const double gradient = gathering.gradient * layer.trained_parameters();
-    const double loss = loss_of(layer), saved = kept_by(layer, everything);
+    const double loss = loss_of(layer), saved = kept_by(layer, held);
     if (i + 1 == chunk.layers.size()) loads.forward.gathered = weights;
     loads.forward.loss += loss;
     const Load backward = {.activations = -gone,
@@ -98,12 +104,26 @@ ChunkLoads loads_of(const workload::Chunk& chunk, const workload::Gathering& gat
   return loads;
 }
 
-bool has_unsure(const Stage& stage) {
+/// The most forwards whose backward has not ended.
+double most_in_flight(const Stage& stage) {
+  double in_flight = 0, most = 1;
+  for (const Slot& slot : stage.order) {
+    if (slot.pass == Pass::kForward) most = std::max(most, ++in_flight);
+    if (slot.pass == Pass::kBackward) --in_flight;
+  }
+  return most;
+}
+
+/// The share of what may be held that a host holds which is so far ahead.
+double held_share(const Stage& stage, RunAhead ahead) {
+  if (ahead == RunAhead::kNone) return 0;
+  double blocks = 0;
   for (const workload::Chunk& chunk : stage.chunks)
-    for (const Layer& layer : chunk.layers)
-      for (const SavedActivation& k : layer.saved)
-        if (k.unsure > Bytes::b(0)) return true;
-  return false;
+    for (const Layer& layer : chunk.layers) blocks += layer.count * layer.host_work;
+  const double most = most_in_flight(stage);
+  blocks *= most / static_cast<double>(stage.chunks.size());
+  const double waiting = ahead == RunAhead::kAll ? 1 : std::max(0.0, 1 - kForwardsAtOnce / most);
+  return std::min(waiting, blocks > 0 ? kQueuedBlocks / blocks : 1);
 }
 
 bool splits_backward(const Stage& stage) {
@@ -114,7 +134,7 @@ bool splits_backward(const Stage& stage) {
 class Curve {
  public:
   Curve(const workload::Layout& layout, const Stage& stage, const Device& device,
-        const Assumptions& assumptions, bool everything)
+        const Assumptions& assumptions, double held)
       : stage_(stage), assumptions_(assumptions) {
     const double parameters = stage.parameters();
     base_.weights = Bytes::b(parameters * stage.states.weights);
@@ -127,7 +147,7 @@ class Curve {
     if (!assumptions.gradients_stay && layout.microbatches <= 1) running_.gradients = Bytes::b(0);
     running_.gathered += stage.gathered;
     for (const workload::Chunk& chunk : stage.chunks)
-      chunks_.push_back(loads_of(chunk, stage.gathering, everything));
+      chunks_.push_back(loads_of(chunk, stage.gathering, held));
   }
 
   std::vector<Moment> moments() {
@@ -220,15 +240,12 @@ class Curve {
   std::vector<ChunkLoads> chunks_ = {};
 };
 
-/// A rank without and with everything that may not be saved, and what its interval depends on.
+/// A rank without and with everything that may be held, and what its interval depends on.
 struct Cases {
-  Parts least, most;
+  Parts least, likely, most;
   Assumptions assumptions;
   std::uint32_t communicators;
   bool routed;  ///< experts are on other ranks too
-
-  bool saved() const { return most.total() <= least.total() * kMostForSavedInputs; }
-  const Parts& likely() const { return saved() ? most : least; }
 
   Fit fit(Bytes usable) const {
     if (most.total() <= usable * (1 - kHeadroom)) return Fit::kFits;
@@ -250,7 +267,7 @@ struct Cases {
       return Bytes::b(std::sqrt(sum));
     };
     const auto [below, above] = implementation_error();
-    return {counted(likely()),
+    return {counted(likely),
             std::max(Bytes::b(0), counted(least) - width(least, below, kReserveBelow)),
             counted(most) + width(most, above, kReserveAbove),
             assumptions.implementation == Knowledge::kMeasured ? Provenance::kInterpolated
@@ -265,6 +282,15 @@ struct Cases {
     return {known, routed ? 0.25 : 1.5 * known};
   }
 };
+
+/// With this share of what may be held; where the device has no room for it, with what has room.
+template <class Peak>
+Moment likely_peak(Bytes least, const Moment& most, double held, Bytes usable, const Peak& peak) {
+  const Bytes more = most.parts.total() - least;
+  if (more * held > least * (kMostForHeld - 1)) held = 0;
+  if (least + more * held > usable) held = std::max(0.0, (usable - least) / more);
+  return held == 1 || more == Bytes::b(0) ? most : peak(held);
+}
 
 }  // namespace
 
@@ -308,6 +334,14 @@ Bytes context_of(const Device& device, std::uint32_t communicators) {
          Bytes::gib(kNcclGib) * communicators;
 }
 
+bool may_hold(const Stage& stage) {
+  for (const workload::Chunk& chunk : stage.chunks)
+    for (const Layer& layer : chunk.layers)
+      for (const SavedActivation& k : layer.saved)
+        if (k.unsure > Bytes::b(0)) return true;
+  return false;
+}
+
 Bytes surely_saved(const Layer& layer) {
   Bytes sum = layer.saved_bytes();
   for (const SavedActivation& k : layer.saved) sum = sum - k.unsure;
@@ -315,27 +349,35 @@ Bytes surely_saved(const Layer& layer) {
 }
 
 Bytes backward_transient(const Layer& layer) {
-  return layer.saved_bytes() * kBackwardTransient + layer.recomputed * kRecomputed;
+  return surely_saved(layer) * kBackwardTransient + layer.recomputed * kRecomputed + layer.whole;
 }
 
 std::vector<Moment> memory_curve(const workload::Layout& layout, const Stage& stage,
                                  const Device& device, const Assumptions& assumptions) {
-  return Curve(layout, stage, device, assumptions, true).moments();
+  return Curve(layout, stage, device, assumptions, held_share(stage, assumptions.ahead)).moments();
 }
 
 StageMemory memory_of(const workload::Layout& layout, const Stage& stage, const Device& device,
                       const Assumptions& assumptions) {
-  const Moment most = Curve(layout, stage, device, assumptions, true).peak();
-  const Moment least =
-      has_unsure(stage) ? Curve(layout, stage, device, assumptions, false).peak() : most;
-  const Cases cases = {least.parts, most.parts, assumptions,
+  const auto peak = [&](double held) {
+    return Curve(layout, stage, device, assumptions, held).peak();
+  };
+  const double all = held_share(stage, RunAhead::kAll);
+  const Moment most = peak(all), least = may_hold(stage) ? peak(0) : most;
+  const double held = held_share(stage, assumptions.ahead) / all;
+  const Moment likely = likely_peak(least.parts.total(), most, held, device.usable,
+                                    [&](double share) { return peak(share * all); });
+  const Cases cases = {least.parts,
+                       likely.parts,
+                       most.parts,
+                       assumptions,
                        communicators_of(layout.ranks(), stage.degrees, layout.stages.size()),
                        stage.degrees.expert > 1};
   return {.peak = cases.interval([](const Parts& p) { return p.total(); }, 1, 1),
           .reserved = cases.interval([](const Parts& p) { return p.total() - p.context; }, 0, 1),
           .allocated = cases.interval([](const Parts& p) { return p.allocated(); }, 0, 0),
-          .parts = cases.likely(),
-          .phase = (cases.saved() ? most : least).phase,
+          .parts = likely.parts,
+          .phase = likely.phase,
           .device = device,
           .fit = cases.fit(device.usable)};
 }

@@ -62,8 +62,10 @@ Bytes context_of(const Device& device, std::uint32_t communicators);
 /// Of a rank: one of all ranks, and one for each kind of group and for messages of a pipeline.
 std::uint32_t communicators_of(std::uint32_t ranks, const workload::Degrees& degrees,
                                std::size_t stages);
-/// The activations that a layer saves in any case: without those that may be gathered again.
+/// The activations that a layer saves in any case: without what may be held (GatheredInputs).
 Bytes surely_saved(const workload::Layer& layer);
+/// Whether the memory of a stage depends on RunAhead.
+bool may_hold(const workload::Stage& stage);
 /// Additional memory of a layer's backward beyond saved activations.
 Bytes backward_transient(const workload::Layer& layer);
 
@@ -72,6 +74,14 @@ enum class Knowledge : std::uint8_t {
   kUnknown,   ///< ±30 % of activations and loss
   kKnown,     ///< −8 % to +12 %: the implementation that the workload was built for
   kMeasured,  ///< −5 % to +7.5 %: saved activations of another run of the same implementation
+};
+
+/// How far the host of a rank is ahead of its device. PyTorch's allocator (before 2.8) keeps a freed
+/// block that a collective used until the host sees that the device has finished it.
+enum class RunAhead : std::uint8_t {
+  kNone,    ///< the host waits for the device at each message, as in runs that stall
+  kWarmUp,  ///< of a pipeline: two forwards run at once, the others wait for the next stage
+  kAll,     ///< all forwards that it has begun
 };
 
 /// Assumptions that are not part of a layout.
@@ -84,6 +94,7 @@ struct Assumptions {
   /// (Megatron) and in an allocator that keeps its memory. Otherwise forward and backward of a step
   /// with one microbatch do not need it.
   bool gradients_stay = true;
+  RunAhead ahead = RunAhead::kAll;
 };
 
 /// A moment of the step of a rank. `slot` counts in Stage::order; the optimizer has none.
@@ -110,8 +121,9 @@ struct StageMemory {
 };
 
 /// A rank of a stage on a device. Within 5 % of the usable memory the answer is "borderline".
-/// Inputs that may be saved (GatheredInputs::kUnknown) count as saved, unless they would more than
-/// double the memory; the interval holds both cases.
+/// Blocks that may be held (GatheredInputs::kUnknown) count as `ahead` says, but not beyond the usable
+/// memory, where the allocator waits for the device, and not if they would more than double the
+/// memory. The interval holds the cases with none and with all of them.
 StageMemory memory_of(const workload::Layout& layout, const workload::Stage& stage,
                       const Device& device, const Assumptions& assumptions = {});
 /// By stage, if all ranks are on one kind of device.

@@ -102,6 +102,7 @@ Implementation read_implementation(const YamlMap& map, Implementation how) {
       map.optional<bool>("fused_accumulation").value_or(how.fused_accumulation);
   how.expanded_keys = map.optional<bool>("expanded_keys").value_or(how.expanded_keys);
   how.fused_projections = map.optional<bool>("fused_projections").value_or(how.fused_projections);
+  how.values_are_views = map.optional<bool>("values_are_views").value_or(how.values_are_views);
   how.fused_experts = map.optional<bool>("fused_experts").value_or(how.fused_experts);
   how.logit_bytes = map.optional<double>("logit_bytes");
   if (how.logit_bytes && !(*how.logit_bytes > 0 && *how.logit_bytes <= 64))

@@ -149,6 +149,9 @@ struct Implementation {
   /// adding router-weighted biases, are PyTorch's own kernels.
   bool fused_experts = false;
   GatheredInputs gathered_inputs = GatheredInputs::kAgain;
+  /// Saved values are a view of the product of queries, keys and values, so that queries and keys
+  /// stay as they were before rotation, too (nanotron).
+  bool values_are_views = false;
   /// The bytes held at once per logit, if a framework's loss holds more than `loss` says:
   /// torchtitan 22 under tensor parallelism, whose reductions over ranks are not fused (inferred
   /// from the peak of one published run).

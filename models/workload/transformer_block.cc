@@ -171,6 +171,7 @@ class Block {
       // Eager: half of it is negated and copied, then two products with cosines and sines, and
       // their sum.
       move("rotary", share * (queries_ + keys), eager_ ? Passes{9, 9} : Passes{2, 2}, true, 8, 8);
+      if (how_.values_are_views) keep("queries and keys before rotation", queries_ + keys, true);
     }
     const bool grouped = m_.kv_heads < m_.heads;
     const double group = double(m_.heads) / m_.kv_heads;

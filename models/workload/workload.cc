@@ -137,6 +137,7 @@ Workload with_samples(Workload workload, double samples) {
     }
     layer.recomputed = layer.recomputed * by;
     layer.output = layer.output * by;
+    layer.whole = layer.whole * by;
   }
   workload.samples = samples;
   return workload;
@@ -198,6 +199,7 @@ Result<Workload> with_tokens(Workload workload, double tokens) {
     }
     layer.recomputed = layer.recomputed * by;
     layer.output = layer.output * by;
+    layer.whole = layer.whole * by;
   }
   workload.tokens_per_sample = tokens;
   return workload;

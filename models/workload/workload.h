@@ -38,7 +38,9 @@ struct Weights {
 enum class GatheredInputs : std::uint8_t {
   kAgain,    ///< gathered again from the shares that ranks saved (Megatron-LM)
   kSaved,    ///< saved whole by forward (modules of PyTorch, nanotron without its option)
-  kUnknown,  ///< counted as saved; intervals of memory reach down to `kAgain`
+  /// Gathered again. Blocks that collectives use may stay until the device has finished them
+  /// (memory::RunAhead); intervals of memory hold none and all of them.
+  kUnknown,
 };
 inline constexpr std::string_view kGatheredInputsNames[] = {"again", "saved", "unknown"};
 
@@ -52,7 +54,7 @@ struct SavedActivation {
   bool transient = false;  ///< logits and loss: held for the current microbatch alone
   /// For inputs of products that tensor parallelism divides by columns; others are never gathered.
   GatheredInputs gathered = GatheredInputs::kAgain;
-  Bytes unsure = Bytes::b(0);  ///< of `bytes`, those that may not be saved
+  Bytes unsure = Bytes::b(0);  ///< of `bytes`, those that only a host ahead of the device holds
   /// The product that takes it, and the share of it that only the gradient of that product's weights
   /// needs. Empty: other gradients need all of it.
   std::string_view taken_by = {};
@@ -81,6 +83,8 @@ struct Layer {
   std::vector<SavedActivation> saved = {};
   Away away = {};              ///< of its saved activations, per microbatch
   Bytes output = Bytes::b(0);  ///< data passed on, per microbatch
+  /// Whole activations that sequence parallelism gathers, and sums that it scatters, while it runs.
+  Bytes whole = Bytes::b(0);
   /// The host's work to launch it, relative to a dense Llama block. 0: unknown, so that only the
   /// number of its kernels counts.
   double host_work = 0;

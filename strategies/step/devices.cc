@@ -7,6 +7,7 @@
 
 #include "sim/cluster/catalog.h"
 #include "strategies/step/known_prices.h"
+#include "strategies/step/run_ahead.h"
 
 namespace rehearse::step {
 namespace {
@@ -160,7 +161,9 @@ Result<std::vector<memory::StageMemory>> memory_on(const workload::Layout& layou
       names.push_back(name);
       if (name == cluster::kCpu) return on_a_host(stage);
       const cluster::Gpu& gpu = *TRY(cluster::find_gpu(name));
-      of_kind.push_back(memory::memory_of(layout, stage, memory::device_of(gpu)));
+      memory::Assumptions assumptions;
+      if (memory::may_hold(stage)) assumptions.ahead = run_ahead(layout, stage, cluster, gpu);
+      of_kind.push_back(memory::memory_of(layout, stage, memory::device_of(gpu), assumptions));
     }
     memory.push_back(memory::fullest(of_kind));
   }

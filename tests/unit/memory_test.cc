@@ -320,42 +320,99 @@ TEST_CASE("memory: an interval holds the errors of what it counts") {
   CHECK(tiny.front().allocated.low >= Bytes::b(0));
 }
 
-TEST_CASE("memory: an interval reaches down to the case without saved inputs") {
-  // Two gathered inputs of 2 u a layer, u = s b h = 1 Mi: whole 2 MiB, a quarter 0.5 MiB. The head
-  // has a third.
-  Plan plan;
-  plan.tensor = 4;
-  plan.sequence_parallel = true;
-  const Training training = {.global_batch = 1, .dtype = workload::Dtype::kBf16};
-  const auto memory = [&](workload::GatheredInputs gathered, const Training& with) {
+// u = s b h = 1 Mi elements, t = 4: two gathered inputs of 2u a layer, and one of the head, whole 2 MiB.
+struct SequenceParallel {
+  Plan plan = [] {
+    Plan p;
+    p.tensor = 4;
+    p.sequence_parallel = true;
+    return p;
+  }();
+  Training training = {.global_batch = 1, .dtype = workload::Dtype::kBf16};
+  Assumptions assumptions = bare();
+  Device device = kDevice;
+
+  StageMemory of(workload::GatheredInputs gathered) const {
     const workload::Implementation how = {.loss = workload::Loss::kFused,
                                           .gathered_inputs = gathered};
-    const workload::Transformer model = gpt(512, 8, 32);
-    return memory_of(laid_out(model, how, with, plan), kDevice, bare()).front();
-  };
-  using workload::GatheredInputs;
-  const StageMemory again = memory(GatheredInputs::kAgain, training),
-                    saved = memory(GatheredInputs::kSaved, training),
-                    unknown = memory(GatheredInputs::kUnknown, training);
-  CHECK((saved.parts.activations - again.parts.activations).mib() == Approx((2 * 8 + 1) * 1.5));
-  CHECK(unknown.peak.value == saved.peak.value);
-  CHECK(unknown.peak.high == saved.peak.high);
-  CHECK(unknown.peak.low == again.peak.low);
+    return memory_of(laid_out(gpt(512, 8, 32), how, training, plan), device, assumptions).front();
+  }
+};
 
-  // With many microbatches in one and 32 ranks, what is saved whole is more than all else.
-  plan.tensor = 32;
-  const Training large = {
-      .global_batch = 4096, .microbatch = 4096, .dtype = workload::Dtype::kBf16};
-  const StageMemory small = memory(GatheredInputs::kAgain, large),
-                    whole = memory(GatheredInputs::kSaved, large),
-                    open = memory(GatheredInputs::kUnknown, large);
-  REQUIRE(whole.peak.value > 2 * small.peak.value);
-  CHECK(open.peak.value == small.peak.value);
-  CHECK(open.peak.low == small.peak.low);
-  CHECK(open.peak.high == whole.peak.high);
-  CHECK(small.fit == Fit::kFits);
-  CHECK(whole.fit == Fit::kDoesNotFit);
-  CHECK(open.fit == Fit::kBorderline);
+using workload::GatheredInputs;
+
+TEST_CASE("memory: blocks of collectives are held as far as the host is ahead") {
+  SequenceParallel job;
+  const StageMemory again = job.of(GatheredInputs::kAgain), saved = job.of(GatheredInputs::kSaved),
+                    all = job.of(GatheredInputs::kUnknown);
+  CHECK((saved.parts.activations - again.parts.activations).mib() == Approx((2 * 8 + 1) * 1.5));
+  CHECK((all.parts.activations - again.parts.activations).mib() == Approx((2 * 8 + 1) * 2));
+  CHECK(all.peak.low == again.peak.low);
+
+  job.assumptions.ahead = RunAhead::kNone;
+  const StageMemory none = job.of(GatheredInputs::kUnknown);
+  CHECK(none.peak.value == again.peak.value);
+  CHECK(none.peak.low == all.peak.low);
+  CHECK(none.peak.high == all.peak.high);
+
+  // Of four microbatches in flight on the first of four stages, two wait for the second stage. The
+  // head is elsewhere.
+  job.plan.pipeline = 4;
+  job.training.global_batch = 8;
+  const double without = job.of(GatheredInputs::kUnknown).parts.activations.mib();
+  job.assumptions.ahead = RunAhead::kWarmUp;
+  CHECK(job.of(GatheredInputs::kUnknown).parts.activations.mib() - without ==
+        Approx(2 * 2 * 2 * 2));
+  job.plan.pipeline = 2;  // both run at once
+  CHECK(job.of(GatheredInputs::kUnknown).peak.value == job.of(GatheredInputs::kAgain).peak.value);
+}
+
+TEST_CASE("memory: the allocator waits for the device before a device is full of held blocks") {
+  SequenceParallel job;
+  job.training.global_batch = job.training.microbatch = 1024;
+  job.plan.tensor = 2;
+  const StageMemory again = job.of(GatheredInputs::kAgain), all = job.of(GatheredInputs::kUnknown);
+  const Bytes between = (again.peak.value + all.peak.value) / 2;
+  REQUIRE(all.peak.value < again.peak.value * 2);
+  job.device.usable = between;
+  CHECK(job.of(GatheredInputs::kUnknown).peak.value / between == Approx(1));
+  CHECK(job.of(GatheredInputs::kUnknown).fit == Fit::kBorderline);
+  job.device.usable = again.peak.value * 0.9;
+  CHECK(job.of(GatheredInputs::kUnknown).peak.value == again.peak.value);
+  CHECK(job.of(GatheredInputs::kUnknown).fit == Fit::kDoesNotFit);
+
+  // With 32 ranks, held blocks are more than all else, and count as not held.
+  job.device = kDevice;
+  job.plan.tensor = 32;
+  const StageMemory small = job.of(GatheredInputs::kUnknown);
+  REQUIRE(small.peak.high > 2 * small.peak.value);
+  CHECK(small.peak.value == job.of(GatheredInputs::kAgain).peak.value);
+}
+
+TEST_CASE("memory: sequence parallelism has whole activations while a layer runs") {
+  // A gathered input, a gathered gradient and a product before it is scattered: 3 · 2u = 6 MiB.
+  SequenceParallel job;
+  const Layout layout = laid_out(gpt(512, 8, 32), {}, job.training, job.plan);
+  const Layer& block = layout.stages[0].chunks[0].layers[1];
+  CHECK(block.whole.mib() == Approx(6));
+  Layer divided = block;
+  divided.whole = Bytes::b(0);
+  CHECK((backward_transient(block) - backward_transient(divided)).mib() == Approx(6));
+  job.plan.sequence_parallel = false;
+  CHECK(laid_out(gpt(512, 8, 32), {}, job.training, job.plan).stages[0].chunks[0].layers[1].whole ==
+        Bytes::b(0));
+}
+
+TEST_CASE("memory: values that are views keep queries and keys before rotation") {
+  // Two tensors of 2u = 2 s h bytes in each of two layers.
+  workload::Transformer model = gpt(512, 2, 8);
+  model.positions = workload::Positions::kRotary;
+  const auto kept = [&](bool views) {
+    return memory_of(laid_out(model, {.values_are_views = views}, {.global_batch = 1}, {}), kDevice)
+        .front()
+        .parts.activations;
+  };
+  CHECK((kept(true) - kept(false)).b() == 2 * 2 * 2.0 * model.sequence * model.hidden);
 }
 
 TEST_CASE("memory: the worked example of docs/concepts/memory.md") {

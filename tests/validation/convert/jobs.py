@@ -571,10 +571,10 @@ def nanotron(row):
                                         job.model["feed_forward"], job.model["vocabulary"],
                                         pipeline)
     # Its cross-entropy over a divided vocabulary is that of Megatron-LM. Gradients pass through
-    # DistributedDataParallel into FP32 sums. Whether gathered inputs are saved is an option, which
-    # the table does not state. Memory is logged by rank 0.
+    # DistributedDataParallel into FP32 sums. Blocks of its collectives may wait for the
+    # device, and its values are views. Memory is logged by rank 0.
     job.training["accumulation"] = "apart"
-    job.how |= {"logit_bytes": 6, "gathered_inputs": "unknown"}
+    job.how |= {"logit_bytes": 6, "gathered_inputs": "unknown", "values_are_views": "true"}
     job.measured["peak_gib"] = row["memory_gb"]
     job.peak = {"stage": "first"}
     job.sustained = {"attention": FLASH_2_ON_HOPPER, "implementation": "nanotron"}

@@ -37,9 +37,8 @@ std::string about_peaks(std::string_view name) {
     return "bytes allocated on the last rank in functional tests of Megatron-LM; workspaces were "
            "fitted to them";
   if (name.starts_with("nanotron"))
-    return "peak reserved in a sweep of layouts; the upper side of the reserve was chosen with "
-           "them "
-           "in sight";
+    return "peak reserved in a sweep of layouts; which blocks are held, and the upper side of the "
+           "reserve, were chosen with them in sight";
   if (name.starts_with("bigscience"))
     return "memory of the device in a search of layouts; buffers of NCCL follow its text";
   return "measured peaks";
