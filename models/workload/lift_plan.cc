@@ -228,8 +228,6 @@ class Reader {
           fmt::format("experts are divided among {} ranks, but gradients are summed "
                       "among {}",
                       out_.plan.expert, out_.plan.data * out_.plan.context));
-    if (out_.plan.expert > 1 && out_.plan.zero > 0)
-      return refuse("experts have their own groups of ZeRO, and their shares cannot be told");
     if (out_.plan.pipeline == 0)
       out_.plan.degrees.push_back(
           {"pipeline", 0, fmt::format("{} between stages", counted(out_.messages, "message"))});

@@ -70,7 +70,6 @@ Plan random_plan(const Workload& workload, std::mt19937& random) {
     if (plan.pipeline == 1 && random() % 3 == 0) plan.zero = 3;
   }
   if (workload.experts > 0) {
-    plan.zero = 0;
     plan.expert = one_of(random, {1U, std::min(2U, plan.data), plan.data});
   }
   if (plan.tensor > 1) plan.sequence_parallel = random() % 2 == 0;
@@ -141,15 +140,16 @@ void check_pairs(const Workload& truth, unsigned seed, int rounds) {
     CHECK(lifted->microbatches == 4);
     CHECK(lifted->workload.parameters() == truth.parameters());
     const Workload joined = with_samples(std::move(lifted->workload), 1);
+    // The recorded update is divided among layers by their parameters. Its time per layer has a
+    // constant part, so this is exact only if all layers have as many parameters. Under the recorded
+    // plan only gathers of updated shards begin at other times then.
+    const double exact = truth.experts > 0 ? 1e-6 : 1e-9;
     const step::Step again = simulated(joined, training_of(a), a, true);
-    CHECK(again.time.value.s() == Approx(before.time.value.s()).epsilon(1e-9));
+    CHECK(again.time.value.s() == Approx(before.time.value.s()).epsilon(a.zero > 0 ? exact : 1e-9));
     const step::Step expected = simulated(truth, training_of(b), b, true);
     const step::Step other = simulated(joined, training_of(b), b, false);
     CHECK(other.time.low <= expected.time.value);
     CHECK(expected.time.value <= other.time.high);
-    // The recorded update is divided among layers by their parameters. Its time per layer has a
-    // constant part, so this is exact only if all layers have as many parameters.
-    const double exact = truth.experts > 0 ? 1e-6 : 1e-9;
     CHECK(other.time.value.s() == Approx(expected.time.value.s()).epsilon(exact));
   }
 }
