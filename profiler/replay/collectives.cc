@@ -141,8 +141,8 @@ std::vector<MatchedCollective> by_order(const std::vector<Recording>& recordings
   return group;
 }
 
-/// Messages of a group between two ranks each: of equal size, and next to one another in the order
-/// of their ends, so that no two ranks wait for one another in turn.
+/// Messages of a group between two ranks each: of equal size, next to one another in the order of
+/// their ends, and in flight at the same time, so that no ranks wait for one another in turn.
 std::vector<MatchedCollective> by_end(const std::vector<Recording>& recordings, ByRank& by_rank,
                                       const std::string& key,
                                       const std::vector<std::size_t>& ranks) {
@@ -160,7 +160,7 @@ std::vector<MatchedCollective> by_end(const std::vector<Recording>& recordings, 
   for (std::size_t k = 0; k + 1 < all.size(); ++k) {
     const One &a = all[k], &b = all[k + 1];
     if (a.rank == b.rank || a.op->what->bytes_in != b.op->what->bytes_in ||
-        b.end - a.end > kEndsTogether)
+        b.end - a.end > kEndsTogether || recordings[b.rank].gpu(b.op->op).start >= a.end)
       continue;
     pairs.push_back({{{a.rank, a.op->op, Nanoseconds(0)}, {b.rank, b.op->op, Nanoseconds(0)}}});
     ++k;
