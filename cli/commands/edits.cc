@@ -60,8 +60,9 @@ Result<RecordedProgram> resize(const ReplayJob& job, const std::string& text,
 }
 
 std::string resized(const std::string&) {
-  return "passes of another size: times by the ratio of the cost laws; copies to the device in "
-         "proportion, at least as recorded; loading and other work of the host as recorded";
+  return "passes of another size: times by the ratio of the cost laws; messages of activations by "
+         "the recorded times of their group; copies to the device in proportion, at least as "
+         "recorded; loading and other work of the host as recorded";
 }
 
 std::string if_untimed(const std::string& text, const char* assumption) {

@@ -8,8 +8,10 @@
 #include <fmt/core.h>
 
 #include "cli/commands/kernel_laws.h"
+#include "cli/commands/message_law.h"
 #include "models/compute/op_cost.h"
 #include "models/workload/lift_ops.h"
+#include "models/workload/lift_plan.h"
 #include "profiler/replay/edit.h"
 #include "sim/base/text.h"
 
@@ -27,23 +29,7 @@ using Kind = program::Recorded::Kind;
 
 std::string source_of(const ReplayJob& job) { return job.recordings.front().rank().info.source; }
 
-tl::unexpected<Error> exchanges(const Recording& recording) {
-  return fail_in(recording.rank().info.source, "ranks exchange data in the forward pass",
-                 "a job file with `workload: {recording: …}`");
-}
-
-/// Sums of norms and flags, which do not belong to the forward pass.
-constexpr std::uint64_t kSmallMessage = 4096;
-
-/// Whether ranks exchange data in the forward pass, which depends on the size of the pass.
-bool exchanges_forward(const Recording& recording, const StepUnits& step) {
-  return std::any_of(step.messages.begin(), step.messages.end(), [&](const auto& message) {
-    const trace::GpuOp& op = recording.gpu(message.op);
-    const auto bytes =
-        op.collective ? recording.rank().collectives[op.collective->index()].bytes_in : op.bytes;
-    return message.phase == Phase::kForward && bytes.value_or(kSmallMessage) >= kSmallMessage;
-  });
-}
+using workload::lifting::ActivationMessages;
 
 /// Multiplies the durations of device ops of a rank.
 void scale_device(replay::RecordedProgram& program, std::uint32_t rank,
@@ -55,6 +41,31 @@ void scale_device(replay::RecordedProgram& program, std::uint32_t rank,
     if (const auto found = factors.find(*recorded.row); found != factors.end())
       of.ops[i].duration = *of.ops[i].duration * found->second;
   }
+}
+
+Result<ActivationMessages> activations_of(const Recording& recording, const StepUnits& step) {
+  NamePool names;
+  const OpMaker maker(recording, step, names, workload::lifting::find_samples(step.units));
+  return workload::lifting::activation_messages(recording, step, maker);
+}
+
+/// Messages that hold activations, with that many times the bytes.
+Status resize_messages(const ReplayJob& job, const std::set<GpuIndex>& messages, std::uint32_t rank,
+                       double times, const MessageLaw& law, Bound bound,
+                       replay::RecordedProgram& program) {
+  for (const GpuIndex i : messages) {
+    program::ProgramOp& op = program.programs[rank].ops[program.replays[rank].device_last[i]];
+    const std::uint32_t group = program.groups_of[rank][op.group];
+    if (op.collective == CollectiveKind::kSendRecv && program.groups[group].members.size() < 2)
+      return fail_in(job.recordings[rank].rank().info.source,
+                     "its messages between stages have no partner in the given ranks, so that they "
+                     "contain the wait for it",
+                     "the ranks of all stages, of one run; or a job file with "
+                     "`workload: {recording: …}`");
+    op.duration = law.with_bytes(group, op, times, bound);
+    op.bytes = op.bytes * times;
+  }
+  return {};
 }
 
 bool is_host_work(const program::Recorded& recorded) {
@@ -101,14 +112,13 @@ Result<replay::RecordedProgram> resize_passes(const ReplayJob& job, replay::Reco
                                               PassExtent extent, double to, Bound bound,
                                               const Globals& globals) {
   std::size_t changed = 0, kept = 0;
+  const MessageLaw law(job.recorded.graph.program);
   for (std::uint32_t rank = 0; rank < job.recordings.size(); ++rank) {
     const Recording& recording = job.recordings[rank];
     const std::vector<replay::StepOps>& recorded = program.replays[rank].steps;
     std::vector<StepUnits> steps;
-    for (const replay::StepOps& of : recorded) {
+    for (const replay::StepOps& of : recorded)
       steps.push_back(workload::lifting::find_units(recording, of.step));
-      if (exchanges_forward(recording, steps.back())) return exchanges(recording);
-    }
     const compute::OpCost cost =
         TRY(cost_on(job, recording.rank(), "give the factor: --scale SELECTOR:FACTOR"));
     NamePool names;
@@ -116,13 +126,18 @@ Result<replay::RecordedProgram> resize_passes(const ReplayJob& job, replay::Reco
     for (std::size_t s = 0; s < steps.size(); ++s) {
       const StepUnits& step = steps[s];
       const double samples = workload::lifting::find_samples(step.units);
-      const double from = extent == PassExtent::kSamples
-                              ? samples
-                              : workload::lifting::find_tokens(step.units, samples);
+      const OpMaker maker(recording, step, names, samples);
+      const ActivationMessages messages =
+          TRY(workload::lifting::activation_messages(recording, step, maker));
+      // A rank has a share of the tokens of each sample.
+      const double from =
+          extent == PassExtent::kSamples
+              ? samples
+              : workload::lifting::find_tokens(step.units, samples) * messages.context;
       if (!(from > 0))
         return fail_in(recording.rank().info.source, "its samples have no tokens",
                        "a model with attention or looked-up embeddings, with shapes");
-      const OpMaker maker(recording, step, names, samples);
+      TRY(resize_messages(job, messages.ops, rank, to / from, law, bound, program));
       for (std::size_t u = 0; u < step.units.size(); ++u) {
         const auto& unit = step.units[u];
         if (unit.phase == Phase::kOptimizer) continue;
@@ -134,7 +149,8 @@ Result<replay::RecordedProgram> resize_passes(const ReplayJob& job, replay::Reco
           if (extent == PassExtent::kSamples) {
             workload::divide(op, op.samples, from / to);
           } else {
-            Result<Op> resized = workload::with_tokens(op, from, to);
+            Result<Op> resized =
+                workload::with_tokens(op, from / messages.context, to / messages.context);
             if (!resized) {
               resized.error().diagnostics.front().file = recording.rank().info.source;
               return forward(resized);
@@ -178,7 +194,7 @@ Result<replay::RecordedProgram> accumulate(const ReplayJob& job, replay::Recorde
     std::map<HostIndex, double> of_operator;
     for (const replay::StepOps& recorded : program.replays[rank].steps) {
       const StepUnits step = workload::lifting::find_units(recording, recorded.step);
-      if (exchanges_forward(recording, step)) return exchanges(recording);
+      const ActivationMessages activations = TRY(activations_of(recording, step));
       const double share = static_cast<double>(step.microbatches) / passes;
       for (const auto& unit : step.units)
         if (unit.phase == Phase::kOptimizer) {
@@ -187,7 +203,8 @@ Result<replay::RecordedProgram> accumulate(const ReplayJob& job, replay::Recorde
           for (const GpuIndex i : unit.device) factors[i] = share;
         }
       for (const auto& message : step.messages)
-        if (message.phase != Phase::kForward) factors[message.op] = share;
+        if (message.phase != Phase::kForward && !activations.ops.contains(message.op))
+          factors[message.op] = share;
       // All of a range of the optimizer, not only its operators with kernels.
       for (const replay::HostThread& thread : recording.threads())
         for (const HostIndex i : thread.ops)
@@ -224,6 +241,11 @@ Result<replay::RecordedProgram> recompute_range(const ReplayJob& job,
   bool any = false;
   for (std::uint32_t rank = 0; rank < job.recordings.size(); ++rank) {
     const Recording& recording = job.recordings[rank];
+    std::set<GpuIndex> activations;
+    for (const replay::StepOps& recorded : program.replays[rank].steps)
+      activations.merge(
+          TRY(activations_of(recording, workload::lifting::find_units(recording, recorded.step)))
+              .ops);
     const replay::Ranges named(recording, range.pattern, false),
         linked(recording, range.pattern, true);
     program::RankProgram& of = program.programs[rank];
@@ -245,9 +267,10 @@ Result<replay::RecordedProgram> recompute_range(const ReplayJob& job,
                     "layers without checkpoints");
       Instance& instance = instances[*in];
       if (named.of(host) == in && !backward.yes) {
-        if (of.ops[i].task == program::Task::kCollective)
-          return fail(fmt::format("'{}' has collectives, which would run again", range.text),
-                      "a job file with `workload: {recording: …, recompute_layers: [PATTERN]}`");
+        if (of.ops[i].task == program::Task::kCollective && !activations.contains(*recorded.row))
+          return fail(
+              fmt::format("'{}' has collectives of weights, which may run again", range.text),
+              "a job file with `workload: {recording: …, recompute_layers: [PATTERN]}`");
         (device ? instance.device : instance.host) += *of.ops[i].duration;
         instance.kernels += device ? 1 : 0;
       } else if (device && of.ops[i].task == program::Task::kCompute &&

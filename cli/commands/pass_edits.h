@@ -18,22 +18,22 @@ Result<replay::Selector> parse_range(std::string_view text);
 enum class PassExtent : std::uint8_t { kSamples, kTokens };
 
 /// Each kernel of forward and backward takes recorded × modelled time of the new extents ÷ that of
-/// the recorded ones, on the recorded GPU. Copies to the device take time in proportion, at the low
-/// bound none more. Kernels without shapes keep their time, with a warning. Fails if that is true of
-/// all, if the GPU is not in the catalog, if ranks exchange data in forward, because its size would
-/// change too, and where workload::with_tokens does.
+/// the recorded ones, on the recorded GPU. Messages of activations follow message_law.h. Copies to
+/// the device take time in proportion, at the low bound none more. Kernels without shapes keep their
+/// time, with a warning. Fails if that is true of all, if the GPU is not in the catalog, if a message
+/// between stages has no partner, and where activation_messages and workload::with_tokens do.
 Result<replay::RecordedProgram> resize_passes(const ReplayJob& job, replay::RecordedProgram program,
                                               PassExtent extent, double to, Bound bound,
                                               const Globals& globals);
 
 /// A step becomes as many of `passes` passes as were recorded, with that share of the update and of
-/// the sums of gradients. Fails if no update was recorded, or if ranks exchange data in forward.
+/// the sums of gradients. Fails if no update was recorded, and where activation_messages does.
 Result<replay::RecordedProgram> accumulate(const ReplayJob& job, replay::RecordedProgram program,
                                            double passes);
 
 /// Forward of each instance of the range runs again, on host and device, at the first backward
-/// kernel of the instance. Fails if no instance has backward kernels, if one already runs again, or
-/// if one has collectives.
+/// kernel of the instance, with its messages of activations. Fails if no instance has backward
+/// kernels, if one already runs again, or if one has other collectives.
 Result<replay::RecordedProgram> recompute_range(const ReplayJob& job,
                                                 replay::RecordedProgram program,
                                                 const replay::Selector& range);

@@ -121,8 +121,20 @@ void join_tensor(Workload& workload, double degree, bool tokens) {
   for (Workload::Divisor& divisor : workload.divided_by_tensor) divisor.count *= degree;
 }
 
-/// A rank computed its own experts for the tokens of all ranks.
-void join_experts(Workload& workload, double degree) {
+/// A part of the recorded update.
+void take_share(Op& op, double share) {
+  op.bytes = op.bytes * share;
+  op.kernels *= share;
+  if (op.measured)
+    op.measured = {op.measured->value * share, op.measured->low * share, op.measured->high * share,
+                   op.measured->provenance};
+}
+
+/// A rank computed its own experts for the tokens of all ranks. With ZeRO it updated its part of the
+/// parameters of all experts, which the lifted rank divided among layers by its own experts.
+void join_experts(Workload& workload, double degree, bool sharded) {
+  const double own = workload.parameters();
+  std::vector<double> own_of;
   for (Layer& layer : workload.layers) {
     each_list(layer, [&](std::vector<Op>& ops) {
       for (Op& op : ops) {
@@ -134,8 +146,13 @@ void join_experts(Workload& workload, double degree) {
     const double before = layer.parameters();
     for (Weights& weights : layer.weights)
       if (weights.expert) weights.count *= degree;
-    follow_parameters(layer, before);
+    own_of.push_back(before);
+    if (!sharded) follow_parameters(layer, before);
   }
+  for (std::size_t i = 0; sharded && i < own_of.size(); ++i)
+    if (own_of[i] > 0)
+      for (Op& op : workload.layers[i].step)
+        take_share(op, workload.layers[i].parameters() / own_of[i] * (own / workload.parameters()));
   workload.experts *= static_cast<std::uint32_t>(degree);
 }
 
@@ -218,8 +235,8 @@ Result<Workload> join_ranks(const std::vector<LiftedRank>& ranks, const FoundPla
       if (found.stage_of[r] == s) of_stage.push_back(&ranks[r]);
     const LiftedRank &first = *of_stage.front(), &earlier = ranks.front();
     Workload stage = mean_of(of_stage, notes);
+    if (plan.expert > 1) join_experts(stage, plan.expert, plan.zero > 0);
     if (plan.tensor > 1) join_tensor(stage, plan.tensor, plan.sequence_parallel);
-    if (plan.expert > 1) join_experts(stage, plan.expert);
     if (plan.context > 1) join_context(stage, plan.context, plan.context_by_heads);
     const std::uint32_t sharing = plan.data * plan.context;
     if (plan.zero > 0 && sharing > 1) join_updates(stage, sharing, first.update_shaped);

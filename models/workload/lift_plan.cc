@@ -161,7 +161,15 @@ struct RankReading {
   RecordedPlan plan;
   std::size_t messages = 0;          ///< between two ranks
   std::vector<std::uint32_t> known;  ///< ranks of its stage, itself included; may be incomplete
+  std::set<GpuIndex> activations;    ///< messages of activations and their gradients
+  std::string unclear;               ///< a message that may be of activations or of gradients
 };
+
+tl::unexpected<Error> refuse(const RankTraffic& rank, const std::string& reason) {
+  return fail_in(rank.source, "does not tell the plan it was recorded under: " + reason,
+                 "tensor, pipeline, context, expert and data parallelism, or ZeRO, in a "
+                 "recording that states groups and sizes of collectives");
+}
 
 class Reader {
  public:
@@ -179,6 +187,8 @@ class Reader {
           group.attention.contains({Phase::kForward, CollectiveKind::kAllToAll});
       TRY(set_exchanged(out_.plan.context, "context", "attention", group, group.attention));
       TRY(set_exchanged(out_.plan.expert, "expert", "experts", group, group.experts));
+      for (const Sent& sent : group.sent)
+        if (sent.exchange) out_.activations.insert(sent.op);
       const Reading reading = read(group, rank_);
       switch (reading.purpose) {
         case Purpose::kNone: break;
@@ -186,6 +196,7 @@ class Reader {
         case Purpose::kPipeline:
           out_.plan.pipeline = 0;
           out_.messages += count_of(group, CollectiveKind::kSendRecv);
+          for (const Sent& sent : group.sent) out_.activations.insert(sent.op);
           break;
         case Purpose::kTensor:
           if (tensor)
@@ -199,6 +210,7 @@ class Reader {
     if (tensor && tensor->size == 0)
       return refuse("results are summed among an unknown number of ranks");
     if (tensor) set_tensor(*tensor);
+    if (tensor) set_activations(*tensor);
     for (const GroupTraffic* group : of_data)
       if (!data || is_of_experts(*data, *group) ||
           (bytes_of(*group) > bytes_of(*data) && !is_of_experts(*group, *data)))
@@ -216,8 +228,6 @@ class Reader {
           fmt::format("experts are divided among {} ranks, but gradients are summed "
                       "among {}",
                       out_.plan.expert, out_.plan.data * out_.plan.context));
-    if (out_.plan.expert > 1 && out_.plan.zero > 0)
-      return refuse("experts have their own groups of ZeRO, and their shares cannot be told");
     if (out_.plan.pipeline == 0)
       out_.plan.degrees.push_back(
           {"pipeline", 0, fmt::format("{} between stages", counted(out_.messages, "message"))});
@@ -233,9 +243,7 @@ class Reader {
 
  private:
   tl::unexpected<Error> refuse(const std::string& reason) const {
-    return fail_in(rank_.source, "does not tell the plan it was recorded under: " + reason,
-                   "tensor, pipeline, context, expert and data parallelism, or ZeRO, in a "
-                   "recording that states groups and sizes of collectives");
+    return lifting::refuse(rank_, reason);
   }
   void knows(const GroupTraffic& group) {
     out_.known.insert(out_.known.end(), group.members.begin(), group.members.end());
@@ -282,6 +290,21 @@ class Reader {
              rank_.tables > 0 ? " and " + counted(rank_.tables, "table") + " divided by rows" : "",
              sequence ? "; norms are divided by tokens" : "")});
     knows(group);
+  }
+
+  /// Tensor ranks pass as much in backward as in forward. After the update began, they sum gradients
+  /// of weights that all of them hold.
+  void set_activations(const GroupTraffic& group) {
+    std::set<double> sizes;
+    for (const Sent& sent : group.sent)
+      if (sent.phase == Phase::kForward) sizes.insert(sent.whole);
+    for (const Sent& sent : group.sent) {
+      if (sent.phase == Phase::kOptimizer) continue;
+      if (!sizes.contains(sent.whole))
+        out_.unclear = fmt::format("{} among {} in backward have the size of no message in forward",
+                                   to_string(Bytes::b(sent.whole)), among(group));
+      out_.activations.insert(sent.op);
+    }
   }
 
   Status set_data(const GroupTraffic& recorded) {
@@ -443,6 +466,21 @@ Result<FoundPlan> find_plan(const std::vector<RankTraffic>& ranks) {
         "{} of {} given: the others are assumed to work like the given ones of their stage",
         ranks.size(), counted(all, "rank")));
   return found;
+}
+
+Result<ActivationMessages> activation_messages(const Recording& recording, const StepUnits& step,
+                                               const OpMaker& maker) {
+  Shares shares = find_shares(step, maker);
+  find_vocabulary(recording, step, maker, shares);
+  const RankTraffic traffic = traffic_of(recording, step, shares, maker);
+  const auto in_forward = [](const GroupTraffic& group) {
+    return std::ranges::any_of(group.sent,
+                               [](const Sent& sent) { return sent.phase == Phase::kForward; });
+  };
+  if (traffic.unknown == 0 && std::ranges::none_of(traffic.groups, in_forward)) return {};
+  RankReading reading = TRY(Reader(traffic).run());
+  if (!reading.unclear.empty()) return refuse(traffic, reading.unclear);
+  return ActivationMessages{std::move(reading.activations), reading.plan.context};
 }
 
 }  // namespace rehearse::workload::lifting

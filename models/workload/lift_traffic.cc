@@ -237,6 +237,10 @@ RankTraffic traffic_of(const Recording& recording, const StepUnits& step, const 
         {message.phase, c.kind},
         {.count = 1, .bytes = bytes, .largest = bytes, .sized = sized ? 1U : 0U});
     if (row_sum) ++into.row_sums;
+    into.sent.push_back({.op = message.op,
+                         .phase = message.phase,
+                         .whole = c.kind == CollectiveKind::kAllGather ? bytes * into.size : bytes,
+                         .exchange = whom != Serves::kOther});
   }
   // Only the forward pass shows context parallelism: in backward, gathers of weights and sums of
   // gradients are next to attention as well.
@@ -245,6 +249,8 @@ RankTraffic traffic_of(const Recording& recording, const StepUnits& step, const 
       continue;
     for (const auto& [of, exchange] : group.attention) add(group.exchanges, of, exchange);
     group.attention.clear();
+    if (group.experts.empty())
+      for (Sent& sent : group.sent) sent.exchange = false;
   }
   return traffic;
 }

@@ -22,6 +22,14 @@ struct Exchange {
 
 using Exchanges = std::map<std::pair<Phase, CollectiveKind>, Exchange>;
 
+/// A message of a group.
+struct Sent {
+  GpuIndex op;
+  Phase phase;
+  double whole;   ///< bytes of all ranks' parts together
+  bool exchange;  ///< next to attention or experts
+};
+
 struct GroupTraffic {
   std::string name;                    ///< as recorded; may be empty
   std::vector<std::uint32_t> members;  ///< ascending; empty if they are not recorded
@@ -33,6 +41,7 @@ struct GroupTraffic {
   Exchanges experts;  ///< all-to-alls next to a product of experts
   /// Forward sums whose size is that of an output of a linear that is divided by its inputs.
   std::size_t row_sums = 0;
+  std::vector<Sent> sent = {};  ///< in order of launch
 };
 
 /// The evidence of the plan in one rank's step.

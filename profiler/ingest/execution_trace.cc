@@ -194,11 +194,9 @@ Status read_execution_trace(ByteSource& source, Recorder& recorder, const Progre
   recorder.info().timed = false;
   const std::string file = recorder.info().source;
   const auto is_refused = [&] { return handler.schema() && !is_known_schema(*handler.schema()); };
-  JsonStream stream(source, file, handler);
-  recorder.set_place([&stream] { return stream.place(); });
-  const Result<JsonDamage> damage =
-      stream.read([&](double share) { return !is_refused() && (!progress || progress(share)); });
-  recorder.set_place([file] { return file; });
+  const Result<JsonDamage> damage = read_stream(source, handler, recorder, [&](double share) {
+    return !is_refused() && (!progress || progress(share));
+  });
   if (is_refused())
     return fail_in(
         file, fmt::format("is an execution trace of schema '{}'", printable(*handler.schema())),

@@ -296,17 +296,13 @@ Status read_jax(ByteSource& source, trace::Recorder& recorder, const Progress& p
   JaxHandler handler(recorder);
   recorder.info().format = "jax";
   const std::string file = recorder.info().source;
-  JsonStream stream(source, file, handler);
-  recorder.set_place([&stream] { return stream.place(); });
-  const Result<JsonDamage> damage = stream.read(progress);
-  recorder.set_place([file] { return file; });
-  if (!damage) return forward(damage);
+  const JsonDamage damage = TRY(read_stream(source, handler, recorder, progress));
   handler.finish();
   if (recorder.gpu_count() == 0)
     return fail_in(file, "has no events on streams of a GPU",
                    "a profile with a process /device:GPU:0 and threads 'Stream #…'");
   recorder.finish();
-  report_damage(*damage, recorder);
+  report_damage(damage, recorder);
   return {};
 }
 

@@ -461,4 +461,14 @@ JsonStream::~JsonStream() = default;
 Result<JsonDamage> JsonStream::read(const Progress& progress) { return window_->read(progress); }
 std::string JsonStream::place() const { return window_->place(); }
 
+Result<JsonDamage> read_stream(ByteSource& source, JsonHandler& handler, trace::Recorder& recorder,
+                               const Progress& progress) {
+  const std::string file = recorder.info().source;
+  JsonStream stream(source, file, handler);
+  recorder.set_place([&stream] { return stream.place(); });
+  Result<JsonDamage> damage = stream.read(progress);
+  recorder.set_place([file] { return file; });
+  return damage;
+}
+
 }  // namespace rehearse::ingest

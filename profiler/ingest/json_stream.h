@@ -98,4 +98,8 @@ class JsonStream {
   std::unique_ptr<Window> window_;
 };
 
+/// Reads all into a recorder, whose problems meanwhile have the places of the stream.
+Result<JsonDamage> read_stream(ByteSource& source, JsonHandler& handler, trace::Recorder& recorder,
+                               const Progress& progress);
+
 }  // namespace rehearse::ingest

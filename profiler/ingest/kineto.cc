@@ -309,22 +309,18 @@ Status read_kineto(ByteSource& source, Recorder& recorder, const Progress& progr
   KinetoHandler handler(recorder);
   recorder.info().format = "kineto";
   const std::string file = recorder.info().source;
-  JsonStream stream(source, file, handler);
-  recorder.set_place([&stream] { return stream.place(); });
-  const Result<JsonDamage> damage = stream.read(progress);
-  recorder.set_place([file] { return file; });
-  if (!damage) return forward(damage);
+  const JsonDamage damage = TRY(read_stream(source, handler, recorder, progress));
   handler.finish();
   if (handler.events() == 0)
-    return fail_in(file,
-                   damage->truncated.empty() ? "contains no trace events"
-                                             : "ends before the first trace event",
-                   "a Kineto or Chrome trace with a 'traceEvents' array");
+    return fail_in(
+        file,
+        damage.truncated.empty() ? "contains no trace events" : "ends before the first trace event",
+        "a Kineto or Chrome trace with a 'traceEvents' array");
   if (recorder.host_count() + recorder.gpu_count() == 0)
     return fail_in(file, "contains no operator, no call and no device work",
                    "a trace with events of phase 'X' and a known category");
   recorder.finish();
-  report_damage(*damage, recorder);
+  report_damage(damage, recorder);
   return {};
 }
 

@@ -9,10 +9,9 @@
 
 #include <fmt/core.h>
 
-#include "profiler/ingest/device_calls.h"
 #include "profiler/ingest/json_stream.h"
 #include "profiler/ingest/numbers.h"
-#include "profiler/trace/collective_names.h"
+#include "profiler/ingest/rocprof_rows.h"
 #include "sim/base/csv.h"
 #include "sim/base/text.h"
 #include "sim/base/utf8.h"
@@ -21,73 +20,7 @@ namespace rehearse::ingest {
 namespace {
 
 namespace fs = std::filesystem;
-using trace::CopyDirection;
-
-/// Numbers of streams and queues, which are handles in some files, in the order of their first use.
-class Streams {
- public:
-  std::uint32_t of(std::string_view handle) {
-    const auto [at, is_new] =
-        numbers_.try_emplace(std::string(handle), static_cast<std::uint32_t>(numbers_.size()));
-    return at->second;
-  }
-
- private:
-  std::map<std::string, std::uint32_t, std::less<>> numbers_;
-};
-
-/// "MEMORY_COPY_HOST_TO_DEVICE", or without the first two words in ROCm 6.2.
-void set_direction(std::string_view text, trace::Recorder& to, trace::GpuOp& op) {
-  struct Known {
-    std::string_view text, name;
-    CopyDirection direction;
-  };
-  constexpr Known kKnown[] = {
-      {"HOST_TO_DEVICE", "Memcpy HtoD", CopyDirection::kHostToDevice},
-      {"DEVICE_TO_HOST", "Memcpy DtoH", CopyDirection::kDeviceToHost},
-      {"DEVICE_TO_DEVICE", "Memcpy DtoD", CopyDirection::kDeviceToDevice},
-      {"HOST_TO_HOST", "Memcpy HtoH", CopyDirection::kHostToHost},
-  };
-  op.name = to.name("Memcpy");
-  for (const Known& known : kKnown)
-    if (text.ends_with(known.text)) {
-      op.name = to.name(known.name);
-      op.direction = known.direction;
-    }
-}
-
-void name_kernel(std::string_view name, trace::Recorder& to, trace::GpuOp& op) {
-  op.name = to.name(name);
-  if (const auto collective = trace::collective_from_kernel(name))
-    op.collective = to.collective({.kind = *collective});
-}
-
-/// The grid counts threads: blocks are as many as it takes of them.
-void set_shape(const std::optional<std::uint32_t> (&grid)[3],
-               const std::optional<std::uint32_t> (&block)[3], trace::Recorder& to,
-               trace::GpuOp& op) {
-  trace::LaunchShape shape{};
-  for (int i = 0; i < 3; ++i) {
-    if (!grid[i] || !block[i] || *block[i] == 0) return;
-    shape.block[i] = *block[i];
-    shape.grid[i] = *grid[i] / *block[i] + (*grid[i] % *block[i] != 0 ? 1 : 0);
-  }
-  op.launch_shape = to.launch_shape(shape);
-}
-
-void add_call(std::string_view name, trace::HostOp op, trace::Recorder& to) {
-  op.name = to.name(name);
-  op.kind = trace::HostKind::kRuntime;
-  to.add(op, starts_device_work(name));
-}
-
-/// Ranges of the program; instants say nothing about work.
-void add_marker(std::string_view name, trace::HostOp op, trace::Recorder& to) {
-  if (op.duration == Nanoseconds(0) || name.empty()) return;
-  op.name = to.name(name);
-  op.kind = trace::HostKind::kAnnotation;
-  to.add(op);
-}
+using namespace rocprof;
 
 // --- JSON
 
@@ -459,7 +392,7 @@ Status read_rocprof_json(ByteSource& source, const std::string& file, const NewR
 
 Status read_rocprof_csv(const fs::path& path, const NewRank& new_rank) {
   std::uint64_t replaced = 0;
-  const auto beside = [&](std::string_view kind) {
+  const auto table_of = [&](std::string_view kind) {
     constexpr std::string_view kKernels = "kernel_trace";
     std::string name = path.filename().string();
     const std::size_t at = name.rfind(kKernels);
@@ -467,10 +400,10 @@ Status read_rocprof_csv(const fs::path& path, const NewRank& new_rank) {
     return path.parent_path() / name.replace(at, kKernels.size(), kind);
   };
   const std::optional<Table> kernels = TRY(Table::at(path, replaced)),
-                             copies = TRY(Table::at(beside("memory_copy_trace"), replaced)),
-                             calls = TRY(Table::at(beside("hip_api_trace"), replaced)),
-                             markers = TRY(Table::at(beside("marker_api_trace"), replaced)),
-                             agents = TRY(Table::at(beside("agent_info"), replaced));
+                             copies = TRY(Table::at(table_of("memory_copy_trace"), replaced)),
+                             calls = TRY(Table::at(table_of("hip_api_trace"), replaced)),
+                             markers = TRY(Table::at(table_of("marker_api_trace"), replaced)),
+                             agents = TRY(Table::at(table_of("agent_info"), replaced));
   if (!kernels) return fail_in(path, "cannot be read", "a table of kernels");
   TRY(kernels->require({"Kernel_Name", "Start_Timestamp", "End_Timestamp"}));
   if (kernels->rows() == 0) return fail_in(path, "has no kernels", "rocprofv3 --kernel-trace");

@@ -1,5 +1,5 @@
-// Readers of what rocprofv3 (ROCm 6 and 7) writes: its JSON, and its CSV files, of which a process has
-// one per kind of event. docs/formats/inputs.md lists the fields.
+// Readers of what rocprofv3 (ROCm 6 and 7) writes: its JSON, and its CSV files, one per process and
+// kind of event. docs/formats/inputs.md lists the fields.
 #pragma once
 
 #include <filesystem>

@@ -120,6 +120,58 @@ std::vector<std::optional<std::size_t>> partners(const Recording& ra, const Sequ
   return found;
 }
 
+using ByRank = std::vector<std::map<std::string, Sequence>>;
+
+/// The collectives of a group, by their order on its first given rank.
+std::vector<MatchedCollective> by_order(const std::vector<Recording>& recordings, ByRank& by_rank,
+                                        const std::string& key,
+                                        const std::vector<std::size_t>& ranks) {
+  const std::size_t lead = ranks.front();
+  const Sequence& first = by_rank[lead][key];
+  std::vector<MatchedCollective> group(first.size());
+  for (std::size_t k = 0; k < first.size(); ++k)
+    group[k].members.push_back({lead, first[k].op, Nanoseconds(0)});
+  for (const std::size_t r : ranks) {
+    if (r == lead) continue;
+    const Sequence& other = by_rank[r][key];
+    const auto same = partners(recordings[lead], first, recordings[r], other);
+    for (std::size_t k = 0; k < first.size(); ++k)
+      if (same[k]) group[k].members.push_back({r, other[*same[k]].op, Nanoseconds(0)});
+  }
+  return group;
+}
+
+/// Messages of a group between two ranks each: of equal size, next to one another in the order of
+/// their ends, and in flight at the same time, so that no ranks wait for one another in turn.
+std::vector<MatchedCollective> by_end(const std::vector<Recording>& recordings, ByRank& by_rank,
+                                      const std::string& key,
+                                      const std::vector<std::size_t>& ranks) {
+  struct One {
+    Nanoseconds end;
+    std::size_t rank;
+    const CommunicationOp* op;
+  };
+  std::vector<One> all;
+  for (const std::size_t r : ranks)
+    for (const CommunicationOp& op : by_rank[r][key])
+      all.push_back({recordings[r].gpu(op.op).end(), r, &op});
+  std::ranges::stable_sort(all, {}, &One::end);
+  std::vector<MatchedCollective> pairs;
+  for (std::size_t k = 0; k + 1 < all.size(); ++k) {
+    const One &a = all[k], &b = all[k + 1];
+    if (a.rank == b.rank || a.op->what->bytes_in != b.op->what->bytes_in ||
+        b.end - a.end > kEndsTogether || recordings[b.rank].gpu(b.op->op).start >= a.end)
+      continue;
+    pairs.push_back({{{a.rank, a.op->op, Nanoseconds(0)}, {b.rank, b.op->op, Nanoseconds(0)}}});
+    ++k;
+  }
+  return pairs;
+}
+
+bool is_message(const CommunicationOp& op) {
+  return op.what && op.what->group && op.what->kind == CollectiveKind::kSendRecv;
+}
+
 /// From when the last member had arrived to each member's own end.
 void set_transfers(const std::vector<Recording>& recordings, std::optional<std::size_t> hidden,
                    MatchedCollective& collective) {
@@ -183,31 +235,23 @@ CollectiveMatches match_collectives(const std::vector<Recording>& recordings,
     for (const auto& [key, sequence] : by_rank[r]) ranks_of_group[key].push_back(r);
 
   for (const auto& [key, ranks] : ranks_of_group) {
-    const std::size_t lead = ranks.front();
-    const Sequence& first = by_rank[lead][key];
-    std::vector<MatchedCollective> group(first.size());
-    for (std::size_t k = 0; k < first.size(); ++k)
-      group[k].members.push_back({lead, first[k].op, Nanoseconds(0)});
-    for (const std::size_t r : ranks) {
-      if (r == lead) continue;
-      const Sequence& other = by_rank[r][key];
-      const auto same = partners(recordings[lead], first, recordings[r], other);
-      std::size_t matched = 0;
-      for (std::size_t k = 0; k < first.size(); ++k) {
-        if (!same[k]) continue;
-        group[k].members.push_back({r, other[*same[k]].op, Nanoseconds(0)});
-        ++matched;
-      }
-      matches.unmatched += other.size() - matched;
-    }
+    const auto all_between_two = [&](std::size_t r) {
+      return std::ranges::all_of(by_rank[r][key], is_message);
+    };
+    std::vector<MatchedCollective> group = by_order(recordings, by_rank, key, ranks);
+    const auto alone = [](const MatchedCollective& one) { return one.members.size() < 2; };
+    std::size_t ops = 0, matched = 0;
+    for (const std::size_t r : ranks) ops += by_rank[r][key].size();
+    // A stage of a pipeline sends to the next while it receives from the one before.
+    if (std::ranges::any_of(group, alone) && std::ranges::all_of(ranks, all_between_two))
+      group = by_end(recordings, by_rank, key, ranks);
     for (MatchedCollective& collective : group) {
-      if (collective.members.size() < 2) {
-        ++matches.unmatched;
-        continue;
-      }
+      if (alone(collective)) continue;
+      matched += collective.members.size();
       set_transfers(recordings, hidden, collective);
       matches.matched.push_back(std::move(collective));
     }
+    matches.unmatched += ops - matched;
   }
   return matches;
 }

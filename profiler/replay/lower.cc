@@ -490,12 +490,11 @@ Result<RecordedProgram> lower(const std::vector<Recording>& recordings,
 
 Result<ReplayGraph> to_graph(RecordedProgram program) {
   program::Lowered lowered = TRY(program::lower(program));
-  return ReplayGraph{.program = std::move(program), .lowered = std::move(lowered)};
+  return ReplayGraph{std::move(program), std::move(lowered)};
 }
 
 Result<ReplayGraph> to_graph(const std::vector<Recording>& recordings) {
-  RecordedProgram program = TRY(lower(recordings, {}));
-  return to_graph(std::move(program));
+  return to_graph(TRY(lower(recordings, {})));
 }
 
 }  // namespace rehearse::replay

@@ -162,9 +162,28 @@ TEST_CASE("edits of passes are refused where the recording does not tell") {
                      "its samples have no tokens");
   test::check_failed(test::rehearse({"whatif", kAttention, "--accumulation", "2"}), 1,
                      "has no update of parameters after a backward pass");
+  // A sum of half the size of an output that tensor ranks sum.
+  std::string rank = test::text_of(test::source_file("examples/ranks/rank0.json"));
+  for (std::size_t at = 0; (at = rank.find("msg nelems\": 196608", at)) != std::string::npos;)
+    rank.replace(at, 19, "msg nelems\": 98304");
   test::check_failed(
-      test::rehearse({"whatif", "examples/ranks", "--samples", "16"}), 1,
-      "ranks exchange data in the forward pass; a job file with `workload: {recording: …}`");
+      test::rehearse(
+          {"whatif", test::write_scratch("half.json", rank).string(), "--samples", "16"}),
+      1, "does not tell the plan it was recorded under: 1 all-reduce of 384 KiB among ranks 0, 1");
+}
+
+TEST_CASE("messages of activations grow with the passes of tensor ranks") {
+  const Json json = whatif({"--samples", "16"}, "examples/ranks");
+  const Json &edited = json["breakdown"], &recorded = json["baseline"]["breakdown"];
+  // Copies of 30 and 50 us, and a sum of 15 us from the arrival of the last rank, take twice the time.
+  CHECK(value(recorded["exposed_communication"]) == Approx(15e-6));
+  CHECK(value(edited["exposed_communication"]) == Approx(30e-6));
+  CHECK(value(edited["memory"]) == Approx(2 * 40e-6));
+  const double more = value(edited["compute"]) - value(recorded["compute"]);
+  CHECK(value(json["step_time"]) == Approx(520e-6 + more + 50e-6 + 15e-6));
+  // The sum is none of gradients, which would have a quarter of its time.
+  const Json fewer = whatif({"--accumulation", "4"}, "examples/ranks");
+  CHECK(value(fewer["breakdown"]["exposed_communication"]) == Approx(15e-6));
 }
 
 TEST_CASE("simulate: edits of the layers of a recording") {

@@ -97,11 +97,13 @@ class RankRecorder {
       else if (op.task == Task::kCollective)
         message(program, i, op.collective, op.bytes, members_of(op));
       else if (op.task == Task::kSend || op.task == Task::kReceive)
-        message(program, i, CollectiveKind::kSendRecv, op.bytes, {0, 1});
+        message(program, i, CollectiveKind::kSendRecv, op.bytes, between(op));
       else
         REHEARSE_CHECK(op.duration && *op.duration == Picoseconds(0));
     }
     REHEARSE_CHECK(next_ == work_.size());
+    const double ahead = launch_ahead();
+    b_.call("cudaDeviceSynchronize", ahead, us(last_) - ahead + 0.5, ++correlation_, kMain);
     b_.step(1, 0, us(last_) + 1);
   }
 
@@ -120,6 +122,30 @@ class RankRecorder {
          step_.job.groups[step_.job.groups_of[rank().index()][op.group]].members)
       members.push_back(member.index());
     return members;
+  }
+
+  std::vector<std::uint32_t> between(const ProgramOp& op) const {
+    const std::uint32_t own = rank().index(), peer = step_.job.peer(rank(), op).index();
+    return {std::min(own, peer), std::max(own, peer)};
+  }
+
+  /// The host does not wait for the device: nothing lasts longer than 1 us. Returns its end in us.
+  double launch_ahead() {
+    std::vector<trace::HostOp>& ops = b_.rank().host_ops;
+    std::map<Nanoseconds, Nanoseconds> times;
+    for (const trace::HostOp& op : ops) times.try_emplace(op.start, 0);
+    Nanoseconds before(0), time(0);
+    for (auto& [recorded, launched] : times) {
+      launched = time += std::min(Nanoseconds(1000), recorded - before);
+      before = recorded;
+    }
+    for (trace::HostOp& op : ops) op.start = times.at(op.start);
+    return time.seconds().us() + 1;
+  }
+
+  /// Each group has one, as have sends and receives (sim/program/program.h).
+  static std::uint32_t stream_of(const ProgramOp& op) {
+    return op.task == Task::kSend ? 13 : op.task == Task::kReceive ? 14 : 15 + op.group;
   }
 
   /// The kernels of the ops that the program joined to one.
@@ -235,13 +261,15 @@ class RankRecorder {
         {.kind = kind,
          .bytes_in = static_cast<std::uint64_t>(std::llround(share)),
          .group_size = static_cast<std::uint32_t>(members.size()),
+         .group = trace_.names.intern("group"),
          .ranks = trace_.names.intern(fmt::format("[{}]", fmt::join(members, ", ")))});
     // Issued where the last computing op was.
     const bool backward = kind != CollectiveKind::kSendRecv && next_ > 0 &&
                           work_[next_ - 1].phase == Work::Phase::kBackward;
     const double at = us(start);
-    launch("ncclDevKernel", at, us(end) - at, backward ? kAutograd : kMain, 13).collective =
-        trace::CollectiveId(b_.rank().collectives.size() - 1);
+    launch("ncclDevKernel", at, us(end) - at, backward ? kAutograd : kMain,
+           stream_of(program.ops[i]))
+        .collective = trace::CollectiveId(b_.rank().collectives.size() - 1);
   }
 
   trace::Trace& trace_;
