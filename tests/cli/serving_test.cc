@@ -193,7 +193,7 @@ TEST_CASE("a server with weights on its host is slower, and says which key is wr
   for (const auto& [offload, says] : std::vector<std::pair<const char*, const char*>>{
            {"weights: {host: 0.6, nvme: 0.6}", "shares of at most 1 in all"},
            {"weights: {nvme: 0.5}", "host: {nvme_rate: 2 GB/s}"},
-           {"attention: hots", "nearest: host"},
+           {"attention: hots", "did you mean 'host'?"},
            {"cache: {host: 2}", "host"}})
     test::check_failed(
         test::rehearse({"simulate", serving_job(std::string("offload: {") + offload + "}", kLoad)}),
