@@ -106,6 +106,9 @@ Result<CacheSpace> cache_space(const Deployment& d, const CacheSettings& s) {
                     space.activations.gib(), space.usable.gib(), s.memory),
         "a larger device", "raise plan.tensor, or narrow precision.weights");
   space.blocks = static_cast<std::int64_t>(blocks);
+  if (d.offload)
+    space.cache =
+        growing * (blocks * static_cast<double>(s.block_tokens)) * (1 - d.offload->cache.all());
   return space;
 }
 

@@ -29,9 +29,10 @@ struct Offload {
   std::optional<ByteRate> nvme_rate = {};            ///< of reading and writing together
 };
 
-/// Bytes of a server: of all weights, and of the keys and values that a step reads and writes.
+/// Bytes of a server: of all weights, and of the keys and values that a step's generated tokens and
+/// its prompts read, and that it writes.
 struct OffloadedStep {
-  Bytes weights, read, written;
+  Bytes weights, read, prompts_read, written;
 };
 
 /// Times of a step, each of all layers, that overlap: layers are alike, and every transfer is one

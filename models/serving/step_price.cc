@@ -195,14 +195,16 @@ double StepPrice::drafting(const Step& step) const {
 }
 
 Seconds StepPrice::with_transfers(Seconds device, const Step& step) const {
-  double read = step.decode_context, written = static_cast<double>(step.decode_rows);
+  double prompts_read = 0, written = static_cast<double>(step.decode_rows);
   for (const PrefillChunk& chunk : step.prefill) {
-    read += static_cast<double>(chunk.context);
+    prompts_read += static_cast<double>(chunk.context);
     written += static_cast<double>(chunk.new_tokens);
   }
   const Bytes token = model_.cache_per_token + model_.windowed_per_token;
   const OffloadTimes times =
-      times_of(*offload_, {model_.weights, token * read, token * written}, host_link_);
+      times_of(*offload_,
+               {model_.weights, token * step.decode_context, token * prompts_read, token * written},
+               host_link_);
   return std::max({device + times.host_attention, times.loads, times.stores, times.drives});
 }
 

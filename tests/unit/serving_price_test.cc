@@ -247,6 +247,11 @@ TEST_CASE("a step with state off the device takes the longest of device, link an
   CHECK(slow - fast == Approx(64 * 2000 * token.b() * (1 / 50e9 - 1 / 100e9)));
   CHECK(fast - 64 * 2000 * token.b() / 100e9 < device_time(whole, step));
 
+  // What a prompt's chunk reads is loaded nevertheless.
+  d.offload->host_memory_rate = ByteRate::gb_per_s(1e-3);
+  const Step chunk = {.prefill = {{1, 200000}}};
+  CHECK(device_time(price_of(d), chunk) == Approx(200000 * token.b() / link));
+
   // Prompts that are stored: 100,000 tokens of 128 KiB at 51.2 GB/s are shorter than computing them.
   d.offload = Offload{.cache = {.host = 1}};
   CHECK(device_time(price_of(d), prefill(20000, 0)) == device_time(whole, prefill(20000, 0)));
@@ -270,6 +275,7 @@ TEST_CASE("each tier limits the keys and values of its share", "[serving]") {
   const double by_host = (20e9 - 0.5 * model.weights.b()) / 0.75 / block,
                by_nvme = (10e9 - 0.5 * model.weights.b()) / 0.25 / block;
   CHECK(cache_space(d, {})->blocks == static_cast<std::int64_t>(std::min(by_host, by_nvme)));
+  CHECK(cache_space(d, {})->cache == Bytes::b(0));  // of the device
   d.offload->nvme = Bytes::gb(9);
   CHECK(cache_space(d, {})->blocks ==
         static_cast<std::int64_t>((9e9 - 0.5 * model.weights.b()) / 0.25 / block));
