@@ -1,6 +1,7 @@
 #include "strategies/shard_parameters.h"
 
 #include <algorithm>
+#include <ranges>
 
 namespace rehearse::strategies {
 namespace {
@@ -40,42 +41,71 @@ Op list_of_shares(double ranks) {
   return op;
 }
 
-/// Every matrix is gathered before each pass that uses it. Vectors (a bias of each matrix, two of
-/// each norm) stay whole: they are below the default threshold. Their gradients are scattered one
-/// by one too.
-void by_tensor(Layer& layer, const workload::Degrees& degrees, double weights, double gradient) {
+struct GatheredMatrix {
+  double elements;
   std::vector<Op> gather;
+};
+
+/// Each gather goes in front of the op that reads the matrix; after the one before it if no op is
+/// known to. `matrices` are in the order of the pass.
+template <class Matrices>
+void gather_before_use(std::vector<Op>& pass, const Matrices& matrices) {
+  std::size_t at = 0;
+  for (const GatheredMatrix& matrix : matrices) {
+    const auto reader = std::find_if(pass.begin() + at, pass.end(), [&](const Op& op) {
+      const double operand =
+          op.kind == workload::OpKind::kGather ? op.k * op.n : op.batch * op.n * op.k;
+      return !op.core && !op.communicates() && operand == matrix.elements;
+    });
+    const bool read = reader != pass.end();
+    if (read) at = reader - pass.begin();
+    pass.insert(pass.begin() + at, matrix.gather.begin(), matrix.gather.end());
+    at += matrix.gather.size() + read;
+  }
+}
+
+/// Every matrix is gathered in front of its first use in a pass and released after the last, and its
+/// gradient is scattered at once. Vectors (a bias of each matrix, two of each norm) stay whole: they
+/// are below the default threshold. Their gradients are scattered one by one too.
+void by_tensor(Layer& layer, const workload::Degrees& degrees, double weights, double gradient) {
   const auto add = [&](std::vector<Op>& ops, std::string_view name, CollectiveKind kind,
                        const Parameters& tensor, double bytes) {
     const std::uint32_t ranks = degrees.sharers(tensor.expert > 0);
     if (ranks > 1) ops.push_back(list_of_shares(ranks));
     add_collectives(ops, name, kind, tensor, bytes, degrees, Issue::kInline);
   };
+  std::vector<Op> backward;
   const auto scatter = [&](const Parameters& tensor) {
-    add(layer.backward, "sum and scatter gradients", CollectiveKind::kReduceScatter, tensor,
-        gradient);
+    add(backward, "sum and scatter gradients", CollectiveKind::kReduceScatter, tensor, gradient);
   };
   Parameters left = parameters_of(layer);
-  double vectors = 0;
+  double vectors = 0, largest = 0;
   for (const Op& op : layer.forward)
     if (op.kind == workload::OpKind::kNorm) vectors += 2;
-  const std::size_t passes = layer.backward.size();
-  for (std::size_t i = 0; i < passes; ++i) {
-    const Op op = layer.backward[i];
+  std::vector<GatheredMatrix> matrices;  // in the order of backward
+  for (const Op& op : layer.backward) {
+    backward.push_back(op);
     if (!op.weight_gradient || op.kind == workload::OpKind::kElementwise) continue;
     double Parameters::*kind = op.expert ? &Parameters::expert : &Parameters::dense;
+    const double elements =
+        op.kind == workload::OpKind::kGather ? op.k * op.n : op.batch * op.m * op.n;
     Parameters matrix;
-    matrix.*kind = std::min(
-        left.*kind, op.kind == workload::OpKind::kGather ? op.k * op.n : op.batch * op.m * op.n);
+    matrix.*kind = std::min(left.*kind, elements);
     if (matrix.summed() == 0) continue;
     left.*kind -= matrix.*kind;
+    largest = std::max(largest, matrix.summed());
     vectors += 1;
+    std::vector<Op> gather;
     add(gather, "gather weights", CollectiveKind::kAllGather, matrix, weights);
+    matrices.push_back({elements, std::move(gather)});
     scatter(matrix);
   }
   for (double i = 0; i < vectors && left.dense > 0; ++i) scatter({.dense = left.dense / vectors});
-  for (std::vector<Op>* pass : {&layer.forward, &layer.recompute, &layer.backward})
-    if (!pass->empty()) put_first(*pass, gather);
+  layer.gathered_at_once = largest + left.dense;
+  for (std::vector<Op>* pass : {&layer.forward, &layer.recompute})
+    if (!pass->empty()) gather_before_use(*pass, std::views::reverse(matrices));
+  if (!backward.empty()) gather_before_use(backward, matrices);
+  layer.backward = std::move(backward);
 }
 
 void by_step(Layer& layer, const workload::Degrees& degrees, double weights, double gradient,

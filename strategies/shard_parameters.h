@@ -11,7 +11,8 @@ namespace rehearse::strategies {
 /// With overlap, weights arrive while the previous layer runs, and only the optimizer waits for
 /// gradients.
 ///
-/// Stage::gathering: the weights of the running layer and of the next, the gradients of one.
+/// Stage::gathering: the weights of the running layer and of the next, the gradients of one; by
+/// tensor, those of one matrix (Layer::gathered_at_once).
 ///
 /// In a pipeline, weights stay gathered for the step and gradients stay whole, as in PyTorch: both
 /// are sent once per step, and Stage::gathered contains all of them.

@@ -185,6 +185,39 @@ void read_deployment(const YamlMap& serve, const std::filesystem::path& folder, 
   read_layout(serve, d.plan, file.given, file.routing);
 }
 
+serving::OffDevice read_off_device(const YamlMap& map, std::string_view key) {
+  serving::OffDevice shares;
+  if (const auto of = map.map(key)) {
+    shares.host = of->within<double>("host", 0, 1).value_or(0);
+    shares.nvme = of->within<double>("nvme", 0, 1).value_or(0);
+    if (shares.all() > 1)
+      of->report("nvme", "is more than host leaves", "shares of at most 1 in all");
+    of->no_other_keys();
+  }
+  return shares;
+}
+
+constexpr std::string_view kAttentions[] = {"device", "host"};
+
+/// The section `offload`, of a device of this node.
+serving::Offload read_offload(const YamlMap& map, const cluster::HostStore& store) {
+  serving::Offload offload{.weights = read_off_device(map, "weights"),
+                           .cache = read_off_device(map, "cache"),
+                           .host_memory = store.memory,
+                           .nvme = store.nvme,
+                           .nvme_rate = store.nvme_rate};
+  if (const auto batches = map.within<std::int64_t>("batches", 1, 1024))
+    offload.batches = static_cast<std::uint32_t>(*batches);
+  offload.host_attention = map.choice("attention", kAttentions) == 1u;
+  if (const auto rate = map.optional<ByteRate>("host_memory_rate")) {
+    offload.host_memory_rate = *rate;
+    if (!(*rate >= ByteRate::gb_per_s(1e-3)))
+      map.report("host_memory_rate", "is too low", "1 MB/s or more");
+  }
+  map.no_other_keys();
+  return offload;
+}
+
 constexpr std::string_view kSendings[] = {"whole", "layer"};
 
 /// The section `prefill` on this device.
@@ -260,6 +293,9 @@ Result<ServeFile> read_serve_on(const YamlMap& root, const std::filesystem::path
           file.prefill ? "as many in both pools at most" : "tensor × pipeline × data GPUs at most");
   }
   if (const auto map = serve.map("speculation")) read_speculation(*map, file);
+  if (const auto map = serve.map("offload"))
+    file.deployment.offload =
+        read_offload(*map, cluster ? cluster->nodes().front().store : cluster::HostStore{});
   if (const auto slo = serve.map("slo")) {
     file.slo = ServingSlo{slo->optional<Seconds>("ttft"), slo->optional<Seconds>("tpot"),
                           slo->optional<Seconds>("end_to_end")};

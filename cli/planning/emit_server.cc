@@ -189,6 +189,9 @@ Result<ServerLaunch> emit_server(const ServeFile& job, const std::string& headli
   } else {
     command = TRY(command_of(job, Role::kAll, launch.notes));
   }
+  if (d.offload)
+    launch.notes.emplace_back(
+        "the command does not move state off the device: add it as the job has it");
   if (!job.rules.drafts.empty())
     launch.notes.emplace_back("the command does not start speculation: add it as the job has it");
   if (d.precision.weights != Weights::kBf16 && !quantises_while_loading(d.precision.weights))

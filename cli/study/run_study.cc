@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <tuple>
 
 #include <fmt/core.h>
@@ -44,12 +48,40 @@ struct PredictedAt {
   JobFile file;
   step::Step step;
 };
+using SharedPrediction = std::shared_ptr<const PredictedAt>;
 
-Result<PredictedAt> predict_at(const Study& study, const JobTemplate& job,
-                               const Setting& parameters) {
-  const YamlMap sections = job.sections.filled(
-      [&parameters](const std::string& text) { return fill_in(text, parameters); });
+/// The last predictions. Points that differ in a parameter of other jobs have the same ones.
+class RecentPredictions {
+ public:
+  SharedPrediction find(const std::string& job) {
+    const std::scoped_lock lock(mutex_);
+    const auto found = std::ranges::find(recent_, job, &Entry::first);
+    return found == recent_.end() ? nullptr : found->second;
+  }
+  void keep(std::string job, SharedPrediction prediction) {
+    const std::scoped_lock lock(mutex_);
+    recent_.emplace_back(std::move(job), std::move(prediction));
+    if (recent_.size() > kMost) recent_.pop_front();
+  }
+
+ private:
+  static constexpr std::size_t kMost = 16;
+  using Entry = std::pair<std::string, SharedPrediction>;
+  std::mutex mutex_;
+  std::deque<Entry> recent_;
+};
+
+Result<SharedPrediction> predict_at(const Study& study, const JobTemplate& job,
+                                    const Setting& parameters, RecentPredictions& recent) {
+  // A job follows from its place in the study and the texts that it was read from, in their order.
+  std::string read = fmt::format("{}\n{}", study.path.string(), job.name);
+  const YamlMap sections = job.sections.filled([&](const std::string& text) {
+    Result<std::string> filled = fill_in(text, parameters);
+    if (filled) read.append("\n").append(*filled);
+    return filled;
+  });
   JobFile file = TRY(read_job(sections, study.path.parent_path()));
+  if (SharedPrediction known = recent.find(read)) return known;
   const auto predict = [&]() -> Result<step::Step> {
     step::Step step =
         TRY(step::predict(file.spec, file.cluster,
@@ -58,7 +90,10 @@ Result<PredictedAt> predict_at(const Study& study, const JobTemplate& job,
     return step;
   };
   step::Step step = TRY(at_point(study, "jobs." + job.name, parameters, predict()));
-  return PredictedAt{std::move(file), std::move(step)};
+  auto predicted =
+      std::make_shared<const PredictedAt>(PredictedAt{std::move(file), std::move(step)});
+  recent.keep(std::move(read), predicted);
+  return predicted;
 }
 
 /// A quantity of the account of a step, such as its cost; fails with the reason if it is not known.
@@ -127,9 +162,10 @@ Result<Estimate<double>> quantity_of(const JobFile& file, const step::Step& step
 class PointRun {
  public:
   /// Only the prices of controllers are measured with other parameters, by a run without controllers.
-  PointRun(const Study& study, Setting parameters, bool controls = true)
+  PointRun(const Study& study, Setting parameters, RecentPredictions& recent, bool controls = true)
       : study_(study),
         parameters_(std::move(parameters)),
+        recent_(recent),
         jobs_(study.jobs.size()),
         feeds_(study.feeds, study.path.parent_path(), study.fidelity, fill(),
                {parameters_, [this, controls](const std::string& price, const Setting& replaced) {
@@ -141,9 +177,9 @@ class PointRun {
   PointRun& operator=(const PointRun&) = delete;
 
   Result<const PredictedAt*> job(std::size_t index) {
-    std::optional<PredictedAt>& job = jobs_[index];
-    if (!job) job.emplace(TRY(predict_at(study_, study_.jobs[index], parameters_)));
-    return &*job;
+    SharedPrediction& job = jobs_[index];
+    if (!job) job = TRY(predict_at(study_, study_.jobs[index], parameters_, recent_));
+    return job.get();
   }
 
   Result<Term> value(const std::string& expression) {
@@ -165,7 +201,7 @@ class PointRun {
     return [this](const std::string& text) { return fill_in(text, parameters_); };
   }
 
-  Result<double> priced(const std::string& price, const Setting& replaced) const {
+  Result<double> priced(const std::string& price, const Setting& replaced) {
     Setting parameters = parameters_;
     for (const auto& [name, value] : replaced) {
       const auto same = [&name = name](const auto& known) { return known.first == name; };
@@ -175,8 +211,10 @@ class PointRun {
                     fmt::format("sweep: {{{}: [its usual value]}}", name));
       found->second = value;
     }
-    PointRun run(study_, std::move(parameters), false);
-    return TRY(run.value(price)).estimate.value;
+    std::pair key(price, parameters);
+    if (const auto known = prices_.find(key); known != prices_.end()) return known->second;
+    PointRun run(study_, std::move(parameters), recent_, false);
+    return prices_.emplace(std::move(key), TRY(run.value(price)).estimate.value).first->second;
   }
 
   /// The gain of jobs that take turns on the devices. The hidden communication of each step overlaps
@@ -212,13 +250,16 @@ class PointRun {
 
   const Study& study_;
   Setting parameters_;
-  std::vector<std::optional<PredictedAt>> jobs_;
+  RecentPredictions& recent_;
+  std::map<std::pair<std::string, Setting>, double> prices_;  // controllers share them
+  std::vector<SharedPrediction> jobs_;
   FeedValues feeds_;
 };
 
-Result<StudyPoint> point_at(const Study& study, const Setting& parameters) {
+Result<StudyPoint> point_at(const Study& study, const Setting& parameters,
+                            RecentPredictions& recent) {
   StudyPoint point{.parameters = parameters};
-  PointRun run(study, parameters);
+  PointRun run(study, parameters, recent);
   for (std::size_t j = 0; j < study.jobs.size(); ++j) {
     const PredictedAt& at = *TRY(run.job(j));
     point.jobs.push_back(
@@ -408,6 +449,7 @@ Result<std::vector<StudyResult>> run_studies(std::vector<Study> studies,
     for (std::size_t p = 0; p < points.back().size(); ++p) items.emplace_back(results.size(), p);
     results.push_back({.study = std::move(study)});
   }
+  RecentPredictions recent;
   const work::Work work{.part = "points",
                         .items = items.size(),
                         .evaluate = [&](std::size_t item) -> Result<std::string> {
@@ -416,7 +458,7 @@ Result<std::vector<StudyResult>> run_studies(std::vector<Study> studies,
                           // has its own.
                           const Study study =
                               TRY(read_study(results[s].study.path, results[s].study.text));
-                          const StudyPoint point = TRY(point_at(study, points[s][p]));
+                          const StudyPoint point = TRY(point_at(study, points[s][p], recent));
                           return packed(point);
                         }};
   const std::vector<std::string> done = TRY(work::run_all(work, execution));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <deque>
 #include <limits>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -104,21 +105,40 @@ class Run {
     return best->second;
   }
 
-  /// The logarithm of the level at which the choice has this price, by bisection; beyond the range
-  /// of the context, its end.
-  Result<double> level_with(std::size_t choice, double price) const {
-    const double at_low = TRY(priced(choice, std::exp(low_))),
-                 at_high = TRY(priced(choice, std::exp(high_)));
-    if (at_low == at_high && low_ < high_)
+  /// The prices of a choice at both ends of the context.
+  Result<std::pair<double, double>> ends_of(std::size_t choice) {
+    if (const auto found = ends_.find(choice); found != ends_.end()) return found->second;
+    const double low = TRY(priced(choice, std::exp(low_))),
+                 high = TRY(priced(choice, std::exp(high_)));
+    if (low == high && low_ < high_)
       return fail(fmt::format("the price of choice {} is {:g} at both ends of the context",
-                              choice + 1, at_low),
+                              choice + 1, low),
                   "a price that rises or falls with the level");
-    const bool rises = at_high > at_low;
+    return ends_.emplace(choice, std::pair(low, high)).first->second;
+  }
+
+  /// The logarithm of the level at which the choice has this price; beyond the range of the context,
+  /// its end. By the secant in logarithms, on which a power of the level is a line, and by bisection
+  /// where that does not halve the range.
+  Result<double> level_with(std::size_t choice, double price) {
+    const auto [at_low, at_high] = TRY(ends_of(choice));
     double low = low_, high = high_;
-    for (int i = 0; i < 40 && low < high; ++i) {
-      const double middle = (low + high) / 2;
-      const bool below = (TRY(priced(choice, std::exp(middle))) < price) == rises;
-      (below ? low : high) = middle;
+    double below = std::log(at_low / price), above = std::log(at_high / price);
+    if (below == 0 || (below > 0) == (above > 0))
+      return std::abs(below) <= std::abs(above) ? low : high;
+    constexpr double kFine = 1e-12;
+    while (high - low > kFine * (high_ - low_)) {
+      const double width = high - low;
+      for (const double at : {low - below * width / (above - below), (low + high) / 2}) {
+        if (!(low < at && at < high)) continue;
+        const double off = std::log(TRY(priced(choice, std::exp(at))) / price);
+        if (std::abs(off) <= kFine) return at;
+        const bool left = (off > 0) == (below > 0);
+        (left ? low : high) = at;
+        (left ? below : above) = off;
+        if (high - low <= width / 2) break;
+      }
+      if (high - low == width) break;
     }
     return (low + high) / 2;
   }
@@ -134,6 +154,7 @@ class Run {
   Estimator estimator_;
   double low_, high_;  // logarithms
   std::deque<Known> known_;
+  std::map<std::size_t, std::pair<double, double>> ends_;  // of choices
   bool begun_ = false;
 };
 

@@ -83,12 +83,13 @@ ChunkLoads loads_of(const workload::Chunk& chunk, const workload::Gathering& gat
   double gone = 0;  // kept by layers whose backward has ended
   for (std::size_t i = chunk.layers.size(); i-- > 0;) {
     const Layer& layer = chunk.layers[i];
-    const double parameters = layer.parameters();
+    const double parameters = layer.gathered_at_once.value_or(layer.parameters());
     const double ahead = layer.count > 1 ? parameters
                          : i > 0         ? chunk.layers[i - 1].parameters()
                                          : 0;
     const double weights = gathering.weights * (parameters + gathering.ahead * ahead);
-    const double gradient = gathering.gradient * layer.trained_parameters();
+    const double gradient =
+        gathering.gradient * layer.gathered_at_once.value_or(layer.trained_parameters());
     const double loss = loss_of(layer), saved = kept_by(layer, held);
     if (i + 1 == chunk.layers.size()) loads.forward.gathered = weights;
     loads.forward.loss += loss;

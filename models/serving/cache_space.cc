@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include <fmt/core.h>
 
@@ -9,6 +10,9 @@
 
 namespace rehearse::serving {
 namespace {
+
+/// Tokens that a tier without a known size holds.
+constexpr double kUnlimited = 1e12;
 
 /// The peak of a pass of so many tokens: hidden states and the widest intermediate results in half
 /// precision, and logits of every row in half and in single precision, with a copy for sampling.
@@ -19,10 +23,26 @@ Bytes activation_peak(const Deployment& d, const ServedModel& model, const Cache
     if (layer.experts)
       widest = std::max(widest, 2 * layer.experts->width * model.per_token + model.hidden);
   }
-  const double tokens = static_cast<double>(s.step_tokens);
-  const double rows = static_cast<double>(std::min(s.rows, s.step_tokens));
+  const double batches = d.offload ? d.offload->batches : 1;
+  const double tokens = static_cast<double>(s.step_tokens) / batches;
+  const double rows = static_cast<double>(std::min(s.rows, s.step_tokens)) / batches;
   return Bytes::b(2 * tokens * (4 * model.hidden + 1.5 * widest) +
                   rows * d.model.vocabulary * (2 + 4 + 4));
+}
+
+/// Two layers that are off the device are on it at a time.
+Bytes resident_weights(const Deployment& d, const ServedModel& model) {
+  if (!d.offload) return model.weights;
+  const double away = d.offload->weights.all();
+  return model.weights * (1 - away + std::min(away, 2 * away / model.layer_count));
+}
+
+/// Tokens whose keys and values a tier holds next to its share of the weights; no limit if it holds
+/// none, or its size is not known.
+double tokens_in(std::optional<Bytes> size, double weights_share, double cache_share,
+                 const ServedModel& model, Bytes per_token) {
+  if (cache_share <= 0 || !size) return kUnlimited;
+  return (*size - model.weights * weights_share) / (per_token * cache_share);
 }
 
 }  // namespace
@@ -43,7 +63,7 @@ Result<CacheSpace> cache_space(const Deployment& d, const CacheSettings& s) {
   const memory::Device device = memory::device_of(gpu);
   const std::uint32_t communicators = d.plan.tensor * d.plan.data * d.plan.pipeline > 1 ? 1 : 0;
   CacheSpace space{.usable = device.usable,
-                   .weights = model.weights,
+                   .weights = resident_weights(d, model),
                    .context = memory::context_of(device, communicators),
                    .activations = activation_peak(d, model, s),
                    .cache = Bytes::b(0),
@@ -61,8 +81,23 @@ Result<CacheSpace> cache_space(const Deployment& d, const CacheSettings& s) {
                         space.cache * 0.5);
     growing = model.cache_per_token;
   }
-  const double blocks =
-      std::floor((space.cache - windowed) / (growing * static_cast<double>(s.block_tokens)));
+  double tokens = (space.cache - windowed) / growing;
+  if (d.offload) {
+    const Offload& o = *d.offload;
+    for (const auto& [size, share, tier] :
+         {std::tuple(o.host_memory, o.weights.host, "host"), {o.nvme, o.weights.nvme, "drives"}})
+      if (size && *size < model.weights * share)
+        return fail(fmt::format("{:.1f} GiB of weights do not fit the {:.1f} GiB of the {}",
+                                (model.weights * share).gib(), size->gib(), tier),
+                    "offload: {weights: {…}} with another share, or a larger host");
+    const double away = o.cache.all();
+    tokens = std::min({away < 1                     ? tokens / (1 - away)
+                       : space.cache >= Bytes::b(0) ? kUnlimited
+                                                    : 0,
+                       tokens_in(o.host_memory, o.weights.host, o.cache.host, model, growing),
+                       tokens_in(o.nvme, o.weights.nvme, o.cache.nvme, model, growing)});
+  }
+  const double blocks = std::floor(tokens / static_cast<double>(s.block_tokens));
   if (!(blocks >= 1))
     return fail(
         fmt::format("'{}' does not fit on {}: weights {:.1f} GiB, context {:.1f} GiB and "
@@ -72,6 +107,9 @@ Result<CacheSpace> cache_space(const Deployment& d, const CacheSettings& s) {
                     space.activations.gib(), space.usable.gib(), s.memory),
         "a larger device", "raise plan.tensor, or narrow precision.weights");
   space.blocks = static_cast<std::int64_t>(blocks);
+  if (d.offload)
+    space.cache =
+        growing * (blocks * static_cast<double>(s.block_tokens)) * (1 - d.offload->cache.all());
   return space;
 }
 

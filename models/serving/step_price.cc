@@ -69,6 +69,28 @@ Result<ServedModel> served_draft(const Deployment& d) {
                         : extra_layer(d.model, d.precision, d.plan);
 }
 
+namespace {
+
+Status check_offload(const Deployment& d) {
+  if (d.plan.tensor * d.plan.pipeline * d.plan.data > 1)
+    return fail("state off the device with several GPUs",
+                "plan: {tensor: 1, pipeline: 1, data: 1}");
+  if (d.draft) return fail("state off the device with a draft", "one of speculation and offload");
+  if (d.offload->weights.nvme + d.offload->cache.nvme > 0 && !d.offload->nvme_rate)
+    return fail("state is on NVMe drives, whose rate is not known",
+                "cluster: {host: {nvme_rate: 2 GB/s}}");
+  return {};
+}
+
+/// Without its generated tokens.
+Step prompts_of(Step step) {
+  step.decode_rows = step.drafted = 0;
+  step.decode_context = 0;
+  return step;
+}
+
+}  // namespace
+
 Result<StepPrice> StepPrice::of(const Deployment& d) {
   const cluster::Gpu& gpu = *TRY(cluster::find_gpu(d.device));
   ServedModel model = TRY(served(d.model, d.precision, d.plan));
@@ -81,6 +103,12 @@ Result<StepPrice> StepPrice::of(const Deployment& d) {
   StepPrice price(Kernels(compute::facts_of(gpu), link,
                           kFrameworkNames[static_cast<std::size_t>(d.framework)], d.version),
                   std::move(model), std::move(server), d.plan);
+  if (d.offload) {
+    TRY(check_offload(d));
+    price.offload_ = d.offload;
+    // As copies of training: 0.8 of the rate of the lanes.
+    price.host_link_ = ByteRate::gb_per_s(0.8 * pcie.lanes * std::exp2(1.0 * pcie.generation - 3));
+  }
   price.cache_ = d.precision.cache;
   price.graphs_ = d.graphs.value_or(price.server_.graphs);
   if (d.draft) {
@@ -94,7 +122,8 @@ Result<StepPrice> StepPrice::of(const Deployment& d) {
 StepParts StepPrice::parts(const Step& step) const { return parts_of(model_, step); }
 
 StepParts StepPrice::parts_of(const ServedModel& model, const Step& step) const {
-  const double groups = plan_.pipeline;
+  const double batches = offload_ ? offload_->batches : 1;
+  const double groups = plan_.pipeline * batches;
   Tokens tokens;
   for (const PrefillChunk& chunk : step.prefill)
     tokens.prompt += static_cast<double>(chunk.new_tokens) / groups;
@@ -145,6 +174,9 @@ StepParts StepPrice::parts_of(const ServedModel& model, const Step& step) const 
   parts.communication += reduced;  // of the embedding
   if (const double rows = tokens.verified + tokens.ending; rows > 0)
     parts.head = kernels_.product(model.head.weights, rows, model.head.n, model.head.k);
+  for (double StepParts::*part : {&StepParts::products, &StepParts::attention, &StepParts::experts,
+                                  &StepParts::communication, &StepParts::head})
+    parts.*part *= batches;
   return parts;
 }
 
@@ -162,8 +194,26 @@ double StepPrice::drafting(const Step& step) const {
   return pass(step) + (step.drafted > 0 ? static_cast<double>(draft_tokens_ - 1) * pass(rows) : 0);
 }
 
+Seconds StepPrice::with_transfers(Seconds device, const Step& step) const {
+  double prompts_read = 0, written = static_cast<double>(step.decode_rows);
+  for (const PrefillChunk& chunk : step.prefill) {
+    prompts_read += static_cast<double>(chunk.context);
+    written += static_cast<double>(chunk.new_tokens);
+  }
+  const Bytes token = model_.cache_per_token + model_.windowed_per_token;
+  const OffloadTimes times =
+      times_of(*offload_,
+               {model_.weights, token * step.decode_context, token * prompts_read, token * written},
+               host_link_);
+  return std::max({device + times.host_attention, times.loads, times.stores, times.drives});
+}
+
 StepTime StepPrice::price(const Step& step) const {
-  const StepParts p = parts(step);
+  StepParts p = parts(step);
+  if (offload_ && offload_->host_attention && step.decode_rows > 0) {
+    const double prompts = step.prefill.empty() ? 0 : parts(prompts_of(step)).attention;
+    p.attention = prompts + (p.attention - prompts) * (1 - offload_->cache.all());
+  }
   double prompt = 0;
   for (const PrefillChunk& chunk : step.prefill) prompt += static_cast<double>(chunk.new_tokens);
   const double tokens = static_cast<double>(step.decode_rows + step.drafted) + prompt;
@@ -178,7 +228,8 @@ StepTime StepPrice::price(const Step& step) const {
   const double most = step.prefill.empty() ? std::max(kMostGraphRows, graphs_) : graphs_;
   if (tokens / plan_.pipeline > most)
     device = std::max(device, server_.launch.s() * model_.layer_count);
-  return {.device = Seconds::s(device + drafting(step)) + server_.step + server_.row * rows};
+  const Seconds all = Seconds::s(device + drafting(step)) + server_.step + server_.row * rows;
+  return {.device = offload_ ? with_transfers(all, step) : all};
 }
 
 RequestTime StepPrice::request(std::int64_t input_tokens) const {
@@ -199,8 +250,8 @@ Estimate<double> StepPrice::widened(double low, double high) const {
   const double wider = provenance == Provenance::kInterpolated   ? 1
                        : provenance == Provenance::kExtrapolated ? 1.15
                                                                  : 1.4;
-  // No measured run has drafts.
-  const bool unproven = draft_.has_value();
+  // No measured run has drafts, or state off the device.
+  const bool unproven = draft_.has_value() || offload_.has_value();
   // Ranks that share experts wait for the slowest one in every step: 41 runs took 1.2 to 1.7 times
   // as long at the median, by device, and up to 2.4 times.
   const bool waits = plan_.data > 1 && plan_.expert > 1;

@@ -6,6 +6,9 @@
 //                + Σ layers (glue + 2 ready), launch · layers without graphs)
 //            + step + row · rows
 //
+// With state off the device (offload.h), a step takes the longest of the device, the loads and stores over
+// its link, and the drives.
+//
 // Stages of a pipeline serve groups of the rows in turn: a step has a group's tokens pass all
 // stages. Ranks of `data` that share experts run steps of equal size together.
 // docs/concepts/serving-price.md has a worked example.
@@ -17,6 +20,7 @@
 #include <vector>
 
 #include "models/serving/kernels.h"
+#include "models/serving/offload.h"
 #include "models/serving/served_model.h"
 #include "models/serving/server.h"
 #include "models/workload/transformer.h"
@@ -43,6 +47,7 @@ struct Deployment {
   ServingPlan plan = {};
   std::optional<double> graphs = {};  ///< replaces Server::graphs
   std::optional<Draft> draft = {};    ///< proposals without one cost nothing
+  std::optional<Offload> offload = {};
 };
 
 /// Fails where a plan has stages, which divide no draft. REQUIRES: a draft.
@@ -56,7 +61,8 @@ struct StepParts {
 
 class StepPrice final : public StepPricer {
  public:
-  /// Fails for a device that is not in the catalog, and as served() and server_for() do.
+  /// Fails for a device that is not in the catalog, for an offload with several devices, a draft or
+  /// drives of unknown rate, and as served() and server_for() do.
   static Result<StepPrice> of(const Deployment& deployment);
 
   StepTime price(const Step& step) const override;
@@ -83,6 +89,7 @@ class StepPrice final : public StepPricer {
   Estimate<double> widened(double low, double high) const;
   StepParts parts_of(const ServedModel& model, const Step& step) const;
   double drafting(const Step& step) const;
+  Seconds with_transfers(Seconds device, const Step& step) const;
   /// What a model's layers add to its kernels.
   double layers_of(const ServedModel& model) const;
 
@@ -90,6 +97,8 @@ class StepPrice final : public StepPricer {
   ServedModel model_;
   Server server_;
   ServingPlan plan_;
+  std::optional<Offload> offload_ = {};
+  ByteRate host_link_ = ByteRate::gb_per_s(1);  ///< for `offload_`
   std::optional<ServedModel> draft_ = {};
   std::int64_t draft_tokens_ = 0;
   CacheFormat cache_ = CacheFormat::kBf16;

@@ -78,10 +78,11 @@ struct StateBytes {
   double total() const { return weights + gradient + optimizer; }
 };
 
-/// Additional memory of a layer beyond its shard while it runs (ZeRO-3, FSDP).
+/// Additional memory of a layer beyond its shard while it runs (ZeRO-3, FSDP), for each of its
+/// parameters that are gathered at once.
 struct Gathering {
-  double weights = 0;   ///< bytes per parameter, of the layer that runs
-  double gradient = 0;  ///< bytes per parameter, of the layer in backward: not yet scattered
+  double weights = 0;   ///< bytes, of the layer that runs
+  double gradient = 0;  ///< bytes, of the layer in backward: not yet scattered
   double ahead = 0;     ///< further layers whose weights are gathered at the same time
 };
 

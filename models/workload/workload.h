@@ -80,6 +80,8 @@ struct Layer {
   /// Once per optimizer step: gradients summed, parameters updated. Empty until decided.
   std::vector<Op> step = {};
   std::vector<Weights> weights = {};
+  /// The most parameters of it that ZeRO-3 gathers at once; absent: all.
+  std::optional<double> gathered_at_once = {};
   std::vector<SavedActivation> saved = {};
   Away away = {};              ///< of its saved activations, per microbatch
   Bytes output = Bytes::b(0);  ///< data passed on, per microbatch

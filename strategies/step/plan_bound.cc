@@ -275,7 +275,7 @@ class PlanBound::Plans {
   double beside_activations(const LayerFacts& facts) const {
     // It falls with the saved activations that are on the host.
     const double transient = (1 - plan_.tiers.activations.away()) * facts.transient;
-    if (!shards()) return transient;
+    if (!shards() || plan_.gather_weights == strategies::GatherWeights::kByTensor) return transient;
     const double weights = plan_.pipeline > 1 ? 0 : stored();
     return transient + weights * facts.parameters.read().summed() +
            (stored() + summed()) * facts.parameters.summed();

@@ -198,6 +198,21 @@ TEST_CASE("speculation shortens answers by what is accepted, and costs its draft
         1, says);
 }
 
+TEST_CASE("a server with weights on its host is slower, and says which key is wrong") {
+  const auto tpot = [&](const std::string& server) {
+    return served(serving_job(server, kLoad))["tpot"]["mean"];
+  };
+  CHECK(test::value(tpot("offload: {weights: {host: 1}}")) > 10 * test::value(tpot("")));
+  for (const auto& [offload, says] : std::vector<std::pair<const char*, const char*>>{
+           {"weights: {host: 0.6, nvme: 0.6}", "shares of at most 1 in all"},
+           {"weights: {nvme: 0.5}", "host: {nvme_rate: 2 GB/s}"},
+           {"attention: hots", "did you mean 'host'?"},
+           {"cache: {host: 2}", "host"}})
+    test::check_failed(
+        test::rehearse({"simulate", serving_job(std::string("offload: {") + offload + "}", kLoad)}),
+        1, says);
+}
+
 TEST_CASE("vLLM before 0.8 runs prompts apart, or chunks of 512 tokens") {
   // Two long prompts arrive during a short one's answer. P99 of 67 gaps is the second longest.
   const std::string csv = test::write_scratch("v0.csv",

@@ -216,6 +216,81 @@ TEST_CASE("what does not fit is refused with a remedy", "[serving]") {
   CHECK(!server_for(Framework::kVllm, "newest", "hopper_gh100"));
 }
 
+TEST_CASE("a step with state off the device takes the longest of device, link and drives",
+          "[serving]") {
+  Deployment d = deployment("llama3.1_8b", "h100_sxm5_80");
+  const StepPrice whole = price_of(d);
+  const Bytes weights = whole.model().weights, token = whole.model().cache_per_token;
+  const double link = 0.8 * 16 * 4e9;  // PCIe 5.0 with 16 lanes
+  const Step step = decode(64, 2000);
+
+  // Half of the weights and all keys and values are loaded; 64 tokens are stored meanwhile.
+  d.offload = Offload{.weights = {.host = 0.5}, .cache = {.host = 1}};
+  const double loads = (0.5 * weights.b() + 64 * 2000 * token.b()) / link;
+  CHECK(device_time(price_of(d), step) == Approx(loads));
+  CHECK(price_of(d).reach().high > whole.reach().high);
+
+  // The drives read the rest of the weights and their half of the cache, and write half of 64 tokens.
+  d.offload =
+      Offload{.weights = {.nvme = 0.5}, .cache = {.nvme = 0.5}, .nvme_rate = ByteRate::gb_per_s(2)};
+  CHECK(device_time(price_of(d), step) ==
+        Approx(0.5 * (weights.b() + (64 * 2000 + 64) * token.b()) / 2e9));
+  d.offload->nvme_rate.reset();
+  CHECK(!StepPrice::of(d));
+
+  // On the host, attention reads the cache at the rate of its memory after the products of the device:
+  // 16 ms for each GB and 50 GB/s in all, in place of the device's own attention.
+  d.offload = Offload{.cache = {.host = 1}, .host_attention = true};
+  const double slow = device_time(price_of(d), step);
+  d.offload->host_memory_rate = ByteRate::gb_per_s(100);
+  const double fast = device_time(price_of(d), step);
+  CHECK(slow - fast == Approx(64 * 2000 * token.b() * (1 / 50e9 - 1 / 100e9)));
+  CHECK(fast - 64 * 2000 * token.b() / 100e9 < device_time(whole, step));
+
+  // What a prompt's chunk reads is loaded nevertheless.
+  d.offload->host_memory_rate = ByteRate::gb_per_s(1e-3);
+  const Step chunk = {.prefill = {{1, 200000}}};
+  CHECK(device_time(price_of(d), chunk) == Approx(200000 * token.b() / link));
+
+  // Prompts that are stored: 100,000 tokens of 128 KiB at 51.2 GB/s are shorter than computing them.
+  d.offload = Offload{.cache = {.host = 1}};
+  CHECK(device_time(price_of(d), prefill(20000, 0)) == device_time(whole, prefill(20000, 0)));
+
+  // Two parts of 64 rows each read the weights of a layer from the device's memory.
+  d.offload = Offload{.batches = 2};
+  CHECK(device_time(price_of(d), decode(128, 10)) > 1.5 * device_time(whole, decode(128, 10)));
+  d.plan.tensor = 2;
+  CHECK(!StepPrice::of(d));
+}
+
+TEST_CASE("each tier limits the keys and values of its share", "[serving]") {
+  Deployment d = deployment("llama3.1_8b", "h100_sxm5_80");
+  const ServedModel model = served(d.model, d.precision, d.plan).value();
+  const double block = 16 * model.cache_per_token.b();
+  d.offload = Offload{.weights = {.host = 0.5, .nvme = 0.5},
+                      .cache = {.host = 0.75, .nvme = 0.25},
+                      .host_memory = Bytes::gb(20),
+                      .nvme = Bytes::gb(10)};
+  // The host has 20 GB less half of 16 GB of weights for three quarters of each block.
+  const double by_host = (20e9 - 0.5 * model.weights.b()) / 0.75 / block,
+               by_nvme = (10e9 - 0.5 * model.weights.b()) / 0.25 / block;
+  CHECK(cache_space(d, {})->blocks == static_cast<std::int64_t>(std::min(by_host, by_nvme)));
+  CHECK(cache_space(d, {})->cache == Bytes::b(0));  // of the device
+  d.offload->nvme = Bytes::gb(9);
+  CHECK(cache_space(d, {})->blocks ==
+        static_cast<std::int64_t>((9e9 - 0.5 * model.weights.b()) / 0.25 / block));
+  d.offload->nvme = Bytes::gb(8);
+  CHECK(
+      to_string(cache_space(d, {}).error()).find("weights do not fit the 7.5 GiB of the drives") !=
+      std::string::npos);
+  // Without weights the device has more room for them than with all of its own.
+  const CacheSpace all = *cache_space(deployment("llama3.1_8b", "h100_sxm5_80"), {});
+  d.offload = Offload{.weights = {.host = 1}};
+  const CacheSpace away = *cache_space(d, {});
+  CHECK((all.weights - away.weights).b() == Approx(model.weights.b() * (1 - 2.0 / 32)));
+  CHECK(away.blocks > all.blocks);
+}
+
 TEST_CASE("an unknown device has a price with a wider interval", "[serving]") {
   const auto width = [](const char* device) {
     const Estimate<double> reach = price_of(deployment("llama3.1_8b", device)).reach();

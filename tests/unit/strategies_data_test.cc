@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "models/memory/memory.h"
 #include "strategies/lay_out.h"
 #include "tests/support/laid_out.h"
 #include "tests/support/layout_sums.h"
@@ -127,6 +128,31 @@ TEST_CASE("DeepSpeed in 2021 gathers every matrix for every pass, and waits") {
       calls += op.host ? 1 : 0;
     }
   CHECK(calls == 3 * 4 + 4);
+
+  // A gather is next to the product that reads the matrix, and a scatter to the one that makes its gradient.
+  std::vector<std::string> order;
+  for (const Op& op : block.backward)
+    if (!op.host && (op.communicates() || op.kind == OpKind::kGemm) && !op.core)
+      order.emplace_back(op.name);
+  REQUIRE(order.size() >= 8);
+  CHECK(std::vector(order.begin(), order.begin() + 8) ==
+        std::vector<std::string>{"gather weights", "dgrad", "wgrad", "sum and scatter gradients",
+                                 "gather weights", "dgrad", "wgrad", "sum and scatter gradients"});
+}
+
+// A block has 12 · 64² parameters, its largest matrix 4 · 64². Weights have 2 bytes, gradients 2 and their
+// copy that is summed 4: by layer (2 · 2 + 6) · 12 · 64² with the next layer, by tensor (2 + 6) · 4 · 64².
+TEST_CASE("by tensor, a rank holds one matrix with its gradient, not a layer") {
+  const Training training{.global_batch = 8, .recompute = Recompute::kFull};
+  Plan plan{.data = 8, .zero = 3};
+  const workload::Workload w = tiny_gpt({.vocabulary = 64});
+  const auto gathered = [&] {
+    const memory::Device device{.usable = Bytes::gib(1), .multiprocessors = 1};
+    return memory::memory_of(laid_out(w, training, plan), device).front().parts.gathered.b();
+  };
+  CHECK(gathered() == Approx(10 * 12 * 64 * 64));
+  plan.gather_weights = GatherWeights::kByTensor;
+  CHECK(gathered() == Approx(8 * 4 * 64 * 64));
 }
 
 // Blocks have 12 · 64² = 49152 parameters: 192 KiB of gradients.
