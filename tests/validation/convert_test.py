@@ -371,7 +371,10 @@ class Serving(unittest.TestCase):
             "b,gap-analysis,2026-01,8,8,vllm,0.12.0,Qwen/Qwen3-32B,h100_sxm,,agg,1000,100,1,1,1,0,"
             "80,10\n"
             "apart,db-dump,2026-01,8,8,vllm,0.12.0,Qwen/Qwen3-32B,h100_sxm,,disagg,1000,100,1,1,1,"
-            "0,81,10\n")})
+            "0,81,10\n"
+            # Four attention replicas, which only the batch tells.
+            "four,gap-analysis,2026-01,32,8,vllm,0.12.0,Qwen/Qwen3-32B,h100_sxm,,agg,1000,100,,4,1,"
+            "0,82,10\n")})
         (known,) = found["serving/client_known.csv"]
         self.assertEqual((known["ttft_s"], known["tpot_s"]), ("0.07", "0.009"))
         # 1024 + 4 + 64 tokens, in whole blocks of 64.
