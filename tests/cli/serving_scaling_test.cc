@@ -33,7 +33,7 @@ TEST_CASE("as many replicas at least as at most are the replicas of a plan") {
 }
 
 TEST_CASE("replicas that follow a swinging rate cost less, by their time") {
-  const std::string rule = "replicas: [1, 4], target: 20, every: 1 s, hold: 4 s";
+  const std::string rule = "replicas: [1, 4], target: 40, every: 1 s, hold: 2 s";
   const Json scaled = simulated(job(rule)), fixed = simulated(job("replicas: [4, 4], target: 1"));
   const double time = test::value(scaled["scaling"]["gpu_time"]),
                all = test::value(fixed["scaling"]["gpu_time"]);
