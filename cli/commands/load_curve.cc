@@ -74,6 +74,7 @@ Result<LoadCurve> open_curve(const ServeFile& file, double capacity) {
   for (const double rate : rates) {
     ServeFile at = file;
     at.requests.resize(count);
+    at.scaling.reset();  // all replicas that there may be
     if (rate != given)
       for (serving::Request& request : at.requests)
         request.planned = Picoseconds::from(request.planned.seconds() * (given / rate));

@@ -64,20 +64,30 @@ Result<std::vector<Run>> run_load(const ServeFile& file, const Servers& servers,
   if (stretch != 1)
     for (Request& request : requests)
       request.planned = Picoseconds::from(request.planned.seconds() * stretch);
-  const serving::Pool& pool = servers.pool;
   const serving::RunOptions options{.most_in_flight = stretch == 0 ? 0 : file.in_flight,
-                                    .scale = scale,
-                                    .replicas = pool.replicas,
-                                    .routing = pool.routing};
+                                    .scale = scale};
   if (servers.prefill)
-    return serving::run_pools(*servers.prefill, pool, servers.transfer, requests, options);
-  return serving::run_replicas(pool.rules, pool.pricer, requests, options);
+    return serving::run_pools(*servers.prefill, servers.pool, servers.transfer, requests, options);
+  return serving::run_replicas(servers.pool, requests, options);
 }
 
 Servers ServedLoad::servers() const {
   std::optional<PoolPrice> prompts;
   if (prefill) prompts.emplace(PoolPrice{prefill->price, prefill->space.blocks});
   return servers_of(file, {price, space.blocks}, prompts);
+}
+
+serving::Scaling ServedLoad::scaling() const {
+  serving::Scaling rule = file.scaling->rule;
+  const auto devices = static_cast<double>(file.devices) / file.deployment.plan.data;
+  if (file.scaling->rate) rule.start = rule.start + space.weights * devices / *file.scaling->rate;
+  return rule;
+}
+
+Estimate<Seconds> ServedLoad::rented() const {
+  const auto most =
+      static_cast<double>(file.deployment.plan.data + (file.prefill ? file.prefill->plan.data : 0));
+  return estimate<Seconds>([&](const Measures& m) { return Seconds::s(m.rented / most); });
 }
 
 std::span<const Run> ServedLoad::prompt_replicas(std::size_t run) const {
@@ -89,10 +99,9 @@ std::span<const Run> ServedLoad::token_replicas(std::size_t run) const {
 }
 
 double ServedLoad::busy() const {
-  const double duration = measures[0].duration;
-  const double tokens = serving::use_of(token_replicas(0), duration).busy;
+  const double tokens = serving::use_of(token_replicas(0), measures[0]).busy;
   if (!file.prefill) return tokens;
-  const double prompts = serving::use_of(prompt_replicas(0), duration).busy;
+  const double prompts = serving::use_of(prompt_replicas(0), measures[0]).busy;
   const double share =
       static_cast<double>(file.prefill->devices) / static_cast<double>(file.devices);
   return share * prompts + (1 - share) * tokens;
@@ -181,7 +190,8 @@ Result<ServedLoad> serve(const ServeFile& file) {
   // No measured run has two pools and a known client.
   load.provenance =
       load.prefill ? std::max(reach.provenance, Provenance::kExtrapolated) : reach.provenance;
-  const Servers servers = load.servers();
+  Servers servers = load.servers();
+  if (file.scaling) servers.pool.scaling = load.scaling();
   const double scales[] = {1, reach.low, reach.high};
   for (std::size_t i = 0; i < std::size(scales); ++i) {
     load.replicas[i] = TRY(run_load(file, servers, scales[i]));

@@ -38,11 +38,16 @@ struct ServedLoad {
   std::array<std::vector<serving::Run>, 3> replicas;  ///< first those that compute prompts alone
   Provenance provenance;
 
+  /// With as many replicas as there may be.
   Servers servers() const;
+  /// The rule, with the time to load the weights of a replica. REQUIRES: `file.scaling`.
+  serving::Scaling scaling() const;
+  /// GPUs' time that is paid for, divided by the GPUs that there may be.
+  Estimate<Seconds> rented() const;
   /// The replicas of the pool for prompts, or of that for tokens, in one of the three runs.
   std::span<const serving::Run> prompt_replicas(std::size_t run) const;
   std::span<const serving::Run> token_replicas(std::size_t run) const;
-  /// Share of the duration in which a GPU runs steps.
+  /// Share of the rented time in which a GPU runs steps.
   double busy() const;
   /// Of steps, and of the time to the first token: of both pools the wider.
   Estimate<double> reach() const;

@@ -25,17 +25,9 @@ bool saturated(const ServedLoad& load, double capacity) {
     const Seconds span = file.requests.back().planned.seconds();
     return static_cast<double>(file.requests.size() - 1) >= capacity * span.s();
   }
-  double waiting = 0, all = 0;
-  // Of two pools, either may be the one that requests wait for.
-  for (const Run& run : load.replicas[0])
-    for (const serving::StepRun& step : run.steps) {
-      const double time = (step.each * step.steps).seconds().s();
-      all += time;
-      if (step.waiting > 0) waiting += time;
-    }
   // By Little's law, how many prompts wait for blocks of the pool for tokens.
   const Measures& m = load.measures[0];
-  return waiting > 0.5 * all || m.room.mean * m.requests > 0.5 * m.duration;
+  return m.overloaded > 0.5 || m.room.mean * m.requests > 0.5 * m.duration;
 }
 
 /// `of` gives the estimate of a statistic.
@@ -53,14 +45,18 @@ void add_spread(Document& d, std::string_view key, std::string_view label, const
 
 void add_costs(Document& d, const ServedLoad& load) {
   const ServeFile& file = load.file;
-  const Estimate<Seconds> duration =
-      load.estimate<Seconds>([](const Measures& m) { return Seconds::s(m.duration); });
-  const Result<const cluster::Gpu*> gpu = cluster::find_gpu(file.deployment.device);
-  const cost::PoweredDevices devices{.name = file.deployment.device,
-                                     .gpu = gpu ? *gpu : nullptr,
-                                     .count = static_cast<double>(file.devices),
-                                     .busy = load.busy()};
-  const cost::StepAccount account = cost::account_of(duration, std::span(&devices, 1), file.place);
+  std::vector<cost::PoweredDevices> devices;
+  const auto add = [&](const std::string& name, std::size_t count, std::span<const Run> replicas) {
+    const Result<const cluster::Gpu*> gpu = cluster::find_gpu(name);
+    devices.push_back({.name = name,
+                       .gpu = gpu ? *gpu : nullptr,
+                       .count = static_cast<double>(count),
+                       .busy = serving::use_of(replicas, load.measures[0]).busy});
+  };
+  add(file.deployment.device, devices_of(file.deployment.plan), load.token_replicas(0));
+  if (file.prefill)
+    add(prefill_deployment(file).device, file.prefill->devices, load.prompt_replicas(0));
+  const cost::StepAccount account = cost::account_of(load.rented(), devices, file.place);
   const double tokens = load.measures[0].output_tokens;
   if (account.money)
     d.show("cost_per_million_tokens", "cost per million tokens", *account.money * (1e6 / tokens));
@@ -79,14 +75,14 @@ using Replicas = std::span<const Run> (ServedLoad::*)(std::size_t) const;
 Quantity share_of(const ServedLoad& load, Replicas replicas, double serving::Use::*of) {
   std::array<double, 3> at{};
   for (std::size_t i = 0; i < at.size(); ++i)
-    at[i] = serving::use_of((load.*replicas)(i), load.measures[i].duration).*of;
+    at[i] = serving::use_of((load.*replicas)(i), load.measures[i]).*of;
   const auto [low, high] = std::ranges::minmax_element(at);
   return Quantity(Estimate<double>{at[0], *low, *high, load.provenance}, unit::kShare);
 }
 
 void add_pool(Document& d, const ServedLoad& load, std::string_view key, std::string_view label,
               const serving::ServingPlan& plan, Replicas replicas) {
-  const serving::Use use = serving::use_of((load.*replicas)(0), load.measures[0].duration);
+  const serving::Use use = serving::use_of((load.*replicas)(0), load.measures[0]);
   d.show("", label,
          fmt::format("{} ({}), {:.0f} % busy, at most {:.0f} % of the blocks held",
                      counted(devices_of(plan), "GPU"), plan_words(plan), 100 * use.busy,
@@ -99,6 +95,28 @@ void add_pool(Document& d, const ServedLoad& load, std::string_view key, std::st
                      {"blocks", (load.*replicas)(0).front().blocks},
                      {"running", use.running},
                      {"preemptions", use.preemptions}};
+}
+
+void add_scaling(Document& d, const ServedLoad& load) {
+  const ServeFile& file = load.file;
+  const double most = file.deployment.plan.data;
+  const Estimate<Seconds> gpu_time = load.rented() * static_cast<double>(file.devices);
+  const Estimate<double> mean =
+      load.estimate<double>([](const Measures& m) { return m.rented / m.duration; });
+  const Estimate<double> peak =
+      load.estimate<double>([](const Measures& m) { return m.most_replicas; });
+  d["scaling"] = {{"least", file.scaling->rule.least},
+                  {"most", most},
+                  {"start", Quantity(load.scaling().start)},
+                  {"replicas", Quantity(mean, unit::kCount)},
+                  {"peak_replicas", Quantity(peak, unit::kCount)},
+                  {"gpu_time", gpu_time}};
+  d.show("", "replicas",
+         fmt::format("{:.2f} on average, at most {:.0f} ready at a time", mean.value, peak.value));
+  const auto hours = [](Seconds time) { return time.s() / 3600; };
+  d.show("", "GPU-hours",
+         fmt::format("{:.2f} ({:.2f} – {:.2f})", hours(gpu_time.value), hours(gpu_time.low),
+                     hours(gpu_time.high)));
 }
 
 /// Mean parts of the time of a request.
@@ -154,7 +172,12 @@ Document document_of(const ServedLoad& load, const Limits& limits) {
   Document d{.command = "simulate"};
   const std::string_view framework =
       serving::kFrameworkNames[static_cast<std::size_t>(s.framework)];
-  d.answer = sentence_of(fmt::format("{} on {} × {} by {}{}{}", s.model.name, file.devices,
+  const std::string prompts_on =
+      file.prefill && !file.prefill->device.empty()
+          ? fmt::format("{} × {} and ", file.prefill->devices, file.prefill->device)
+          : "";
+  d.answer = sentence_of(fmt::format("{} on {}{} × {} by {}{}{}", s.model.name, prompts_on,
+                                     prompts_on.empty() ? file.devices : devices_of(s.plan),
                                      s.device, framework, s.version.empty() ? "" : " ", s.version),
                          {fmt::format("TTFT {}", range_words(load.ttft(&serving::Spread::mean))),
                           fmt::format("TPOT {}", range_words(load.mean_tpot())),
@@ -206,6 +229,12 @@ Document document_of(const ServedLoad& load, const Limits& limits) {
     add_pool(d, load, "prefill", "pool for prompts", file.prefill->plan,
              &ServedLoad::prompt_replicas);
     add_pool(d, load, "decode", "pool for tokens", s.plan, &ServedLoad::token_replicas);
+  }
+  const Quantity overloaded(estimate([](const Measures& m) { return m.overloaded; }), unit::kShare);
+  d["overloaded"] = overloaded;
+  if (file.scaling) {
+    add_scaling(d, load);
+    d.show("", "time with requests that wait", overloaded);
   }
   d["preemptions"] = load.measures[0].preemptions;
   d["running"] = load.measures[0].running;

@@ -55,12 +55,26 @@ std::optional<double> read_rate(const YamlMap& load) {
   return std::nullopt;
 }
 
+/// A time within these limits, if it is given.
+std::optional<Seconds> duration_in(const YamlMap& map, std::string_view key, Seconds least,
+                                   Seconds most) {
+  const auto time = map.optional<Seconds>(key);
+  if (time && !(least <= *time && *time <= most))
+    map.report(key, "is out of range", fmt::format("{} to {}", to_string(least), to_string(most)));
+  return time;
+}
+
 /// Requests that are drawn, in a closed loop or at a rate.
 void draw_requests(const YamlMap& load, ServeFile& file) {
   std::optional<serving::Arrivals> arrivals;
   if (!file.closed) {
     arrivals = serving::Arrivals{.rate = read_rate(load).value_or(1)};
     if (const auto shape = load.within<double>("shape", 0.01, 100)) arrivals->shape = *shape;
+    if (const auto swing = load.within<double>("swing", 0, 1)) {
+      arrivals->swing = *swing;
+      arrivals->period = duration_in(load, "period", Seconds::s(1), Seconds::s(90 * 86'400))
+                             .value_or(Seconds::s(86'400));
+    }
   }
   const auto count = load.within<std::int64_t>("requests", 1, kMostRequests)
                          .value_or(file.closed ? 10 * file.in_flight : 1000);
@@ -224,6 +238,16 @@ constexpr std::string_view kSendings[] = {"whole", "layer"};
 void read_prefill(const YamlMap& map, const cluster::Gpu* gpu, ServeFile& file) {
   PromptPool& pool = file.prefill.emplace();
   read_layout(map, pool.plan, pool.given, pool.routing);
+  if (const auto device = map.optional<std::string>("device")) {
+    const Result<const cluster::Gpu*> own = cluster::find_gpu(*device);
+    pool.device = *device;
+    if (own) {
+      gpu = *own;
+    } else {
+      map.report("device", fmt::format("'{}' is no GPU of the catalog", *device),
+                 "a name such as h100_sxm5_80");
+    }
+  }
   if (gpu != nullptr) {
     const serving::Deployment& d = file.deployment;
     ServerSettings settings = usual_settings(d.framework, d.version, *gpu);
@@ -250,6 +274,52 @@ void read_prefill(const YamlMap& map, const cluster::Gpu* gpu, ServeFile& file) 
   map.no_other_keys();
 }
 
+constexpr std::string_view kTiers[] = {"host", "nvme", "remote"};
+
+/// The section `scaling`. REQUIRES: the plan was read.
+void read_scaling(const YamlMap& map, ServeFile& file) {
+  ReplicaScaling& scaling = file.scaling.emplace();
+  serving::Scaling& rule = scaling.rule;
+  const std::vector<std::int64_t> limits = map.list<std::int64_t>("replicas");
+  if (limits.size() == 2 && 1 <= limits[0] && limits[0] <= limits[1] && limits[1] <= 1024) {
+    rule.least = static_cast<std::size_t>(limits[0]);
+    rule.most = static_cast<std::size_t>(limits[1]);
+  } else {
+    map.report("replicas", map.has("replicas") ? "is no range of replicas" : "is missing",
+               "[least, most], from 1 to 1024");
+  }
+  map.choose("signal", serving::kSignalNames, rule.signal);
+  if (rule.signal == serving::Signal::kTtft) {
+    if (const auto target = map.required<Seconds>("target")) rule.target = target->s();
+  } else if (const auto target = map.required<double>("target")) {
+    rule.target = *target;
+  }
+  if (!(rule.target > 0 && rule.target < 1e9) ||
+      (rule.signal == serving::Signal::kBusy && rule.target > 1))
+    map.report("target", "is out of range",
+               "above 0, per replica; a share of the time, up to 1, where the signal is busy");
+  const Seconds day = Seconds::s(86'400);
+  if (const auto every = duration_in(map, "every", Seconds::ms(1), day)) rule.every = *every;
+  if (const auto hold = duration_in(map, "hold", Seconds::s(0), day)) rule.hold = *hold;
+  if (const auto start = duration_in(map, "start", Seconds::s(0), day)) rule.start = *start;
+  if (const auto weights = map.map("weights")) {
+    if (const auto tier = weights->choice("from", kTiers)) scaling.tier = kTiers[*tier];
+    scaling.rate = weights->required<ByteRate>("rate");
+    if (scaling.rate && !(*scaling.rate >= ByteRate::gb_per_s(1e-3)))
+      weights->report("rate", "is too low", "1 MB/s or more");
+    weights->no_other_keys();
+  }
+  if (file.given.data)
+    map.report("replicas", "are given twice", "scaling without `data` in `plan`");
+  if (file.deployment.plan.expert > 1)
+    map.report("replicas", "share their experts (`expert` above 1), so that none can leave",
+               "scaling with `expert: 1`");
+  if (file.prefill)
+    map.report("replicas", "of two pools have fixed numbers", "`data` in both plans");
+  file.deployment.plan.data = static_cast<std::uint32_t>(rule.most);
+  map.no_other_keys();
+}
+
 }  // namespace
 
 Result<ServeFile> read_serve(const YamlMap& root, const std::filesystem::path& folder,
@@ -266,7 +336,6 @@ Result<ServeFile> read_serve_on(const YamlMap& root, const std::filesystem::path
   const YamlMap serve = *root.map("serve");
   read_deployment(serve, folder, file);
   const serving::Deployment& d = file.deployment;
-  file.devices = devices_of(d.plan);
   const cluster::Gpu* gpu = nullptr;
   if (cluster) {
     file.deployment.device = cluster->devices().front().model;
@@ -274,8 +343,12 @@ Result<ServeFile> read_serve_on(const YamlMap& root, const std::filesystem::path
   }
   if (const auto prefill = serve.map("prefill")) {
     read_prefill(*prefill, gpu, file);
-    file.devices += file.prefill->devices;
   }
+  if (const auto scaling = serve.map("scaling")) read_scaling(*scaling, file);
+  const bool apart = file.prefill && !file.prefill->device.empty();
+  const std::size_t in_cluster =
+      devices_of(d.plan) + (file.prefill && !apart ? file.prefill->devices : 0);
+  file.devices = in_cluster + (apart ? file.prefill->devices : 0);
   if (cluster) {
     ServerSettings settings = usual_settings(d.framework, d.version, *gpu);
     if (const auto flags = serve.map("flags")) read_server_flags(*flags, d.framework, settings);
@@ -286,10 +359,10 @@ Result<ServeFile> read_serve_on(const YamlMap& root, const std::filesystem::path
     file.given.flags = settings.given;
     file.in_cluster = cluster->devices().size();
     file.in_node = cluster->nodes().front().devices.size();
-    if (file.devices > cluster->devices().size())
+    if (in_cluster > cluster->devices().size())
       serve.report(
           "plan",
-          fmt::format("{} GPUs of the {} in the cluster", file.devices, cluster->devices().size()),
+          fmt::format("{} GPUs of the {} in the cluster", in_cluster, cluster->devices().size()),
           file.prefill ? "as many in both pools at most" : "tensor × pipeline × data GPUs at most");
   }
   if (const auto map = serve.map("speculation")) read_speculation(*map, file);
@@ -313,6 +386,10 @@ Result<ServeFile> read_serve_on(const YamlMap& root, const std::filesystem::path
   file.rent = costs.rent;
   if (costs.rent.regions.size() == 1) file.place.region = costs.rent.regions.front();
   if (costs.rent.markets.size() == 1) file.place.market = costs.rent.markets.front();
+  if (apart && !file.place.rented.empty())
+    root.map("serve")->map("prefill")->report("device",
+                                              "is of no instance, so that the pools have no price",
+                                              "a cluster that is described by its device");
   root.no_other_keys();
   TRY(root.status());
   return file;
@@ -321,6 +398,7 @@ Result<ServeFile> read_serve_on(const YamlMap& root, const std::filesystem::path
 serving::Deployment prefill_deployment(const ServeFile& file) {
   serving::Deployment deployment = file.deployment;
   deployment.plan = file.prefill->plan;
+  if (!file.prefill->device.empty()) deployment.device = file.prefill->device;
   deployment.graphs = file.prefill->graphs;
   deployment.draft.reset();
   return deployment;

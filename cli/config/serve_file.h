@@ -15,6 +15,7 @@
 #include "sim/serving/request.h"
 #include "sim/serving/router.h"
 #include "sim/serving/rules.h"
+#include "sim/serving/scaling.h"
 
 namespace rehearse::cli {
 
@@ -38,7 +39,17 @@ struct PromptPool {
   ServerGiven given;
   serving::Routing routing = serving::Routing::kRoundRobin;
   serving::Network network;  ///< to the replicas that generate tokens
+  std::string device =
+      {};  ///< empty: that of the cluster; otherwise its GPUs are not in the cluster
   std::size_t devices = 1;
+};
+
+/// Replicas that a rule adds and removes; the plan then has the most of them.
+struct ReplicaScaling {
+  serving::Scaling rule;  ///< its start without the time to load weights
+  /// From here a replica loads its weights, at this rate for all of its GPUs together.
+  std::string tier = {};
+  std::optional<ByteRate> rate = {};
 };
 
 struct ServeFile {
@@ -49,6 +60,7 @@ struct ServeFile {
   serving::Routing routing = serving::Routing::kRoundRobin;  ///< among the `data` replicas
   /// With these, all of the above is of the pool that generates tokens.
   std::optional<PromptPool> prefill = {};
+  std::optional<ReplicaScaling> scaling = {};
   std::vector<serving::Request> requests;
   std::int64_t in_flight = 0;  ///< at most, over all replicas; 0: any number
   bool closed = false;         ///< a request is sent as soon as another ends

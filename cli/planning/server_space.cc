@@ -207,6 +207,10 @@ std::string plan_words(const ServerSetting& setting) {
 }
 
 Result<ServerSpace> server_space(const ServeFile& file, FlagChoice flags) {
+  if (file.scaling)
+    return fail("settings are searched with a fixed number of replicas", "a job without `scaling`");
+  if (file.prefill && !file.prefill->device.empty())
+    return fail("settings are searched on one kind of GPU", "`prefill` without `device`");
   ServerSpace space;
   PoolSpace pool_space(file, flags);
   std::vector<std::vector<PoolSetting>> of_pools;

@@ -1,5 +1,4 @@
-// What the runs of one server, of replicas and of pools share: the client, and a server with its queue.
-// For the sources of this module.
+// The client of a run: when requests are sent, and when they reach a server. For the sources of this module.
 #pragma once
 
 #include <algorithm>
@@ -40,11 +39,11 @@ class Client {
     for (; !on_the_way_.empty() && on_the_way_.top().first <= now; on_the_way_.pop())
       receive(on_the_way_.top().second);
   }
-  /// `requests` of them end at this time.
-  void finish(std::size_t requests, Picoseconds at) {
+  /// A request ends at this time.
+  void finish(Picoseconds at) {
     send(at);
     if (full()) released_ = at;
-    in_flight_ -= static_cast<std::int64_t>(requests);
+    --in_flight_;
   }
   /// When something is sent or reaches the queue without a request ending before.
   Picoseconds next_event() const {
@@ -70,34 +69,6 @@ class Client {
   Picoseconds released_{0};  // the last end of a request that another one waited for
   using OnTheWay = std::pair<Picoseconds, std::uint32_t>;
   std::priority_queue<OnTheWay, std::vector<OnTheWay>, std::greater<>> on_the_way_ = {};
-};
-
-/// A server, and the requests that reached it and are not in its queue.
-struct Replica {
-  Scheduler server;
-  Picoseconds until{0};  ///< the end of the steps that it runs
-  bool ending = false;   ///< whether `server.finished()` ends then
-  bool ran = false;      ///< whether it had blocks for a step when it last formed one
-  std::vector<std::uint32_t> arrived = {}, next = {};
-
-  /// Puts requests into the queue, before a step.
-  void look(bool overlapped) {
-    if (!server.receives()) return;
-    for (const std::uint32_t request : next) server.receive(request);
-    next.clear();
-    // An overlapped server formed this step while the one before ran: what arrived since is for the
-    // step after it.
-    if (!overlapped || !ran || !server.busy())
-      for (const std::uint32_t request : arrived) server.receive(request);
-    else
-      std::swap(arrived, next);
-    arrived.clear();
-  }
-  /// Returns whether it runs steps. REQUIRES: server.busy().
-  bool start(Picoseconds now, Picoseconds horizon, bool single, std::vector<Served>& served) {
-    until = server.run(now, horizon, single, served);
-    return ending = ran = until > now;
-  }
 };
 
 }  // namespace rehearse::serving

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "sim/base/random.h"
 
@@ -19,6 +20,19 @@ double gamma(Random& random, double shape) {
     if (v > 0 && std::log(1 - random.uniform()) < 0.5 * x * x + d - d * v + d * std::log(v))
       return d * v;
   }
+}
+
+/// When a process with a constant rate of 1 per second, but with the swing, is as far as without it at
+/// `even` seconds.
+double with_swing(double even, const Arrivals& arrivals) {
+  if (arrivals.swing == 0) return even;
+  const double turn = 2 * std::numbers::pi / arrivals.period.s(), most = arrivals.swing / turn;
+  double low = even - most, high = even + most;  // t - most · sin(turn · t) = even
+  for (int i = 0; i < 60; ++i) {
+    const double middle = 0.5 * (low + high);
+    (middle - most * std::sin(turn * middle) < even ? low : high) = middle;
+  }
+  return std::max(0.0, low);
 }
 
 std::int64_t draw(Random& random, const Lengths& lengths) {
@@ -41,9 +55,10 @@ std::vector<Request> draw(std::size_t count, const Lengths& input, const Lengths
       at =
           std::min(at + gamma(gaps, arrivals->shape) / (arrivals->shape * arrivals->rate), kLatest);
     const std::int64_t prompt = draw(lengths, input);
-    requests.push_back({.planned = Picoseconds::from(Seconds::s(at)),
-                        .input = prompt,
-                        .output = draw(lengths, output)});
+    requests.push_back(
+        {.planned = Picoseconds::from(Seconds::s(arrivals ? with_swing(at, *arrivals) : 0)),
+         .input = prompt,
+         .output = draw(lengths, output)});
   }
   return requests;
 }

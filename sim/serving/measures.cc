@@ -38,24 +38,35 @@ Spread spread(Gaps gaps) {
 
 }  // namespace
 
-Use use_of(std::span<const Run> replicas, double duration) {
+Use use_of(std::span<const Run> replicas, const Measures& of) {
   Use use;
   double busy = 0;
-  for (const Run& run : replicas)
+  for (const Run& run : replicas) {
+    use.rented +=
+        std::max(0.0, (std::min(run.gone, of.end) - std::max(run.rented, of.begin)).seconds().s());
+    if (run.ready < std::min(run.gone, of.end))
+      use.most_replicas =
+          std::max(use.most_replicas,
+                   static_cast<double>(std::ranges::count_if(replicas, [&](const Run& other) {
+                     return other.ready <= run.ready && run.ready < other.gone;
+                   })));
     for (const StepRun& step : run.steps) {
       const double time = (step.each * step.steps).seconds().s();
       const double held = static_cast<double>(step.held) / static_cast<double>(run.blocks);
       busy += time;
+      if (step.waiting > 0) use.overloaded += time;
       use.running += time * static_cast<double>(step.running);
       use.occupancy += time * held;
       use.peak_occupancy = std::max(use.peak_occupancy, held);
       use.preemptions += static_cast<double>(step.preempted);
     }
+  }
   if (busy > 0) {
+    use.overloaded /= busy;
     use.running /= busy;
     use.occupancy /= busy;
   }
-  if (duration > 0) use.busy = busy / duration / static_cast<double>(replicas.size());
+  if (use.rented > 0) use.busy = busy / use.rented;
   return use;
 }
 
@@ -63,7 +74,7 @@ Measures measure(std::span<const Run> replicas) {
   Measures m;
   std::vector<double> ttft, at_server, tpot, end_to_end, queue, prefill, room, transfer;
   Gaps gaps;
-  Picoseconds begin(std::numeric_limits<std::int64_t>::max()), end{0};
+  m.begin = Picoseconds(std::numeric_limits<std::int64_t>::max());
   const auto between = [](Picoseconds from, Picoseconds to) { return (to - from).seconds().s(); };
   for (const Run& run : replicas) {
     for (const Served& r : run.served) {
@@ -82,14 +93,14 @@ Measures measure(std::span<const Run> replicas) {
       m.output_tokens += static_cast<double>(r.output);
       m.input_tokens += static_cast<double>(r.input);
       m.reused_tokens += static_cast<double>(r.reused);
-      begin = std::min(begin, r.sent);
-      end = std::max(end, r.last);
+      m.begin = std::min(m.begin, r.sent);
+      m.end = std::max(m.end, r.last);
     }
     gaps.insert(gaps.end(), run.gaps.begin(), run.gaps.end());
   }
   m.requests = static_cast<double>(ttft.size());
-  m.duration = (end - begin).seconds().s();
-  static_cast<Use&>(m) = use_of(replicas, m.duration);
+  m.duration = (m.end - m.begin).seconds().s();
+  static_cast<Use&>(m) = use_of(replicas, m);
   m.ttft = spread(std::move(ttft));
   m.ttft_at_server = spread(std::move(at_server));
   m.tpot = spread(std::move(tpot));

@@ -14,8 +14,11 @@ struct Spread {
 
 /// How replicas are used.
 struct Use {
-  double busy = 0;     ///< share of the duration in which a step runs, mean over replicas
-  double running = 0;  ///< requests, mean over the time of steps
+  double rented = 0;         ///< seconds, summed over replicas
+  double most_replicas = 0;  ///< ready at the same time
+  double busy = 0;           ///< share of the rented time in which a step runs
+  double overloaded = 0;     ///< share of the time of steps that left requests waiting
+  double running = 0;        ///< requests, mean over the time of steps
   double occupancy = 0, peak_occupancy = 0;  ///< of the blocks: over the time of steps, and at most
   double preemptions = 0;
 };
@@ -32,14 +35,15 @@ struct Measures : Use {
   Spread prefill;     ///< from there to the end of the prompt's last step
   /// Of pools: from there until the second pool has blocks, and then until it has keys and values.
   Spread room, transfer;
-  double duration = 0;  ///< first sending to last token
+  Picoseconds begin{0}, end{0};  ///< first sending, last token
+  double duration = 0;           ///< between both
   double requests = 0, output_tokens = 0, input_tokens = 0, reused_tokens = 0;
 };
 
 /// Of replicas that run side by side, or of both pools. REQUIRES: at least one request.
 Measures measure(std::span<const Run> replicas);
 
-/// How these replicas are used in a run of this duration, in seconds.
-Use use_of(std::span<const Run> replicas, double duration);
+/// How these replicas are used between the begin and the end of a run.
+Use use_of(std::span<const Run> replicas, const Measures& of);
 
 }  // namespace rehearse::serving

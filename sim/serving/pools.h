@@ -19,13 +19,6 @@
 
 namespace rehearse::serving {
 
-struct Pool {
-  Rules rules;
-  const StepPricer& pricer;  ///< outlives the run
-  std::size_t replicas = 1;
-  Routing routing = Routing::kRoundRobin;
-};
-
 /// How long the keys and values of a prompt occupy the links of the replica that sends them and of the
 /// one that receives them. Each link has a queue of its own, and works through it in order.
 ///
@@ -48,8 +41,8 @@ struct Transfer {
 };
 
 /// Runs of the first pool's replicas, with the requests that each got, and then of the second's,
-/// without requests. Of the options, `replicas` and `routing` are those of the pools. Fails as run() does.
-/// REQUIRES: requests in the order of their planned times, and a replica in each pool.
+/// without requests. Fails as run_replicas() does. REQUIRES: requests in the order of their planned times, and
+/// pools without scaling.
 Result<std::vector<Run>> run_pools(const Pool& prefill, const Pool& decode,
                                    const Transfer& transfer, std::span<const Request> requests,
                                    const RunOptions& options = {});

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/base/check.h"
+
 namespace rehearse::serving {
 
 std::int64_t Router::load_of(const Request& request, const Replica& replica) const {
@@ -15,13 +17,16 @@ std::int64_t Router::load_of(const Request& request, const Replica& replica) con
 }
 
 std::size_t Router::send(std::uint32_t id, const Request& request) {
-  std::size_t best = next_;
+  constexpr std::size_t kNone = SIZE_MAX;
+  std::size_t best = kNone;
   const auto load_with = [&](const Replica& r) { return r.load + load_of(request, r); };
-  if (routing_ != Routing::kRoundRobin)
-    for (std::size_t i = 1; i < replicas_.size(); ++i)
-      if (const std::size_t other = (next_ + i) % replicas_.size();
-          load_with(replicas_[other]) < load_with(replicas_[best]))
-        best = other;
+  for (std::size_t i = 0; i < replicas_.size(); ++i) {
+    const std::size_t other = (next_ + i) % replicas_.size();
+    if (!replicas_[other].open) continue;
+    if (best == kNone || load_with(replicas_[other]) < load_with(replicas_[best])) best = other;
+    if (routing_ == Routing::kRoundRobin) break;
+  }
+  REHEARSE_CHECK(best != kNone, "no replica takes requests");
   next_ = (best + 1) % replicas_.size();
   Replica& replica = replicas_[best];
   const std::int64_t load = load_of(request, replica);

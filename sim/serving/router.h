@@ -22,14 +22,23 @@ inline constexpr std::string_view kRoutingNames[] = {"round_robin", "least_outst
 class Router {
  public:
   /// `prefix_tokens`: per name of Request::prefix.
-  Router(Routing routing, std::size_t replicas, std::int64_t prefix_tokens)
-      : routing_(routing), prefix_tokens_(prefix_tokens), replicas_(replicas) {}
+  Router(Routing routing, std::int64_t prefix_tokens)
+      : routing_(routing), prefix_tokens_(prefix_tokens) {}
 
+  /// Another replica, which gets requests while it is open.
+  void add() { replicas_.emplace_back(); }
+  void open(std::size_t replica) { replicas_[replica].open = true; }
+  void close(std::size_t replica) { replicas_[replica].open = false; }
+
+  /// REQUIRES: an open replica.
   std::size_t send(std::uint32_t id, const Request& request);
   void end(std::size_t replica, std::uint32_t id);
+  /// Whether all requests that this replica was sent ended.
+  bool idle(std::size_t replica) const { return replicas_[replica].sent.empty(); }
 
  private:
   struct Replica {
+    bool open = false;
     std::int64_t load = 0;
     std::unordered_map<std::uint32_t, std::int64_t> sent = {};  ///< load by request; never iterated
     std::unordered_set<std::uint64_t> prefixes = {};
@@ -38,7 +47,7 @@ class Router {
 
   Routing routing_;
   std::int64_t prefix_tokens_;
-  std::vector<Replica> replicas_;
+  std::vector<Replica> replicas_ = {};
   std::size_t next_ = 0;
 };
 

@@ -3,69 +3,44 @@
 #include <algorithm>
 
 #include "sim/serving/client.h"
+#include "sim/serving/replicas.h"
 
 namespace rehearse::serving {
 
-Result<std::vector<Run>> run_replicas(const Rules& rules, const StepPricer& pricer,
-                                      std::span<const Request> requests,
+Result<std::vector<Run>> run_replicas(const Pool& pool, std::span<const Request> requests,
                                       const RunOptions& options) {
-  for (const Request& request : requests) TRY(Scheduler::check(rules, request));
+  for (const Request& request : requests) TRY(Scheduler::check(pool.rules, request));
   std::vector<Served> served(requests.size());
   std::vector<std::size_t> sent_to(requests.size());
-  Client client(pricer, requests, options, served);
-  Router router(options.routing, options.replicas, rules.prefix_tokens);
-  std::vector<Replica> replicas;
-  replicas.reserve(options.replicas);
-  for (std::size_t i = 0; i < options.replicas; ++i)
-    replicas.push_back({Scheduler(rules, pricer, requests, options.scale)});
+  Client client(pool.pricer, requests, options, served);
+  Replicas replicas(pool, requests, options, served);
 
   Picoseconds now{0};
-  const auto horizon_of = [&](const Replica& replica) {
-    // Requests of other replicas may end at any time, and the client waits for that.
-    const bool coupled = replicas.size() > 1 && client.full();
-    const bool waiting = !replica.arrived.empty() || !replica.next.empty();
-    return coupled || waiting ? now : client.next_event();
-  };
   for (std::size_t left = requests.size();;) {
-    for (std::size_t i = 0; i < replicas.size(); ++i) {
-      Replica& replica = replicas[i];
-      if (!replica.ending || replica.until > now) continue;
-      replica.ending = false;
-      client.finish(replica.server.finished().size(), now);
-      left -= replica.server.finished().size();
-      for (const std::uint32_t request : replica.server.finished()) router.end(i, request);
-    }
+    replicas.end_steps(now, [&](std::size_t, std::uint32_t) {
+      client.finish(now);
+      --left;
+    });
     if (left == 0) break;
-    if (now > kLongest)
-      return fail("the load takes more than 90 days",
-                  "fewer or shorter requests, or a higher rate");
+    TRY(check_length(now));
+    replicas.scale(now);
     client.send(now);
     client.deliver(now, [&](std::uint32_t request) {
-      sent_to[request] = router.send(request, requests[request]);
+      sent_to[request] = replicas.route(request, now);
       replicas[sent_to[request]].arrived.push_back(request);
     });
-    Picoseconds soonest = client.next_event();
-    for (Replica& replica : replicas) {
-      if (replica.until <= now) {
-        replica.look(rules.overlapped);
-        if (!replica.server.busy()) continue;
-        replica.start(now, horizon_of(replica), options.single, served);
-      }
-      soonest = std::min(soonest, replica.until);
-    }
-    now = soonest;
+    const Picoseconds next = client.next_event();
+    replicas.start(now, next, client.full(), [](const Replica&) {});
+    now = std::min({next, replicas.next_change(), replicas.next_end()});
   }
-  std::vector<Run> runs;
-  for (const Replica& replica : replicas)
-    runs.push_back(
-        {.steps = replica.server.log(), .gaps = replica.server.gaps(), .blocks = rules.blocks});
+  std::vector<Run> runs = replicas.runs();
   for (std::size_t i = 0; i < requests.size(); ++i) runs[sent_to[i]].served.push_back(served[i]);
   return runs;
 }
 
 Result<Run> run(const Rules& rules, const StepPricer& pricer, std::span<const Request> requests,
                 const RunOptions& options) {
-  std::vector<Run> runs = TRY(run_replicas(rules, pricer, requests, options));
+  std::vector<Run> runs = TRY(run_replicas({rules, pricer}, requests, options));
   return std::move(runs.front());
 }
 

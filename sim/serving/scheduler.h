@@ -53,6 +53,7 @@ class Scheduler {
   /// Puts a request into the queue, or those with promised blocks before it.
   void receive(std::uint32_t request);
   bool busy() const { return !waiting_.empty() || !running_.empty() || !arrived_.empty(); }
+  std::size_t waiting() const { return waiting_.size(); }
   bool receives() const { return running_.empty() || steps_ % rules_.receive_interval == 0; }
 
   /// Runs at least one step from `now`, and equal steps together that begin before `horizon`, or

@@ -49,6 +49,34 @@ TEST_CASE("both pools, and the parts of a request's time") {
   CHECK(test::value(json["transfer"]["p50"]) < 5.27e-3);
 }
 
+TEST_CASE("pools on two kinds of GPU") {
+  const auto on = [](const std::string& device, const std::string& cluster) {
+    return test::write_scratch(
+               "kinds.yaml",
+               fmt::format(
+                   "serve:\n  model: llama3_8b\n  prefill: {{{}transfer: {{rate: 50 GB/s}}}}\n"
+                   "  load: {{{}}}\ncluster: {}\n",
+                   device, kLoad, cluster))
+        .string();
+  };
+  const auto of = [](const Json& json, const char* part) {
+    return test::value(json["time_of_request"][part]);
+  };
+  const std::string a100 = "{device: a100_sxm4_80, devices_per_node: 1, nodes: 1}";
+  const auto run = [](const std::string& file) { return test::json_of({"simulate", file}); };
+  const Json both = run(on("device: h100_sxm5_80, ", a100)),
+             h100 = run(on("", "{device: h100_sxm5_80, devices_per_node: 2, nodes: 1}")),
+             slow = run(on("", "{device: a100_sxm4_80, devices_per_node: 2, nodes: 1}"));
+  // Prompts take as long as on H100, and tokens nearly as long as on A100.
+  CHECK(of(both, "prefill") == Approx(of(h100, "prefill")));
+  CHECK(of(slow, "prefill") > 1.3 * of(both, "prefill"));
+  CHECK(test::value(both["tpot"]["p50"]) == Approx(test::value(slow["tpot"]["p50"])).epsilon(0.1));
+  CHECK(both["cost_per_million_tokens"].is_null());
+  test::check_failed(test::rehearse({"plan", on("device: h100_sxm5_80, ", a100)}), 1,
+                     "one kind of GPU");
+  test::check_failed(test::rehearse({"simulate", on("device: h100, ", a100)}), 1, "h100_sxm5_80");
+}
+
 TEST_CASE("prompts in a pool of their own leave the gaps between tokens alone") {
   const Json apart = simulated(job(kFast)), together = simulated(job("", "plan: {data: 4}"));
   CHECK(test::value(apart["itl"]["p99"]) < 0.7 * test::value(together["itl"]["p99"]));

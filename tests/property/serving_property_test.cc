@@ -17,6 +17,8 @@ struct Setting {
   Rules rules;
   std::vector<Request> requests;
   RunOptions options;
+  std::size_t replicas = 1;
+  Routing routing = Routing::kRoundRobin;
 };
 
 /// Small servers, so that rows, tokens and blocks all run out.
@@ -188,16 +190,16 @@ TEST_CASE("replicas in turn are servers with every n-th request each") {
     Setting s = random_setting(seed);
     s.rules.drafts.clear();  // what is accepted depends on a request's number
     s.options.most_in_flight = 0;
-    s.options.replicas = 1 + seed % 4;
+    s.replicas = 1 + seed % 4;
     // Without the client's serial time the requests of one replica do not delay those of another.
     test::LinearPricer pricer = kPricer;
     pricer.request_time.serial = Seconds::s(0);
-    const Result<std::vector<Run>> runs = run_replicas(s.rules, pricer, s.requests, s.options);
+    const Result<std::vector<Run>> runs =
+        run_replicas({s.rules, pricer, s.replicas, s.routing}, s.requests, s.options);
     REQUIRE(runs);
-    for (std::size_t i = 0; i < s.options.replicas; ++i) {
+    for (std::size_t i = 0; i < s.replicas; ++i) {
       std::vector<Request> own;
-      for (std::size_t k = i; k < s.requests.size(); k += s.options.replicas)
-        own.push_back(s.requests[k]);
+      for (std::size_t k = i; k < s.requests.size(); k += s.replicas) own.push_back(s.requests[k]);
       const Result<Run> alone = run(s.rules, pricer, own, {.most_in_flight = 0});
       REQUIRE(alone);
       CHECK(runs->at(i).served == alone->served);
@@ -210,15 +212,18 @@ TEST_CASE("a router loses no request, and one replica needs none") {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     INFO("seed " << seed);
     Setting s = random_setting(seed);
-    s.options.routing = static_cast<Routing>(seed % std::size(kRoutingNames));
-    const Result<std::vector<Run>> one = run_replicas(s.rules, kPricer, s.requests, s.options);
+    s.routing = static_cast<Routing>(seed % std::size(kRoutingNames));
+    const Result<std::vector<Run>> one =
+        run_replicas({s.rules, kPricer, s.replicas, s.routing}, s.requests, s.options);
     REQUIRE(one);
     CHECK(one->at(0).served ==
           run(s.rules, kPricer, s.requests, {.most_in_flight = s.options.most_in_flight})->served);
-    s.options.replicas = 2 + seed % 3;
-    const Result<std::vector<Run>> fast = run_replicas(s.rules, kPricer, s.requests, s.options);
+    s.replicas = 2 + seed % 3;
+    const Result<std::vector<Run>> fast =
+        run_replicas({s.rules, kPricer, s.replicas, s.routing}, s.requests, s.options);
     s.options.single = true;
-    const Result<std::vector<Run>> slow = run_replicas(s.rules, kPricer, s.requests, s.options);
+    const Result<std::vector<Run>> slow =
+        run_replicas({s.rules, kPricer, s.replicas, s.routing}, s.requests, s.options);
     REQUIRE(fast);
     REQUIRE(slow);
     std::vector<Served> all;
@@ -239,6 +244,82 @@ TEST_CASE("a router loses no request, and one replica needs none") {
                 return other.sent <= q.sent && q.sent < other.last;
               }) <= s.options.most_in_flight);
   }
+}
+
+Scaling random_scaling(std::uint64_t seed) {
+  Random random(seed + 9000);
+  const std::size_t least = 1 + random.below(3);
+  Scaling scaling{.least = least,
+                  .most = least + random.below(4),
+                  .signal = static_cast<Signal>(random.below(4)),
+                  .every = Seconds::ms(1 + random.below(30)),
+                  .hold = Seconds::ms(random.below(60)),
+                  .start = Seconds::ms(random.below(20))};
+  const double targets[] = {2, 1, 0.5, 0.01};
+  scaling.target = targets[static_cast<std::size_t>(scaling.signal)];
+  return scaling;
+}
+
+TEST_CASE("a number of replicas that cannot change is a fixed one") {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    INFO("seed " << seed);
+    const Setting s = random_setting(seed);
+    Scaling scaling = random_scaling(seed);
+    scaling.most = scaling.least;
+    const Routing routing = static_cast<Routing>(seed % std::size(kRoutingNames));
+    const auto fixed =
+        run_replicas({s.rules, kPricer, scaling.least, routing}, s.requests, s.options);
+    const auto scaled =
+        run_replicas({s.rules, kPricer, 1, routing, scaling}, s.requests, s.options);
+    REQUIRE(fixed);
+    REQUIRE(scaled);
+    REQUIRE(scaled->size() == fixed->size());
+    for (std::size_t i = 0; i < fixed->size(); ++i) {
+      CHECK(scaled->at(i).served == fixed->at(i).served);
+      CHECK(scaled->at(i).gaps == fixed->at(i).gaps);
+    }
+  }
+}
+
+TEST_CASE("scaled replicas lose no request, keep their limits, and need no single steps") {
+  std::size_t grown = 0, gone = 0;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    INFO("seed " << seed);
+    Setting s = random_setting(seed);
+    for (Request& request : s.requests) request.output *= 1 + static_cast<std::int64_t>(seed % 3);
+    s.rules.blocks *= 1 + static_cast<std::int64_t>(seed % 3);
+    const Scaling scaling = random_scaling(seed);
+    const Pool pool{s.rules, kPricer, 1, static_cast<Routing>(seed % std::size(kRoutingNames)),
+                    scaling};
+    const auto fast = run_replicas(pool, s.requests, s.options);
+    s.options.single = true;
+    const auto slow = run_replicas(pool, s.requests, s.options);
+    REQUIRE(fast);
+    REQUIRE(slow);
+    REQUIRE(fast->size() == slow->size());
+    std::size_t served = 0;
+    for (std::size_t i = 0; i < fast->size(); ++i) {
+      const Run& run = fast->at(i);
+      CHECK(run.served == slow->at(i).served);
+      CHECK(run.rented == slow->at(i).rented);
+      CHECK(run.gone == slow->at(i).gone);
+      served += run.served.size();
+      if (!run.steps.empty()) CHECK(run.steps.back().held == 0);
+      std::size_t ready = 0;
+      for (const Run& other : *fast)
+        ready += other.ready <= run.ready && run.ready < other.gone && other.ready < other.gone;
+      for (const Served& r : run.served) {
+        CHECK(run.ready <= r.queued);
+        CHECK(r.last <= run.gone);
+      }
+      if (run.ready < run.gone) CHECK(ready >= scaling.least);
+      gone += run.gone < Picoseconds(1'000'000'000'000'000);
+    }
+    grown += fast->size() > scaling.least;
+    CHECK(served == s.requests.size());
+  }
+  CHECK(grown > 50);
+  CHECK(gone > 50);
 }
 
 }  // namespace

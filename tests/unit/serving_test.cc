@@ -198,7 +198,7 @@ TEST_CASE("requests in turn to two replicas are GI/M/1 each") {
   }
   const auto wait = [&](Routing routing) {
     const Result<std::vector<Run>> runs = run_replicas(
-        {.most_rows = 1, .blocks = 1000}, pricer, requests, {.replicas = 2, .routing = routing});
+        {{.most_rows = 1, .blocks = 1000}, pricer, 2, routing}, requests);
     REQUIRE(runs);
     return (mean_wait(runs->at(0)) + mean_wait(runs->at(1))) / 2;
   };
@@ -224,8 +224,7 @@ TEST_CASE("a router by prefix keeps sessions together, and weighs that against t
   };
   const auto counts = [&](const std::vector<Request>& requests, Routing routing) {
     const Result<std::vector<Run>> runs =
-        run_replicas({.blocks = 99, .prefix_cache = true}, pricer, requests,
-                     {.replicas = 2, .routing = routing});
+        run_replicas({{.blocks = 99, .prefix_cache = true}, pricer, 2, routing}, requests);
     REQUIRE(runs);
     std::int64_t reused = 0;
     for (const Run& run : *runs)

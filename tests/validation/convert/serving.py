@@ -31,13 +31,18 @@ def version_of(row):
         ("0.11" if row["measured"] < "2026" else "0.16") if row["backend"] == "vllm" else "")
 
 
+def attention_replicas(row):
+    """`batch_size` is per attention replica (the source's notes), whose number some rows do not state."""
+    if not row["concurrency"] or not row["batch_size"]:
+        return 1
+    return float(row["concurrency"]) / float(row["batch_size"])
+
+
 def left_out(row, model):
     """Rows that say nothing about a prediction, or whose settings no job file expresses."""
     return (row["mode"] != "agg" or model is None or row["attention_dp_size"] not in ("", "1")
+            or attention_replicas(row) != 1
             or row["backend_version"].startswith("nightly") or int(row["tp_size"]) > 8
-            # Several replicas, or attention divided by requests, which no other column says.
-            or (row["concurrency"] and row["batch_size"]
-                and int(float(row["concurrency"])) != int(float(row["batch_size"])))
             # Slower at less load: not usable, as the source's notes say.
             or (model == "gpt_oss_120b" and row["system"] == "h100_sxm"
                 and row["concurrency"] == "512"))
