@@ -53,7 +53,8 @@ struct Evaluation {
 };
 
 struct Evaluator {
-  /// A lower bound: no plan reaches the target sooner. Nothing if no plan fits in memory. Cheap.
+  /// A lower bound: no plan reaches the target sooner. Nothing if no plan fits in memory, or the device
+  /// lacks the number format. Cheap.
   std::function<std::optional<Seconds>(const Offer&)> least_time;
   /// A higher lower bound, which takes a part of the time of `evaluate`; may be absent. Called from
   /// several threads.

@@ -117,7 +117,8 @@ std::string cell_words(const Quantity& q) {
   return fmt::format("{} ({} – {})", words[0], words[1], words[2]);
 }
 
-/// The part of the step that differs most: "largest difference: recomputation, 4.00 s and 0".
+/// The part of the step that differs most: "the largest difference is compute: 4.16 s in tp8 and
+/// 3.60 s in tp4", since the answer may name the faster side first.
 std::string largest_difference(const Side& a, const Side& b) {
   double most = 0;
   std::string words;
@@ -126,8 +127,9 @@ std::string largest_difference(const Side& a, const Side& b) {
     const double difference = std::abs(b.parts[p]->value - a.parts[p]->value);
     if (difference <= most) continue;
     most = difference;
-    words = fmt::format("the largest difference is {}: {} and {}", part_fields()[p].label,
-                        unit::kTime.text(a.parts[p]->value), unit::kTime.text(b.parts[p]->value));
+    words = fmt::format("the largest difference is {}: {} in {} and {} in {}",
+                        part_fields()[p].label, unit::kTime.text(a.parts[p]->value), a.name,
+                        unit::kTime.text(b.parts[p]->value), b.name);
   }
   return words;
 }

@@ -9,6 +9,7 @@
 
 #include "cli/calibrate/op_timings.h"
 #include "cli/config/recorded_workload.h"
+#include "models/compute/device_facts.h"
 #include "models/compute/op_cost.h"
 #include "models/workload/lift_ops.h"
 #include "profiler/replay/fewer_launches.h"
@@ -227,6 +228,10 @@ Result<replay::RecordedProgram> in_format(const ReplayJob& job, replay::Recorded
     if (kernels.empty()) continue;
     const OpCost cost =
         TRY(cost_on(job, recording.rank(), "give the factor: --scale SELECTOR:FACTOR"));
+    const cluster::Gpu& gpu = *TRY(cluster::find_gpu(device_of(recording.rank())));
+    if (!compute::trains_in(gpu, edit.format))
+      return fail(fmt::format("{} has no matrix units for {}", gpu.name, to_string(edit.format)),
+                  gpu.bf16_tensor ? "bf16" : "fp16");
     for (const replay::RankOp& at_op : kernels) {
       const auto number = operators.of(*program.programs[rank].recorded[at_op.op].row);
       if (!number || !operators[*number].known) {

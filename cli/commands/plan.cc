@@ -247,6 +247,29 @@ Result<Exit> run_serving(const PlanOptions& options, const Globals& globals, Sha
   return plan_serving(server, std::move(search), globals);
 }
 
+/// The search computes every plan as frameworks with tensor parallelism do. Warns if the first plan
+/// has none, and does not fit as `simulate` then computes it.
+Status warn_of_other_defaults(const PlanOptions& options, PredictedJob& first) {
+  const strategies::Plan& plan = first.file.spec.plan;
+  if (plan.tensor > 1 || !plan.stages.empty() || first.file.assumed.empty()) return {};
+  const JobFile own = TRY(load_job(options.job_file, options.cluster));
+  step::Spec spec = own.spec;
+  spec.training = first.file.spec.training;
+  spec.plan = plan;
+  const step::Step step = TRY(step::predict(
+      spec, own.cluster, {.fidelity = step::Fidelity::kClosed, .counterfactuals = false}));
+  const memory::StageMemory& most = memory::fullest(step.memory);
+  if (most.fit != memory::Fit::kFits)
+    first.step.warnings.push_back(
+        {fmt::format("memory of the first plan, as `simulate` assumes without tensor parallelism "
+                     "(loss eager, fused_accumulation false): {} of {}: {}",
+                     to_string(most.peak.value), to_string(most.device.usable),
+                     memory::kFitNames[static_cast<int>(most.fit)]),
+         "state loss and fused_accumulation in `workload` as the framework computes them, and "
+         "search again"});
+  return {};
+}
+
 Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork& shared) {
   TRY(check_writable({options.files.perfetto}));
   if (is_serve_file(options.job_file)) return run_serving(options, globals, shared);
@@ -275,6 +298,7 @@ Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork&
     planned.best.push_back(
         predicted_job(std::move(job), std::move(*plan.step), *planned.request.confirm));
   }
+  TRY(warn_of_other_defaults(options, planned.best.front()));
   const step::Step& best = planned.best.front().step;
   if (planned.file.input)
     planned.file.notes.push_back(feed_note(*planned.file.input, planned.file.cluster, best));

@@ -169,6 +169,9 @@ Document document_of(const ServedLoad& load, const Limits& limits) {
     return estimate([&](const Measures& m) { return m.*amount / m.duration / per; });
   };
   const std::string_view router = serving::kRoutingNames[static_cast<std::size_t>(file.routing)];
+  // One output token has no time to the next.
+  const bool generates =
+      std::ranges::any_of(file.requests, [](const serving::Request& r) { return r.output > 1; });
   Document d{.command = "simulate"};
   const std::string_view framework =
       serving::kFrameworkNames[static_cast<std::size_t>(s.framework)];
@@ -180,7 +183,7 @@ Document document_of(const ServedLoad& load, const Limits& limits) {
                                      prompts_on.empty() ? file.devices : devices_of(s.plan),
                                      s.device, framework, s.version.empty() ? "" : " ", s.version),
                          {fmt::format("TTFT {}", range_words(load.ttft(&serving::Spread::mean))),
-                          fmt::format("TPOT {}", range_words(load.mean_tpot())),
+                          generates ? fmt::format("TPOT {}", range_words(load.mean_tpot())) : "",
                           saturated(load, limits.capacity) ? "saturated" : ""});
   d["server"] = {{"model", s.model.name},   {"device", s.device},
                  {"devices", file.devices}, {"framework", framework},
@@ -192,8 +195,13 @@ Document document_of(const ServedLoad& load, const Limits& limits) {
     };
   };
   add_spread(d, "ttft", "time to first token", [&](auto which) { return load.ttft(which); });
-  add_spread(d, "tpot", "time per output token", spread(&Measures::tpot));
-  add_spread(d, "itl", "time between tokens", spread(&Measures::itl));
+  if (generates) {
+    add_spread(d, "tpot", "time per output token", spread(&Measures::tpot));
+    add_spread(d, "itl", "time between tokens", spread(&Measures::itl));
+  } else {
+    d["tpot"] = nullptr;
+    d["itl"] = nullptr;
+  }
   add_spread(d, "end_to_end", "end to end", [&](auto which) { return load.end_to_end(which); });
   add_spread(d, "queue", "in the queue", spread(&Measures::queue));
   if (file.prefill) add_spread(d, "transfer", "transfer", spread(&Measures::transfer));

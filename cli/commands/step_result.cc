@@ -207,6 +207,10 @@ std::vector<std::string> notes_of(const PredictedJob& job) {
   for (const std::string& line : job.file.assumed) notes.push_back("assumed " + line);
   notes.insert(notes.end(), job.file.notes.begin(), job.file.notes.end());
   notes.insert(notes.end(), job.account.notes.begin(), job.account.notes.end());
+  if (job.step.model_utilization() > 1)
+    notes.emplace_back(
+        "MFU above 100 %: kernels take fewer operations than the model has (Winograd's "
+        "convolutions), or a narrower format than `dtype`");
   return notes;
 }
 

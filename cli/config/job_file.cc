@@ -10,6 +10,7 @@
 #include "cli/config/job_input.h"
 #include "cli/config/read_plan.h"
 #include "cli/config/recorded_workload.h"
+#include "models/compute/device_facts.h"
 #include "models/workload/read_model.h"
 #include "models/workload/selective.h"
 #include "sim/base/named_file.h"
@@ -43,6 +44,22 @@ Implementation usual(const strategies::Training& training, const strategies::Pla
           .fused_accumulation = plan.tensor > 1};
 }
 
+/// Of a number format that some devices lack: FP8 is an error, and BF16 is computed as FP16 is, with
+/// a note. What is rented is chosen by its formats, so nothing is wrong with the job.
+void check_format(const YamlMap& training, workload::Dtype dtype, JobUse use,
+                  const std::vector<const cluster::Gpu*>& gpus, std::vector<std::string>& notes) {
+  for (const cluster::Gpu* gpu : gpus) {
+    if (use != JobUse::kRent && !compute::trains_in(*gpu, dtype))
+      training.report("dtype",
+                      fmt::format("{} has no matrix units for {}", gpu->name, to_string(dtype)), {},
+                      gpu->bf16_tensor ? "bf16" : "fp16");
+    if (dtype == workload::Dtype::kBf16 && !gpu->bf16_tensor)
+      notes.push_back(fmt::format(
+          "{} has no units for bf16: products in bf16 take as long as in fp16 (dtype: fp16)",
+          gpu->name));
+  }
+}
+
 /// The kind of elementwise kernels, which determines their share of the memory rate. Fully sharded
 /// jobs without tensor parallelism are assumed to run PyTorch's own kernels.
 workload::Elementwise kernels_of(const std::optional<YamlMap>& model, const Implementation& usual,
@@ -54,14 +71,21 @@ workload::Elementwise kernels_of(const std::optional<YamlMap>& model, const Impl
   return pytorch ? workload::Elementwise::kUnfused : usual.elementwise;
 }
 
-/// The assumed implementation of a model: the keys that the file does not give.
-std::vector<std::string> assumed_of(const YamlMap& map, const Implementation& how, bool mixture) {
+/// The assumed implementation of a model: the keys that the file does not give. `kernels` may be
+/// slower ones for the same operations.
+std::vector<std::string> assumed_of(const YamlMap& map, const Implementation& how,
+                                    workload::Elementwise kernels, bool mixture) {
   std::string text;
   const auto add = [&](std::string_view key, std::string_view value) {
     if (!map.has(key)) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", key, value);
   };
   add("attention", workload::kAttentionNames[static_cast<int>(how.attention)]);
-  add("elementwise", workload::kElementwiseNames[static_cast<int>(how.elementwise)]);
+  const std::string_view elementwise =
+      workload::kElementwiseNames[static_cast<int>(how.elementwise)];
+  add("elementwise", kernels == how.elementwise
+                         ? std::string(elementwise)
+                         : fmt::format("{} (at the memory rate of {} kernels)", elementwise,
+                                       workload::kElementwiseNames[static_cast<int>(kernels)]));
   add("loss", workload::kLossNames[static_cast<int>(how.loss)]);
   add("fused_accumulation", how.fused_accumulation ? "true" : "false");
   add("dropout", how.dropout ? "true" : "false");
@@ -304,8 +328,10 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
   std::optional<workload::Workload> workload;
   std::string measured_on;
   std::vector<std::string> assumed;
-  ConditionsOf conditions(gpus, kernels_of(model, implementation, assumed_plan));
+  const workload::Elementwise kernels = kernels_of(model, implementation, assumed_plan);
+  ConditionsOf conditions(gpus, kernels);
   std::vector<std::string> notes;
+  if (training) check_format(*root.map("training"), training->dtype, use, gpus, notes);
   comm::LinkScales scales;
   MeasuredByDevice measured_ops = TRY(read_measured_ops(root, folder, recorded, notes));
   if (recorded && cluster && training && plan) {
@@ -335,7 +361,7 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
     const std::vector<std::string> again = model->list<std::string>("recompute_ops");
     if (workload) workload::run_again(*workload, again);
     model->no_other_keys();
-    assumed = assumed_of(*model, implementation, mixture);
+    assumed = assumed_of(*model, implementation, kernels, mixture);
   }
   if (workload && training && training->lora_rank > 0) {
     Result<workload::Workload> adapted =

@@ -145,7 +145,7 @@ double JobOnOffers::samples() const {
 
 std::optional<Seconds> JobOnOffers::least_time(const cost::Offer& offer) const {
   const Result<const cluster::Gpu*> gpu = cluster::find_gpu(offer.instance->gpu);
-  if (!gpu) return std::nullopt;
+  if (!gpu || !compute::trains_in(**gpu, job_.spec.training.dtype)) return std::nullopt;
   const double devices = offer.instance->gpu_count * offer.count;
   const workload::Workload& workload = job_.spec.workload;
   if (Bytes::b(workload.parameters() * kLeastBytesPerParameter) > (*gpu)->memory * devices)

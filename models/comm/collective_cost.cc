@@ -84,6 +84,7 @@ NcclSetup nccl_setup(const Calibration& calibration, const Group& group) {
   if (group.network) {
     setup.network_rate = group.network->node_rate.bytes_per_s();
     setup.network_latency = (group.network->latency + reach_of(*group.network).step).s();
+    setup.tree_rate = tree_limit(calibration.generation, group.nodes).bytes_per_s();
   }
   // It was not measured over several nodes.
   if (calibration.switched && calibration.switched->nvls && group.nodes == 1 &&

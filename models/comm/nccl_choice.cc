@@ -84,6 +84,7 @@ double bus_rate(Algorithm a, Protocol p, const NcclSetup& s) {
       // Over two nodes NCCL counts the rate within nodes. Its search raises that of a tree to twice
       // the rate between them, because a NIC carries the data of its two devices once.
       if (s.nodes == 2) rate = std::min(s.graph_rate, 2 * s.network_rate) / kGiga;
+      if (s.nodes > 1 && s.tree_rate) rate = std::min(rate, *s.tree_rate / kGiga);
       rate = std::min(0.92 * rate, s.channels * nccl::kTreeSimple[g][column]);
       if (p == Protocol::kLl) return std::min(rate / 3.8, ll_max);
       if (p == Protocol::kLl128)

@@ -44,8 +44,11 @@ struct NcclSetup {
   std::uint32_t nodes = 1;     ///< on which the ranks are, evenly
   double network_rate = 0;     ///< B/s of a node; with several nodes
   double network_latency = 0;  ///< s of the NIC; with several nodes
-  bool amd_host = false;       ///< with several nodes: the row of LL's bandwidth
-  bool collnet = false;        ///< in-network reduction is installed
+  /// B/s on the wire that no tree over nodes exceeds. NCCL's own limits grow with its channels, and
+  /// would choose trees that take twice as long as rings by the prices of this program.
+  std::optional<double> tree_rate = {};
+  bool amd_host = false;  ///< with several nodes: the row of LL's bandwidth
+  bool collnet = false;   ///< in-network reduction is installed
   /// The size in bytes from which NVLS is considered; absent: the fabric has none, or it is unused.
   std::optional<double> nvls_from = {};
 };

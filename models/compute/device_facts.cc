@@ -51,4 +51,8 @@ Arithmetic arithmetic_of(const DeviceFacts& facts, workload::Dtype dtype) {
   return Arithmetic::kFp32;
 }
 
+bool trains_in(const cluster::Gpu& gpu, workload::Dtype dtype) {
+  return dtype != workload::Dtype::kFp8 || gpu.fp8_tensor.has_value();
+}
+
 }  // namespace rehearse::compute

@@ -49,4 +49,8 @@ DeviceFacts facts_of(const cluster::Gpu& gpu);
 /// device has it, else the next wider one.
 Arithmetic arithmetic_of(const DeviceFacts& facts, workload::Dtype dtype);
 
+/// Whether a device can train in this format: FP8 needs matrix units of its own, because frameworks
+/// cast operands to it only for these. A wider format runs on any device.
+bool trains_in(const cluster::Gpu& gpu, workload::Dtype dtype);
+
 }  // namespace rehearse::compute

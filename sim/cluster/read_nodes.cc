@@ -136,7 +136,7 @@ class Reader {
       section_.report("intra_node",
                       fmt::format("the catalog has no {} link of '{}'",
                                   kNodeKindNames[static_cast<std::size_t>(kind)], model),
-                      "intra_node: {kind: …, rate: …, latency: …}");
+                      "intra_node: {kind: …, rate: …, latency: …} in a job or cluster file");
       return std::nullopt;
     }
     if (node.link && kind == NodeKind::kHybridCubeMesh && has_double_links(usual)) {

@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "models/comm/scope_of_cluster.h"
 #include "models/job/interval.h"
 #include "models/job/program_ops.h"
 #include "sim/graph/critical_path.h"
@@ -185,6 +186,15 @@ void warn_of_regime(Step& step) {
          "measure a few steps of this plan and of one outside this regime"});
 }
 
+/// Whether the ranks of the first node reach each other over PCIe and the host.
+bool through_host(const workload::Layout& layout, const cluster::Cluster& cluster) {
+  std::vector<DeviceId> of_node;
+  for (std::uint32_t rank = 0; rank < layout.ranks(); ++rank)
+    if (cluster.devices()[rank].node == cluster.devices().front().node) of_node.emplace_back(rank);
+  const Result<comm::ClusterScope> scope = comm::scope_of(cluster, of_node);
+  return scope && scope->fabric == comm::Fabric::kHostStaged;
+}
+
 /// The interval of a step, and what it depends on.
 Status complete(Step& step, const Spec& spec, const cluster::Cluster& cluster,
                 const Setting& setting) {
@@ -244,6 +254,14 @@ Status complete(Step& step, const Spec& spec, const cluster::Cluster& cluster,
     step.time.high += std::max(Seconds::s(0), step.stall - median);
     if (!seen || step.stall > Seconds::s(0)) warn_of_regime(step);
   }
+  if (calibrated && through_host(step.layout, cluster))
+    step.warnings.push_back(
+        {fmt::format(
+             "collectives of {} over PCIe: their times are those of the one machine that was "
+             "measured, whose board and settings decide them",
+             cluster.devices().front().model),
+         "state the rate that nccl-tests reach on this machine: intra_node: {kind: pcie, rate: "
+         "…}"});
   if (spec.workload.experts_per_token > 0)
     step.warnings.push_back(
         {"mixture of experts: its speed depends on the software release; published jobs took from "

@@ -57,6 +57,7 @@ TEST_CASE("compare: a recording and an edit of it") {
   const std::string text = test::rehearse({"compare", test::kExample, edited}).out;
   CHECK(text.find("edited.json is ") == 0);
   CHECK(text.find("the largest difference is compute") != std::string::npos);
+  CHECK(text.find(" in edited.json") != std::string::npos);
 }
 
 TEST_CASE("compare: plans of a described job, and one that does not fit") {

@@ -74,6 +74,83 @@ TEST_CASE("adapters are an option of a job's training, and plans are searched wi
                      ":4:14: training.lora_rank: a model without attention");
 }
 
+// Before Ada, GPUs multiply FP8 operands in no unit, so that FP8 can save no time on them.
+TEST_CASE("FP8 is only for devices that have it, and BF16 without units is told") {
+  const auto on = [](const std::string& device, const std::string& dtype) {
+    return test::rehearse({"simulate", "--model", "gpt2", "--gpus", "8", "--device", device,
+                           "--batch", "8", "--plan", "dtype=" + dtype, "--fidelity", "closed",
+                           "--format", "json"});
+  };
+  test::check_failed(on("a100_sxm4_80", "fp8"), 1,
+                     "--plan dtype: a100_sxm4_80 has no matrix units for fp8; bf16");
+  test::check_failed(on("v100_sxm2_32", "fp8"), 1, "no matrix units for fp8; fp16");
+  CHECK(on("h100_sxm5_80", "fp8").code == 0);
+  CHECK(test::document(on("v100_sxm2_32", "bf16"))["notes"].dump().find(
+            "v100_sxm2_32 has no units for bf16") != std::string::npos);
+  CHECK(test::document(on("a100_sxm4_80", "bf16"))["notes"].dump().find("units") ==
+        std::string::npos);
+  const Json rented = test::document(test::rehearse(
+      {"recommend", "--model", "gpt2", "--batch", "64", "--target", "1e6 samples", "--plan",
+       "dtype=fp8", "--provider", "aws", "--counts", "1", "--format", "json"}));
+  for (const Json& option : rented["options"])
+    CHECK(option["instance"].get<std::string>().find("p4d") == std::string::npos);
+}
+
+// The logits of a sample of 8,192 tokens are 1 G numbers: 17 GB as PyTorch's loss keeps them, and
+// 2 GB if gradients replace them.
+TEST_CASE("plan warns if its first plan fits only with the loss of other frameworks") {
+  const auto warnings = [](std::vector<std::string> more) {
+    const std::string file = test::write_scratch("loss.yaml", more[0]).string();
+    const Json plan =
+        test::document(test::rehearse({"plan", file, "--fidelity", "closed", "--format", "json"}));
+    CHECK(plan["best"][0]["memory_per_device"]["fits"] == true);
+    const Json alone = test::document(
+        test::rehearse({"simulate", file, "--fidelity", "closed", "--format", "json"}));
+    return std::pair(plan["best"][0]["warnings"].dump(),
+                     alone["memory_per_device"]["fits"] == true);
+  };
+  const auto job = [](const std::string& loss) {
+    return std::vector<std::string>{
+        "workload: {model: llama3_8b" + loss +
+        "}\ntraining: {global_batch: 256, microbatch: 1, recompute: none}\n"
+        "plan: {data: 16, zero: 2, offload: none}\n"
+        "cluster: {device: h100_sxm5_80, devices_per_node: 8, nodes: 2}\n"};
+  };
+  const auto [assumed, fits] = warnings(job(""));
+  CHECK_FALSE(fits);
+  CHECK(assumed.find("as `simulate` assumes without tensor parallelism") != std::string::npos);
+  const auto [given, fits_given] = warnings(job(", loss: fused, fused_accumulation: true"));
+  CHECK(fits_given);
+  CHECK(given.find("as `simulate` assumes") == std::string::npos);
+}
+
+// Winograd's algorithm multiplies 2.25 to 4 times less often than the model counts.
+TEST_CASE("a utilization above the peak has its reason") {
+  const Json json = test::document(test::rehearse(
+      {"simulate", "--model", "vgg16", "--gpus", "1", "--device", "v100_sxm2_32", "--batch", "64",
+       "--plan", "mb=64,dtype=fp32", "--fidelity", "closed", "--format", "json"}));
+  CHECK(test::value(json["mfu"]) > 1);
+  CHECK(json["notes"].dump().find("MFU above 100 %") != std::string::npos);
+}
+
+TEST_CASE("collectives over PCIe tell that they are of one machine, unless their rate is given") {
+  const auto warned = [](const std::string& links) {
+    const std::string file =
+        test::write_scratch(
+            "pcie.yaml",
+            "workload: {model: gpt2}\ntraining: {global_batch: 8}\n"
+            "plan: {data: 8}\ncluster: {device: l40s, devices_per_node: 8, nodes: 1" +
+                links + "}\n")
+            .string();
+    return test::document(test::rehearse(
+               {"simulate", file, "--fidelity", "closed", "--format", "json"}))["warnings"]
+               .dump()
+               .find("one machine") != std::string::npos;
+  };
+  CHECK(warned(""));
+  CHECK_FALSE(warned(", intra_node: {kind: pcie, rate: 20 GB/s}"));
+}
+
 TEST_CASE("wrong descriptions of a job") {
   struct Case {
     int code;

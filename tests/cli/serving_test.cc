@@ -63,6 +63,16 @@ TEST_CASE("SGLang leaves room for a chunk of prompts and for graphs unless it is
         Approx(told["cache"]["blocks"].get<double>()).epsilon(1e-3));
 }
 
+TEST_CASE("requests of one output token have no time per output token") {
+  const std::string job =
+      serving_job("framework: vllm", "closed: 2, requests: 8, input: 200, output: 1");
+  const Json json = served(job);
+  CHECK(json["tpot"].is_null());
+  CHECK(json["itl"].is_null());
+  CHECK(test::value(json["ttft"]["mean"]) > 0);
+  CHECK(test::rehearse({"simulate", job}).out.find("TPOT 0") == std::string::npos);
+}
+
 TEST_CASE("names of the server and common names of flags are the same") {
   const Json common = served(serving_job("flags: {max_num_seqs: 2, memory: 0.8}", kLoad));
   const Json own =

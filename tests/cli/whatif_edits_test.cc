@@ -72,6 +72,7 @@ TEST_CASE("kernels in another number format follow the laws, with casts") {
   const double range = value(step("range=mlp:fp32")) - value(recorded);
   CHECK(range < 3 * both + 60e-6);
   check_refused({"--dtype", "kernel:fp12"}, 2, "unknown number format 'fp12'");
+  check_refused({"--dtype", "kernel:fp8"}, 1, "a100_sxm4_80 has no matrix units for fp8; bf16");
 }
 
 TEST_CASE("a graph's launch has bounds unless it is given") {

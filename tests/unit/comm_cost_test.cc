@@ -85,6 +85,29 @@ TEST_CASE("several nodes: the network carries the bytes that a node sends") {
   CHECK(p.time.high / p.time.value > 1.2);
 }
 
+// 128 MiB on 16 A100 with 200 GB/s per node: a tree carries at most 110 / 2 GB/s, 2.4 ms, and a ring
+// 170 · 16 / 30 GB/s, 1.5 ms. NCCL's limit of 12 channels, 283 GB/s, would choose the tree.
+TEST_CASE("several nodes: no larger all_reduce has a much lower bandwidth") {
+  for (const char* device : {"a100_sxm4_80", "h100_sxm5_80"})
+    for (const std::uint32_t nodes : {2U, 3U, 8U, 32U})
+      for (const double rate : {50.0, 100.0, 200.0, 400.0}) {
+        const Network network{.kind = NetworkKind::kInfiniband,
+                              .node_rate = ByteRate::gb_per_s(rate),
+                              .latency = Seconds::us(5),
+                              .nics = 8};
+        const auto resolved =
+            CollectiveCost::resolve(*calibration_for(device), {.kind = CollectiveKind::kAllReduce,
+                                                               .ranks = 8 * nodes,
+                                                               .nodes = nodes,
+                                                               .network = network});
+        REQUIRE(resolved);
+        for (double bytes = 1 << 20; bytes < 8e9; bytes *= 2) {
+          CAPTURE(device, nodes, rate, bytes);
+          CHECK(resolved->seconds(2 * bytes) < 2.2 * resolved->seconds(bytes));
+        }
+      }
+}
+
 TEST_CASE("EFA: every step of a gathering ring waits, and each level of a tree") {
   const auto seconds = [](CollectiveKind kind, Algorithm algorithm, double part = 1) {
     const Network efa{NetworkKind::kEfa, ByteRate::gb_per_s(400) * part,
