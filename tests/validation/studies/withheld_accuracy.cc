@@ -7,7 +7,6 @@
 
 #include "models/compute/transfer.h"
 #include "sim/cluster/catalog.h"
-#include "tests/validation/studies/job_accuracy.h"
 
 namespace rehearse::cli {
 namespace {
@@ -119,6 +118,11 @@ std::optional<double> same_kernels_share(double share, const DeviceFacts& from,
   return share * faster * (*from.peaks[half] / *to.peaks[half]);
 }
 
+Result<JobPrediction> predict_withheld(const MeasuredJob& row) {
+  const Withheld withheld = TRY(withheld_for(row));
+  return predict_row(row, withheld.conditions, withheld.calibrations);
+}
+
 Result<TimedAccuracy> measure_withheld_accuracy(const std::filesystem::path& data) {
   const std::filesystem::path folder = TRY(converted(data));
   const std::vector<MeasuredJob> jobs = TRY(read_job_folder(folder / "jobs"));
@@ -126,8 +130,7 @@ Result<TimedAccuracy> measure_withheld_accuracy(const std::filesystem::path& dat
   std::map<std::string, TimedCase> cases;
   for (const MeasuredJob& row : jobs) {
     if (row.job().spec.workload.experts > 0) continue;
-    const Withheld withheld = TRY(withheld_for(row));
-    const Result<JobPrediction> p = predict_row(row, withheld.conditions, withheld.calibrations);
+    const Result<JobPrediction> p = predict_withheld(row);
     if (!p) {
       accuracy.left_out.push_back(fmt::format("{}: {}", row.name, to_string(p.error())));
       continue;
