@@ -90,9 +90,11 @@ Result<Withheld> withheld_for(const MeasuredJob& row) {
     sustained.attention =
         same_kernels_share(triton ? others.triton : others.flash, compute::facts_of(from), facts);
     w.conditions.fp8 = fp8_of(facts, w.calibrations, w.conditions.fp8);
-    // The interval is that of architectures without jobs of their own.
-    w.conditions.fastest = 0.8;
-    w.conditions.slowest = 1.5;
+    // The interval is that of architectures without jobs of their own, such as that of V100.
+    const cluster::Gpu& unknown = *TRY(cluster::find_gpu("v100_sxm2_16"));
+    const step::Conditions general = step::conditions_for(unknown, elementwise);
+    w.conditions.fastest = general.fastest;
+    w.conditions.slowest = general.slowest;
   }
   if (const auto fp8 = row.number("sustained.fp8")) w.conditions.fp8 = *fp8;
   return w;
