@@ -34,16 +34,28 @@ Status check_range(std::string_view what, const std::optional<double>& value, do
               fmt::format("a number from {:g} to {:g}", least, most));
 }
 
-/// A measured time for something else, by the ratio of two predictions. Most errors of one
-/// prediction are also errors of the other: the interval adds half of the prediction's own, as a
-/// logarithm.
+/// How much of a prediction's own error a ratio of two predictions keeps.
+enum class Shared : std::uint8_t {
+  kMostly,   ///< by one law, of one vendor's libraries: half of it, as a logarithm
+  kNothing,  ///< of different vendors' libraries: that of both predictions, in squares
+};
+
+/// A measured time for something else, by the ratio of two predictions.
 Estimate<Seconds> times_ratio(const Estimate<Seconds>& measured, const Estimate<Seconds>& was,
-                              const Estimate<Seconds>& is, Provenance provenance) {
+                              const Estimate<Seconds>& is, Shared errors, Provenance provenance) {
   if (!(was.value > Seconds::s(0))) return measured;
   const double ratio = is.value / was.value;
   if (ratio == 1) return measured;
-  return {measured.value * ratio, measured.low * ratio * std::sqrt(is.low / is.value),
-          measured.high * ratio * std::sqrt(is.high / is.value), provenance};
+  double below = std::log(is.value / is.low), above = std::log(is.high / is.value);
+  if (errors == Shared::kMostly) {
+    below /= 2;
+    above /= 2;
+  } else {
+    below = std::hypot(below, std::log(was.high / was.value));
+    above = std::hypot(above, std::log(was.value / was.low));
+  }
+  return {measured.value * ratio, measured.low * ratio * std::exp(-below),
+          measured.high * ratio * std::exp(above), provenance};
 }
 
 }  // namespace
@@ -102,13 +114,15 @@ Estimate<Seconds> OpCost::time(const Op& op) const {
 
 Estimate<Seconds> OpCost::rescale(const Estimate<Seconds>& measured, const Op& before,
                                   const Op& after) const {
-  return times_ratio(measured, predicted(before), predicted(after),
+  return times_ratio(measured, predicted(before), predicted(after), Shared::kMostly,
                      std::max(measured.provenance, Provenance::kInterpolated));
 }
 
 Estimate<Seconds> OpCost::carried(const Estimate<Seconds>& measured, const Op& op,
                                   const OpCost& from) const {
-  return times_ratio(measured, from.predicted(op), predicted(op), Provenance::kExtrapolated);
+  const bool alike = state_->facts.vendor == from.state_->facts.vendor;
+  return times_ratio(measured, from.predicted(op), predicted(op),
+                     alike ? Shared::kMostly : Shared::kNothing, Provenance::kExtrapolated);
 }
 
 const std::vector<std::string>& OpCost::sources() const { return state_->sources; }

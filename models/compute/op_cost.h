@@ -77,9 +77,10 @@ class OpCost {
                             const workload::Op& after) const;
 
   /// A recorded time of `op` on the device of `from`, on this one: measured × predicted here ÷
-  /// predicted there. Its interval grows by half of that of a prediction, as in `rescale`. It is
-  /// unchanged between variants of a device that the laws do not distinguish, and for ops
-  /// that they do not know.
+  /// predicted there. Within a vendor its interval grows by half of that of a prediction, as in
+  /// `rescale`. Libraries of different vendors have no errors in common, so that it grows by those
+  /// of both predictions, in squares. It is unchanged between variants of a device that the laws
+  /// do not distinguish, and for ops that they do not know.
   Estimate<Seconds> carried(const Estimate<Seconds>& measured, const workload::Op& op,
                             const OpCost& from) const;
 

@@ -45,6 +45,7 @@ Result<std::vector<Entry>> parse_servers(std::string_view text) {
   YamlFile file = TRY(YamlFile::parse(std::string(text), "shipped servers"));
   const YamlMap root = file.root();
   root.required<std::string>("source");
+  const std::optional<YamlMap> intervals = root.map("intervals");
   std::vector<Entry> entries;
   for (const YamlMap& map : root.maps("servers")) {
     const auto time = [&](std::string_view key) {
@@ -71,11 +72,21 @@ Result<std::vector<Entry>> parse_servers(std::string_view text) {
                     .graphs = number("graphs"),
                     .request = time("request"),
                     .kilotoken = time("kilotoken"),
-                    .client = time("client"),
-                    .low = number("low"),
-                    .high = number("high"),
-                    .first_low = number("first_low"),
-                    .first_high = number("first_high")};
+                    .client = time("client")};
+    const std::string of = map.required<std::string>("interval").value_or("");
+    if (const auto interval = intervals ? intervals->map(of) : std::nullopt) {
+      const auto end = [&](std::string_view key) {
+        return interval->required<double>(key).value_or(1);
+      };
+      entry.server.low = end("low");
+      entry.server.high = end("high");
+      entry.server.first_low = end("first_low");
+      entry.server.first_high = end("first_high");
+      for (const std::string_view key : {"sources", "rows"}) end(key);
+      interval->no_other_keys();
+    } else {
+      map.report("interval", fmt::format("'{}' is none of `intervals`", of));
+    }
     for (const std::string_view key : {"rows", "residual"}) map.required<double>(key);
     map.no_other_keys();
     entries.push_back(std::move(entry));

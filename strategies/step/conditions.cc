@@ -23,6 +23,9 @@ constexpr Row kRows[] = {{"ampere_ga100", 1.16},
                          {"hopper", 1.30},
                          {"blackwell_gb100", kOthers, kOtherKernelBound},
                          {"blackwell_ultra", kOthers, kOtherKernelBound}};
+/// From 320 steps on four architectures, each predicted by what jobs on the others say
+/// (docs/concepts/intervals.md).
+constexpr program::Interval kOtherArchitecture{0.72, 1.44};
 /// The share of the peak memory rate: kernels fused by hand or by a compiler (Megatron-LM on A100),
 /// and unfused PyTorch kernels (MPT on A100 and H100).
 constexpr double kFusedShare = 0.76, kEagerShare = 0.52;
@@ -118,8 +121,8 @@ Conditions conditions_for(const cluster::Gpu& device, workload::Elementwise elem
               .source = fmt::format("sustained as in published jobs on {}", row.architecture)};
   return {.sustained = {.gemm = kOthers, .memory = memory},
           .host = host,
-          .fastest = 0.8,
-          .slowest = 1.5,
+          .fastest = kOtherArchitecture.low,
+          .slowest = kOtherArchitecture.high,
           .provenance = Provenance::kDatasheet,
           .source = "sustained as in published jobs on other architectures"};
 }

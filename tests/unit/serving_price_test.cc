@@ -291,6 +291,17 @@ TEST_CASE("each tier limits the keys and values of its share", "[serving]") {
   CHECK(away.blocks > all.blocks);
 }
 
+TEST_CASE("versions whose runs disagree have a wider interval", "[serving]") {
+  const auto reach = [](const char* version, const char* architecture) {
+    const Server server = server_for(Framework::kTrtllm, version, architecture).value();
+    CHECK(server.first_low < 1);
+    CHECK(server.first_high >= server.high);
+    return server.high / server.low;
+  };
+  CHECK(reach("1.0.0rc3", "hopper_gh100") > reach("1.2.0", "blackwell_gb100"));
+  CHECK(reach("1.2.0rc6", "hopper_gh100") > reach("1.0.0rc3", "hopper_gh100"));
+}
+
 TEST_CASE("an unknown device has a price with a wider interval", "[serving]") {
   const auto width = [](const char* device) {
     const Estimate<double> reach = price_of(deployment("llama3.1_8b", device)).reach();

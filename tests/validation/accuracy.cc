@@ -18,6 +18,7 @@
 #include "tests/validation/studies/job_report.h"
 #include "tests/validation/studies/layer_accuracy.h"
 #include "tests/validation/studies/make_shipped.h"
+#include "tests/validation/studies/make_widths.h"
 #include "tests/validation/studies/measured_tables.h"
 #include "tests/validation/studies/memory_report.h"
 #include "tests/validation/studies/operation_report.h"
@@ -270,8 +271,10 @@ int main(int argc, char** argv) {
   CLI::App* made = app.add_subcommand("make", "fit the calibrations again that the program ships");
   made->require_subcommand(1);
   using Maker = Result<Table> (*)(const std::filesystem::path&, const std::filesystem::path&);
-  const std::pair<const char*, Maker> makers[] = {
-      {"collectives", make_collectives}, {"operations", make_operations}, {"pairs", make_pairs}};
+  const std::pair<const char*, Maker> makers[] = {{"collectives", make_collectives},
+                                                  {"operations", make_operations},
+                                                  {"pairs", make_pairs},
+                                                  {"widths", make_widths}};
   for (const auto& [name, maker] : makers) {
     CLI::App* sub = command(*made, name, "one file per device");
     sub->add_option("--into", options.into, "folder to write")->required();

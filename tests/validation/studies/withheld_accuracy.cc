@@ -7,7 +7,6 @@
 
 #include "models/compute/transfer.h"
 #include "sim/cluster/catalog.h"
-#include "tests/validation/studies/job_accuracy.h"
 
 namespace rehearse::cli {
 namespace {
@@ -91,9 +90,11 @@ Result<Withheld> withheld_for(const MeasuredJob& row) {
     sustained.attention =
         same_kernels_share(triton ? others.triton : others.flash, compute::facts_of(from), facts);
     w.conditions.fp8 = fp8_of(facts, w.calibrations, w.conditions.fp8);
-    // The interval is that of architectures without jobs of their own.
-    w.conditions.fastest = 0.8;
-    w.conditions.slowest = 1.5;
+    // The interval is that of architectures without jobs of their own, such as that of V100.
+    const cluster::Gpu& unknown = *TRY(cluster::find_gpu("v100_sxm2_16"));
+    const step::Conditions general = step::conditions_for(unknown, elementwise);
+    w.conditions.fastest = general.fastest;
+    w.conditions.slowest = general.slowest;
   }
   if (const auto fp8 = row.number("sustained.fp8")) w.conditions.fp8 = *fp8;
   return w;
@@ -119,6 +120,11 @@ std::optional<double> same_kernels_share(double share, const DeviceFacts& from,
   return share * faster * (*from.peaks[half] / *to.peaks[half]);
 }
 
+Result<JobPrediction> predict_withheld(const MeasuredJob& row) {
+  const Withheld withheld = TRY(withheld_for(row));
+  return predict_row(row, withheld.conditions, withheld.calibrations);
+}
+
 Result<TimedAccuracy> measure_withheld_accuracy(const std::filesystem::path& data) {
   const std::filesystem::path folder = TRY(converted(data));
   const std::vector<MeasuredJob> jobs = TRY(read_job_folder(folder / "jobs"));
@@ -126,8 +132,7 @@ Result<TimedAccuracy> measure_withheld_accuracy(const std::filesystem::path& dat
   std::map<std::string, TimedCase> cases;
   for (const MeasuredJob& row : jobs) {
     if (row.job().spec.workload.experts > 0) continue;
-    const Withheld withheld = TRY(withheld_for(row));
-    const Result<JobPrediction> p = predict_row(row, withheld.conditions, withheld.calibrations);
+    const Result<JobPrediction> p = predict_withheld(row);
     if (!p) {
       accuracy.left_out.push_back(fmt::format("{}: {}", row.name, to_string(p.error())));
       continue;

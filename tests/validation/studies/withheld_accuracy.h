@@ -6,6 +6,7 @@
 
 #include "models/compute/device_facts.h"
 #include "sim/base/result.h"
+#include "tests/validation/studies/job_accuracy.h"
 #include "tests/validation/studies/timed_cases.h"
 
 namespace rehearse::cli {
@@ -16,6 +17,9 @@ namespace rehearse::cli {
 /// other architectures. Collectives keep their calibrations, since those describe links. Empty where the
 /// folder has no tables of jobs.
 Result<TimedAccuracy> measure_withheld_accuracy(const std::filesystem::path& data);
+
+/// One of its rows.
+Result<JobPrediction> predict_withheld(const MeasuredJob& row);
 
 std::string withheld_section(const TimedAccuracy& accuracy);
 
