@@ -103,21 +103,35 @@ MemoryCalibration memory_of(const YamlMap& map) {
   return m;
 }
 
+AttentionFamily family_of(const YamlMap& map, std::string_view name) {
+  AttentionFamily f;
+  const auto family = map.map(name);
+  if (!family) {
+    map.report(name, "is missing", "its factor, start and tail");
+    return f;
+  }
+  f.factor = in_range(*family, "factor", 0, 0.1, 10);
+  f.start = time_in(*family, "start");
+  f.tail = in_range(*family, "tail", 0, 0, 1);
+  f.decoding = {.block = time_in(*family, "block"),
+                .key = time_in(*family, "key"),
+                .merge = time_in(*family, "merge"),
+                .part = time_in(*family, "part")};
+  family->no_other_keys();
+  return f;
+}
+
 AttentionCalibration attention_of(const YamlMap& map) {
   AttentionCalibration a;
   AttentionConstants& c = a.constants;
   c.share = in_range(map, "share", 0, 0.1, 3);
   c.exponentials = in_range(map, "exponentials", 0, 0, 10);
   c.fixed = in_range(map, "fixed_clocks", 0, 0, 1e5);
-  c.tail = in_range(map, "tail", 0, 0, 1);
   c.memory = in_range(map, "memory", 0, 0.1, 1);
+  c.overlap = in_range(map, "overlap", 0, 1, 20);
   for (std::size_t i = 0; i < kAttentionFamilies; ++i)
-    if (const auto family = map.map(kAttentionFamilyNames[i])) {
-      c.families[i] = {in_range(*family, "factor", 0, 0.1, 10), time_in(*family, "start")};
-      family->no_other_keys();
-    } else {
-      map.report(kAttentionFamilyNames[i], "is missing", "its factor and start");
-    }
+    c.families[i] = family_of(map, kAttentionFamilyNames[i]);
+  c.blackwell = family_of(map, "asynchronous_blackwell");
   a.fitted = fitted_of(map);
   map.no_other_keys();
   return a;

@@ -79,16 +79,15 @@ Predicted matrix(const DeviceFacts& facts, const Constants& constants, const Op&
       inside || c.provenance == Provenance::kDatasheet ? c.provenance : Provenance::kExtrapolated};
 }
 
-/// The bytes of attention, as a time at `memory_rate`. A benchmark repeats the same operands: what
-/// fits in half of L2 is read from there, and from one and a half on nothing is.
-double attention_bytes(const DeviceFacts& facts, double memory_rate, const Op& op,
-                       const Timing& timing) {
+/// Seconds per byte of attention at `memory_rate`. A benchmark repeats the same operands: what fits
+/// in half of L2 is read from there, and from one and a half on nothing is.
+double attention_byte(const DeviceFacts& facts, double memory_rate, double bytes,
+                      const Timing& timing) {
   constexpr double kHeld = 0.5;
-  const double bytes = workload::bytes_of(op).b();
-  if (!(timing.copies > 0) || !facts.l2 || !facts.boost_hz) return bytes / memory_rate;
-  const double missed = std::clamp((bytes - op.bytes.b()) / facts.l2->b() - kHeld, 0.0, 1.0);
+  if (!(timing.copies > 0) || !facts.l2 || !facts.boost_hz) return 1 / memory_rate;
+  const double missed = std::clamp(bytes / facts.l2->b() - kHeld, 0.0, 1.0);
   const double cache = timing.cache * facts.multiprocessors * *facts.boost_hz;
-  return bytes * (missed / memory_rate + (1 - missed) / std::max(cache, memory_rate));
+  return missed / memory_rate + (1 - missed) / std::max(cache, memory_rate);
 }
 
 Predicted attention(const DeviceFacts& facts, const Constants& constants, const Op& op,
@@ -107,9 +106,11 @@ Predicted attention(const DeviceFacts& facts, const Constants& constants, const 
             Provenance::kDatasheet};
   }
   const AttentionFamily family = family_of(facts, law, constants.attention_kernels);
-  return {attention_time(facts, law, family, arithmetic, factor * peak, op) +
-              attention_bytes(facts, law.memory * facts.memory_rate.bytes_per_s(), op, timing) +
-              (kernels_of(op) - 1) * call,
+  const double copied = op.bytes.b(), operands = workload::bytes_of(op).b() - copied;
+  const double byte =
+      attention_byte(facts, law.memory * facts.memory_rate.bytes_per_s(), operands, timing);
+  return {attention_time(facts, law, family, arithmetic, factor * peak, byte * operands, op) +
+              byte * copied + (kernels_of(op) - 1) * call,
           constants.attention_kernels ? OpClass::kNamedAttention : OpClass::kAttention,
           Provenance::kDatasheet};
 }
@@ -127,10 +128,8 @@ Predicted alone(const DeviceFacts& facts, const Constants& constants, const Op& 
   const MemoryConstants& memory = constants.memory;
   switch (op.kind) {
     case OpKind::kGemm:
-    case OpKind::kConvolution:
-      return matrix(facts, constants, op, timing);
-    case OpKind::kAttention:
-      return attention(facts, constants, op, timing);
+    case OpKind::kConvolution: return matrix(facts, constants, op, timing);
+    case OpKind::kAttention: return attention(facts, constants, op, timing);
     case OpKind::kNorm:
       return {moved(facts, memory,
                     memory.elementwise * memory.norm / norm_passes(facts, memory, rows_of(op)), op),
@@ -142,8 +141,7 @@ Predicted alone(const DeviceFacts& facts, const Constants& constants, const Op& 
                 op),
           OpClass::kSoftmax, constants.memory_provenance};
     case OpKind::kElementwise:
-    case OpKind::kGather:
-      break;
+    case OpKind::kGather: break;
     case OpKind::kCollective:
     case OpKind::kCopy:
       REHEARSE_CHECK(false, "a {} has no cost on a single device", workload::to_string(op.kind));

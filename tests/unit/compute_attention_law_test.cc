@@ -36,12 +36,13 @@ Op attention(double size) {
 constexpr AttentionConstants kLaw{.share = 1,
                                   .exponentials = 1,
                                   .fixed = 1000,
-                                  .tail = 0.5,
                                   .memory = 1,
-                                  .families = {{{1, 10e-6}, {0.625, 4e-6}, {0.4, 0}}}};
+                                  .overlap = 2,
+                                  .families = {{{1, 10e-6}, {0.625, 4e-6}, {0.4, 0}}},
+                                  .blackwell = {0.2, 1e-6}};
 
-double milliseconds(const Op& op, const AttentionFamily& family = {1, 0}) {
-  return attention_time(device(), kLaw, family, Arithmetic::kHalf, kSustained, op) * 1e3;
+double milliseconds(const Op& op, const AttentionFamily& family = {1, 0, 0.5}, double moved = 0) {
+  return attention_time(device(), kLaw, family, Arithmetic::kHalf, kSustained, moved, op) * 1e3;
 }
 
 TEST_CASE("blocks of queries share the multiprocessors, and half of the longest one shows") {
@@ -56,23 +57,49 @@ TEST_CASE("blocks of queries share the multiprocessors, and half of the longest 
   full.causal = false;
   CHECK(milliseconds(full) == Approx(10.74 * (2048 * key + 1000) * 1e-6));
   // Kernels that need half of the clocks of a key, and the start of a slower clock.
-  CHECK(milliseconds(attention(128), {0.5, 10e-6}) ==
+  CHECK(milliseconds(attention(128), {0.5, 10e-6, 0.5}) ==
         Approx((10.24 * (544 * key + 1000) + 0.5 * (1024 * key + 1000) + 17e3) * 1e-6));
+  // Operands move while blocks compute: √(0.9053² + 1.2²) ms.
+  CHECK(milliseconds(attention(128), {1, 0, 0.5}, 1.2e-3) ==
+        Approx(std::hypot(causal * 1e-6, 1.2)));
 }
 
-TEST_CASE("single queries fill a small block, and idle multiprocessors divide their keys") {
-  // Decoding: 16 rows a block, 8.192 + 1 clocks a key. 8 blocks of 65,536 keys in √64 parts.
+TEST_CASE("single queries wait for memory, and idle multiprocessors divide their keys") {
+  // Decoding: 16 rows a block, 8.192 + 1 clocks a key. 8 blocks of 65,536 keys on 100
+  // multiprocessors are cut into 25 parts; each waits 3 µs, and all 25 are merged.
   Op one = attention(128);
   one.batch = 8;
   one.m = 1;
   one.n = 65536;
   one.causal = false;
-  const double key = 8.192 + 1;
-  CHECK(milliseconds(one) ==
-        Approx((0.08 * (65536 * key + 1000) + 0.5 * (8192 * key + 1000)) * 1e-6));
-  // More blocks than multiprocessors divide nothing.
-  one.batch = 200;
-  CHECK(milliseconds(one) == Approx(2.5 * (65536 * key + 1000) * 1e-6));
+  const AttentionFamily family{1, 0, 0, {.block = 3e-6, .merge = 2e-6, .part = 0.1e-6}};
+  const double key = (8.192 + 1) * 1e-9;
+  const double all = 0.08 * (65536 * key + 3e-6), chain = 65536 / 25. * key + 3e-6;
+  CHECK(milliseconds(one, family) ==
+        Approx((std::hypot(all, chain) + 1.7 * (2e-6 + 25 * 0.1e-6)) * 1e3));
+  // More blocks than fit at once divide nothing.
+  Op many = one;
+  many.batch = 250;
+  const double undivided = 65536 * key + 3e-6;
+  CHECK(milliseconds(many, family) == Approx(std::hypot(2.5 * undivided, undivided) * 1e3));
+  // A short sequence has no tile to divide.
+  Op brief = one;
+  brief.n = 100;
+  const double tile = 128 * key + 3e-6;
+  CHECK(milliseconds(brief, family) == Approx(std::hypot(0.08 * tile, tile) * 1e3));
+}
+
+TEST_CASE("FlashAttention-2 waits for each key, and divides keys only where heads share them") {
+  Op one = attention(128);
+  one.batch = 8;
+  one.n = 65536;
+  one.causal = false;
+  const AttentionFamily family{1, 0, 0, {.block = 0, .key = 20e-9}};
+  one.m = 1;
+  CHECK(milliseconds(one, family) == Approx(65536 * 20e-6).epsilon(0.01));
+  one.m = 4;
+  const double all = 0.08 * 65536 * 9.192e-9, chain = 65536 / 25. * 20e-9;
+  CHECK(milliseconds(one, family) == Approx(std::hypot(all, chain) * 1e3));
 }
 
 TEST_CASE("heads take the next size of a kernel") {
@@ -90,6 +117,11 @@ TEST_CASE("a device before Hopper runs FlashAttention-2, a later one the mean of
   facts.architecture = "hopper_gh100";
   CHECK(family_of(facts, kLaw, {}).factor == Approx(std::cbrt(0.25)));
   CHECK(family_of(facts, kLaw, {}).start == 0);
+  // Kernels for asynchronous units were rewritten for Blackwell.
+  CHECK(family_of(facts, kLaw, AttentionKernels::kAsynchronous).factor == 0.4);
+  facts.architecture = "blackwell_gb100";
+  CHECK(family_of(facts, kLaw, AttentionKernels::kAsynchronous).factor == 0.2);
+  CHECK(family_of(facts, kLaw, {}).factor == Approx(std::cbrt(0.125)));
 }
 
 TEST_CASE("kernels that are named have a narrower interval") {

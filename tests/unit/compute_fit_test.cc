@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include <catch2/catch.hpp>
+#include <fmt/core.h>
 
 #include "models/compute/calibration.h"
 #include "tests/validation/studies/fit.h"
@@ -120,6 +121,7 @@ TEST_CASE(
   const DeviceFacts facts = device("h100_sxm5_80");
   Constants constants;
   constants.memory.call = 0;
+  constants.attention.overlap = 1;  // times add up
   const Timing cached{.copies = 1, .cache = 30};
   const auto decode = [](double keys) {
     return Op{.name = "", .kind = OpKind::kAttention, .batch = 8, .m = 1, .n = keys, .k = 128};
@@ -144,9 +146,9 @@ TEST_CASE("constants of attention are recovered from two devices and two familie
   truth.attention = {.share = 0.8,
                      .exponentials = 1.2,
                      .fixed = 5000,
-                     .tail = 0.3,
                      .memory = 0.9,
-                     .families = {{{1, 9e-6}, {0.7, 14e-6}, {1, 0}}}};
+                     .overlap = 2,
+                     .families = {{{1, 9e-6, 0.3}, {0.7, 14e-6, 0.9}, {}}}};
   const Timing timing{.copies = 1, .cache = 15};
   std::vector<AttentionRows> tables;
   for (const auto& [name, kernels] : {std::pair("a100_sxm4_80", AttentionKernels::kFlashAttention2),
@@ -177,6 +179,12 @@ TEST_CASE("constants of attention are recovered from two devices and two familie
 }
 
 TEST_CASE("a calibration is read") {
+  const auto family = [](std::string_view name, int start) {
+    return fmt::format(
+        "  {}: {{factor: 0.8, start: {} us, tail: 0.4, block: 3 us, key: 0 ns, merge: 2 us, "
+        "part: 0.1 us}}\n",
+        name, start);
+  };
   const Result<Calibration> read = parse_calibration(
       "operations: 1\ndevice: a100_sxm4_80\nmatrix:\n  - arithmetic: half\n    factor: 0.9\n"
       "    reread_from: 20000\n    reread_extra: 1.5\n    cap: 0.95\n    memory: 0.8\n"
@@ -188,11 +196,12 @@ TEST_CASE("a calibration is read") {
       "    residual: 0.05\n    from_gflop: 0.001\n    to_gflop: 10000\n"
       "memory:\n  elementwise: 0.87\n  call: 2 us\n  source: table\n  rows_used: all\n"
       "  date: 2026-08\n  rows: 12\n  residual: 0.02\n"
-      "attention:\n  share: 0.9\n  exponentials: 1.5\n  fixed_clocks: 4000\n  tail: 0.4\n"
-      "  memory: 0.95\n  flash_attention_2: {factor: 1, start: 11 us}\n"
-      "  tensorrt: {factor: 0.8, start: 16 us}\n  asynchronous: {factor: 0.6, start: 9 us}\n"
-      "  source: table\n  rows_used: all\n  date: 2026-08\n  rows: 12\n  residual: 0.1\n"
-      "widths:\n  gemm: {low: 0.9, high: 1.2}\n",
+      "attention:\n  share: 0.9\n  exponentials: 1.5\n  fixed_clocks: 4000\n"
+      "  memory: 0.95\n  overlap: 2\n" +
+          family("flash_attention_2", 11) + family("tensorrt", 16) + family("asynchronous", 9) +
+          family("asynchronous_blackwell", 5) +
+          "  source: table\n  rows_used: all\n  date: 2026-08\n  rows: 12\n  residual: 0.1\n"
+          "widths:\n  gemm: {low: 0.9, high: 1.2}\n",
       "made.yaml");
   REQUIRE(read);
   const MatrixCalibration* half = read->find(Arithmetic::kHalf);
@@ -201,6 +210,8 @@ TEST_CASE("a calibration is read") {
   REQUIRE(read->attention);
   CHECK(read->attention->constants.fixed == 4000);
   CHECK(read->attention->constants.families[1].start == Approx(16e-6));
+  CHECK(read->attention->constants.blackwell.start == Approx(5e-6));
+  CHECK(read->attention->constants.blackwell.decoding.merge == Approx(2e-6));
   CHECK(half->constants.shape.count == 2);
   CHECK(half->constants.shape.tiles[1].share == 0.7);
   CHECK(half->constants.shape.tiles[1].fixed == Approx(1e-6));

@@ -141,19 +141,47 @@ AttentionFit fit_attention(std::span<const AttentionRows> tables) {
   std::vector<AttentionRows> given(tables.begin(), tables.end());
   AttentionFit fit{.constants = {}, .timing = {.copies = 1}, .residual = 0};
   AttentionConstants& c = fit.constants;
-  std::vector<double*> targets = {&c.share, &c.exponentials, &c.fixed,
-                                  &c.tail,  &c.memory,       &fit.timing.cache};
-  std::vector<Unknown> unknowns = {{0.9, 0.3, 3},  {1.5, 0.05, 6}, {4000, 1, 15000},
-                                   {0.4, 0.05, 1}, {0.95, 0.5, 1}, {12, 3, 200}};
-  for (std::size_t f = 0; f < kAttentionFamilies; ++f) {
-    const bool first = f == 0;
-    targets.push_back(&c.families[f].factor);
-    unknowns.push_back({first ? 1 : 0.65, first ? 1 : 0.3, first ? 1 : 2.5});
-    targets.push_back(&c.families[f].start);
-    unknowns.push_back({10e-6, 1e-6, 20e-6});
+  AttentionFamily& flash = c.families[0];
+  AttentionFamily& tensorrt = c.families[static_cast<std::size_t>(AttentionKernels::kTensorRt)];
+  AttentionFamily& hopper = c.families[static_cast<std::size_t>(AttentionKernels::kAsynchronous)];
+  std::vector<double*> targets = {&c.share,  &c.exponentials, &c.fixed,
+                                  &c.memory, &c.overlap,      &fit.timing.cache};
+  std::vector<Unknown> unknowns = {{0.8, 0.3, 3},  {1.2, 0.05, 6}, {6000, 1, 15000},
+                                   {0.85, 0.5, 1}, {2, 1, 10},     {15, 3, 200}};
+  const auto unknown = [&](double& target, const Unknown& range) {
+    targets.push_back(&target);
+    unknowns.push_back(range);
+  };
+  const auto decoding = [&](Decoding& d) {
+    unknown(d.block, {3e-6, 0.5e-6, 10e-6});
+    unknown(d.merge, {2e-6, 0.05e-6, 15e-6});
+    unknown(d.part, {0.05e-6, 0.001e-6, 1e-6});
+  };
+  flash.factor = 1;
+  unknown(flash.tail, {0.3, 0.02, 1});
+  unknown(tensorrt.tail, {0.85, 0.02, 1});
+  unknown(flash.decoding.key, {20e-9, 1e-9, 100e-9});
+  decoding(flash.decoding);
+  for (AttentionFamily* f : {&flash, &tensorrt, &hopper, &c.blackwell}) {
+    unknown(f->start, {8e-6, 1e-6, 20e-6});
+    if (f == &flash) continue;
+    unknown(f->factor, {0.6, 0.25, 2.5});
+    if (f != &tensorrt) decoding(f->decoding);
   }
+  const auto has_rows = [&](bool blackwell) {
+    return std::ranges::any_of(given, [&](const AttentionRows& t) {
+      return t.constants.attention_kernels == AttentionKernels::kAsynchronous &&
+             t.facts.architecture.starts_with("blackwell") == blackwell;
+    });
+  };
+  const bool on_hopper = has_rows(false), on_blackwell = has_rows(true);
   const auto set = [&](const std::vector<double>& x) {
     for (std::size_t i = 0; i < x.size(); ++i) *targets[i] = x[i];
+    // Kernels for asynchronous units end alike.
+    hopper.tail = c.blackwell.tail = tensorrt.tail;
+    if (!on_hopper) hopper = c.blackwell;
+    if (!on_blackwell) c.blackwell = hopper;
+    tensorrt.decoding = hopper.decoding;
     for (AttentionRows& t : given) t.constants.attention = c;
   };
   constexpr int kRounds = 150;  // unknowns depend on each other

@@ -70,6 +70,15 @@ std::string text_of(const compute::MatrixCalibration& m) {
   return text;
 }
 
+std::string text_of(std::string_view name, const compute::AttentionFamily& f) {
+  const compute::Decoding& d = f.decoding;
+  return fmt::format(
+      "  {}: {{factor: {}, start: {} us, tail: {}, block: {} us, key: {} ns, merge: {} us, "
+      "part: {} us}}\n",
+      name, number(f.factor), number(f.start * 1e6), number(f.tail), number(d.block * 1e6),
+      number(d.key * 1e9), number(d.merge * 1e6), number(d.part * 1e6));
+}
+
 /// To six digits.
 std::string text_of(const compute::Calibration& calibration) {
   std::string text = fmt::format("operations: {}\ndevice: {}\n", kOperationsVersion,
@@ -91,12 +100,13 @@ std::string text_of(const compute::Calibration& calibration) {
   if (calibration.attention) {
     const compute::AttentionConstants& c = calibration.attention->constants;
     text += fmt::format(
-        "attention:\n  share: {}\n  exponentials: {}\n  fixed_clocks: {}\n  tail: {}\n"
-        "  memory: {}\n",
-        number(c.share), number(c.exponentials), number(c.fixed), number(c.tail), number(c.memory));
+        "attention:\n  share: {}\n  exponentials: {}\n  fixed_clocks: {}\n  memory: {}\n"
+        "  overlap: {}\n",
+        number(c.share), number(c.exponentials), number(c.fixed), number(c.memory),
+        number(c.overlap));
     for (std::size_t i = 0; i < compute::kAttentionFamilies; ++i)
-      text += fmt::format("  {}: {{factor: {}, start: {} us}}\n", compute::kAttentionFamilyNames[i],
-                          number(c.families[i].factor), number(c.families[i].start * 1e6));
+      text += text_of(compute::kAttentionFamilyNames[i], c.families[i]);
+    text += text_of("asynchronous_blackwell", c.blackwell);
     text += text_of(calibration.attention->fitted, "  ");
   }
   std::string widths;
