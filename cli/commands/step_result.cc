@@ -228,10 +228,13 @@ Document step_document(const PredictedJob& job) {
   std::optional<double> trained;
   if (workload.trained_parameters() < workload.parameters()) {
     trained = workload.trained_parameters();
-    d.line(fmt::format("LoRA of rank {}: {} of {} parameters are trained",
+    d.line(fmt::format("LoRA of rank {}: {} of {} parameters are trained{}",
                        job.file.spec.training.lora_rank,
                        grouped(static_cast<std::uint64_t>(*trained)),
-                       grouped(static_cast<std::uint64_t>(workload.parameters()))));
+                       grouped(static_cast<std::uint64_t>(workload.parameters())),
+                       job.file.spec.training.frozen_weights == workload::Frozen::kNf4
+                           ? "; frozen matrices have 4 bits"
+                           : ""));
   }
   Value devices = Value::array();
   for (const step::DeviceUse& use : step.devices)
