@@ -203,7 +203,7 @@ Json memory_json(const memory::StageMemory& most) {
 }
 
 std::vector<std::string> notes_of(const PredictedJob& job) {
-  std::vector<std::string> notes;
+  std::vector<std::string> notes = {std::string(note_of(job.fidelity))};
   for (const std::string& line : job.file.assumed) notes.push_back("assumed " + line);
   notes.insert(notes.end(), job.file.notes.begin(), job.file.notes.end());
   notes.insert(notes.end(), job.account.notes.begin(), job.account.notes.end());

@@ -92,11 +92,10 @@ class Schema {
 
 constexpr std::string_view kRequired = "required";
 
-/// The value that a file without the field has; absent if it has no value of its own.
+/// The value that a file without the field has. REQUIRES: there is one.
 template <class Record>
 Json default_of(const strategies::Field<Record>& field) {
   const strategies::FieldValue value = field.at.get(Record{});
-  if (!field.usual.empty() || !value) return std::nullopt;
   switch (field.at.kind) {
     case strategies::FieldKind::kFlag: return *value != 0;
     case strategies::FieldKind::kCount: return static_cast<std::int64_t>(*value);
@@ -111,7 +110,7 @@ Json field_of(const strategies::Field<Record>& field) {
   Json schema = {{"description", in_words
                                      ? fmt::format("{}; default: {}", field.meaning, field.usual)
                                      : std::string(field.meaning)}};
-  schema["default"] = default_of(field);
+  if (field.usual.empty() && field.at.get(Record{})) schema["default"] = default_of(field);
   switch (field.at.kind) {
     case strategies::FieldKind::kFlag: schema["type"] = "boolean"; return schema;
     case strategies::FieldKind::kChoice:

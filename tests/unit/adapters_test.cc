@@ -251,9 +251,9 @@ TEST_CASE("frozen matrices of blocks in 4 bits, written in 16 bits before each p
 }
 
 // REC: QLoRA trains 33B on a GPU of 24 GB and 65B on one of 48 GB, and calls paged optimizers critical
-// for that. Adapters of rank 64 everywhere have 0.41 and 0.67 billion parameters. With all states on
-// the device 33B has 0.516 · 32.1e9 + 2 · 0.43e9 + 18 · 0.41e9 = 24.9e9 bytes: too many. Without those
-// of the optimizer both fit. In 16 bits neither does.
+// for that. Adapters of rank 64 on each matrix have 0.488 and 0.800 billion parameters. With all states
+// on the device 33B has 0.516 · 32.1e9 + 2 · 0.426e9 + 18 · 0.488e9 = 26.2e9 bytes: too many. Without
+// those of the optimizer both fit. In 16 bits neither does.
 TEST_CASE("QLoRA: 33B fits into 24 GB and 65B into 48 GB, where the optimizer is elsewhere") {
   const auto states = [](std::string_view name, workload::Frozen frozen, Tier optimizer) {
     Result<Workload> w = test::zoo_model(name, {.fused_projections = false});
@@ -270,7 +270,7 @@ TEST_CASE("QLoRA: 33B fits into 24 GB and 65B into 48 GB, where the optimizer is
     return (each.weights + each.gradient + each.optimizer) * made->parameters();
   };
   using enum workload::Frozen;
-  CHECK(states("llama_33b", kNf4, Tier::kDevice) == Approx(24.9e9).epsilon(0.01));
+  CHECK(states("llama_33b", kNf4, Tier::kDevice) == Approx(26.2e9).epsilon(0.001));
   CHECK(states("llama_33b", kNf4, Tier::kHost) < 24e9);
   CHECK(states("llama_65b", kNf4, Tier::kHost) < 48e9);
   CHECK(states("llama_33b", kAsTrained, Tier::kHost) > 24e9);
