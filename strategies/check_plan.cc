@@ -285,8 +285,21 @@ Status check_synchronization(const Plan& plan) {
   return {};
 }
 
-Status check_frozen(const Workload& w, const Plan& plan) {
+Status check_frozen(const Workload& w, const Training& training, const Plan& plan) {
+  const bool in_4_bits = training.frozen_weights == workload::Frozen::kNf4;
+  if (in_4_bits && training.lora_rank == 0)
+    return fail("frozen_weights nf4 without lora_rank",
+                "a lora_rank above 0: no weights are frozen", "nearest: lora_rank 16");
   if (w.trained_parameters() == w.parameters()) return {};
+  if (in_4_bits) {
+    if (plan.zero > 0)
+      return fail(fmt::format("frozen_weights nf4 with zero {}", plan.zero),
+                  "0: shards of weights in 4 bits are not modelled", "nearest: zero 0");
+    if (plan.tiers.weights.away() > 0)
+      return fail(fmt::format("frozen_weights nf4 with weights_on {}",
+                              kTierNames[static_cast<int>(plan.tiers.weights.tier)]),
+                  "device", "nearest: device");
+  }
   if (plan.synchronization == Synchronization::kParameterServer)
     return fail("lora_rank with synchronization parameter_server",
                 "all_reduce or local_sgd: servers hold trained parameters alone",
@@ -342,7 +355,7 @@ Status check_plan(const Workload& w, const Training& training, const Plan& plan)
         nearest("context", plan.context, kMostDegree,
                 [&](std::uint32_t c) { return divides(c, w.tokens_per_sample); }));
   TRY(check_synchronization(plan));
-  TRY(check_frozen(w, plan));
+  TRY(check_frozen(w, training, plan));
   TRY(check_placement(plan));
   TRY(check_experts(w, plan));
   TRY(check_parts(training, plan));

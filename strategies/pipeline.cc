@@ -128,6 +128,12 @@ Result<Layout> cut_stages(std::span<const StageSource> sources, const Workload& 
     const Parameters held = parameters_of(stage);
     stage.states = states_of(training, plan, held, stage.degrees);
     stage.away = away_of(training, plan, held, stage.degrees);
+    double largest = 0;  // of the matrices that a pass writes in the format of operands
+    for (const workload::Chunk& chunk : stage.chunks)
+      for (const Layer& layer : chunk.layers)
+        for (const workload::Weights& w : layer.weights)
+          if (w.nf4) largest = std::max(largest, w.count);
+    stage.gathered += Bytes::b(largest * stored_bytes(training.dtype));
   }
   return layout;
 }

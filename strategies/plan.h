@@ -46,6 +46,7 @@ struct Training {
   /// trained.
   std::uint32_t lora_rank = 0;
   workload::Adapted lora_targets = workload::Adapted::kAttention;
+  workload::Frozen frozen_weights = workload::Frozen::kAsTrained;
 };
 
 enum class Schedule : std::uint8_t { kGpipe, k1f1b, kInterleaved, kZeroBubble, kShifted };

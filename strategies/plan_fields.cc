@@ -198,6 +198,13 @@ constexpr Field<Candidate> kPlanFields[] = {
      .at = in<&Training::lora_targets>(workload::kAdaptedNames),
      .meaning = "products of a block that get adapters: those around attention, the others, or all",
      .matters = has_adapters},
+    {.name = "frozen_weights",
+     .at = in<&Training::frozen_weights>(workload::kFrozenNames),
+     .meaning = "number format of the weights that adapters leave frozen: as if they were trained, "
+                "or matrices of blocks in 4 bits (QLoRA)",
+     .said = Said::kIfUnusual,
+     .words = "frozen weights {}",
+     .matters = has_adapters},
     {.name = "offload",
      .at = named_tiers(),
      .meaning = "state that is kept in host memory; with `gradients` or `weights`, those of the "

@@ -47,15 +47,18 @@ void Parameters::add(const Parameters& each, double count) {
   sparse += count * each.sparse;
   frozen_dense += count * each.frozen_dense;
   frozen_expert += count * each.frozen_expert;
+  nf4 += count * each.nf4;
 }
 
 Parameters parameters_of(const workload::Layer& layer) {
   Parameters sum;
-  for (const workload::Weights& w : layer.weights)
+  for (const workload::Weights& w : layer.weights) {
+    if (w.nf4) sum.nf4 += w.count;
     if (w.frozen)
       (w.expert ? sum.frozen_expert : sum.frozen_dense) += w.count;
     else
       (w.sparse ? sum.sparse : w.expert ? sum.expert : sum.dense) += w.count;
+  }
   return sum;
 }
 
@@ -101,7 +104,8 @@ workload::StateBytes all_states(const Training& training, const Plan& plan, cons
   workload::StateBytes states = trained_states(training, plan, held, degrees);
   const Parameters frozen = {.dense = held.frozen_dense, .expert = held.frozen_expert};
   if (frozen.summed() == 0) return states;
-  double stored = stored_bytes(training.dtype);
+  const double in_4_bits = held.nf4 / frozen.summed();
+  double stored = workload::kNf4Bytes * in_4_bits + stored_bytes(training.dtype) * (1 - in_4_bits);
   if (plan.zero == 3) stored *= shard_of(frozen, degrees) / frozen.summed();
   const double trained = 1 - frozen.summed() / held.all();
   states.weights = states.weights * trained + stored * (1 - trained);

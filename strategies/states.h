@@ -33,6 +33,7 @@ struct Parameters {
   /// Those that are not trained: weights alone, which shards divide likewise.
   double frozen_dense = 0;
   double frozen_expert = 0;
+  double nf4 = 0;  ///< those of the frozen that are in 4 bits
   double summed() const { return dense + expert; }
   double all() const { return summed() + sparse + frozen_dense + frozen_expert; }
   /// Those that a pass reads and shards divide, trained or not.
@@ -52,7 +53,8 @@ double updated(const Plan& plan, const Parameters& parameters, const workload::D
 
 /// Per parameter of `held` on one rank: sharded by ZeRO and on the device as the tiers say. It
 /// is a mean if shards of experts are larger than those of others, if rows have no gradient of
-/// the whole table, or if some are frozen: these have the number format of matrix operands.
+/// the whole table, or if some are frozen: these have the number format of matrix operands, or 4
+/// bits.
 workload::StateBytes states_of(const Training& training, const Plan& plan, const Parameters& held,
                                const workload::Degrees& degrees);
 

@@ -84,6 +84,7 @@ struct Kind {
 
 std::vector<Kind> cluster_kinds();
 std::vector<Kind> cost_kinds();
+Kind model_kind();
 
 // --- for those two
 

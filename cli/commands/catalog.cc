@@ -17,6 +17,7 @@ struct CatalogOptions {
 std::vector<Kind> all_kinds() {
   std::vector<Kind> kinds = cluster_kinds();
   for (Kind& kind : cost_kinds()) kinds.push_back(std::move(kind));
+  kinds.push_back(model_kind());
   return kinds;
 }
 
@@ -37,13 +38,13 @@ void add_catalog(CLI::App& app, Action& action) {
   auto options = std::make_shared<CatalogOptions>();
   CLI::App& command = *app.add_subcommand(
       "catalog",
-      "List built-in facts with source and date: GPUs, instances, links, prices, carbon");
+      "List built-in facts with their sources: GPUs, instances, links, models, prices, carbon");
   std::vector<std::string_view> kinds;
   for (const Kind& kind : all_kinds()) kinds.push_back(kind.name);
   CLI::Option* named =
       add_value(command, "KIND", "NAME", options->kind,
-                "gpus, instances, links, mig, storage, prices, carbon, pue, power, storage-prices, "
-                "functions, or sources");
+                "gpus, instances, links, mig, models, storage, prices, carbon, pue, power, "
+                "storage-prices, functions, or sources");
   offer(named->check(reads_as([kinds](const std::string& name) -> Status {
     if (std::ranges::find(kinds, name) != kinds.end()) return {};
     return fail(fmt::format("unknown kind '{}'", name), {}, suggest(name, kinds));

@@ -203,7 +203,7 @@ Json memory_json(const memory::StageMemory& most) {
 }
 
 std::vector<std::string> notes_of(const PredictedJob& job) {
-  std::vector<std::string> notes;
+  std::vector<std::string> notes = {std::string(note_of(job.fidelity))};
   for (const std::string& line : job.file.assumed) notes.push_back("assumed " + line);
   notes.insert(notes.end(), job.file.notes.begin(), job.file.notes.end());
   notes.insert(notes.end(), job.account.notes.begin(), job.account.notes.end());
@@ -232,10 +232,13 @@ Document step_document(const PredictedJob& job) {
   std::optional<double> trained;
   if (workload.trained_parameters() < workload.parameters()) {
     trained = workload.trained_parameters();
-    d.line(fmt::format("LoRA of rank {}: {} of {} parameters are trained",
+    d.line(fmt::format("LoRA of rank {}: {} of {} parameters are trained{}",
                        job.file.spec.training.lora_rank,
                        grouped(static_cast<std::uint64_t>(*trained)),
-                       grouped(static_cast<std::uint64_t>(workload.parameters()))));
+                       grouped(static_cast<std::uint64_t>(workload.parameters())),
+                       job.file.spec.training.frozen_weights == workload::Frozen::kNf4
+                           ? "; frozen matrices have 4 bits"
+                           : ""));
   }
   Value devices = Value::array();
   for (const step::DeviceUse& use : step.devices)

@@ -365,7 +365,8 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
   }
   if (workload && training && training->lora_rank > 0) {
     Result<workload::Workload> adapted =
-        workload::with_adapters(std::move(*workload), training->lora_rank, training->lora_targets);
+        workload::with_adapters(std::move(*workload), training->lora_rank, training->lora_targets,
+                                training->frozen_weights);
     workload.reset();
     if (adapted)
       workload = std::move(*adapted);

@@ -90,9 +90,27 @@ class Schema {
   const YamlKeys& keys_;
 };
 
+constexpr std::string_view kRequired = "required";
+
+/// The value that a file without the field has. REQUIRES: there is one.
+template <class Record>
+Json default_of(const strategies::Field<Record>& field) {
+  const strategies::FieldValue value = field.at.get(Record{});
+  switch (field.at.kind) {
+    case strategies::FieldKind::kFlag: return *value != 0;
+    case strategies::FieldKind::kCount: return static_cast<std::int64_t>(*value);
+    case strategies::FieldKind::kNumber: return *value;
+    default: return value_words(field, *value);
+  }
+}
+
 template <class Record>
 Json field_of(const strategies::Field<Record>& field) {
-  Json schema = {{"description", field.meaning}};
+  const bool in_words = !field.usual.empty() && field.usual != kRequired;
+  Json schema = {{"description", in_words
+                                     ? fmt::format("{}; default: {}", field.meaning, field.usual)
+                                     : std::string(field.meaning)}};
+  if (field.usual.empty() && field.at.get(Record{})) schema["default"] = default_of(field);
   switch (field.at.kind) {
     case strategies::FieldKind::kFlag: schema["type"] = "boolean"; return schema;
     case strategies::FieldKind::kChoice:
@@ -108,7 +126,7 @@ Json field_of(const strategies::Field<Record>& field) {
   return schema;
 }
 
-/// The keys of a section that its table defines, with their meanings and ranges.
+/// The keys of a section that its table defines, with their meanings, ranges and defaults.
 template <class Record>
 void describe(std::span<const strategies::Field<Record>> fields, strategies::Section section,
               Json& mapping) {

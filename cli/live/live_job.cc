@@ -8,6 +8,7 @@
 #include "cli/config/described_job.h"
 #include "cli/config/fidelity_names.h"
 #include "cli/config/job_file.h"
+#include "models/compute/calibration.h"
 #include "sim/base/file.h"
 #include "sim/base/yaml.h"
 #include "sim/base/yaml_edit.h"
@@ -263,6 +264,7 @@ Result<LiveSubject> live_job(const std::filesystem::path& path, const Globals& g
                                controls_of(job.file, given_cluster(yaml_now.root()), can_fill,
                                            set_job.filled, set_job.slice)};
   };
+  compute::shipped_calibrations();  // are read once, before the first fork
   subject.save = [path, text,
                   controls = subject.controls](const Settings& settings) -> Result<std::string> {
     const SetJob job = TRY(set(text, controls, settings));

@@ -6,6 +6,7 @@
 #include "cli/report/accuracy.h"
 #include "cli/report/report_files.h"
 #include "cli/report/shown.h"
+#include "profiler/ingest/input.h"
 #include "sim/base/file.h"
 
 namespace rehearse::cli {
@@ -45,12 +46,20 @@ std::string command_line() {
   return shell_words(words);
 }
 
-/// The files that the command read: texts whole, where they are short enough to be read.
-Json inputs_json(const std::vector<std::filesystem::path>& inputs) {
+/// The files that the command read: texts whole, where they are short enough to be read, and the
+/// origin of recordings, also of those that a file names.
+Json inputs_json(std::vector<std::filesystem::path> inputs) {
   constexpr std::size_t kLongest = 64 << 10;
+  const std::vector<ingest::ReadRecording> recordings = ingest::recordings_read();
+  for (const ingest::ReadRecording& each : recordings)
+    if (std::ranges::find(inputs, each.path) == inputs.end()) inputs.push_back(each.path);
   Json list = Json::array();
   for (const std::filesystem::path& path : inputs) {
     Json entry = {{"path", path.string()}};
+    const auto found = std::ranges::find(recordings, path, &ingest::ReadRecording::path);
+    if (found != recordings.end())
+      entry["recording"] = {
+          {"ranks", found->ranks}, {"commits", found->commits}, {"devices", found->devices}};
     std::error_code error;
     if (held_file(path) ||
         (std::filesystem::is_regular_file(path, error) &&

@@ -13,6 +13,7 @@
 #include "models/job/group_network.h"
 #include "models/job/interval.h"
 #include "models/job/matching.h"
+#include "models/job/overlap.h"
 #include "sim/base/check.h"
 #include "sim/program/lower.h"
 
@@ -199,14 +200,18 @@ class Lowering {
     }
   }
 
+  /// The ops that may slow each other down. The others need no capacity for that.
   std::vector<comm::DeviceOps> ops_of_devices() const {
+    std::vector<std::vector<char>> overlaps(job_.programs.size());
     std::vector<comm::DeviceOps> devices(result_.ranks.size());
     for (std::size_t r = 0; r < devices.size(); ++r) {
-      const std::vector<ProgramOp>& ops = job_.program(result_.ranks[r]).ops;
-      for (std::uint32_t i = 0; i < ops.size(); ++i) {
-        const OpId id = result_.op(r, i);
-        if (ops[i].task == Task::kCompute) devices[r].compute.push_back(id);
-        if (ops[i].task == Task::kCollective) devices[r].communication.push_back(id);
+      const std::uint32_t number = job_.program_of[result_.ranks[r].index()];
+      const RankProgram& program = job_.programs[number];
+      if (overlaps[number].empty()) overlaps[number] = may_overlap(program);
+      for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
+        if (!overlaps[number][i]) continue;
+        const bool computes = program.ops[i].task == Task::kCompute;
+        (computes ? devices[r].compute : devices[r].communication).push_back(result_.op(r, i));
       }
     }
     return devices;

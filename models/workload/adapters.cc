@@ -124,11 +124,45 @@ std::vector<std::optional<Adapter>> adapters_of(NamePool& names, const Layer& la
   return adapters;
 }
 
-/// Forward with the adapters after their products.
-void extend_forward(Layer& layer, const std::vector<std::optional<Adapter>>& adapters) {
+/// Writes the matrix of a product as operands have it: the constants of its blocks, then the matrix.
+Op dequantize(NamePool& names, const Op& product) {
+  const double parameters = product.batch * product.n * product.k;
+  const double operand = product.dtype == Dtype::kFp8 ? 2 : bytes_of(product.dtype);
+  return {.name = names[names.intern(fmt::format("{}.dequantize", product.name))],
+          .kind = OpKind::kElementwise,
+          .dtype = product.dtype,
+          .bytes = Bytes::b(parameters * (kNf4Bytes + operand)),
+          .kernels = 2,
+          .tensor = product.tensor == Extent::kNone ? Extent::kNone : Extent::kBytes,
+          .expert = product.expert};
+}
+
+/// Stores the matrices of the products in 4 bits, each as weights of its own. A matrix of another layer
+/// is not among the weights of this one.
+void quantize(Layer& layer) {
+  for (const Op& op : layer.forward) {
+    if (!is_linear(op)) continue;
+    const double count = op.batch * op.n * op.k;
+    const bool divided = op.tensor != Extent::kNone;
+    const auto held = std::ranges::find_if(layer.weights, [&](const Weights& w) {
+      return !w.nf4 && w.expert == op.expert && w.tensor == divided && w.count >= count;
+    });
+    if (held == layer.weights.end()) continue;
+    Weights matrix = *held;
+    matrix.count = count;
+    matrix.nf4 = true;
+    held->count -= count;
+    layer.weights.push_back(matrix);
+  }
+}
+
+/// Forward with the adapters after their products. `names`: null unless matrices are in 4 bits.
+void extend_forward(Layer& layer, const std::vector<std::optional<Adapter>>& adapters,
+                    NamePool* names) {
   std::vector<Op> forward;
   auto adapter = adapters.begin();
   for (const Op& op : layer.forward) {
+    if (names && is_linear(op)) forward.push_back(dequantize(*names, op));
     forward.push_back(op);
     if (!is_linear(op) || !*adapter++) continue;
     const std::vector<Op> added = (*(adapter - 1))->forward();
@@ -141,7 +175,8 @@ void extend_forward(Layer& layer, const std::vector<std::optional<Adapter>>& ada
 /// leave the gradients of that input one after another, which tensor parallelism sums at once:
 /// adapters go in front of all of them. Those of a product that is divided by rows follow it, since
 /// it gathers the gradient that they take.
-void rewrite_backward(Layer& layer, const std::vector<std::optional<Adapter>>& adapters) {
+void rewrite_backward(Layer& layer, const std::vector<std::optional<Adapter>>& adapters,
+                      NamePool* names) {
   std::vector<Op> backward;
   std::size_t first = 0;  // of the products that leave gradients of one input
   std::optional<Op> last;
@@ -153,6 +188,9 @@ void rewrite_backward(Layer& layer, const std::vector<std::optional<Adapter>>& a
         if (!last || op.m != last->m || op.n != last->n || op.batch != last->batch)
           first = backward.size();
         last = op;
+        if (names)
+          backward.insert(backward.begin() + static_cast<std::ptrdiff_t>(first),
+                          dequantize(*names, op));
       } else if (op.kind != OpKind::kElementwise) {
         last.reset();
       }
@@ -191,16 +229,21 @@ bool is_recorded(const Workload& workload) {
 
 }  // namespace
 
-Result<Workload> with_adapters(Workload workload, std::uint32_t rank, Adapted targets) {
+Result<Workload> with_adapters(Workload workload, std::uint32_t rank, Adapted targets,
+                               Frozen frozen) {
   if (is_recorded(workload))
     return fail("the work of a recording cannot be taken apart",
                 "0, and a recording of the adapted model");
   bool adapted = false;
   for (Layer& layer : workload.layers) {
     const auto adapters = adapters_of(workload.names, layer, rank, targets);
+    const bool in_4_bits = frozen == Frozen::kNf4 &&
+                           std::ranges::any_of(layer.forward, [](const Op& op) { return op.core; });
+    if (in_4_bits) quantize(layer);
+    NamePool* const names = in_4_bits ? &workload.names : nullptr;
     drop_inputs(layer, adapters);
-    extend_forward(layer, adapters);
-    rewrite_backward(layer, adapters);
+    extend_forward(layer, adapters, names);
+    rewrite_backward(layer, adapters, names);
     for (Weights& w : layer.weights) w.frozen = true;
     for (const std::optional<Adapter>& adapter : adapters)
       if (adapter) {

@@ -13,6 +13,9 @@
 //    rows of W, the rows of A.
 //
 // The gradient of the first block's input is counted too, although nothing needs it.
+//
+// The frozen matrices of blocks with attention may be stored in 4 bits (QLoRA: Dettmers et al., 2023).
+// Each pass writes them in the format of operands first, a matrix before its product.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +35,20 @@ enum class Adapted : std::uint8_t {
 };
 inline constexpr std::string_view kAdaptedNames[] = {"attention", "feed_forward", "all"};
 
+/// The number format of frozen weights.
+enum class Frozen : std::uint8_t {
+  kAsTrained,
+  kNf4,  ///< matrices of blocks with attention as 4-bit normal floats; the others as trained
+};
+inline constexpr std::string_view kFrozenNames[] = {"as_trained", "nf4"};
+
+/// Bytes of a parameter in 4 bits with double quantisation (QLoRA, section 3): a constant of 8 bits
+/// for each 64 parameters, and one of 32 bits for each 256 of those, 4.127 bits in all.
+inline constexpr double kNf4Bytes = (4 + 8.0 / 64 + 32.0 / (64 * 256)) / 8;
+
 /// The workload with adapters of this rank. Fails for recorded work, whose backward cannot be taken
 /// apart, and where no layer has attention. REQUIRES: rank > 0.
-Result<Workload> with_adapters(Workload workload, std::uint32_t rank, Adapted targets);
+Result<Workload> with_adapters(Workload workload, std::uint32_t rank, Adapted targets,
+                               Frozen frozen = Frozen::kAsTrained);
 
 }  // namespace rehearse::workload

@@ -32,6 +32,7 @@ struct Weights {
   /// optimizer visits only the rows that were looked up.
   bool sparse = false;
   bool frozen = false;  ///< not trained: no gradient, and no state of the optimizer
+  bool nf4 = false;     ///< stored in 4 bits (adapters.h)
 };
 
 /// An input that sequence parallelism gathers from the ranks of a tensor group, in backward.

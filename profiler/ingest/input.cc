@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 
@@ -267,12 +268,50 @@ void write_rows(const Trace& trace, StoreWriter& writer, ImportSummary& summary)
 
 }  // namespace
 
+namespace {
+
+struct Reads {
+  std::mutex mutex;
+  std::vector<ReadRecording> all;
+};
+Reads& reads() {
+  static Reads instance;
+  return instance;
+}
+
+void note(std::span<const fs::path> paths, const Trace& trace) {
+  ReadRecording read;
+  read.ranks = trace.ranks.size();
+  const auto add = [](std::vector<std::string>& names, const std::string& name) {
+    if (!name.empty() && std::ranges::find(names, name) == names.end()) names.push_back(name);
+  };
+  for (const Rank& rank : trace.ranks) {
+    for (const Fact& fact : rank.info.facts)
+      if (fact.key == "commit") add(read.commits, fact.value);
+    for (const Device& device : rank.devices) add(read.devices, device.name);
+  }
+  const std::lock_guard lock(reads().mutex);
+  for (const fs::path& path : paths) {
+    if (std::ranges::find(reads().all, path, &ReadRecording::path) != reads().all.end()) continue;
+    read.path = path;
+    reads().all.push_back(read);
+  }
+}
+
+}  // namespace
+
+std::vector<ReadRecording> recordings_read() {
+  const std::lock_guard lock(reads().mutex);
+  return reads().all;
+}
+
 Result<Trace> read_inputs(std::span<const fs::path> paths, const ReadOptions& options) {
   const std::vector<Input> inputs = TRY(find_inputs(paths));
   Trace trace = TRY(read_to_memory(inputs, options));
   if (trace.ranks.empty() && (trace.timings.empty() || !options.timings_suffice))
     return fail_in(paths.front(), "contains no recording", "a store that `rehearse import` wrote");
   align(trace);
+  note(paths, trace);
   return trace;
 }
 

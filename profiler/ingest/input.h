@@ -28,6 +28,16 @@ struct ReadOptions {
 Result<trace::Trace> read_inputs(std::span<const std::filesystem::path> paths,
                                  const ReadOptions& options);
 
+/// A recording that read_inputs has read, as a page names it.
+struct ReadRecording {
+  std::filesystem::path path;        ///< as it was asked for: a file or a folder
+  std::size_t ranks = 0;             ///< of all paths that were read with it
+  std::vector<std::string> commits;  ///< of the recorded program; without duplicates
+  std::vector<std::string> devices;  ///< names of devices; without duplicates
+};
+/// Those of this process, in the order in which they were read first.
+std::vector<ReadRecording> recordings_read();
+
 struct ImportSummary {
   std::size_t ranks = 0;
   std::size_t devices = 0;  ///< devices that were used, per rank

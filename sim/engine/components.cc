@@ -153,8 +153,11 @@ void Flows::divide(Picoseconds now) {
       continue;
     }
     Component& component = *components_[change.component];
+    const bool in_use = std::ranges::any_of(component.classes, [&](std::uint32_t c) {
+      return classes_[c].component == change.component;
+    });
     // Most components stay connected when flows leave them.
-    const bool whole = only_left && component.live && still_connected(component);
+    const bool whole = only_left && component.live && in_use && still_connected(component);
     if (whole && component.filling.repeatable && !component.next_change &&
         !component.left.empty()) {
       component.changed = false;

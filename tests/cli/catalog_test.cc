@@ -69,6 +69,12 @@ TEST_CASE("catalog: tables and Markdown have a heading and rows") {
   }
 }
 
+TEST_CASE("catalog: models have the parameters of their layers, and families have none") {
+  // 32 · (2 · 4096² + 2 · 4096 · 1024 + 3 · 4096 · 14336 + 2 · 4096) + 2 · 128256 · 4096 + 4096
+  CHECK(rows_of({"models", "--name", "llama3_8b"})[0]["parameters"] == 8'030'261'248.0);
+  CHECK_FALSE(rows_of({"models", "--name", "llama"})[0].contains("parameters"));
+}
+
 TEST_CASE("catalog: quantities are in SI units, and in the heading's unit in CSV") {
   const Json rows = rows_of({"gpus", "--name", "h100_sxm5_80"});
   REQUIRE(rows.size() == 1);

@@ -50,6 +50,21 @@ TEST_CASE("a page contains the JSON output of the command") {
   }
 }
 
+TEST_CASE("a page names the ranks and devices of the recordings that were read") {
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {"replay", kExample}, {"inspect", kExample}, {"compare", kExample, kExample}}) {
+    INFO(arguments.front());
+    const Json inputs = data_of(page_of(arguments, "page.html"))["reproduce"]["inputs"];
+    REQUIRE_FALSE(inputs.empty());
+    for (const Json& input : inputs) {
+      CHECK(input["path"] == kExample);
+      CHECK(input["recording"]["ranks"] == 1);
+      CHECK_FALSE(input["recording"]["devices"].empty());
+      CHECK(input["recording"]["commits"].empty());
+    }
+  }
+}
+
 TEST_CASE("every command with a result writes its page, and others say that they have none") {
   const std::vector<std::vector<std::string>> commands = {
       {"catalog", "gpus"},

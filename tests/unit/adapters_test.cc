@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "models/memory/memory.h"
+#include "strategies/check_plan.h"
 #include "strategies/lay_out.h"
 #include "strategies/states.h"
 #include "tests/support/laid_out.h"
@@ -214,6 +215,81 @@ TEST_CASE("what cannot be adapted is refused in one line") {
   CHECK(test::error_of(w, {.global_batch = 8},
                        {.data = 2, .zero = 3, .gather_weights = GatherWeights::kByTensor})
             .starts_with("lora_rank with gather_weights by_tensor"));
+}
+
+// 4 bits, 8 of a constant per 64 parameters, and 32 per 64 · 256: 4.127 bits (QLoRA, section 3).
+// Blocks have attention and four matrices of 64 × (192 + 64 + 256 + 256) parameters; the rest of the
+// frozen weights has 2 bytes.
+TEST_CASE("frozen matrices of blocks in 4 bits, written in 16 bits before each product") {
+  CHECK(workload::kNf4Bytes == Approx(4.127 / 8).epsilon(1e-4));
+  const Workload w = tiny_gpt({}), whole = adapted(w);
+  Result<Workload> made = workload::with_adapters(w, static_cast<std::uint32_t>(kRank),
+                                                  Adapted::kAll, workload::Frozen::kNf4);
+  REQUIRE(made);
+  REQUIRE(workload::verify(*made));
+  const double matrices = kBlocks * 64 * (192 + 64 + 256 + 256);
+  Training training{.global_batch = 8};
+  const Layout before = laid_out(whole, training, {});
+  training.lora_rank = 4;
+  training.frozen_weights = workload::Frozen::kNf4;
+  const Layout layout = laid_out(*made, training, {});
+  const auto weights = [&](const Layout& of) {
+    return of.stages.front().states.weights * whole.parameters();
+  };
+  CHECK(weights(before) - weights(layout) == Approx(matrices * (2 - workload::kNf4Bytes)));
+  CHECK((layout.stages.front().gathered - before.stages.front().gathered).b() == 2 * 64 * 256);
+  // Forward and the gradient of the input each read 4 bits and write 16.
+  const auto moved = [](const Workload& of) {
+    double bytes = 0;
+    for (const Layer& layer : of.layers)
+      for (const auto* ops : {&layer.forward, &layer.backward})
+        for (const Op& op : *ops) bytes += layer.count * op.bytes.b();
+    return bytes;
+  };
+  CHECK(moved(*made) - moved(whole) == Approx(2 * matrices * (2 + workload::kNf4Bytes)));
+  CHECK(made->model_flops() == whole.model_flops());
+}
+
+// REC: QLoRA trains 33B on a GPU of 24 GB and 65B on one of 48 GB, and calls paged optimizers critical
+// for that. Adapters of rank 64 on each matrix have 0.488 and 0.800 billion parameters. With all states
+// on the device 33B has 0.516 · 32.1e9 + 2 · 0.426e9 + 18 · 0.488e9 = 26.2e9 bytes: too many. Without
+// those of the optimizer both fit. In 16 bits neither does.
+TEST_CASE("QLoRA: 33B fits into 24 GB and 65B into 48 GB, where the optimizer is elsewhere") {
+  const auto states = [](std::string_view name, workload::Frozen frozen, Tier optimizer) {
+    Result<Workload> w = test::zoo_model(name, {.fused_projections = false});
+    REQUIRE(w);
+    const Result<Workload> made = workload::with_adapters(std::move(*w), 64, Adapted::kAll, frozen);
+    REQUIRE(made);
+    const Layout layout = laid_out(*made,
+                                   {.global_batch = 1,
+                                    .recompute = Recompute::kFull,
+                                    .lora_rank = 64,
+                                    .frozen_weights = frozen},
+                                   {.tiers = {.optimizer = {.tier = optimizer}}});
+    const workload::StateBytes& each = layout.stages.front().states;
+    return (each.weights + each.gradient + each.optimizer) * made->parameters();
+  };
+  using enum workload::Frozen;
+  CHECK(states("llama_33b", kNf4, Tier::kDevice) == Approx(26.2e9).epsilon(0.001));
+  CHECK(states("llama_33b", kNf4, Tier::kHost) < 24e9);
+  CHECK(states("llama_65b", kNf4, Tier::kHost) < 48e9);
+  CHECK(states("llama_33b", kAsTrained, Tier::kHost) > 24e9);
+  CHECK(states("llama_65b", kAsTrained, Tier::kHost) > 48e9);
+}
+
+TEST_CASE("weights in 4 bits are refused without adapters, with shards, and on other tiers") {
+  const Workload w =
+      *workload::with_adapters(tiny_gpt({}), 4, Adapted::kAll, workload::Frozen::kNf4);
+  const auto refused = [&](std::uint32_t rank, const Plan& plan) {
+    const Status status = check_plan(
+        w, {.global_batch = 8, .lora_rank = rank, .frozen_weights = workload::Frozen::kNf4}, plan);
+    return status ? "" : status.error().diagnostics.front().problem;
+  };
+  CHECK(refused(0, {}) == "frozen_weights nf4 without lora_rank");
+  CHECK(refused(4, {.data = 2, .zero = 3}) == "frozen_weights nf4 with zero 3");
+  CHECK(refused(4, {.tiers = {.weights = {.tier = Tier::kHost}}}) ==
+        "frozen_weights nf4 with weights_on host");
+  CHECK(refused(4, {}) == "");
 }
 
 }  // namespace
