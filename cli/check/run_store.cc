@@ -22,7 +22,7 @@ namespace rehearse::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using compare::OpKind, compare::OpSlot, compare::Run, sqlite::Query;
+using compare::OpSlot, compare::Run, sqlite::Query;
 
 constexpr std::uint32_t kApplication = 0x52484843;  // "RHHC", in the header of the file
 constexpr int kVersion = 2;
@@ -139,9 +139,10 @@ Result<bool> has_tables(sqlite3* db, const fs::path& path) {
   return true;
 }
 
-std::optional<OpKind> kind_from(std::string_view text) {
-  for (const OpKind kind :
-       {OpKind::kKernel, OpKind::kCollective, OpKind::kCopy, OpKind::kSet, OpKind::kHost})
+std::optional<compare::OpKind> kind_from(std::string_view text) {
+  for (const compare::OpKind kind :
+       {compare::OpKind::kKernel, compare::OpKind::kCollective, compare::OpKind::kCopy,
+        compare::OpKind::kSet, compare::OpKind::kHost})
     if (to_string(kind) == text) return kind;
   return std::nullopt;
 }

@@ -193,7 +193,7 @@ void spread_by(work::ExecutionOptions execution, Progress& progress, strategies:
 
 /// Adds the certainty of the best plan: its step time by other models, if they are `shown`, and the
 /// errors of the models.
-Status judge(Planned& planned, bool shown, const Globals& globals) {
+Status judge_plans(Planned& planned, bool shown, const Globals& globals) {
   std::vector<FoundPlan>& best = planned.found.best;
   const step::Fidelity fidelity = *planned.request.confirm;
   if (fidelity != step::Fidelity::kClosed && shown)
@@ -291,7 +291,7 @@ Result<Exit> run(const PlanOptions& options, const Globals& globals, SharedWork&
   if (!work::leads()) return Exit::kSuccess;
   Planned planned{std::move(file), std::move(request), std::move(found)};
   const bool shown = !options.emit || !globals.report.empty();
-  TRY(judge(planned, shown, globals));
+  TRY(judge_plans(planned, shown, globals));
   for (FoundPlan& plan : planned.found.best) {
     JobFile job = planned.file;
     job.spec = spec_of(planned.file.spec, plan);
