@@ -203,7 +203,7 @@ Json memory_json(const memory::StageMemory& most) {
 }
 
 std::vector<std::string> notes_of(const PredictedJob& job) {
-  std::vector<std::string> notes = {std::string(note_of(job.fidelity))};
+  std::vector<std::string> notes;
   for (const std::string& line : job.file.assumed) notes.push_back("assumed " + line);
   notes.insert(notes.end(), job.file.notes.begin(), job.file.notes.end());
   notes.insert(notes.end(), job.account.notes.begin(), job.account.notes.end());
@@ -286,7 +286,8 @@ Document step_document(const PredictedJob& job) {
   d.show("carbon_per_step", "carbon", of_steps(account.carbon, 1));
   if (job.steps_to_target) d["to_target"] = target_fields(job);
   d.show("", "based on",
-         provenance_text(job.path.shares_by_provenance()) + "; " + conditions_text(job.file.spec));
+         fmt::format("{}; {}; {}", provenance_text(job.path.shares_by_provenance()),
+                     conditions_text(job.file.spec), note_of(job.fidelity)));
   const program::Occupancy& ranks = step.occupancy;
   add_attribution({ranks,
                    program::path_times(step.lowered.graph,

@@ -17,12 +17,9 @@ inline std::string_view name_of(step::Fidelity fidelity) {
 
 /// What an answer at a fidelity rests on, and which option would change it.
 inline constexpr std::string_view kFidelityNotes[] = {
-    "fidelity closed: collectives take their closed forms and share no links; --fidelity message "
-    "simulates their messages",
-    "fidelity message: messages share the links of the cluster; --fidelity closed is faster, and "
-    "--fidelity simgrid shares links by SimGrid's models",
-    "fidelity simgrid: messages share links by SimGrid's models; --fidelity message shares them "
-    "max-min fair"};
+    "collectives in closed form, without shared links (--fidelity message simulates them)",
+    "messages that share links (--fidelity closed is faster)",
+    "messages that share links by SimGrid's models (--fidelity message shares them max-min fair)"};
 
 inline std::string_view note_of(step::Fidelity fidelity) {
   return kFidelityNotes[static_cast<std::size_t>(fidelity)];

@@ -45,8 +45,7 @@ Arithmetic arithmetic_of(const DeviceFacts& facts, workload::Dtype dtype) {
       return has(Arithmetic::kHalf) ? Arithmetic::kHalf : Arithmetic::kFp32;
     case workload::Dtype::kTf32:
       return has(Arithmetic::kTf32) ? Arithmetic::kTf32 : Arithmetic::kFp32;
-    case workload::Dtype::kFp32:
-      break;
+    case workload::Dtype::kFp32: break;
   }
   return Arithmetic::kFp32;
 }

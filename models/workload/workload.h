@@ -37,8 +37,8 @@ struct Weights {
 
 /// An input that sequence parallelism gathers from the ranks of a tensor group, in backward.
 enum class GatheredInputs : std::uint8_t {
-  kAgain,    ///< gathered again from the shares that ranks saved (Megatron-LM)
-  kSaved,    ///< saved whole by forward (modules of PyTorch, nanotron without its option)
+  kAgain,  ///< gathered again from the shares that ranks saved (Megatron-LM)
+  kSaved,  ///< saved whole by forward (modules of PyTorch, nanotron without its option)
   /// Gathered again. Blocks that collectives use may stay until the device has finished them
   /// (memory::RunAhead); intervals of memory hold none and all of them.
   kUnknown,

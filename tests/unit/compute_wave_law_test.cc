@@ -8,11 +8,11 @@ namespace {
 
 // 100 multiprocessors of 1 TFLOP/s in all: 10 GFLOP/s each. One tile of 128 × 64 at half the rate.
 constexpr WaveShape kSingleTile = {.tiles = {{{128, 64, 0.5, 2e-6}}},
-                                .count = 1,
-                                .cap = 1,
-                                .memory = 0.5,
-                                .launch = 3e-6,
-                                .smooth = 5};
+                                   .count = 1,
+                                   .cap = 1,
+                                   .memory = 0.5,
+                                   .launch = 3e-6,
+                                   .smooth = 5};
 constexpr WaveDevice kSlowMemory = {.multiprocessors = 100, .rate = 1e12, .memory_rate = 1e12};
 
 TEST_CASE("a product takes whole waves of its tiles") {
@@ -41,12 +41,14 @@ TEST_CASE("few tiles with a long sum are cut along it") {
   // One tile, k = 8192. Uncut: 2 · 8192 · 8192 = 134.2 MFLOP at 5 GFLOP/s: 26.84 ms. In 8 parts,
   // one wave still: 3355.44 us + 2 us + 8 parts of 8 · 128 · 64 bytes at 0.5 TB/s, 1.049 us; + 3.
   const MatrixProduct deep{.batch = 1, .m = 128, .n = 64, .k = 8192, .bytes = 0};
-  CHECK(wave_time(kSingleTile, kSlowMemory, deep) == Approx((3355.4432 + 2 + 8 * 0.131072 + 3) * 1e-6));
+  CHECK(wave_time(kSingleTile, kSlowMemory, deep) ==
+        Approx((3355.4432 + 2 + 8 * 0.131072 + 3) * 1e-6));
   // Kernels of matrix units are cut in up to 32, and another kernel adds the parts: 1 us.
   WaveShape units = kSingleTile;
   units.clock = 1e9;
   units.cut = 1e-6;
-  CHECK(wave_time(units, kSlowMemory, deep) == Approx((838.8608 + 2 + 1 + 32 * 0.131072 + 3) * 1e-6));
+  CHECK(wave_time(units, kSlowMemory, deep) ==
+        Approx((838.8608 + 2 + 1 + 32 * 0.131072 + 3) * 1e-6));
 }
 
 TEST_CASE("an element of the sum takes a least time, and times follow the clock") {
@@ -67,7 +69,8 @@ TEST_CASE("an element of the sum takes a least time, and times follow the clock"
 TEST_CASE("memory joins by a smooth maximum") {
   // The one wave of 106.8576 us with an equally long transfer: times 2^(1/5).
   const MatrixProduct both{.batch = 1, .m = 1280, .n = 640, .k = 32, .bytes = 0.5e12 * 106.8576e-6};
-  CHECK(wave_time(kSingleTile, kSlowMemory, both) == Approx((106.8576 * 1.148698354997035 + 3) * 1e-6));
+  CHECK(wave_time(kSingleTile, kSlowMemory, both) ==
+        Approx((106.8576 * 1.148698354997035 + 3) * 1e-6));
 }
 
 TEST_CASE("the cap holds where tiles would be faster") {
@@ -82,7 +85,8 @@ TEST_CASE("long rows slow a product that has many of them") {
   pascal.reread = {.from = 4096, .extra = 2};
   // 12800 × 12800 has 6400 rows by m n / (m + n): x = 8192 / 4096 · 6400 / 7160, x⁴ = 10.2138.
   const MatrixProduct many{.batch = 1, .m = 12800, .n = 12800, .k = 8192, .bytes = 0};
-  CHECK((wave_time(kSingleTile, pascal, many) - 3e-6) / (wave_time(kSingleTile, kSlowMemory, many) - 3e-6) ==
+  CHECK((wave_time(kSingleTile, pascal, many) - 3e-6) /
+            (wave_time(kSingleTile, kSlowMemory, many) - 3e-6) ==
         Approx(1 + 2 * 10.2138 / 11.2138).epsilon(0.001));
   // 16 rows and more hardly notice.
   const MatrixProduct few{.batch = 1, .m = 12800, .n = 16, .k = 8192, .bytes = 0};

@@ -197,8 +197,8 @@ TEST_CASE("requests in turn to two replicas are GI/M/1 each") {
     while (random.uniform() >= p) ++request.output;
   }
   const auto wait = [&](Routing routing) {
-    const Result<std::vector<Run>> runs = run_replicas(
-        {{.most_rows = 1, .blocks = 1000}, pricer, 2, routing}, requests);
+    const Result<std::vector<Run>> runs =
+        run_replicas({{.most_rows = 1, .blocks = 1000}, pricer, 2, routing}, requests);
     REQUIRE(runs);
     return (mean_wait(runs->at(0)) + mean_wait(runs->at(1))) / 2;
   };
