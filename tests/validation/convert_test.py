@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from convert import collectives, golden, job_lists, jobs, open_serving, pairs, serving, shapes
+from convert import collectives, convnets, golden, job_lists, jobs, open_serving, pairs, serving, shapes
 
 
 def converted(converter, files):
@@ -359,6 +359,15 @@ class JobLists(unittest.TestCase):
 SILICON = ("id,origin,measured,concurrency,batch_size,backend,backend_version,model_path,system,"
            "precision,mode,isl,osl,attention_dp_size,tp_size,pp_size,moe_ep_size,silicon_ttft_ms,"
            "silicon_tpot_ms\n")
+
+
+class Convnets(unittest.TestCase):
+    def test_rates_are_steps_of_256_samples_per_gpu(self):
+        (row,) = converted(convnets, {"nvidia-dle-resnet50/resnet50_train_throughput.csv": (
+            "model,gpu,num_gpus,precision,images_per_s\n"
+            "resnet50v1.5,A100-80GB (DGX A100),8,AMP,16384\n")})["jobs/dle-resnet50.csv"]
+        self.assertEqual((row["case"], row["step_s"]), ("dle-resnet50/fp16", "0.125"))
+        self.assertEqual((row["training.dtype"], row["plan.data"]), ("fp16", "8"))
 
 
 class Serving(unittest.TestCase):
