@@ -235,8 +235,8 @@ CollectiveMatches match_collectives(const std::vector<Recording>& recordings,
     for (const auto& [key, sequence] : by_rank[r]) ranks_of_group[key].push_back(r);
 
   for (const auto& [key, ranks] : ranks_of_group) {
-    const auto all_between_two = [&](std::size_t r) {
-      return std::ranges::all_of(by_rank[r][key], is_message);
+    const auto all_between_two = [&, &group_key = key](std::size_t r) {
+      return std::ranges::all_of(by_rank[r][group_key], is_message);
     };
     std::vector<MatchedCollective> group = by_order(recordings, by_rank, key, ranks);
     const auto alone = [](const MatchedCollective& one) { return one.members.size() < 2; };
