@@ -48,8 +48,7 @@ struct GatheredMatrix {
 
 /// Each gather goes in front of the op that reads the matrix; after the one before it if no op is
 /// known to. `matrices` are in the order of the pass.
-template <class Matrices>
-void gather_before_use(std::vector<Op>& pass, const Matrices& matrices) {
+void gather_before_use(std::vector<Op>& pass, const std::vector<GatheredMatrix>& matrices) {
   std::size_t at = 0;
   for (const GatheredMatrix& matrix : matrices) {
     const auto reader = std::find_if(pass.begin() + at, pass.end(), [&](const Op& op) {
@@ -102,9 +101,10 @@ void by_tensor(Layer& layer, const workload::Degrees& degrees, double weights, d
   }
   for (double i = 0; i < vectors && left.dense > 0; ++i) scatter({.dense = left.dense / vectors});
   layer.gathered_at_once = largest + left.dense;
-  for (std::vector<Op>* pass : {&layer.forward, &layer.recompute})
-    if (!pass->empty()) gather_before_use(*pass, std::views::reverse(matrices));
   if (!backward.empty()) gather_before_use(backward, matrices);
+  std::ranges::reverse(matrices);
+  for (std::vector<Op>* pass : {&layer.forward, &layer.recompute})
+    if (!pass->empty()) gather_before_use(*pass, matrices);
   layer.backward = std::move(backward);
 }
 

@@ -393,11 +393,11 @@ Status read_rocprof_json(ByteSource& source, const std::string& file, const NewR
 Status read_rocprof_csv(const fs::path& path, const NewRank& new_rank) {
   std::uint64_t replaced = 0;
   const auto table_of = [&](std::string_view kind) {
-    constexpr std::string_view kKernels = "kernel_trace";
+    constexpr std::string_view kTrace = "kernel_trace";
     std::string name = path.filename().string();
-    const std::size_t at = name.rfind(kKernels);
+    const std::size_t at = name.rfind(kTrace);
     if (at == std::string::npos) return fs::path();
-    return path.parent_path() / name.replace(at, kKernels.size(), kind);
+    return path.parent_path() / name.replace(at, kTrace.size(), kind);
   };
   const std::optional<Table> kernels = TRY(Table::at(path, replaced)),
                              copies = TRY(Table::at(table_of("memory_copy_trace"), replaced)),
