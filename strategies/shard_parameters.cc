@@ -1,7 +1,6 @@
 #include "strategies/shard_parameters.h"
 
 #include <algorithm>
-#include <ranges>
 
 namespace rehearse::strategies {
 namespace {
