@@ -36,7 +36,7 @@ struct OffloadedStep {
 };
 
 /// Times of a step, each of all layers, that overlap: layers are alike, and every transfer is one
-/// layer ahead of its use or behind it.
+/// layer before its use, or one layer after it.
 struct OffloadTimes {
   Seconds loads, stores;   ///< over the link of the device
   Seconds drives;          ///< of reading and writing

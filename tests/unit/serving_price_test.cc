@@ -239,7 +239,7 @@ TEST_CASE("a step with state off the device takes the longest of device, link an
   CHECK(!StepPrice::of(d));
 
   // On the host, attention reads the cache at the rate of its memory after the products of the device:
-  // 16 ms for each GB and 50 GB/s in all, in place of the device's own attention.
+  // 16 ms for each GB and 50 GB/s in all, instead of the device's own attention.
   d.offload = Offload{.cache = {.host = 1}, .host_attention = true};
   const double slow = device_time(price_of(d), step);
   d.offload->host_memory_rate = ByteRate::gb_per_s(100);
