@@ -62,6 +62,19 @@ ProductLaw read_product(const YamlMap& map) {
   return law;
 }
 
+/// The table's own law with other shares of the last ranges of rows.
+ProductLaw with_large_shares(const Table& table, const YamlMap& map) {
+  ProductLaw law;
+  if (const auto weights = map.choice("weights", kWeightsNames))
+    law = table.products[*weights].value_or(law);
+  const std::vector<double> share = map.list<double>("share");
+  if (share.empty() || share.size() > law.share.size())
+    map.report("share", "wrong number of shares", "those of the last ranges of rows");
+  else
+    std::copy_backward(share.begin(), share.end(), law.share.end());
+  return law;
+}
+
 MixtureLaw read_mixture(const YamlMap& map) {
   return {.start = time(map, "start"),
           .depth = time(map, "depth"),
@@ -113,7 +126,8 @@ Result<std::vector<Table>> parse_tables(std::string_view text) {
       table.other_products.push_back(
           {.framework = product.required<std::string>("framework").value_or(""),
            .weights = product.choice("weights", kWeightsNames).value_or(0),
-           .law = read_product(product)});
+           .law =
+               product.has("start") ? read_product(product) : with_large_shares(table, product)});
       skip_evidence(product);
     }
     read_laws(map, "mixtures", "weights", kWeightsNames, read_mixture, table.mixtures);
