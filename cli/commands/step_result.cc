@@ -287,7 +287,7 @@ Document step_document(const PredictedJob& job) {
   if (job.steps_to_target) d["to_target"] = target_fields(job);
   d.show("", "based on",
          fmt::format("{}; {}; {}", provenance_text(job.path.shares_by_provenance()),
-                     conditions_text(job.file.spec), note_of(job.fidelity)));
+                     conditions_text(job.file.spec), basis_of(job.fidelity)));
   const program::Occupancy& ranks = step.occupancy;
   add_attribution({ranks,
                    program::path_times(step.lowered.graph,

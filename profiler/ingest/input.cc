@@ -266,10 +266,7 @@ void write_rows(const Trace& trace, StoreWriter& writer, ImportSummary& summary)
   }
 }
 
-}  // namespace
-
-namespace {
-
+/// What recordings_read() returns.
 struct Reads {
   std::mutex mutex;
   std::vector<ReadRecording> all;
