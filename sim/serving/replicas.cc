@@ -4,6 +4,11 @@
 #include "sim/base/statistics.h"
 
 namespace rehearse::serving {
+namespace {
+
+constexpr std::size_t kMostDecisions = 10'000'000;
+
+}  // namespace
 
 Status check_length(Picoseconds now) {
   if (now <= kLongest) return {};
@@ -40,7 +45,7 @@ Replicas::Replicas(const Pool& pool, std::span<const Request> requests, const Ru
   if (pool.scaling) scaler_.emplace(*pool.scaling);
   for (std::size_t i = pool.scaling ? pool.scaling->least : pool.replicas; i > 0; --i)
     add(Picoseconds(0), Picoseconds(0));
-  scale(Picoseconds(0));
+  open_ready(Picoseconds(0));
 }
 
 void Replicas::add(Picoseconds now, Picoseconds ready) {
@@ -62,8 +67,16 @@ void Replicas::remove_youngest(Picoseconds now) {
   --staying_;
 }
 
-void Replicas::scale(Picoseconds now) {
+void Replicas::open_ready(Picoseconds now) {
+  for (; !starting_.empty() && replicas_[starting_.front()].ready <= now; starting_.pop_front())
+    router_.open(starting_.front());
+}
+
+Status Replicas::scale(Picoseconds now) {
   if (scaler_ && scaler_->next() <= now) {
+    if (scaler_->decisions() == kMostDecisions)
+      return fail("the rule of `scaling` decides more than ten million times",
+                  "a longer `every`, or a shorter load");
     count(now);
     const std::size_t should = scaler_->decide(now, signal(now), staying_);
     decided_ = now;
@@ -71,8 +84,8 @@ void Replicas::scale(Picoseconds now) {
     while (staying_ < should) add(now, now + Picoseconds::from(pool_.scaling->start));
     while (staying_ > should) remove_youngest(now);
   }
-  for (; !starting_.empty() && replicas_[starting_.front()].ready <= now; starting_.pop_front())
-    router_.open(starting_.front());
+  open_ready(now);
+  return {};
 }
 
 Picoseconds Replicas::next_change() const {

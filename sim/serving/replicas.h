@@ -46,8 +46,8 @@ class Replicas {
   std::size_t size() const { return replicas_.size(); }
   Replica& operator[](std::size_t i) { return replicas_[i]; }
 
-  /// Decides, and opens replicas that are ready, if that is due.
-  void scale(Picoseconds now);
+  /// Decides, and opens replicas that are ready, if that is due. Fails after ten million decisions.
+  Status scale(Picoseconds now);
   /// When scale() has something to do.
   Picoseconds next_change() const;
 
@@ -89,6 +89,7 @@ class Replicas {
  private:
   void add(Picoseconds now, Picoseconds ready);
   void remove_youngest(Picoseconds now);
+  void open_ready(Picoseconds now);
   void end(std::size_t replica, std::uint32_t request, Picoseconds now);
   /// Adds up unfinished requests over time, before their number changes.
   void count(Picoseconds now);

@@ -23,7 +23,7 @@ Result<std::vector<Run>> run_replicas(const Pool& pool, std::span<const Request>
     });
     if (left == 0) break;
     TRY(check_length(now));
-    replicas.scale(now);
+    TRY(replicas.scale(now));
     client.send(now);
     client.deliver(now, [&](std::uint32_t request) {
       sent_to[request] = replicas.route(request, now);

@@ -7,6 +7,7 @@ namespace rehearse::serving {
 
 std::size_t Scaler::decide(Picoseconds now, double signal, std::size_t replicas) {
   next_ = now + Picoseconds::from(scaling_.every);
+  ++decisions_;
   // A signal that is a whole number of targets but for its rounding needs no replica more.
   const double wished = std::ceil(signal / scaling_.target - 1e-9);
   const auto wish = static_cast<std::size_t>(

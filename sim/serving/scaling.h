@@ -39,6 +39,7 @@ class Scaler {
       : scaling_(scaling), next_(Picoseconds::from(scaling.every)) {}
 
   Picoseconds next() const { return next_; }
+  std::size_t decisions() const { return decisions_; }
   /// How many replicas there should be of now `replicas`, without those that leave.
   /// REQUIRES: now == next().
   std::size_t decide(Picoseconds now, double signal, std::size_t replicas);
@@ -46,6 +47,7 @@ class Scaler {
  private:
   Scaling scaling_;
   Picoseconds next_;
+  std::size_t decisions_ = 0;
   /// Wishes within `hold`. One that is followed by a higher one no longer matters.
   std::deque<std::pair<Picoseconds, std::size_t>> wishes_ = {};
 };

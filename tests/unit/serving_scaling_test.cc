@@ -124,6 +124,21 @@ TEST_CASE("a rate that swings has its mean, and its least first") {
   CHECK(before(50) / 20'000 == Approx(0.5).epsilon(0.02));
 }
 
+TEST_CASE("a load with more than ten million decisions is an error") {
+  const LinearPricer pricer = ten_ms();
+  // Two requests that are 3 hours apart, and a decision every millisecond.
+  std::vector<Request> requests(2);
+  requests[1].planned = ms(3 * 3600e3);
+  const Rules rules{.most_rows = 1, .overlapped = false, .blocks = 100};
+  const auto runs = [&](Seconds every) {
+    return run_replicas(
+        {.rules = rules, .pricer = pricer, .scaling = Scaling{.most = 2, .every = every}},
+        requests);
+  };
+  CHECK_FALSE(runs(Seconds::ms(1)));
+  CHECK(runs(Seconds::ms(10)));
+}
+
 TEST_CASE("a scaled server is paid for from a decision to the last request") {
   const LinearPricer pricer = ten_ms();
   const Scaling scaling{.most = 2,
