@@ -1,6 +1,7 @@
 // Whatever happens to a recording, the recorded program does what it does without us: the same
 // output, the same exit code, and hardly more processor time.
 #include <cstring>
+#include <functional>
 #include <map>
 
 #include <catch2/catch.hpp>
@@ -65,9 +66,16 @@ double added_s(const std::string& target, const std::vector<std::string>& argume
   return recorded.processor - alone.processor;
 }
 
+/// Whether `holds` in one of three measurements. Other work on the machine lengthens processor time,
+/// by half and more, and shortens none.
+bool measured(const std::function<bool()>& holds) { return holds() || holds() || holds(); }
+
 TEST_CASE("a thousand processes run as without a recorder, and each has its ranges") {
-  const fs::path folder = test::scratch_folder();
-  CHECK(added_s("capture_target", {"processes", "1000"}, folder) < 1000 * 10e-3);
+  fs::path folder;
+  CHECK(measured([&] {
+    folder = test::scratch_folder();
+    return added_s("capture_target", {"processes", "1000"}, folder) < 1000 * 10e-3;
+  }));
   const Trace trace = test::read_captures(folder);
   CHECK(trace.ranks.size() == 1000);  // not the parent, which records nothing
   for (const Rank& rank : trace.ranks) CHECK(rank.host_ops.size() == 10);
@@ -75,17 +83,19 @@ TEST_CASE("a thousand processes run as without a recorder, and each has its rang
 }
 
 TEST_CASE("the cost of a range does not depend on their number, and none goes uncounted") {
-  std::map<int, double> per_range;
-  for (const int n : {1'000'000, 4'000'000}) {
+  const auto per_range = [](int n) {
     const fs::path folder = test::scratch_folder();
-    per_range[n] = added_s("capture_target", {"ranges", std::to_string(n)}, folder) / n;
+    const double each = added_s("capture_target", {"ranges", std::to_string(n)}, folder) / n;
     const Trace trace = test::read_captures(folder);
     CHECK(trace.ranks[0].host_ops.size() + problems(trace, ProblemKind::kDroppedRecords) ==
           static_cast<std::size_t>(n));
-  }
-  INFO(per_range[1'000'000] << " and " << per_range[4'000'000] << " s");
-  CHECK(per_range[4'000'000] < 1e-6);
-  CHECK(per_range[4'000'000] < 2 * per_range[1'000'000]);
+    return each;
+  };
+  CHECK(measured([&] {
+    const double few = per_range(1'000'000), many = per_range(4'000'000);
+    UNSCOPED_INFO(few << " and " << many << " s");
+    return many < 1e-6 && many < 2 * few;
+  }));
 }
 
 TEST_CASE("a wall clock that steps back changes nothing, and the reader takes it back") {
