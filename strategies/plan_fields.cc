@@ -396,7 +396,8 @@ constexpr Field<Candidate> kPlanFields[] = {
      .launch = {"NCCL_ALGO", "", ""}},
     {.name = "all_to_all",
      .at = AllToAllAlgorithm::access(),
-     .meaning = "the same for exchanges of tokens and of sequences; `automatic` is `pairwise`",
+     .meaning = "the same for exchanges of tokens and of sequences; `automatic` posts all messages "
+                "at once, as NCCL does",
      .said = Said::kIfUnusual,
      .axis = AllToAllAlgorithm::axis<&Axes::all_to_all>(),
      .matters = [](const Candidate& c) { return divides_experts(c) || divides_context(c); }},

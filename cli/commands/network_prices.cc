@@ -100,9 +100,7 @@ Result<PriceOfSize> prices_of(const Scope& scope, const PriceRequest& request) {
                 "a calibrated device and calibrated links", "leave --protocol out");
   std::shared_ptr<OnCluster> on_cluster;
   if (scope.cluster) on_cluster = TRY(OnCluster::make(scope, request, cost));
-  const bool to_all = request.kind == CollectiveKind::kAllToAll;
-  const Algorithm usual =
-      request.overrides.algorithm.value_or(to_all ? Algorithm::kPairwise : Algorithm::kRing);
+  const Algorithm usual = request.overrides.algorithm.value_or(job::usual_algorithm(request.kind));
   return [on_cluster, cost, usual,
           in_framework = request.in_framework](Bytes size) -> Result<CollectivePrice> {
     std::optional<comm::Price> price;

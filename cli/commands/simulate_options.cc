@@ -85,7 +85,7 @@ void add_simulate_options(CLI::App& command, SimulateOptions& options) {
                 "algorithm of the collectives that support it: ring, tree, nvls, halving_doubling, "
                 "hierarchical, ...; all_to_all: pairwise, linear, two_dimensional (default: "
                 "NCCL's choice by size where a calibration covers the devices, else ring and "
-                "pairwise)");
+                "linear)");
   accept_names(algorithm, kAlgorithmNames, "algorithm");
   add_network_options(command, options);
   add_astra_options(command, options);

@@ -39,8 +39,8 @@ struct Network {
   ByteRate node_rate;  ///< nominal, of all NICs of a node
   Seconds latency;     ///< of a small message, one way
   double nics = 1;     ///< number of NICs that make up `node_rate`
-  /// The cost on the NIC of each message of an all_to_all (cluster::Route). Other collectives have
-  /// a few long chains of messages, whose steps NCCL's own constants price.
+  /// The cost on the NIC of each message of an all_to_all (cluster::Route). NCCL's own constants price
+  /// the start of the first, and the few long chains of messages of other collectives.
   Seconds message_cost = Seconds::s(0);
   /// The group's share of the node's devices. The others have groups of their own, which use their
   /// NICs at the same time.

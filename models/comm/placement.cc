@@ -51,7 +51,7 @@ FlowRoute Placement::route(DeviceId from, DeviceId to, const LinkShare& link_sha
                        .priority = link_share.priority,
                        .group = link_share.group};
   for (const HopId hop : route.hops) demand.capacities.push_back(capacity_of(hop));
-  return {builder_.add(std::move(demand)), Picoseconds::from(route.path.latency),
+  return {builder_.add(std::move(demand)), Picoseconds::from(route.path.latency + route.start_up),
           (std::min(route.path.rate, cap) * route.message_cost).b()};
 }
 

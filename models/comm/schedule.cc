@@ -148,16 +148,12 @@ Phase ring(std::uint32_t stride, std::uint32_t extent, std::uint32_t count, doub
   return {next, extent > 1 ? count : 0, share, across};
 }
 
-/// n-1 phases; in phase k every rank sends to the rank k positions further on, around the same
-/// circle.
-std::vector<Phase> pairwise(std::uint32_t stride, std::uint32_t extent, double share, bool across) {
+/// In phase k every rank sends to the rank k positions further on, around a circle of `extent`.
+std::vector<Phase> pairwise(std::uint32_t extent, double share) {
   std::vector<Phase> phases;
   for (std::uint32_t k = 1; k < extent; ++k)
-    phases.push_back({[=](std::uint32_t r) {
-                        const std::uint32_t place = r / stride % extent;
-                        return r - place * stride + (place + k) % extent * stride;
-                      },
-                      1, share, across});
+    phases.push_back(
+        {[=](std::uint32_t r) { return r / extent * extent + (r + k) % extent; }, 1, share});
   return phases;
 }
 
@@ -172,7 +168,7 @@ Schedule pairwise_over_nodes(std::uint32_t local, std::uint32_t nodes) {
       leaving.push_back(
           {[=](std::uint32_t r) { return (r / local + k) % nodes * local + (r + place) % local; },
            1, 1.0 / n, true});
-  const Schedule within = from_phases(n, pairwise(1, local, 1.0 / n, false));
+  const Schedule within = from_phases(n, pairwise(local, 1.0 / n));
   Schedule result = from_phases(n, leaving);
   std::vector<MessageFlow> flows(result.flows->flows().begin(), result.flows->flows().end());
   std::vector<Wait> waits(result.flows->waits().begin(), result.flows->waits().end());
@@ -191,6 +187,42 @@ Schedule linear(std::uint32_t n) {
   if (n > 2)
     result.parts =
         std::make_shared<std::vector<double>>(result.flows->flows().size(), 1.0 / (n - 1));
+  return result;
+}
+
+/// First all messages within the nodes at once, then all between ranks of equal place; each with an
+/// equal part of its port.
+Schedule two_dimensional(std::uint32_t local, std::uint32_t nodes) {
+  const std::uint32_t n = local * nodes;
+  std::vector<MessageFlow> flows;
+  std::vector<std::vector<std::uint32_t>> into(n);
+  for (std::uint32_t k = 1; k < local; ++k)
+    for (std::uint32_t r = 0; r < n; ++r) {
+      const std::uint32_t to = r / local * local + (r + k) % local;
+      into[to].push_back(static_cast<std::uint32_t>(flows.size()));
+      flows.push_back({r, to, 1, 1.0 / local});
+    }
+  std::vector<char> across(flows.size(), 0);
+  std::vector<double> parts(flows.size(), 1.0 / std::max(1U, local - 1));
+  std::vector<Wait> waits;
+  for (std::uint32_t k = 1; k < nodes; ++k)
+    for (std::uint32_t r = 0; r < n; ++r) {
+      for (const std::uint32_t flow : into[r])
+        waits.push_back({static_cast<std::uint32_t>(flows.size()), flow, 1});
+      flows.push_back({r, (r + k * local) % n, 1, 1.0 / nodes});
+    }
+  across.resize(flows.size(), 1);
+  parts.resize(flows.size(), 1.0 / std::max(1U, nodes - 1));
+  const auto steps = [](double extent) {
+    return extent > 1 ? Steps{1, 1 - 1 / extent, extent - 2} : Steps{};
+  };
+  Schedule result{.flows = nullptr, .local = steps(local), .across = steps(nodes)};
+  result.busy = result.local.share + result.across.share;
+  if (local > 1 && nodes > 1)
+    result.across_flows = std::make_shared<std::vector<char>>(std::move(across));
+  if (local > 2 || nodes > 2)
+    result.parts = std::make_shared<std::vector<double>>(std::move(parts));
+  result.flows = std::make_shared<MessageFlows>(n, std::move(flows), std::move(waits));
   return result;
 }
 
@@ -431,11 +463,8 @@ Result<Schedule> schedule(CollectiveKind kind, Algorithm algorithm, const Arrang
       if (kind != CollectiveKind::kAllToAll) return cannot(kind, algorithm, "all_to_all");
       if (algorithm == Algorithm::kPairwise)
         return nodes > 1 && local > 1 ? pairwise_over_nodes(local, nodes)
-                                      : from_phases(n, pairwise(1, n, 1.0 / n, false));
-      if (algorithm == Algorithm::kLinear) return linear(n);
-      std::vector<Phase> phases = pairwise(1, local, 1.0 / local, false);
-      append(phases, pairwise(local, nodes, 1.0 / nodes, true));
-      return from_phases(n, phases);
+                                      : from_phases(n, pairwise(n, 1.0 / n));
+      return algorithm == Algorithm::kLinear ? linear(n) : two_dimensional(local, nodes);
     }
     case Algorithm::kCollnetChain:
     case Algorithm::kNvlsTree:

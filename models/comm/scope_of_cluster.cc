@@ -83,7 +83,7 @@ std::optional<std::string> Scopes::link_of_their_own(std::span<const DeviceId> d
 
 NetworkKind Scopes::kind_of(NodeId node, const LinkType& type, Seconds latency) const {
   if (type.network) return *type.network;
-  if (latency < Seconds::us(10)) return NetworkKind::kRoce;
+  if (latency < cluster::kKernelBypass) return NetworkKind::kRoce;
   const Nics& nics = nics_[node.index()];
   const ByteRate all = nics.type ? nics.type->rate * nics.count : type.rate;
   // A faster network bypasses the kernel.

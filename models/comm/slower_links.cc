@@ -67,7 +67,8 @@ Cluster with_slower_links(const Cluster& cluster, const LinkScales& scales) {
       type.name += fmt::format(", {:.3g} times as slow", scale);
       type.rate = type.rate / scale;
       type.latency = std::min(type.latency * scale, Seconds::s(1));
-      type.message_cost = std::min(type.message_cost * scale, cluster::kMostMessageCost);
+      for (Seconds* time : {&type.message.start_up, &type.message.cost})
+        *time = std::min(*time * scale, cluster::kMostMessageTime);
       type.step_scale *= scale;
       if (const std::optional<NodeId> node = a ? a : b; !inside && !type.network && node)
         type.network = kind_at(cluster, scopes, *node);

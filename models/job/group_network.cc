@@ -34,10 +34,6 @@ std::uint32_t members_per_node(const cluster::Cluster& cluster, std::span<const 
   return static_cast<std::uint32_t>(run);
 }
 
-Algorithm usual_algorithm(CollectiveKind kind) {
-  return kind == CollectiveKind::kAllToAll ? Algorithm::kPairwise : Algorithm::kRing;
-}
-
 Algorithm algorithm_for(CollectiveKind kind, const Rules& rules) {
   return rules.algorithms[kind].value_or(usual_algorithm(kind));
 }
@@ -71,6 +67,10 @@ void keep_distinct(std::vector<Path>& paths) {
 }
 
 }  // namespace
+
+Algorithm usual_algorithm(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllToAll ? Algorithm::kLinear : Algorithm::kRing;
+}
 
 Algorithms wherever_possible(Algorithm algorithm) {
   Algorithms algorithms;
@@ -329,7 +329,7 @@ Result<comm::Messages> Schedules::messages(const GroupSchedule& group,
 Path Schedules::path(DeviceId from, DeviceId to) const {
   const cluster::Route route = cluster_.route(from, to);
   const ByteRate rate = route.path.rate;
-  Path path{route.path.latency + rules_.message_overhead,
+  Path path{route.path.latency + route.start_up + rules_.message_overhead,
             {rate, rate, rate, Provenance::kDatasheet},
             route.message_cost};
   if (!rules_.calibrated) return path;
@@ -376,14 +376,19 @@ Result<GroupSchedule> Schedules::of(CollectiveKind kind, std::span<const DeviceI
   }
   const bool two_levels = schedule.across.count > 0 && schedule.local.count > 0;
   result.ports = schedule.parts;
-  const double port =
-      schedule.parts ? *std::max_element(schedule.parts->begin(), schedule.parts->end()) : 1;
+  // The largest part of a port within nodes, and between them.
+  double port[2] = {};
+  for (std::size_t i = 0; schedule.parts && i < schedule.parts->size(); ++i) {
+    double& most = port[schedule.across_flows ? (*schedule.across_flows)[i] : 0];
+    most = std::max(most, (*schedule.parts)[i]);
+  }
   for (std::size_t i = 0; i < schedule.flows->flows().size(); ++i) {
     const MessageFlow& flow = schedule.flows->flows()[i];
     const DeviceId from = devices[flow.from], to = devices[flow.to];
     Path route = path(from, to);
     // Each rail carries part of a message.
-    const double rails = schedule.parts ? port / (*schedule.parts)[i] : 1;
+    const std::size_t level = schedule.across_flows ? (*schedule.across_flows)[i] : 0;
+    const double rails = schedule.parts ? port[level] / (*schedule.parts)[i] : 1;
     for (ByteRate* rate : {&route.rate.value, &route.rate.low, &route.rate.high})
       *rate = *rate * rails;
     if (route.rate.value < route.rate.high) result.most = std::min(result.most, route.rate.value);

@@ -17,8 +17,8 @@
 
 namespace rehearse::job {
 
-/// Latency and rate of a message: those of the cluster's links, and for TCP NCCL's share
-/// (comm/tcp.h).
+/// Latency and rate of a message: those of the cluster's links, with cluster::Route::start_up, and
+/// for TCP NCCL's share (comm/tcp.h).
 struct Path {
   Seconds latency;
   Estimate<ByteRate> rate;

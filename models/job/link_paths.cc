@@ -21,7 +21,7 @@ const LinkPaths::Path& LinkPaths::path(DeviceId from, DeviceId to) {
             Seconds::s(0), true};
   if (from != to) {
     const cluster::Route route = cluster_.route(from, to);
-    path.latency = Picoseconds::from(route.path.latency + overhead_);
+    path.latency = Picoseconds::from(route.path.latency + route.start_up + overhead_);
     path.rate = route.path.rate;
     path.message_cost = route.message_cost;
     path.links.reserve(route.hops.size());

@@ -54,8 +54,8 @@ class LinkPaths {
 
   struct Path {
     std::pmr::vector<std::uint32_t>
-        links;  ///< a number per direction; one for both of a half-duplex
-    Picoseconds latency;
+        links;             ///< a number per direction; one for both of a half-duplex
+    Picoseconds latency;   ///< with cluster::Route::start_up
     ByteRate rate;         ///< of the slowest of them
     Seconds message_cost;  ///< of cluster::Route
     bool steady;           ///< none of them changes over time

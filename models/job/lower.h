@@ -129,6 +129,9 @@ Result<std::optional<LoweredJob>> add_folded(const program::Program& job,
 
 /// This algorithm for each kind of collective that it supports; nothing for the others.
 Algorithms wherever_possible(Algorithm algorithm);
+/// The algorithm where neither the rules nor a calibration choose one. NCCL posts all messages of an
+/// all_to_all at once.
+Algorithm usual_algorithm(CollectiveKind kind);
 
 /// The kinds of collectives in the job that the given algorithm does not support.
 std::vector<CollectiveKind> not_done_by(const program::Program& job, Algorithm algorithm);

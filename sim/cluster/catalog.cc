@@ -139,8 +139,9 @@ LinkSpec read_link(const CsvRow& row) {
           .achieved = row.quantity<ByteRate>("achieved_gbs", kGiga),
           .latency = row.quantity<Seconds>("latency_us", 1e-6),
           .latency_kind = row.text("latency_kind"),
-          .message_cost = row.quantity<Seconds>("message_cost_us", 1e-6),
-          .half_rate_size = row.quantity<Bytes>("half_rate_kib", 1024),
+          .message = {row.quantity<Seconds>("start_up_us", 1e-6).value_or(Seconds::s(0)),
+                      row.quantity<Seconds>("message_cost_us", 1e-6).value_or(Seconds::s(0)),
+                      row.quantity<Bytes>("half_rate_kib", 1024).value_or(Bytes::b(0))},
           .network = network,
           .origin = read_origin(row)};
 }

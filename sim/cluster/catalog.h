@@ -124,10 +124,8 @@ struct LinkSpec {
   std::optional<ByteRate> per_direction;  ///< nominal
   std::optional<ByteRate> achieved;       ///< by long messages, in one direction
   std::optional<Seconds> latency;
-  std::string latency_kind;  ///< scope of the latency
-  // For a NIC, as in LinkType; absent: unknown.
-  std::optional<Seconds> message_cost;
-  std::optional<Bytes> half_rate_size;
+  std::string latency_kind;            ///< scope of the latency
+  MessageTimes message;                ///< of a NIC; zeros where it is unknown
   std::optional<NetworkKind> network;  ///< between nodes; absent: none of these
   Origin origin;
 };

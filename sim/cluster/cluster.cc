@@ -30,15 +30,16 @@ struct Cluster::State {
 namespace {
 
 Route route_over(const Cluster& cluster, std::vector<HopId> hops) {
-  Seconds message_cost = Seconds::s(0);
+  Seconds start_up = Seconds::s(0), message_cost = Seconds::s(0);
   PointToPoint path{Seconds::s(0), ByteRate::bytes_per_s(std::numeric_limits<double>::infinity())};
   for (const HopId hop : hops) {
     const LinkType& type = cluster.type(Cluster::link_of(hop));
     path.latency += type.latency;
     path.rate = std::min(path.rate, type.rate);
-    message_cost = std::max(message_cost, type.message_cost + type.half_rate_size / type.rate);
+    start_up = std::max(start_up, type.message.start_up + type.message.half_rate_size / type.rate);
+    message_cost = std::max(message_cost, type.message.cost);
   }
-  return {std::move(hops), path, message_cost};
+  return {std::move(hops), path, start_up, message_cost};
 }
 
 /// The second of two equal names, if there are any.
@@ -56,10 +57,12 @@ Status check_type(const LinkType& type) {
     return fail(fmt::format("the rate of '{}' is out of range", type.name), "above 0 B/s");
   if (!(latency >= 0 && latency <= 1))
     return fail(fmt::format("the latency of '{}' is out of range", type.name), "0 s to 1 s");
-  if (!(type.message_cost >= Seconds::s(0) && type.message_cost <= kMostMessageCost))
-    return fail(fmt::format("the message cost of '{}' is out of range", type.name),
-                fmt::format("0 s to {}", to_string(kMostMessageCost)));
-  if (!(type.half_rate_size >= Bytes::b(0) && type.half_rate_size <= kMostHalfRateSize))
+  for (const Seconds time : {type.message.start_up, type.message.cost})
+    if (!(time >= Seconds::s(0) && time <= kMostMessageTime))
+      return fail(fmt::format("the time of a message on '{}' is out of range", type.name),
+                  fmt::format("0 s to {}", to_string(kMostMessageTime)));
+  if (!(type.message.half_rate_size >= Bytes::b(0) &&
+        type.message.half_rate_size <= kMostHalfRateSize))
     return fail(fmt::format("the half-rate size of '{}' is out of range", type.name),
                 fmt::format("0 B to {}", to_string(kMostHalfRateSize)));
   return {};

@@ -63,10 +63,7 @@ struct LinkType {
   Duplex duplex = Duplex::kFull;
   Provenance provenance = Provenance::kDatasheet;
   std::string source;  ///< as the catalog's source column, or "given"
-  // For a NIC: the time that each message takes in addition to its bytes at `rate`. A message of
-  // `half_rate_size` bytes without a cost moves at half of the rate.
-  Seconds message_cost = Seconds::s(0);
-  Bytes half_rate_size = Bytes::b(0);
+  MessageTimes message = {};
   std::optional<NetworkKind> network = {};  ///< between nodes; absent: not stated
   /// Measured ÷ usual time. Between nodes: of what its kind adds to a message (comm::Reach::step);
   /// within a node: of calibrated collectives.
@@ -74,9 +71,6 @@ struct LinkType {
 
   friend bool operator==(const LinkType&, const LinkType&) = default;
 };
-
-inline constexpr Seconds kMostMessageCost = Seconds::ms(10);
-inline constexpr Bytes kMostHalfRateSize = Bytes::gib(1);
 
 /// From `at` on, the link carries `share` of its rate in each direction; 0: it is down.
 struct LinkChange {
@@ -120,8 +114,8 @@ struct Node {
 struct Route {
   std::vector<HopId> hops;
   PointToPoint path;                     ///< sum of latencies, least rate
-  Seconds message_cost = Seconds::s(0);  ///< of the link whose messages take the most, with the
-                                         ///< time of its half-rate size
+  Seconds start_up = Seconds::s(0);      ///< most of a link, with the time of its half-rate size
+  Seconds message_cost = Seconds::s(0);  ///< most of a link
 };
 
 class Cluster {

@@ -37,9 +37,14 @@ Result<LinkType> link_type_named(std::string_view name) {
                   .rate = *spec.achieved,
                   .latency = *latency,
                   .source = std::move(source),
-                  .message_cost = spec.message_cost.value_or(Seconds::s(0)),
-                  .half_rate_size = spec.half_rate_size.value_or(Bytes::b(0)),
+                  .message = spec.message,
                   .network = spec.network};
+}
+
+MessageTimes message_times(NetworkKind kind) {
+  const auto& all = links();
+  const auto row = std::ranges::find(all, std::optional(kind), &LinkSpec::network);
+  return row == all.end() ? MessageTimes{} : row->message;
 }
 
 Result<LinkType> network_link(std::string_view kind, ByteRate nominal, std::uint32_t nics) {
@@ -68,8 +73,7 @@ Result<LinkType> network_link(std::string_view kind, ByteRate nominal, std::uint
                   .rate = nominal * (*nearest->achieved / *nearest->per_direction),
                   .latency = *nearest->latency,
                   .source = nearest->origin.source,
-                  .message_cost = nearest->message_cost.value_or(Seconds::s(0)),
-                  .half_rate_size = nearest->half_rate_size.value_or(Bytes::b(0)),
+                  .message = nearest->message,
                   .network = nearest->network};
 }
 

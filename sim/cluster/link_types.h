@@ -18,4 +18,7 @@ Result<LinkType> link_type_named(std::string_view name);
 /// NICs of a node ("per node") is compared with all of them. REQUIRES: at least one NIC.
 Result<LinkType> network_link(std::string_view kind, ByteRate nominal, std::uint32_t nics);
 
+/// What messages take on NICs of a network of that kind.
+MessageTimes message_times(NetworkKind kind);
+
 }  // namespace rehearse::cluster

@@ -1,9 +1,11 @@
-// Kinds of networks between nodes.
+// Kinds of networks between nodes, and the time of their messages.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <string_view>
+
+#include "sim/base/units.h"
 
 namespace rehearse::cluster {
 
@@ -13,5 +15,21 @@ inline constexpr std::array<std::string_view, 5> kNetworkNames = {"infiniband", 
 constexpr std::string_view to_string(NetworkKind k) {
   return kNetworkNames[static_cast<std::size_t>(k)];
 }
+
+/// A network with a lower latency from device to device bypasses the kernel.
+inline constexpr Seconds kKernelBypass = Seconds::us(10);
+
+/// What a message takes on a NIC in addition to the latency and to its bytes at the NIC's rate.
+/// `start_up` and the time of `half_rate_size` bytes overlap with those of other messages. During
+/// `cost` the NIC sends nothing else.
+struct MessageTimes {
+  Seconds start_up = Seconds::s(0);
+  Seconds cost = Seconds::s(0);
+  Bytes half_rate_size = Bytes::b(0);
+
+  friend bool operator==(const MessageTimes&, const MessageTimes&) = default;
+};
+inline constexpr Seconds kMostMessageTime = Seconds::ms(10);
+inline constexpr Bytes kMostHalfRateSize = Bytes::gib(1);
 
 }  // namespace rehearse::cluster

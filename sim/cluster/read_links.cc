@@ -84,25 +84,26 @@ std::uint32_t read_count(const YamlMap& map, std::string_view key, std::uint32_t
   return otherwise;
 }
 
-MessageCost read_message_cost(const YamlMap& map, MessageCost usual) {
-  const auto cost = map.optional<Seconds>("message_cost");
-  const auto half = map.optional<Bytes>("half_rate_size");
-  if (cost && !(*cost >= Seconds::s(0) && *cost <= kMostMessageCost))
-    map.report("message_cost", "is out of range",
-               fmt::format("0 s to {}", to_string(kMostMessageCost)));
-  else if (cost)
-    usual.each = *cost;
-  if (half && !(*half >= Bytes::b(0) && *half <= kMostHalfRateSize))
-    map.report("half_rate_size", "is out of range",
-               fmt::format("0 B to {}", to_string(kMostHalfRateSize)));
-  else if (half)
-    usual.half_rate_size = *half;
-  return usual;
+MessageTimes read_message_times(const YamlMap& map, const MessageTimes& usual) {
+  const Seconds none = Seconds::s(0);
+  return {
+      map.within("start_up", none, kMostMessageTime).value_or(usual.start_up),
+      map.within("message_cost", none, kMostMessageTime).value_or(usual.cost),
+      map.within("half_rate_size", Bytes::b(0), kMostHalfRateSize).value_or(usual.half_rate_size)};
 }
 
-void read_network(const YamlMap& map, LinkType& type) {
+void read_network(const YamlMap& map, LinkType& type, bool nic) {
   if (const auto kind = map.choice("network", kNetworkNames))
     type.network = static_cast<NetworkKind>(*kind);
+  if (map.has("link") || !map.has("rate") || !map.has("latency")) return;
+  MessageTimes usual;
+  if (type.network)
+    usual = message_times(*type.network);
+  else if (nic && type.latency < kKernelBypass)
+    usual = message_times(NetworkKind::kRoce);
+  if (!map.has("start_up")) type.message.start_up = usual.start_up;
+  if (!map.has("message_cost")) type.message.cost = usual.cost;
+  if (!map.has("half_rate_size")) type.message.half_rate_size = usual.half_rate_size;
 }
 
 std::optional<LinkType> read_link_type(const YamlMap& map, std::string name,
@@ -140,12 +141,9 @@ std::optional<LinkType> read_link_type(const YamlMap& map, std::string name,
       type =
           LinkType{.name = std::move(name), .rate = *rate, .latency = *latency, .source = "given"};
   }
-  const MessageCost message = read_message_cost(
-      map, type && !(rate && latency) ? MessageCost{type->message_cost, type->half_rate_size}
-                                      : MessageCost{});
+  const MessageTimes message = read_message_times(map, type ? type->message : MessageTimes{});
   if (!type || bad_rate || bad_latency) return std::nullopt;
-  type->message_cost = message.each;
-  type->half_rate_size = message.half_rate_size;
+  type->message = message;
   if (rate) type->rate = *rate;
   if (latency) type->latency = *latency;
   if (duplex) type->duplex = static_cast<Duplex>(*duplex);

@@ -176,10 +176,7 @@ std::string_view nic_named(const DeviceLinks& usual, std::string_view word) {
 std::optional<LinkType> over_own(const YamlMap& map, LinkType type, const std::string& name) {
   const auto rate = map.optional<ByteRate>("rate");
   const auto latency = map.optional<Seconds>("latency");
-  const MessageCost message = read_message_cost(
-      map, rate && latency ? MessageCost{} : MessageCost{type.message_cost, type.half_rate_size});
-  type.message_cost = message.each;
-  type.half_rate_size = message.half_rate_size;
+  type.message = read_message_times(map, type.message);
   if (!rate && !latency) return type;
   if (rate && !(*rate > ByteRate::bytes_per_s(0))) {
     map.report("rate", "is out of range", "above 0 B/s");
@@ -287,7 +284,7 @@ std::optional<NodeNics> read_nics(const YamlMap& map, const NodeKindRead& kind, 
                                      ? read_link_type(map, name, usual.link.name)
                                      : over_own(map, usual.link, name);
   if (!link) return std::nullopt;
-  read_network(map, *link);
+  read_network(map, *link, true);
   return striped({std::move(*link), usual.count}, kind.devices);
 }
 

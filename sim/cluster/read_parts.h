@@ -13,23 +13,20 @@ std::uint32_t read_count(const YamlMap& map, std::string_view key, std::uint32_t
                          std::uint32_t least, std::uint32_t most);
 
 /// `link` (a name in the catalog; default `usual` unless empty), `rate`, `latency`, `duplex`,
-/// `message_cost`, `half_rate_size`. If rate and latency of a link are both given, its messages
-/// cost nothing unless a cost is given too, and the kind of its network is that of `link` alone.
+/// `start_up`, `message_cost`, `half_rate_size`. If rate and latency of a link are both given, the
+/// kind of its network is that of `link` alone.
 /// With a given value the type is called `name`. A value that is neither given nor in the catalog
 /// is an error.
 std::optional<LinkType> read_link_type(const YamlMap& map, std::string name,
                                        std::string_view usual);
 
-/// Reads `network`, the kind of the network that the link belongs to, into the type.
-void read_network(const YamlMap& map, LinkType& type);
+/// Reads `network`, the kind of the network that the link belongs to, into the type. If its rate and
+/// latency are given, what is not given of its messages is that of the kind; of a NIC without a
+/// kind, that of RoCE below kKernelBypass.
+void read_network(const YamlMap& map, LinkType& type, bool nic);
 
-/// The time that a link's messages take in addition to their bytes.
-struct MessageCost {
-  Seconds each = Seconds::s(0);
-  Bytes half_rate_size = Bytes::b(0);
-};
-/// `message_cost` and `half_rate_size`, else those of `usual`.
-MessageCost read_message_cost(const YamlMap& map, MessageCost usual);
+/// `start_up`, `message_cost` and `half_rate_size`, else those of `usual`.
+MessageTimes read_message_times(const YamlMap& map, const MessageTimes& usual);
 
 /// device, devices_per_node, nodes, intra_node, inter_node; or instance, count.
 std::optional<ClusterBuilder> read_template(const YamlMap& section);

@@ -93,7 +93,7 @@ class Reader {
   void read_type(const YamlMap& map) {
     const auto name = map.required<std::string>("name");
     auto type = read_link_type(map, name.value_or(""), "");
-    if (type) read_network(map, *type);
+    if (type) read_network(map, *type, false);
     map.no_other_keys();
     if (!name || !type) return wrong();
     type->name = *name;

@@ -88,8 +88,7 @@ class FabricBuilder {
     type.name += links == 1 ? "_between_switches" : fmt::format("_x{:g}", links);
     type.rate = type.rate * links;
     type.latency = kSwitchHop;
-    type.message_cost = Seconds::s(0);  // switches have none
-    type.half_rate_size = Bytes::b(0);
+    type.message = {};  // of NICs alone
     builder_.connect(a, b, builder_.add_once(std::move(type)));
   }
 
@@ -299,7 +298,8 @@ NodeNics striped(NodeNics nics, std::uint32_t devices) {
   if (nics.count <= devices || nics.count % devices != 0) return nics;
   const std::uint32_t together = nics.count / devices;
   nics.link.rate = nics.link.rate * together;
-  nics.link.half_rate_size = nics.link.half_rate_size * together;  // each NIC carries a part
+  // Each NIC carries a part.
+  nics.link.message.half_rate_size = nics.link.message.half_rate_size * together;
   nics.link.name += fmt::format(", {} together", together);
   nics.count = devices;
   return nics;

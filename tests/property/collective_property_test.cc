@@ -165,9 +165,10 @@ TEST_CASE("messages take what the closed form says: 16 to 1,024 ranks on several
 
 TEST_CASE("messages without a calibration occupy the NIC in both forms") {
   // A NIC for each device, so that no collective is in its own way.
-  const cluster::Cluster cluster = nodes_of(
-      "a100_sxm4_80", 4,
-      ", inter_node: {kind: switch, links: 8, message_cost: 11 us, half_rate_size: 64 KiB}");
+  const cluster::Cluster cluster =
+      nodes_of("a100_sxm4_80", 4,
+               ", inter_node: {kind: switch, links: 8, message_cost: 5 us, start_up: 6 us, "
+               "half_rate_size: 64 KiB}");
   struct Case {
     CollectiveKind kind;
     Algorithm algorithm;
@@ -192,7 +193,7 @@ TEST_CASE("messages without a calibration occupy the NIC in both forms") {
             Approx(alone.closed(size).s()).epsilon(1e-6).margin(1e-10));
     }
   }
-  // A message of 1 B: 1 us of the network, 2 us of PCIe, and 11 us + 64 KiB / 24.2 GB/s.
+  // A message of 1 B: 1 us of the network, 2 us of PCIe, 6 + 5 us, and 64 KiB / 24.2 GB/s.
   const Rules linear{.algorithms = wherever_possible(Algorithm::kLinear)};
   Alone pair(cluster, CollectiveKind::kAllToAll, devices(2, 8), linear);
   CHECK(pair.closed(Bytes::b(1)).us() == Approx(1 + 4 * 0.5 + 11 + 2.708).epsilon(0.1));

@@ -219,16 +219,17 @@ std::vector<double> folded_over_all(Net net, std::uint32_t layouts) {
 }
 
 TEST_CASE("layouts: as messages, one rank per stage sees the contention of concurrent groups") {
-  // 400 layouts each: at worst 1.8 % too short; in nine of ten not at all, to a ten-thousandth.
+  // 400 layouts each: at worst 3.1 % too short; in nine of ten not at all, to a ten-thousandth.
   for (const Net net : {Net::kNicEach, Net::kNicForAll, Net::kPcie}) {
     INFO("network " << static_cast<int>(net));
     const std::vector<double> ratios = folded_over_all(net, 400);
     REQUIRE(ratios.size() >= 200);
-    CHECK(ratios.front() >= 0.97);
+    CHECK(ratios.front() >= 0.965);
     CHECK(ratios[ratios.size() / 10] >= 0.999);
-    // Too long where a family waits for its fullest link though not all of it is on such links.
+    // Too long where a family waits for its fullest link though not all of it is on such links, and
+    // where members of an exchange begin at different times.
     CHECK(ratios[ratios.size() * 9 / 10] <= 1.01);
-    CHECK(ratios.back() <= (net == Net::kPcie ? 1.2 : net == Net::kNicForAll ? 1.03 : 1.01));
+    CHECK(ratios.back() <= (net == Net::kPcie ? 1.2 : net == Net::kNicForAll ? 1.07 : 1.04));
   }
 }
 

@@ -328,8 +328,9 @@ TEST_CASE("a malformed catalog is refused with line and column") {
   const auto links_of = [](const std::string& row) {
     const auto read = parse_links(
         "link_id,kind,nominal,nominal_unit,nominal_scope,per_direction_gbs,achieved_gbs,latency_us,"
-        "latency_kind,source,as_of,confidence,notes,message_cost_us,half_rate_kib,network\n" +
-            row + ",,,\n",
+        "latency_kind,source,as_of,confidence,notes,start_up_us,message_cost_us,half_rate_kib,"
+        "network\n" +
+            row + ",,,,\n",
         "links.csv");
     return read ? "" : to_string(read.error());
   };

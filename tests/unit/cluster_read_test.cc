@@ -63,7 +63,7 @@ TEST_CASE("given values replace those of the catalog") {
   CHECK(type_named(part, "inter_node").source == "rate given, latency of ib_hdr_200 (REC)");
 }
 
-TEST_CASE("messages of a NIC have the cost of the catalog or the file") {
+TEST_CASE("messages of a NIC have the times of the file, else of the kind of its network") {
   const auto nic_of = [](const std::string& inter_node) {
     const auto c = parse_cluster(
         "cluster: {device: h100_sxm5_80, devices_per_node: 8, nodes: 2, inter_node: {kind: switch" +
@@ -71,23 +71,27 @@ TEST_CASE("messages of a NIC have the cost of the catalog or the file") {
         "c.yaml");
     INFO((c ? "" : to_string(c.error())));
     REQUIRE(c);
-    return c->type(LinkId(c->links().size() - 1));
+    return c->type(LinkId(c->links().size() - 1)).message;
   };
-  CHECK(nic_of("").message_cost == Seconds::us(11));
-  CHECK(nic_of("").half_rate_size == Bytes::kib(64));
-  CHECK(nic_of(", message_cost: 2 us").message_cost == Seconds::us(2));
-  CHECK(nic_of(", message_cost: 2 us").half_rate_size == Bytes::kib(64));
-  // A link of one's own costs nothing more than is given.
-  CHECK(nic_of(", rate: 50 GB/s, latency: 5 us").message_cost == Seconds::s(0));
-  CHECK(nic_of(", rate: 50 GB/s, latency: 5 us, half_rate_size: 1 MiB").half_rate_size ==
-        Bytes::mib(1));
+  const MessageTimes usual = {Seconds::us(9.6), Seconds::us(1.4), Bytes::kib(64)}, none;
+  CHECK(nic_of("") == usual);
+  CHECK(nic_of(", message_cost: 1 us") ==
+        MessageTimes{Seconds::us(9.6), Seconds::us(1), Bytes::kib(64)});
+  // Neither the rate nor the latency of a link changes them, unless they show another network.
+  CHECK(nic_of(", rate: 50 GB/s") == usual);
+  CHECK(nic_of(", rate: 50 GB/s, latency: 5 us") == usual);
+  CHECK(nic_of(", rate: 50 GB/s, latency: 5 us, half_rate_size: 1 MiB") ==
+        MessageTimes{Seconds::us(9.6), Seconds::us(1.4), Bytes::mib(1)});
+  CHECK(nic_of(", rate: 50 GB/s, latency: 15 us") == none);
+  CHECK(nic_of(", rate: 50 GB/s, latency: 15 us, network: roce") == usual);
+  CHECK(nic_of(", rate: 50 GB/s, latency: 5 us, network: efa") == none);
   const auto c = parse_cluster(
       "cluster: {device: h100_sxm5_80, devices_per_node: 8, nodes: 2, inter_node: {kind: switch, "
-      "message_cost: 1 s, half_rate_size: -1 B}}",
+      "message_cost: 1 s, start_up: -1 us, half_rate_size: -1 B}}",
       "c.yaml");
   REQUIRE_FALSE(c);
-  CHECK(to_string(c.error()).find("message_cost: is out of range; 0 s to 10") != std::string::npos);
-  CHECK(to_string(c.error()).find("half_rate_size") != std::string::npos);
+  for (const char* key : {"message_cost", "start_up", "half_rate_size"})
+    CHECK(to_string(c.error()).find(key) != std::string::npos);
 }
 
 TEST_CASE("kinds by name") {

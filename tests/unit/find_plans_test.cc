@@ -138,7 +138,7 @@ TEST_CASE("Algorithms of collectives are tried on the best plans, unless the pla
 }
 
 // 16 nodes of eight A100: a rank sends 120 small messages to other nodes pairwise, 15 in two
-// dimensions, and each occupies its NIC for 11 us (comm_cost_test.cc has 512 ranks).
+// dimensions, and each occupies its NIC for 1.4 us (comm_cost_test.cc has 512 ranks).
 TEST_CASE("Small exchanges of tokens over many nodes are two-dimensional") {
   const cluster::Cluster cluster = cluster_of(
       "device: a100_sxm4_80, devices_per_node: 8, nodes: 16, intra_node: nvswitch, "
@@ -160,7 +160,7 @@ TEST_CASE("Small exchanges of tokens over many nodes are two-dimensional") {
   CHECK(first.plan.collectives[CollectiveKind::kAllToAll] == Algorithm::kTwoDimensional);
   request.axes.all_to_all = {std::nullopt};
   const FoundPlans pairwise = found(spec, cluster, request);
-  CHECK(of(first.figures, Figure::kStepTime) * 1.5 <
+  CHECK(of(first.figures, Figure::kStepTime) * (1 + kNoise) <
         of(pairwise.best.front().figures, Figure::kStepTime));
 }
 
