@@ -167,12 +167,14 @@ class PointRun {
         parameters_(std::move(parameters)),
         recent_(recent),
         jobs_(study.jobs.size()),
-        feeds_(study.feeds, study.path.parent_path(), study.fidelity, fill(),
-               {parameters_, [this, controls](const std::string& price, const Setting& replaced) {
-                  return controls ? priced(price, replaced)
-                                  : fail("a price depends on a controller",
-                                         "quantities of other parts of the study");
-                }}) {}
+        feeds_(study.feeds, fill(),
+               {study.path.parent_path(),
+                study.fidelity,
+                {parameters_, [this, controls](const std::string& price, const Setting& replaced) {
+                   return controls ? priced(price, replaced)
+                                   : fail("a price depends on a controller",
+                                          "quantities of other parts of the study");
+                 }}}) {}
   PointRun(const PointRun&) = delete;
   PointRun& operator=(const PointRun&) = delete;
 

@@ -295,7 +295,7 @@ Result<Study> read_study(const std::filesystem::path& path, std::string text) {
         const YamlMap whole = base ? job->over(*base) : *job;
         any = true;
         if (whole.has("serve"))
-          study.feeds.push_back({FeedKind::kServer, name, whole});
+          study.feeds.push_back(server_feed(name, whole));
         else
           study.jobs.push_back({name, whole});
       }
