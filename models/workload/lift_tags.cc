@@ -1,6 +1,6 @@
-#include "models/workload/lift_tags.h"
-
 #include <algorithm>
+
+#include "models/workload/lift_steps.h"
 
 namespace rehearse::workload::lifting {
 namespace {
