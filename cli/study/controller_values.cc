@@ -147,7 +147,7 @@ std::size_t choice_in(const YamlMap& map, std::string_view key,
                       const std::vector<std::string>& choices) {
   const auto choice = map.optional<std::string>(key);
   if (!choice) return 0;
-  const auto found = std::find(choices.begin(), choices.end(), *choice);
+  const auto found = std::ranges::find(choices, *choice);
   if (found != choices.end()) return static_cast<std::size_t>(found - choices.begin());
   map.report(key, fmt::format("'{}' is not a choice", *choice),
              suggest(*choice, std::vector<std::string_view>(choices.begin(), choices.end())));
@@ -161,7 +161,7 @@ std::string parameter_in(const YamlMap& map, std::string_view key, const Setting
   std::vector<std::string_view> known;
   known.reserve(parameters.size());
   for (const auto& [parameter, value] : parameters) known.push_back(parameter);
-  if (std::find(known.begin(), known.end(), *name) == known.end())
+  if (std::ranges::find(known, *name) == known.end())
     map.report(key, fmt::format("'{}' is not a parameter of the sweep", *name),
                known.empty() ? "sweep: {NAME: [its usual value]}" : suggest(*name, known));
   return *name;
@@ -204,7 +204,7 @@ class MeasuredPrices {
       for (int i = 0; i < kLevels; ++i)
         levels_.push_back(low * std::pow(high / low, i / (kLevels - 1.0)));
     }
-    std::sort(levels_.begin(), levels_.end());
+    std::ranges::sort(levels_);
     levels_.erase(std::unique(levels_.begin(), levels_.end()), levels_.end());
   }
 
