@@ -1,6 +1,6 @@
-#include <algorithm>
+#include "models/workload/lift_tags.h"
 
-#include "models/workload/lift_steps.h"
+#include <algorithm>
 
 namespace rehearse::workload::lifting {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/workload/lift_ops.h"
-#include "models/workload/lift_steps.h"
+#include "models/workload/lift_tags.h"
 
 namespace rehearse::workload::lifting {
 
