@@ -1,6 +1,6 @@
-#include "strategies/context_parallel.h"
-
 #include <fmt/core.h>
+
+#include "strategies/transforms.h"
 
 namespace rehearse::strategies {
 namespace {

@@ -1,6 +1,6 @@
-#include "strategies/expert_parallel.h"
-
 #include <cmath>
+
+#include "strategies/transforms.h"
 
 namespace rehearse::strategies {
 namespace {

@@ -5,18 +5,10 @@
 #include <fmt/core.h>
 
 #include "strategies/check_plan.h"
-#include "strategies/context_parallel.h"
-#include "strategies/expert_parallel.h"
 #include "strategies/offload.h"
-#include "strategies/parameter_server.h"
-#include "strategies/parts.h"
-#include "strategies/pipeline.h"
-#include "strategies/recompute.h"
 #include "strategies/schedule.h"
-#include "strategies/shard_parameters.h"
-#include "strategies/sum_gradients.h"
-#include "strategies/tensor_parallel.h"
 #include "strategies/transform.h"
+#include "strategies/transforms.h"
 
 namespace rehearse::strategies {
 namespace {

@@ -1,4 +1,4 @@
-#include "strategies/parameter_server.h"
+#include "strategies/transforms.h"
 
 namespace rehearse::strategies {
 

@@ -1,8 +1,8 @@
-#include "strategies/parts.h"
-
 #include <algorithm>
 #include <optional>
 #include <span>
+
+#include "strategies/transforms.h"
 
 namespace rehearse::strategies {
 namespace {

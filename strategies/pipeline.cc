@@ -1,10 +1,9 @@
-#include "strategies/pipeline.h"
-
 #include <algorithm>
 
 #include "strategies/check_plan.h"
 #include "strategies/layer_split.h"
 #include "strategies/states.h"
+#include "strategies/transforms.h"
 
 namespace rehearse::strategies {
 namespace {

@@ -1,6 +1,6 @@
-#include "strategies/recompute.h"
-
 #include <algorithm>
+
+#include "strategies/transforms.h"
 
 namespace rehearse::strategies {
 namespace {

@@ -1,6 +1,6 @@
-#include "strategies/shard_parameters.h"
-
 #include <algorithm>
+
+#include "strategies/transforms.h"
 
 namespace rehearse::strategies {
 namespace {

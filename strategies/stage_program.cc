@@ -73,7 +73,7 @@ class Writer {
 
   void slot(std::size_t s) {
     const Slot& slot = stage_.order[s];
-    receive(slot);
+    cross(slot, Task::kReceive);
     begin_launches();
     const std::vector<Block>& blocks = blocks_.of(slot);
     // The last backward of the chunk: sums that overlap it may start.
@@ -93,7 +93,7 @@ class Writer {
     }
     if (!late_.empty()) finish();
     end_launches(blocks);
-    send(slot);
+    cross(slot, Task::kSend);
   }
 
   /// Makes the next op wait for everything that is not deferred.
@@ -348,28 +348,18 @@ class Writer {
     first_ = true;
   }
 
-  /// Forward passes receive from the previous chunk, backward ones from the next.
-  void receive(const Slot& slot) {
+  /// Sends or receives what crosses to or from another stage: forward passes receive from the
+  /// previous chunk and send to the next, backward ones the other way.
+  void cross(const Slot& slot, Task task) {
     if (slot.pass != Pass::kForward && slot.pass != Pass::kBackward) return;
     const bool ahead = slot.pass == Pass::kForward;
     for (std::size_t c = 0; c < crossings_.size(); ++c) {
       const Crossing& crossing = crossings_[c];
-      if ((ahead ? crossing.to : crossing.from) != ChunkPlace{number_, slot.chunk}) continue;
+      const bool at_end = ahead == (task == Task::kReceive);
+      if ((at_end ? crossing.to : crossing.from) != ChunkPlace{number_, slot.chunk}) continue;
       flush();
-      const std::uint32_t other = (ahead ? crossing.from : crossing.to).stage;
-      exchange(Task::kReceive, other, crossing, tag(c, slot), ahead);
-    }
-  }
-
-  void send(const Slot& slot) {
-    if (slot.pass != Pass::kForward && slot.pass != Pass::kBackward) return;
-    const bool ahead = slot.pass == Pass::kForward;
-    for (std::size_t c = 0; c < crossings_.size(); ++c) {
-      const Crossing& crossing = crossings_[c];
-      if ((ahead ? crossing.from : crossing.to) != ChunkPlace{number_, slot.chunk}) continue;
-      flush();
-      exchange(Task::kSend, (ahead ? crossing.to : crossing.from).stage, crossing, tag(c, slot),
-               ahead);
+      const std::uint32_t other = (at_end ? crossing.from : crossing.to).stage;
+      exchange(task, other, crossing, tag(c, slot), ahead);
     }
   }
 

@@ -1,8 +1,8 @@
-#include "strategies/sum_gradients.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include "strategies/transforms.h"
 
 namespace rehearse::strategies {
 namespace {

@@ -1,7 +1,7 @@
-#include "strategies/tensor_parallel.h"
-
 #include <algorithm>
 #include <span>
+
+#include "strategies/transforms.h"
 
 namespace rehearse::strategies {
 namespace {

@@ -22,7 +22,7 @@ namespace rehearse::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using compare::OpSlot, compare::Run, sqlite::Query;
+using compare::OpSlot, compare::Run, sqlite::number_of, sqlite::Query;
 
 constexpr std::uint32_t kApplication = 0x52484843;  // "RHHC", in the header of the file
 constexpr int kVersion = 2;
@@ -86,13 +86,6 @@ tl::unexpected<Error> not_as_written(const fs::path& path, const KeptRun& kept) 
 
 tl::unexpected<Error> refused(sqlite3* db, const fs::path& path) {
   return sqlite::sqlite_error(db, path, "cannot be read as a history");
-}
-
-/// The only number that a query returns; nothing if it fails.
-std::optional<std::int64_t> number_of(sqlite3* db, const std::string& sql) {
-  Query query(db, sql);
-  if (!query.next()) return std::nullopt;
-  return query.integer(0);
 }
 
 /// A hash of all rows; nothing if they cannot be read.

@@ -14,22 +14,14 @@ struct CatalogOptions {
   Filters filters;
 };
 
-std::vector<Kind> all_kinds() {
-  std::vector<Kind> kinds = cluster_kinds();
-  for (Kind& kind : cost_kinds()) kinds.push_back(std::move(kind));
-  kinds.push_back(model_kind());
-  return kinds;
-}
-
 Kind kind_named(std::string_view name) {
-  for (Kind& kind : all_kinds())
+  for (Kind& kind : catalog_kinds())
     if (kind.name == name) return std::move(kind);
   REHEARSE_CHECK(false, "no kind {}", name);
 }
 
 Result<Exit> run(const CatalogOptions& options, const Globals& globals) {
-  const Listing listing = TRY(kind_named(options.kind).list(options.filters));
-  return answer_with(globals, listing_document(listing));
+  return answer_with(globals, TRY(list_kind(kind_named(options.kind), options.filters)));
 }
 
 }  // namespace
@@ -40,7 +32,7 @@ void add_catalog(CLI::App& app, Action& action) {
       "catalog",
       "List built-in facts with their sources: GPUs, instances, links, models, prices, carbon");
   std::vector<std::string_view> kinds;
-  for (const Kind& kind : all_kinds()) kinds.push_back(kind.name);
+  for (const Kind& kind : catalog_kinds()) kinds.push_back(kind.name);
   CLI::Option* named =
       add_value(command, "KIND", "NAME", options->kind,
                 "gpus, instances, links, mig, models, storage, prices, carbon, pue, power, "
@@ -63,11 +55,15 @@ void add_catalog(CLI::App& app, Action& action) {
   command.footer("Example: rehearse catalog prices --gpu 'h100*' --region 'us-*'");
   run_by(command, action, options, run, [&command](const CatalogOptions& given) {
     const Kind kind = kind_named(given.kind);
+    std::vector<std::string> given_in_vain, known;
     for (const char* filter : {"--name", "--provider", "--gpu", "--region"})
-      if (command.count(filter) > 0 &&
-          std::ranges::find(kind.filters, filter) == kind.filters.end())
-        wrong_usage(fmt::format("{} does not apply to {}; use {}", filter, kind.name,
-                                join(kind.filters, ", ")));
+      if (kind.filter(filter) != nullptr)
+        known.emplace_back(filter);
+      else if (command.count(filter) > 0)
+        given_in_vain.emplace_back(filter);
+    if (!given_in_vain.empty())
+      wrong_usage(fmt::format("{} does not apply to {}; use {}", given_in_vain.front(), kind.name,
+                              join(known, ", ")));
   });
 }
 

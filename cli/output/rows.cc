@@ -23,8 +23,8 @@ bool hidden(Look::Kind kind, For whom) {
 using Cells = std::vector<const Entry*>;
 
 void add_cell(const Entry& field, Cells& cells) {
-  const auto same = std::find_if(cells.begin(), cells.end(),
-                                 [&](const Entry* f) { return f->label == field.label; });
+  const auto same =
+      std::ranges::find_if(cells, [&](const Entry* f) { return f->label == field.label; });
   if (of_page(field.look.kind) && same != cells.end())
     *same = &field;
   else
@@ -245,8 +245,8 @@ Value page_rows(const Value& content, std::string_view path, std::size_t most) {
   for (std::size_t r = 0; r < std::min(found.size(), most); ++r) {
     Value row = Value::array();
     for (const Series& s : all) {
-      const auto field = std::find_if(found[r].begin(), found[r].end(),
-                                      [&](const Entry* f) { return f->label == s.first->label; });
+      const auto field = std::ranges::find_if(
+          found[r], [&](const Entry* f) { return f->label == s.first->label; });
       const Value none("–");
       const Value::Content& cell = (field == found[r].end() ? none : (*field)->value).content();
       const Scale scale = s.scale(For::kPage);

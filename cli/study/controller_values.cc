@@ -1,17 +1,26 @@
-#include "cli/study/controller_values.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 
 #include <fmt/core.h>
 
-#include "cli/study/expression.h"
+#include "cli/study/feed_runs.h"
 #include "cli/study/study.h"
+#include "models/control/controller.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
 namespace {
+
+struct ControllerRun {
+  control::Controller controller;
+  std::string price = "1";                ///< an expression
+  std::vector<std::string> choices = {};  ///< as written
+  /// Parameters of the point that a choice and a level replace; empty: none, so that the price is an
+  /// expression of `choice` and `level` alone.
+  std::string knob = {}, follows = {};
+  std::vector<Setting> states = {};  ///< what each state replaces
+};
 
 constexpr double kLeast = 1e-12, kMost = 1e12;
 
@@ -138,7 +147,7 @@ std::size_t choice_in(const YamlMap& map, std::string_view key,
                       const std::vector<std::string>& choices) {
   const auto choice = map.optional<std::string>(key);
   if (!choice) return 0;
-  const auto found = std::find(choices.begin(), choices.end(), *choice);
+  const auto found = std::ranges::find(choices, *choice);
   if (found != choices.end()) return static_cast<std::size_t>(found - choices.begin());
   map.report(key, fmt::format("'{}' is not a choice", *choice),
              suggest(*choice, std::vector<std::string_view>(choices.begin(), choices.end())));
@@ -152,7 +161,7 @@ std::string parameter_in(const YamlMap& map, std::string_view key, const Setting
   std::vector<std::string_view> known;
   known.reserve(parameters.size());
   for (const auto& [parameter, value] : parameters) known.push_back(parameter);
-  if (std::find(known.begin(), known.end(), *name) == known.end())
+  if (std::ranges::find(known, *name) == known.end())
     map.report(key, fmt::format("'{}' is not a parameter of the sweep", *name),
                known.empty() ? "sweep: {NAME: [its usual value]}" : suggest(*name, known));
   return *name;
@@ -195,7 +204,7 @@ class MeasuredPrices {
       for (int i = 0; i < kLevels; ++i)
         levels_.push_back(low * std::pow(high / low, i / (kLevels - 1.0)));
     }
-    std::sort(levels_.begin(), levels_.end());
+    std::ranges::sort(levels_);
     levels_.erase(std::unique(levels_.begin(), levels_.end()), levels_.end());
   }
 
@@ -233,8 +242,7 @@ class MeasuredPrices {
   std::map<std::pair<std::size_t, double>, double> known_;
 };
 
-}  // namespace
-
+/// Mistakes are recorded in the map's file; the result is then meaningless.
 ControllerRun read_controller(const YamlMap& map, const Setting& parameters) {
   ControllerRun run{.controller = {.context = control::Recorded{{1}}}};
   control::Controller& c = run.controller;
@@ -279,12 +287,28 @@ ControllerRun read_controller(const YamlMap& map, const Setting& parameters) {
   return run;
 }
 
-Result<control::Outcome> run_controller(const ControllerRun& run, const PointValues& point) {
+/// Fails with one line, also if the price is no expression of what it may depend on.
+Result<control::Outcome> outcome_of(const ControllerRun& run, const PointValues& point) {
   if (run.knob.empty() && run.follows.empty() && run.states.empty())
     return control::run(run.controller, plain_price(run));
   MeasuredPrices prices(run, point);
   return control::run(run.controller,
                       [&](std::size_t choice, double level) { return prices.at(choice, level); });
+}
+
+}  // namespace
+
+Result<FeedRun> run_controller(const YamlMap& map, const FeedContext& context) {
+  const ControllerRun run = read_controller(map, context.point.parameters);
+  TRY(map.status());
+  const control::Outcome outcome = TRY(outcome_of(run, context.point));
+  return [choice = run.choices[outcome.fixed_choice], outcome](std::string_view name) {
+    if (name == "fixed_choice") return parameter_value("choice", {{"choice", choice}});
+    return Result<Term>(exact(name == "controlled_price" ? outcome.chosen
+                              : name == "known_price"    ? outcome.known
+                              : name == "fixed_price"    ? outcome.fixed
+                                                         : outcome.error));
+  };
 }
 
 }  // namespace rehearse::cli

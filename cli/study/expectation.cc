@@ -11,13 +11,13 @@ namespace {
 
 /// Whether any point of the sweep that has the parameter has this value.
 bool is_swept(const SweptPoints& swept, const std::string& parameter, const std::string& value) {
-  return std::any_of(swept.points.begin(), swept.points.end(), [&](const Setting& point) {
+  return std::ranges::any_of(swept.points, [&](const Setting& point) {
     return is_selected({{parameter, {value}}}, point);
   });
 }
 
 void add_once(std::vector<std::string>& values, const std::string& value) {
-  if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+  if (std::ranges::find(values, value) == values.end()) values.push_back(value);
 }
 
 std::vector<std::string_view> parameters_of(const SweptPoints& swept) {
@@ -30,7 +30,7 @@ std::vector<std::string_view> parameters_of(const SweptPoints& swept) {
 bool check_parameter(const YamlMap& map, std::string_view key, const std::string& name,
                      const SweptPoints& swept) {
   const std::vector<std::string_view> known = parameters_of(swept);
-  if (std::find(known.begin(), known.end(), name) != known.end()) return true;
+  if (std::ranges::find(known, name) != known.end()) return true;
   map.report(key, fmt::format("'{}' is not a parameter of the sweep", name),
              known.empty() ? "a sweep" : suggest(name, known));
   return false;
@@ -55,8 +55,8 @@ Selection read_selection(const YamlMap& map, const SweptPoints& swept) {
 
 /// Whether each value of a selection is swept, at one point or at several.
 bool all_swept(const Selection& selection, const SweptPoints& swept) {
-  return std::all_of(selection.begin(), selection.end(), [&](const auto& wanted) {
-    return std::all_of(wanted.second.begin(), wanted.second.end(), [&](const std::string& value) {
+  return std::ranges::all_of(selection, [&](const auto& wanted) {
+    return std::ranges::all_of(wanted.second, [&](const std::string& value) {
       return is_swept(swept, wanted.first, value);
     });
   });
@@ -66,8 +66,8 @@ Curve read_curve(const YamlMap& map, const SweptPoints& swept) {
   Curve curve;
   if (const auto at = map.map("at")) curve.at = read_selection(*at, swept);
   const auto any = [&](const Selection& selection) {
-    return std::any_of(swept.points.begin(), swept.points.end(),
-                       [&](const Setting& point) { return is_selected(selection, point); });
+    return std::ranges::any_of(swept.points,
+                               [&](const Setting& point) { return is_selected(selection, point); });
   };
   if (map.has("at") && !any(curve.at) && all_swept(curve.at, swept))
     map.report("at", "no point of the sweep matches");
@@ -170,7 +170,7 @@ void refuse_fitted(const YamlMap& map, const Expectation& e, const SweptPoints& 
                    std::span<const Fit> fits) {
   const auto is_meant = [&](const Setting& point) {
     if (!e.is_curve()) return is_selected(e.curve.at, point);
-    return std::any_of(e.curve.published.begin(), e.curve.published.end(), [&](const auto& row) {
+    return std::ranges::any_of(e.curve.published, [&](const auto& row) {
       return is_selected(e.curve.points_of(row.first), point);
     });
   };
@@ -193,11 +193,10 @@ void refuse_fitted(const YamlMap& map, const Expectation& e, const SweptPoints& 
 }  // namespace
 
 bool is_selected(const Selection& selection, const Setting& point) {
-  return std::all_of(selection.begin(), selection.end(), [&](const auto& wanted) {
-    return std::any_of(point.begin(), point.end(), [&](const auto& parameter) {
+  return std::ranges::all_of(selection, [&](const auto& wanted) {
+    return std::ranges::any_of(point, [&](const auto& parameter) {
       return parameter.first == wanted.first &&
-             std::find(wanted.second.begin(), wanted.second.end(), parameter.second) !=
-                 wanted.second.end();
+             std::ranges::find(wanted.second, parameter.second) != wanted.second.end();
     });
   });
 }
@@ -248,8 +247,8 @@ Selection free_parameters(const Expectation& e, std::span<const Setting> points)
     described.push_back(e.curve.points_of(value));
   if (!e.is_curve()) described = {e.curve.at};
   const auto is_stated = [&](const std::string& name) {
-    return std::any_of(e.curve.at.begin(), e.curve.at.end(),
-                       [&](const auto& stated) { return stated.first == name; });
+    return std::ranges::any_of(e.curve.at,
+                               [&](const auto& stated) { return stated.first == name; });
   };
   Selection free;
   for (std::size_t p = 0; p < points.front().size(); ++p) {

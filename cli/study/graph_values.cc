@@ -1,12 +1,12 @@
-#include "cli/study/graph_values.h"
-
 #include <algorithm>
 
 #include <fmt/core.h>
 
+#include "cli/study/feed_runs.h"
 #include "models/job/interval.h"
 #include "models/job/lower.h"
 #include "models/job/roofline.h"
+#include "models/store/full_graph.h"
 #include "models/store/read_graph.h"
 #include "sim/cluster/catalog.h"
 #include "sim/cluster/read_cluster.h"
@@ -54,58 +54,60 @@ Status set_lengths(program::Program& job, const cluster::Cluster& cluster) {
   return {};
 }
 
-Result<Term> epoch_time(const GraphRun& run, step::Fidelity fidelity) {
-  if (!run.cluster) return fail("no cluster is given", "cluster: {device: …}");
-  program::Program job = store::full_graph_step(run.halo, *run.network);
-  TRY(set_lengths(job, *run.cluster));
+struct Graph {
+  store::Halo halo = {};
+  std::optional<store::GraphNetwork> network;
+  std::optional<cluster::Cluster> cluster = {};
+};
+
+/// A step on the cluster.
+Result<Term> epoch_time(const Graph& graph, step::Fidelity fidelity) {
+  if (!graph.cluster) return fail("no cluster is given", "cluster: {device: …}");
+  program::Program job = store::full_graph_step(graph.halo, *graph.network);
+  TRY(set_lengths(job, *graph.cluster));
   const job::Rules rules = {.fidelity = fidelity == step::Fidelity::kClosed
                                             ? job::Fidelity::kClosed
                                             : job::Fidelity::kMessage};
-  const job::LoweredJob lowered = TRY(job::lower(job, *run.cluster, rules));
+  const job::LoweredJob lowered = TRY(job::lower(job, *graph.cluster, rules));
   const graph::Timeline timeline =
       TRY(fidelity == step::Fidelity::kSimgrid ? engine::run_on_simgrid(lowered.graph)
                                                : engine::run(lowered.graph));
   const double time = timeline.makespan().seconds().s();
   // At the roofline's speed kernels are as fast as they can be, and links as their datasheets say.
-  return Term{{time, time * job::kFastestNetwork, time / job::kLeastOfPeak, Provenance::kDatasheet},
-              "s"};
+  return Term{
+      {time, time * job::kFastestNetwork, time / job::kLeastOfPeak, Provenance::kDatasheet}};
 }
 
 }  // namespace
 
-GraphRun read_graph(const YamlMap& map, const std::filesystem::path& folder) {
-  GraphRun run{.expected_halo = 0, .network = read_network(map)};
+Result<FeedRun> run_graph(const YamlMap& map, const FeedContext& context) {
+  Graph graph{.network = read_network(map)};
   if (map.has("cluster")) {
-    run.cluster = cluster::read_cluster(map);
-    if (!run.network && !map.has("widths"))
+    graph.cluster = cluster::read_cluster(map);
+    if (!graph.network && !map.has("widths"))
       map.report("widths", "is missing", "the layer widths of the network: [100, 256, 47]");
   }
-  const store::PartitionedGraph read = store::read_partitioned_graph(map, folder);
+  const store::PartitionedGraph read = store::read_partitioned_graph(map, context.folder);
   map.no_other_keys();
-  if (!map.status()) return run;
-  run.halo = store::halo_of(read.graph, store::partition(read.graph, read.by, read.workers));
-  run.expected_halo = store::expected_halo(store::readers_of(read.graph), read.workers);
-  return run;
-}
-
-Result<Term> graph_value(const GraphRun& run, std::string_view function, step::Fidelity fidelity) {
-  const store::Halo& halo = run.halo;
-  const auto exact = [](double value, std::string unit = {}) {
-    return Term{{value, value, value, Provenance::kDatasheet}, std::move(unit)};
+  TRY(map.status());
+  graph.halo = store::halo_of(read.graph, store::partition(read.graph, read.by, read.workers));
+  const double expected_halo = store::expected_halo(store::readers_of(read.graph), read.workers);
+  return [graph, expected_halo,
+          fidelity = context.fidelity](std::string_view function) -> Result<Term> {
+    const store::Halo& halo = graph.halo;
+    if (function == "cut")
+      return exact(static_cast<double>(halo.cut) / static_cast<double>(halo.edges));
+    if (function == "halo") return exact(static_cast<double>(halo.total()));
+    if (function == "expected_halo") return exact(expected_halo);
+    if (function == "fullest") {
+      double keys = 0;
+      for (const std::uint64_t held : halo.held) keys += static_cast<double>(held);
+      return exact(static_cast<double>(std::ranges::max(halo.held)) * halo.workers / keys);
+    }
+    if (!graph.network) return fail("has no network, so nothing is sent", "widths: [100, 256, 47]");
+    if (function == "exchanged") return exact(store::exchanged(halo, *graph.network).b());
+    return epoch_time(graph, fidelity);
   };
-  if (function == "cut")
-    return exact(static_cast<double>(halo.cut) / static_cast<double>(halo.edges));
-  if (function == "halo") return exact(static_cast<double>(halo.total()));
-  if (function == "expected_halo") return exact(run.expected_halo);
-  if (function == "fullest") {
-    const std::uint64_t most = *std::max_element(halo.held.begin(), halo.held.end());
-    double keys = 0;
-    for (const std::uint64_t held : halo.held) keys += static_cast<double>(held);
-    return exact(static_cast<double>(most) * halo.workers / keys);
-  }
-  if (!run.network) return fail("has no network, so nothing is sent", "widths: [100, 256, 47]");
-  if (function == "exchanged") return exact(store::exchanged(halo, *run.network).b(), "B");
-  return epoch_time(run, fidelity);
 }
 
 }  // namespace rehearse::cli

@@ -167,12 +167,14 @@ class PointRun {
         parameters_(std::move(parameters)),
         recent_(recent),
         jobs_(study.jobs.size()),
-        feeds_(study.feeds, study.path.parent_path(), study.fidelity, fill(),
-               {parameters_, [this, controls](const std::string& price, const Setting& replaced) {
-                  return controls ? priced(price, replaced)
-                                  : fail("a price depends on a controller",
-                                         "quantities of other parts of the study");
-                }}) {}
+        feeds_(study.feeds, fill(),
+               {study.path.parent_path(),
+                study.fidelity,
+                {parameters_, [this, controls](const std::string& price, const Setting& replaced) {
+                   return controls ? priced(price, replaced)
+                                   : fail("a price depends on a controller",
+                                          "quantities of other parts of the study");
+                 }}}) {}
   PointRun(const PointRun&) = delete;
   PointRun& operator=(const PointRun&) = delete;
 
@@ -205,7 +207,7 @@ class PointRun {
     Setting parameters = parameters_;
     for (const auto& [name, value] : replaced) {
       const auto same = [&name = name](const auto& known) { return known.first == name; };
-      const auto found = std::find_if(parameters.begin(), parameters.end(), same);
+      const auto found = std::ranges::find_if(parameters, same);
       if (found == parameters.end())
         return fail(fmt::format("'{}' is not a parameter of the sweep", name),
                     fmt::format("sweep: {{{}: [its usual value]}}", name));
@@ -344,8 +346,8 @@ std::vector<CurvePoint> curve_of(const Curve& curve, const std::vector<StudyPoin
 }
 
 std::size_t index_of(const Study& study, const std::string& measure) {
-  const auto found = std::find_if(study.measures.begin(), study.measures.end(),
-                                  [&](const Measure& m) { return m.name == measure; });
+  const auto found =
+      std::ranges::find_if(study.measures, [&](const Measure& m) { return m.name == measure; });
   return static_cast<std::size_t>(found - study.measures.begin());
 }
 
@@ -368,10 +370,10 @@ Compared compare(const Expectation& e, const StudyResult& result) {
     };
   };
   const auto& curve = compared.curve;
-  compared.least = std::min_element(curve.begin(), curve.end(), by(&CurvePoint::least))->least;
-  compared.most = std::max_element(curve.begin(), curve.end(), by(&CurvePoint::most))->most;
+  compared.least = std::ranges::min_element(curve, by(&CurvePoint::least))->least;
+  compared.most = std::ranges::max_element(curve, by(&CurvePoint::most))->most;
   compared.verdict =
-      judge(e, compared.errors, std::all_of(curve.begin(), curve.end(), [](const CurvePoint& p) {
+      judge(e, compared.errors, std::ranges::all_of(curve, [](const CurvePoint& p) {
               return p.least.estimate.value <= p.published && p.published <= p.most.estimate.value;
             }));
   return compared;
@@ -386,12 +388,11 @@ void mark_front(StudyResult& result) {
     return point.measured[measure].estimate.value;
   };
   for (StudyPoint& point : result.points)
-    point.on_front =
-        std::none_of(result.points.begin(), result.points.end(), [&](const StudyPoint& other) {
-          const double a = value(other, first) - value(point, first),
-                       b = value(other, second) - value(point, second);
-          return a <= 0 && b <= 0 && (a < 0 || b < 0);
-        });
+    point.on_front = std::ranges::none_of(result.points, [&](const StudyPoint& other) {
+      const double a = value(other, first) - value(point, first),
+                   b = value(other, second) - value(point, second);
+      return a <= 0 && b <= 0 && (a < 0 || b < 0);
+    });
 }
 
 /// Fails with each tolerance that was chosen after its error.

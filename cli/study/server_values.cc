@@ -1,7 +1,7 @@
-#include "cli/study/server_values.h"
-
 #include <algorithm>
 
+#include "cli/commands/served_load.h"
+#include "cli/study/feed_runs.h"
 #include "sim/base/check.h"
 
 namespace rehearse::cli {
@@ -31,26 +31,18 @@ Result<Estimate<double>> held(const ServedLoad& load) {
   return *rate;
 }
 
-}  // namespace
-
-Result<ServerRun> run_server(const YamlMap& job, const std::filesystem::path& folder) {
-  auto file = std::make_unique<ServeFile>(TRY(read_serve(job, folder)));
-  ServedLoad load = TRY(serve(*file));
-  return ServerRun{std::move(file), std::move(load)};
-}
-
-Result<Estimate<double>> server_value(const ServerRun& run, std::string_view name) {
-  const ServedLoad& load = run.load;
-  const double gpus = static_cast<double>(run.file->devices);
+Result<Estimate<double>> value_of(const ServedLoad& load, std::string_view name) {
+  const ServeFile& file = load.file;
+  const double gpus = static_cast<double>(file.devices);
   if (name == "gpus") return Estimate<double>{gpus, gpus, gpus, Provenance::kDatasheet};
   if (name == "output_rate") return load.tokens_per_s();
   if (name == "hit_share")
     return load.estimate<double>(
         [](const Measures& m) { return m.reused_tokens / m.input_tokens; });
   if (name == "goodput" || name == "held_rate") {
-    if (!run.file->slo) return fail("it has no SLO", "slo: {ttft: 1 s, tpot: 50 ms}");
+    if (!file.slo) return fail("it has no SLO", "slo: {ttft: 1 s, tpot: 50 ms}");
     if (name == "goodput") return load.goodput();
-    if (run.file->closed) return fail("a closed loop has no rate", "load: {rate: 2 per s, …}");
+    if (file.closed) return fail("a closed loop has no rate", "load: {rate: 2 per s, …}");
     return held(load);
   }
   double Spread::*const which = statistic(name);
@@ -58,6 +50,17 @@ Result<Estimate<double>> server_value(const ServerRun& run, std::string_view nam
   if (name.starts_with("end_to_end")) return in_seconds(load.end_to_end(which));
   const auto of = name.starts_with("tpot") ? &Measures::tpot : &Measures::itl;
   return load.estimate<double>([&](const Measures& m) { return m.*of.*which; });
+}
+
+}  // namespace
+
+Result<FeedRun> run_server(const YamlMap& map, const FeedContext& context) {
+  // The load refers to the file.
+  const auto file = std::make_shared<const ServeFile>(TRY(read_serve(map, context.folder)));
+  const auto load = std::make_shared<const ServedLoad>(TRY(serve(*file)));
+  return [file, load](std::string_view name) -> Result<Term> {
+    return Term{TRY(value_of(*load, name))};
+  };
 }
 
 }  // namespace rehearse::cli

@@ -20,8 +20,7 @@ bool is_name(std::string_view text) {
   const auto is_word = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
   };
-  return !text.empty() && !(text[0] >= '0' && text[0] <= '9') &&
-         std::all_of(text.begin(), text.end(), is_word);
+  return !text.empty() && !(text[0] >= '0' && text[0] <= '9') && std::ranges::all_of(text, is_word);
 }
 
 std::vector<std::string> names_in(const YamlMap& map) {
@@ -63,7 +62,7 @@ std::vector<std::vector<Setting>> read_sweep(const YamlMap& sweep) {
     std::vector<Setting> axis = read_axis(sweep, name);
     if (axis.empty()) continue;
     for (const auto& [key, value] : axis[0]) {
-      if (std::find(known.begin(), known.end(), key) != known.end())
+      if (std::ranges::find(known, key) != known.end())
         sweep.report(name, fmt::format("sets '{}', which another axis sets", key));
       known.push_back(key);
     }
@@ -97,7 +96,7 @@ std::vector<Measure> read_measures(const YamlMap& map, const std::vector<JobTemp
                     std::string_view feed) { return feed_unit(feeds, function, feed); },
         .parameter = [&](std::string_view parameter) -> Result<Term> {
           const auto is_it = [&](const auto& known) { return known.first == parameter; };
-          if (std::none_of(parameters.begin(), parameters.end(), is_it))
+          if (std::ranges::none_of(parameters, is_it))
             return fail(fmt::format("'{}' is not a parameter", parameter),
                         "such as step_time(JOB)");
           return parameter_value(parameter, parameters);
@@ -168,8 +167,7 @@ Result<Term> measure(const std::string& expression, const std::vector<JobTemplat
   known.reserve(jobs.size());
   for (const JobTemplate& job : jobs) known.push_back(job.name);
   const auto index = [](const auto& names, std::string_view name) {
-    return static_cast<std::size_t>(std::find(std::begin(names), std::end(names), name) -
-                                    std::begin(names));
+    return static_cast<std::size_t>(std::ranges::find(names, name) - std::begin(names));
   };
   const Vocabulary vocabulary = {
       .name = measured.parameter,
@@ -295,7 +293,7 @@ Result<Study> read_study(const std::filesystem::path& path, std::string text) {
         const YamlMap whole = base ? job->over(*base) : *job;
         any = true;
         if (whole.has("serve"))
-          study.feeds.push_back({FeedKind::kServer, name, whole});
+          study.feeds.push_back(server_feed(name, whole));
         else
           study.jobs.push_back({name, whole});
       }
@@ -312,7 +310,7 @@ Result<Study> read_study(const std::filesystem::path& path, std::string text) {
   for (const Measure& measure : study.measures) measures.push_back(measure.name);
   study.front = root.list<std::string>("front");
   for (const std::string& name : study.front)
-    if (std::find(measures.begin(), measures.end(), name) == measures.end())
+    if (std::ranges::find(measures, name) == measures.end())
       root.report("front", fmt::format("unknown measure '{}'", name), suggest(name, measures));
   if (!study.front.empty() && study.front.size() != 2)
     root.report("front", fmt::format("{} measures", study.front.size()), "two measures");

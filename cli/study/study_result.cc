@@ -424,8 +424,8 @@ Table table_of_systems(const std::vector<StudyResult>& results) {
   };
   for (const auto& [name, counts] : systems) {
     const auto is_any = [](std::size_t count) { return count > 0; };
-    const auto best = static_cast<std::size_t>(std::find_if(counts.begin(), counts.end(), is_any) -
-                                               counts.begin());
+    const auto best =
+        static_cast<std::size_t>(std::ranges::find_if(counts, is_any) - counts.begin());
     ++best_of[best];
     add(name, std::string(kStudyVerdictNames[best]), counts);
     for (std::size_t v = 0; v < kVerdicts; ++v) total[v] += counts[v];

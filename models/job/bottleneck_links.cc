@@ -1,8 +1,7 @@
-#include "models/job/bottleneck_links.h"
-
 #include <algorithm>
 
 #include "models/job/concurrent_groups.h"
+#include "models/job/lower_parts.h"
 
 namespace rehearse::job {
 

@@ -7,13 +7,11 @@
 
 #include "models/comm/interference.h"
 #include "models/comm/placement.h"
-#include "models/job/bottleneck_links.h"
 #include "models/job/concurrent_groups.h"
 #include "models/job/fold.h"
 #include "models/job/group_network.h"
 #include "models/job/interval.h"
-#include "models/job/matching.h"
-#include "models/job/overlap.h"
+#include "models/job/lower_parts.h"
 #include "sim/base/check.h"
 #include "sim/program/lower.h"
 

@@ -1,8 +1,8 @@
-#include "models/job/matching.h"
-
 #include <algorithm>
 
 #include <fmt/core.h>
+
+#include "models/job/lower_parts.h"
 
 namespace rehearse::job {
 

@@ -1,7 +1,7 @@
-#include "models/job/overlap.h"
-
 #include <algorithm>
 #include <cstdint>
+
+#include "models/job/lower_parts.h"
 
 namespace rehearse::job {
 

@@ -1,5 +1,3 @@
-#include "models/workload/lift_layers.h"
-
 #include <algorithm>
 #include <cctype>
 #include <map>
@@ -7,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "models/workload/lift_steps.h"
 #include "profiler/trace/recorder.h"
 
 namespace rehearse::workload::lifting {

@@ -1,9 +1,8 @@
-#include "models/workload/lift_memory.h"
-
 #include <algorithm>
 
 #include <fmt/core.h>
 
+#include "models/workload/lift_steps.h"
 #include "sim/base/text.h"
 
 namespace rehearse::workload::lifting {

@@ -1,9 +1,9 @@
-#include "models/workload/lift_pairs.h"
-
 #include <algorithm>
 #include <array>
 #include <map>
 #include <unordered_map>
+
+#include "models/workload/lift_steps.h"
 
 namespace rehearse::workload::lifting {
 namespace {

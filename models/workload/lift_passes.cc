@@ -1,10 +1,10 @@
-#include "models/workload/lift_passes.h"
-
 #include <algorithm>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <tuple>
+
+#include "models/workload/lift_steps.h"
 
 namespace rehearse::workload::lifting {
 namespace {

@@ -6,7 +6,7 @@
 #include <fmt/core.h>
 
 #include "models/workload/host_work.h"
-#include "models/workload/lift_memory.h"
+#include "models/workload/lift_steps.h"
 #include "sim/base/check.h"
 #include "sim/base/statistics.h"
 #include "sim/base/text.h"

@@ -6,8 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "models/workload/lift_pairs.h"
-#include "models/workload/lift_passes.h"
+#include "models/workload/lift_steps.h"
 #include "profiler/trace/collective_names.h"
 
 namespace rehearse::workload::lifting {

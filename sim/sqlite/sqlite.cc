@@ -88,6 +88,12 @@ std::string Query::bytes(int column) const {
   }
 }
 
+std::optional<std::int64_t> number_of(sqlite3* db, const std::string& sql) {
+  Query query(db, sql);
+  if (!query.next()) return std::nullopt;
+  return query.integer(0);
+}
+
 bool execute(sqlite3* db, const std::string& sql) {
   return sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK;
 }

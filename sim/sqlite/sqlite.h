@@ -65,6 +65,9 @@ class Query {
   bool ok_;
 };
 
+/// The only number that a query returns; nothing if it fails.
+std::optional<std::int64_t> number_of(sqlite3* db, const std::string& sql);
+
 /// Runs statements without results; false on an error.
 bool execute(sqlite3* db, const std::string& sql);
 

@@ -16,6 +16,7 @@ namespace rehearse::work {
 namespace {
 
 namespace fs = std::filesystem;
+using sqlite::execute, sqlite::number_of;
 
 constexpr int kApplication = 0x52484a31;  // "RHJ1"
 constexpr const char* kAnew = "remove it to start again, or name another file with --journal";
@@ -26,10 +27,6 @@ std::int64_t sum_of(const std::string& part, std::size_t item, std::string_view 
   sum.add(std::to_string(item));
   sum.add(value);
   return static_cast<std::int64_t>(sum.number());
-}
-
-bool run(sqlite3* db, const char* sql) {
-  return sqlite3_exec(db, sql, nullptr, nullptr, nullptr) == SQLITE_OK;
 }
 
 /// The file next to a journal that says who has it open. The lock itself is SQLite's: a killed run
@@ -63,19 +60,12 @@ tl::unexpected<Error> damaged(const fs::path& path, const std::string& what) {
   return fail_in(path, "is damaged: " + what, {}, kAnew);
 }
 
-/// The only number that a query returns; nothing if it fails.
-std::optional<std::int64_t> number_of(sqlite3* db, const char* sql) {
-  sqlite::Query query(db, sql);
-  if (!query.next()) return std::nullopt;
-  return query.integer(0);
-}
-
 }  // namespace
 
 struct Journal::State {
   sqlite::SqlitePtr db = {};
   fs::path lock = {};  // once it is written
-  sqlite::StatementPtr insert = {};
+  std::optional<sqlite::Insert> insert = {};
   std::map<std::string, std::map<std::size_t, std::string>> held = {};
   std::size_t size = 0;
 
@@ -89,20 +79,16 @@ struct Journal::State {
 
   /// A file without tables becomes a journal.
   bool begin(const std::string& key, const std::string& about) {
-    if (!run(db.get(), "BEGIN IMMEDIATE") ||
-        !run(db.get(), fmt::format("PRAGMA application_id = {}", kApplication).c_str()) ||
-        !run(db.get(),
-             "CREATE TABLE work (key TEXT NOT NULL, about TEXT NOT NULL);"
-             "CREATE TABLE result (part TEXT NOT NULL, item INTEGER NOT NULL, value BLOB NOT NULL,"
-             " sum INTEGER NOT NULL, PRIMARY KEY (part, item)) WITHOUT ROWID"))
-      return false;
-    sqlite3_stmt* raw = nullptr;
-    sqlite3_prepare_v2(db.get(), "INSERT INTO work VALUES (?, ?)", -1, &raw, nullptr);
-    const sqlite::StatementPtr row(raw);
-    if (!row) return false;
-    sqlite3_bind_text(raw, 1, key.c_str(), -1, SQLITE_TRANSIENT);
-    sqlite3_bind_text(raw, 2, about.c_str(), -1, SQLITE_TRANSIENT);
-    return sqlite3_step(raw) == SQLITE_DONE && run(db.get(), "COMMIT");
+    return execute(
+               db.get(),
+               fmt::format("BEGIN IMMEDIATE; PRAGMA application_id = {};"
+                           "CREATE TABLE work (key TEXT NOT NULL, about TEXT NOT NULL);"
+                           "CREATE TABLE result (part TEXT NOT NULL, item INTEGER NOT NULL, "
+                           "value BLOB NOT NULL, sum INTEGER NOT NULL, PRIMARY KEY (part, item)) "
+                           "WITHOUT ROWID",
+                           kApplication)) &&
+           sqlite::Insert(db.get(), "INSERT INTO work VALUES (?, ?)").add(key).add(about).run() &&
+           execute(db.get(), "COMMIT");
   }
 
   Status check_key(const fs::path& path, const std::string& key) {
@@ -144,7 +130,7 @@ Result<Journal> Journal::open(const fs::path& path, const std::string& key,
   state->db = TRY(sqlite::open_sqlite(path, sqlite::SqliteAccess::kCreate));
   sqlite3* db = state->db.get();
   // Exclusive: no second run, and none of the shared memory that network file systems lack.
-  run(db, "PRAGMA locking_mode = EXCLUSIVE");
+  execute(db, "PRAGMA locking_mode = EXCLUSIVE");
   const auto application = number_of(db, "PRAGMA application_id");
   const auto tables = number_of(db, "SELECT count(*) FROM sqlite_master");
   if (!application || !tables) return refused(db, path);
@@ -154,16 +140,13 @@ Result<Journal> Journal::open(const fs::path& path, const std::string& key,
                    "a new file, or a journal of the same work", "name another file with --journal");
   if (!fresh) TRY(state->check_key(path, key));
   // A commit is appended to a log: it survives the process without waiting for the disk.
-  if (!run(db, "PRAGMA journal_mode = WAL") || !run(db, "PRAGMA synchronous = NORMAL"))
+  if (!execute(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL"))
     return refused(db, path);
   if (fresh && !state->begin(key, about)) return refused(db, path);
   TRY(write_file(lock_of(path), this_run() + "\n"));
   state->lock = lock_of(path);
   TRY(state->read(path));
-  sqlite3_stmt* insert = nullptr;
-  sqlite3_prepare_v2(db, "INSERT OR REPLACE INTO result VALUES (?, ?, ?, ?)", -1, &insert, nullptr);
-  state->insert.reset(insert);
-  if (!insert) return refused(db, path);
+  state->insert.emplace(db, "INSERT OR REPLACE INTO result VALUES (?, ?, ?, ?)");
   return Journal(path, std::move(state));
 }
 
@@ -177,18 +160,15 @@ std::size_t Journal::size() const { return state_->size; }
 
 Status Journal::keep(const std::string& part, std::span<const Finished> finished) {
   sqlite3* db = state_->db.get();
-  sqlite3_stmt* insert = state_->insert.get();
-  bool ok = run(db, "BEGIN IMMEDIATE");
-  for (const auto& [item, result] : finished) {
-    if (!ok || !result) continue;
-    sqlite3_bind_text(insert, 1, part.c_str(), -1, SQLITE_STATIC);
-    sqlite3_bind_int64(insert, 2, static_cast<std::int64_t>(item));
-    sqlite3_bind_blob64(insert, 3, result->data(), result->size(), SQLITE_STATIC);
-    sqlite3_bind_int64(insert, 4, sum_of(part, item, *result));
-    ok = sqlite3_step(insert) == SQLITE_DONE;
-    sqlite3_reset(insert);
-  }
-  if (!ok || !run(db, "COMMIT")) return sqlite::sqlite_error(db, path_, "cannot be written");
+  bool ok = execute(db, "BEGIN IMMEDIATE");
+  for (const auto& [item, result] : finished)
+    if (ok && result)
+      ok = state_->insert->add(part)
+               .add(static_cast<std::int64_t>(item))
+               .add_bytes(*result)
+               .add(sum_of(part, item, *result))
+               .run();
+  if (!ok || !execute(db, "COMMIT")) return sqlite::sqlite_error(db, path_, "cannot be written");
   for (const Finished& one : finished) state_->size += one.result ? 1 : 0;
   return {};
 }

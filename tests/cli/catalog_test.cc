@@ -85,6 +85,12 @@ TEST_CASE("catalog: quantities are in SI units, and in the heading's unit in CSV
   const CsvTable csv = csv_of({"gpus", "--name", "h100_sxm5_80"});
   CHECK(*csv.number(0, "memory (GB)") == Approx(80));
   CHECK(csv.cell(0, "bf16 tensor (TFLOP/s)") == "989.4");
+  // Also where the first row has no value.
+  const CsvTable all = csv_of({"gpus", "--name", "*"});
+  REQUIRE(all.cell(0, "bf16 tensor (TFLOP/s)").empty());
+  for (std::size_t i = 0; i < all.rows(); ++i)
+    if (all.cell(i, "name") == "h100_sxm5_80")
+      CHECK(all.cell(i, "bf16 tensor (TFLOP/s)") == "989.4");
   CHECK(rows_of({"links", "--name", "tcp_10g"})[0]["latency"] ==
         Json{{"value", 4e-5}, {"unit", "s"}});
 }

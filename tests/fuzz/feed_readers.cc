@@ -84,25 +84,25 @@ void study(std::string_view bytes) {
   const auto unpriced = [](const std::string&, const cli::Setting&) -> Result<double> {
     return fail("no part of a study is priced here");
   };
-  cli::FeedValues values(read->feeds, {}, step::Fidelity::kClosed, fill,
-                         {points.front(), unpriced});
+  cli::FeedValues values(read->feeds, fill,
+                         {{}, step::Fidelity::kClosed, {points.front(), unpriced}});
   for (const cli::FeedTemplate& feed : read->feeds) {
-    if (feed.kind == cli::FeedKind::kPipeline) {
+    // The functions that take little time, one per kind; pipelines are only read.
+    for (const std::string_view function :
+         {"hit_ratio", "cut", "memory_share", "cycles", "estimate_error", "makespan"}) {
+      if (!*cli::feed_unit(read->feeds, function, feed.name)) continue;
+      const Result<cli::Term> value = *values.value(function, feed.name);
+      if (!value) {
+        check_error_without_file(value.error());
+        continue;
+      }
+      const double number = value->estimate.value;
+      const bool share = function == "hit_ratio" || function == "cut";
+      REHEARSE_CHECK(number >= 0 && std::isfinite(number) && (!share || number <= 1), "{} of {}",
+                     number, feed.name);
+    }
+    if (*cli::feed_unit(read->feeds, "rate", feed.name))
       input::read_pipeline(feed.sections.filled(fill));
-      continue;
-    }
-    constexpr std::string_view kFunctions[] = {
-        "rate", "hit_ratio", "cut", "memory_share", "cycles", "estimate_error", "makespan"};
-    const auto value = values.value(kFunctions[static_cast<int>(feed.kind)], feed.name);
-    REHEARSE_CHECK(value.has_value());
-    if (!*value) {
-      check_error_without_file(value->error());
-      continue;
-    }
-    const double number = (*value)->estimate.value;
-    const bool share = feed.kind == cli::FeedKind::kCache || feed.kind == cli::FeedKind::kGraph;
-    REHEARSE_CHECK(number >= 0 && std::isfinite(number) && (!share || number <= 1), "{} of {}",
-                   number, feed.name);
   }
 }
 

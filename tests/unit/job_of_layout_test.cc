@@ -7,7 +7,7 @@
 #include "models/job/lower.h"
 #include "sim/cluster/read_cluster.h"
 #include "sim/engine/engine.h"
-#include "strategies/parts.h"
+#include "strategies/transforms.h"
 #include "tests/support/layouts.h"
 
 namespace rehearse::strategies {

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "models/job/overlap.h"
+#include "models/job/lower_parts.h"
 #include "sim/program/rank_builder.h"
 #include "tests/support/random.h"
 

@@ -1,7 +1,7 @@
 // Which microbatch and which chunk of an interleaved pipeline stage each unit belongs to.
-#include "models/workload/lift_passes.h"
-
 #include <catch2/catch.hpp>
+
+#include "models/workload/lift_steps.h"
 
 namespace rehearse::workload::lifting {
 namespace {

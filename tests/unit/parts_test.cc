@@ -1,6 +1,4 @@
 // Work in parts that take turns, and recomputation as memory needs it.
-#include "strategies/parts.h"
-
 #include <catch2/catch.hpp>
 
 #include "models/job/lower.h"
@@ -9,6 +7,7 @@
 #include "strategies/step/devices.h"
 #include "strategies/step/fit_recompute.h"
 #include "strategies/step/predict.h"
+#include "strategies/transforms.h"
 #include "tests/support/laid_out.h"
 #include "tests/support/layout_sums.h"
 #include "tests/support/tiny_models.h"
