@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "models/compute/device_facts.h"
+#include "models/serving/formats.h"
 
 namespace rehearse::serving {
 namespace {
@@ -93,6 +94,7 @@ Step prompts_of(Step step) {
 
 Result<StepPrice> StepPrice::of(const Deployment& d) {
   const cluster::Gpu& gpu = *TRY(cluster::find_gpu(d.device));
+  TRY(check_formats(d.framework, d.version, d.precision, gpu));
   ServedModel model = TRY(served(d.model, d.precision, d.plan));
   Server server = TRY(server_for(d.framework, d.version, gpu.architecture));
   // Per lane and direction: 1 GB/s in the third generation, twice that in each later one.

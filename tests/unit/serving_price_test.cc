@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "models/serving/cache_space.h"
+#include "models/serving/formats.h"
 #include "models/serving/step_price.h"
 #include "models/workload/zoo.h"
 
@@ -44,6 +45,57 @@ TEST_CASE("a product of 64 rows on H100 takes what its law says", "[serving]") {
   CHECK(h100.provenance() == Provenance::kInterpolated);
   // Half as many bytes per weight are not half the time: FP8 quantises its input.
   CHECK(h100.product(Weights::kFp8, 64, 6144, 4096) > 0.5 * 21.3e-6);
+}
+
+TEST_CASE("weights of 4 bits multiply in half precision where a device has no units for them",
+          "[serving]") {
+  // 8,192 rows: multiplying decides.
+  const auto time = [](std::string_view device, Weights weights) {
+    return Kernels(compute::facts_of(**cluster::find_gpu(device)), ByteRate::gb_per_s(450), "vllm",
+                   "")
+        .product(weights, 8192, 8192, 28672);
+  };
+  for (const Weights narrow : {Weights::kNvfp4, Weights::kMxfp4, Weights::kInt4}) {
+    CHECK(time("h100_sxm5_80", narrow) ==
+          Approx(time("h100_sxm5_80", Weights::kBf16)).epsilon(0.01));
+    CHECK(time("l40s", narrow) == Approx(time("l40s", Weights::kBf16)).epsilon(0.01));
+  }
+  CHECK(time("b200_sxm_180", Weights::kNvfp4) < 0.5 * time("b200_sxm_180", Weights::kBf16));
+  // Few rows: the bytes of the weights decide.
+  const Kernels h100(compute::facts_of(**cluster::find_gpu("h100_sxm5_80")),
+                     ByteRate::gb_per_s(450), "vllm", "");
+  CHECK(h100.product(Weights::kNvfp4, 1, 8192, 28672) <
+        0.35 * h100.product(Weights::kBf16, 1, 8192, 28672));
+}
+
+TEST_CASE("a server starts only with formats that it has kernels for", "[serving]") {
+  const auto starts = [](Framework framework, const char* version, const char* device,
+                         Precision precision) {
+    return check_formats(framework, version, precision, **cluster::find_gpu(device)).has_value();
+  };
+  using enum Weights;
+  const Precision half = {}, fp8 = {.weights = kFp8}, nvfp4 = {.weights = kNvfp4},
+                  int4 = {.weights = kInt4}, fp8_cache = {.cache = CacheFormat::kFp8};
+  // Marlin widens FP8 from Ampere on, and on Turing in newer versions; Volta has int4 until then.
+  CHECK(starts(Framework::kVllm, "", "a100_sxm4_80", fp8));
+  CHECK(starts(Framework::kVllm, "", "t4", fp8));
+  CHECK_FALSE(starts(Framework::kVllm, "0.11", "t4", fp8));
+  CHECK_FALSE(starts(Framework::kVllm, "", "v100_sxm2_32", fp8));
+  CHECK_FALSE(starts(Framework::kVllm, "", "v100_sxm2_32", fp8_cache));
+  CHECK(starts(Framework::kVllm, "", "v100_sxm2_32", half));
+  CHECK(starts(Framework::kVllm, "0.11", "v100_sxm2_32", int4));
+  CHECK(starts(Framework::kVllm, "", "h100_sxm5_80", nvfp4));
+  CHECK_FALSE(starts(Framework::kSglang, "", "h100_sxm5_80", nvfp4));
+  CHECK_FALSE(starts(Framework::kSglang, "", "v100_sxm2_32", half));
+  CHECK_FALSE(starts(Framework::kTrtllm, "", "a100_sxm4_80", fp8));
+  CHECK_FALSE(starts(Framework::kTrtllm, "", "h100_sxm5_80", nvfp4));
+  CHECK(starts(Framework::kTrtllm, "", "b200_sxm_180", nvfp4));
+  CHECK_FALSE(starts(Framework::kTrtllm, "", "t4", half));
+  CHECK_FALSE(starts(Framework::kTrtllm, "", "mi300x", half));
+  CHECK(starts(Framework::kVllm, "", "mi300x", fp8));
+  // Every device that has a table has the formats of its table.
+  CHECK(starts(Framework::kVllm, "", "l40s", fp8));
+  CHECK(starts(Framework::kVllm, "", "b200_sxm_180:1g.23gb", nvfp4));
 }
 
 TEST_CASE("TensorRT-LLM has products of its own for prompts", "[serving]") {
