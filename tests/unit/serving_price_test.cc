@@ -98,6 +98,37 @@ TEST_CASE("a server starts only with formats that it has kernels for", "[serving
   CHECK(starts(Framework::kVllm, "", "b200_sxm_180:1g.23gb", nvfp4));
 }
 
+TEST_CASE("experts in several nodes exchange tokens by the links between them", "[serving]") {
+  // DeepEP on H800 with 400 Gbit/s per GPU, 128 tokens of 7,168 and 8 experts each: 118 us to dispatch and 195 us to
+  // combine on 16 GPUs, 155 and 273 us on 32, 173 and 314 us on 64 (its published table, recalled).
+  for (const auto& [ranks, published] : {std::pair{16u, 313e-6}, {32u, 428e-6}, {64u, 487e-6}}) {
+    Deployment d = deployment("deepseek_v3", "h100_sxm5_80", {.weights = Weights::kFp8Block},
+                              {.expert = ranks, .data = ranks});
+    d.nodes = {.devices = 8, .rate = ByteRate::gb_per_s(50)};
+    // Besides its exchanges, a step of one tensor rank communicates nothing.
+    const double each = price_of(d).parts(decode(128, 1000)).communication / 58;
+    CHECK(each == Approx(published).epsilon(0.05));
+  }
+  // Within a node nothing changes.
+  Deployment d = deployment("deepseek_v3", "h200_sxm_141", {.weights = Weights::kFp8Block},
+                            {.expert = 8, .data = 8});
+  const double within = price_of(d).parts(decode(128, 1000)).communication;
+  d.nodes = {.devices = 8, .rate = ByteRate::gb_per_s(50)};
+  CHECK(price_of(d).parts(decode(128, 1000)).communication == within);
+}
+
+TEST_CASE("tensor ranks in two nodes add a ring over the nodes", "[serving]") {
+  Deployment d = deployment("llama3.1_405b", "h100_sxm5_80", {}, {.tensor = 8});
+  const double half = price_of(d).parts(decode(32, 1000)).communication;
+  d.plan.tensor = 16;
+  d.nodes = {.devices = 8, .rate = ByteRate::gb_per_s(50), .latency = Seconds::us(5)};
+  // 253 all-reduces of 32 · 16,384 values of 2 bytes: each of eight devices exchanges half of its eighth twice,
+  // 2 · (5 us + 65,536 B / 50 GB/s) = 12.6 us.
+  CHECK(price_of(d).parts(decode(32, 1000)).communication - half ==
+        Approx(253 * 12.62e-6).epsilon(0.01));
+  CHECK(price_of(d).reach().provenance == Provenance::kExtrapolated);
+}
+
 TEST_CASE("TensorRT-LLM has products of its own for prompts", "[serving]") {
   // 8,192 rows on B200: computing decides, so that the times are as the shares of vLLM's and of
   // TensorRT-LLM's table: 0.3396 / 0.5 in FP8, and 1.071 / 0.83 in NVFP4.
