@@ -93,8 +93,7 @@ TEST_CASE("instances are paid for as long as their replicas are there") {
                 "input: 500, output: 200}\n"
                 "cluster: {device: h100_sxm5_80, devices_per_node: 1, nodes: 1}\n")
             .string();
-    const Json json =
-        test::json_of({"recommend", file, "--provider", "aws", "--counts", "4"});
+    const Json json = test::json_of({"recommend", file, "--provider", "aws", "--counts", "4"});
     return test::value(json["options"].front()["cost_per_million_tokens"]);
   };
   CHECK(cheapest("  scaling: {replicas: [1, 4], every: 1 s, hold: 2 s}\n") < 0.9 * cheapest(""));
