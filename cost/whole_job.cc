@@ -137,7 +137,7 @@ Result<JobAccount> account_for_job(const JobTime& job, std::span<const PoweredDe
       .notes = std::move(notes)};
   Place here = place;
   here.lasts = account.time.value;
-  StepAccount whole = account_of(account.time, devices, here);
+  StepAccount whole = account_of(account.time * job.paid, devices, here);
   account.money = whole.money;
   account.energy = whole.energy;
   account.carbon = whole.carbon;

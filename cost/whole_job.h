@@ -29,6 +29,7 @@ struct JobTime {
   double steps;
   Bytes checkpoint;            ///< used where Keeping gives none
   Usd requests = Usd::usd(0);  ///< storage requests of one step
+  double paid = 1;             ///< share of the machines' time that there are machines
 };
 
 struct Checkpoints {

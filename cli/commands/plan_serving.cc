@@ -29,12 +29,11 @@ struct Shown {
 
 /// Figures of a setting, for people and programs.
 Value figures_of(const ServedLoad& load) {
-  const double devices = static_cast<double>(load.file.devices);
   Value row = Value::object();
   row.show("goodput_per_device", "requests/s per GPU",
-           Quantity(load.goodput() * (1 / devices), unit::kRate), {"1/s", 1, 3});
+           Quantity(load.goodput_per_device(), unit::kRate), {"1/s", 1, 3});
   row.show("tokens_per_s_per_device", "tokens/s/GPU",
-           Quantity(load.tokens_per_s() * (1 / devices), unit::kTokens), {"1/s", 1, 4});
+           Quantity(load.tokens_per_s_per_device(), unit::kTokens), {"1/s", 1, 4});
   row.show("tokens_per_s_per_user", "tokens/s/user",
            Quantity(load.tokens_per_user(), unit::kTokens), {"1/s", 1, 3});
   row.show("mean_ttft", "TTFT", load.ttft(&serving::Spread::mean), in::kMs);
@@ -55,11 +54,18 @@ Result<Shown> shown(const ServeFile& file, const ServerSetting& setting, bool in
   shown.row = TRY(setting_fields(job));
   if (job.prefill) shown.row.show("", "prompt tokens per step", job.prefill->rules.tokens_per_step);
   shown.row.show("devices", "GPUs", job.devices);
+  if (job.scaling)
+    shown.row.show("mean_devices", "on average",
+                   Quantity(load.estimate<double>([&](const serving::Measures& m) {
+                     return device_seconds(job, m) / m.duration;
+                   }),
+                            unit::kCount),
+                   {"GPUs", 1, 3});
   shown.row.add(figures_of(load));
   if (!in_full) return shown;
   const Document document = TRY(serving_document(load));
   shown.fields = without_labels(document.content);
-  const Estimate<double> goodput = load.goodput() * (1 / static_cast<double>(job.devices));
+  const Estimate<double> goodput = load.goodput_per_device();
   // The tokens and rows of a step.
   const std::vector<ServerFlag> limits(flags.begin(), flags.begin() + 2);
   shown.words = sentence_of(

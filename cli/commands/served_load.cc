@@ -77,11 +77,16 @@ Servers ServedLoad::servers() const {
   return servers_of(file, {price, space.blocks}, prompts);
 }
 
-serving::Scaling ServedLoad::scaling() const {
+serving::Scaling scaling_of(const ServeFile& file, const serving::CacheSpace& space) {
   serving::Scaling rule = file.scaling->rule;
   const auto devices = static_cast<double>(file.devices) / file.deployment.plan.data;
   if (file.scaling->rate) rule.start = rule.start + space.weights * devices / *file.scaling->rate;
   return rule;
+}
+
+double device_seconds(const ServeFile& file, const Measures& m) {
+  const auto devices = static_cast<double>(file.devices);
+  return file.scaling ? m.rented * devices / file.deployment.plan.data : m.duration * devices;
 }
 
 Estimate<Seconds> ServedLoad::rented() const {
@@ -157,14 +162,25 @@ Estimate<Seconds> ServedLoad::mean_tpot() const {
   return estimate<Seconds>([](const Measures& m) { return Seconds::s(m.tpot.mean); });
 }
 
+double ServedLoad::within(std::size_t run) const {
+  return file.slo ? static_cast<double>(kept(*file.slo, replicas[run])) : measures[run].requests;
+}
+
 Estimate<double> ServedLoad::goodput() const {
-  const auto at = [&](std::size_t i) {
-    const double within =
-        file.slo ? static_cast<double>(kept(*file.slo, replicas[i])) : measures[i].requests;
-    return within / measures[i].duration;
-  };
+  const auto at = [&](std::size_t i) { return within(i) / measures[i].duration; };
   const auto [low, high] = std::minmax({at(0), at(1), at(2)});
   return {at(0), low, high, provenance};
+}
+
+Estimate<double> ServedLoad::goodput_per_device() const {
+  const auto at = [&](std::size_t i) { return within(i) / device_seconds(file, measures[i]); };
+  const auto [low, high] = std::minmax({at(0), at(1), at(2)});
+  return {at(0), low, high, provenance};
+}
+
+Estimate<double> ServedLoad::tokens_per_s_per_device() const {
+  return estimate<double>(
+      [&](const Measures& m) { return m.output_tokens / device_seconds(file, m); });
 }
 
 Estimate<double> ServedLoad::tokens_per_s() const {
@@ -176,6 +192,8 @@ Estimate<double> ServedLoad::tokens_per_user() const {
 }
 
 Result<ServedLoad> serve(const ServeFile& file) {
+  if (file.scaling && !(file.scaling->rule.target > 0))
+    return fail("`scaling` has no target", "target: the signal per replica; `plan` searches it");
   ServedLoad load{.file = file,
                   .price = TRY(serving::StepPrice::of(file.deployment)),
                   .space = TRY(space_of(file)),
@@ -191,7 +209,7 @@ Result<ServedLoad> serve(const ServeFile& file) {
   load.provenance =
       load.prefill ? std::max(reach.provenance, Provenance::kExtrapolated) : reach.provenance;
   Servers servers = load.servers();
-  if (file.scaling) servers.pool.scaling = load.scaling();
+  if (file.scaling) servers.pool.scaling = scaling_of(file, load.space);
   const double scales[] = {1, reach.low, reach.high};
   for (std::size_t i = 0; i < std::size(scales); ++i) {
     load.replicas[i] = TRY(run_load(file, servers, scales[i]));

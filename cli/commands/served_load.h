@@ -40,8 +40,6 @@ struct ServedLoad {
 
   /// With as many replicas as there may be.
   Servers servers() const;
-  /// The rule, with the time to load the weights of a replica. REQUIRES: `file.scaling`.
-  serving::Scaling scaling() const;
   /// GPUs' time that is paid for, divided by the GPUs that there may be.
   Estimate<Seconds> rented() const;
   /// The replicas of the pool for prompts, or of that for tokens, in one of the three runs.
@@ -71,12 +69,17 @@ struct ServedLoad {
 
   /// Requests per second that keep the SLO; all of them without one.
   Estimate<double> goodput() const;
+  /// The same, and output tokens, per GPU-second that is paid for.
+  Estimate<double> goodput_per_device() const;
+  Estimate<double> tokens_per_s_per_device() const;
   /// Output tokens per second: of all devices, and of a user, which is 1 ÷ mean TPOT (0 where no
   /// request has a second token).
   Estimate<double> tokens_per_s() const;
   Estimate<double> tokens_per_user() const;
 
  private:
+  /// Requests that count in one of the three runs.
+  double within(std::size_t run) const;
   Estimate<Seconds> first_token(serving::Spread serving::Measures::*since,
                                 double serving::Spread::*which) const;
 };
@@ -85,6 +88,12 @@ struct ServedLoad {
 Result<serving::CacheSpace> space_of(const ServeFile& file);
 /// The same of a replica that computes prompts alone. REQUIRES: `file.prefill`.
 Result<serving::CacheSpace> prefill_space_of(const ServeFile& file);
+
+/// The rule of the replicas, with the time to load the weights of one. REQUIRES: `file.scaling`.
+serving::Scaling scaling_of(const ServeFile& file, const serving::CacheSpace& space);
+
+/// GPU-seconds that are paid for: of all GPUs, or, with `scaling`, of the replicas that there are.
+double device_seconds(const ServeFile& file, const serving::Measures& measures);
 
 /// `prefill` is absent if `file.prefill` is. `blocks`: of a replica. REQUIRES: prices outlive the result.
 struct PoolPrice {

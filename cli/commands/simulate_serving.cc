@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands/load_curve.h"
+#include "cli/commands/share_servers.h"
 #include "cli/config/job_file.h"
 #include "cli/output/document.h"
 #include "cli/planning/server_space.h"
@@ -107,7 +108,7 @@ void add_scaling(Document& d, const ServedLoad& load) {
       load.estimate<double>([](const Measures& m) { return m.most_replicas; });
   d["scaling"] = {{"least", file.scaling->rule.least},
                   {"most", most},
-                  {"start", Quantity(load.scaling().start)},
+                  {"start", Quantity(scaling_of(file, load.space).start)},
                   {"replicas", Quantity(mean, unit::kCount)},
                   {"peak_replicas", Quantity(peak, unit::kCount)},
                   {"gpu_time", gpu_time}};
@@ -210,8 +211,7 @@ Document document_of(const ServedLoad& load, const Limits& limits) {
   d["throughput"] = {
       {"requests_per_s", Quantity(rate(&Measures::requests, 1), unit::kRate)},
       {"tokens_per_s", tokens},
-      {"tokens_per_s_per_device",
-       Quantity(load.tokens_per_s() * (1 / static_cast<double>(file.devices)), unit::kTokens)}};
+      {"tokens_per_s_per_device", Quantity(load.tokens_per_s_per_device(), unit::kTokens)}};
   d.show("", "output tokens", tokens);
   d.show("duration", "duration",
          load.estimate<Seconds>([](const Measures& m) { return Seconds::s(m.duration); }));
@@ -275,8 +275,10 @@ Result<Document> serving_document(const ServedLoad& load) {
 Result<Exit> simulate_serving(const SimulateOptions& options, const Globals& globals) {
   if (!options.files.perfetto.empty())
     return fail("a server has no timeline of operations", "--report FILE");
-  if (options.sharing.asked() || !options.sharing.slice.empty())
-    return fail("a server is predicted by itself", "a job file without --slice and --share-with");
+  if (!options.sharing.slice.empty())
+    return fail("a slice is a device of the cluster",
+                "cluster: {device: \"a100_sxm4_80:1g.10gb\"}");
+  if (options.sharing.asked()) return share_servers(options, globals);
   ServeFile file = TRY(load_serve_file(options.job_file, options.cluster));
   const Result<ServedLoad> load = serve(file);
   if (!load) return wrong_in(options.job_file, load.error());

@@ -64,6 +64,19 @@ std::optional<Seconds> duration_in(const YamlMap& map, std::string_view key, Sec
   return time;
 }
 
+/// All prompts begin with the same tokens. Whole blocks of them are one part of each prompt's prefix.
+void share_beginning(std::int64_t tokens, ServeFile& file) {
+  const auto name = [&](serving::Rules& rules) {
+    if (tokens >= rules.block_tokens)
+      rules.prefix_tokens = tokens / rules.block_tokens * rules.block_tokens;
+    else
+      rules.prefix_cache = false;
+  };
+  name(file.rules);
+  if (file.prefill) name(file.prefill->rules);
+  for (serving::Request& request : file.requests) request.prefix = {0};
+}
+
 /// Requests that are drawn, in a closed loop or at a rate.
 void draw_requests(const YamlMap& load, ServeFile& file) {
   std::optional<serving::Arrivals> arrivals;
@@ -82,6 +95,8 @@ void draw_requests(const YamlMap& load, ServeFile& file) {
   const serving::Lengths input = read_lengths(load, "input"), output = read_lengths(load, "output");
   file.requests = serving::draw(static_cast<std::size_t>(count), input, output, arrivals,
                                 static_cast<std::uint64_t>(seed));
+  if (const auto shared = load.within<std::int64_t>("shared", 1, input.least))
+    share_beginning(*shared, file);
 }
 
 /// The chance p of every draft to be accepted if 1 + p + p² + … + pⁿ is the mean.
@@ -289,13 +304,14 @@ void read_scaling(const YamlMap& map, ServeFile& file) {
                "[least, most], from 1 to 1024");
   }
   map.choose("signal", serving::kSignalNames, rule.signal);
-  if (rule.signal == serving::Signal::kTtft) {
-    if (const auto target = map.required<Seconds>("target")) rule.target = target->s();
-  } else if (const auto target = map.required<double>("target")) {
-    rule.target = *target;
-  }
-  if (!(rule.target > 0 && rule.target < 1e9) ||
-      (rule.signal == serving::Signal::kBusy && rule.target > 1))
+  std::optional<double> target;
+  if (rule.signal != serving::Signal::kTtft)
+    target = map.optional<double>("target");
+  else if (const auto time = map.optional<Seconds>("target"))
+    target = time->s();
+  rule.target = target.value_or(0);
+  if (target &&
+      (!(*target > 0 && *target < 1e9) || (rule.signal == serving::Signal::kBusy && *target > 1)))
     map.report("target", "is out of range",
                "above 0, per replica; a share of the time, up to 1, where the signal is busy");
   const Seconds day = Seconds::s(86'400);
@@ -359,6 +375,14 @@ Result<ServeFile> read_serve_on(const YamlMap& root, const std::filesystem::path
     file.given.flags = settings.given;
     file.in_cluster = cluster->devices().size();
     file.in_node = cluster->nodes().front().devices.size();
+    if (cluster->nodes().size() > 1) {
+      const cluster::PointToPoint path =
+          cluster->route(cluster->nodes()[0].devices.front(), cluster->nodes()[1].devices.front())
+              .path;
+      file.deployment.nodes = {.devices = static_cast<std::uint32_t>(file.in_node),
+                               .rate = path.rate,
+                               .latency = path.latency};
+    }
     if (in_cluster > cluster->devices().size())
       serve.report(
           "plan",

@@ -46,10 +46,12 @@ struct PromptPool {
 
 /// Replicas that a rule adds and removes; the plan then has the most of them.
 struct ReplicaScaling {
-  serving::Scaling rule;  ///< its start without the time to load weights
+  serving::Scaling
+      rule;  ///< its start without the time to load weights; a target of 0 is not given
   /// From here a replica loads its weights, at this rate for all of its GPUs together.
   std::string tier = {};
   std::optional<ByteRate> rate = {};
+  bool whole_nodes = false;  ///< a search gives each replica all devices of a node
 };
 
 struct ServeFile {

@@ -187,7 +187,12 @@ void read_server_flags(const YamlMap& map, Framework framework, ServerSettings& 
     rules.tokens_per_step = 512;
   }
   flags.read(kTokens, rules.tokens_per_step);
+  if (framework == Framework::kVllm)
+    rules.most_rows = std::min(rules.most_rows, rules.tokens_per_step);
   flags.read(kRows, rules.most_rows);
+  if (framework == Framework::kVllm && rules.most_rows > rules.tokens_per_step)
+    map.report("max_num_seqs", "exceeds the tokens of a step",
+               fmt::format("1 to {}, or a larger max_num_batched_tokens", rules.tokens_per_step));
   flags.read(kBlock, rules.block_tokens);
   flags.read(kMemory, settings.memory, 0.01, 1);
   flags.read(kPrefix, rules.prefix_cache);

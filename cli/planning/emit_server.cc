@@ -187,7 +187,15 @@ Result<ServerLaunch> emit_server(const ServeFile& job, const std::string& headli
       launch.notes.emplace_back(
           "NixlConnector sends keys and values after the prompt: predict with transfer.by: whole");
   } else {
-    command = TRY(command_of(job, Role::kAll, launch.notes));
+    ServeFile one = job;
+    if (job.scaling) {
+      one.deployment.plan.data = 1;
+      launch.notes.push_back(
+          fmt::format("the command starts one replica: an autoscaler with the rule of `scaling` "
+                      "keeps {} to {} of them",
+                      job.scaling->rule.least, job.scaling->rule.most));
+    }
+    command = TRY(command_of(one, Role::kAll, launch.notes));
   }
   if (d.offload)
     launch.notes.emplace_back(

@@ -150,6 +150,16 @@ class SettingFinder {
     return static_cast<double>(request_.whole_cluster ? file_.in_cluster : used);
   }
 
+  /// Of device-seconds that are paid for, if rows decode for so many seconds in all, and so many at a time.
+  double least_device_time(const ServerSetting& setting, double decoding, double rows) const {
+    if (!setting.scaling)
+      return std::max(totals_.span, decoding / rows) * counted_devices(devices_of(setting));
+    // Each replica that decodes is paid for, and the least number of them always is.
+    const double of_replicas = std::max(totals_.span * static_cast<double>(setting.scaling->least),
+                                        decoding / static_cast<double>(setting.rules.most_rows));
+    return of_replicas * devices_of(setting) / setting.plan.data;
+  }
+
   std::optional<Figures> bound(const ServerSetting& setting) {
     const Result<Priced>& server = priced(setting.plan);
     if (!server) return std::nullopt;
@@ -159,8 +169,7 @@ class SettingFinder {
           rows, static_cast<double>(std::max<std::int64_t>(file_.in_flight, setting.plan.data)));
     // A step gives a row the tokens that drafts propose at most, and one more.
     const double gap = server->shortest / static_cast<double>(1 + setting.rules.drafts.size());
-    const double duration = std::max(totals_.span, totals_.gaps * gap / rows);
-    const double time = duration * counted_devices(devices_of(setting));
+    const double time = least_device_time(setting, totals_.gaps * gap, rows);
     Figures least = {};
     least[slot(ServerFigure::kPerRequest)] = time / totals_.requests;
     least[slot(ServerFigure::kPerToken)] = time / totals_.tokens;
@@ -182,12 +191,14 @@ class SettingFinder {
       if (!price || !own) return std::nullopt;
       prompts.emplace(PoolPrice{price->price, own->blocks});
     }
-    const Result<std::vector<Run>> runs =
-        run_load(job, servers_of(job, {server->price, space->blocks}, prompts), 1);
+    Servers servers = servers_of(job, {server->price, space->blocks}, prompts);
+    if (job.scaling) servers.pool.scaling = scaling_of(job, *space);
+    const Result<std::vector<Run>> runs = run_load(job, servers, 1);
     if (!runs) return std::nullopt;
     const Measures m = serving::measure(*runs);
     const double within = job.slo ? static_cast<double>(kept(*job.slo, *runs)) : totals_.requests;
-    const double time = m.duration * counted_devices(job.devices);
+    const double time =
+        job.scaling ? device_seconds(job, m) : m.duration * counted_devices(job.devices);
     Figures figures = {};
     figures[slot(ServerFigure::kPerRequest)] = within > 0 ? time / within : kInfinite;
     figures[slot(ServerFigure::kTpot)] = m.tpot.mean;

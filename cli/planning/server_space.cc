@@ -34,6 +34,18 @@ std::vector<std::uint32_t> degrees(bool given, std::uint32_t value, std::uint32_
   return all;
 }
 
+/// The numbers of replicas, each of so many devices, that are tried.
+std::vector<std::uint32_t> replicas_of(const ServeFile& file, const ServingPlan& plan,
+                                       const ServerGiven& given, std::uint32_t devices) {
+  const std::uint32_t room = static_cast<std::uint32_t>(file.in_cluster) / devices;
+  if (file.scaling) {
+    const serving::Scaling& rule = file.scaling->rule;
+    if (room < rule.least || (file.scaling->whole_nodes && devices != file.in_node)) return {};
+    return {std::min(room, static_cast<std::uint32_t>(rule.most))};
+  }
+  return given.data ? std::vector{plan.data} : replicas_up_to(room);
+}
+
 /// `given`: what is kept of `plan`.
 std::vector<ServingPlan> plans_of(const ServeFile& file, const ServingPlan& plan,
                                   const ServerGiven& given) {
@@ -44,14 +56,13 @@ std::vector<ServingPlan> plans_of(const ServeFile& file, const ServingPlan& plan
   for (const std::uint32_t tensor : degrees(given.tensor, plan.tensor, in_node, model.heads))
     for (const std::uint32_t pipeline :
          degrees(given.pipeline, plan.pipeline, std::max(1U, in_node / tensor), model.layers))
-      for (const std::uint32_t data :
-           given.data ? std::vector{plan.data} : replicas_up_to(in_cluster / (tensor * pipeline))) {
+      for (const std::uint32_t data : replicas_of(file, plan, given, tensor * pipeline)) {
         const std::uint32_t sharing = tensor * data, devices = sharing * pipeline;
         if (devices > in_cluster) continue;
         std::vector<std::uint32_t> experts = {1};
         if (given.expert) {
           experts = {plan.expert};
-        } else if (model.mixture && sharing > 1 && devices <= in_node) {
+        } else if (!file.scaling && model.mixture && sharing > 1 && devices <= in_node) {
           // vLLM has one degree: all ranks that share experts.
           for (const std::uint32_t e : degrees(false, 1, sharing, model.mixture->experts))
             if (e == sharing || (e > 1 && sharing % e == 0 &&
@@ -178,12 +189,39 @@ class PoolSpace {
   std::optional<Error> wrong_ = {};
 };
 
+/// The rules of a setting's replicas.
+std::vector<serving::Scaling> scalings_of(const ServeFile& file, const PoolSetting& setting) {
+  serving::Scaling rule = file.scaling->rule;
+  rule.most = setting.plan.data;
+  if (rule.target > 0) return {rule};
+  std::vector<double> targets;
+  switch (rule.signal) {
+    case serving::Signal::kRequests:
+      for (double t = 1; t <= static_cast<double>(setting.rules.most_rows); t *= 2)
+        targets.push_back(t);
+      break;
+    case serving::Signal::kQueue: targets = {0.5, 1, 2, 4, 8, 16}; break;
+    case serving::Signal::kBusy: targets = {0.4, 0.5, 0.6, 0.7, 0.8, 0.9}; break;
+    case serving::Signal::kTtft:
+      for (const double share : {0.125, 0.25, 0.5, 1.0})
+        targets.push_back(share * file.slo->ttft->s());
+      break;
+  }
+  std::vector<serving::Scaling> rules;
+  for (const double target : targets) {
+    rule.target = target;
+    rules.push_back(rule);
+  }
+  return rules;
+}
+
 }  // namespace
 
 void set(ServeFile& job, const ServerSetting& setting) {
   job.deployment.plan = setting.plan;
   job.rules = setting.rules;
   job.devices = devices_of(setting);
+  if (setting.scaling) job.scaling->rule = *setting.scaling;
   if (!setting.prefill) return;
   job.prefill->plan = setting.prefill->plan;
   job.prefill->rules = setting.prefill->rules;
@@ -201,14 +239,24 @@ std::string plan_words(const ServingPlan& plan) {
 }
 
 std::string plan_words(const ServerSetting& setting) {
+  if (setting.scaling) {
+    ServingPlan replica = setting.plan;
+    replica.data = 1;
+    const serving::Scaling& rule = *setting.scaling;
+    return fmt::format("{}, {} to {} replicas, {} {:g}{}", plan_words(replica), rule.least,
+                       rule.most, serving::kSignalNames[static_cast<std::size_t>(rule.signal)],
+                       rule.target, rule.signal == serving::Signal::kTtft ? " s" : "");
+  }
   if (!setting.prefill) return plan_words(setting.plan);
   return fmt::format("prompts {}, tokens {}", plan_words(setting.prefill->plan),
                      plan_words(setting.plan));
 }
 
 Result<ServerSpace> server_space(const ServeFile& file, FlagChoice flags) {
-  if (file.scaling)
-    return fail("settings are searched with a fixed number of replicas", "a job without `scaling`");
+  const bool by_ttft = file.scaling && file.scaling->rule.signal == serving::Signal::kTtft;
+  if (by_ttft && file.scaling->rule.target == 0 && !(file.slo && file.slo->ttft))
+    return fail("`scaling` by the time to the first token has no target",
+                "target, or slo: {ttft: …}");
   if (file.prefill && !file.prefill->device.empty())
     return fail("settings are searched on one kind of GPU", "`prefill` without `device`");
   ServerSpace space;
@@ -217,15 +265,18 @@ Result<ServerSpace> server_space(const ServeFile& file, FlagChoice flags) {
   for (const PoolToTry& pool : pools_of(file))
     of_pools.push_back(pool_space.settings_of(pool, space));
   for (const PoolSetting& tokens : of_pools.front()) {
-    if (!file.prefill)
+    if (file.scaling)
+      for (const serving::Scaling& rule : scalings_of(file, tokens))
+        space.settings.push_back({tokens, rule});
+    else if (!file.prefill)
       space.settings.push_back({tokens});
     else
       for (const PoolSetting& prompts : of_pools.back())
-        if (const ServerSetting both{tokens, prompts}; devices_of(both) <= file.in_cluster)
+        if (const ServerSetting both{tokens, {}, prompts}; devices_of(both) <= file.in_cluster)
           space.settings.push_back(both);
   }
-  // Of two pools what counts is their combinations.
-  if (file.prefill && !space.settings.empty()) space.seen = space.settings.size();
+  // Of two pools, and of scaled replicas, what counts is their combinations.
+  if ((file.prefill || file.scaling) && !space.settings.empty()) space.seen = space.settings.size();
   if (space.seen == 0)
     return pool_space.wrong() ? tl::unexpected(*pool_space.wrong())
                               : fail("no plan of the server uses the devices of the cluster",

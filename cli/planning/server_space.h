@@ -18,7 +18,8 @@ struct PoolSetting {
 };
 
 struct ServerSetting : PoolSetting {
-  std::optional<PoolSetting> prefill = {};  ///< where the job has ServeFile::prefill
+  std::optional<serving::Scaling> scaling = {};  ///< where the job has ServeFile::scaling
+  std::optional<PoolSetting> prefill = {};       ///< where the job has ServeFile::prefill
 };
 
 /// Devices of all pools.
@@ -45,8 +46,9 @@ enum class FlagChoice : std::uint8_t { kAll, kAsGiven };
 /// All settings that use at most the devices of the cluster, in a fixed order. What the file gives is
 /// kept. A replica, and replicas that share experts, are within a node, because links between nodes
 /// have no price. Degrees divide heads, layers and experts. Of two pools the number of prompt tokens
-/// per step is tried for prompts, and that of rows for tokens; pipelines are those of the file. Fails
-/// if no degrees do.
+/// per step is tried for prompts, and that of rows for tokens; pipelines are those of the file. With `scaling`, `data` is the most
+/// replicas that the cluster and the rule allow, and a target that is not given is tried: powers of two of
+/// requests, shares of the time, or shares of the SLO's time to the first token. Fails if no degrees do.
 Result<ServerSpace> server_space(const ServeFile& file, FlagChoice flags = FlagChoice::kAll);
 
 /// The job under this setting. REQUIRES: `job` is `file`, with any setting.

@@ -40,6 +40,25 @@ Value plan_fields(const serving::ServingPlan& plan, serving::Routing routing) {
           {"router", serving::kRoutingNames[static_cast<std::size_t>(routing)]}};
 }
 
+Value scaling_fields(const ReplicaScaling& scaling) {
+  const serving::Scaling& rule = scaling.rule;
+  const auto time = [](Seconds t) { return fmt::format("{:g} s", t.s()); };
+  Value replicas = Value::array();
+  replicas.push_back(rule.least);
+  replicas.push_back(rule.most);
+  Value fields = {{"replicas", std::move(replicas)},
+                  {"signal", serving::kSignalNames[static_cast<std::size_t>(rule.signal)]},
+                  {"target", rule.target},
+                  {"every", time(rule.every)},
+                  {"hold", time(rule.hold)},
+                  {"start", time(rule.start)}};
+  if (rule.signal == serving::Signal::kTtft) fields["target"] = time(Seconds::s(rule.target));
+  if (scaling.rate)
+    fields["weights"] = {{"from", scaling.tier},
+                         {"rate", fmt::format("{:g} GB/s", scaling.rate->gb_per_s())}};
+  return fields;
+}
+
 Value flag_fields(const std::vector<ServerFlag>& flags) {
   Value named = Value::object();
   for (const ServerFlag& flag : flags) named[flag.name] = typed(flag.value);
@@ -52,6 +71,12 @@ Result<Value> setting_fields(const ServeFile& job) {
   Value fields = {{"plan", plan_fields(job.deployment.plan, job.routing)},
                   {"flags", flag_fields(TRY(flags_of(job)))},
                   {"devices", job.devices}};
+  if (job.scaling) {
+    fields["plan"] = {{"tensor", job.deployment.plan.tensor},
+                      {"pipeline", job.deployment.plan.pipeline},
+                      {"router", serving::kRoutingNames[static_cast<std::size_t>(job.routing)]}};
+    fields["scaling_rule"] = scaling_fields(*job.scaling);
+  }
   if (!job.prefill) return fields;
   const serving::Network& network = job.prefill->network;
   fields["prefill"] = {{"plan", plan_fields(job.prefill->plan, job.prefill->routing)},

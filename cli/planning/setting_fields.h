@@ -13,7 +13,7 @@ Result<std::vector<ServerFlag>> flags_of(const ServeFile& job);
 /// "max_num_batched_tokens 8192, max_num_seqs 64"
 std::string flag_words(const std::vector<ServerFlag>& flags);
 
-/// `plan`, `flags` and `prefill`, as keys that a job file takes.
+/// `plan`, `flags` and `prefill`, as keys that a job file takes, and `scaling_rule`, its `scaling`.
 Result<Value> setting_fields(const ServeFile& job);
 
 }  // namespace rehearse::cli

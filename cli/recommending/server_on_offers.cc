@@ -72,6 +72,8 @@ Result<cost::Evaluation> ServerOnOffers::evaluate_anew(const cost::Offer& offer,
   ServeFile job = *read;
   job.in_node = static_cast<std::size_t>(std::llround(offer.instance->gpu_count));
   job.in_cluster = job.in_node * offer.count;
+  // An instance is rented as long as its replica is.
+  if (job.scaling) job.scaling->whole_nodes = true;
   const FoundSettings found = TRY(find_settings(
       job, {.flags = flags, .whole_cluster = true, .keep = 1, .search = {.progress = [](double) {
                                                                 return !interrupted.load();
@@ -87,27 +89,29 @@ Result<cost::Evaluation> ServerOnOffers::evaluate_anew(const cost::Offer& offer,
   const double devices = static_cast<double>(job.in_cluster);
   const double used = static_cast<double>(job.devices);
   const std::lock_guard lock(kept_->mutex);
-  kept_->found.push_back({.setting = setting,
-                          .flags = flag_words(own),
-                          .fields = fields,
-                          .devices = static_cast<std::uint32_t>(job.in_cluster),
-                          .used = static_cast<std::uint32_t>(job.devices),
-                          .goodput = load.goodput(),
-                          .tokens_per_s = load.tokens_per_s(),
-                          .tokens_per_user = load.tokens_per_user(),
-                          .mean_ttft = load.ttft(&serving::Spread::mean),
-                          .p99_ttft = load.ttft(&serving::Spread::p99),
-                          .mean_tpot = load.mean_tpot(),
-                          .p99_tpot = load.estimate<Seconds>(
-                              [](const Measures& m) { return Seconds::s(m.tpot.p99); }),
-                          .memory = load.space});
-  return cost::Evaluation{.job = {.step = time, .steps = 1, .checkpoint = Bytes::b(0)},
-                          .plan = plan_words(setting),
-                          .devices = {{.name = device,
-                                       .gpu = &gpu,
-                                       .count = devices,
-                                       .busy = load.busy() * used / devices}},
-                          .detail = kept_->found.size() - 1};
+  kept_->found.push_back(
+      {.setting = setting,
+       .flags = flag_words(own),
+       .fields = fields,
+       .devices = static_cast<std::uint32_t>(job.in_cluster),
+       .used = static_cast<std::uint32_t>(job.devices),
+       .goodput = load.goodput(),
+       .tokens_per_s = load.tokens_per_s(),
+       .tokens_per_user = load.tokens_per_user(),
+       .mean_ttft = load.ttft(&serving::Spread::mean),
+       .p99_ttft = load.ttft(&serving::Spread::p99),
+       .mean_tpot = load.mean_tpot(),
+       .p99_tpot = load.estimate<Seconds>([](const Measures& m) { return Seconds::s(m.tpot.p99); }),
+       .memory = load.space});
+  const double paid =
+      job.scaling ? device_seconds(job, load.measures[0]) / (devices * load.measures[0].duration)
+                  : 1;
+  return cost::Evaluation{
+      .job = {.step = time, .steps = 1, .checkpoint = Bytes::b(0), .paid = paid},
+      .plan = plan_words(setting),
+      .devices =
+          {{.name = device, .gpu = &gpu, .count = devices, .busy = load.busy() * used / devices}},
+      .detail = kept_->found.size() - 1};
 }
 
 }  // namespace rehearse::cli

@@ -98,6 +98,10 @@ Result<CacheSpace> cache_space(const Deployment& d, const CacheSettings& s) {
                        tokens_in(o.nvme, o.weights.nvme, o.cache.nvme, model, growing)});
   }
   const double blocks = std::floor(tokens / static_cast<double>(s.block_tokens));
+  if (tokens >= 1 && blocks < 1)
+    return fail(fmt::format("a block of {} tokens is larger than the memory for {:.0f} tokens",
+                            s.block_tokens, std::floor(tokens)),
+                "a smaller block_size");
   if (!(blocks >= 1))
     return fail(
         fmt::format("'{}' does not fit on {}: weights {:.1f} GiB, context {:.1f} GiB and "

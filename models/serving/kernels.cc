@@ -192,17 +192,18 @@ void scale_share(ProductLaw& law, double by) {
 }
 void scale_share(MixtureLaw& law, double by) { law.share *= by; }
 
-/// A format without a row takes the constants of the nearest one that has it, with its own bytes.
+/// A format without a row takes the constants of the nearest one that has it, with its own bytes. Devices
+/// without units for 4 bits widen weights in registers, and multiply in half precision.
 /// Shares of all formats but bf16 are relative to the FP8 peak, which is `low` times the other.
 template <class Law>
 std::array<Law, kWeightFormats> completed(
-    const std::array<std::optional<Law>, kWeightFormats>& laws, double low) {
+    const std::array<std::optional<Law>, kWeightFormats>& laws, double low, bool multiplies_fp4) {
   using enum Weights;
-  constexpr Weights kNearest[] = {kBf16, kBf16, kFp8, kFp8, kNvfp4, kBf16};
+  const Weights nearest[] = {kBf16, kBf16, kFp8, multiplies_fp4 ? kFp8 : kBf16, kNvfp4, kBf16};
   std::array<Law, kWeightFormats> all;
   for (std::size_t i = 0; i < kWeightFormats; ++i) {
-    all[i] = laws[i] ? *laws[i] : all[static_cast<std::size_t>(kNearest[i])];
-    if (!laws[i] && kNearest[i] == kBf16) scale_share(all[i], 1 / low);
+    all[i] = laws[i] ? *laws[i] : all[static_cast<std::size_t>(nearest[i])];
+    if (!laws[i] && nearest[i] == kBf16) scale_share(all[i], 1 / low);
   }
   return all;
 }
@@ -225,10 +226,16 @@ Kernels::Kernels(const compute::DeviceFacts& facts, ByteRate link, std::string_v
       link_(link.bytes_per_s()),
       multiprocessors_(facts.multiprocessors) {
   const Table& table = table_for(facts, provenance_);
-  products_ = completed(table.products, low_ / half_);
+  const bool fp4 = family_of(facts.architecture) == "blackwell";
+  products_ = completed(table.products, low_ / half_, fp4);
+  using enum Weights;
+  for (const Weights w : {kFp8, kFp8Block, kNvfp4, kMxfp4, kInt4}) {
+    const bool unit = w == kInt4 ? false : bytes_of(w) < 1 ? fp4 : low_ > half_;
+    widened_[static_cast<std::size_t>(w)] = !unit;
+  }
   for (const OtherProduct& other : table.other_products)
     if (other.framework == framework) products_[other.weights] = other.law;
-  mixtures_ = completed(table.mixtures, low_ / half_);
+  mixtures_ = completed(table.mixtures, low_ / half_, fp4);
   for (const OtherMixture& other : table.other_mixtures)
     if (other.framework == framework && has_reached(version, other.since)) {
       mixtures_[other.weights] = mixtures_[other.like];
@@ -249,7 +256,9 @@ double Kernels::product(Weights weights, double m, double n, double k) const {
   const double bytes = bytes_of(weights) * (n + m) * k + 2 * m * n;
   const std::size_t rung =
       static_cast<std::size_t>(std::lower_bound(kRungs.begin(), kRungs.end(), m) - kRungs.begin());
-  const double rows = m <= 64 ? 64 : 128;
+  // Marlin's tiles of widened weights have multiples of 16 rows.
+  const double least = widened_[static_cast<std::size_t>(weights)] ? 16 * std::ceil(m / 16) : 64;
+  const double rows = m <= 64 ? least : 128;
   const double tiles = std::ceil(m / rows) * std::ceil(n / 128);
   const double waves = tiles / multiprocessors_;
   const double computing = waves * rounding(waves) * multiprocessors_ * 2 * rows * 128 * k /

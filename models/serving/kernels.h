@@ -3,7 +3,8 @@
 //
 // With BW the device's memory rate, P its peak rate in the arithmetic of the operands:
 //   product    start + depth·k + quantise·m·k / BW + (T_m⁴ + T_c⁴)^¼
-//              T_m = bytes / (memory·BW), T_c = waves of tiles of 64 or 128 × 128 at share·P
+//              T_m = bytes / (memory·BW), T_c = waves of tiles of 64 or 128 × 128 at share·P (16 to 64 rows where
+//              weights are widened to half precision: Frantar et al., MARLIN, 2024)
 //   decode     start + bytes / (memory·BW) + row·rows·kv heads + root·√context
 //   context    start + 4·heads·size·pairs / (share·P) · rounding · (1 + short / context) + I/O / (io·BW)
 //   mixture    start + depth·(H + I) + pass·4·pairs·(H + I) / BW + (T_m³ + T_c³)^⅓
@@ -122,6 +123,7 @@ class Kernels {
 
   double memory_rate_, half_, low_, link_, multiprocessors_;
   std::array<ProductLaw, kWeightFormats> products_;
+  std::array<bool, kWeightFormats> widened_ = {};  ///< multiplied in half precision
   std::array<MixtureLaw, kWeightFormats> mixtures_;
   std::array<DecodeLaw, 2> decode_;
   std::array<ContextLaw, 2> context_;

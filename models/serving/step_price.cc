@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "models/compute/device_facts.h"
+#include "models/serving/formats.h"
 
 namespace rehearse::serving {
 namespace {
@@ -55,10 +56,14 @@ double fullest_rank(double pairs, double ranks) {
   return ranks < 2 ? 1 : 1 + std::sqrt(2 * std::log(ranks) * ranks / std::max(pairs, 1.0));
 }
 
-/// Exchange of tokens and results among expert ranks: DeepEP at low latency, 9.5 % median on
-/// combines; dispatched tokens have one byte.
-double exchange(double pairs, double hidden) {
-  return 2 * 11.6e-6 + pairs * hidden * (2 + 1) / 224e9;
+/// One direction of an exchange among expert ranks of which a share is in other nodes: DeepEP at low latency.
+/// Within a node 9.5 % median on combines. Both links send at the same time. Between nodes every pair is a
+/// message of its own over RDMA; the start is that of dispatches on 16 and 32 H800 with 400 Gbit/s each
+/// (DeepEP's published table, recalled), which predicts the other eight times within 14 %.
+double one_way(double bytes, double away, const std::optional<NodePaths>& nodes) {
+  if (away <= 0) return 11.6e-6 + bytes / 224e9;
+  return 42e-6 + nodes->latency.s() +
+         std::max(bytes * (1 - away) / 224e9, bytes * away / nodes->rate.bytes_per_s());
 }
 
 }  // namespace
@@ -93,6 +98,7 @@ Step prompts_of(Step step) {
 
 Result<StepPrice> StepPrice::of(const Deployment& d) {
   const cluster::Gpu& gpu = *TRY(cluster::find_gpu(d.device));
+  TRY(check_formats(d.framework, d.version, d.precision, gpu));
   ServedModel model = TRY(served(d.model, d.precision, d.plan));
   Server server = TRY(server_for(d.framework, d.version, gpu.architecture));
   // Per lane and direction: 1 GB/s in the third generation, twice that in each later one.
@@ -109,6 +115,7 @@ Result<StepPrice> StepPrice::of(const Deployment& d) {
     // As copies of training: 0.8 of the rate of the lanes.
     price.host_link_ = ByteRate::gb_per_s(0.8 * pcie.lanes * std::exp2(1.0 * pcie.generation - 3));
   }
+  price.nodes_ = d.nodes;
   price.cache_ = d.precision.cache;
   price.graphs_ = d.graphs.value_or(price.server_.graphs);
   if (d.draft) {
@@ -135,10 +142,9 @@ StepParts StepPrice::parts_of(const ServedModel& model, const Step& step) const 
   const double mean_context = tokens.decode > 0 ? tokens.decode_context / tokens.decode : 0;
 
   StepParts parts;
-  const double reduced = kernels_.all_reduce(2 * tokens.all * model.hidden, plan_.tensor);
+  const double reduced = all_reduce(2 * tokens.all * model.hidden);
   // A sum of squares of queries and one of keys per token, in single precision.
-  const double normed =
-      model.joint_query_norm ? 2 * kernels_.all_reduce(4 * tokens.all, plan_.tensor) : 0;
+  const double normed = model.joint_query_norm ? 2 * all_reduce(4 * tokens.all) : 0;
   for (const LayerShape& layer : model.layers) {
     for (const Product& p : layer.products)
       parts.products += layer.count * kernels_.product(p.weights, tokens.all, p.n, p.k);
@@ -178,6 +184,24 @@ StepParts StepPrice::parts_of(const ServedModel& model, const Step& step) const 
                                   &StepParts::communication, &StepParts::head})
     parts.*part *= batches;
   return parts;
+}
+
+double StepPrice::all_reduce(double bytes) const {
+  const double whole = plan_.tensor,
+               in_node = nodes_ ? std::min<double>(whole, nodes_->devices) : whole;
+  const double within = kernels_.all_reduce(bytes, in_node);
+  if (in_node >= whole) return within;
+  // Each device reduces its share of the node's sum with its counterparts, in a ring.
+  const double count = std::ceil(whole / in_node);
+  return within + 2 * (count - 1) *
+                      (nodes_->latency.s() + bytes / in_node / count / nodes_->rate.bytes_per_s());
+}
+
+double StepPrice::exchange(double pairs, double hidden) const {
+  const double ranks = double{1} * plan_.tensor * plan_.data;
+  const double away = nodes_ && ranks > nodes_->devices ? 1 - nodes_->devices / ranks : 0;
+  // Dispatched tokens have one byte per element, results two.
+  return one_way(pairs * hidden, away, nodes_) + one_way(2 * pairs * hidden, away, nodes_);
 }
 
 double StepPrice::layers_of(const ServedModel& model) const {
@@ -229,7 +253,9 @@ StepTime StepPrice::price(const Step& step) const {
   if (tokens / plan_.pipeline > most)
     device = std::max(device, server_.launch.s() * model_.layer_count);
   const Seconds all = Seconds::s(device + drafting(step)) + server_.step + server_.row * rows;
-  return {.device = offload_ ? with_transfers(all, step) : all};
+  const Seconds time = offload_ ? with_transfers(all, step) : all;
+  const double kernels = server_.kernels * (p.kernels() + experts);
+  return {.device = time, .use = std::min(1.0, kernels / time.s())};
 }
 
 RequestTime StepPrice::request(std::int64_t input_tokens) const {
@@ -250,8 +276,9 @@ Estimate<double> StepPrice::widened(double low, double high) const {
   const double wider = provenance == Provenance::kInterpolated   ? 1
                        : provenance == Provenance::kExtrapolated ? 1.15
                                                                  : 1.4;
-  // No measured run has drafts, or state off the device.
-  const bool unproven = draft_.has_value() || offload_.has_value();
+  // No measured run has drafts, state off the device, or ranks of one replica in several nodes.
+  const bool apart = nodes_ && plan_.tensor * (plan_.expert > 1 ? plan_.data : 1) > nodes_->devices;
+  const bool unproven = draft_.has_value() || offload_.has_value() || apart;
   // Ranks that share experts wait for the slowest one in every step: 41 runs took 1.2 to 1.7 times
   // as long at the median, by device, and up to 2.4 times.
   const bool waits = plan_.data > 1 && plan_.expert > 1;

@@ -10,7 +10,8 @@
 // its link, and the drives.
 //
 // Stages of a pipeline serve groups of the rows in turn: a step has a group's tokens pass all
-// stages. Ranks of `data` that share experts run steps of equal size together.
+// stages. Ranks of `data` that share experts run steps of equal size together. All-reduces over several nodes
+// are those of a node and a ring of a device's share over its counterparts.
 // docs/concepts/serving-price.md has a worked example.
 #pragma once
 
@@ -37,6 +38,13 @@ struct Draft {
   std::int64_t tokens = 1;
 };
 
+/// Nodes of a cluster, and the path from a device of one to a device of another.
+struct NodePaths {
+  std::uint32_t devices = 8;  ///< of a node
+  ByteRate rate = ByteRate::gb_per_s(50);
+  Seconds latency = Seconds::s(0);
+};
+
 /// A served model on a device, as a job describes it.
 struct Deployment {
   workload::Transformer model;
@@ -48,6 +56,7 @@ struct Deployment {
   std::optional<double> graphs = {};  ///< replaces Server::graphs
   std::optional<Draft> draft = {};    ///< proposals without one cost nothing
   std::optional<Offload> offload = {};
+  std::optional<NodePaths> nodes = {};  ///< absent: all ranks are in one node
 };
 
 /// Fails where a plan has stages, which divide no draft. REQUIRES: a draft.
@@ -89,6 +98,10 @@ class StepPrice final : public StepPricer {
   Estimate<double> widened(double low, double high) const;
   StepParts parts_of(const ServedModel& model, const Step& step) const;
   double drafting(const Step& step) const;
+  /// Over the tensor ranks.
+  double all_reduce(double bytes) const;
+  /// Of pairs of tokens and experts, and of their results, among the ranks that share experts.
+  double exchange(double pairs, double hidden) const;
   Seconds with_transfers(Seconds device, const Step& step) const;
   /// What a model's layers add to its kernels.
   double layers_of(const ServedModel& model) const;
@@ -99,6 +112,7 @@ class StepPrice final : public StepPricer {
   ServingPlan plan_;
   std::optional<Offload> offload_ = {};
   ByteRate host_link_ = ByteRate::gb_per_s(1);  ///< for `offload_`
+  std::optional<NodePaths> nodes_ = {};
   std::optional<ServedModel> draft_ = {};
   std::int64_t draft_tokens_ = 0;
   CacheFormat cache_ = CacheFormat::kBf16;

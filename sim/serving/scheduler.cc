@@ -265,11 +265,22 @@ std::int64_t Scheduler::equal_steps(Picoseconds now, Picoseconds horizon) const 
 
 Picoseconds Scheduler::run(Picoseconds now, Picoseconds horizon, bool single,
                            std::vector<Served>& served) {
+  if (!begin(now)) return now;
+  const std::int64_t steps = single ? 1 : equal_steps(now, horizon);
+  finish(now, each_, steps, served);
+  return until_;
+}
+
+void Scheduler::end(Picoseconds now, std::vector<Served>& served) {
+  finish(begun_.start, now - begun_.start, 1, served);
+}
+
+bool Scheduler::begin(Picoseconds now) {
   finished_.clear();
   do {
     form(now);
   } while (budget_ == rules_.tokens_per_step && preempted_ > 0);  // everything was preempted
-  if (budget_ == rules_.tokens_per_step) return now;
+  if (budget_ == rules_.tokens_per_step) return false;
   Step step = step_of();
   const bool decode_only = step.prefill.empty();
   const bool all = step.decode_rows == static_cast<std::int64_t>(running_.size());
@@ -286,30 +297,35 @@ Picoseconds Scheduler::run(Picoseconds now, Picoseconds horizon, bool single,
     const StepTime time = pricer_.price(step);
     each_ = Picoseconds::from(
         scale_ * (rules_.overlapped ? std::max(time.device, time.host) : time.device + time.host));
+    use_ = time.use;
   }
-  const std::int64_t steps = single ? 1 : equal_steps(now, horizon);
-  StepRun entry{.start = now,
-                .each = each_,
-                .steps = steps,
-                .prompts = static_cast<std::int64_t>(step.prefill.size()),
-                .decode_rows = step.decode_rows,
-                .drafted = step.drafted,
-                .waiting = static_cast<std::int64_t>(waiting_.size()),
-                .running = static_cast<std::int64_t>(running_.size()),
-                .preempted = preempted_};
-  for (const PrefillChunk& chunk : step.prefill) entry.prompt_tokens += chunk.new_tokens;
-  each_left_ -= steps;
-  steps_ += steps;
-  if (step.decode_rows > 0) decodes_since_ += steps;
-  until_ = now + each_ * steps;
-  finish_step(now, steps, served);
-  entry.held = blocks_.held();
-  log_.push_back(entry);
-  return until_;
+  begun_ = {.start = now,
+            .prompts = static_cast<std::int64_t>(step.prefill.size()),
+            .decode_rows = step.decode_rows,
+            .drafted = step.drafted,
+            .waiting = static_cast<std::int64_t>(waiting_.size()),
+            .running = static_cast<std::int64_t>(running_.size()),
+            .preempted = preempted_};
+  for (const PrefillChunk& chunk : step.prefill) begun_.prompt_tokens += chunk.new_tokens;
+  return true;
 }
 
-void Scheduler::finish_step(Picoseconds now, std::int64_t steps, std::vector<Served>& served) {
-  const Picoseconds end = now + each_ * steps, first_end = now + each_;
+void Scheduler::finish(Picoseconds now, Picoseconds each, std::int64_t steps,
+                       std::vector<Served>& served) {
+  each_left_ -= steps;
+  steps_ += steps;
+  if (begun_.decode_rows > 0) decodes_since_ += steps;
+  until_ = now + each * steps;
+  begun_.each = each;
+  begun_.steps = steps;
+  give_tokens(now, each, steps, served);
+  begun_.held = blocks_.held();
+  log_.push_back(begun_);
+}
+
+void Scheduler::give_tokens(Picoseconds now, Picoseconds each, std::int64_t steps,
+                            std::vector<Served>& served) {
+  const Picoseconds end = now + each * steps, first_end = now + each;
   std::int64_t repeated = 0;
   ending_ = 0;
   // Blocks of all steps are taken before requests end, as one step after another takes them.
@@ -361,7 +377,7 @@ void Scheduler::finish_step(Picoseconds now, std::int64_t steps, std::vector<Ser
     ending_ += blocks_.held_by(row.holding);
     blocks_.release(row.holding);
   }
-  add_gaps(gaps_, each_, repeated);
+  add_gaps(gaps_, each, repeated);
   if (finished_.empty()) return;
   each_left_ = 0;
   std::erase_if(running_,

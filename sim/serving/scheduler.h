@@ -60,7 +60,14 @@ class Scheduler {
   /// only one with `single`. Neither changes any time. Returns their end, or `now` if blocks that are
   /// promised or kept leave no step to run. REQUIRES: busy().
   Picoseconds run(Picoseconds now, Picoseconds horizon, bool single, std::vector<Served>& served);
-  /// The requests whose last token the steps of `run` gave.
+  /// The same in two parts, of one step whose time is not known when it begins: on a device that others use
+  /// too. `begin` returns whether there is a step; `alone` is its time without others, and `use` the share of
+  /// that in which it uses the device. Requests may be received between both parts.
+  bool begin(Picoseconds now);
+  Picoseconds alone() const { return each_; }
+  double use() const { return use_; }
+  void end(Picoseconds now, std::vector<Served>& served);
+  /// The requests whose last token the steps of `run`, or of `end`, gave.
   const std::vector<std::uint32_t>& finished() const { return finished_; }
 
   /// Promises blocks for the keys and values of a prompt that another server computed, if there are
@@ -107,7 +114,10 @@ class Scheduler {
   bool admit_first();
   Step step_of() const;
   std::int64_t equal_steps(Picoseconds now, Picoseconds horizon) const;
-  void finish_step(Picoseconds now, std::int64_t steps, std::vector<Served>& served);
+  /// The step that began at `now`, and those equal to it.
+  void finish(Picoseconds now, Picoseconds each, std::int64_t steps, std::vector<Served>& served);
+  void give_tokens(Picoseconds now, Picoseconds each, std::int64_t steps,
+                   std::vector<Served>& served);
 
   Rules rules_;
   const StepPricer& pricer_;
@@ -130,6 +140,8 @@ class Scheduler {
   std::int64_t decodes_since_ = 0;  ///< decode steps since then
   Picoseconds each_{0};             ///< of the equal decode steps that are under way
   std::int64_t each_left_ = 0;      ///< how many of them have this price
+  double use_ = 1;
+  StepRun begun_ = {};  ///< the step that is under way, without its end
   std::vector<std::uint32_t> finished_ = {};
   std::vector<StepRun> log_ = {};
   Gaps gaps_ = {};

@@ -35,6 +35,7 @@ struct Step {
 struct StepTime {
   Seconds device = Seconds::s(0);
   Seconds host = Seconds::s(0);  ///< to form the step, launch it and hand out its tokens
+  double use = 1;                ///< share of `device` in which kernels run
 };
 
 /// The time of a request outside of the steps, between its sending and its entry into the queue.

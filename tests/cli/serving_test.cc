@@ -73,6 +73,19 @@ TEST_CASE("requests of one output token have no time per output token") {
   CHECK(test::rehearse({"simulate", job}).out.find("TPOT 0") == std::string::npos);
 }
 
+TEST_CASE("a beginning that all prompts share is computed once") {
+  // 512 of 515 tokens fill blocks. Requests that arrive before the first prompt is computed have no hit.
+  const std::string load = "rate: 20 per s, requests: 40, input: 600, output: 5";
+  const Json all = served(serving_job("framework: vllm", load + ", shared: 600")),
+             half = served(serving_job("framework: vllm", load + ", shared: 515")),
+             none = served(serving_job("framework: vllm", load));
+  CHECK(test::value(none["cache"]["reused"]) == 0);
+  CHECK(test::value(half["cache"]["reused"]) > 0.8 * 512 / 600);
+  CHECK(test::value(half["cache"]["reused"]) < 512.0 / 600);
+  CHECK(test::value(all["cache"]["reused"]) > test::value(half["cache"]["reused"]));
+  CHECK(test::value(all["ttft"]["mean"]) < test::value(none["ttft"]["mean"]));
+}
+
 TEST_CASE("names of the server and common names of flags are the same") {
   const Json common = served(serving_job("flags: {max_num_seqs: 2, memory: 0.8}", kLoad));
   const Json own =
@@ -245,6 +258,11 @@ TEST_CASE("wrong servers and loads get one line") {
            {"slo: {ttft: 1 s}", "", "load: is missing"},
            {"flags: {block_size: 0}", kLoad, "block_size"},
            {"flags: {chunked_prefill_size: 4096}", kLoad, "is a flag of sglang"},
+           {"flags: {max_num_batched_tokens: 16, max_num_seqs: 64}", kLoad,
+            "max_num_seqs: exceeds"},
+           {"flags: {block_size: 1000000}", kLoad, "smaller block_size"},
+           {"framework: trtllm\n  precision: {weights: nvfp4}", kLoad, "one of bf16, fp8"},
+           {"", "closed: 2, input: {uniform: [100, 200]}, output: 5, shared: 150", "load.shared"},
            {"framework: trtllm", "closed: 1, input: 9000, output: 1", "exceeds the 8192 of a step"},
            {"plan: {tensor: 16}", kLoad, "16 GPUs of the 8"},
            {"framework: vllm", "rate: fast, input: 1, output: 1", "'fast' is no rate"},

@@ -9,6 +9,7 @@ namespace rehearse::test {
 struct LinearPricer final : serving::StepPricer {
   Seconds step = Seconds::ms(1), token = Seconds::ms(0), row = Seconds::ms(0),
           cached = Seconds::ms(0), host = Seconds::ms(0), draft = Seconds::ms(0);
+  double use = 1;
   serving::RequestTime request_time = {};
 
   serving::StepTime price(const serving::Step& s) const override {
@@ -16,7 +17,7 @@ struct LinearPricer final : serving::StepPricer {
                      draft * static_cast<double>(s.drafted);
     for (const serving::PrefillChunk& chunk : s.prefill)
       device += token * static_cast<double>(chunk.new_tokens);
-    return {.device = device, .host = host};
+    return {.device = device, .host = host, .use = use};
   }
   serving::RequestTime request(std::int64_t) const override { return request_time; }
   Estimate<double> reach() const override { return {1, 0.9, 1.1, Provenance::kInterpolated}; }

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "models/serving/cache_space.h"
+#include "models/serving/formats.h"
 #include "models/serving/step_price.h"
 #include "models/workload/zoo.h"
 
@@ -44,6 +45,88 @@ TEST_CASE("a product of 64 rows on H100 takes what its law says", "[serving]") {
   CHECK(h100.provenance() == Provenance::kInterpolated);
   // Half as many bytes per weight are not half the time: FP8 quantises its input.
   CHECK(h100.product(Weights::kFp8, 64, 6144, 4096) > 0.5 * 21.3e-6);
+}
+
+TEST_CASE("weights of 4 bits multiply in half precision where a device has no units for them",
+          "[serving]") {
+  // 8,192 rows: multiplying decides.
+  const auto time = [](std::string_view device, Weights weights) {
+    return Kernels(compute::facts_of(**cluster::find_gpu(device)), ByteRate::gb_per_s(450), "vllm",
+                   "")
+        .product(weights, 8192, 8192, 28672);
+  };
+  for (const Weights narrow : {Weights::kNvfp4, Weights::kMxfp4, Weights::kInt4}) {
+    CHECK(time("h100_sxm5_80", narrow) ==
+          Approx(time("h100_sxm5_80", Weights::kBf16)).epsilon(0.01));
+    CHECK(time("l40s", narrow) == Approx(time("l40s", Weights::kBf16)).epsilon(0.01));
+  }
+  CHECK(time("b200_sxm_180", Weights::kNvfp4) < 0.5 * time("b200_sxm_180", Weights::kBf16));
+  // Few rows: the bytes of the weights decide.
+  const Kernels h100(compute::facts_of(**cluster::find_gpu("h100_sxm5_80")),
+                     ByteRate::gb_per_s(450), "vllm", "");
+  CHECK(h100.product(Weights::kNvfp4, 1, 8192, 28672) <
+        0.35 * h100.product(Weights::kBf16, 1, 8192, 28672));
+}
+
+TEST_CASE("a server starts only with formats that it has kernels for", "[serving]") {
+  const auto starts = [](Framework framework, const char* version, const char* device,
+                         Precision precision) {
+    return check_formats(framework, version, precision, **cluster::find_gpu(device)).has_value();
+  };
+  using enum Weights;
+  const Precision half = {}, fp8 = {.weights = kFp8}, nvfp4 = {.weights = kNvfp4},
+                  int4 = {.weights = kInt4}, fp8_cache = {.cache = CacheFormat::kFp8};
+  // Marlin widens FP8 from Ampere on, and on Turing in newer versions; Volta has int4 until then.
+  CHECK(starts(Framework::kVllm, "", "a100_sxm4_80", fp8));
+  CHECK(starts(Framework::kVllm, "", "t4", fp8));
+  CHECK_FALSE(starts(Framework::kVllm, "0.11", "t4", fp8));
+  CHECK_FALSE(starts(Framework::kVllm, "", "v100_sxm2_32", fp8));
+  CHECK_FALSE(starts(Framework::kVllm, "", "v100_sxm2_32", fp8_cache));
+  CHECK(starts(Framework::kVllm, "", "v100_sxm2_32", half));
+  CHECK(starts(Framework::kVllm, "0.11", "v100_sxm2_32", int4));
+  CHECK(starts(Framework::kVllm, "", "h100_sxm5_80", nvfp4));
+  CHECK_FALSE(starts(Framework::kSglang, "", "h100_sxm5_80", nvfp4));
+  CHECK_FALSE(starts(Framework::kSglang, "", "v100_sxm2_32", half));
+  CHECK_FALSE(starts(Framework::kTrtllm, "", "a100_sxm4_80", fp8));
+  CHECK_FALSE(starts(Framework::kTrtllm, "", "h100_sxm5_80", nvfp4));
+  CHECK(starts(Framework::kTrtllm, "", "b200_sxm_180", nvfp4));
+  CHECK_FALSE(starts(Framework::kTrtllm, "", "t4", half));
+  CHECK_FALSE(starts(Framework::kTrtllm, "", "mi300x", half));
+  CHECK(starts(Framework::kVllm, "", "mi300x", fp8));
+  // Every device that has a table has the formats of its table.
+  CHECK(starts(Framework::kVllm, "", "l40s", fp8));
+  CHECK(starts(Framework::kVllm, "", "b200_sxm_180:1g.23gb", nvfp4));
+}
+
+TEST_CASE("experts in several nodes exchange tokens by the links between them", "[serving]") {
+  // DeepEP on H800 with 400 Gbit/s per GPU, 128 tokens of 7,168 and 8 experts each: 118 us to dispatch and 195 us to
+  // combine on 16 GPUs, 155 and 273 us on 32, 173 and 314 us on 64 (its published table, recalled).
+  for (const auto& [ranks, published] : {std::pair{16u, 313e-6}, {32u, 428e-6}, {64u, 487e-6}}) {
+    Deployment d = deployment("deepseek_v3", "h100_sxm5_80", {.weights = Weights::kFp8Block},
+                              {.expert = ranks, .data = ranks});
+    d.nodes = {.devices = 8, .rate = ByteRate::gb_per_s(50)};
+    // Besides its exchanges, a step of one tensor rank communicates nothing.
+    const double each = price_of(d).parts(decode(128, 1000)).communication / 58;
+    CHECK(each == Approx(published).epsilon(0.05));
+  }
+  // Within a node nothing changes.
+  Deployment d = deployment("deepseek_v3", "h200_sxm_141", {.weights = Weights::kFp8Block},
+                            {.expert = 8, .data = 8});
+  const double within = price_of(d).parts(decode(128, 1000)).communication;
+  d.nodes = {.devices = 8, .rate = ByteRate::gb_per_s(50)};
+  CHECK(price_of(d).parts(decode(128, 1000)).communication == within);
+}
+
+TEST_CASE("tensor ranks in two nodes add a ring over the nodes", "[serving]") {
+  Deployment d = deployment("llama3.1_405b", "h100_sxm5_80", {}, {.tensor = 8});
+  const double half = price_of(d).parts(decode(32, 1000)).communication;
+  d.plan.tensor = 16;
+  d.nodes = {.devices = 8, .rate = ByteRate::gb_per_s(50), .latency = Seconds::us(5)};
+  // 253 all-reduces of 32 · 16,384 values of 2 bytes: each of eight devices exchanges half of its eighth twice,
+  // 2 · (5 us + 65,536 B / 50 GB/s) = 12.6 us.
+  CHECK(price_of(d).parts(decode(32, 1000)).communication - half ==
+        Approx(253 * 12.62e-6).epsilon(0.01));
+  CHECK(price_of(d).reach().provenance == Provenance::kExtrapolated);
 }
 
 TEST_CASE("TensorRT-LLM has products of its own for prompts", "[serving]") {
