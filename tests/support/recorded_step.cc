@@ -88,6 +88,9 @@ class RankRecorder {
 
   void add() {
     const program::RankProgram& program = step_.job.program(rank());
+    for (std::uint32_t i = 0; i < program.ops.size(); ++i)
+      ends_[stream_of(program.ops[i])].push_back(step_.timeline[step_.lowered.op(run_, i)].end);
+    for (auto& [stream, ends] : ends_) std::ranges::sort(ends);
     // By the time at which they start: the order of issue, where ops overlap, is not that of time.
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
       const ProgramOp& op = program.ops[i];
@@ -246,13 +249,16 @@ class RankRecorder {
     return b_.kernel(name, at, duration, correlation_, stream);
   }
 
-  /// From when this rank has arrived.
+  /// From when this rank has arrived, and its stream is free: a kernel waits for those before it.
   void message(const program::RankProgram& program, std::uint32_t i, CollectiveKind kind,
                Bytes bytes, const std::vector<std::uint32_t>& members) {
     Picoseconds start(0);
     for (std::uint32_t d = program.first_dependency[i]; d < program.first_dependency[i + 1]; ++d)
       start = std::max(start, step_.timeline[step_.lowered.op(run_, program.dependencies[d])].end);
     const Picoseconds end = step_.timeline[step_.lowered.op(run_, i)].end;
+    const std::vector<Picoseconds>& ends = ends_.at(stream_of(program.ops[i]));
+    if (const auto own = std::ranges::lower_bound(ends, end); own != ends.begin())
+      start = std::max(start, *std::prev(own));
     last_ = std::max(last_, end);
     const double share = kind == CollectiveKind::kAllGather
                              ? bytes.b() / static_cast<double>(members.size())
@@ -283,6 +289,7 @@ class RankRecorder {
   std::size_t next_ = 0;
   std::uint32_t correlation_ = 0;
   Picoseconds last_{0};
+  std::map<std::uint32_t, std::vector<Picoseconds>> ends_;  ///< of messages, by stream
 };
 
 }  // namespace
