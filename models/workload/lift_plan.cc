@@ -93,8 +93,9 @@ Reading read(const GroupTraffic& group, const RankTraffic& rank) {
                 counted(count, "all-to-all"), among(group))};
   if (count_of(group, Kind::kSendRecv) > 0) return {Purpose::kPipeline};
   if (sums.count + scattered.count > 0) {
-    if (group.row_sums > 0 && group.row_sums >= rank.rows * rank.microbatches)
-      return {Purpose::kTensor};
+    // Tensor ranks need not divide experts, if they divide anything else.
+    const std::size_t rows = rank.rows > 0 ? rank.rows : rank.expert_rows;
+    if (group.row_sums > 0 && group.row_sums >= rows * rank.microbatches) return {Purpose::kTensor};
     return {Purpose::kUnknown,
             fmt::format("{} among {} in the forward pass: only {} of them have the size of the "
                         "output of one of its {} that tensor parallelism divides by inputs",
@@ -279,6 +280,12 @@ class Reader {
     const bool sequence = scattered.count > 0;
     const Exchange sums =
         sequence ? scattered : exchanged(group, Phase::kForward, Kind::kAllReduce);
+    const std::size_t linears = rank_.rows - rank_.tables,
+                      experts = has_whole_experts(rank_) ? 0 : rank_.expert_rows;
+    std::string divided;
+    if (linears > 0 || experts == 0) divided = counted(linears, "linear");
+    if (experts > 0)
+      divided += (divided.empty() ? "" : " and ") + counted(experts, "product") + " of experts";
     out_.plan.tensor = group.size;
     out_.plan.sequence_parallel = sequence;
     out_.plan.degrees.push_back(
@@ -286,7 +293,7 @@ class Reader {
          fmt::format(
              "{} in a forward pass among {}, for {} divided by inputs{}{}",
              text_of(sums, sequence ? Kind::kReduceScatter : Kind::kAllReduce, rank_.microbatches),
-             among(group), counted(rank_.rows - rank_.tables, "linear"),
+             among(group), divided,
              rank_.tables > 0 ? " and " + counted(rank_.tables, "table") + " divided by rows" : "",
              sequence ? "; norms are divided by tokens" : "")});
     knows(group);

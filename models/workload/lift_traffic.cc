@@ -175,6 +175,13 @@ void find_vocabulary(const Recording& recording, const StepUnits& step, const Op
   for (const std::size_t linear : linears) divide_outputs(linear, step, maker, shares);
 }
 
+bool has_whole_experts(const RankTraffic& traffic) {
+  return std::ranges::any_of(traffic.groups, [&](const GroupTraffic& group) {
+    return group.row_sums > 0 &&
+           group.row_sums < (traffic.rows + traffic.expert_rows) * traffic.microbatches;
+  });
+}
+
 RankTraffic traffic_of(const Recording& recording, const StepUnits& step, const Shares& shares,
                        const OpMaker& maker) {
   const trace::RankInfo& info = recording.rank().info;
@@ -187,7 +194,7 @@ RankTraffic traffic_of(const Recording& recording, const StepUnits& step, const 
   std::set<double> outputs;  // of linears that are divided by inputs, in bytes
   for (std::size_t u = 0; u < step.units.size(); ++u)
     if (step.units[u].phase == Phase::kForward && shares.of_unit[u] == Share::kRow) {
-      ++traffic.rows;
+      ++(shares.of_experts[u] ? traffic.expert_rows : traffic.rows);
       if (role_of(step.units[u].name) == Role::kGather) ++traffic.tables;
       outputs.insert(maker.output(u).bytes());
     }

@@ -205,7 +205,7 @@ class RankRecorder {
   }
 
   std::string forward_shapes(const Op& op) const {
-    if (op.expert) return product_shapes(op);
+    if (op.expert && op.kind == OpKind::kGemm) return product_shapes(op);
     if (op.kind == OpKind::kGemm)
       return fmt::format("[[{}, {}, {}], [{}, {}], []]", samples_, op.m / samples_, op.k, op.n,
                          op.k);
