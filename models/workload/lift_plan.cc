@@ -224,7 +224,9 @@ class Reader {
                                     among(*group)));
       TRY(set_data(*data));
     }
-    if (out_.plan.data % out_.plan.expert != 0)
+    const std::uint32_t holders =
+        out_.plan.data * (out_.plan.whole_experts ? out_.plan.context * out_.plan.tensor : 1);
+    if (holders % out_.plan.expert != 0)
       return refuse(
           fmt::format("experts are divided among {} ranks, but gradients are summed "
                       "among {}",
@@ -269,9 +271,12 @@ class Reader {
     return {};
   }
 
+  /// Ranks with different tokens for experts ÷ those with different tokens for other layers.
+  std::uint32_t of_experts() const { return out_.plan.whole_experts ? out_.plan.tensor : 1; }
+
   /// Among data ranks that hold the same experts, gradients of experts are summed.
   bool is_of_experts(const GroupTraffic& group, const GroupTraffic& data) const {
-    return out_.plan.expert > 1 && group.size * out_.plan.expert == data.size;
+    return out_.plan.expert > 1 && group.size * out_.plan.expert == data.size * of_experts();
   }
 
   void set_tensor(const GroupTraffic& group) {
@@ -280,8 +285,9 @@ class Reader {
     const bool sequence = scattered.count > 0;
     const Exchange sums =
         sequence ? scattered : exchanged(group, Phase::kForward, Kind::kAllReduce);
+    out_.plan.whole_experts = has_whole_experts(rank_);
     const std::size_t linears = rank_.rows - rank_.tables,
-                      experts = has_whole_experts(rank_) ? 0 : rank_.expert_rows;
+                      experts = out_.plan.whole_experts ? 0 : rank_.expert_rows;
     std::string divided;
     if (linears > 0 || experts == 0) divided = counted(linears, "linear");
     if (experts > 0)

@@ -57,7 +57,8 @@ void add_share(Op& sum, const Op& call, double share) {
 
 std::vector<double> updated_parameters(const Workload& rank, const RecordedPlan& plan) {
   const double sharers = plan.zero > 0 ? plan.data * plan.context : 1;
-  const double of_experts = plan.zero > 0 ? sharers / plan.expert : 1;
+  const double apart = plan.whole_experts ? plan.tensor : 1;
+  const double of_experts = plan.zero > 0 ? sharers * apart / plan.expert : 1;
   std::vector<double> updated;
   for (const Layer& layer : rank.layers) {
     double sum = 0;

@@ -73,13 +73,17 @@ Plan random_plan(const Workload& workload, std::mt19937& random) {
     plan.expert = one_of(random, {1U, std::min(2U, plan.data), plan.data});
   }
   if (plan.tensor > 1) plan.sequence_parallel = random() % 2 == 0;
+  if (plan.sequence_parallel && workload.experts > 0 && random() % 2 == 0) {
+    plan.expert_tensor = 1;
+    plan.expert = one_of(random, {plan.expert, plan.tensor, plan.data * plan.tensor});
+  }
   return plan;
 }
 
 std::string text_of(const Plan& plan, const Training& training) {
   return fmt::format(
-      "data {} expert {} context {}{} tensor {}{} pipeline {}/{} zero {} {} batch {} of {}",
-      plan.data, plan.expert, plan.context,
+      "data {} expert {}{} context {}{} tensor {}{} pipeline {}/{} zero {} {} batch {} of {}",
+      plan.data, plan.expert, plan.expert_tensor ? " whole" : "", plan.context,
       plan.context_exchange == strategies::ContextExchange::kRing ? "" : " by heads", plan.tensor,
       plan.sequence_parallel ? " by tokens" : "", plan.pipeline, plan.interleave, plan.zero,
       plan.schedule == strategies::Schedule::kGpipe ? "gpipe" : "1f1b", training.global_batch,
@@ -111,6 +115,11 @@ void check_pairs(const Workload& truth, unsigned seed, int rounds) {
     Plan a = random_plan(truth, random), b = random_plan(truth, random);
     // The backward passes of GPipe run in reverse: the recording does not tell where one ends.
     if (a.schedule == strategies::Schedule::kGpipe) a.schedule = strategies::Schedule::k1f1b;
+    // Experts that were recorded whole stay whole.
+    if (a.expert_tensor && b.tensor > 1) {
+      b.expert_tensor = 1;
+      b.sequence_parallel = true;
+    }
     const auto training_of = [](const Plan& plan) {
       return Training{.global_batch = kJob.samples * plan.data * 4,
                       .microbatch = kJob.samples,
@@ -131,6 +140,7 @@ void check_pairs(const Workload& truth, unsigned seed, int rounds) {
     CHECK(lifted->plan->chunks == a.interleave);
     CHECK(lifted->plan->data == a.data);
     CHECK(lifted->plan->expert == a.expert);
+    CHECK(lifted->plan->whole_experts == a.expert_tensor.has_value());
     CHECK(lifted->plan->context == a.context);
     if (a.context > 1)
       CHECK(lifted->plan->context_by_heads ==
