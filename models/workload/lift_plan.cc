@@ -48,6 +48,7 @@ std::string_view plain_name(CollectiveKind kind) {
     case CollectiveKind::kReduceScatter: return "reduce-scatter";
     case CollectiveKind::kAllGather: return "all-gather";
     case CollectiveKind::kAllToAll: return "all-to-all";
+    case CollectiveKind::kSendRecv: return "message";
     default: return to_string(kind);
   }
 }

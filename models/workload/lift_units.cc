@@ -8,6 +8,7 @@
 
 #include "models/workload/lift_pairs.h"
 #include "models/workload/lift_passes.h"
+#include "models/workload/lift_ring.h"
 #include "profiler/trace/collective_names.h"
 
 namespace rehearse::workload::lifting {
@@ -317,7 +318,9 @@ std::vector<Operand> operands_of(const Recording& r, const HostOp& op) {
 }
 
 StepUnits find_units(const Recording& recording, const replay::Step& step) {
-  return Finder(recording, step).find();
+  StepUnits units = Finder(recording, step).find();
+  join_ring(recording, units);
+  return units;
 }
 
 }  // namespace rehearse::workload::lifting

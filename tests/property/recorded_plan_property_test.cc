@@ -129,7 +129,7 @@ void check_pairs(const Workload& truth, unsigned seed, int rounds) {
     INFO("round " << round << ": " << text_of(a, training_of(a)) << " -> "
                   << text_of(b, training_of(b)));
     const step::Step before = simulated(truth, training_of(a), a, true);
-    const trace::Trace trace = test::record(before, price);
+    const trace::Trace trace = test::record(before, price, static_cast<test::KeysBy>(round % 3));
     Result<Lifted> lifted = lift(trace, {});
     INFO((lifted ? "" : to_string(lifted.error())));
     REQUIRE(lifted);
