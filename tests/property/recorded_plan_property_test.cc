@@ -277,10 +277,11 @@ TEST_CASE("passes of twice the size, edited in recordings of all ranks: 40 plans
     INFO("round " << round << ": " << text_of(plan, training_of(kJob.samples))
                   << (tokens ? " tokens" : " samples"));
     const step::Step before = simulated(truth, training_of(kJob.samples), plan, true);
+    const auto keys_by = static_cast<test::KeysBy>(round / 2 % 3);
     const Twice edited =
-        tokens ? replayed_twice(test::record(before, price), cli::PassExtent::kTokens, longer.rows)
-               : replayed_twice(test::record(before, price), cli::PassExtent::kSamples,
-                                2 * kJob.samples);
+        replayed_twice(test::record(before, price, keys_by),
+                       tokens ? cli::PassExtent::kTokens : cli::PassExtent::kSamples,
+                       tokens ? longer.rows : 2 * kJob.samples);
     const step::Step expected = tokens
                                     ? simulated(of_longer, training_of(kJob.samples), plan, true)
                                     : simulated(truth, training_of(2 * kJob.samples), plan, true);
