@@ -20,9 +20,9 @@ constexpr double kLeastBytes = 4096;
 enum class Serves { kAttention, kExperts, kOther };
 
 /// Whose inputs or results the message exchanges. For attention, it is an all-to-all next to it, or
-/// next to fused attention a gather of keys, of values or of both, or the sum of their gradients, or a
-/// message of a ring. Those of keys and values may be in one message in backward. For experts, it is an all-to-all next
-/// to one of their products.
+/// next to fused attention a gather of keys, of values or of both, or the sum of their gradients, or
+/// a message of a ring. Those of keys and values may be in one message in backward. For experts, it
+/// is an all-to-all next to one of their products.
 Serves serves(const Message& message, const trace::Collective& c, double ranks, const Order& order,
               const StepUnits& step, const Shares& shares, const OpMaker& maker) {
   if (step.ring.messages.contains(message.op)) return Serves::kAttention;
