@@ -6,6 +6,7 @@
 
 #include "models/workload/host_work.h"
 #include "models/workload/lift_join.h"
+#include "models/workload/lift_update.h"
 #include "sim/base/check.h"
 #include "sim/base/text.h"
 
@@ -45,6 +46,7 @@ Result<Lifted> lift(const trace::Trace& trace, const LiftOptions& options) {
   std::vector<lifting::RankTraffic> traffic;
   for (const LiftedRank& rank : ranks) traffic.push_back(rank.traffic);
   const Result<FoundPlan> found = lifting::find_plan(traffic);
+  for (LiftedRank& rank : ranks) divide_update(rank, found ? found->plan : RecordedPlan{});
   Lifted& lifted = ranks.front().lifted;
   if (!found) {
     lifted.plan = forward(found);

@@ -34,6 +34,7 @@ struct RecordedPlan {
   std::uint32_t data = 1;
   std::uint32_t zero = 0;  ///< stage of ZeRO; 3 is FSDP
   bool sequence_parallel = false;
+  bool whole_experts = false;  ///< tensor ranks do not divide them, but may hold different ones
   /// Context parallelism exchanges tokens for heads; else it gathers keys and values.
   bool context_by_heads = false;
   std::vector<FoundDegree> degrees = {};  ///< those above 1, and ZeRO

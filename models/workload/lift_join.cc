@@ -5,6 +5,8 @@
 
 #include <fmt/core.h>
 
+#include "models/workload/lift_update.h"
+
 namespace rehearse::workload::lifting {
 namespace {
 
@@ -93,22 +95,14 @@ bool join_pass(std::vector<Op>& ops, double degree, bool tokens) {
   return region.inside();
 }
 
-/// The update follows the parameters of its layer.
-void follow_parameters(Layer& layer, double before) {
-  if (const double now = layer.parameters(); now > before)
-    for (Op& op : layer.step) divide(op, Extent::kBytes, before / now);
-}
-
 /// Multiplies what tensor parallelism divided.
 void join_tensor(Workload& workload, double degree, bool tokens) {
   for (Layer& layer : workload.layers) {
     const bool divided_output = join_pass(layer.forward, degree, tokens);
     join_pass(layer.backward, degree, tokens);
     join_pass(layer.recompute, degree, tokens);
-    const double before = layer.parameters();
     for (Weights& weights : layer.weights)
       if (weights.tensor) weights.count *= degree;
-    follow_parameters(layer, before);
     double divided = 0, joined = 0;
     for (SavedActivation& saved : layer.saved) {
       divided += saved.bytes.b();
@@ -121,38 +115,19 @@ void join_tensor(Workload& workload, double degree, bool tokens) {
   for (Workload::Divisor& divisor : workload.divided_by_tensor) divisor.count *= degree;
 }
 
-/// A part of the recorded update.
-void take_share(Op& op, double share) {
-  op.bytes = op.bytes * share;
-  op.kernels *= share;
-  if (op.measured)
-    op.measured = {op.measured->value * share, op.measured->low * share, op.measured->high * share,
-                   op.measured->provenance};
-}
-
-/// A rank computed its own experts for the tokens of all ranks. With ZeRO it updated its part of the
-/// parameters of all experts, which the lifted rank divided among layers by its own experts.
-void join_experts(Workload& workload, double degree, bool sharded) {
-  const double own = workload.parameters();
-  std::vector<double> own_of;
+/// A rank computed its own experts for the tokens of all ranks.
+void join_experts(Workload& workload, double degree) {
   for (Layer& layer : workload.layers) {
     each_list(layer, [&](std::vector<Op>& ops) {
       for (Op& op : ops) {
-        if (!op.expert) continue;
+        if (!op.expert || op.kind != OpKind::kGemm) continue;
         divide(op, Extent::kBatch, 1 / degree);
         divide(op, op.samples, degree);
       }
     });
-    const double before = layer.parameters();
     for (Weights& weights : layer.weights)
       if (weights.expert) weights.count *= degree;
-    own_of.push_back(before);
-    if (!sharded) follow_parameters(layer, before);
   }
-  for (std::size_t i = 0; sharded && i < own_of.size(); ++i)
-    if (own_of[i] > 0)
-      for (Op& op : workload.layers[i].step)
-        take_share(op, workload.layers[i].parameters() / own_of[i] * (own / workload.parameters()));
   workload.experts *= static_cast<std::uint32_t>(degree);
 }
 
@@ -174,19 +149,11 @@ void join_context(Workload& workload, double degree, bool by_heads) {
     if (by_heads && divisor.name == "heads") divisor.count *= degree;
 }
 
-/// Each data rank updated a share of the parameters. Without shapes, the bytes of the update are
-/// those of all parameters already.
-void join_updates(Workload& workload, double shares, bool shaped) {
-  for (Layer& layer : workload.layers)
-    for (Op& op : layer.step) {
-      if (shaped) {
-        divide(op, Extent::kBytes, 1 / shares);
-      } else {
-        divide(op, Extent::kBytes, shares);
-        op.measured_for = extents_of(op);
-        divide(op, Extent::kBytes, 1 / shares);
-      }
-    }
+/// A rank updated that many parameters of each layer.
+void join_updates(Workload& workload, const std::vector<double>& updated) {
+  for (std::size_t l = 0; l < updated.size(); ++l)
+    for (Op& op : workload.layers[l].step)
+      if (updated[l] > 0) divide(op, Extent::kBytes, updated[l] / workload.layers[l].parameters());
 }
 
 /// Appends the layers of a chunk of a stage to those of the earlier ones.
@@ -235,11 +202,11 @@ Result<Workload> join_ranks(const std::vector<LiftedRank>& ranks, const FoundPla
       if (found.stage_of[r] == s) of_stage.push_back(&ranks[r]);
     const LiftedRank &first = *of_stage.front(), &earlier = ranks.front();
     Workload stage = mean_of(of_stage, notes);
-    if (plan.expert > 1) join_experts(stage, plan.expert, plan.zero > 0);
+    const std::vector<double> updated = updated_parameters(stage, plan);
+    if (plan.expert > 1) join_experts(stage, plan.expert);
     if (plan.tensor > 1) join_tensor(stage, plan.tensor, plan.sequence_parallel);
     if (plan.context > 1) join_context(stage, plan.context, plan.context_by_heads);
-    const std::uint32_t sharing = plan.data * plan.context;
-    if (plan.zero > 0 && sharing > 1) join_updates(stage, sharing, first.update_shaped);
+    join_updates(stage, updated);
     if (stage.samples != earlier.lifted.workload.samples ||
         first.traffic.microbatches != earlier.traffic.microbatches)
       return fail_in(first.traffic.source,

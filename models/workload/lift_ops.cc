@@ -292,7 +292,7 @@ bool OpMaker::shape_attention(const Unit& unit, Op& op) const {
   op.kind = OpKind::kAttention;
   op.batch = query.extents[0] * query.extents[heads];
   op.m = query.extents[sequence];
-  op.n = key.extents[sequence];
+  op.n = key.extents[sequence] * unit.ring;
   op.k = query.extents[3];
   if (holds_samples(query)) op.samples = Extent::kBatch;
   op.core = true;
@@ -427,7 +427,7 @@ std::vector<Op> OpMaker::convolution_backward(const Unit& unit, Op op) const {
 std::vector<Op> OpMaker::ops_of_step(std::size_t index) const {
   const Unit& unit = step_.units[index];
   Op op{.name = names_[names_.intern(short_name(unit.name))], .kind = OpKind::kElementwise};
-  op.kernels = static_cast<double>(unit.device.size());
+  op.kernels = static_cast<double>(unit.device.size()) / unit.parts;
   op.measured = point(unit.time.seconds());
   op.dtype = Dtype::kFp32;
   if (const auto tensors = tensors_of(unit); !tensors.empty()) op.dtype = *tensors.front().dtype;

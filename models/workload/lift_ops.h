@@ -24,7 +24,8 @@ class OpMaker {
 
   /// One op, or two for a backward unit that computes the gradients of both inputs and weights.
   /// Their `measured` values are points that add up to the unit's time in a microbatch; their
-  /// `kernels` add up to its device ops. Ops without usable shapes are elementwise, with no bytes.
+  /// `kernels` add up to its device ops, of attention in parts to those of one part. Ops without
+  /// usable shapes are elementwise, with no bytes.
   std::vector<Op> ops(std::size_t unit) const;
 
   /// The output of a forward unit; empty if it was not recorded.

@@ -48,6 +48,7 @@ std::string_view plain_name(CollectiveKind kind) {
     case CollectiveKind::kReduceScatter: return "reduce-scatter";
     case CollectiveKind::kAllGather: return "all-gather";
     case CollectiveKind::kAllToAll: return "all-to-all";
+    case CollectiveKind::kSendRecv: return "message";
     default: return to_string(kind);
   }
 }
@@ -93,8 +94,9 @@ Reading read(const GroupTraffic& group, const RankTraffic& rank) {
                 counted(count, "all-to-all"), among(group))};
   if (count_of(group, Kind::kSendRecv) > 0) return {Purpose::kPipeline};
   if (sums.count + scattered.count > 0) {
-    if (group.row_sums > 0 && group.row_sums >= rank.rows * rank.microbatches)
-      return {Purpose::kTensor};
+    // Tensor ranks need not divide experts, if they divide anything else.
+    const std::size_t rows = rank.rows > 0 ? rank.rows : rank.expert_rows;
+    if (group.row_sums > 0 && group.row_sums >= rows * rank.microbatches) return {Purpose::kTensor};
     return {Purpose::kUnknown,
             fmt::format("{} among {} in the forward pass: only {} of them have the size of the "
                         "output of one of its {} that tensor parallelism divides by inputs",
@@ -223,7 +225,9 @@ class Reader {
                                     among(*group)));
       TRY(set_data(*data));
     }
-    if (out_.plan.data % out_.plan.expert != 0)
+    const std::uint32_t holders =
+        out_.plan.data * (out_.plan.whole_experts ? out_.plan.context * out_.plan.tensor : 1);
+    if (holders % out_.plan.expert != 0)
       return refuse(
           fmt::format("experts are divided among {} ranks, but gradients are summed "
                       "among {}",
@@ -268,9 +272,12 @@ class Reader {
     return {};
   }
 
+  /// Ranks with different tokens for experts ÷ those with different tokens for other layers.
+  std::uint32_t of_experts() const { return out_.plan.whole_experts ? out_.plan.tensor : 1; }
+
   /// Among data ranks that hold the same experts, gradients of experts are summed.
   bool is_of_experts(const GroupTraffic& group, const GroupTraffic& data) const {
-    return out_.plan.expert > 1 && group.size * out_.plan.expert == data.size;
+    return out_.plan.expert > 1 && group.size * out_.plan.expert == data.size * of_experts();
   }
 
   void set_tensor(const GroupTraffic& group) {
@@ -279,6 +286,13 @@ class Reader {
     const bool sequence = scattered.count > 0;
     const Exchange sums =
         sequence ? scattered : exchanged(group, Phase::kForward, Kind::kAllReduce);
+    out_.plan.whole_experts = has_whole_experts(rank_);
+    const std::size_t linears = rank_.rows - rank_.tables,
+                      experts = out_.plan.whole_experts ? 0 : rank_.expert_rows;
+    std::string divided;
+    if (linears > 0 || experts == 0) divided = counted(linears, "linear");
+    if (experts > 0)
+      divided += (divided.empty() ? "" : " and ") + counted(experts, "product") + " of experts";
     out_.plan.tensor = group.size;
     out_.plan.sequence_parallel = sequence;
     out_.plan.degrees.push_back(
@@ -286,7 +300,7 @@ class Reader {
          fmt::format(
              "{} in a forward pass among {}, for {} divided by inputs{}{}",
              text_of(sums, sequence ? Kind::kReduceScatter : Kind::kAllReduce, rank_.microbatches),
-             among(group), counted(rank_.rows - rank_.tables, "linear"),
+             among(group), divided,
              rank_.tables > 0 ? " and " + counted(rank_.tables, "table") + " divided by rows" : "",
              sequence ? "; norms are divided by tokens" : "")});
     knows(group);

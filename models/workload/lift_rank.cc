@@ -84,39 +84,22 @@ void append(std::vector<Op>& ops, Op op) {
   ops.push_back(std::move(op));
 }
 
-/// Divides the optimizer's time over layers by their parameters, or evenly if none are known.
-/// Returns whether its kernels have shapes.
-bool split_optimizer(const StepUnits& step, const std::vector<Spread>& spread, Workload& workload) {
-  Op all{.name = "optimizer", .kind = OpKind::kElementwise, .dtype = Dtype::kFp32};
-  all.kernels = 0;
-  Seconds time = Seconds::s(0), low = time, high = time;
+/// The operators of the optimizer, in order of launch, with the bytes of their operands. Kernels over
+/// lists of tensors are often recorded without.
+std::vector<Op> update_of(const StepUnits& step, const std::vector<Spread>& spread) {
+  std::vector<Op> update;
   for (std::size_t u = 0; u < step.units.size(); ++u) {
     const Unit& unit = step.units[u];
     if (unit.phase != Phase::kOptimizer) continue;
-    time += unit.time.seconds();
-    low += unit.time.seconds() * spread[u].low;
-    high += unit.time.seconds() * spread[u].high;
-    all.kernels += static_cast<double>(unit.device.size());
-    for (const Operand& operand : unit.operands) all.bytes += Bytes::b(operand.bytes());
+    Op op{.name = unit.name, .kind = OpKind::kElementwise, .dtype = Dtype::kFp32};
+    op.kernels = static_cast<double>(unit.device.size());
+    for (const Operand& operand : unit.operands) op.bytes += Bytes::b(operand.bytes());
+    const Seconds time = unit.time.seconds();
+    op.measured = {time, time, time, Provenance::kRecorded};
+    widen(op, spread[u]);
+    update.push_back(op);
   }
-  if (all.kernels == 0) return false;
-  const double parameters = workload.parameters();
-  // Kernels over lists of tensors are recorded without shapes. At least a weight and its gradient
-  // are read and a weight is written, which determines how the time changes with the device and
-  // with shards.
-  const bool shaped = all.bytes > Bytes::b(0);
-  if (!shaped) all.bytes = Bytes::b(3 * bytes_of(all.dtype) * parameters);
-  for (Layer& layer : workload.layers) {
-    const double share = parameters > 0 ? layer.parameters() / parameters
-                                        : 1 / static_cast<double>(workload.layers.size());
-    if (share == 0) continue;
-    Op op = all;
-    op.kernels *= share;
-    op.bytes = all.bytes * share;
-    op.measured = {time * share, low * share, high * share, Provenance::kRecorded};
-    layer.step.push_back(std::move(op));
-  }
-  return shaped;
+  return update;
 }
 
 void set_divisors(const Shares& shares, Workload& workload) {
@@ -135,7 +118,7 @@ void set_experts(Workload& workload) {
   const double tokens = workload.samples * workload.tokens_per_sample;
   for (const Layer& layer : workload.layers)
     for (const Op& op : layer.forward) {
-      if (!op.expert) continue;
+      if (!op.expert || op.kind != OpKind::kGemm) continue;
       workload.experts = std::max(workload.experts, static_cast<std::uint32_t>(op.batch));
       if (tokens > 0) workload.experts_per_token = op.batch * op.m / tokens;
     }
@@ -162,8 +145,9 @@ std::optional<std::uint32_t> world_of(const trace::Rank& rank) {
   return largest > 1 ? std::optional(largest) : std::nullopt;
 }
 
-Seconds idle_of(const Lifted& lifted) {
+Seconds idle_of(const Lifted& lifted, const std::vector<Op>& update) {
   double kernels = 0;
+  for (const Op& op : update) kernels += op.kernels;
   for (const Layer& layer : lifted.workload.layers) {
     const auto count = [&](const std::vector<Op>& ops, double times) {
       for (const Op& op : ops) kernels += op.kernels * times;
@@ -172,7 +156,6 @@ Seconds idle_of(const Lifted& lifted) {
     count(layer.forward, passes);
     count(layer.backward, passes);
     count(layer.recompute, passes);
-    count(layer.step, 1);
   }
   const DeviceTime& device = lifted.device;
   const Seconds alone = device.communication > device.overlapped
@@ -272,6 +255,8 @@ Result<LiftedRank> lift_rank(const trace::Trace& trace, std::size_t number,
   const Layers layers = find_layers(recording, step);
   Shares shares = find_shares(step, maker);
   find_vocabulary(recording, step, maker, shares);
+  result.traffic = traffic_of(recording, step, shares, maker);
+  if (has_whole_experts(result.traffic)) leave_experts_whole(shares);
   for (const std::string& name : layers.names)
     workload.layers.push_back({.name = name, .forward = {}, .backward = {}});
 
@@ -293,7 +278,7 @@ Result<LiftedRank> lift_rank(const trace::Trace& trace, std::size_t number,
   }
   result.chunks = layers.chunks;
   fill_memory(step, layers, maker, shares, workload, lifted.notes);
-  result.update_shaped = split_optimizer(step, spread, workload);
+  result.update = update_of(step, spread);
   workload.tokens_per_sample = find_tokens(step.units, workload.samples);
   set_divisors(shares, workload);
   set_experts(workload);
@@ -315,8 +300,7 @@ Result<LiftedRank> lift_rank(const trace::Trace& trace, std::size_t number,
     lifted.notes.push_back(fmt::format("{} % of the layers' time is in ops without shapes",
                                        significant(100 * (without_shapes / step.device.layers))));
   lifted.world_size = world_of(rank);
-  lifted.idle_per_layer_kernel = idle_of(lifted);
-  result.traffic = traffic_of(recording, step, shares, maker);
+  lifted.idle_per_layer_kernel = idle_of(lifted, result.update);
   TRY(verify(workload));
   return result;
 }

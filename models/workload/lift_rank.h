@@ -7,8 +7,8 @@
 namespace rehearse::workload::lifting {
 
 struct LiftedRank {
-  Lifted lifted;                           ///< of this rank alone
-  bool update_shaped = false;              ///< whether the kernels of the optimizer have shapes
+  Lifted lifted;                           ///< of this rank alone, without the update
+  std::vector<Op> update = {};             ///< operators of the optimizer, in order of launch
   std::vector<std::uint32_t> chunks = {};  ///< by layer: the chunk of the pipeline stage
   RankTraffic traffic = {};
 };

@@ -12,6 +12,7 @@ struct Part {
   std::size_t unit;
   double n = 0, k = 0;  ///< of a linear
   double width = 0;     ///< of its input
+  bool expert = false;  ///< of a linear: a product of experts
 };
 
 /// Of four extents the second; of three the first holds samples and heads.
@@ -28,10 +29,10 @@ Part part_of(std::size_t u, const Unit& unit, const OpMaker& maker) {
       if (const Op op = maker.ops(u).front(); op.kind == OpKind::kGemm) {
         // Matrices of heads are attention; those of samples alone cannot be divided.
         const bool heads = op.samples == Extent::kBatch && heads_of(op, out, maker) > 1;
-        part.kind = op.expert                   ? Part::Kind::kBreak
-                    : !maker.weights(u).empty() ? Part::Kind::kLinear
-                    : heads                     ? Part::Kind::kCore
-                                                : Part::Kind::kBreak;
+        part.kind = !maker.weights(u).empty() ? Part::Kind::kLinear
+                    : heads                   ? Part::Kind::kCore
+                                              : Part::Kind::kBreak;
+        part.expert = op.expert;
         part.n = op.n;
         part.k = op.k;
       } else {
@@ -65,6 +66,7 @@ std::size_t row_of(const std::vector<Part>& parts, std::size_t first,
     if (part.kind == Kind::kCore) core = true;
     if (part.kind == Kind::kOther) between = true;
     if (part.kind != Kind::kLinear) continue;
+    if (part.expert != parts[first].expert) return 0;
     if (core) return p;
     const bool takes_last = part.k == parts[columns.back()].n;
     if (part.k == k) {
@@ -72,7 +74,9 @@ std::size_t row_of(const std::vector<Part>& parts, std::size_t first,
       // linears the second is divided by rows, unless attention comes before another width does.
       bool attention = false;
       for (std::size_t q = p; q < parts.size(); ++q) {
-        if (parts[q].kind == Kind::kBreak || (parts[q].kind == Kind::kLinear && parts[q].k != k))
+        if (parts[q].kind == Kind::kBreak ||
+            (parts[q].kind == Kind::kLinear &&
+             (parts[q].k != k || parts[q].expert != parts[first].expert)))
           break;
         if (parts[q].kind == Kind::kCore) {
           attention = q - p < 64;
@@ -96,6 +100,7 @@ std::size_t row_of(const std::vector<Part>& parts, std::size_t first,
 Shares find_shares(const StepUnits& step, const OpMaker& maker) {
   Shares shares;
   shares.of_unit.assign(step.units.size(), Share::kWhole);
+  shares.of_experts.assign(step.units.size(), 0);
   std::vector<Part> parts;
   for (std::size_t u = 0; u < step.units.size(); ++u)
     if (step.units[u].phase == Phase::kForward) parts.push_back(part_of(u, step.units[u], maker));
@@ -119,9 +124,15 @@ Shares find_shares(const StepUnits& step, const OpMaker& maker) {
       shares.columns = shares.columns == 0 ? n : std::min(shares.columns, n);
     }
     shares.of_unit[parts[row].unit] = Share::kRow;
+    for (std::size_t q = p; parts[p].expert && q <= row; ++q) shares.of_experts[parts[q].unit] = 1;
     p = row;
   }
   return shares;
+}
+
+void leave_experts_whole(Shares& shares) {
+  for (std::size_t u = 0; u < shares.of_unit.size(); ++u)
+    if (shares.of_experts[u]) shares.of_unit[u] = Share::kWhole;
 }
 
 void tag(Op& op, const Unit& unit, const StepUnits& step, const Shares& shares,
@@ -132,6 +143,7 @@ void tag(Op& op, const Unit& unit, const StepUnits& step, const Shares& shares,
   if (!of) return;
   const Share share = shares.of_unit[*of];
   if (share == Share::kWhole) return;
+  op.expert = op.expert || (share == Share::kBetween && shares.of_experts[*of]);
   if (op.kind == OpKind::kGemm && share != Share::kBetween) {
     if (unit.phase != Phase::kBackward) {
       op.tensor = share == Share::kColumn ? Extent::kN : Extent::kK;

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include "models/workload/lift_order.h"
 #include "profiler/replay/collectives.h"
 #include "sim/base/text.h"
 
@@ -16,71 +17,15 @@ namespace {
 /// output that tensor parallelism sums.
 constexpr double kLeastBytes = 4096;
 
-/// "[0, 1, 2, 3]" -> its numbers, ascending; nothing if the text holds anything else.
-std::vector<std::uint32_t> members_of(std::string_view text) {
-  std::vector<std::uint32_t> members;
-  text = trim(text);
-  if (text.size() < 2 || text.front() != '[' || text.back() != ']') return {};
-  for (const std::string_view part : split(text.substr(1, text.size() - 2), ',')) {
-    const std::string_view number = trim(part);
-    if (number.empty() || number.size() > 9 ||
-        number.find_first_not_of("0123456789") != std::string_view::npos)
-      return {};
-    members.push_back(static_cast<std::uint32_t>(std::stoul(std::string(number))));
-  }
-  std::sort(members.begin(), members.end());
-  return members;
-}
-
-/// The products, attentions and lookups of a step, of all microbatches, in order of launch.
-class Order {
- public:
-  Order(const Recording& recording, const StepUnits& step) : r_(recording), step_(step) {
-    for (std::size_t u = 0; u < step.units.size(); ++u) {
-      const Role role = role_of(step.units[u].name);
-      if (role != Role::kLinear && role != Role::kMatrix && role != Role::kAttention &&
-          role != Role::kGather)
-        continue;
-      for (const GpuIndex i : step.units[u].device) launches_.emplace_back(launch(i), u);
-    }
-    std::sort(launches_.begin(), launches_.end());
-  }
-
-  /// The units of the message's phase before and after it, if there are any.
-  std::pair<std::optional<std::size_t>, std::optional<std::size_t>> around(
-      const Message& message) const {
-    const auto of_phase = [&](const std::pair<Nanoseconds, std::size_t>& one) {
-      return step_.units[one.second].phase == message.phase;
-    };
-    const auto next = std::upper_bound(launches_.begin(), launches_.end(),
-                                       std::pair(launch(message.op), step_.units.size()));
-    std::pair<std::optional<std::size_t>, std::optional<std::size_t>> units;
-    const auto before = std::find_if(std::make_reverse_iterator(next), launches_.rend(), of_phase);
-    if (before != launches_.rend()) units.first = before->second;
-    const auto after = std::find_if(next, launches_.end(), of_phase);
-    if (after != launches_.end()) units.second = after->second;
-    return units;
-  }
-
- private:
-  Nanoseconds launch(GpuIndex op) const {
-    const auto call = r_.launcher(op);
-    return call ? r_.host(*call).start : r_.gpu(op).start;
-  }
-
-  const Recording& r_;
-  const StepUnits& step_;
-  std::vector<std::pair<Nanoseconds, std::size_t>> launches_;
-};
-
 enum class Serves { kAttention, kExperts, kOther };
 
 /// Whose inputs or results the message exchanges. For attention, it is an all-to-all next to it, or
-/// next to fused attention a gather of keys, of values or of both, or the sum of their gradients.
-/// Those of keys and values may be in one message in backward. For experts, it is an all-to-all next
-/// to one of their products.
+/// next to fused attention a gather of keys, of values or of both, or the sum of their gradients, or
+/// a message of a ring. Those of keys and values may be in one message in backward. For experts, it
+/// is an all-to-all next to one of their products.
 Serves serves(const Message& message, const trace::Collective& c, double ranks, const Order& order,
               const StepUnits& step, const Shares& shares, const OpMaker& maker) {
+  if (step.ring.messages.contains(message.op)) return Serves::kAttention;
   const bool exchange = c.kind == CollectiveKind::kAllToAll;
   const bool gather = c.kind == CollectiveKind::kAllGather;
   if (!exchange && !gather && c.kind != CollectiveKind::kReduceScatter) return Serves::kOther;
@@ -144,6 +89,21 @@ void divide_outputs(std::size_t linear, const StepUnits& step, const OpMaker& ma
 
 }  // namespace
 
+std::vector<std::uint32_t> members_of(std::string_view text) {
+  std::vector<std::uint32_t> members;
+  text = trim(text);
+  if (text.size() < 2 || text.front() != '[' || text.back() != ']') return {};
+  for (const std::string_view part : split(text.substr(1, text.size() - 2), ',')) {
+    const std::string_view number = trim(part);
+    if (number.empty() || number.size() > 9 ||
+        number.find_first_not_of("0123456789") != std::string_view::npos)
+      return {};
+    members.push_back(static_cast<std::uint32_t>(std::stoul(std::string(number))));
+  }
+  std::sort(members.begin(), members.end());
+  return members;
+}
+
 void find_vocabulary(const Recording& recording, const StepUnits& step, const OpMaker& maker,
                      Shares& shares) {
   const Order order(recording, step);
@@ -175,6 +135,13 @@ void find_vocabulary(const Recording& recording, const StepUnits& step, const Op
   for (const std::size_t linear : linears) divide_outputs(linear, step, maker, shares);
 }
 
+bool has_whole_experts(const RankTraffic& traffic) {
+  return std::ranges::any_of(traffic.groups, [&](const GroupTraffic& group) {
+    return group.row_sums > 0 &&
+           group.row_sums < (traffic.rows + traffic.expert_rows) * traffic.microbatches;
+  });
+}
+
 RankTraffic traffic_of(const Recording& recording, const StepUnits& step, const Shares& shares,
                        const OpMaker& maker) {
   const trace::RankInfo& info = recording.rank().info;
@@ -187,7 +154,7 @@ RankTraffic traffic_of(const Recording& recording, const StepUnits& step, const 
   std::set<double> outputs;  // of linears that are divided by inputs, in bytes
   for (std::size_t u = 0; u < step.units.size(); ++u)
     if (step.units[u].phase == Phase::kForward && shares.of_unit[u] == Share::kRow) {
-      ++traffic.rows;
+      ++(shares.of_experts[u] ? traffic.expert_rows : traffic.rows);
       if (role_of(step.units[u].name) == Role::kGather) ++traffic.tables;
       outputs.insert(maker.output(u).bytes());
     }
@@ -217,8 +184,13 @@ RankTraffic traffic_of(const Recording& recording, const StepUnits& step, const 
                        .exchanges = {},
                        .attention = {},
                        .experts = {}};
-    const bool between = c.kind == CollectiveKind::kSendRecv;
-    if (group.size == 0) group.size = static_cast<std::uint32_t>(group.members.size());
+    const bool ring = step.ring.messages.contains(message.op);
+    const bool between = c.kind == CollectiveKind::kSendRecv && !ring;
+    if (ring) {
+      group.members = step.ring.members;
+      group.size = step.ring.ranks;
+    }
+    if (group.size == 0 && !ring) group.size = static_cast<std::uint32_t>(group.members.size());
     if (group.members.size() != group.size) group.members.clear();
     if (group.size == 1 && !between) continue;
     // Messages between two ranks are issued in groups of any size.

@@ -39,7 +39,7 @@ struct GroupTraffic {
   /// gradients.
   Exchanges attention;
   Exchanges experts;  ///< all-to-alls next to a product of experts
-  /// Forward sums whose size is that of an output of a linear that is divided by its inputs.
+  /// Forward sums whose size is that of an output of a linear, or of experts, divided by inputs.
   std::size_t row_sums = 0;
   std::vector<Sent> sent = {};  ///< in order of launch
 };
@@ -52,8 +52,9 @@ struct RankTraffic {
   std::size_t microbatches = 1;
   std::uint32_t chunks = 1;  ///< of a pipeline stage
   std::size_t rows = 0;  ///< linears of a forward pass that are divided by their inputs, and tables
-  std::size_t tables = 0;   ///< of `rows`
-  std::size_t unknown = 0;  ///< device ops of communication of unknown kind
+  std::size_t tables = 0;       ///< of `rows`
+  std::size_t expert_rows = 0;  ///< products of experts that would be divided by their inputs
+  std::size_t unknown = 0;      ///< device ops of communication of unknown kind
   std::vector<GroupTraffic> groups;
 };
 
@@ -62,6 +63,10 @@ struct RankTraffic {
 /// what follows it. Only if sums show tensor parallelism of other linears.
 void find_vocabulary(const Recording& recording, const StepUnits& step, const OpMaker& maker,
                      Shares& shares);
+
+/// Whether tensor ranks sum the outputs of linears that are divided by their inputs, but not those of
+/// experts too.
+bool has_whole_experts(const RankTraffic& traffic);
 
 /// Messages below 4 KiB (norms of gradients, losses, flags) show no plan and are left out, unless
 /// they have the size of an output that tensor parallelism sums.

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "models/workload/lift_ring.h"
 #include "models/workload/lift_steps.h"
 #include "profiler/trace/collective_names.h"
 
@@ -316,7 +317,9 @@ std::vector<Operand> operands_of(const Recording& r, const HostOp& op) {
 }
 
 StepUnits find_units(const Recording& recording, const replay::Step& step) {
-  return Finder(recording, step).find();
+  StepUnits units = Finder(recording, step).find();
+  join_ring(recording, units);
+  return units;
 }
 
 }  // namespace rehearse::workload::lifting

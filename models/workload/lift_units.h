@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -34,6 +35,8 @@ struct Unit {
   std::optional<std::size_t> forward = {};
   /// In forward: the chunk of the pipeline stage.
   std::uint32_t chunk = 0;
+  std::uint32_t ring = 1;   ///< of attention: ranks around which its keys and values are passed
+  std::uint32_t parts = 1;  ///< of attention in a ring: recorded operators for the keys of one rank
 };
 
 /// A gradient that backward gave to a parameter.
@@ -48,6 +51,13 @@ struct Message {
   Phase phase;
 };
 
+/// Messages that pass keys and values of attention around ranks.
+struct Ring {
+  std::set<GpuIndex> messages = {};
+  std::vector<std::uint32_t> members = {};  ///< ascending; empty if not all are recorded
+  std::uint32_t ranks = 0;                  ///< 0: not recorded, or contradictory
+};
+
 struct StepUnits {
   /// In order of start. With several microbatches, the units of the first with the time of all.
   std::vector<Unit> units;
@@ -55,7 +65,8 @@ struct StepUnits {
   std::uint32_t chunks = 1;  ///< of an interleaved pipeline stage
   std::vector<Gradient> gradients;
   std::vector<Message> messages;  ///< of all microbatches, in order of launch
-  DeviceTime device;              ///< `layers` is the time of the units
+  Ring ring = {};
+  DeviceTime device;  ///< `layers` is the time of the units
   double kernels = 0;
   Nanoseconds first{0}, last{0};  ///< of its device ops
 };

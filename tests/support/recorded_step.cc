@@ -73,8 +73,8 @@ class RankRecorder {
   static constexpr int kMain = 1, kAutograd = 2;
 
   RankRecorder(trace::Trace& trace, const step::Step& step, const strategies::Price& price,
-               std::size_t run)
-      : trace_(trace), step_(step), price_(price), run_(run), b_(trace) {
+               std::size_t run, KeysBy keys_by)
+      : trace_(trace), step_(step), price_(price), run_(run), keys_by_(keys_by), b_(trace) {
     const std::uint32_t number = rank().index();
     b_.rank().info.rank = number;
     b_.rank().info.world_size = step.job.ranks();
@@ -88,6 +88,9 @@ class RankRecorder {
 
   void add() {
     const program::RankProgram& program = step_.job.program(rank());
+    for (std::uint32_t i = 0; i < program.ops.size(); ++i)
+      ends_[stream_of(program.ops[i])].push_back(step_.timeline[step_.lowered.op(run_, i)].end);
+    for (auto& [stream, ends] : ends_) std::ranges::sort(ends);
     // By the time at which they start: the order of issue, where ops overlap, is not that of time.
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
       const ProgramOp& op = program.ops[i];
@@ -155,10 +158,26 @@ class RankRecorder {
     while (next_ < work_.size() && end - at > Picoseconds(1000)) {
       const Work& work = work_[next_++];
       const Picoseconds time = Picoseconds::from(price_(*work.op));
-      kernel(work, us(at), us(time));
+      if (work.op->kind == OpKind::kAttention && in_ring_)
+        attention_in_ring(work, us(at), us(time));
+      else
+        kernel(work, us(at), us(time));
       at += time;
     }
     last_ = std::max(last_, end);
+  }
+
+  /// In parts, one for the keys of each rank.
+  void attention_in_ring(const Work& work, double at, double duration) {
+    in_ring_ = false;
+    const double ranks = stage_->degrees.context;
+    Op part = *work.op;
+    part.n /= ranks;
+    Work of_part = work;
+    of_part.op = &part;
+    const int calls = keys_by_ == KeysBy::kMessages ? static_cast<int>(ranks) : 1;
+    for (int call = 0; call < calls; ++call)
+      kernel(of_part, at + duration / calls * call, duration / calls);
   }
 
   void kernel(const Work& work, double at, double duration) {
@@ -202,7 +221,7 @@ class RankRecorder {
   }
 
   std::string forward_shapes(const Op& op) const {
-    if (op.expert) return product_shapes(op);
+    if (op.expert && op.kind == OpKind::kGemm) return product_shapes(op);
     if (op.kind == OpKind::kGemm)
       return fmt::format("[[{}, {}, {}], [{}, {}], []]", samples_, op.m / samples_, op.k, op.n,
                          op.k);
@@ -246,52 +265,69 @@ class RankRecorder {
     return b_.kernel(name, at, duration, correlation_, stream);
   }
 
-  /// From when this rank has arrived.
+  /// From when this rank has arrived, and its stream is free: a kernel waits for those before it.
   void message(const program::RankProgram& program, std::uint32_t i, CollectiveKind kind,
                Bytes bytes, const std::vector<std::uint32_t>& members) {
     Picoseconds start(0);
     for (std::uint32_t d = program.first_dependency[i]; d < program.first_dependency[i + 1]; ++d)
       start = std::max(start, step_.timeline[step_.lowered.op(run_, program.dependencies[d])].end);
     const Picoseconds end = step_.timeline[step_.lowered.op(run_, i)].end;
+    const std::vector<Picoseconds>& ends = ends_.at(stream_of(program.ops[i]));
+    if (const auto own = std::ranges::lower_bound(ends, end); own != ends.begin())
+      start = std::max(start, *std::prev(own));
     last_ = std::max(last_, end);
     const double share = kind == CollectiveKind::kAllGather
                              ? bytes.b() / static_cast<double>(members.size())
                              : bytes.b();
+    // Each rank passes on what it received, until all have all parts.
+    in_ring_ = keys_by_ != KeysBy::kGather &&
+               step_.job.names[program.ops[i].name] == "keys and values around";
+    const int messages = in_ring_ ? static_cast<int>(members.size()) - 1 : 1;
+    const double duration = (us(end) - us(start)) / messages;
+    for (int m = 0; m < messages; ++m)
+      kernel_of_message(in_ring_ ? CollectiveKind::kSendRecv : kind, share, members,
+                        us(start) + duration * m, duration, stream_of(program.ops[i]));
+  }
+
+  void kernel_of_message(CollectiveKind kind, double bytes,
+                         const std::vector<std::uint32_t>& members, double at, double duration,
+                         std::uint32_t stream) {
     b_.rank().collectives.push_back(
         {.kind = kind,
-         .bytes_in = static_cast<std::uint64_t>(std::llround(share)),
+         .bytes_in = static_cast<std::uint64_t>(std::llround(bytes)),
          .group_size = static_cast<std::uint32_t>(members.size()),
          .group = trace_.names.intern("group"),
          .ranks = trace_.names.intern(fmt::format("[{}]", fmt::join(members, ", ")))});
     // Issued where the last computing op was.
-    const bool backward = kind != CollectiveKind::kSendRecv && next_ > 0 &&
+    const bool backward = (kind != CollectiveKind::kSendRecv || in_ring_) && next_ > 0 &&
                           work_[next_ - 1].phase == Work::Phase::kBackward;
-    const double at = us(start);
-    launch("ncclDevKernel", at, us(end) - at, backward ? kAutograd : kMain,
-           stream_of(program.ops[i]))
-        .collective = trace::CollectiveId(b_.rank().collectives.size() - 1);
+    launch("ncclDevKernel", at, duration, backward ? kAutograd : kMain, stream).collective =
+        trace::CollectiveId(b_.rank().collectives.size() - 1);
   }
 
   trace::Trace& trace_;
   const step::Step& step_;
   const strategies::Price& price_;
   const std::size_t run_;
+  const KeysBy keys_by_;
   RankBuilder b_;
   const workload::Stage* stage_ = nullptr;
   std::vector<Work> work_;
   double samples_ = 1;
   std::size_t next_ = 0;
+  bool in_ring_ = false;  ///< the next attention
   std::uint32_t correlation_ = 0;
   Picoseconds last_{0};
+  std::map<std::uint32_t, std::vector<Picoseconds>> ends_;  ///< of messages, by stream
 };
 
 }  // namespace
 
-trace::Trace record(const step::Step& step, const strategies::Price& price) {
+trace::Trace record(const step::Step& step, const strategies::Price& price, KeysBy keys_by) {
   REHEARSE_CHECK(step.lowered.ranks.size() == step.job.ranks());
   trace::Trace trace;
   for (std::size_t run = 0; run < step.lowered.ranks.size(); ++run)
-    RankRecorder(trace, step, price, run).add();
+    RankRecorder(trace, step, price, run, keys_by).add();
   return trace;
 }
 

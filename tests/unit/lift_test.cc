@@ -203,6 +203,29 @@ TEST_CASE("recomputation of a checkpoint is distinguished from backward") {
   CHECK(us(l.workload.layers[1].backward) == Approx(20));
 }
 
+TEST_CASE("calls of the update cover the parameters in the order of the layers") {
+  Trace trace;
+  StepBuilder b(trace);
+  b.begin_step();
+  b.forward("aten::linear", "[[4, 8, 16], [40, 16], []]", 10, 1);
+  b.forward("aten::linear", "[[4, 8, 40], [64, 40], []]", 11, 2);
+  for (const std::uint32_t i : {2U, 1U})
+    b.backward("AddmmBackward0", i, [&] {
+      b.op("aten::mm", i == 1 ? "[[40, 32], [32, 16]]" : "[[64, 32], [32, 40]]", 20,
+           StepBuilder::kAutograd);
+      b.gradient(i == 1 ? "[40, 16]" : "[64, 40]");
+    });
+  // 640 and 2,560 parameters: one operator has a call for each matrix, the other one for both.
+  b.op("aten::add_", "[[40, 16]]", 7);
+  b.op("aten::add_", "[[64, 40]]", 11);
+  b.op("aten::mul_", "[[3200]]", 50);
+  b.end_step();
+  const Lifted l = lifted(trace);
+  REQUIRE(l.workload.layers.size() == 2);
+  CHECK(us(l.workload.layers[0].step) == Approx(7 + 50 * 640 / 3200.0));
+  CHECK(us(l.workload.layers[1].step) == Approx(11 + 50 * 2560 / 3200.0));
+}
+
 TEST_CASE("backward of a compiled graph is walked in reverse, product by product") {
   Trace trace;
   StepBuilder b(trace);
