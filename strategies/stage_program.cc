@@ -40,6 +40,7 @@ class Writer {
 
   Result<StageProgram> run() {
     TRY(check_order(stage_, layout_.microbatches));
+    TRY(blocks_.check(layout_.microbatches));
     find_peers();
     for (step_ = 0; step_ < options_.steps; ++step_) {
       begin_step();
@@ -302,11 +303,11 @@ class Writer {
   std::uint32_t add(const Op& op, const Ops& after) {
     const NameId name = names_.intern(op.name);
     if (op.kind == OpKind::kCopy) {
-      const Result<Seconds> time = copy_time(op, price_);
+      const Result<Picoseconds> time = copy_time(op, price_).and_then(step_part);
       if (!time && !wrong_) wrong_ = time.error();
       ProgramOp copy{
           .name = name, .task = Task::kMemory, .bytes = op.bytes, .origin = origins_.of_copies()};
-      copy.duration = Picoseconds::from(time.value_or(Seconds::s(0)));
+      copy.duration = time.value_or(Picoseconds(0));
       return add(copy, after);
     }
     return add(ProgramOp{.name = name,
