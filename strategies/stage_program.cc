@@ -173,7 +173,7 @@ class Writer {
     // previous one.
     if (block.run->prefetches && first_) {
       flush();
-      prefetch(block, ready_);
+      prefetch(block);
     }
     first_ = false;
     Ops fetched = std::move(fetched_);
@@ -190,7 +190,7 @@ class Writer {
       if (concerns_others(*pieces[i].communication)) take_fetched();
     if (next && next->run->prefetches) {
       flush();
-      prefetch(*next, ready_);
+      prefetch(*next);
     }
     for (; i < pieces.size(); ++i) {
       if (!pieces[i].communication)
@@ -213,8 +213,8 @@ class Writer {
            workload::group_size(op, stage_.degrees) > 1;
   }
 
-  void prefetch(const Block& block, const Ops& after) {
-    const Ops begin = after;
+  void prefetch(const Block& block) {
+    const Ops begin = ready_;  // which adding changes
     for (const LayerPiece& piece : block.run->pieces)
       if (is_prefetched(piece) && concerns_others(*piece.communication))
         fetched_.push_back(add(*piece.communication, begin));
@@ -414,7 +414,7 @@ class Writer {
     for (std::size_t b = 0; b < blocks.size(); ++b) {
       if (b == 0 && blocks[b].run->prefetches) {
         flush();
-        prefetch(blocks[b], ready_);
+        prefetch(blocks[b]);
       }
       block(blocks[b], b + 1 < blocks.size() ? &blocks[b + 1] : nullptr);
     }

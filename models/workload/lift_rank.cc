@@ -81,7 +81,7 @@ void append(std::vector<Op>& ops, Op op) {
       return;
     }
   }
-  ops.push_back(std::move(op));
+  ops.push_back(op);
 }
 
 /// Divides the optimizer's time over layers by their parameters, or evenly if none are known.
@@ -114,7 +114,7 @@ bool split_optimizer(const StepUnits& step, const std::vector<Spread>& spread, W
     op.kernels *= share;
     op.bytes = all.bytes * share;
     op.measured = {time * share, low * share, high * share, Provenance::kRecorded};
-    layer.step.push_back(std::move(op));
+    layer.step.push_back(op);
   }
   return shaped;
 }
@@ -288,7 +288,7 @@ Result<LiftedRank> lift_rank(const trace::Trace& trace, std::size_t number,
       tag(op, unit, step, shares, maker);
       widen(op, spread[u]);
       if (op.kind == OpKind::kElementwise && op.bytes == Bytes::b(0)) without_shapes += unit.time;
-      append(into, std::move(op));
+      append(into, op);
     }
   }
   result.chunks = layers.chunks;
