@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
+
 namespace rehearse::strategies {
 
 using workload::Issue, workload::Layer, workload::Op, workload::Pass;
@@ -28,10 +30,10 @@ bool multiplies_matrices(workload::OpKind kind) {
 }
 
 /// Adds ops of a phase, from the `first` on, to a run.
-void add_phase(LayerRun& run, const Layer& layer, LayerPhase phase, TakesPart which,
-               const Price& price, Seconds host_per_kernel, std::size_t first = 0) {
+Status add_phase(LayerRun& run, const Layer& layer, LayerPhase phase, TakesPart which,
+                 const Price& price, Seconds host_per_kernel, std::size_t first = 0) {
   const std::vector<Op>& ops = phase_of(layer, phase);
-  Seconds sum = Seconds::s(0);  // of kernels
+  Seconds all = Seconds::s(0), sum = Seconds::s(0);  // of ops, and of kernels among them
   double kernels = 0;
   struct OnDevice {
     std::size_t piece;
@@ -51,6 +53,8 @@ void add_phase(LayerRun& run, const Layer& layer, LayerPhase phase, TakesPart wh
       continue;
     }
     const Seconds time = price(op);
+    all += time;
+    TRY(check_length(all));
     const bool goes_on = open && run.pieces.back().host == op.host;
     if (run.pieces.empty()) overlaps = op.alongside;
     open = overlaps != 1;
@@ -83,6 +87,7 @@ void add_phase(LayerRun& run, const Layer& layer, LayerPhase phase, TakesPart wh
     piece.device.kernels = Picoseconds::from(on.time);
     piece.device.matrix = Picoseconds::from(on.matrix);
   }
+  return {};
 }
 
 double kernels_of(const std::vector<Op>& ops, TakesPart which) {
@@ -124,35 +129,46 @@ LaunchTimes launch_times(const Layer& layer, const host::BlockTimes& block) {
   return times;
 }
 
-LayerRun layer_run(const Layer& layer, Pass pass, Split split, const Price& price,
-                   const HostTimes& host) {
+Status check_length(Seconds step) {
+  if (step <= kLongestStep) return {};
+  return fail(fmt::format("a step would last {} or longer", to_string(step)),
+              "at most " + to_string(kLongestStep));
+}
+
+Result<Picoseconds> step_part(Seconds time) {
+  TRY(check_length(time));
+  return Picoseconds::from(time);
+}
+
+Result<LayerRun> layer_run(const Layer& layer, Pass pass, Split split, const Price& price,
+                           const HostTimes& host) {
   LayerRun run;
   const auto add = [&](LayerPhase phase, TakesPart which) {
-    add_phase(run, layer, phase, which, price, host.per_kernel);
+    return add_phase(run, layer, phase, which, price, host.per_kernel);
   };
   const LaunchTimes launches = launch_times(layer, host.block);
   Seconds least = Seconds::s(0);
   switch (pass) {
     case Pass::kForward:
-      add(LayerPhase::kForward, TakesPart::kAll);
+      TRY(add(LayerPhase::kForward, TakesPart::kAll));
       least = launches.forward;
       break;
     case Pass::kBackward: {
       if (!split.recompute) {
-        add(LayerPhase::kRecompute, TakesPart::kAll);
+        TRY(add(LayerPhase::kRecompute, TakesPart::kAll));
         least = launches.recompute;
       }
       const TakesPart which = split.weights ? TakesPart::kWithoutWeights : TakesPart::kAll;
-      add(LayerPhase::kBackward, which);
+      TRY(add(LayerPhase::kBackward, which));
       least += launches.backward * share_of_backward(layer, which);
       break;
     }
     case Pass::kBackwardWeights:
-      add(LayerPhase::kBackward, TakesPart::kWeights);
+      TRY(add(LayerPhase::kBackward, TakesPart::kWeights));
       least = launches.backward * share_of_backward(layer, TakesPart::kWeights);
       break;
     case Pass::kRecompute:
-      add(LayerPhase::kRecompute, TakesPart::kAll);
+      TRY(add(LayerPhase::kRecompute, TakesPart::kAll));
       least = launches.recompute;
       break;
   }
@@ -163,14 +179,14 @@ LayerRun layer_run(const Layer& layer, Pass pass, Split split, const Price& pric
   return run;
 }
 
-LayerStep layer_step(const Layer& layer, const Price& price, Seconds host_per_kernel) {
+Result<LayerStep> layer_step(const Layer& layer, const Price& price, Seconds host_per_kernel) {
   const auto rest = std::ranges::find_if(
       layer.step, [](const Op& op) { return !op.communicates() || op.issue != Issue::kDeferred; });
   LayerStep step;
   for (auto op = layer.step.begin(); op != rest; ++op)
     step.deferred.pieces.push_back({.communication = &*op});
-  add_phase(step.rest, layer, LayerPhase::kOptimizer, TakesPart::kAll, price, host_per_kernel,
-            static_cast<std::size_t>(rest - layer.step.begin()));
+  TRY(add_phase(step.rest, layer, LayerPhase::kOptimizer, TakesPart::kAll, price, host_per_kernel,
+                static_cast<std::size_t>(rest - layer.step.begin())));
   return step;
 }
 

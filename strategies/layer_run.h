@@ -86,13 +86,22 @@ struct LaunchTimes {
 /// Recomputing a part of forward takes the share of its kernels.
 LaunchTimes launch_times(const workload::Layer& layer, const host::BlockTimes& block);
 
+/// No step that is simulated computes or communicates for longer: sums of a step stay within half of
+/// what picoseconds can count.
+inline constexpr Seconds kLongestStep = Seconds::s(4e6);
+/// Fails if a step that lasts at least as long is too long.
+Status check_length(Seconds step);
+/// The time of a part of a step, checked alike.
+Result<Picoseconds> step_part(Seconds time);
+
 /// A phase of a layer takes at least its kernels times `host.per_kernel`; shorter ops are
 /// lengthened in proportion. Passes that divide backward share its launches by their kernels. If
 /// launches block, the host's work is the first piece, and delays the others.
-/// REQUIRES: the layer outlives the result.
-LayerRun layer_run(const workload::Layer& layer, workload::Pass pass, Split split,
-                   const Price& price, const HostTimes& host);
-LayerStep layer_step(const workload::Layer& layer, const Price& price, Seconds host_per_kernel);
+/// Fails on a layer that alone exceeds kLongestStep. REQUIRES: the layer outlives the result.
+Result<LayerRun> layer_run(const workload::Layer& layer, workload::Pass pass, Split split,
+                           const Price& price, const HostTimes& host);
+Result<LayerStep> layer_step(const workload::Layer& layer, const Price& price,
+                             Seconds host_per_kernel);
 
 struct ChunkPlace {
   std::uint32_t stage;

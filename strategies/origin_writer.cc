@@ -88,14 +88,14 @@ std::uint32_t OriginWriter::end(NameId op, Picoseconds duration) {
       gaps.what = name(fmt::format("{}: launches take longer than kernels", whole_.names[op]));
       gaps.weight = launch;
     }
-    origin.push_back(std::move(gaps));
+    origin.push_back(gaps);
   }
   whole_.origins.push_back(std::move(origin));
   return next;
 }
 
 std::uint32_t OriginWriter::add_origin(Share share) {
-  whole_.origins.push_back({std::move(share)});
+  whole_.origins.push_back({share});
   return static_cast<std::uint32_t>(whole_.origins.size() - 1);
 }
 

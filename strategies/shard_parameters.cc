@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 
 #include "strategies/transforms.h"
 
@@ -48,7 +50,7 @@ struct GatheredMatrix {
 /// Each gather goes in front of the op that reads the matrix; after the one before it if no op is
 /// known to. `matrices` are in the order of the pass.
 void gather_before_use(std::vector<Op>& pass, const std::vector<GatheredMatrix>& matrices) {
-  std::size_t at = 0;
+  std::ptrdiff_t at = 0;
   for (const GatheredMatrix& matrix : matrices) {
     const auto reader = std::find_if(pass.begin() + at, pass.end(), [&](const Op& op) {
       const double operand =
@@ -58,7 +60,7 @@ void gather_before_use(std::vector<Op>& pass, const std::vector<GatheredMatrix>&
     const bool read = reader != pass.end();
     if (read) at = reader - pass.begin();
     pass.insert(pass.begin() + at, matrix.gather.begin(), matrix.gather.end());
-    at += matrix.gather.size() + read;
+    at += std::ssize(matrix.gather) + (read ? 1 : 0);
   }
 }
 

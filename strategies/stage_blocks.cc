@@ -1,5 +1,7 @@
 #include "strategies/stage_blocks.h"
 
+#include <utility>
+
 #include <fmt/core.h>
 
 namespace rehearse::strategies {
@@ -21,10 +23,16 @@ StageBlocks::StageBlocks(const workload::Stage& stage, const Price& price, const
     for (std::uint32_t l = 0; l < layers.size(); ++l) {
       for (const Pass pass :
            {Pass::kForward, Pass::kBackward, Pass::kBackwardWeights, Pass::kRecompute}) {
-        run_of(l, pass) = layer_run(layers[l], pass, split_, price, host);
+        Result<LayerRun> run = layer_run(layers[l], pass, split_, price, host);
+        if (run)
+          run_of(l, pass) = std::move(*run);
+        else
+          priced_ = tl::unexpected(std::move(run.error()));
         paced_ = paced_ || run_of(l, pass).is_paced();
       }
-      chunk.steps.push_back(layer_step(layers[l], price, host_per_kernel));
+      Result<LayerStep> step = layer_step(layers[l], price, host_per_kernel);
+      if (!step) priced_ = tl::unexpected(std::move(step.error()));
+      chunk.steps.push_back(std::move(step).value_or(LayerStep{}));
     }
     const auto add = [&](std::uint32_t l, Pass pass, std::string_view what) {
       const NameId name = names.intern(fmt::format("{} {}", layers[l].name, what));
@@ -41,6 +49,16 @@ StageBlocks::StageBlocks(const workload::Stage& stage, const Price& price, const
       if (split_.recompute) add(l, Pass::kRecompute, "recompute");
     }
   }
+}
+
+Status StageBlocks::check(std::uint32_t microbatches) const {
+  TRY(priced_);
+  Seconds step = Seconds::s(0);
+  for (const Block& block : optimizer_) step += block.run->computing().seconds();
+  for (const Chunk& chunk : chunks_)
+    for (const std::vector<Block>& pass : chunk.of_pass)
+      for (const Block& block : pass) step += block.run->computing().seconds() * microbatches;
+  return check_length(step);
 }
 
 }  // namespace rehearse::strategies

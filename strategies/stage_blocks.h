@@ -40,6 +40,9 @@ class StageBlocks {
   workload::Pass last_backward() const {
     return split_.weights ? workload::Pass::kBackwardWeights : workload::Pass::kBackward;
   }
+  /// Fails if a layer was too long to be priced, or a step computes for longer than kLongestStep.
+  /// All else REQUIRES that it does not.
+  Status check(std::uint32_t microbatches) const;
   /// Whether any pass waits for the host that launches it.
   bool are_paced() const { return paced_; }
 
@@ -53,6 +56,7 @@ class StageBlocks {
   const Split split_;
   std::vector<Chunk> chunks_;
   std::vector<Block> optimizer_;
+  Status priced_;
   bool paced_ = false;
 };
 

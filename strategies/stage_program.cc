@@ -40,6 +40,7 @@ class Writer {
 
   Result<StageProgram> run() {
     TRY(check_order(stage_, layout_.microbatches));
+    TRY(blocks_.check(layout_.microbatches));
     find_peers();
     for (step_ = 0; step_ < options_.steps; ++step_) {
       begin_step();
@@ -172,7 +173,7 @@ class Writer {
     // previous one.
     if (block.run->prefetches && first_) {
       flush();
-      prefetch(block, ready_);
+      prefetch(block);
     }
     first_ = false;
     Ops fetched = std::move(fetched_);
@@ -189,7 +190,7 @@ class Writer {
       if (concerns_others(*pieces[i].communication)) take_fetched();
     if (next && next->run->prefetches) {
       flush();
-      prefetch(*next, ready_);
+      prefetch(*next);
     }
     for (; i < pieces.size(); ++i) {
       if (!pieces[i].communication)
@@ -212,8 +213,8 @@ class Writer {
            workload::group_size(op, stage_.degrees) > 1;
   }
 
-  void prefetch(const Block& block, const Ops& after) {
-    const Ops begin = after;
+  void prefetch(const Block& block) {
+    const Ops begin = ready_;  // which adding changes
     for (const LayerPiece& piece : block.run->pieces)
       if (is_prefetched(piece) && concerns_others(*piece.communication))
         fetched_.push_back(add(*piece.communication, begin));
@@ -302,11 +303,11 @@ class Writer {
   std::uint32_t add(const Op& op, const Ops& after) {
     const NameId name = names_.intern(op.name);
     if (op.kind == OpKind::kCopy) {
-      const Result<Seconds> time = copy_time(op, price_);
+      const Result<Picoseconds> time = copy_time(op, price_).and_then(step_part);
       if (!time && !wrong_) wrong_ = time.error();
       ProgramOp copy{
           .name = name, .task = Task::kMemory, .bytes = op.bytes, .origin = origins_.of_copies()};
-      copy.duration = Picoseconds::from(time.value_or(Seconds::s(0)));
+      copy.duration = time.value_or(Picoseconds(0));
       return add(copy, after);
     }
     return add(ProgramOp{.name = name,
@@ -403,7 +404,7 @@ class Writer {
     for (std::size_t b = 0; b < blocks.size(); ++b) {
       if (b == 0 && blocks[b].run->prefetches) {
         flush();
-        prefetch(blocks[b], ready_);
+        prefetch(blocks[b]);
       }
       block(blocks[b], b + 1 < blocks.size() ? &blocks[b + 1] : nullptr);
     }

@@ -1,5 +1,6 @@
 #include "cli/commands/standard_input.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -8,15 +9,18 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cli/commands/command_line.h"
 #include "sim/base/file.h"
+#include "sim/base/units.h"
 
 namespace rehearse::cli {
 namespace {
 
 constexpr const char* kStandardInput = "/dev/stdin";
+constexpr rlim_t kLargestRecording = rlim_t{16} << 30;  // a pipe may have no end
 
 std::string error_of_system() {
   return fmt::format("standard input cannot be read: {}", std::strerror(errno));
@@ -26,9 +30,17 @@ std::string error_of_system() {
 std::string copy_to_file() {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), &std::fclose);
   if (!file) return error_of_system();
+  rlimit files{};  // a larger file would end the process
+  ::getrlimit(RLIMIT_FSIZE, &files);
+  const rlim_t most = std::min(kLargestRecording, files.rlim_cur);
+  rlim_t size = 0;
   char block[1 << 16];
-  while (const std::size_t n = std::fread(block, 1, sizeof block, stdin))
+  while (const std::size_t n = std::fread(block, 1, sizeof block, stdin)) {
+    if ((size += n) > most)
+      return fmt::format("standard input is too large; at most {}",
+                         to_string(Bytes::b(static_cast<double>(most))));
     if (std::fwrite(block, 1, n, file.get()) != n) return error_of_system();
+  }
   if (std::ferror(stdin) != 0 || std::fflush(file.get()) != 0 ||
       ::dup2(::fileno(file.get()), STDIN_FILENO) < 0)
     return error_of_system();

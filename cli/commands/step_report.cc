@@ -112,11 +112,12 @@ std::vector<double> computing_before(const workload::Stage& stage, const strateg
   std::vector<std::array<double, strategies::kPasses>> of_chunk(stage.chunks.size());
   for (std::size_t c = 0; c < stage.chunks.size(); ++c)
     for (std::size_t p = 0; p < strategies::kPasses; ++p)
-      for (const workload::Layer& layer : stage.chunks[c].layers)
-        for (const strategies::LayerPiece& piece :
-             strategies::layer_run(layer, static_cast<workload::Pass>(p), split, price, host)
-                 .pieces)
+      for (const workload::Layer& layer : stage.chunks[c].layers) {
+        const Result<strategies::LayerRun> run =  // not too long: the step was simulated
+            strategies::layer_run(layer, static_cast<workload::Pass>(p), split, price, host);
+        for (const strategies::LayerPiece& piece : run->pieces)
           of_chunk[c][p] += layer.count * piece.time.seconds().s();
+      }
   std::vector<double> before = {0};
   for (const workload::Slot& slot : stage.order)
     before.push_back(before.back() + of_chunk[slot.chunk][static_cast<std::size_t>(slot.pass)]);

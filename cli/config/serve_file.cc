@@ -348,8 +348,13 @@ Result<ServeFile> read_serve(const YamlMap& root, const std::filesystem::path& f
 
 Result<ServeFile> read_serve_on(const YamlMap& root, const std::filesystem::path& folder,
                                 const std::optional<cluster::Cluster>& cluster) {
+  const std::optional<YamlMap> section = root.map("serve");
+  if (!section) {  // that of a study's job may be anything
+    if (!root.has("serve")) root.report("serve", "is missing", "serve: {model: …}");
+    return tl::unexpected(root.status().error());
+  }
   ServeFile file;
-  const YamlMap serve = *root.map("serve");
+  const YamlMap& serve = *section;
   read_deployment(serve, folder, file);
   const serving::Deployment& d = file.deployment;
   const cluster::Gpu* gpu = nullptr;
@@ -411,9 +416,8 @@ Result<ServeFile> read_serve_on(const YamlMap& root, const std::filesystem::path
   if (costs.rent.regions.size() == 1) file.place.region = costs.rent.regions.front();
   if (costs.rent.markets.size() == 1) file.place.market = costs.rent.markets.front();
   if (apart && !file.place.rented.empty())
-    root.map("serve")->map("prefill")->report("device",
-                                              "is of no instance, so that the pools have no price",
-                                              "a cluster that is described by its device");
+    serve.map("prefill")->report("device", "is of no instance, so that the pools have no price",
+                                 "a cluster that is described by its device");
   root.no_other_keys();
   TRY(root.status());
   return file;

@@ -7,6 +7,7 @@
 
 #include <fmt/core.h>
 
+#include "sim/base/largest.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
@@ -41,6 +42,8 @@ Result<Amount> parse_amount(std::string_view text, std::span<const std::string_v
   if (error != std::errc{} || !std::isfinite(amount.value) || amount.value <= 0)
     return fail(fmt::format("'{}' is not {}", whole, what),
                 fmt::format("a number above zero and a unit, such as '300e9 {}'", units[0]));
+  if (const std::string range = range_missed<double>(amount.value); !range.empty())
+    return fail(fmt::format("'{}' is out of range", whole), range);
   const std::string_view unit = trim(whole.substr(static_cast<std::size_t>(rest - whole.data())));
   if (unit.empty())
     return fail(fmt::format("'{}' has no unit", whole), "one of " + join(units, ", "));

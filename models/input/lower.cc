@@ -89,7 +89,8 @@ class Network {
     bool uneven = false;
     for (std::size_t i = 0; i < stages_.size(); ++i) {
       add_freedom(i, counts);
-      uneven_[i] = uneven |= by_turns(pipeline, stages_[i]);
+      uneven |= by_turns(pipeline, stages_[i]);
+      uneven_[i] = uneven ? 1 : 0;
     }
   }
 

@@ -89,7 +89,7 @@ class ConvNetMaker {
   }
 
   // The layer that reads `inputs` and makes `out`.
-  Tensor add(Layer layer, std::vector<Tensor> inputs, Tensor out) {
+  Tensor add(Layer layer, const std::vector<Tensor>& inputs, Tensor out) {
     const auto index = static_cast<std::uint32_t>(w_.layers.size());
     std::vector<std::uint32_t> from;
     for (const Tensor& in : inputs)

@@ -81,7 +81,7 @@ void append(std::vector<Op>& ops, Op op) {
       return;
     }
   }
-  ops.push_back(std::move(op));
+  ops.push_back(op);
 }
 
 /// The operators of the optimizer, in order of launch, with the bytes of their operands. Kernels over
@@ -273,7 +273,7 @@ Result<LiftedRank> lift_rank(const trace::Trace& trace, std::size_t number,
       tag(op, unit, step, shares, maker);
       widen(op, spread[u]);
       if (op.kind == OpKind::kElementwise && op.bytes == Bytes::b(0)) without_shapes += unit.time;
-      append(into, std::move(op));
+      append(into, op);
     }
   }
   result.chunks = layers.chunks;

@@ -180,7 +180,7 @@ Session::~Session() = default;
 Result<Session> Session::open() {
   Cuda cuda = TRY(Cuda::open());
   Session session;
-  session.cuda_ = std::make_unique<Cuda>(std::move(cuda));
+  session.cuda_ = std::make_unique<Cuda>(cuda);
   Result<Nvml> nvml = Nvml::open();
   if (nvml)
     session.nvml_ = std::make_unique<Nvml>(std::move(*nvml));

@@ -130,7 +130,7 @@ ChakraProgram in_phases(const ChakraProgram& read, const AstraCollectives& how,
     }
     std::vector<std::uint32_t>& end = ends.emplace_back();
     if (op.task != Task::kCollective || op.collective == CollectiveKind::kBarrier) {
-      end.push_back(add(op, read.ids[i], std::move(before)));
+      end.push_back(add(op, read.ids[i], before));
       continue;
     }
     end.resize(how.splits);

@@ -10,6 +10,7 @@
 
 #include <fmt/core.h>
 
+#include "sim/base/largest.h"
 #include "sim/base/text.h"
 
 namespace rehearse {
@@ -154,10 +155,7 @@ Result<double> parse_si(std::string_view text, const Kind& kind) {
   if (unit == "µs" || unit == "μs") unit = "us";  // micro sign and Greek mu
   for (const auto units : {kind.print, kind.also})
     for (const Unit& u : units)
-      if (u.name == unit) {
-        if (std::isfinite(number * u.in_si)) return number * u.in_si;
-        return fail(fmt::format("'{}' is too large", whole));
-      }
+      if (u.name == unit) return number * u.in_si;
   const std::string problem = fmt::format("unknown unit '{}' for {}", unit, kind.what);
   if (kind.print.data() == kByteRates.data())
     if (const auto bits = bits_in_bytes(number, unit)) return fail(problem, *bits);
@@ -178,7 +176,10 @@ std::string print_si(double value, std::span<const Unit> units, int digits = 3) 
 
 template <class Q>
 Result<Q> parse_quantity(std::string_view text) {
-  return parse_si(text, kKind<Q>).map([](double si) { return Q::from_si(si); });
+  const double si = TRY(parse_si(text, kKind<Q>));
+  if (std::string range = range_missed<Q>(si); !range.empty())
+    return fail(fmt::format("'{}' is out of range", trim(text)), std::move(range));
+  return Q::from_si(si);
 }
 template Result<Seconds> parse_quantity<Seconds>(std::string_view);
 template Result<Bytes> parse_quantity<Bytes>(std::string_view);

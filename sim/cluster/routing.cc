@@ -38,8 +38,8 @@ Router::Router(std::span<const Vertex> vertices, std::span<const Link> links,
     end_a_.push_back(link.a.index());
   }
   for (std::uint32_t v = 0; v < vertices.size(); ++v) {
-    forwards_.push_back(vertices[v].forwards);
-    spread_.push_back(vertices[v].spread);
+    forwards_.push_back(vertices[v].forwards ? 1 : 0);
+    spread_.push_back(vertices[v].spread ? 1 : 0);
     node_.push_back(vertices[v].node ? std::optional(vertices[v].node->index()) : std::nullopt);
     if (!node_[v]) continue;
     Zone& zone = zones_[*node_[v]];
@@ -85,7 +85,7 @@ Router::Adjacency Router::adjacency(std::span<const Link> links, Keep keep) cons
 void Router::find_core(std::span<const Link> links) {
   const auto size = static_cast<std::uint32_t>(forwards_.size());
   std::vector<char> in_fabric(size, false);
-  for (std::uint32_t v = 0; v < size; ++v) in_fabric[v] = !node_[v];
+  for (std::uint32_t v = 0; v < size; ++v) in_fabric[v] = node_[v] ? 0 : 1;
   for (const Link& link : links)
     if (node_[link.a.index()] != node_[link.b.index()])
       in_fabric[link.a.index()] = in_fabric[link.b.index()] = true;

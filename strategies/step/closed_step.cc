@@ -80,24 +80,33 @@ class Evaluation {
     for (const Layer& layer : stage.chunks[place.chunk].layers) {
       PricedLayer priced{.count = layer.count};
       for (std::size_t pass = 0; pass < strategies::kPasses; ++pass) {
-        const LayerRun run =
-            strategies::layer_run(layer, static_cast<Pass>(pass), split, price_of(stage).op, host);
+        const LayerRun run = TRY(
+            strategies::layer_run(layer, static_cast<Pass>(pass), split, price_of(stage).op, host));
         priced.host[pass] = run.host;
         priced.launches[pass] = run.launches;
         is_paced_ = is_paced_ || run.is_paced();
         TRY(price(run, stage, priced.passes[pass]));
-        if (is_in_order(static_cast<Pass>(pass), split))
-          add_to(in_passes_[place.stage], run, stage, layer.count * layout_.microbatches);
+        if (!is_in_order(static_cast<Pass>(pass), split)) continue;
+        const auto times = static_cast<double>(layer.count) * layout_.microbatches;
+        add_length(priced.passes[pass], times);
+        add_to(in_passes_[place.stage], run, stage, times);
       }
       const LayerStep step =
-          strategies::layer_step(layer, price_of(stage).op, options_.job.host_per_kernel);
+          TRY(strategies::layer_step(layer, price_of(stage).op, options_.job.host_per_kernel));
       TRY(price(step.deferred, stage, priced.deferred));
       TRY(price(step.rest, stage, priced.rest));
+      for (const PricedRun* ending : {&priced.deferred, &priced.rest})
+        add_length(*ending, layer.count);
       add_to(ending_[place.stage].sums, step.deferred, stage, layer.count);
       add_to(ending_[place.stage].rest, step.rest, stage, layer.count);
       layers.push_back(std::move(priced));
     }
-    return {};
+    return strategies::check_length(length_);
+  }
+
+  /// To a length that no sum of these times exceeds.
+  void add_length(const PricedRun& run, double times) {
+    for (const Priced& piece : run) length_ += piece.time.seconds() * times;
   }
 
   static bool is_in_order(Pass pass, Split split) {
@@ -158,19 +167,19 @@ class Evaluation {
       const Op& op = *piece.communication;
       if (op.kind == OpKind::kCopy) {
         const Seconds time = TRY(strategies::copy_time(op, price_of(stage)));
-        priced.push_back({Picoseconds::from(time), op.issue,
+        priced.push_back({TRY(strategies::step_part(time)), op.issue,
                           static_cast<std::uint8_t>(strategies::kGroupKinds)});
         continue;
       }
       if (strategies::is_with_servers(layout_, op)) {
         const Seconds time = TRY(with_servers(op, stage));
-        priced.push_back({Picoseconds::from(time), op.issue,
+        priced.push_back({TRY(strategies::step_part(time)), op.issue,
                           static_cast<std::uint8_t>(strategies::GroupKind::kData)});
         continue;
       }
       if (workload::group_size(op, stage.degrees) < 2) continue;
       const Seconds time = TRY(prices_.collective(op, stage));
-      priced.push_back({Picoseconds::from(time), op.issue,
+      priced.push_back({TRY(strategies::step_part(time)), op.issue,
                         static_cast<std::uint8_t>(strategies::group_kind(op))});
     }
     return {};
@@ -210,8 +219,8 @@ class Evaluation {
                     &to = layout_.stages[crossing.to.stage];
         const Seconds there = TRY(prices_.message(from, to, crossing.message)),
                       back = TRY(prices_.message(to, from, crossing.message));
-        costs_.transfers[place] = Picoseconds::from(there);
-        costs_.returns[place] = Picoseconds::from(back);
+        costs_.transfers[place] = TRY(strategies::step_part(there));
+        costs_.returns[place] = TRY(strategies::step_part(back));
       }
     return {};
   }
@@ -229,7 +238,7 @@ class Evaluation {
       if (const auto other = strategies::tied_with(layout_, s)) {
         const Seconds time = TRY(prices_.message(layout_.stages[*other], layout_.stages[s],
                                                  strategies::tied_message(layout_, s, *other)));
-        ending_[s].tied = {*other, Picoseconds::from(time)};
+        ending_[s].tied = {*other, TRY(strategies::step_part(time))};
         clock.wait_until(ending_[*other].gradients + ending_[s].tied->second);
       }
       ending_[s].rest_begins = clock.reached();
@@ -443,6 +452,7 @@ class Evaluation {
   std::vector<ChunkPlace> chain_;
   std::vector<Split> split_of_;                   // by stage: it looks through a whole order
   std::vector<std::vector<PricedLayer>> layers_;  // by place in the chain
+  Seconds length_ = Seconds::s(0);                // of all pieces, one after another
   bool is_paced_ = false;                         // some pass of a block
   OrderCosts costs_;
   std::vector<Ending> ending_;                           // by stage

@@ -439,7 +439,7 @@ Result<std::vector<PlanBound::LayerTimes>> PlanBound::priced(const Rank& rank, c
       if (pass == index(Pass::kBackwardWeights) && !split.weights) continue;
       if (pass == index(Pass::kRecompute) && !split.recompute) continue;
       const strategies::LayerRun run =
-          strategies::layer_run(layer, static_cast<Pass>(pass), split, price, host);
+          TRY(strategies::layer_run(layer, static_cast<Pass>(pass), split, price, host));
       times.host[pass] = run.host.seconds().s();
       for (const strategies::LayerPiece& piece : run.pieces) {
         if (piece.communication == nullptr) {

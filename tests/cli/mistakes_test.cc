@@ -142,6 +142,38 @@ TEST_CASE("numbers out of range are refused at their place, at once") {
   CHECK(ran.errors.find("slow.yaml:1:") != std::string::npos);
 }
 
+TEST_CASE("sizes whose product no run could last for are refused") {
+  // Each size is within its range. 10^5 layers of 12 x (10^5)^2 parameters perform 6 x 1.2e16 x 8e5
+  // FLOP per step: three years at 600 TFLOP/s. One of 10^8 x 10^8 takes centuries by itself.
+  for (const char* sizes :
+       {"layers: 100000, hidden: 100000, heads: 1, sequence: 100000}\ntraining: {global_batch: 8",
+        "layers: 1, hidden: 100000000, heads: 1, sequence: 1000000}\ntraining: {global_batch: "
+        "65536, microbatch: 65536"})
+    for (const char* fidelity : {"closed", "message"}) {
+      const std::string job =
+          test::write_scratch("job.yaml",
+                              fmt::format("workload: {{model: gpt2, {}}}\ncluster: {{device: "
+                                          "h100_sxm5_80, devices_per_node: 1, nodes: 1}}\n",
+                                          sizes))
+              .string();
+      test::check_failed(test::rehearse({"simulate", job, "--fidelity", fidelity}), 1,
+                         "a step would last");
+    }
+  test::check_failed(test::rehearse({"recommend", "--model", "llama3_8b", "--batch", "256",
+                                     "--target", "1e-320 tokens"}),
+                     2, "'1e-320 tokens' is out of range; 0, or at least 1e-30");
+}
+
+TEST_CASE("standard input without an end is refused") {
+  const std::string errors = (test::scratch_folder() / "errors").string();
+  const int status = std::system(fmt::format("ulimit -f 2048; yes | '{}' replay - 2> '{}'",
+                                             (test::program_folder() / "rehearse").string(), errors)
+                                     .c_str());
+  CHECK(WEXITSTATUS(status) == 2);
+  CHECK(test::text_of(errors) ==
+        "rehearse: INPUT: standard input is too large; at most 1.00 MiB\n");
+}
+
 TEST_CASE("a second YAML document is refused") {
   const std::string two =
       test::write_scratch("two.yaml", "cluster: {device: t4, nodes: 1}\n---\ncluster: {}\n")

@@ -1,4 +1,4 @@
-// Readers of jobs, of tables of jobs, and of what is measured or served.
+// Readers of jobs and servers, of tables of jobs, and of what is measured or requested.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -6,6 +6,7 @@
 
 #include "cli/config/job_file.h"
 #include "cli/config/request_trace.h"
+#include "cli/config/serve_file.h"
 #include "cli/validation/job_rows.h"
 #include "profiler/bench/shape_file.h"
 #include "sim/base/csv.h"
@@ -51,6 +52,16 @@ void requests(std::string_view bytes) {
     REHEARSE_CHECK(request.planned >= last && request.input >= 1 && request.output >= 1);
     last = request.planned;
   }
+}
+
+void serve(std::string_view bytes) {
+  const Result<YamlFile> file = YamlFile::parse(std::string(bytes), kName);
+  if (!file) return check_error(file.error());
+  const Result<cli::ServeFile> read = cli::read_serve(file->root(), "/absent");
+  if (!read) return check_error_without_file(read.error());
+  REHEARSE_CHECK(!read->requests.empty() && read->devices >= 1, "a silent zero");
+  for (const serving::Request& request : read->requests)
+    REHEARSE_CHECK(request.planned >= Picoseconds(0) && request.input >= 1 && request.output >= 1);
 }
 
 void shapes(std::string_view bytes) {

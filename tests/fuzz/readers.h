@@ -20,8 +20,16 @@ void chakra(std::string_view bytes);
 /// As the program of a rank, which must keep the invariants of program::Program.
 void chakra_job(std::string_view bytes);
 void cluster_file(std::string_view bytes);
+/// Process groups of a Chakra job.
+void comm_groups(std::string_view bytes);
 void csv(std::string_view bytes);
+/// As the text of each option that has its own form: edits, links, targets.
+void edits(std::string_view bytes);
 void execution_trace(std::string_view bytes);
+/// A recorded graph: the keys that each key reads.
+void graph(std::string_view bytes);
+/// A store of accepted runs.
+void history(std::string_view bytes);
 void input(std::string_view bytes);
 /// A trace of JAX's profiler.
 void jax(std::string_view bytes);
@@ -31,9 +39,13 @@ void job(std::string_view bytes);
 void job_list(std::string_view bytes);
 /// A table of measured jobs; its first rows are read as jobs.
 void job_table(std::string_view bytes);
+/// A journal of the key "key".
+void journal(std::string_view bytes);
 void kineto(std::string_view bytes);
 /// A recorded stream of keys, through two caches.
 void keys(std::string_view bytes);
+/// A measured link between ranks.
+void link(std::string_view bytes);
 /// As the workload of a job and as a config of Hugging Face; what comes out must pass verify().
 void model(std::string_view bytes);
 void nccl_log(std::string_view bytes);
@@ -42,16 +54,24 @@ void nsys(std::string_view bytes);
 void op_table(std::string_view bytes);
 /// A set of jobs to pack; small ones are packed.
 void pack_file(std::string_view bytes);
+/// Two programs and the edit between them.
+void pair(std::string_view bytes);
 /// A law of pairs as it is shipped; writing and reading it again gives the same law.
 void pair_law(std::string_view bytes);
 /// An input pipeline; what is read must have bounds, and run or be refused.
 void pipeline(std::string_view bytes);
+/// As prices, as carbon intensities by the hour, and as lives of instances.
+void rented(std::string_view bytes);
 /// A trace of requests to a server.
 void requests(std::string_view bytes);
 /// A table of kernels of rocprofv3, alone.
 void rocprof_csv(std::string_view bytes);
 /// Each process of its JSON is a recording of its own.
 void rocprof_json(std::string_view bytes);
+/// As a saved result of any command, and as one of `validate`.
+void saved(std::string_view bytes);
+/// A job file of a server, whose other files are absent.
+void serve(std::string_view bytes);
 /// Shapes to measure, as CSV and as YAML; the text of each is read again.
 void shapes(std::string_view bytes);
 void store(std::string_view bytes);

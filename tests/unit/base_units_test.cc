@@ -73,7 +73,9 @@ TEST_CASE("the error of a wrong quantity gives a correct one") {
   CHECK(error_of<Bytes>("3 Gb").find("did you mean") == std::string::npos);
   CHECK(error_of<Seconds>("3 ks").find("did you mean") == std::string::npos);
   CHECK(error_of<Bytes>("many") == "'many' is not a size; a number and a unit, such as '2.5 B'");
-  CHECK(error_of<Bytes>("1e308 TiB") == "'1e308 TiB' is too large");
+  CHECK(error_of<Bytes>("1e308 TiB") == "'1e308 TiB' is out of range; at most 1e+18 B");
+  CHECK(error_of<ByteRate>("1e-320 GB/s") ==
+        "'1e-320 GB/s' is out of range; 0, or at least 1e-30 B/s");
   CHECK(error_of<Bytes>("nan GiB").find("is not a size") != std::string::npos);
 }
 
