@@ -154,10 +154,10 @@ Document slices_document(const MigAnswer& answer) {
                             to_string(law.fixed), to_string(law.per_size),
                             law.identified ? "" : " (next to unknown)"));
   document["device"] = answer.device.gpu->name;
-  document["law"] = {{"host", law.host},           {"fixed", law.fixed},
-                     {"per_sample", law.per_size}, {"alpha", law.alpha},
-                     {"beta", law.beta},           {"kappa", law.kappa},
-                     {"residual", law.residual},   {"identified", law.identified}};
+  document["law"] = {
+      {"host", law.host},          {"fixed", law.fixed},       {"per_sample", law.per_size},
+      {"alpha", law.alpha},        {"beta", law.beta},         {"slice_rate", law.kappa},
+      {"exponent", law.sharpness}, {"residual", law.residual}, {"identified", law.identified}};
   Value slices = Value::array();
   for (const MigAnswer::Slice& slice : answer.slices) {
     const cluster::MigProfile& profile = answer.device.profile(slice.profile);

@@ -94,7 +94,7 @@ Json roofline_of(const step::Spec& spec, const cluster::Cluster& cluster, const 
     list.push_back({{"name", kind.name},
                     {"ranks", kind.ranks},
                     {"arithmetic", to_string(arithmetic)},
-                    {"peak", facts.peak(arithmetic).flop_per_s()},
+                    {"peak", peak_of(facts, spec.training.dtype).flop_per_s()},
                     {"memory_rate", facts.memory_rate.bytes_per_s()},
                     {"ops", ops_json(sums, kind.ranks)}});
   }

@@ -474,14 +474,28 @@ bool is_job_file(const std::filesystem::path& path) {
   return file && file->root().has("workload");
 }
 
+namespace {
+
+/// The key of the field that a problem of a plan begins with: plan.zero of "zero 1 with …".
+std::string key_said(const YamlMap& root, const std::string& problem) {
+  const std::string word = problem.substr(0, problem.find(' '));
+  for (const char* section : {"plan", "training"})
+    if (root.is_map(section) && root.map(section)->has(word))
+      return fmt::format("{}.{}", section, word);
+  return {};
+}
+
+}  // namespace
+
 tl::unexpected<Error> wrong_in(const std::filesystem::path& path, Error error) {
   for (Diagnostic& d : error.diagnostics) {
     if (!d.file.empty()) continue;
     d.file = path.string();
     const Result<YamlFile> file = YamlFile::load(path);
-    if (!file || d.key.empty()) continue;
+    if (!file) continue;
     std::optional<YamlMap> map = file->root();
-    std::string_view key = d.key;
+    const std::string said = d.key.empty() ? key_said(*map, d.problem) : d.key;
+    std::string_view key = said;
     for (std::size_t dot; map && (dot = key.find('.')) != key.npos; key.remove_prefix(dot + 1))
       map = map->is_map(key.substr(0, dot)) ? map->map(key.substr(0, dot)) : std::nullopt;
     if (!map || !map->has(key)) continue;

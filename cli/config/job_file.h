@@ -69,7 +69,8 @@ bool is_job_file(const std::filesystem::path& path);
 cost::Place place_of(const YamlMap& root);
 
 /// An error about the job as a whole: adds the file if the error names none, and the line of the
-/// section, or of the key of a section ("plan.tensor"), that it names.
+/// section, or of the key of a section ("plan.tensor"), that it names or that its problem begins
+/// with.
 tl::unexpected<Error> wrong_in(const std::filesystem::path& path, Error error);
 /// The result, with such an error of the file.
 template <class T>

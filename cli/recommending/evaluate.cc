@@ -151,7 +151,7 @@ std::optional<Seconds> JobOnOffers::least_time(const cost::Offer& offer) const {
   if (Bytes::b(workload.parameters() * kLeastBytesPerParameter) > (*gpu)->memory * devices)
     return std::nullopt;
   const compute::DeviceFacts facts = compute::facts_of(**gpu);
-  const FlopRate peak = facts.peak(compute::arithmetic_of(facts, job_.spec.training.dtype));
+  const FlopRate peak = peak_of(facts, job_.spec.training.dtype);
   const double saving = has_convolutions(workload) ? kConvolutionSaving : 1;
   return workload.model_flops() * samples() / (peak * (devices * saving));
 }

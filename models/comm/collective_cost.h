@@ -90,6 +90,8 @@ std::uint32_t cube_mesh_rings(std::uint32_t ranks);
 /// The rings themselves, among the devices in these places of the mesh. Each ring is an order of
 /// the devices, as numbers in `places`.
 std::vector<std::vector<std::uint32_t>> cube_mesh_cycles(std::span<const std::uint32_t> places);
+/// The same among devices of which each has a link to each other. REQUIRES: 2 to 8 ranks.
+std::vector<std::vector<std::uint32_t>> mesh_cycles(std::uint32_t ranks);
 
 class CollectiveCost {
  public:
@@ -100,6 +102,8 @@ class CollectiveCost {
   static Result<CollectiveCost> resolve(const Calibrated& calibrated, const Group& group,
                                         const NcclOverrides& overrides = {});
 
+  /// It never falls as the size grows: where the choice for a larger buffer is faster than that for
+  /// this one, the price is that of the larger one.
   Price at(Bytes size) const;
   /// Every algorithm that is chosen for some size.
   std::vector<Algorithm> algorithms() const;
@@ -133,9 +137,16 @@ class CollectiveCost {
   };
 
   CollectiveCost() = default;
+  /// As resolve(), before find_drops().
+  static Result<CollectiveCost> unordered(const Calibrated& calibrated, const Group& group,
+                                          const NcclOverrides& overrides);
   static Result<CollectiveCost> of_levels(const Calibrated& calibrated, const Group& group,
                                           Algorithm algorithm);
+  /// The price of what is chosen for this size.
+  Answer chosen(double bytes) const;
+  /// The least of it and of what is chosen for any larger size.
   Answer answer(double bytes) const;
+  void find_drops();
   void set_switched(const SwitchedConstants& c, const Group& g, const NcclSetup& setup,
                     const NcclOverrides& overrides);
   void set_pairwise(const Pairwise& c, const Group& g);
@@ -152,6 +163,7 @@ class CollectiveCost {
   std::uint32_t priced_ = 0;                    // where in forms_ the prices of the pieces begin
   Algorithm algorithm_ = Algorithm::kPairwise;  // of the pieces
   double knee_ = 0;
+  std::vector<double> drops_;  // sizes from which on another choice is faster than that just below
   std::optional<NcclTuning> tuning_;
   double fixed_bytes_ = -1;  // of a barrier
   double scale_ = 1;         // on all times

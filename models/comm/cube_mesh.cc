@@ -1,4 +1,6 @@
-// Rings in the hybrid cube mesh of eight V100.
+// Rings in a mesh, and in the hybrid cube mesh of eight V100.
+#include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "models/comm/collective_cost.h"
@@ -54,26 +56,34 @@ std::vector<std::size_t> most(const std::vector<Cycle>& cycles, std::size_t from
   return best;
 }
 
-}  // namespace
-
-std::vector<Cycle> cube_mesh_cycles(std::span<const std::uint32_t> places) {
-  REHEARSE_CHECK(places.size() >= 2 && places.size() <= 8, "{} ranks", places.size());
-  const auto ranks = static_cast<std::uint32_t>(places.size());
-  Links links{};
-  std::size_t bound = 6;  // links into a GPU
-  for (std::uint32_t a = 0; a < ranks; ++a) {
-    std::size_t into = 0;
-    for (std::uint32_t b = 0; b < ranks; ++b) {
-      links[a][b] = cluster::kV100Cube[places[a]][places[b]];
-      into += links[a][b];
-    }
-    bound = std::min(bound, into);
-  }
+/// The most rings that share no link.
+std::vector<Cycle> cycles_among(std::uint32_t ranks, Links links) {
+  REHEARSE_CHECK(ranks >= 2 && ranks <= 8, "{} ranks", ranks);
+  std::size_t bound = 7;
+  for (std::uint32_t a = 0; a < ranks; ++a)
+    bound = std::min(bound, std::accumulate(links[a].begin(), links[a].end(), std::size_t{0}));
   std::vector<Cycle> cycles, chosen;
   Cycle path = {0};
   collect(links, ranks, path, 1, cycles);
   for (const std::size_t c : most(cycles, 0, links, bound)) chosen.push_back(cycles[c]);
   return chosen;
+}
+
+}  // namespace
+
+std::vector<Cycle> cube_mesh_cycles(std::span<const std::uint32_t> places) {
+  Links links{};
+  for (std::size_t a = 0; a < places.size(); ++a)
+    for (std::size_t b = 0; b < places.size(); ++b)
+      links[a][b] = cluster::kV100Cube[places[a]][places[b]];
+  return cycles_among(static_cast<std::uint32_t>(places.size()), links);
+}
+
+std::vector<Cycle> mesh_cycles(std::uint32_t ranks) {
+  Links links{};
+  for (std::uint32_t a = 0; a < ranks; ++a)
+    for (std::uint32_t b = 0; b < ranks; ++b) links[a][b] = a != b;
+  return cycles_among(ranks, links);
 }
 
 std::uint32_t cube_mesh_rings(std::uint32_t ranks) {

@@ -127,7 +127,7 @@ Schedule whole_ring(const Arrangement& group, std::uint32_t count, double share)
     std::iota(orders.front().begin(), orders.front().end(), 0U);
   }
   const double part = 1.0 / static_cast<double>(orders.size());
-  Rails rails(group, part);
+  Rails rails(group, group.links_apart ? 1 : part);
   for (const std::vector<std::uint32_t>& order : orders) {
     std::vector<std::vector<std::uint32_t>> hops;
     for (std::uint32_t i = 0; i < n; ++i)
@@ -135,7 +135,8 @@ Schedule whole_ring(const Arrangement& group, std::uint32_t count, double share)
     if (count > 1)
       for (std::uint32_t i = 0; i < n; ++i) rails.wait(hops[i], hops[(i + n - 1) % n], 0);
   }
-  return std::move(rails).schedule(n, {1.0 * count, share * count}, 0, share * count);
+  const double moved = share * count * (group.links_apart ? part : 1);
+  return std::move(rails).schedule(n, {1.0 * count, moved}, 0, moved);
 }
 
 /// A ring through the ranks that differ in one coordinate only: of `extent` ranks, `stride` apart.
@@ -181,12 +182,17 @@ Schedule pairwise_over_nodes(std::uint32_t local, std::uint32_t nodes) {
 }
 
 /// Every message at once, each with an equal part of its port.
-Schedule linear(std::uint32_t n) {
+Schedule linear(const Arrangement& group) {
+  const std::uint32_t n = group.ranks;
   Schedule result =
       uneven_all_to_all(std::vector<std::vector<double>>(n, std::vector<double>(n, 1.0 / n)));
-  if (n > 2)
+  if (group.links_apart) {
+    result.local = {1, 1.0 / n};
+    result.busy = 1.0 / n;
+  } else if (n > 2) {
     result.parts =
         std::make_shared<std::vector<double>>(result.flows->flows().size(), 1.0 / (n - 1));
+  }
   return result;
 }
 
@@ -464,7 +470,7 @@ Result<Schedule> schedule(CollectiveKind kind, Algorithm algorithm, const Arrang
       if (algorithm == Algorithm::kPairwise)
         return nodes > 1 && local > 1 ? pairwise_over_nodes(local, nodes)
                                       : from_phases(n, pairwise(n, 1.0 / n));
-      return algorithm == Algorithm::kLinear ? linear(n) : two_dimensional(local, nodes);
+      return algorithm == Algorithm::kLinear ? linear(group) : two_dimensional(local, nodes);
     }
     case Algorithm::kCollnetChain:
     case Algorithm::kNvlsTree:

@@ -29,6 +29,8 @@ struct Arrangement {
   /// Orders of the rings that share a buffer, on ranks of one node; empty: one ring in order of
   /// rank.
   std::vector<std::vector<std::uint32_t>> rings = {};
+  /// Each of the rings, and each pair of ranks, has a link of its own; else they share ports.
+  bool links_apart = false;
 };
 
 /// The longest chain of messages: the number of messages, and the sum of their shares of the size.

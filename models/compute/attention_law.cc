@@ -43,9 +43,9 @@ AttentionFamily family_of(const DeviceFacts& facts, const AttentionConstants& co
 }
 
 double attention_time(const DeviceFacts& facts, const AttentionConstants& constants,
-                      const AttentionFamily& family, Arithmetic arithmetic, double sustained,
-                      double moved, const workload::Op& op) {
-  const double peak = facts.peak(arithmetic).flop_per_s();
+                      const AttentionFamily& family, double sustained, double moved,
+                      const workload::Op& op) {
+  const double peak = peak_of(facts, op.dtype).flop_per_s();
   const double clock =
       facts.boost_hz ? *facts.boost_hz : peak / (facts.multiprocessors * kPerClock);
   const double rows = std::clamp(whole(op.m, kLeastBlock), kLeastBlock, kBlock);

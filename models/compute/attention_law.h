@@ -77,9 +77,9 @@ AttentionFamily family_of(const DeviceFacts& facts, const AttentionConstants& co
                           std::optional<AttentionKernels> kernels);
 
 /// Seconds. `sustained`: rate of matrix products, FLOP/s; `moved`: s to move queries, keys, values
-/// and result. REQUIRES: attention, and a device with a peak of this arithmetic.
+/// and result. REQUIRES: attention.
 double attention_time(const DeviceFacts& facts, const AttentionConstants& constants,
-                      const AttentionFamily& family, Arithmetic arithmetic, double sustained,
-                      double moved, const workload::Op& op);
+                      const AttentionFamily& family, double sustained, double moved,
+                      const workload::Op& op);
 
 }  // namespace rehearse::compute

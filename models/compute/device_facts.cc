@@ -21,7 +21,8 @@ DeviceFacts facts_of(const cluster::Gpu& gpu) {
                     .architecture = gpu.architecture,
                     .partition_of = gpu.partition_of};
   facts.multiprocessors = std::max(1.0, static_cast<double>(gpu.multiprocessors));
-  const std::optional<FlopRate> half = gpu.bf16_tensor ? gpu.bf16_tensor : gpu.fp16_tensor;
+  const std::optional<FlopRate> half = gpu.fp16_tensor ? gpu.fp16_tensor : gpu.bf16_tensor;
+  if (half && gpu.bf16_tensor) facts.bf16_share = *gpu.bf16_tensor / *half;
   facts.peaks = {fp32_of(gpu), gpu.tf32_tensor, half ? half : gpu.fp16, gpu.fp8_tensor};
   facts.half_in_matrix_units = half.has_value();
   facts.memory_rate = gpu.memory_rate;
@@ -48,6 +49,12 @@ Arithmetic arithmetic_of(const DeviceFacts& facts, workload::Dtype dtype) {
     case workload::Dtype::kFp32: break;
   }
   return Arithmetic::kFp32;
+}
+
+FlopRate peak_of(const DeviceFacts& facts, workload::Dtype dtype) {
+  const Arithmetic arithmetic = arithmetic_of(facts, dtype);
+  const bool bf16 = dtype == workload::Dtype::kBf16 && arithmetic == Arithmetic::kHalf;
+  return facts.peak(arithmetic) * (bf16 ? facts.bf16_share : 1);
 }
 
 bool trains_in(const cluster::Gpu& gpu, workload::Dtype dtype) {

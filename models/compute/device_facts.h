@@ -31,6 +31,8 @@ struct DeviceFacts {
   /// The peak rate of matrix operations, by Arithmetic; absent if the device has no unit for it.
   /// FP32 is the matrix peak where a vendor has one (AMD), else that of ordinary cores.
   std::array<std::optional<FlopRate>, kArithmetics> peaks = {};
+  /// The peak of BF16 ÷ that of half precision, which is that of FP16: 0.5 on MI100.
+  double bf16_share = 1;
   /// Whether half precision runs in matrix units; without, it is FP32 arithmetic at the half rate.
   bool half_in_matrix_units = false;
   ByteRate memory_rate = ByteRate::gb_per_s(1);
@@ -48,6 +50,9 @@ DeviceFacts facts_of(const cluster::Gpu& gpu);
 /// The arithmetic in which operands of this format are multiplied: that of the format where the
 /// device has it, else the next wider one.
 Arithmetic arithmetic_of(const DeviceFacts& facts, workload::Dtype dtype);
+
+/// The peak rate of products of operands in this format.
+FlopRate peak_of(const DeviceFacts& facts, workload::Dtype dtype);
 
 /// Whether a device can train in this format: FP8 needs matrix units of its own, because frameworks
 /// cast operands to it only for these. A wider format runs on any device.

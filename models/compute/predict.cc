@@ -49,9 +49,10 @@ Predicted matrix(const DeviceFacts& facts, const Constants& constants, const Op&
   const bool on_cores = op.kind == OpKind::kConvolution && has_few_channels(op);
   const Arithmetic arithmetic = on_cores ? Arithmetic::kFp32 : arithmetic_of(facts, op.dtype);
   const MatrixConstants& c = constants.matrix[static_cast<std::size_t>(arithmetic)];
-  const double sustained = c.factor * (op.batch > 1 ? c.batched : 1) *
-                           facts.peak(arithmetic).flop_per_s() *
-                           (op.kind == OpKind::kGemm ? aligned_share(facts, arithmetic, op) : 1);
+  const double sustained =
+      c.factor * (op.batch > 1 ? c.batched : 1) *
+      (on_cores ? facts.peak(arithmetic) : peak_of(facts, op.dtype)).flop_per_s() *
+      (op.kind == OpKind::kGemm ? aligned_share(facts, arithmetic, op) : 1);
   const WaveDevice device{.multiprocessors = facts.multiprocessors,
                           .rate = sustained,
                           .memory_rate = facts.memory_rate.bytes_per_s(),
@@ -93,7 +94,7 @@ double attention_byte(const DeviceFacts& facts, double memory_rate, double bytes
 Predicted attention(const DeviceFacts& facts, const Constants& constants, const Op& op,
                     const Timing& timing) {
   const Arithmetic arithmetic = arithmetic_of(facts, op.dtype);
-  const double peak = facts.peak(arithmetic).flop_per_s();
+  const double peak = peak_of(facts, op.dtype).flop_per_s();
   const double factor = constants.matrix[static_cast<std::size_t>(arithmetic)].factor;
   const AttentionConstants& law = constants.attention;
   const double call = constants.memory.call;
@@ -109,8 +110,8 @@ Predicted attention(const DeviceFacts& facts, const Constants& constants, const 
   const double copied = op.bytes.b(), operands = workload::bytes_of(op).b() - copied;
   const double byte =
       attention_byte(facts, law.memory * facts.memory_rate.bytes_per_s(), operands, timing);
-  return {attention_time(facts, law, family, arithmetic, factor * peak, byte * operands, op) +
-              byte * copied + (kernels_of(op) - 1) * call,
+  return {attention_time(facts, law, family, factor * peak, byte * operands, op) + byte * copied +
+              (kernels_of(op) - 1) * call,
           constants.attention_kernels ? OpClass::kNamedAttention : OpClass::kAttention,
           Provenance::kDatasheet};
 }

@@ -218,6 +218,22 @@ std::vector<std::uint32_t> Schedules::places_on_node(std::span<const DeviceId> d
   return places;
 }
 
+bool Schedules::is_mesh(std::span<const DeviceId> devices) const {
+  constexpr std::size_t kMost = 8;  // as comm::mesh_cycles
+  if (devices.size() < 3 || devices.size() > kMost) return false;
+  std::optional<std::uint32_t> type;
+  for (std::size_t i = 1; i < devices.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j) {
+      const cluster::Route route = cluster_.route(devices[i], devices[j]);
+      if (route.hops.size() != 1) return false;
+      const LinkId link = cluster::Cluster::link_of(route.hops.front());
+      if (type.value_or(cluster_.links()[link.index()].type) != cluster_.links()[link.index()].type)
+        return false;
+      type = cluster_.links()[link.index()].type;
+    }
+  return true;
+}
+
 ScheduleKey Schedules::key_of(CollectiveKind kind, Algorithm algorithm,
                               std::span<const DeviceId> devices) const {
   const std::uint32_t per_node = members_per_node(cluster_, devices);
@@ -243,6 +259,8 @@ Result<const Schedule*> Schedules::schedule(const ScheduleKey& key,
     comm::Arrangement group{
         .ranks = key.ranks, .per_node = key.per_node, .chunks = key.chunks, .rails = key.rails};
     if (key.cube != 0) group.rings = comm::cube_mesh_cycles(places_on_node(devices));
+    if (key.mesh) group.rings = comm::mesh_cycles(key.ranks);
+    group.links_apart = key.mesh;
     Schedule schedule = TRY(comm::schedule(key.kind, key.algorithm, group));
     known = known_.emplace(key, in_parts(schedule, key.parts)).first;
   }
@@ -352,9 +370,14 @@ Path Schedules::path(DeviceId from, DeviceId to) const {
 
 Result<GroupSchedule> Schedules::of(CollectiveKind kind, std::span<const DeviceId> devices,
                                     std::shared_ptr<const CalibratedCost> cost) {
-  const Algorithm algorithm = algorithm_for(kind, rules_);
+  const bool mesh = is_mesh(devices);
+  Algorithm algorithm = algorithm_for(kind, rules_);
+  // One message after another would use one of a rank's links at a time.
+  if (mesh && kind == CollectiveKind::kAllToAll && !rules_.algorithms[kind])
+    algorithm = Algorithm::kLinear;
   ScheduleKey key = key_of(kind, algorithm, devices);
   key.parts = rules_.parts;
+  key.mesh = mesh && (algorithm == Algorithm::kRing || algorithm == Algorithm::kLinear);
   const Schedule& schedule = *TRY(this->schedule(key, devices));
   GroupSchedule result{.flows = schedule.flows,
                        .local = schedule.local,

@@ -38,6 +38,7 @@ struct ScheduleKey {
   std::uint32_t chunks = comm::Arrangement{}.chunks;
   std::uint32_t parts = 1;  ///< Rules::parts
   std::uint32_t cube = 0;   ///< places in the hybrid cube mesh, where its rings are distinguished
+  bool mesh = false;        ///< each rank has the same link to each other
 
   friend auto operator<=>(const ScheduleKey&, const ScheduleKey&) = default;
 };
@@ -112,6 +113,7 @@ class Schedules {
   std::array<ByteRate, 2> port_rates(const comm::Schedule& schedule,
                                      std::span<const DeviceId> devices);
   Status put_on_links(GroupSchedule& group, CollectiveKind kind, std::span<const DeviceId> devices);
+  bool is_mesh(std::span<const DeviceId> devices) const;
   std::vector<std::uint32_t> places_on_node(std::span<const DeviceId> devices) const;
 
   const cluster::Cluster& cluster_;

@@ -221,8 +221,8 @@ double rounding(double waves) {
 Kernels::Kernels(const compute::DeviceFacts& facts, ByteRate link, std::string_view framework,
                  std::string_view version)
     : memory_rate_(facts.memory_rate.bytes_per_s()),
-      half_(facts.peak(compute::arithmetic_of(facts, workload::Dtype::kBf16)).flop_per_s()),
-      low_(facts.peak(compute::arithmetic_of(facts, workload::Dtype::kFp8)).flop_per_s()),
+      half_(peak_of(facts, workload::Dtype::kBf16).flop_per_s()),
+      low_(peak_of(facts, workload::Dtype::kFp8).flop_per_s()),
       link_(link.bytes_per_s()),
       multiprocessors_(facts.multiprocessors) {
   const Table& table = table_for(facts, provenance_);

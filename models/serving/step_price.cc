@@ -77,13 +77,17 @@ Result<ServedModel> served_draft(const Deployment& d) {
 namespace {
 
 Status check_offload(const Deployment& d) {
+  const auto wrong = [](std::string problem, std::string expected) {
+    return fail(Diagnostic{
+        .key = "serve.offload", .problem = std::move(problem), .expected = std::move(expected)});
+  };
   if (d.plan.tensor * d.plan.pipeline * d.plan.data > 1)
-    return fail("state off the device with several GPUs",
-                "plan: {tensor: 1, pipeline: 1, data: 1}");
-  if (d.draft) return fail("state off the device with a draft", "one of speculation and offload");
+    return wrong("state off the device with several GPUs",
+                 "plan: {tensor: 1, pipeline: 1, data: 1}");
+  if (d.draft) return wrong("state off the device with a draft", "one of speculation and offload");
   if (d.offload->weights.nvme + d.offload->cache.nvme > 0 && !d.offload->nvme_rate)
-    return fail("state is on NVMe drives, whose rate is not known",
-                "cluster: {host: {nvme_rate: 2 GB/s}}");
+    return wrong("state is on NVMe drives, whose rate is not known",
+                 "cluster: {host: {nvme_rate: 2 GB/s}}");
   return {};
 }
 

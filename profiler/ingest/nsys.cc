@@ -2,14 +2,20 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <fstream>
 #include <map>
+#include <memory>
+#include <optional>
+#include <vector>
 
 #include <fmt/core.h>
 
+#include "profiler/ingest/byte_source.h"
 #include "profiler/ingest/nsys_rows.h"
 #include "profiler/ingest/nsys_tables.h"
 #include "profiler/ingest/rank_number.h"
+#include "sim/base/file.h"
 #include "sim/sqlite/sqlite.h"
 
 namespace rehearse::ingest {
@@ -19,11 +25,43 @@ using namespace sqlite;
 using namespace trace;
 using namespace nsys;
 
-bool has_sqlite_header(const std::filesystem::path& file) {
-  std::array<char, 16> header = {};
+constexpr std::string_view kHeader("SQLite format 3\0", 16);
+
+bool begins_with(const std::filesystem::path& file, std::string_view bytes) {
+  std::array<char, kHeader.size()> begin = {};
   std::ifstream in(file, std::ios::binary);
-  return in.read(header.data(), header.size()) && std::string_view(header.data(), header.size()) ==
-                                                      std::string_view("SQLite format 3\0", 16);
+  return in.read(begin.data(), static_cast<std::streamsize>(bytes.size())) &&
+         std::string_view(begin.data(), bytes.size()) == bytes;
+}
+
+bool is_packed(const std::filesystem::path& file) { return begins_with(file, "\x1f\x8b"); }
+
+bool holds_database(const std::filesystem::path& file) {
+  if (!is_packed(file)) return begins_with(file, kHeader);
+  const Result<std::unique_ptr<ByteSource>> source = open_bytes(file);
+  std::array<char, kHeader.size()> begin = {};
+  return source && (*source)->read(begin) == begin.size() &&
+         std::string_view(begin.data(), begin.size()) == kHeader;
+}
+
+/// SQLite reads at any place of a file: the bytes of a gzip file, in a file that goes with the
+/// result.
+Result<PendingFile> unpacked(const std::filesystem::path& file) {
+  static std::atomic<unsigned> count = 0;
+  std::error_code failed;
+  const std::filesystem::path folder = std::filesystem::temp_directory_path(failed);
+  if (failed) return fail_in(file, "cannot be unpacked: " + failed.message(), "TMPDIR, a folder");
+  PendingFile copy = TRY(PendingFile::create(folder / fmt::format("rehearse-{}.sqlite", ++count)));
+  std::ofstream out(copy.temporary(), std::ios::binary);
+  const std::unique_ptr<ByteSource> source = TRY(open_bytes(file));
+  std::vector<char> bytes(std::size_t{1} << 20);
+  while (const std::size_t n = source->read(bytes))
+    out.write(bytes.data(), static_cast<std::streamsize>(n));
+  if (const std::string damage = source->damage(); !damage.empty()) return fail_in(file, damage);
+  if (!out.flush())
+    return fail_in(file, fmt::format("cannot be unpacked into {}", folder.string()),
+                   "free space there, or TMPDIR, another folder");
+  return copy;
 }
 
 class NsysReader {
@@ -227,14 +265,17 @@ void NsysReader::count_ignored() {
 }  // namespace
 
 bool is_nsys(const std::filesystem::path& file) {
-  if (!has_sqlite_header(file)) return false;
+  if (!holds_database(file)) return false;
+  if (is_packed(file)) return true;  // trace stores are not packed
   const Result<SqlitePtr> db = open_sqlite(file, SqliteAccess::kRead);
   return db && Tables(db->get()).are_of_an_export();
 }
 
 Status read_nsys(const std::filesystem::path& file, const NewRank& new_rank,
                  const Progress& progress) {
-  const SqlitePtr db = TRY(open_sqlite(file, SqliteAccess::kRead));
+  std::optional<PendingFile> copy;
+  if (is_packed(file)) copy.emplace(TRY(unpacked(file)));
+  const SqlitePtr db = TRY(open_sqlite(copy ? copy->temporary() : file, SqliteAccess::kRead));
   if (Query query(db.get(), "SELECT count(*) FROM sqlite_master"); !query.next())
     return sqlite_error(db.get(), file, "cannot be read");
   return NsysReader(db.get(), file.string(), new_rank, progress).read();

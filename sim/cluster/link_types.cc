@@ -16,6 +16,7 @@ struct Assumed {
   Seconds latency;
 };
 constexpr std::array kAssumed = {Assumed{"nvlink3_a100_direct_4gpu_nv4", Seconds::us(2)},
+                                 Assumed{"nvlink3_a100_pcie_bridge", Seconds::us(2)},
                                  Assumed{"nvlink4_h100_pcie_bridge", Seconds::us(2)},
                                  Assumed{"qpi_upi_cross_socket_skl", Seconds::us(0.5)}};
 

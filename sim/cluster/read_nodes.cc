@@ -196,8 +196,7 @@ constexpr std::string_view kNvlink3 = "nvlink3_a100_nvswitch", kNvlink4 = "nvlin
                            kNvlink5 = "nvlink5_b200_nvswitch";
 
 // Device links and PCIe generations are from data sheets; NICs are those of the maker's own node:
-// DGX-1 (4 EDR), DGX A100 (8 HDR), DGX H100, H200 and B200 (8 NDR). MI300X: seven links to its
-// peers, whose achieved rate is missing from the table of links.
+// DGX-1 (4 EDR), DGX A100 (8 HDR), DGX H100, H200 and B200 (8 NDR).
 constexpr std::array kTable = {
     DeviceLinks{"a10", kPcie, "", "pcie4_x16", "tcp_100g", 0},
     DeviceLinks{"a100_pcie_40", kPcie, "", "pcie4_x16", "ib_hdr_200", 0},
@@ -222,8 +221,8 @@ constexpr std::array kTable = {
     DeviceLinks{"k80", kPcie, "", "pcie3_x16", "tcp_10g", 0},
     DeviceLinks{"l4", kPcie, "", "pcie4_x16", "tcp_50g", 0},
     DeviceLinks{"l40s", kPcie, "", "pcie4_x16", "tcp_100g", 0},
-    DeviceLinks{"mi250x", kMesh, "", "pcie4_x16", "ib_hdr_200", 1},
-    DeviceLinks{"mi300x", kMesh, "", "pcie5_x16", "roce_400", 1},
+    DeviceLinks{"mi250x", kMesh, "infinity_fabric3_mi250x_pair", "pcie4_x16", "ib_hdr_200", 1},
+    DeviceLinks{"mi300x", kMesh, "infinity_fabric4_mi300x_pair", "pcie5_x16", "roce_400", 1},
     DeviceLinks{"p100_pcie_16", kPcie, "", "pcie3_x16", "tcp_10g", 0},
     DeviceLinks{"p100_sxm2_16", kCube, "nvlink1_p100_pair_1link", "pcie3_x16", "ib_edr_100", 2},
     DeviceLinks{"quadro_rtx6000", kPcie, "", "pcie3_x16", "tcp_10g", 0},
@@ -312,8 +311,11 @@ std::string_view link_of_device(const DeviceLinks& device, NodeKind kind) {
   if (kind == device.joined) return device.link;
   if (kind == NodeKind::kNvswitch && has_double_links(device)) return "nvlink2_v100";  // DGX-2
   if (kind == NodeKind::kMesh && device.link == kNvlink3) return "nvlink3_a100_direct_4gpu_nv4";
-  if (kind == NodeKind::kNvlinkPairs && device.model == "h100_pcie_80")
-    return "nvlink4_h100_pcie_bridge";
+  if (kind == NodeKind::kNvlinkPairs) {  // bridges of cards that are on PCIe otherwise
+    if (device.model.starts_with("a100_pcie")) return "nvlink3_a100_pcie_bridge";
+    if (device.model == "h100_pcie_80" || device.model == "h100_nvl_94")
+      return "nvlink4_h100_pcie_bridge";
+  }
   return {};
 }
 

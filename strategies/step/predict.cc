@@ -349,7 +349,7 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
     step.devices.push_back({kind.name, kind.ranks, work.busy[k]});
     if (kind.gpu == nullptr) continue;
     const compute::DeviceFacts facts = compute::facts_of(*kind.gpu);
-    step.peak += facts.peak(compute::arithmetic_of(facts, spec.training.dtype)) * kind.ranks;
+    step.peak += peak_of(facts, spec.training.dtype) * kind.ranks;
   }
   step.share_by_provenance = work.share_by_provenance;
   if (options.value_only) return step;

@@ -42,7 +42,7 @@ memory::RunAhead run_ahead(const workload::Layout& layout, const workload::Stage
         flops += layer.count * workload::flops_of(op).flop();
     }
   const compute::DeviceFacts facts = compute::facts_of(gpu);
-  const FlopRate peak = facts.peak(compute::arithmetic_of(facts, workload::Dtype::kBf16));
+  const FlopRate peak = peak_of(facts, workload::Dtype::kBf16);
   const Seconds kernels = Flops::flop(flops) / (peak * kSustained);
   return kernels > block.forward * launches ? memory::RunAhead::kAll : memory::RunAhead::kWarmUp;
 }

@@ -91,6 +91,8 @@ TEST_CASE("mig predict: every slice from a sweep on the whole GPU") {
   const Json json = Json::parse(ran.out);
   test::check_values(json);
   CHECK(json["law"]["identified"] == true);
+  CHECK(json["law"]["exponent"] == 8);
+  CHECK(json["law"]["slice_rate"] == 1.02);
   CHECK(json["warnings"].empty());
   // The host decides at batch 1 on every slice, the GPU at batch 64.
   const Json& small = point(json, "1g.5gb", 0);

@@ -199,6 +199,31 @@ TEST_CASE("messages without a calibration occupy the NIC in both forms") {
   CHECK(pair.closed(Bytes::b(1)).us() == Approx(1 + 4 * 0.5 + 11 + 2.708).epsilon(0.1));
 }
 
+TEST_CASE("collectives in a mesh use all links that their rings or messages can use at once") {
+  const auto cluster = cluster::parse_cluster(
+      "cluster: {device: mi300x, devices_per_node: 8, intra_node: {kind: mesh, rate: 50 GB/s, "
+      "latency: 2 us}}\n",
+      "mesh");
+  REQUIRE(cluster);
+  // Rings that share no link: 7 of 8 ranks by Tillson's theorem (J. Comb. Theory B 29, 1980), and
+  // none with every link of 4 and of 6 ranks. A ring of n moves 2 (n - 1) / n of its part.
+  const double rings[] = {0, 0, 1, 2, 2, 4, 4, 6, 7};
+  for (std::uint32_t n = 2; n <= 8; ++n)
+    for (const CollectiveKind kind :
+         {CollectiveKind::kAllReduce, CollectiveKind::kAllGather, CollectiveKind::kAllToAll}) {
+      Alone alone(*cluster, kind, devices(n), {});
+      REQUIRE(alone.has_price());
+      INFO(to_string(kind) << " of " << n);
+      for (const Bytes size : {Bytes::b(1), Bytes::mib(1), Bytes::gib(1)})
+        CHECK(alone.by_messages(size).s() ==
+              Approx(alone.closed(size).s()).epsilon(1e-6).margin(1e-10));
+      const double moved = kind == CollectiveKind::kAllReduce   ? 2 * (n - 1.0) / n / rings[n]
+                           : kind == CollectiveKind::kAllGather ? (n - 1.0) / n / rings[n]
+                                                                : 1.0 / n;
+      CHECK(alone.closed(Bytes::gb(100)).s() == Approx(moved * 100 / 50).epsilon(1e-3));
+    }
+}
+
 TEST_CASE("SimGrid carries the same phases") {
   if (!engine::check_simgrid()) {
     WARN("skipped: this build has no SimGrid");

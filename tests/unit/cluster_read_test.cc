@@ -106,6 +106,12 @@ TEST_CASE("kinds by name") {
   CHECK(way(links("h100_pcie_80", 2, "nvlink"), 0, 1) == "node0/gpu0 node0/gpu1");
   CHECK(way(links("h100_sxm5_80", 4, "pcie"), 0, 1) == "node0/gpu0 node0/pcie0 node0/gpu1");
   CHECK(way(links("mi300x", 8, "{rate: 48 GB/s, latency: 2 us}"), 0, 7) == "node0/gpu0 node0/gpu7");
+  // Of the catalog: seven links between each two of eight, bridges between cards.
+  const Cluster mi300x = read("cluster: {instance: Standard_ND96isr_MI300X_v5, count: 2}\n");
+  CHECK(mi300x.route(DeviceId(0), DeviceId(7)).path.rate.gb_per_s() == Approx(48));
+  CHECK(way(links("mi250x", 4, ""), 0, 3) == "node0/gpu0 node0/gpu3");
+  for (const char* bridged : {"a100_pcie_80", "h100_nvl_94"})
+    CHECK(way(links(bridged, 4, "nvlink"), 2, 3) == "node0/gpu2 node0/gpu3");
   // Partitions have no NVLink.
   const Cluster mig = links("'a100_sxm4_80:3g.20gb'", 2, "");
   CHECK(mig.devices()[1].model == "a100_sxm4_80:3g.20gb");
@@ -291,8 +297,8 @@ TEST_CASE("each mistake is one clear line") {
            Case{"cluster: {device: t4, nodes: 9, inter_node: wan}\n",
                 "c.yaml:1:45: cluster.inter_node: wan: is missing; wan: {rate: 5 Gbit/s, "
                 "latency: 40 ms}"},
-           Case{"cluster: {device: mi300x, devices_per_node: 8}\n",
-                "cluster.intra_node: the catalog has no mesh link of 'mi300x'"},
+           Case{"cluster: {device: t4, devices_per_node: 8, intra_node: mesh}\n",
+                "cluster.intra_node: the catalog has no mesh link of 't4'"},
            Case{"cluster: {device: t4, devices_per_node: 3, intra_node: {kind: nvlink_pairs, rate: "
                 "1 GB/s, latency: 1 us}}\n",
                 "cluster.devices_per_node: pairs of an odd number of devices"},

@@ -42,7 +42,7 @@ constexpr AttentionConstants kLaw{.share = 1,
                                   .blackwell = {0.2, 1e-6}};
 
 double milliseconds(const Op& op, const AttentionFamily& family = {1, 0, 0.5}, double moved = 0) {
-  return attention_time(device(), kLaw, family, Arithmetic::kHalf, kSustained, moved, op) * 1e3;
+  return attention_time(device(), kLaw, family, kSustained, moved, op) * 1e3;
 }
 
 TEST_CASE("blocks of queries share the multiprocessors, and half of the longest one shows") {

@@ -7,6 +7,7 @@
 #include "profiler/ingest/input.h"
 #include "profiler/ingest/rank_number.h"
 #include "profiler/trace/store.h"
+#include "sim/base/file.h"
 #include "tests/support/data.h"
 #include "tests/support/database.h"
 
@@ -105,6 +106,15 @@ TEST_CASE("the kind of an input is found from its content, whatever its name") {
   CHECK(kind_of(write_gzip(folder / "g", kChakra)) == InputKind::kChakra);
   make_nsys(folder / "h.json", 5);
   CHECK(kind_of(folder / "h.json") == InputKind::kNsys);
+  make_nsys(folder / "h", 5);
+  const Result<std::string> database = read_file(folder / "h");
+  REQUIRE(database);
+  const fs::path packed = write_gzip(folder / "h.sqlite.gz", *database);
+  CHECK(kind_of(packed) == InputKind::kNsys);
+  const Result<trace::Trace> unpacked = read_inputs(std::vector{packed}, {});
+  REQUIRE(unpacked);
+  CHECK(unpacked->ranks.size() == 1);
+  CHECK(unpacked->ranks[0].info.source == packed.string());
   const fs::path store = folder / "i.json";
   REQUIRE(import_inputs(std::vector{folder / "a.et"}, store, {}));
   CHECK(kind_of(store) == InputKind::kStore);
