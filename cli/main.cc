@@ -63,6 +63,30 @@ void add_globals(CLI::App& app, Globals& globals) {
   add_value(app, "--seed", "N", globals.seed, "random seed (default 1)");
 }
 
+/// In groups, by what a person has or asks for.
+void add_commands(CLI::App& app, Action& action) {
+  struct Group {
+    const char* heading;
+    std::vector<void (*)(CLI::App&, Action&)> commands;
+  };
+  const Group groups[] = {
+      {"Recordings",
+       {add_profile, add_import, add_inspect, add_replay, add_whatif, add_check, add_export}},
+      {"Jobs and servers",
+       {add_simulate, add_live, add_plan, add_recommend, add_compare, add_input, add_calibrate,
+        add_bench_gpu}},
+      {"Clusters and GPUs", {add_network, add_fleet, add_pack, add_mig}},
+      {"Accuracy", {add_validate, add_prove, add_study}},
+      {"Facts and help",
+       {add_catalog, add_explain, add_init, add_help, add_completion, add_doctor}},
+  };
+  for (const auto& [heading, commands] : groups)
+    for (const auto add : commands) {
+      add(app, action);
+      app.get_subcommands({}).back()->group(heading);
+    }
+}
+
 /// The command that was given, with its own commands: "calibrate job".
 std::string given_command(const CLI::App& app) {
   std::string words = app.get_name();
@@ -208,13 +232,7 @@ int main(int argc, char** argv) {
   Globals globals;
   Action action;
   add_globals(app, globals);
-  for (const auto add :
-       {add_profile,  add_import,    add_inspect,   add_replay,    add_whatif,  add_export,
-        add_simulate, add_live,      add_plan,      add_recommend, add_compare, add_network,
-        add_fleet,    add_pack,      add_check,     add_input,     add_study,   add_validate,
-        add_prove,    add_bench_gpu, add_calibrate, add_catalog,   add_mig,     add_doctor,
-        add_init,     add_help,      add_explain,   add_completion})
-    add(app, action);
+  add_commands(app, action);
   accept_standard_input(app);
 
   try {

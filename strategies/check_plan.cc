@@ -292,9 +292,6 @@ Status check_frozen(const Workload& w, const Training& training, const Plan& pla
                 "a lora_rank above 0: no weights are frozen", "nearest: lora_rank 16");
   if (w.trained_parameters() == w.parameters()) return {};
   if (in_4_bits) {
-    if (plan.zero > 0)
-      return fail(fmt::format("frozen_weights nf4 with zero {}", plan.zero),
-                  "0: shards of weights in 4 bits are not modelled", "nearest: zero 0");
     if (plan.tiers.weights.away() > 0)
       return fail(fmt::format("frozen_weights nf4 with weights_on {}",
                               kTierNames[static_cast<int>(plan.tiers.weights.tier)]),

@@ -18,8 +18,9 @@ void by_layer(Layer& layer, const workload::Degrees& degrees, double weights, do
               bool overlap) {
   const Parameters parameters = parameters_of(layer);
   std::vector<Op> gather;
-  add_collectives(gather, "gather weights", CollectiveKind::kAllGather, parameters.read(), weights,
-                  degrees, overlap ? Issue::kPrefetched : Issue::kInline);
+  add_collectives(gather, "gather weights", CollectiveKind::kAllGather,
+                  parameters.gathered(weights), weights, degrees,
+                  overlap ? Issue::kPrefetched : Issue::kInline);
   put_first(layer.forward, gather);
   if (!layer.backward.empty())
     put_first(layer.recompute.empty() ? layer.backward : layer.recompute, gather);
@@ -117,8 +118,8 @@ void by_step(Layer& layer, const workload::Degrees& degrees, double weights, dou
   add_collectives(sums, "sum and scatter gradients", CollectiveKind::kReduceScatter, parameters,
                   gradient, degrees, issue);
   put_first(layer.step, sums);
-  add_collectives(layer.step, "gather weights", CollectiveKind::kAllGather, parameters.read(),
-                  weights, degrees, issue);
+  add_collectives(layer.step, "gather weights", CollectiveKind::kAllGather,
+                  parameters.gathered(weights), weights, degrees, issue);
 }
 
 /// The message buffers of PyTorch's pipeline: a buffer for every activation and gradient that a
@@ -165,8 +166,8 @@ Result<Layout> shard_parameters(Layout layout, const JobSetting& setting) {
     stage.gathering.gradient = weights + each;
     if (pipeline) {
       const Parameters held = parameters_of(stage);
-      stage.gathered +=
-          Bytes::b(held.read().summed() * weights + held.summed() * each) + messages_of(layout, s);
+      stage.gathered += Bytes::b(held.gathered(weights).summed() * weights + held.summed() * each) +
+                        messages_of(layout, s);
     } else {
       stage.gathering.weights = weights;
       stage.gathering.ahead = plan.gather_weights == GatherWeights::kByLayer ? 1 : 0;

@@ -50,6 +50,14 @@ void Parameters::add(const Parameters& each, double count) {
   nf4 += count * each.nf4;
 }
 
+Parameters Parameters::gathered(double each) const {
+  const double frozen = frozen_dense + frozen_expert;
+  const double smaller =
+      frozen > 0 && each > 0 ? nf4 / frozen * (1 - workload::kNf4Sharded / each) : 0;
+  return {.dense = dense + frozen_dense * (1 - smaller),
+          .expert = expert + frozen_expert * (1 - smaller)};
+}
+
 Parameters parameters_of(const workload::Layer& layer) {
   Parameters sum;
   for (const workload::Weights& w : layer.weights) {
@@ -106,8 +114,10 @@ workload::StateBytes all_states(const Training& training, const Plan& plan, cons
   const Parameters frozen = {.dense = held.frozen_dense, .expert = held.frozen_expert};
   if (frozen.summed() == 0) return states;
   const double in_4_bits = held.nf4 / frozen.summed();
-  double stored = workload::kNf4Bytes * in_4_bits + stored_bytes(training.dtype) * (1 - in_4_bits);
+  double stored =
+      workload::kNf4Sharded * in_4_bits + stored_bytes(training.dtype) * (1 - in_4_bits);
   if (plan.zero == 3) stored *= shard_of(frozen, degrees) / frozen.summed();
+  stored += (workload::kNf4Bytes - workload::kNf4Sharded) * in_4_bits;
   const double trained = 1 - frozen.summed() / held.all();
   states.weights = states.weights * trained + stored * (1 - trained);
   states.gradient *= trained;

@@ -40,6 +40,8 @@ struct Parameters {
   Parameters read() const {
     return {.dense = dense + frozen_dense, .expert = expert + frozen_expert};
   }
+  /// As many parameters of `each` bytes as take the bytes of these, of which some are in 4 bits.
+  Parameters gathered(double each) const;
   void add(const Parameters& each, double count);
 };
 Parameters parameters_of(const workload::Layer& layer);  ///< of one of its `count` layers

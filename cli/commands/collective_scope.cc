@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "cli/commands/describe_job.h"
 #include "cli/commands/options.h"
 #include "cli/config/job_file.h"
 #include "models/comm/scope_of_cluster.h"
@@ -51,8 +52,9 @@ Result<comm::Network> parse_node_network(const std::string& text) {
 void add_scope_options(CLI::App& command, ScopeRequest& request) {
   CLI::Option* cluster = add_value(command, "--cluster", "FILE", request.cluster,
                                    "cluster file, with a section `cluster:`");
-  add_value(command, "--device", "NAME", request.device,
-            "instead of a cluster: name in the catalog, such as h100_sxm5_80")
+  offer(add_value(command, "--device", "NAME", request.device,
+                  "instead of a cluster: name in the catalog, such as h100_sxm5_80"),
+        gpu_names)
       ->excludes(cluster);
   add_value(command, "--calibration", "FILE", request.calibration,
             "file of 'rehearse calibrate nccl' instead of the device's own");

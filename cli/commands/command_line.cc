@@ -19,18 +19,28 @@ struct Help : CLI::Formatter {
   std::string make_help(const CLI::App* app, std::string name,
                         CLI::AppFormatMode mode) const override {
     std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
-    // CLI11 prints the empty line after a hidden group too.
-    if (const auto gap = text.find("\n\n\n"); gap != std::string::npos) text.erase(gap, 1);
+    // CLI11 prints empty lines before and after a group, hidden ones too.
+    for (auto gap = text.find("\n\n\n"); gap != text.npos; gap = text.find("\n\n\n", gap))
+      text.erase(gap, 1);
     return text;
   }
-  /// CLI11 keeps excluded options in a set of pointers, whose order differs from run to run.
+  /// Without the options that it needs or excludes: make_option_desc has them.
   std::string make_option_opts(const CLI::Option* option) const override {
-    std::string text = CLI::Formatter::make_option_opts(option);
-    const std::size_t at = text.find(" Excludes:");
-    if (at == text.npos) return text;
+    const std::string text = CLI::Formatter::make_option_opts(option);
+    return text.substr(0, std::min(text.find(" Needs:"), text.find(" Excludes:")));
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    const std::string text = CLI::Formatter::make_option_desc(option);
+    const std::string needed = names_of(option->get_needs()),
+                      excluded = names_of(option->get_excludes());
+    return (needed.empty() ? "" : "with " + needed + ": ") + text +
+           (excluded.empty() ? "" : "; not with " + excluded);
+  }
+  /// CLI11 keeps them in a set of pointers, whose order differs from run to run.
+  static std::string names_of(const std::set<CLI::Option*>& options) {
     std::set<std::string> names;
-    for (const CLI::Option* other : option->get_excludes()) names.insert(other->get_name());
-    return text.substr(0, at) + " Excludes: " + join(names, " ");
+    for (const CLI::Option* other : options) names.insert(other->get_name());
+    return join(names, ", ");
   }
   std::string make_footer(const CLI::App* app) const override {
     const bool of_program = !app->get_parent() || app->get_parent()->get_parent();
@@ -165,8 +175,11 @@ std::vector<Completion> completions(CLI::App& program, const std::vector<std::st
     kept = begin.substr(0, equals + 1);
   }
   std::vector<Completion> found;
+  if (const char between = open ? open->get_delimiter() : '\0'; between != '\0')
+    if (const std::size_t last = begin.rfind(between); last != begin.npos)
+      kept = begin.substr(0, last + 1);
   const auto add = [&](std::string word, std::string meaning) {
-    if (word = kept + word; word.starts_with(begin))
+    if (word = kept + word; upper(word).starts_with(upper(begin)))
       found.push_back({std::move(word), std::move(meaning)});
   };
   if (open) {

@@ -41,6 +41,7 @@ Result<Side> recorded_side(const std::filesystem::path& path, const Globals& glo
   const Estimate<Seconds> step = replay::estimate_step(job.recorded.comparison);
   Document d;
   d["step_time"] = step;
+  d.methods = {Method::kRecordedTimes};
   add_attribution(attribution_of(job, job.recorded, step), step, d);
   return side_of(path.filename().string(), d);
 }
@@ -192,6 +193,9 @@ Document comparison_document(const std::vector<Side>& sides) {
   d.show("differences", "Results", difference_rows(sides, whole_fields(), &Side::whole));
   d.show("breakdown", "Rank occupancy per step, mean over ranks",
          difference_rows(sides, part_fields(), &Side::parts));
+  for (const Side& side : sides)
+    for (const Method method : side.methods)
+      if (std::ranges::find(d.methods, method) == d.methods.end()) d.methods.push_back(method);
   return d;
 }
 
@@ -230,7 +234,7 @@ void add_compare(CLI::App& app, Action& action) {
             "job files, recordings, or results saved with --format json -o FILE; the first is the "
             "reference");
   const auto add_list = [&](const char* name, const char* type, auto& list, const char* what) {
-    add_value(*command, name, type, list, what)->allow_extra_args(false);
+    return add_value(*command, name, type, list, what)->allow_extra_args(false);
   };
   add_list("--cluster", "FILE", options->clusters, "the job also on this cluster; repeatable");
   add_described_job(*command, options->described, JobUse::kOnePlan);
@@ -238,8 +242,9 @@ void add_compare(CLI::App& app, Action& action) {
     command->remove_option(command->get_option(single));
   add_list("--plan", "PLAN", options->plans,
            "with --model: degrees and keys of a plan, such as tp8,pp4,zero=1; repeatable");
-  add_list("--device", "NAME", options->devices,
-           "with --model: a GPU of the catalog, on nodes of 8, or an instance; repeatable");
+  offer(add_list("--device", "NAME", options->devices,
+                 "with --model: a GPU of the catalog, on nodes of 8, or an instance; repeatable"),
+        device_names);
   add_choice(*command, "--fidelity", options->fidelity, kFidelityNames,
              "closed, message (default) or simgrid", "fidelity");
   command->footer(

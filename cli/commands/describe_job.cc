@@ -9,14 +9,19 @@
 
 namespace rehearse::cli {
 
-namespace {
-
-std::vector<std::string_view> device_names() {
+std::vector<std::string_view> gpu_names() {
   std::vector<std::string_view> names;
   for (const cluster::Gpu& gpu : cluster::gpus()) names.push_back(gpu.name);
+  return names;
+}
+
+std::vector<std::string_view> device_names() {
+  std::vector<std::string_view> names = gpu_names();
   for (const cluster::Instance& instance : cluster::instances()) names.push_back(instance.name);
   return names;
 }
+
+namespace {
 
 /// The name under which the text of a job that is not saved is held.
 constexpr const char* kUnsaved = "options.yaml";

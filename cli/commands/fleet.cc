@@ -8,6 +8,7 @@
 
 #include <fmt/core.h>
 
+#include "cli/commands/describe_job.h"
 #include "cli/commands/options.h"
 #include "cli/config/gpu_slices.h"
 #include "cli/config/job_outline.h"
@@ -103,7 +104,8 @@ Value job_fields(const FleetRun& run, std::size_t j) {
 /// The document has a row per job.
 Document fleet_document(const FleetRun& run) {
   const fleet::Outcome& o = run.outcome;
-  Document d{.command = "fleet", .rows = "jobs"};
+  Document d{.command = "fleet", .rows = "jobs", .methods = {Method::kScheduler}};
+  if (!run.list.to_predict.empty()) d.methods.push_back(Method::kMessages);
   d.line(fmt::format("{} on {} ({} x {}), policy {}, placement {}",
                      counted(run.list.jobs.size(), "job"), counted(run.fleet.gpus(), "GPU"),
                      run.fleet.nodes, run.fleet.gpus_per_node,
@@ -274,8 +276,9 @@ void add_fleet(CLI::App& app, Action& action) {
              "GPUs of a node (default: 8)");
   add_number(command, "--pod", fleet.nodes_per_pod, 1U, 1'000'000U,
              "nodes of a pod, for --placement rail (default: all)");
-  CLI::Option* device = add_value(command, "--device", "NAME", options->device,
-                                  "GPU of the catalog: bounds memory, has slices");
+  CLI::Option* device = offer(add_value(command, "--device", "NAME", options->device,
+                                        "GPU of the catalog: bounds memory, has slices"),
+                              gpu_names);
   fleet::Options& how = options->how;
   add_choice(command, "--policy", how.policy, fleet::kPolicyNames,
              "fifo (default), backfill, shortest or fair");

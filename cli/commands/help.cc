@@ -95,10 +95,11 @@ void add_help(CLI::App& app, Action& action) {
   auto options = std::make_shared<HelpOptions>();
   CLI::App& command =
       *app.add_subcommand("help", "Show examples and options of a command, or write manual pages");
-  std::vector<std::string_view> names;
-  for (const CLI::App* other : app.get_subcommands({})) names.push_back(other->get_name());
-  offer(add_value(command, "COMMAND", "NAME", options->command, "a command, such as plan"),
-        [names] { return names; });
+  offer(add_value(command, "COMMAND", "NAME", options->command, "a command, such as plan"), [&app] {
+    std::vector<std::string_view> names;
+    for (const CLI::App* other : app.get_subcommands({})) names.push_back(other->get_name());
+    return names;
+  });
   add_value(command, "--man", "FOLDER", options->man, "write the manual page of each command");
   command.footer("Example: rehearse help plan");
   command.callback([&app, &action, options] {

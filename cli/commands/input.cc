@@ -152,6 +152,7 @@ void add_analysis(const Analysis& a, Document& d) {
   const double allowed = a.limits.front().units_per_s;
   const std::optional<double> stall = stall_of(a.pipeline, a.flow);
   const Quantity rate = samples_of(rate_of(a, a.flow));
+  d.methods = {Method::kPipeline};
   d.answer = sentence_of(
       range_words(rate),
       {"bounded by " + bottleneck,

@@ -100,8 +100,7 @@ Result<Exit> run(const LiveOptions& options, const Globals& globals) {
 void add_live(CLI::App& app, Action& action) {
   auto options = std::make_shared<LiveOptions>();
   CLI::App* command = app.add_subcommand(
-      "live",
-      "Serve a page on this machine that changes a job or a recording, and answers at once");
+      "live", "Serve a page on this machine with controls that change a job or a recording");
   add_value(*command, "FILE", "FILE", options->file, "job file, or a recording");
   add_described_job(*command, options->described, JobUse::kOnePlan);
   command->footer(

@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "cli/commands/describe_job.h"
 #include "cli/commands/options.h"
 #include "cli/config/timed_slices.h"
 #include "cli/output/document.h"
@@ -148,7 +149,8 @@ Document layouts_document(const MigLayouts& found) {
 
 Document slices_document(const MigAnswer& answer) {
   const sharing::JobLaw& law = answer.law;
-  Document document{.command = "mig predict", .rows = "slices.points"};
+  Document document{
+      .command = "mig predict", .rows = "slices.points", .methods = {Method::kSlices}};
   document.line(fmt::format("{}, timed on {}: host {}, GPU {} and {} per sample{}",
                             answer.device.gpu->name, answer.timed_on, to_string(law.host),
                             to_string(law.fixed), to_string(law.per_size),
@@ -220,7 +222,8 @@ void add_predict(CLI::App& mig, Action& action) {
             "CSV with columns profile, batch, step_time_ms and optionally memory_mib: a "
             "sweep on all slices (7g), optionally with steps on one smaller profile")
       ->required();
-  add_value(command, "--device", "NAME", question->device, "name of the GPU in the catalog")
+  offer(add_value(command, "--device", "NAME", question->device, "name of the GPU in the catalog"),
+        gpu_names)
       ->required();
   add_choice(command, "--work", question->kind, sharing::kWorkKindNames,
              "main computation of the job: fp32_matmul, transformer (in matrix units), "
@@ -241,7 +244,8 @@ void add_mig(CLI::App& app, Action& action) {
   CLI::App& layouts = *command.add_subcommand(
       "layouts",
       "List valid placements of MIG instances on a GPU, by memory slice, with wasted slices");
-  add_value(layouts, "--device", "NAME", options->device, "name of the GPU in the catalog")
+  offer(add_value(layouts, "--device", "NAME", options->device, "name of the GPU in the catalog"),
+        gpu_names)
       ->required();
   add_value(layouts, "--profiles", "NAME,NAME,...", options->profiles,
             "instances to place (default: every maximal layout)");

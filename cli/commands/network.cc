@@ -227,6 +227,7 @@ Document document_of(const Findings& found) {
   d["device"] = found.scope.device;
   d["nodes"] = found.scope.nodes;
   d["fidelity"] = name_of(found.fidelity);
+  d.methods = {method_of(found.fidelity)};
   if (found.scope.calibrated)
     d["calibration"] = {{"source", found.scope.calibrated->calibration.fitted.source},
                         {"note", found.scope.calibrated->note}};

@@ -132,7 +132,7 @@ Value pair_of(const Value& a, const Value& b) { return Value::array({a, b}); }
 /// The screen has a row per placement; CSV has a row per job.
 Document pack_document(const Packed& p) {
   const Packing& k = p.packing;
-  Document d{.command = "pack", .rows = "per_job"};
+  Document d{.command = "pack", .rows = "per_job", .methods = {Method::kPacking}};
   d.line(fmt::format("{} on {} of {}, for {}", counted(p.file.jobs.size(), "job"),
                      counted(p.file.site.gpus, "GPU"), p.file.device,
                      sharing::kGoalNames[static_cast<int>(p.file.goal)]));

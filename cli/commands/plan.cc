@@ -326,9 +326,10 @@ void add_plan(CLI::App& app, Action& action) {
             "job file; keys of its plan section are kept");
   add_described_job(*command, options->described, JobUse::kSearch);
   add_value(*command, "--cluster", "FILE", options->cluster, "cluster file, instead of the job's");
-  add_choice(*command, "--objective", options->objective, kObjectives,
-             "minimize step_time (default), memory, cost, energy or carbon; of a server, the most "
-             "requests within the SLO per GPU (goodput, default), or the least tpot or ttft");
+  add_choice(
+      *command, "--objective", options->objective, kObjectives,
+      "figure to minimize: step_time (default), memory, cost, energy or carbon; of a server: "
+      "goodput (default, the most requests within the SLO per GPU), tpot or ttft");
   add_value(*command, "--within", "LIMIT", options->within,
             "limit per step, such as 'memory=60 GiB' or 'cost=0.5 USD'; may be repeated")
       ->check(reads_as([](const std::string& text) {
@@ -341,8 +342,8 @@ void add_plan(CLI::App& app, Action& action) {
       "rank the best plans by what they stay below with this probability: 0.5 (default), the "
       "expected value, to 0.99");
   add_choice(*command, "--fidelity", options->fidelity, kFidelityNames,
-             "model for the final times of the best plans: closed; message (default), confirmed by "
-             "SimGrid if that takes seconds; simgrid");
+             "how the best plans are run: closed, message (default; SimGrid confirms them if that "
+             "takes seconds) or simgrid");
   command->add_flag("--thorough", options->thorough,
                     "run at least 100 of the best plans instead of 20, and SimGrid for up to 10 s "
                     "instead of 2 s");
@@ -353,7 +354,7 @@ void add_plan(CLI::App& app, Action& action) {
             "write the timeline of the best plan as a trace for ui.perfetto.dev");
   add_value(*command, "--journal", "FILE", options->journal, kJournalHelp);
   command->footer(
-      "mpirun shares the work among ranks.\n"
+      "Under mpirun, all ranks share the work.\n"
       "Examples:\n"
       "  rehearse plan job.yaml\n"
       "  rehearse plan --model llama3_8b --gpus 16 --device h100_sxm5_80 --batch 256\n"

@@ -216,6 +216,7 @@ Document plans_document(const Planned& planned) {
   d["job"] = {{"workload", planned.file.name}, {"devices", best.step.layout.ranks()}};
   d["objective"] = strategies::kFigureNames[static_cast<std::size_t>(planned.request.objective)];
   d["fidelity"] = name_of(*planned.request.confirm);
+  d.methods = {Method::kSearch, method_of(*planned.request.confirm)};
   d["candidates_seen"] = found.candidates_seen;
   d["candidates_evaluated"] = found.candidates_evaluated;
   d["candidates_per_s"] = found.candidates_per_s;

@@ -139,7 +139,10 @@ Value row_of(const Shown& setting, const std::vector<std::string_view>& differ) 
 Document document_of(const ServeFile& file, const FoundSettings& found,
                      const std::vector<Shown>& best, const std::vector<Shown>& front,
                      ServerObjective objective) {
-  Document d{.command = "plan", .rows = "best", .rows_title = "Settings"};
+  Document d{.command = "plan",
+             .rows = "best",
+             .rows_title = "Settings",
+             .methods = {Method::kServerSearch, Method::kServer}};
   const std::string_view by = kServerObjectiveNames[static_cast<std::size_t>(objective)];
   d.answer =
       best.front().words + fmt::format("; best of {} settings by {}", grouped(found.seen), by);

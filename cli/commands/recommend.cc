@@ -171,6 +171,7 @@ Document recommend_document(const Recommended& r) {
   d.show("why", "Why", why_of(r));
   d.show("", "Notes", a.notes);
   d["offers"] = offers_fields(r.found);
+  d.methods = {Method::kOffers, Method::kSearch, Method::kMessages};
   d.add_warnings(warnings_of(r));
   return d;
 }

@@ -122,6 +122,7 @@ Document document_of(const RecommendedServer& r) {
   d.show("why", "Why", why_of(r));
   d.show("", "Notes", a.notes);
   d["offers"] = offers_fields(r.found);
+  d.methods = {Method::kOffers, Method::kServerSearch, Method::kServer};
   d.add_warnings(limit_warnings(best, r.wish));
   return d;
 }

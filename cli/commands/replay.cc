@@ -121,6 +121,7 @@ Document document_of(const ReplayJob& job, const Findings& findings) {
   d.show("advice", "What would help most (each change alone, simulated)", std::move(advice), {},
          first(3));
   d.show("ranks", "Steps", rank_rows(job, run), {}, first(kStepsShown));
+  d.methods = {Method::kRecordedTimes};
   d.add_problems(job.trace->problems);
   return d;
 }

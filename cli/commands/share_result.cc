@@ -114,7 +114,10 @@ std::string memory_text(const SharedJobs& shared) {
 }
 
 Document document_of(std::string_view command, const SharedJobs& shared) {
-  Document d{.command = std::string(command), .rows = "tenants", .rows_title = "Jobs"};
+  Document d{.command = std::string(command),
+             .rows = "tenants",
+             .rows_title = "Jobs",
+             .methods = {Method::kTenants}};
   d.line(fmt::format("{} alongside {} on {}: {}", shortened(shared.jobs[0].name, 40),
                      shortened(shared.jobs[1].name, 40), shared.devices, describe(shared.sharing)));
   d["share"] = sharing_json(shared.sharing);

@@ -164,7 +164,9 @@ Document simulation_document(const Simulation& s) {
           : fmt::format("one rank of each of {} classes was simulated", s.lowered.ranks.size()),
       carried_by(s)));
   d["job"] = {{"input", s.input}, {"ranks", s.job.ranks()}, {"ops", s.job.ops()}};
+  d.methods = {Method::kRecordedTimes};
   if (!s.cluster.empty()) {
+    d.methods.push_back(method_of(s.fidelity));
     d["cluster"] = s.cluster;
     d["fidelity"] = cli::name_of(s.fidelity);
   }

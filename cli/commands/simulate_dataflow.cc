@@ -58,7 +58,7 @@ std::string fit_words(const dataflow::Run& run) {
 
 Document document_of(const dataflow::DataflowJob& job, const dataflow::Run& run) {
   const dataflow::Kernel& fullest = run.kernels[run.peak_at];
-  Document d{.command = "simulate"};
+  Document d{.command = "simulate", .methods = {Method::kDataflow}};
   d.answer = sentence_of(
       fmt::format("{} on {}: {} per run", job.flow.name, job.device, range_words(run.time)),
       {fit_words(run)});

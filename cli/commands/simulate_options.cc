@@ -68,18 +68,20 @@ void add_simulate_options(CLI::App& command, SimulateOptions& options) {
             "job file: workload, training, plan, cluster; or a dataflow file");
   add_described_job(command, options.described, JobUse::kOnePlan);
   add_value(command, "--chakra", "PREFIX", options.chakra,
-            "PREFIX.<rank>.et of each rank, or PREFIX.et for all of them; may be gzip");
+            "instead of a job file: Chakra traces, PREFIX.<rank>.et of each rank or one PREFIX.et "
+            "for all; may be gzip");
   add_value(command, "--cluster", "FILE", options.cluster,
-            "cluster file, with a section `cluster:` (--chakra without it: collectives take their "
-            "recorded time)");
+            "cluster file, instead of the job's; with --chakra and without a cluster, collectives "
+            "take their recorded time");
   add_number(command, "--ranks", options.ranks, 1U, 1U << 20,
              "number of ranks; rank r runs on device r (default: one per file)");
   add_value(command, "--comm-groups", "FILE", options.groups,
             "process groups: {\"name\": [ranks]} or {\"name\": [[ranks], [ranks]]} as JSON "
             "(default: PREFIX.groups.json, if there is one)");
   add_choice(command, "--fidelity", options.fidelity, kFidelityNames,
-             "message (default): collectives as messages that share links; simgrid: the same, "
-             "carried by SimGrid; closed: calibrated, else in closed form");
+             "how collectives are computed: message (default) simulates messages that share links; "
+             "simgrid lets SimGrid do so; closed takes calibrated times or closed forms, and is "
+             "faster");
   CLI::Option* algorithm =
       add_value(command, "--algorithm", "NAME", options.algorithm,
                 "algorithm of the collectives that support it: ring, tree, nvls, halving_doubling, "
@@ -95,6 +97,14 @@ void add_simulate_options(CLI::App& command, SimulateOptions& options) {
   command.add_flag("--unfold", options.unfold,
                    "simulate every rank, even if all are equivalent (closed)");
   add_run_files(command, options.files, "the timeline");
+  const auto group = [&](const char* heading, std::initializer_list<const char*> names) {
+    for (const char* name : names) command.get_option(name)->group(heading);
+  };
+  group("Options for several jobs on a GPU", {"--slice", "--share-with", "--share"});
+  group("Options for Chakra traces", {"--chakra", "--ranks", "--comm-groups", "--algorithm",
+                                      "--division", "--on-link-failure", "--interference"});
+  group("Options for Chakra traces as ASTRA-sim runs them",
+        {"--astra-network", "--astra-system", "--semantics", "--splits", "--endpoint-delay"});
 }
 
 void check_simulate_options(const SimulateOptions& options) {

@@ -173,7 +173,7 @@ Document document_of(const ServedLoad& load, const Limits& limits) {
   // One output token has no time to the next.
   const bool generates =
       std::ranges::any_of(file.requests, [](const serving::Request& r) { return r.output > 1; });
-  Document d{.command = "simulate"};
+  Document d{.command = "simulate", .methods = {Method::kServer}};
   const std::string_view framework =
       serving::kFrameworkNames[static_cast<std::size_t>(s.framework)];
   const std::string prompts_on =

@@ -1,11 +1,14 @@
 #include "cli/commands/standard_input.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
@@ -13,6 +16,7 @@
 #include <unistd.h>
 
 #include "cli/commands/command_line.h"
+#include "profiler/ingest/detect.h"
 #include "sim/base/file.h"
 #include "sim/base/units.h"
 
@@ -54,21 +58,35 @@ std::string hold_text(const std::string& name) {
   return "";
 }
 
+/// Options whose file is written.
+constexpr std::array<std::string_view, 9> kNotRead = {"--output", "--report", "--json",
+                                                      "--save",   "--svg",    "--perfetto",
+                                                      "--junit",  "--sarif",  "--journal"};
+
+/// Replaces the name by that under which standard input can be read; returns an error, or nothing.
+std::string take(std::string& name, bool recording) {
+  static bool taken = false;
+  if (std::exchange(taken, true))
+    return "- is given twice, but standard input can be read only once";
+  if (std::string error = copy_to_file(); !error.empty()) return error;
+  if (!recording && !ingest::detect_input(kStandardInput)) return hold_text(name);
+  name = kStandardInput;
+  return "";
+}
+
 }  // namespace
 
 void accept_standard_input(CLI::App& command) {
-  for (CLI::Option* option : shown_options(command, true)) {
-    if (!option->get_type_name().starts_with("FILE")) continue;
-    const bool recording = option->get_name(true) == "INPUT";
-    option->transform(CLI::Validator(
-        [recording](std::string& name) -> std::string {
-          if (name != "-") return "";
-          if (!recording) return hold_text(name);
-          name = kStandardInput;
-          return copy_to_file();
-        },
-        ""));
-  }
+  for (const bool positional : {true, false})
+    for (CLI::Option* option : shown_options(command, positional)) {
+      const std::string type = option->get_type_name(), name = option->get_name(positional);
+      const bool recording = type == "INPUT" || name == "INPUT";
+      if (!recording && !type.starts_with("FILE") && name != "FILE") continue;
+      if (std::ranges::find(kNotRead, name) != kNotRead.end()) continue;
+      option->transform(CLI::Validator(
+          [recording](std::string& given) { return given == "-" ? take(given, recording) : ""; },
+          ""));
+    }
   for (CLI::App* sub : command.get_subcommands({})) accept_standard_input(*sub);
 }
 

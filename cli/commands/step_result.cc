@@ -44,7 +44,6 @@ std::string conditions_text(const step::Spec& spec) {
 /// "devices 71 %, hosts 16 %, network 1 %, cooling 12 %".
 std::string energy_parts_text(const cost::StepAccount& account) {
   const cost::EnergyParts& parts = account.energy_parts;
-  if (parts.devices == account.energy->value) return "devices alone";
   std::string text;
   const auto add = [&](const char* name, Joules part) {
     if (part.j() > 0)
@@ -226,8 +225,10 @@ Document step_document(const PredictedJob& job) {
       fmt::format("{} on {}", job.file.name, devices_words(step)),
       {range_words(step.time, " per step"), regime_words(step), target_words(job), fit_words(step),
        largest_part(occupancy_fields(step.occupancy)), host_words(step)});
-  d.line(fmt::format("{}, {} × {:g} samples per step", degrees_text(job),
-                     grouped(layout.microbatches), job.file.spec.training.microbatch));
+  const double each = job.file.spec.training.microbatch;
+  d.line(fmt::format("{}; {} microbatch{} of {:g} sample{} per data-parallel rank",
+                     degrees_text(job), grouped(layout.microbatches),
+                     layout.microbatches == 1 ? "" : "es", each, each == 1 ? "" : "s"));
   const workload::Workload& workload = job.file.spec.workload;
   std::optional<double> trained;
   if (workload.trained_parameters() < workload.parameters()) {
@@ -251,6 +252,7 @@ Document step_document(const PredictedJob& job) {
               {"devices", std::move(devices)}};
   d["plan"] = plan_json(job.file.spec);
   d["fidelity"] = name_of(job.fidelity);
+  d.methods = {method_of(job.fidelity)};
   d["folded"] = step.lowered.folded;
   d.show("step_time", "step time", step.time);
   d["regime"] = {{"name", step.regime.name},
@@ -268,10 +270,11 @@ Document step_document(const PredictedJob& job) {
   d.show("hfu", "HFU", Quantity(utilization(step.time, step.hardware_utilization()), unit::kShare));
   d["memory_per_device"] = memory_json(most);
   d.show("", "peak memory", most.peak);
-  d.show("", "usable",
-         fmt::format("{} on {}: {}", to_string(most.device.usable),
-                     layout.stages[static_cast<std::size_t>(&most - step.memory.data())].name,
-                     memory::kFitNames[static_cast<int>(most.fit)]));
+  if (most.fit != memory::Fit::kFits)
+    d.show("", "usable",
+           fmt::format("{} on {}: {}", to_string(most.device.usable),
+                       layout.stages[static_cast<std::size_t>(&most - step.memory.data())].name,
+                       memory::kFitNames[static_cast<int>(most.fit)]));
   add_host_memory(step, d);
   d.show("energy_per_step", "energy", of_steps(account.energy, 1));
   if (account.energy) {
@@ -280,14 +283,15 @@ Document step_document(const PredictedJob& job) {
                          {"hosts", parts.hosts},
                          {"network", parts.network},
                          {"cooling", parts.cooling}};
-    d.show("", "energy goes to", energy_parts_text(account));
+    if (parts.devices != account.energy->value)
+      d.show("", "energy parts", energy_parts_text(account));
   }
   d.show("cost_per_step", "cost", of_steps(account.money, 1));
   d.show("carbon_per_step", "carbon", of_steps(account.carbon, 1));
   if (job.steps_to_target) d["to_target"] = target_fields(job);
   d.show("", "based on",
-         fmt::format("{}; {}; {}", provenance_text(job.path.shares_by_provenance()),
-                     conditions_text(job.file.spec), basis_of(job.fidelity)));
+         fmt::format("{}; {}", provenance_text(job.path.shares_by_provenance()),
+                     conditions_text(job.file.spec)));
   const program::Occupancy& ranks = step.occupancy;
   add_attribution({ranks,
                    program::path_times(step.lowered.graph,

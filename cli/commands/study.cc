@@ -77,7 +77,7 @@ void add_study(CLI::App& app, Action& action) {
       ->required();
   add_value(*command, "--journal", "FILE", options->journal, kJournalHelp);
   command->footer(
-      "Exits with 1 if a study misses. mpirun shares the work among ranks.\n"
+      "Exits with 1 if a study misses. Under mpirun, all ranks share the work.\n"
       "Example: rehearse study studies/stanza.yaml");
   command->callback([options, &action] {
     action = [options](const Globals& globals) {

@@ -132,6 +132,8 @@ Document whatif_document(const EditedJob& of) {
                      add_recorded(c.steps[step], edited.comparison.steps[step], row);
                    }),
          {}, first(kStepsShown));
+  d.methods = {Method::kRecordedTimes, Method::kEdits};
+  if (fed) d.methods.push_back(Method::kPipeline);
   d.add_problems(job.trace->problems);
   return d;
 }

@@ -85,6 +85,11 @@ Side side_of(std::string name, const Tree& root) {
   if (const auto memory = root.find("memory_per_device"); memory != root.end())
     if (memory->is_object() && memory->contains("verdict") && memory->at("verdict").is_string())
       side.verdict = memory->at("verdict");
+  if (const auto methods = root.find("methods"); methods != root.end() && methods->is_array())
+    for (const Tree& each : *methods)
+      if (each.is_object() && each.contains("name") && each.at("name").is_string())
+        if (const auto method = method_named(each.at("name").get<std::string>()))
+          side.methods.push_back(*method);
   return side;
 }
 

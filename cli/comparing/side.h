@@ -30,7 +30,8 @@ struct Side {
   std::string name;
   /// One for each compared field; empty where the result lacks it.
   std::vector<std::optional<Quantity>> whole = {}, parts = {};
-  std::string verdict = {};  ///< on its memory, where it has one: "fits", "does not fit"
+  std::vector<Method> methods = {};  ///< of the result, as far as known
+  std::string verdict = {};          ///< on its memory, where it has one: "fits", "does not fit"
 };
 
 Side side_of(std::string name, const Document& document);

@@ -15,14 +15,4 @@ inline std::string_view name_of(step::Fidelity fidelity) {
   return kFidelityNames[static_cast<std::size_t>(fidelity)];
 }
 
-/// What an answer at a fidelity rests on, and which option would change it.
-inline constexpr std::string_view kFidelityBases[] = {
-    "collectives in closed form, without shared links (--fidelity message simulates them)",
-    "messages that share links (--fidelity closed is faster)",
-    "messages that share links by SimGrid's models (--fidelity message shares them max-min fair)"};
-
-inline std::string_view basis_of(step::Fidelity fidelity) {
-  return kFidelityBases[static_cast<std::size_t>(fidelity)];
-}
-
 }  // namespace rehearse::cli

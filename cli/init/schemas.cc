@@ -9,6 +9,8 @@
 #include "cli/config/job_file.h"
 #include "cli/config/pack_file.h"
 #include "cli/config/serve_file.h"
+#include "cli/init/meaning_pages.h"
+#include "cli/init/meanings.h"
 #include "cli/init/templates.h"
 #include "cli/proving/pair.h"
 #include "cli/study/study.h"
@@ -33,7 +35,7 @@ std::string child_of(std::string_view path, std::string_view key) {
 
 class Schema {
  public:
-  explicit Schema(const YamlKeys& keys) : keys_(keys) {}
+  Schema(const YamlKeys& keys, const Meanings& meanings) : keys_(keys), meanings_(meanings) {}
 
   Json mapping(const std::string& path) const {
     Json schema = {{"type", "object"}};
@@ -41,7 +43,7 @@ class Schema {
     if (at == keys_.end()) return schema;
     Json properties = Json::object(), required = Json::array();
     for (const YamlKey& key : at->second.keys) {
-      properties[key.name] = value(child_of(path, key.name), key.forms);
+      properties[key.name] = described(child_of(path, key.name), key.forms);
       if (key.required) required.push_back(key.name);
     }
     schema["properties"] = std::move(properties);
@@ -54,6 +56,16 @@ class Schema {
   }
 
  private:
+  /// With its meaning; a quantity says how it is written, too.
+  Json described(const std::string& path, const std::vector<YamlForm>& forms) const {
+    Json schema = value(path, forms);
+    const std::optional<std::string> meaning = meanings_.of(path);
+    if (!meaning) return schema;
+    const auto* written = std::get_if<std::string>(&schema["description"].content());
+    schema["description"] = written ? *meaning + "; " + *written : *meaning;
+    return schema;
+  }
+
   Json value(const std::string& path, const std::vector<YamlForm>& forms) const {
     if (forms.size() == 1) return form(path, forms.front());
     Json any = Json::array();
@@ -88,6 +100,7 @@ class Schema {
   }
 
   const YamlKeys& keys_;
+  const Meanings& meanings_;
 };
 
 constexpr std::string_view kRequired = "required";
@@ -187,33 +200,44 @@ void reads(const fs::path& path) {
 
 std::span<const SchemaFile> schema_files() {
   using namespace templates;
+  using namespace meaning_pages;
   static const std::array<SchemaFile, 11> kFiles = {{
       {"job",
        "A job: a model or a recording, its training or server, its plan and its cluster",
        {serve_llama3_70b_pools_yaml, gpt2_xl_mixed_yaml},
-       read_any_job},
+       read_any_job,
+       {{"workload", model_md},
+        {"serve", serve_md},
+        {"serve", model_md},
+        {"cluster", cluster_md},
+        {"input", input_pipeline_md},
+        {"", job_md}}},
       {"cluster",
        "A cluster: devices, nodes and links",
        {in_full_yaml, a100_and_v100_yaml},
-       reads<cluster::load_cluster>},
+       reads<cluster::load_cluster>,
+       {{"", cluster_md}}},
       {"study",
        "A study: jobs, a sweep, measures and expected values",
        {kOtherStudy, kThirdStudy},
-       reads<load_study>},
-      {"budget", "Limits of a check", {}, reads<read_budget>},
+       reads<load_study>,
+       {{"", study_md}}},
+      {"budget", "Limits of a check", {}, reads<read_budget>, {{"", budget_md}}},
       {"pipeline",
        "An input pipeline: stages and sources",
        {kGraphPipeline, kOtherGraphPipeline, imagenet_s3_yaml},
-       reads<input::load_pipeline>},
-      {"shapes", "Operations to measure", {gpt2_yaml}, reads<bench::read_shapes>},
-      {"pack", "Jobs to place on GPUs", {pack_yaml}, reads<load_pack>},
-      {"jobs", "Jobs of a fleet", {}, reads<fleet::load_jobs>},
-      {"pair", "Two programs to run and compare", {}, reads<read_pair>},
+       reads<input::load_pipeline>,
+       {{"", input_pipeline_md}}},
+      {"shapes", "Operations to measure", {gpt2_yaml}, reads<bench::read_shapes>, {}},
+      {"pack", "Jobs to place on GPUs", {pack_yaml}, reads<load_pack>, {{"", pack_md}}},
+      {"jobs", "Jobs of a fleet", {}, reads<fleet::load_jobs>, {{"", jobs_md}}},
+      {"pair", "Two programs to run and compare", {}, reads<read_pair>, {{"", pair_md}}},
       {"dataflow",
        "Operations on symbolic extents, and their device",
        {gat_yaml},
-       reads<dataflow::load_dataflow>},
-      {"link", "A link between two devices", {}, reads<cluster::load_link>},
+       reads<dataflow::load_dataflow>,
+       {{"", dataflow_md}}},
+      {"link", "A link between two devices", {}, reads<cluster::load_link>, {{"", link_md}}},
   }};
   return kFiles;
 }
@@ -223,7 +247,7 @@ Json schema_of(const SchemaFile& file, std::vector<std::string> seeds) {
   const YamlKeys keys = describe_reader(file.read, seeds);
   Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                  {"title", file.title}};
-  schema.add(Schema(keys).mapping(""));
+  schema.add(Schema(keys, Meanings(file.pages)).mapping(""));
   if (file.name == "job") describe_job(schema);
   return schema;
 }

@@ -44,6 +44,8 @@ void Document::add_problems(const trace::Problems& problems) {
 Json json_of(const Document& document) {
   Json json = {{"schema", "rehearse/1"}, {"command", document.command}};
   json.add(document.content);
+  if (!document.methods.empty())
+    json["methods"] = method_fields(document.methods, document.command);
   return json;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/globals.h"
+#include "cli/output/method.h"
 #include "cli/output/value.h"
 #include "profiler/trace/problems.h"
 #include "sim/base/warning.h"
@@ -39,6 +40,8 @@ struct Document {
   /// A row of that list without content: it gives CSV its columns if there are no rows.
   Value blank_row = {};
   std::string rows_title = {};  ///< of the folded table
+  /// How the numbers were computed, with what would change them; shown last.
+  std::vector<Method> methods = {};
   /// Caveats of the answer; the screen shows them on stderr.
   std::vector<std::string> cautions = {};
 

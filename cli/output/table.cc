@@ -145,6 +145,7 @@ std::pair<std::vector<std::size_t>, std::size_t> Table::widths(std::size_t short
 }
 
 std::string Table::text(std::size_t shorten_to, std::size_t most_rows, std::string_view all) const {
+  if (columns_.empty()) return "";
   const std::size_t shown = std::min(rows_.size(), most_rows);
   const auto fitted = widths(shorten_to, shown);
   const std::vector<std::size_t>& width = fitted.first;

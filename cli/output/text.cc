@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/output/color.h"
 #include "cli/output/document.h"
@@ -42,6 +43,15 @@ class Screen {
 
   void add(const Value& fields) {
     for (const Entry& field : fields.fields()) add(field);
+  }
+
+  void block(const std::string& heading, const std::string& shown) {
+    if (shown.empty()) return;
+    flush();
+    if (!text_.empty()) text_ += "\n";
+    if (!heading.empty()) text_ += heading + "\n";
+    text_ += shown;
+    after_block_ = true;
   }
 
   std::string text() {
@@ -92,6 +102,7 @@ class Screen {
 
   /// Consecutive lines have no blank line between them. After a block there is one.
   void line(const std::string& words) {
+    if (words.empty()) return;
     flush();
     if (after_block_ && !text_.empty()) text_ += "\n";
     after_block_ = false;
@@ -101,15 +112,6 @@ class Screen {
       text_ += "\n";
     }
     if (words.ends_with('\n')) text_.pop_back();
-  }
-
-  void block(const std::string& heading, const std::string& shown) {
-    if (shown.empty()) return;
-    flush();
-    if (!text_.empty()) text_ += "\n";
-    if (!heading.empty()) text_ += heading + "\n";
-    text_ += shown;
-    after_block_ = true;
   }
 
   /// Labels and values in two columns.
@@ -165,6 +167,9 @@ std::string bars_text(const Value& parts) {
 std::string text_of(const Document& document) {
   Screen screen(document.rows);
   screen.add(document.content);
+  const std::vector<std::string> methods = method_lines(document.methods, document.command);
+  if (!methods.empty())
+    screen.block("", fmt::format("{}: {}\n", kMethodsTitle, fmt::join(methods, "\n  ")));
   const std::string rest = screen.text();
   if (document.answer.empty()) return rest;
   return strong(document.answer) + "\n" + rest;

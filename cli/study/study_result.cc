@@ -399,6 +399,10 @@ Document studies_document(const std::vector<StudyResult>& results) {
     const Value of_study = measure_rows(result);
     for (const Value& row : of_study.list()) rows.push_back(row);
   }
+  for (const StudyResult& result : results)
+    if (const Method method = method_of(result.study.fidelity);
+        std::ranges::find(d.methods, method) == d.methods.end())
+      d.methods.push_back(method);
   d.show("", "points of studies", std::move(rows), {}, kInTables);
   return d;
 }

@@ -370,14 +370,10 @@ Path Schedules::path(DeviceId from, DeviceId to) const {
 
 Result<GroupSchedule> Schedules::of(CollectiveKind kind, std::span<const DeviceId> devices,
                                     std::shared_ptr<const CalibratedCost> cost) {
-  const bool mesh = is_mesh(devices);
-  Algorithm algorithm = algorithm_for(kind, rules_);
-  // One message after another would use one of a rank's links at a time.
-  if (mesh && kind == CollectiveKind::kAllToAll && !rules_.algorithms[kind])
-    algorithm = Algorithm::kLinear;
+  const Algorithm algorithm = algorithm_for(kind, rules_);
   ScheduleKey key = key_of(kind, algorithm, devices);
   key.parts = rules_.parts;
-  key.mesh = mesh && (algorithm == Algorithm::kRing || algorithm == Algorithm::kLinear);
+  key.mesh = (algorithm == Algorithm::kRing || algorithm == Algorithm::kLinear) && is_mesh(devices);
   const Schedule& schedule = *TRY(this->schedule(key, devices));
   GroupSchedule result{.flows = schedule.flows,
                        .local = schedule.local,

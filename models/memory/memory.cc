@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "models/workload/adapters.h"
 #include "sim/base/check.h"
 
 namespace rehearse::memory {
@@ -76,6 +77,14 @@ double kept_by(const Layer& layer, double held) {
   return (surely + (layer.saved_bytes() - surely) * held).b();
 }
 
+/// The weights of a layer as ranks gather them whole. `each`: bytes of one that is not in 4 bits.
+double gathered_weights(const Layer& layer, double each) {
+  double bytes = 0;
+  for (const workload::Weights& w : layer.weights)
+    bytes += w.count * (w.nf4 ? std::min(workload::kNf4Sharded, each) : each);
+  return bytes;
+}
+
 ChunkLoads loads_of(const workload::Chunk& chunk, const workload::Gathering& gathering,
                     double held) {
   ChunkLoads loads;
@@ -83,11 +92,13 @@ ChunkLoads loads_of(const workload::Chunk& chunk, const workload::Gathering& gat
   double gone = 0;  // kept by layers whose backward has ended
   for (std::size_t i = chunk.layers.size(); i-- > 0;) {
     const Layer& layer = chunk.layers[i];
-    const double parameters = layer.gathered_at_once.value_or(layer.parameters());
-    const double ahead = layer.count > 1 ? parameters
-                         : i > 0         ? chunk.layers[i - 1].parameters()
+    const double each = gathering.weights;
+    const double now =
+        layer.gathered_at_once ? *layer.gathered_at_once * each : gathered_weights(layer, each);
+    const double ahead = layer.count > 1 ? now
+                         : i > 0         ? gathered_weights(chunk.layers[i - 1], each)
                                          : 0;
-    const double weights = gathering.weights * (parameters + gathering.ahead * ahead);
+    const double weights = now + gathering.ahead * ahead;
     const double gradient =
         gathering.gradient * layer.gathered_at_once.value_or(layer.trained_parameters());
     const double loss = loss_of(layer), saved = kept_by(layer, held);

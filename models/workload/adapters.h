@@ -45,6 +45,9 @@ inline constexpr std::string_view kFrozenNames[] = {"as_trained", "nf4"};
 /// Bytes of a parameter in 4 bits with double quantisation (QLoRA, section 3): a constant of 8 bits
 /// for each 64 parameters, and one of 32 bits for each 256 of those, 4.127 bits in all.
 inline constexpr double kNf4Bytes = (4 + 8.0 / 64 + 32.0 / (64 * 256)) / 8;
+/// Without the constants: the part that ZeRO-3 shards and gathers. Every rank has all constants, which
+/// are no parameters (FSDP with bitsandbytes).
+inline constexpr double kNf4Sharded = 0.5;
 
 /// The workload with adapters of this rank. Fails for recorded work, whose backward cannot be taken
 /// apart, and where no layer has attention. REQUIRES: rank > 0.

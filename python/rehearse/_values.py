@@ -47,6 +47,16 @@ class Fields(SimpleNamespace):
         return key in vars(self)
 
 
+class Figure(Fields):
+    """A quantity of the document with further keys, such as the memory of a device with its parts."""
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __str__(self) -> str:
+        return str(Quantity(**{key: vars(self).get(key) for key in ("value", "unit", "low", "high", "provenance")}))
+
+
 class Table(List[Any]):
     """A list of the document."""
 
@@ -96,6 +106,11 @@ class Result(Fields):
     def __reduce__(self) -> Any:
         return Result, (vars(self), self.screen, self.cautions)
 
+    def to_dataframe(self) -> Any:
+        """A pandas.DataFrame with one row: the columns of a `Table`, without the lists of the document. `pandas.concat`
+        makes a frame of several results."""
+        return Table([Fields(**{key: value for key, value in vars(self).items() if not isinstance(value, list)})]).to_dataframe()
+
     def __str__(self) -> str:
         return self.screen
 
@@ -134,4 +149,5 @@ def typed(value: Any) -> Any:
         return value
     if "value" in value and value.keys() <= {"value", "unit", "low", "high", "provenance"}:
         return Quantity(**value)
-    return Fields(**{key: typed(each) for key, each in value.items()})
+    kind = Figure if {"value", "unit"} <= value.keys() else Fields
+    return kind(**{key: typed(each) for key, each in value.items()})

@@ -195,11 +195,10 @@ bool through_host(const workload::Layout& layout, const cluster::Cluster& cluste
   return scope && scope->fabric == comm::Fabric::kHostStaged;
 }
 
-/// The interval of a step, and what it depends on.
+/// The interval of a step, and what it depends on. `work`: of the step's layout.
 Status complete(Step& step, const Spec& spec, const cluster::Cluster& cluster,
-                const Setting& setting) {
+                const Setting& setting, const Work& work) {
   const Runner runner(spec, cluster, setting);
-  const Work work = work_of(step.layout, setting.devices, setting.job);
   Situation situation = setting.situation;
   const Seconds all = step.time.value;
   const Seconds free = TRY(runner.time_without(
@@ -353,14 +352,15 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   }
   step.share_by_provenance = work.share_by_provenance;
   if (options.value_only) return step;
-  TRY(complete(step, spec, cluster, setting));
+  TRY(complete(step, spec, cluster, setting, work));
   return step;
 }
 
 Status complete(Step& step, const Spec& spec, const cluster::Cluster& cluster,
                 const PredictOptions& options) {
   const Setting setting = TRY(setting_of(spec, cluster, step.layout, options));
-  return complete(step, spec, cluster, setting);
+  return complete(step, spec, cluster, setting,
+                  work_of(step.layout, setting.devices, setting.job));
 }
 
 }  // namespace rehearse::step

@@ -55,6 +55,10 @@ TEST_CASE("completion offers commands, options, and the values that an option ac
   CHECK(completed({"simulate", "--device", "p5.48"}) == "p5.48xlarge\n");
   CHECK(completed({"catalog", "gp"}) == "gpus\n");
   CHECK(completed({"help", "doc"}) == "doctor\n");
+  CHECK(completed({"explain", "mf"}) == "MFU\n");
+  CHECK(completed({"mig", "layouts", "--device", "h100_pc"}) == "h100_pcie_80\n");
+  CHECK(completed({"compare", "--device", "p5.48"}) == "p5.48xlarge\n");
+  CHECK(completed({"network", "--op", "all_reduce,all_g"}) == "all_reduce,all_gather\n");
 }
 
 TEST_CASE("completion leaves names of files, and other programs, to the shell") {

@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include <catch2/catch.hpp>
+#include <fmt/ranges.h>
 
 #include "tests/support/capture_run.h"
 #include "tests/support/data.h"
@@ -166,6 +167,45 @@ TEST_CASE("odd recordings give numbers or an error, never NaN") {
         test::check_values(Json::parse(ran.out));
       } else {
         test::check_failed(ran, 1, "");
+      }
+    }
+  }
+}
+
+TEST_CASE("each prediction says how it was computed, and names options that its command has") {
+  const std::string recording = kExample;
+  for (std::vector<std::string> words : std::vector<std::vector<std::string>>{
+           {"replay", recording},
+           {"whatif", recording, "--scale", "kernel:0.5"},
+           {"simulate", "examples/jobs/gpt2_xl_mixed.yaml", "--fidelity", "closed"},
+           {"simulate", "examples/jobs/serve_llama3_70b.yaml"},
+           {"simulate", "examples/dataflows/gcn.yaml"},
+           {"plan", "examples/jobs/gpt2_xl_search.yaml", "--fidelity", "closed"},
+           {"recommend", "examples/jobs/mpt_7b_rent.yaml", "--provider", "lambda", "--counts", "1"},
+           {"compare", recording, "examples/recordings/gate_before.json"},
+           {"network", "--device", "h100_sxm5_80", "--op", "all_reduce", "--sizes", "1MiB"},
+           {"fleet", "examples/fleets/four_jobs.csv", "--nodes", "1", "--gpus-per-node", "4"},
+           {"pack", "examples/fleets/pack.yaml"},
+           {"input", "examples/pipelines/two_workers.yaml"},
+           {"study", "studies/stanza.yaml"}}) {
+    const std::string command = words.front();
+    INFO(fmt::format("{}", fmt::join(words, " ")));
+    const std::string help = test::rehearse({command, "--help"}).out;
+    words.insert(words.begin(), "--quiet");
+    const std::string screen = test::rehearse(words).out;
+    CHECK(screen.find("\n\nHow this was computed: ") != std::string::npos);
+    words.insert(words.begin(), {"--format", "json"});
+    const Json json = Json::parse(test::rehearse(words).out);
+    REQUIRE(!json["methods"].empty());
+    for (const Json& method : json["methods"]) {
+      CHECK(screen.find(method["meaning"].get<std::string>()) != std::string::npos);
+      for (const Json& change : method["changes"]) {
+        const std::string what = change["change"];
+        INFO(what);
+        CHECK((!what.starts_with("--") ||
+               help.find("  " + what.substr(0, what.find_first_of(" ,")) + " ") !=
+                   std::string::npos));
+        CHECK(screen.find(what) != std::string::npos);
       }
     }
   }

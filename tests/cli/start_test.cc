@@ -4,8 +4,9 @@
 #include <memory>
 
 #include <catch2/catch.hpp>
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
+#include "sim/base/text.h"
 #include "tests/support/data.h"
 #include "tests/support/rehearse.h"
 
@@ -61,12 +62,36 @@ std::string piped(const std::string& file, const std::string& arguments) {
   return text;
 }
 
+TEST_CASE("an image is built from the sources alone: what git ignores is not copied into it") {
+  const std::string ignored = "\n" + test::text_of(test::source_file(".dockerignore"));
+  const std::string by_git = test::text_of(test::source_file(".gitignore"));
+  for (const std::string_view line : split(trim(by_git), '\n'))
+    CHECK((ignored.find(fmt::format("\n{}\n", line)) != std::string::npos ||
+           ignored.find(fmt::format("\n**/{}\n", line)) != std::string::npos));
+}
+
 TEST_CASE("standard input is -: of a job, and of a recording") {
   const std::string job = "examples/jobs/gpt_175b.yaml";
   CHECK(piped(job, "simulate - --fidelity closed") ==
         test::rehearse({"simulate", job, "--fidelity", "closed"}).out);
   CHECK(piped(kExample, "inspect - --format csv") ==
         test::rehearse({"inspect", kExample, "--format", "csv"}).out);
+}
+
+TEST_CASE(
+    "standard input is -: as the value of an option, and where either kind of file may follow") {
+  const std::string cluster = "examples/clusters/dgx_h100_x4.yaml";
+  CHECK(piped(cluster, "network --cluster - --op all_reduce --sizes 1MiB --format csv") ==
+        test::rehearse({"network", "--cluster", cluster, "--op", "all_reduce", "--sizes", "1MiB",
+                        "--format", "csv"})
+            .out);
+  const std::string before = "examples/recordings/gate_before.json";
+  const std::vector<std::string> check = {"check",    "--candidate", kExample,
+                                          "--format", "csv",         "--baseline"};
+  std::vector<std::string> by_name = check;
+  by_name.push_back(before);
+  CHECK(piped(before, fmt::format("{} -", fmt::join(check, " "))) == test::rehearse(by_name).out);
+  test::check_failed(test::rehearse({"check", "--baseline", "-", "--candidate", "-"}), 2, "twice");
 }
 
 }  // namespace

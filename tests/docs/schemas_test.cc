@@ -154,6 +154,35 @@ TEST_CASE("the schemas on the pages are those that the program writes") {
   CHECK(test::names_in(folder).size() == schemas.size());
 }
 
+/// The keys of a schema, and those with a description.
+std::pair<std::size_t, std::size_t> described(const Json& schema) {
+  std::pair<std::size_t, std::size_t> sum{0, 0};
+  if (schema.is_object())
+    for (const auto& [key, property] : schema.value("properties", Json::object()).items()) {
+      ++sum.first;
+      sum.second += property.contains("description");
+    }
+  if (schema.is_structured())
+    for (const Json& each : schema) {
+      const auto inner = described(each);
+      sum = {sum.first + inner.first, sum.second + inner.second};
+    }
+  return sum;
+}
+
+TEST_CASE("keys have the meanings of their pages") {
+  std::map<std::string, Json> schemas = schemas_in(test::source_file("docs/schemas"));
+  const Json& job = schemas.at("job")["properties"];
+  CHECK(job["serve"]["properties"]["load"]["properties"]["warmup"]["description"] ==
+        "number of requests that end before the measured ones begin");
+  CHECK(job["sustained"]["properties"]["overlap_penalty"]["description"] ==
+        "overlap takes max(a, b) + penalty · min(a, b)");
+  CHECK(schemas.at("pipeline")["properties"]["seed"]["description"] == "random seed (1)");
+  const auto [keys, with] = described(schemas.at("job"));
+  INFO(with << " of " << keys);
+  CHECK(with * 5 > keys * 4);
+}
+
 TEST_CASE("the files of examples and studies are valid, and a mistyped key is not") {
   const std::map<std::string, Json> schemas = schemas_in(test::source_file("docs/schemas"));
   std::size_t seen = 0;

@@ -81,6 +81,15 @@ class Values(unittest.TestCase):
         self.assertEqual(frame.attrs["units"]["time"], "s")
         nested = rehearse.replay(RECORDING).ranks[0].steps.to_dataframe()
         self.assertIn("gpu.measured_s", nested.columns)
+        whole = rehearse.replay(RECORDING)
+        row = whole.to_dataframe()
+        self.assertEqual((len(row), row["step_time.simulated"][0]), (1, whole.step_time.simulated.value))
+
+    def test_a_quantity_with_further_keys_is_one(self):
+        memory = rehearse.simulate(model="llama3_8b", gpus=8, device="h100_sxm5_80", plan="tp8", batch=64, fidelity="closed").memory_per_device
+        self.assertEqual(float(memory), memory.value)
+        self.assertRegex(str(memory), r"^[\d.e+]+ B \([\d.e+]+ – [\d.e+]+, extrapolated\)$")
+        self.assertEqual(memory.verdict, "fits")
 
 
 class Words(unittest.TestCase):

@@ -277,7 +277,35 @@ TEST_CASE("QLoRA: 33B fits into 24 GB and 65B into 48 GB, where the optimizer is
   CHECK(states("llama_65b", kAsTrained, Tier::kHost) > 48e9);
 }
 
-TEST_CASE("weights in 4 bits are refused without adapters, with shards, and on other tiers") {
+// FSDP over 2 ranks: each gather has 0.5 bytes of a parameter in 4 bits and 2 of any other; a rank holds
+// half of both, and all constants (0.0157 bytes per parameter in 4 bits).
+TEST_CASE("ZeRO-3 shards and gathers weights in 4 bits; each rank has all of their constants") {
+  const Workload w = *workload::with_adapters(tiny_gpt({}), static_cast<std::uint32_t>(kRank),
+                                              Adapted::kAll, workload::Frozen::kNf4),
+                 whole = adapted(tiny_gpt({}));
+  const Training training{.global_batch = 8,
+                          .lora_rank = static_cast<std::uint32_t>(kRank),
+                          .frozen_weights = workload::Frozen::kNf4};
+  const Plan sharded{.data = 2, .zero = 3};
+  const Layout layout = laid_out(w, training, sharded),
+               in_16_bits = laid_out(whole, {.global_batch = 8}, sharded);
+  const auto gathered = [](const Layout& of) {
+    double bytes = 0;
+    for (const Layer& layer : of.stages.front().chunks.front().layers)
+      for (const Op& op : layer.forward)
+        if (op.name == "gather weights") bytes += layer.count * op.bytes.b();
+    return bytes;
+  };
+  const double matrices = kBlocks * 64 * (192 + 64 + 256 + 256);
+  CHECK(gathered(in_16_bits) - gathered(layout) == Approx(matrices * 1.5));
+  const auto held = [&](const Layout& of) {
+    return of.stages.front().states.weights * whole.parameters();
+  };
+  CHECK(held(in_16_bits) - held(layout) ==
+        Approx(matrices * (1.5 / 2 - (workload::kNf4Bytes - 0.5))));
+}
+
+TEST_CASE("weights in 4 bits are refused without adapters, and on other tiers") {
   const Workload w =
       *workload::with_adapters(tiny_gpt({}), 4, Adapted::kAll, workload::Frozen::kNf4);
   const auto refused = [&](std::uint32_t rank, const Plan& plan) {
@@ -286,7 +314,7 @@ TEST_CASE("weights in 4 bits are refused without adapters, with shards, and on o
     return status ? "" : status.error().diagnostics.front().problem;
   };
   CHECK(refused(0, {}) == "frozen_weights nf4 without lora_rank");
-  CHECK(refused(4, {.data = 2, .zero = 3}) == "frozen_weights nf4 with zero 3");
+  CHECK(refused(4, {.data = 2, .zero = 3}) == "");
   CHECK(refused(4, {.tiers = {.weights = {.tier = Tier::kHost}}}) ==
         "frozen_weights nf4 with weights_on host");
   CHECK(refused(4, {}) == "");

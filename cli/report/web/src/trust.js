@@ -72,6 +72,8 @@ export function trust(data) {
   const content = [explained, compared, provenance(d), steps(d), accuracy(data.accuracy), warnings(d.warnings, d.warning_remedies), problems,
     list("Assumptions", d.notes, "notes"), list("Assumptions of the first option", d.options?.[0]?.notes, "notes")].filter(Boolean);
   if (d.conditions?.source) content.push(el("p.quiet", {}, `Conditions: ${d.conditions.source}.`));
+  if (d.methods?.length) content.push(el("h3", {}, "How this was computed"),
+    el("ul.notes", {}, d.methods.map((b) => el("li", {}, el("b", {}, b.name), `: ${b.meaning}.`, b.changes.map((c) => el("div.quiet", {}, el("code", {}, c.change), ` ${c.effect}.`))))));
   if (!content.length) return null;
   return section("trust", "Why should I believe it?", "Bands and ranges are 90 % intervals.", ...content);
 }

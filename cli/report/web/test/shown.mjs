@@ -25,6 +25,7 @@ export const tests = {
       assert.equal(found.at(-1), "Reproduce", name);
       assert.ok(await page.locator("#report table").count() > 0, `${name} has a table`);
       assert.doesNotMatch(await page.textContent("#report"), /undefined|NaN|\[object/, name);
+      if (name !== "layouts") assert.match(await page.textContent("#trust"), /How this was computed/, name);
       assert.match(await page.textContent("#again"), new RegExp(`rehearse ${words[0]}`), name);
       assert.notEqual((await page.textContent("h1")).trim(), `rehearse ${words[0]}`, `${name} has a headline`);
       await close(page);

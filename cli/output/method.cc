@@ -1,0 +1,131 @@
+#include "cli/output/method.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "sim/base/text.h"
+
+namespace rehearse::cli {
+namespace {
+
+/// An option, or an entry of the input file, with which the answer would be another.
+struct Change {
+  std::string_view what, effect;
+  std::string_view commands = {};  ///< those that offer it, separated by spaces; empty: all
+};
+
+struct Row {
+  std::string_view name, meaning;
+  std::array<Change, 3> changes = {};
+};
+
+constexpr std::string_view kWithFidelity = "simulate plan compare network";
+constexpr Change kCalibrate = {"rehearse calibrate job",
+                               "corrects predictions by a measured step of the job",
+                               "simulate plan recommend"};
+
+/// In the order of Method.
+constexpr std::array kRows = {
+    Row{"closed",
+        "collectives take the time of a calibration or of a closed form, and share no links",
+        {{{"--fidelity message", "simulates them as messages that share links", kWithFidelity},
+          {"fidelity: message", "simulates them as messages that share links", "study"},
+          kCalibrate}}},
+    Row{"message",
+        "collectives are simulated as messages that share links, max-min fair",
+        {{{"--fidelity simgrid", "shares the links as SimGrid does, which takes longer",
+           kWithFidelity},
+          {"--fidelity closed", "is faster, and shares no links", kWithFidelity},
+          kCalibrate}}},
+    Row{"simgrid",
+        "collectives are simulated as messages that share links as in SimGrid",
+        {{{"--fidelity message", "shares the links max-min fair, and is faster", kWithFidelity},
+          kCalibrate}}},
+    Row{"recorded",
+        "ops keep their recorded durations, and start by the rules of replay",
+        {{{"--residuals", "keeps every unexplained delay", "replay whatif"}}}},
+    Row{"edited",
+        "the edits change ops and durations; everything else stays as recorded",
+        {{{"rehearse simulate with workload: {recording: FILE}",
+           "predicts the recorded model under another plan"}}}},
+    Row{"search",
+        "closed forms rank all plans; the best are run",
+        {{{"--thorough", "runs more of them", "plan"},
+          {"--risk N", "ranks by what they stay below with this probability"}}}},
+    Row{"server search",
+        "bounds rule out settings; the others are simulated",
+        {{{"--objective NAME", "ranks by another figure", "plan"}}}},
+    Row{"offers",
+        "bounds rule out offers; the best plan is searched on each of the others",
+        {{{"--counts N,...", "tries other numbers of instances"},
+          {"--prices FILE", "replaces the prices of the catalog"}}}},
+    Row{"server",
+        "the server's steps are simulated one by one, at prices fitted to published runs",
+        {{{"load: {trace: FILE}", "replays recorded requests instead of random ones"},
+          {"load: {seed: N}", "takes other random requests"}}}},
+    Row{"scheduler",
+        "each job holds its GPUs for the work in the list; jobs on one node do not slow each other "
+        "down",
+        {{{"--slices", "puts small jobs on MIG slices"},
+          {"--policy NAME, --placement NAME", "schedule in another way"}}}},
+    Row{"packing",
+        "slowdowns come from measured pairs where the file has them, else from a model",
+        {{{"--measure N", "lists the pairs whose measurement would help most"},
+          {"pairs: [...]", "adds measured pairs"}}}},
+    Row{"slices",
+        "a law fitted to the measured steps gives the time on each slice",
+        {{{"more measured batch sizes", "determine the law more closely"}}}},
+    Row{"tenants",
+        "the ops of both jobs share the device by the policy",
+        {{{"--share POLICY", "shares it in another way"}}}},
+    Row{"input",
+        "the stages are simulated unit by unit, with the times that the file states",
+        {{{"--measure DIR", "measures reading and decoding on this machine"}}}},
+    Row{"dataflow", "kernels run one after another, each at the time of its cost law", {}},
+};
+
+bool offered(const Change& change, std::string_view command) {
+  if (change.what.empty()) return false;
+  if (change.commands.empty()) return true;
+  const std::vector<std::string_view> all = split(change.commands, ' ');
+  return std::ranges::find(all, command) != all.end();
+}
+
+const Row& row_of(Method method) { return kRows[static_cast<std::size_t>(method)]; }
+
+}  // namespace
+
+std::optional<Method> method_named(std::string_view name) {
+  const auto found = std::ranges::find(kRows, name, &Row::name);
+  if (found == kRows.end()) return std::nullopt;
+  return static_cast<Method>(found - kRows.begin());
+}
+
+Value method_fields(const std::vector<Method>& methods, std::string_view command) {
+  Value list = Value::array();
+  for (const Method method : methods) {
+    const Row& row = row_of(method);
+    Value changes = Value::array();
+    for (const Change& change : row.changes)
+      if (offered(change, command))
+        changes.push_back({{"change", change.what}, {"effect", change.effect}});
+    list.push_back({{"name", row.name}, {"meaning", row.meaning}, {"changes", std::move(changes)}});
+  }
+  return list;
+}
+
+std::vector<std::string> method_lines(const std::vector<Method>& methods,
+                                      std::string_view command) {
+  std::vector<std::string> lines;
+  for (const Method method : methods) {
+    const Row& row = row_of(method);
+    std::string& line = lines.emplace_back(std::string(row.name) + ": " + std::string(row.meaning));
+    for (const Change& change : row.changes)
+      if (offered(change, command))
+        line += "; " + std::string(change.what) + " " + std::string(change.effect);
+  }
+  return lines;
+}
+
+}  // namespace rehearse::cli
