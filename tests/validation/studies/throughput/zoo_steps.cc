@@ -56,9 +56,7 @@ Result<step::Step> predict(const ZooJob& job, const PlacedStep& row, const Clust
 
 Result<step::Conditions> conditions_of(const ZooJob& job) {
   const cluster::Gpu& gpu = *TRY(cluster::find_gpu(job.device));
-  step::Conditions conditions = step::conditions_for(gpu, kKernels);
-  if (workload::has_convolutions(TRY(workload_of(job)))) step::take_plain_loop(conditions);
-  return conditions;
+  return step::conditions_for(gpu, kKernels);
 }
 
 Result<Estimate<Seconds>> zoo_step(const ZooJob& job, const PlacedStep& row,
