@@ -74,7 +74,8 @@ workload::Elementwise kernels_of(const std::optional<YamlMap>& model, const Impl
 /// The assumed implementation of a model: the keys that the file does not give. `kernels` may be
 /// slower ones for the same operations.
 std::vector<std::string> assumed_of(const YamlMap& map, const Implementation& how,
-                                    workload::Elementwise kernels, bool mixture) {
+                                    workload::Elementwise kernels, bool mixture,
+                                    bool convolutions) {
   std::string text;
   const auto add = [&](std::string_view key, std::string_view value) {
     if (!map.has(key)) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", key, value);
@@ -89,6 +90,7 @@ std::vector<std::string> assumed_of(const YamlMap& map, const Implementation& ho
   add("loss", workload::kLossNames[static_cast<int>(how.loss)]);
   add("fused_accumulation", how.fused_accumulation ? "true" : "false");
   add("dropout", how.dropout ? "true" : "false");
+  if (convolutions) add("channels_last", how.channels_last ? "true" : "false");
   if (mixture) add("fused_experts", how.fused_experts ? "true" : "false");
   if (text.empty()) return {};
   return {text};
@@ -353,6 +355,9 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
       for (step::Conditions& each : conditions.all)
         each.scale = step::mixture_scale(
             model->optional<bool>("fused_experts").value_or(implementation.fused_experts));
+    const bool convolutions = workload && workload::has_convolutions(*workload);
+    if (convolutions)
+      for (step::Conditions& each : conditions.all) step::take_plain_loop(each);
     if (workload && training && (mixture || !is_usual(*workload, training->dtype)))
       for (step::Conditions& each : conditions.all) step::widen_kernels(each);
     const std::optional<std::size_t> saved = model->choice("saved", workload::kSavedNames);
@@ -361,7 +366,7 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
     const std::vector<std::string> again = model->list<std::string>("recompute_ops");
     if (workload) workload::run_again(*workload, again);
     model->no_other_keys();
-    assumed = assumed_of(*model, implementation, kernels, mixture);
+    assumed = assumed_of(*model, implementation, kernels, mixture, convolutions);
   }
   if (workload && training && training->lora_rank > 0) {
     Result<workload::Workload> adapted =

@@ -58,13 +58,6 @@ constexpr double bytes_per_parameter(strategies::Optimizer optimizer) {
   return kWeightBytes;
 }
 
-bool has_convolutions(const workload::Workload& workload) {
-  for (const workload::Layer& layer : workload.layers)
-    for (const workload::Op& op : layer.forward)
-      if (op.kind == workload::OpKind::kConvolution) return true;
-  return false;
-}
-
 /// The best plan by closed forms.
 PlanRequest request_of(const JobFile& job) {
   return {.axes = axes_of(job.axes), .keep = 1, .front = false, .progress = [](double) {
@@ -152,7 +145,7 @@ std::optional<Seconds> JobOnOffers::least_time(const cost::Offer& offer) const {
     return std::nullopt;
   const compute::DeviceFacts facts = compute::facts_of(**gpu);
   const FlopRate peak = peak_of(facts, job_.spec.training.dtype);
-  const double saving = has_convolutions(workload) ? kConvolutionSaving : 1;
+  const double saving = workload::has_convolutions(workload) ? kConvolutionSaving : 1;
   return workload.model_flops() * samples() / (peak * (devices * saving));
 }
 

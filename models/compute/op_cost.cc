@@ -18,10 +18,11 @@ struct OpCost::State {
   double gemm;          // time of matrix operations ÷ benchmark
   std::vector<std::string> sources;
 
-  /// Time in a job ÷ that of a benchmark.
+  /// Time in a job ÷ that by the laws. Those of convolutions in matrix units hold in jobs: their shares
+  /// come from recorded trainings.
   double sustained(const Op& op) const {
-    const bool matrix = op.kind == OpKind::kGemm || op.kind == OpKind::kConvolution;
-    return matrix && arithmetic_of(facts, op.dtype) != Arithmetic::kFp32 ? gemm : 1;
+    const bool product = op.kind == OpKind::kGemm;
+    return product && arithmetic_of(facts, op.dtype) != Arithmetic::kFp32 ? gemm : 1;
   }
 };
 

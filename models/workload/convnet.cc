@@ -106,12 +106,14 @@ class ConvNetMaker {
   }
 
   // Batch norm: read for the moments, read again and written. Backward: input and gradient are read
-  // twice, and a gradient is written. ReLU works in place; in eager mode it is a separate pass.
+  // twice, and a gradient is written. Eager kernels with channels first have a cost of their own: a
+  // norm without a row. ReLU works in place; in eager mode it is a separate pass.
   void add_norm_and_relu(LayerBuilder& layer, const Piece& p, const Tensor& out) {
     const double elements = out.elements();
     if (p.norm) {
       const bool fused = p.relu && !eager_;
       layer.traffic({.name = "batch_norm",
+                     .kind = eager_ && !how_.channels_last ? OpKind::kNorm : OpKind::kElementwise,
                      .forward = layer.moved(3 * elements),
                      .backward = layer.moved((fused ? 6 : 5) * elements),
                      .kernels = 1,
@@ -124,25 +126,11 @@ class ConvNetMaker {
                      .backward = layer.moved(3 * elements)});
   }
 
-  // In eager mode a separate kernel adds the bias, and backward sums it up. Matrix units take
-  // channels last, four of them at once, while tensors have channels first unless the user chose
-  // otherwise. We assume that jobs in TF32 did not choose otherwise. Forward then transposes input
-  // and output; backward transposes the gradient and that of the input, then the input and the
-  // gradient again. A kernel of one position is a product in either order.
-  void add_bias_and_transposes(LayerBuilder& layer, const Piece& p, const Tensor& in,
-                               const Tensor& out) {
-    if (p.bias)
-      layer.traffic({.name = "bias",
-                     .forward = layer.moved(2 * out.elements()),
-                     .backward = layer.moved(out.elements())});
-    if (how_.dtype != Dtype::kTf32 || in.channels % 4 != 0 || p.kernel_height * p.kernel_width == 1)
-      return;
-    const double both = in.elements() + out.elements();
-    layer.traffic({.name = "transposes",
-                   .forward = layer.moved(2 * both),
-                   .backward = layer.moved(4 * both),
-                   .kernels = 2,
-                   .kernels_backward = 4});
+  // In eager mode a separate kernel adds the bias, and backward sums it up.
+  static void add_bias(LayerBuilder& layer, const Tensor& out) {
+    layer.traffic({.name = "bias",
+                   .forward = layer.moved(2 * out.elements()),
+                   .backward = layer.moved(out.elements())});
   }
 
   // The input of the next layer, which is also all that checkpoints of each layer would keep.
@@ -170,8 +158,9 @@ class ConvNetMaker {
                        .kernel = double(p.kernel_height) * p.kernel_width,
                        .moved = layer.moved(in.elements() + out.elements()),
                        .bias = p.bias,
-                       .first = !in.layer});
-    if (eager_) add_bias_and_transposes(layer, p, in, out);
+                       .first = !in.layer,
+                       .channels_last = how_.channels_last});
+    if (eager_ && p.bias) add_bias(layer, out);
     add_norm_and_relu(layer, p, out);
     if (p.norm) layer.keep({.name = "before the norm", .bytes = layer.moved(out.elements())});
     keep_output(layer, out);

@@ -58,7 +58,8 @@ struct ConvNet {
 };
 
 /// Fails if a piece leaves no positions, if groups do not divide channels, or if added branches
-/// differ in shape. Only `dtype` and `elementwise` of `how` are used.
+/// differ in shape. Only `dtype`, `elementwise` and
+/// `channels_last` of `how` are used.
 Result<Workload> convnet(const ConvNet& net, const Implementation& how);
 
 /// Sets the number of classes of the last fully connected layer; without one, nothing changes.

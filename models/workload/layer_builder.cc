@@ -95,6 +95,7 @@ void LayerBuilder::convolution(const Convolution& piece) {
     conv.k = k;
     conv.bytes = piece.moved;
     conv.samples = samples;
+    conv.channels_last = piece.channels_last;
     return conv;
   };
   const double in = piece.in / piece.groups;

@@ -49,6 +49,7 @@ struct Convolution {
   Bytes moved;  ///< input and output
   bool bias;
   bool first;  ///< as in Linear
+  bool channels_last = false;
 };
 
 /// A memory-bound piece. Backward has no op where `backward` is zero.

@@ -101,6 +101,7 @@ struct Op {
   Extent samples = Extent::kNone;
   Extent tensor = Extent::kNone;
   bool expert = false;           ///< of a mixture's experts: expert parallelism divides `batch`
+  bool channels_last = false;    ///< convolution: the elements of a position are adjacent (NHWC)
   bool core = false;             ///< attention's scores: selective recomputation runs it again
   bool weight_gradient = false;  ///< backward: no other layer waits for it
   CollectiveKind collective = CollectiveKind::kBarrier;

@@ -104,6 +104,7 @@ Implementation read_implementation(const YamlMap& map, Implementation how) {
   how.fused_projections = map.optional<bool>("fused_projections").value_or(how.fused_projections);
   how.values_are_views = map.optional<bool>("values_are_views").value_or(how.values_are_views);
   how.fused_experts = map.optional<bool>("fused_experts").value_or(how.fused_experts);
+  how.channels_last = map.optional<bool>("channels_last").value_or(how.channels_last);
   how.logit_bytes = map.optional<double>("logit_bytes");
   if (how.logit_bytes && !(*how.logit_bytes > 0 && *how.logit_bytes <= 64))
     map.report("logit_bytes", fmt::format("{:g} is out of range", *how.logit_bytes),

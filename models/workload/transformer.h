@@ -149,6 +149,9 @@ struct Implementation {
   /// adding router-weighted biases, are PyTorch's own kernels.
   bool fused_experts = false;
   GatheredInputs gathered_inputs = GatheredInputs::kAgain;
+  /// Images keep the channels of a position together (PyTorch: channels_last), as matrix units read
+  /// them. Frameworks do not, unless asked to.
+  bool channels_last = false;
   /// Saved values are a view of the product of queries, keys and values, so that queries and keys
   /// stay as they were before rotation, too (nanotron).
   bool values_are_views = false;

@@ -125,6 +125,13 @@ Status verify(std::span<const Layer> layers) {
   return {};
 }
 
+bool has_convolutions(const Workload& workload) {
+  for (const Layer& layer : workload.layers)
+    for (const Op& op : layer.forward)
+      if (op.kind == OpKind::kConvolution) return true;
+  return false;
+}
+
 Workload with_samples(Workload workload, double samples) {
   const double by = samples / workload.samples;
   for (Layer& layer : workload.layers) {

@@ -130,6 +130,9 @@ Status verify(std::span<const Layer> layers);
 /// Multiplies extents by `samples`: the same step for a microbatch of that size.
 Workload with_samples(Workload workload, double samples);
 
+/// Whether a layer computes a convolution.
+bool has_convolutions(const Workload& workload);
+
 /// The op for samples of `to` instead of `from` tokens. Work on scores, which is `core` or a softmax
 /// over all tokens, grows with their square. Fails where the extents do not tell: convolutions, and
 /// batched products of which not exactly two extents count tokens.

@@ -127,6 +127,11 @@ Conditions conditions_for(const cluster::Gpu& device, workload::Elementwise elem
           .source = "sustained as in published jobs on other architectures"};
 }
 
+void take_plain_loop(Conditions& conditions) {
+  conditions.fixed = Seconds::ms(3);
+  conditions.most_fixed = Seconds::ms(30);
+}
+
 void widen_kernels(Conditions& conditions) {
   conditions.fastest = std::min(conditions.fastest, kOtherKernelBound.low);
   conditions.slowest = std::max(conditions.slowest, kOtherKernelBound.high);

@@ -36,7 +36,7 @@ Op convolution(double window, double input = kPositions, Dtype dtype = Dtype::kF
 
 double microseconds(const Op& op, Arithmetic arithmetic = Arithmetic::kFp32,
                     const WaveDevice& device = kGpu) {
-  return convolution_time(kTiled, device, arithmetic, op) * 1e6;
+  return convolution_time(kTiled, device, arithmetic, op, 1) * 1e6;
 }
 
 TEST_CASE("a convolution of single positions is a product at nine tenths of the rate") {
@@ -57,23 +57,56 @@ TEST_CASE("windows of 3 x 3 multiply four ninths in FP32, and all in half precis
 }
 
 TEST_CASE("matrix units convolve windows after a conversion of layout") {
-  // Half of 12,800 · (32 + 64) elements of 2 bytes, read and written at half of 100 GB/s: 49.2 us.
+  // 12,800 · (32 + 64) elements of 2 bytes, read and written at half of 100 GB/s: 98.3 us.
   WaveDevice slow = kGpu;
   slow.memory_rate = 1e11;
   const Op half = convolution(9, kPositions, Dtype::kFp16);
   CHECK(microseconds(half, Arithmetic::kHalf, slow) ==
-        Approx(2 * 128 * 64 * 288 / 4500. + 2 + 3 + 49.152));
-  // None for single positions: 32 summed at 0.9, and 49.2 us to move 2.46 MB during that.
+        Approx(2 * 128 * 64 * 288 / 4500. + 2 + 3 + 98.304));
+  // None for single positions: 32 summed at 0.5, and 49.2 us to move 2.46 MB during that.
   const Op pointwise = convolution(1, kPositions, Dtype::kFp16);
-  const double products = 2 * 128 * 64 * 32 / 4500. + 2, bytes = 49.2339;
+  const double products = 2 * 128 * 64 * 32 / 2500. + 2, bytes = 49.2339;
   CHECK(microseconds(pointwise, Arithmetic::kHalf, slow) ==
         Approx(3 + std::pow(std::pow(products, 5) + std::pow(bytes, 5), 0.2)));
+}
+
+TEST_CASE("channels last need no conversion, and are one product for all images") {
+  WaveDevice slow = kGpu;
+  slow.memory_rate = 1e11;
+  Op window = convolution(9, kPositions, Dtype::kFp16);
+  window.channels_last = true;
+  const auto with = [](double products, double bytes) {
+    return Approx(3 + std::pow(std::pow(products, 5) + std::pow(bytes, 5), 0.2));
+  };
+  // 288 summed at 0.9; 2.49 MB move at 50 GB/s during that.
+  CHECK(microseconds(window, Arithmetic::kHalf, slow) ==
+        with(2 * 128 * 64 * 288 / 4500. + 2, window.bytes.b() / 5e4));
+  // One position of the window: 32 summed at 0.9 instead of 0.5.
+  Op pointwise = convolution(1, kPositions, Dtype::kFp16);
+  pointwise.channels_last = true;
+  CHECK(microseconds(pointwise, Arithmetic::kHalf, slow) ==
+        with(2 * 128 * 64 * 32 / 4500. + 2, pointwise.bytes.b() / 5e4));
+  // Ordinary cores read any layout.
+  CHECK(microseconds(window) == Approx(microseconds(convolution(9, kPositions, Dtype::kFp16))));
+}
+
+TEST_CASE("images with channels last are padded to tiles") {
+  Op image = convolution(9, kPositions, Dtype::kFp16);
+  image.k = 3 * 9;
+  image.bytes = Bytes::b(2 * (kPositions * (3 + kOut) + 27 * kOut));
+  image.channels_last = true;
+  CHECK_FALSE(needs_cores(image));
+  // 8 · 9 summed at 0.9 of 1 TFLOP/s by 100 tiles.
+  CHECK(microseconds(image, Arithmetic::kHalf) == Approx(2 * 128 * 64 * 72 / 4500. + 2 + 3));
+  // One channel of a group is no image.
+  image.batch = 3;
+  CHECK(needs_cores(image));
 }
 
 TEST_CASE("channels too few for tiles are convolved on ordinary cores") {
   Op image = convolution(9);
   image.k = 3 * 9;
-  CHECK(has_few_channels(image));
+  CHECK(needs_cores(image));
   // 2 · 12,800 · 64 · 27 FLOPs at 0.7 of 1 TFLOP/s.
   CHECK(microseconds(image) == Approx(2 * 12800 * 64 * 27 / 0.7e6 + 3));
   Op depthwise = image;
@@ -81,9 +114,9 @@ TEST_CASE("channels too few for tiles are convolved on ordinary cores") {
   depthwise.batch = 64;
   depthwise.n = 1;
   depthwise.k = 9;
-  CHECK(has_few_channels(depthwise));
+  CHECK(needs_cores(depthwise));
   CHECK(microseconds(depthwise) == Approx(2 * 12800 * 64 * 9 / 0.2e6 + 3));
-  CHECK_FALSE(has_few_channels(convolution(9)));
+  CHECK_FALSE(needs_cores(convolution(9)));
 }
 
 TEST_CASE("a gradient of inputs takes the same time for each description of its product") {

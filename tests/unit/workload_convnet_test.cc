@@ -54,7 +54,7 @@ TEST_CASE("a convolution is products of positions, channels out and inputs summe
   }
 }
 
-TEST_CASE("eager convolutions add their bias, and transpose for matrix units in TF32") {
+TEST_CASE("eager convolutions add their bias, and know where channels are") {
   Piece first = square(PieceKind::kConvolution, 8, 3, 1, 1), second = first;
   first.bias = second.bias = true;
   first.norm = second.norm = first.relu = second.relu = false;
@@ -70,15 +70,17 @@ TEST_CASE("eager convolutions add their bias, and transpose for matrix units in 
   };
   const double out = 8 * 16.;
   const Implementation tf32 = {.dtype = Dtype::kTf32};
-  // Two passes forward and one backward of the result; six of input and result each.
+  // Two passes forward and one backward of the result.
   CHECK(moved(tf32, 1, "bias") == 4 * 3 * out);
-  CHECK(moved(tf32, 1, "transposes") == 4 * 6 * (out + out));
-  CHECK(moved(tf32, 0, "transposes") == 0);  // three channels
-  CHECK(moved({.dtype = Dtype::kFp32}, 1, "transposes") == 0);
-  CHECK(moved({.dtype = Dtype::kBf16}, 1, "transposes") == 0);
   CHECK(moved({.dtype = Dtype::kTf32, .elementwise = Elementwise::kCompiled}, 1, "bias") == 0);
-  net.pieces[1].kernel_height = net.pieces[1].kernel_width = 1;
-  CHECK(moved(tf32, 1, "transposes") == 0);
+  for (const bool last : {false, true}) {
+    const Result<Workload> w = convnet(net, {.channels_last = last});
+    REQUIRE(w);
+    for (const auto* ops : {&w->layers[1].forward, &w->layers[1].backward})
+      for (const Op& op : *ops)
+        CHECK(op.channels_last == (last && op.kind == OpKind::kConvolution));
+    CHECK(has_convolutions(*w));
+  }
 }
 
 TEST_CASE("pools that round up count partly covered positions") {

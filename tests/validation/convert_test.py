@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from convert import collectives, convnets, golden, job_lists, jobs, open_serving, pairs, serving, shapes
+from convert import collectives, examples, golden, job_lists, jobs, open_serving, pairs, serving, shapes
 
 
 def converted(converter, files):
@@ -361,13 +361,38 @@ SILICON = ("id,origin,measured,concurrency,batch_size,backend,backend_version,mo
            "silicon_tpot_ms\n")
 
 
-class Convnets(unittest.TestCase):
-    def test_rates_are_steps_of_256_samples_per_gpu(self):
-        (row,) = converted(convnets, {"nvidia-dle-resnet50/resnet50_train_throughput.csv": (
+class Examples(unittest.TestCase):
+    def test_rates_of_nvidia_are_steps_of_its_recipes(self):
+        rows = converted(examples, {"nvidia-dle-resnet50/resnet50_train_throughput.csv": (
             "model,gpu,num_gpus,precision,images_per_s\n"
-            "resnet50v1.5,A100-80GB (DGX A100),8,AMP,16384\n")})["jobs/dle-resnet50.csv"]
-        self.assertEqual((row["case"], row["step_s"]), ("dle-resnet50/fp16", "0.125"))
-        self.assertEqual((row["training.dtype"], row["plan.data"]), ("fp16", "8"))
+            "resnet50v1.5,A100-80GB (DGX A100),8,AMP,16384\n"
+            "resnet50v1.5,V100-16GB (DGX-1),1,FP32,448\n")})["jobs/dle-resnet50.csv"]
+        half, single = rows
+        self.assertEqual((half["case"], half["step_s"]), ("dle-resnet50/fp16", "0.125"))
+        self.assertEqual((half["training.dtype"], half["plan.data"]), ("fp16", "8"))
+        self.assertEqual((half["workload.channels_last"], single["workload.channels_last"]),
+                         ("true", ""))
+        self.assertEqual(single["step_s"], "0.25")  # 112 samples
+
+    def test_of_frameworks_pytorch_is_read(self):
+        rows = converted(examples, {"dlperf-v100/report_v1_framework_scaling.csv": (
+            "benchmark,precision_and_batch,framework,nodes,gpus,samples_per_s\n"
+            "ResNet50 V1.5,\"AMP, batch size = 256\",MXNet,1,1,800\n"
+            "ResNet50 V1.5,\"AMP, batch size = 256\",NGC PyTorch,2,16,8192\n"
+            "BERT Base,\"FP32, batch size = max\",NGC PyTorch bsz=48,1,1,96\n")})
+        resnet, bert = rows["jobs/dlperf-examples.csv"]
+        self.assertEqual((resnet["case"], resnet["step_s"]), ("dlperf-resnet50/fp16", "0.5"))
+        self.assertEqual(resnet["cluster.devices_per_node"], "8")
+        self.assertEqual((bert["case"], bert["step_s"]), ("dlperf-bert", "0.5"))
+
+    def test_lambda_states_batches_in_another_table(self):
+        head = "system,bert_base_squad,bert_large_squad,resnet50\n"
+        (resnet, *berts) = converted(examples, {
+            "lambda-gpu-benchmark/pytorch-train-bs-fp32.csv": head + "RTX A6000,64,16,128\n",
+            "lambda-gpu-benchmark/pytorch-train-throughput-fp32.csv":
+                head + "RTX A6000,32,8,256\n2x RTX A6000,64,16,512\n"})["jobs/lambda-examples.csv"]
+        self.assertEqual((resnet["training.dtype"], resnet["step_s"]), ("tf32", "0.5"))
+        self.assertEqual([row["step_s"] for row in berts], ["2", "2"])
 
 
 class Serving(unittest.TestCase):

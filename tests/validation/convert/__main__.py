@@ -2,12 +2,12 @@
 
 import sys
 
-from convert import collectives, convnets, golden, jobs, open_serving, pairs, serving
+from convert import collectives, examples, golden, jobs, open_serving, pairs, serving
 
 if __name__ == "__main__":
     data, into = sys.argv[1:]
     try:
-        for source in (jobs, convnets, golden, collectives, pairs, serving, open_serving):
+        for source in (jobs, examples, golden, collectives, pairs, serving, open_serving):
             source.convert(data, into)
     except KeyError as column:
         sys.exit(f"{data}: a table has no column {column}")

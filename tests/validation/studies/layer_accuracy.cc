@@ -52,12 +52,9 @@ bool is_host_bound(const GalvatronTimes& times) {
 std::string_view reason_of(std::string_view name) {
   if (name == "triosim, passes")
     return "gradients of ResNet-50's 1 x 1 convolutions to fewer channels run at 20 to 50 TFLOP/s, "
-           "as "
-           "in FP32; nothing is fitted to convolutions in TF32";
+           "as in FP32";
   if (name == "triosim, layers")
-    return "the first convolution runs in FP32; of the others, gradients of weights take longer "
-           "than "
-           "the law of products says";
+    return "the first convolution runs in FP32, at a quarter of the peak";
   if (name == "galvatron, the host decides")
     return "the worst row has heads of 50 elements, which is no multiple of what matrix units take";
   return "";
@@ -118,7 +115,8 @@ Status triosim(const fs::path& folder, TimedAccuracy& accuracy) {
             .rows.push_back(
                 {.name = fmt::format("{} batch {:g} {}", net.name, net.batch, pass.name),
                  .measured = pass.time,
-                 .predicted = sum_of(pass.ops, price)});
+                 .predicted = sum_of(pass.ops, price),
+                 .fitted = true});
     };
     add("triosim, passes", net.whole);
     add("triosim, layers", net.layers);
@@ -146,8 +144,9 @@ conditions of jobs.
   named and is assumed to be an A100 of 80 GB. The host's time for a layer is the mean over the rows of
   BERT-large. All rows were in sight when the GPU was assumed, when fused kernels were chosen, and when
   it was inferred that FSDP casts the parameters of each layer.
-- TrioSim: device time of training on one H100. The transposes of convolutions were seen in the
-  recording of VGG-13. Other batches and several GPUs were not recorded.)",
+- TrioSim: device time of training on one H100. Shares of convolutions in matrix units and conversions of
+  layout were fitted to its kernels, and to those of A100 and T4. Other batches and several GPUs were
+  not recorded.)",
       accuracy);
 }
 
