@@ -95,10 +95,10 @@ workload::StateBytes trained_states(const Training& training, const Plan& plan,
   const double sharded = all > 0 ? (shard + held.sparse) / all : 1;
   const bool apart = training.accumulation == Accumulation::kApart && is_mixed(training.dtype) &&
                      states.gradient == 4 && plan.zero < 2;
-  // The gradients that the rank updates, in one tensor; and converted, if they are not in FP32. A
-  // rank that updates all of them needs no further tensor.
+  // The gradients that the rank updates, in one tensor, and converted; those in FP32 stay where they
+  // are. A rank that updates all of them needs no further tensor.
   if ((plan.zero == 1 || plan.zero == 2) && sharded < 1)
-    states.update = sharded * (states.gradient == 4 ? 4 : 4 + states.gradient);
+    states.update = states.gradient == 4 ? 0 : sharded * (4 + states.gradient);
   if (apart) states.gradient += 2;
   if (held.sparse > 0) states.gradient *= held.summed() / all;
   if (plan.zero >= 1) states.optimizer *= sharded;

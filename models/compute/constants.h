@@ -17,8 +17,12 @@ namespace rehearse::compute {
 
 /// Classes of ops whose errors differ.
 enum class OpClass : std::uint8_t {
-  kGemm,
-  kThinGemm,  ///< that needs less than half of its time at the sustained rate: latency and memory
+  kGemm,       ///< in FP32 on ordinary cores
+  kEarlyGemm,  ///< the same on a device without matrix units, which runs older kernels
+  kUnitGemm,   ///< in matrix units
+  /// Products that need less than half of their time at the sustained rate: latency and memory.
+  kThinGemm,
+  kThinUnitGemm,
   kConvolution,
   kAttention,       ///< by kernels that nobody named
   kNamedAttention,  ///< by kernels of a known family
@@ -26,10 +30,10 @@ enum class OpClass : std::uint8_t {
   kNorm,
   kSoftmax,
 };
-inline constexpr std::size_t kOpClasses = 8;
+inline constexpr std::size_t kOpClasses = 11;
 inline constexpr std::array<std::string_view, kOpClasses> kOpClassNames = {
-    "gemm",        "thin_gemm", "convolution", "attention", "named_attention",
-    "elementwise", "norm",      "softmax"};
+    "gemm",      "early_gemm",      "unit_gemm",   "thin_gemm", "thin_unit_gemm", "convolution",
+    "attention", "named_attention", "elementwise", "norm",      "softmax"};
 constexpr std::string_view to_string(OpClass c) {
   return kOpClassNames[static_cast<std::size_t>(c)];
 }

@@ -54,6 +54,11 @@ Arithmetic arithmetic_of(const DeviceFacts& facts, workload::Dtype dtype);
 /// The peak rate of products of operands in this format.
 FlopRate peak_of(const DeviceFacts& facts, workload::Dtype dtype);
 
+/// Whether products in this arithmetic run in matrix units of the device, instead of ordinary cores.
+inline bool in_matrix_units(const DeviceFacts& facts, Arithmetic a) {
+  return a != Arithmetic::kFp32 && (a != Arithmetic::kHalf || facts.half_in_matrix_units);
+}
+
 /// Whether a device can train in this format: FP8 needs matrix units of its own, because frameworks
 /// cast operands to it only for these. A wider format runs on any device.
 bool trains_in(const cluster::Gpu& gpu, workload::Dtype dtype);

@@ -53,6 +53,13 @@ double converted_share(const DeviceFacts& facts) {
   return before_ampere ? 0.5 : 1;
 }
 
+OpClass class_of_product(const DeviceFacts& facts, Arithmetic arithmetic, bool thin) {
+  if (in_matrix_units(facts, arithmetic)) return thin ? OpClass::kThinUnitGemm : OpClass::kUnitGemm;
+  return thin                         ? OpClass::kThinGemm
+         : facts.half_in_matrix_units ? OpClass::kGemm
+                                      : OpClass::kEarlyGemm;
+}
+
 Predicted matrix(const DeviceFacts& facts, const Constants& constants, const Op& op,
                  const Timing& timing) {
   const bool on_cores = op.kind == OpKind::kConvolution && needs_cores(op);
@@ -81,9 +88,9 @@ Predicted matrix(const DeviceFacts& facts, const Constants& constants, const Op&
   if (arithmetic == Arithmetic::kFp8 && timing.quantises)
     seconds += quantising(facts, c.quantise, op.batch * op.m * op.k);
   const double flops = workload::flops_of(op).flop();
-  const OpClass kind = op.kind == OpKind::kConvolution     ? OpClass::kConvolution
-                       : flops < 0.5 * seconds * sustained ? OpClass::kThinGemm
-                                                           : OpClass::kGemm;
+  const OpClass kind = op.kind == OpKind::kConvolution
+                           ? OpClass::kConvolution
+                           : class_of_product(facts, arithmetic, flops < 0.5 * seconds * sustained);
   const bool inside = op.kind == OpKind::kGemm && flops >= c.from && flops <= c.to;
   return {
       seconds, kind,

@@ -93,8 +93,7 @@ double power_share(const DeviceFacts& facts, Arithmetic arithmetic) {
 }
 
 double issue_share(const DeviceFacts& facts, Arithmetic arithmetic) {
-  const bool matrix_units = arithmetic != Arithmetic::kFp32 &&
-                            (arithmetic != Arithmetic::kHalf || facts.half_in_matrix_units);
+  const bool matrix_units = in_matrix_units(facts, arithmetic);
   // AMD's libraries: 0.51 of the peak on MI300X in half precision (max-matmul-flops), where
   // NVIDIA's reach 0.87; 0.55 to 0.74 of the FP32 matrix peak on MI100 and MI250.
   if (facts.vendor == "amd") return matrix_units ? 0.72 : 0.6;

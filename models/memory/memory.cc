@@ -25,8 +25,12 @@ constexpr double kRecomputed = 1.8;
 /// authors state.
 constexpr double kContextMibPerMultiprocessor = 4.27;
 constexpr double kNcclGib = 0.25, kNcclUncertainty = 0.5;
-/// Errors of the allocator's reserve, as shares of allocated memory.
-constexpr double kReserveBelow = 0.03, kReserveAbove = 0.12;
+/// Errors of the allocator's reserve, as shares of allocated memory: the rule of
+/// docs/concepts/intervals.md, and the largest 95 % quantile of its three sources.
+constexpr double kReserveBelow = 0.04, kReserveAbove = 0.14;
+/// The errors of the other parts together, relative to their sum in squares, by the same rule: each is
+/// stated for itself, and they rarely add up.
+constexpr double kPartsBelow = 0.34, kPartsAbove = 0.77;
 
 /// PyTorch gives cuBLAS a workspace for each thread that launches products, forward's and
 /// autograd's; TransformerEngine has one more. Bytes allocated between steps of Megatron-LM on H100
@@ -266,12 +270,13 @@ struct Cases {
 
   /// The 90 % interval around what is `counted` of the parts. Errors of parts are independent.
   Estimate<Bytes> interval(Bytes (*counted)(const Parts&), double nccl, double reserve) const {
-    const auto width = [&](const Parts& parts, double implementation, double reserved) {
+    const auto width = [&](const Parts& parts, double implementation, double scale,
+                           double reserved) {
       const double errors[] = {
-          0.02 * parts.states().b(),
+          scale * 0.02 * parts.states().b(),
           implementation * (parts.activations + parts.loss).b(),
-          0.50 * (parts.gathered + parts.transient).b(),
-          Bytes::mib(kSmallMib).b(),
+          scale * 0.50 * (parts.gathered + parts.transient).b(),
+          scale * Bytes::mib(kSmallMib).b(),
           reserve * reserved * parts.allocated().b(),
           nccl * kNcclUncertainty * kNcclGib * communicators * Bytes::gib(1).b()};
       double sum = 0;
@@ -280,8 +285,8 @@ struct Cases {
     };
     const auto [below, above] = implementation_error();
     return {counted(likely),
-            std::max(Bytes::b(0), counted(least) - width(least, below, kReserveBelow)),
-            counted(most) + width(most, above, kReserveAbove),
+            std::max(Bytes::b(0), counted(least) - width(least, below, kPartsBelow, kReserveBelow)),
+            counted(most) + width(most, above, kPartsAbove, kReserveAbove),
             assumptions.implementation == Knowledge::kMeasured ? Provenance::kInterpolated
                                                                : Provenance::kExtrapolated};
   }
@@ -291,7 +296,7 @@ struct Cases {
   std::pair<double, double> implementation_error() const {
     if (assumptions.implementation == Knowledge::kUnknown) return {0.30, 0.30};
     const double known = assumptions.implementation == Knowledge::kMeasured ? 0.05 : 0.08;
-    return {known, routed ? 0.25 : 1.5 * known};
+    return {kPartsBelow * known, kPartsAbove * (routed ? 0.25 : 1.5 * known)};
   }
 };
 

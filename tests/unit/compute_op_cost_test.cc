@@ -129,6 +129,23 @@ TEST_CASE("provenance names the source of the constants") {
   CHECK(on("k80").predicted(recorded).value != Seconds::ms(3));
 }
 
+TEST_CASE("a product has the interval of the unit that computes it") {
+  const auto above = [](const char* device, double rows, Dtype dtype) {
+    const Estimate<Seconds> t = on(device).predicted(gemm(rows, 16384, 16384, dtype));
+    return t.high / t.value;
+  };
+  const auto typical = [](OpClass kind) {
+    return shipped_calibrations().front().widths[static_cast<std::size_t>(kind)]->high;
+  };
+  // None of them has rows. K80 has no matrix units, so it computes half precision in FP32.
+  CHECK(above("a10g", 16384, Dtype::kBf16) == Approx(typical(OpClass::kUnitGemm)));
+  CHECK(above("a10g", 16384, Dtype::kFp32) == Approx(typical(OpClass::kGemm)));
+  CHECK(above("k80", 16384, Dtype::kFp32) == Approx(typical(OpClass::kEarlyGemm)));
+  CHECK(above("k80", 16384, Dtype::kFp16) == Approx(typical(OpClass::kEarlyGemm)));
+  CHECK(above("a10g", 1, Dtype::kBf16) == Approx(typical(OpClass::kThinUnitGemm)));
+  CHECK(above("a10g", 1, Dtype::kFp32) == Approx(typical(OpClass::kThinGemm)));
+}
+
 TEST_CASE("a recording follows its extents by the ratio of two predictions") {
   const OpCost cost = on("a100_sxm4_80");
   const Estimate<Seconds> measured = {Seconds::ms(2), Seconds::ms(1.9), Seconds::ms(2.1),

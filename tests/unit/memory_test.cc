@@ -1,5 +1,7 @@
 #include "models/memory/memory.h"
 
+#include <cmath>
+
 #include <catch2/catch.hpp>
 
 #include "models/workload/transformer.h"
@@ -265,23 +267,28 @@ TEST_CASE("memory: a functional test of Megatron-LM, term by term") {
 }
 
 TEST_CASE("memory: 16-bit gradients are kept in addition to FP32 sums if the framework has both") {
-  // Per parameter with d = 4: weights 2, sums 4, the optimizer 12 / 4; apart, 2 more. The update
-  // copies the quarter of the gradients that a rank updates.
+  // Per parameter with d = 4: weights 2, sums 4, the optimizer 12 / 4; apart, 2 more. The update takes
+  // FP32 sums where they are; of gradients in 16 bits it copies and converts a quarter, (2 + 4) / 4.
   Plan plan;
   plan.data = 4;
   plan.zero = 1;
   Training training = {.global_batch = 4, .dtype = workload::Dtype::kBf16};
   const auto states = [&] { return laid_out(gpt(512, 2, 8), {}, training, plan).stages[0].states; };
   CHECK(states().gradient == 4);
-  CHECK(states().update == 1);
+  CHECK(states().update == 0);
   training.accumulation = strategies::Accumulation::kApart;
   CHECK(states().gradient == 6);
-  CHECK(states().update == 1);
+  CHECK(states().update == 0);
   plan.zero = 0;
   CHECK(states().gradient == 6);
   CHECK(!states().update);
   plan.data = 1;  // they are added to the sums after the whole backward
   CHECK(states().gradient == 6);
+  plan.data = 4;
+  plan.zero = 1;
+  training = {.global_batch = 4, .dtype = workload::Dtype::kFp16};
+  CHECK(states().gradient == 2);
+  CHECK(states().update == 1.5);
 }
 
 TEST_CASE("memory: ZeRO-1 copies 16-bit gradients into a bucket") {
@@ -315,6 +322,16 @@ TEST_CASE("memory: an interval holds the errors of what it counts") {
   // Real runs hold more rather than less.
   CHECK(memory.allocated.high - memory.allocated.value >
         memory.allocated.value - memory.allocated.low);
+  // Errors of parts in squares, and 0.34 and 0.77 of that by the rule of intervals.
+  const auto in_squares = [&](double implementation) {
+    const Parts& p = memory.parts;
+    const double states = 0.02 * p.states().mib(),
+                 kept = implementation * (p.activations + p.loss).mib(),
+                 others = 0.5 * (p.gathered + p.transient).mib(), small = 64;
+    return std::sqrt(states * states + kept * kept + others * others + small * small);
+  };
+  CHECK((memory.allocated.value - memory.allocated.low).mib() == Approx(0.34 * in_squares(0.08)));
+  CHECK((memory.allocated.high - memory.allocated.value).mib() == Approx(0.77 * in_squares(0.12)));
 
   const auto tiny = memory_of(laid_out(gpt(64, 1, 2), {}, {.global_batch = 1}, {}), kDevice);
   CHECK(tiny.front().allocated.low >= Bytes::b(0));

@@ -12,6 +12,7 @@
 
 #include "models/compute/transfer.h"
 #include "sim/base/statistics.h"
+#include "tests/validation/studies/left_out_width.h"
 
 namespace rehearse::cli {
 namespace {
@@ -345,7 +346,7 @@ class Fitter {
 };
 
 /// 5 and 95 % quantiles of measured ÷ predicted, 1 between them.
-Width width_of(std::vector<double> ratios) {
+Width quantiles_of(std::vector<double> ratios) {
   std::sort(ratios.begin(), ratios.end());
   const auto at = [&](double q) {
     return ratios[static_cast<std::size_t>(q * static_cast<double>(ratios.size() - 1))];
@@ -371,14 +372,30 @@ void note_ratios(Ratios& ratios, const OperationFits& fits, const DealtOperation
   if (constants.attention_kernels) note();
 }
 
-/// `least`: rows of one campaign on four devices agree better than the next device will.
-void set_from(Calibration& calibration, const Ratios& ratios, double least) {
+/// `least`: rows of one campaign agree better than the next run, or the next device, will.
+Width at_least(const Width& w, double least) {
+  return {std::min(w.low, 1 / (1 + least)), std::max(w.high, 1 + least)};
+}
+
+/// Of a device, from its rows.
+void set_widths_of(Calibration& calibration, const Ratios& ratios) {
   constexpr std::size_t kEnough = 20;
+  constexpr double kLeast = 0.03;
   for (std::size_t i = 0; i < compute::kOpClasses; ++i)
-    if (ratios[i].size() >= kEnough) {
-      const Width w = width_of(ratios[i]);
-      calibration.widths[i] = Width{std::min(w.low, 1 / (1 + least)), std::max(w.high, 1 + least)};
-    }
+    if (ratios[i].size() >= kEnough)
+      calibration.widths[i] = at_least(quantiles_of(ratios[i]), kLeast);
+}
+
+/// Of devices without rows, from each chip's rows as the others predict them.
+void set_widths_of_others(Calibration& typical, const std::map<std::string, Ratios>& by_chip) {
+  constexpr double kLeast = 0.1;
+  for (std::size_t i = 0; i < compute::kOpClasses; ++i) {
+    LeftOutErrors errors;
+    for (const auto& [chip, ratios] : by_chip)
+      for (const double ratio : ratios[i]) errors[chip].push_back(std::log(ratio));
+    if (const std::optional<LeftOutWidth> w = left_out_width(errors))
+      typical.widths[i] = at_least({w->low, w->high}, kLeast);
+  }
 }
 
 }  // namespace
@@ -457,19 +474,19 @@ Status OperationFitter::set_widths(OperationFits& fits) {
     Ratios ratios;
     for (const DealtOperations& d : dealt_)
       if (d.device() == c.device) note_ratios(ratios, fits, d, d.blind);
-    set_from(c, ratios, 0.03);
+    set_widths_of(c, ratios);
   }
-  std::set<std::string> chips;
-  Ratios left_out;
+  std::map<std::string, Ratios> left_out;
   for (const DealtOperations& d : dealt_) {
     const std::string& chip = d.table.measured.facts.architecture;
-    if (!chips.insert(chip).second) continue;
+    const auto [at, is_new] = left_out.try_emplace(chip);
+    if (!is_new) continue;
     const OperationFits others = TRY(fit(d.device()));
     for (const DealtOperations& other : dealt_)
       if (other.table.measured.facts.architecture == chip)
-        note_ratios(left_out, others, other, thinned(other.blind, kEach));
+        note_ratios(at->second, others, other, thinned(other.blind, kEach));
   }
-  set_from(fits.calibrations.front(), left_out, 0.2);
+  set_widths_of_others(fits.calibrations.front(), left_out);
   return {};
 }
 

@@ -56,7 +56,7 @@ class OperationFitter {
   Result<OperationFits> fit(const std::string& without = {});
 
   /// Sets the widths of every calibration: of devices with rows from their blind rows, of others
-  /// from each device's rows as predicted with its chip left out. Fails as `fit`.
+  /// by the rule of left_out_width.h, where a source is a chip. Fails as `fit`.
   Status set_widths(OperationFits& fits);
 
   /// Products of one arithmetic.
