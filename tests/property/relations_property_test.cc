@@ -16,15 +16,14 @@ namespace rehearse {
 namespace {
 
 using test::between;
-using test::Random;
 
 constexpr int kPairs = 1000;
 
-double within(Random& random, double least, double most) {
+double within(test::Random& random, double least, double most) {
   return least * std::pow(most / least, std::uniform_real_distribution<double>(0, 1)(random));
 }
 
-const comm::Calibrated& some_calibration(Random& random) {
+const comm::Calibrated& some_calibration(test::Random& random) {
   static const auto all = [] {
     std::vector<comm::Calibrated> found;
     for (const char* device : {"a100_pcie_80", "a100_sxm4_80", "b200_sxm_180", "h100_pcie_80",
@@ -35,7 +34,7 @@ const comm::Calibrated& some_calibration(Random& random) {
   return all[random() % all.size()];
 }
 
-comm::Group some_group(Random& random) {
+comm::Group some_group(test::Random& random) {
   using Kind = CollectiveKind;
   constexpr Kind kKinds[] = {Kind::kAllReduce, Kind::kAllGather, Kind::kReduceScatter,
                              Kind::kAllToAll,  Kind::kBroadcast, Kind::kReduce,
@@ -56,7 +55,7 @@ comm::Group some_group(Random& random) {
 TEST_CASE("a larger buffer never takes less time") {
   int compared = 0;
   for (std::uint64_t seed = 1; compared < kPairs; ++seed) {
-    Random random(seed);
+    test::Random random(seed);
     const comm::Calibrated& calibrated = some_calibration(random);
     const auto cost = comm::CollectiveCost::resolve(calibrated, some_group(random));
     if (!cost) continue;  // not measured
@@ -73,7 +72,7 @@ TEST_CASE("a larger buffer never takes less time") {
 
 TEST_CASE("a faster device never takes longer, and FP16 nowhere longer than BF16") {
   for (int seed = 1; seed <= kPairs; ++seed) {
-    Random random(seed);
+    test::Random random(seed);
     const std::vector<cluster::Gpu>& gpus = cluster::gpus();
     const compute::DeviceFacts facts = compute::facts_of(gpus[random() % gpus.size()]);
     compute::DeviceFacts faster = facts;
@@ -115,7 +114,7 @@ TEST_CASE("an MI100 multiplies FP16 twice as fast as BF16") {
 
 TEST_CASE("a further stage of ZeRO never takes more memory, and one rank alone gains nothing") {
   for (int seed = 1; seed <= kPairs; ++seed) {
-    Random random(seed);
+    test::Random random(seed);
     const workload::Workload model = test::tiny_gpt({.hidden = 512.0 * between(random, 1, 8),
                                                      .heads = 8,
                                                      .sequence = 128.0 * between(random, 1, 8),
