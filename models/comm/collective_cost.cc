@@ -275,13 +275,6 @@ Result<CollectiveCost> CollectiveCost::of_levels(const Calibrated& calibrated, c
 
 Result<CollectiveCost> CollectiveCost::resolve(const Calibrated& calibrated, const Group& group,
                                                const NcclOverrides& overrides) {
-  CollectiveCost cost = TRY(unordered(calibrated, group, overrides));
-  cost.find_drops();
-  return cost;
-}
-
-Result<CollectiveCost> CollectiveCost::unordered(const Calibrated& calibrated, const Group& group,
-                                                 const NcclOverrides& overrides) {
   const Calibration& c = calibrated.calibration;
   if (group.ranks < 1 || group.nodes < 1 || group.ranks % group.nodes != 0)
     return fail(fmt::format("{} ranks cannot be distributed evenly over {} nodes", group.ranks,
@@ -405,7 +398,8 @@ Result<CollectiveCost> CollectiveCost::unordered(const Calibrated& calibrated, c
   return cost;
 }
 
-CollectiveCost::Answer CollectiveCost::chosen(double bytes) const {
+CollectiveCost::Answer CollectiveCost::answer(double bytes) const {
+  if (fixed_bytes_ >= 0) bytes = fixed_bytes_;
   switch (shape_) {
     case Shape::kNothing: return {0, Algorithm::kRing, Protocol::kSimple};
     case Shape::kChosen: {
@@ -439,28 +433,6 @@ CollectiveCost::Answer CollectiveCost::chosen(double bytes) const {
     }
   }
   return {0, Algorithm::kRing, Protocol::kSimple};
-}
-
-void CollectiveCost::find_drops() {
-  constexpr int kPerDoubling = 4, kDoublings = 40;  // to 1 TiB
-  for (int i = 0; i < kPerDoubling * kDoublings; ++i) {
-    double below = std::exp2(1.0 * i / kPerDoubling), above = std::exp2((i + 1.0) / kPerDoubling);
-    if (chosen(above).form == chosen(below).form) continue;  // each form grows with the bytes
-    while (above - below > 1) {
-      const double middle = (below + above) / 2;
-      (chosen(middle).form == chosen(below).form ? below : above) = middle;
-    }
-    if (chosen(above).seconds < chosen(below).seconds) drops_.push_back(above);
-  }
-}
-
-CollectiveCost::Answer CollectiveCost::answer(double bytes) const {
-  if (fixed_bytes_ >= 0) bytes = fixed_bytes_;
-  Answer least = chosen(bytes);
-  for (const double drop : drops_)
-    if (bytes < drop)
-      if (const Answer larger = chosen(drop); larger.seconds < least.seconds) least = larger;
-  return least;
 }
 
 double CollectiveCost::seconds(double bytes) const {

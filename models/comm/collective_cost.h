@@ -102,8 +102,6 @@ class CollectiveCost {
   static Result<CollectiveCost> resolve(const Calibrated& calibrated, const Group& group,
                                         const NcclOverrides& overrides = {});
 
-  /// It never falls as the size grows: where the choice for a larger buffer is faster than that for
-  /// this one, the price is that of the larger one.
   Price at(Bytes size) const;
   /// Every algorithm that is chosen for some size.
   std::vector<Algorithm> algorithms() const;
@@ -137,16 +135,9 @@ class CollectiveCost {
   };
 
   CollectiveCost() = default;
-  /// As resolve(), before find_drops().
-  static Result<CollectiveCost> unordered(const Calibrated& calibrated, const Group& group,
-                                          const NcclOverrides& overrides);
   static Result<CollectiveCost> of_levels(const Calibrated& calibrated, const Group& group,
                                           Algorithm algorithm);
-  /// The price of what is chosen for this size.
-  Answer chosen(double bytes) const;
-  /// The least of it and of what is chosen for any larger size.
   Answer answer(double bytes) const;
-  void find_drops();
   void set_switched(const SwitchedConstants& c, const Group& g, const NcclSetup& setup,
                     const NcclOverrides& overrides);
   void set_pairwise(const Pairwise& c, const Group& g);
@@ -163,7 +154,6 @@ class CollectiveCost {
   std::uint32_t priced_ = 0;                    // where in forms_ the prices of the pieces begin
   Algorithm algorithm_ = Algorithm::kPairwise;  // of the pieces
   double knee_ = 0;
-  std::vector<double> drops_;  // sizes from which on another choice is faster than that just below
   std::optional<NcclTuning> tuning_;
   double fixed_bytes_ = -1;  // of a barrier
   double scale_ = 1;         // on all times

@@ -279,7 +279,7 @@ TEST_CASE("QLoRA: 33B fits into 24 GB and 65B into 48 GB, where the optimizer is
 
 // FSDP over 2 ranks: each gather has 0.5 bytes of a parameter in 4 bits and 2 of any other; a rank holds
 // half of both, and all constants (0.0157 bytes per parameter in 4 bits).
-TEST_CASE("ZeRO-3 shards and gathers weights in 4 bits; each rank has all of their constants") {
+TEST_CASE("ZeRO-3 shards and gathers weights in 4 bits, and each rank has all of their constants") {
   const Workload w = *workload::with_adapters(tiny_gpt({}), static_cast<std::uint32_t>(kRank),
                                               Adapted::kAll, workload::Frozen::kNf4),
                  whole = adapted(tiny_gpt({}));

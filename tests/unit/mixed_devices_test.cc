@@ -28,7 +28,9 @@ cluster::Cluster cluster_of(const std::vector<std::string>& devices, int per_nod
         "    - {{device: {}, devices_per_node: {}, intra_node: {{kind: pcie, rate: 100 TB/s, "
         "latency: 1 ns}}}}\n",
         device, per_node);
-  text += "  inter_node: {links: 1, rate: 100 TB/s, latency: 1 ns}\n";
+  text +=
+      "  inter_node: {links: 1, rate: 100 TB/s, latency: 1 ns, message_cost: 0 s, start_up: 0 s, "
+      "half_rate_size: 0 B}\n";
   auto cluster = cluster::parse_cluster(text, "cluster.yaml");
   INFO((cluster ? "" : to_string(cluster.error())));
   REQUIRE(cluster);

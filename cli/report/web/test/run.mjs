@@ -42,7 +42,7 @@ const tests = {
 
   async "a server has its latency against load, and a search for one the settings"() {
     const page = await open(await written("served", "simulate", "examples/jobs/serve_llama3_70b.yaml"));
-    assert.deepEqual(await titles(page), ["How does latency grow with load?", "Does it fit?", "Reproduce"]);
+    assert.deepEqual(await titles(page), ["How does latency grow with load?", "Does it fit?", "Why should I believe it?", "Reproduce"]);
     assert.equal(await page.locator("#load .chart svg").count(), 2);
     assert.equal(await page.locator("#load tbody tr").count(), 8);
     assert.match(await page.textContent("#load"), /SLO holds for 90 % of the requests up to 96 requests in flight/);
