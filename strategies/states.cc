@@ -96,8 +96,8 @@ workload::StateBytes trained_states(const Training& training, const Plan& plan,
   const bool apart = training.accumulation == Accumulation::kApart && is_mixed(training.dtype) &&
                      states.gradient == 4 && plan.zero < 2;
   // The gradients that the rank updates, in one tensor, and converted; those in FP32 stay where they
-  // are. A rank that updates all of them needs no further tensor.
-  if ((plan.zero == 1 || plan.zero == 2) && sharded < 1)
+  // are. BigScience's rows with one data rank show that a rank that updates all of them converts too.
+  if (plan.zero == 1 || plan.zero == 2)
     states.update = states.gradient == 4 ? 0 : sharded * (4 + states.gradient);
   if (apart) states.gradient += 2;
   if (held.sparse > 0) states.gradient *= held.summed() / all;

@@ -94,8 +94,7 @@ Result<Layout> sum_gradients(Layout layout, const JobSetting& setting) {
   for (Stage& stage : layout.stages) {
     const workload::Degrees degrees = stage.degrees;
     // One bucket waits to be scattered. DeepSpeed's ZeRO-1 copies 16-bit gradients into one too.
-    if (degrees.sharers(false) > 1 &&
-        (plan.zero >= 2 || (plan.zero == 1 && summed_bytes(*setting.training, plan) < 4)))
+    if (plan.zero >= 2 || (plan.zero == 1 && summed_bytes(*setting.training, plan) < 4))
       stage.gathered += Bytes::b(std::min(
           plan.bucket.b(), parameters_of(stage).summed() * summed_bytes(*setting.training, plan)));
     for (Chunk& chunk : stage.chunks)

