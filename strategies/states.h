@@ -40,7 +40,7 @@ struct Parameters {
   Parameters read() const {
     return {.dense = dense + frozen_dense, .expert = expert + frozen_expert};
   }
-  /// As many parameters of `each` bytes as take the bytes of these, of which some are in 4 bits.
+  /// As many parameters of `each` bytes as take the bytes of these, some of them in 4 bits.
   Parameters gathered(double each) const;
   void add(const Parameters& each, double count);
 };

@@ -135,6 +135,7 @@ Result<Exit> share_servers(const SimulateOptions& options, const Globals& global
   const Shared one{*a, {(*usual)[0], (*slow)[0]}}, two{*b, {(*usual)[1], (*slow)[1]}};
 
   Document d{.command = "simulate", .rows = "servers", .rows_title = "Servers"};
+  d.methods = {Method::kServer, Method::kTenants};
   const std::string by =
       turns ? fmt::format("in turns of {}", to_string(turns->quantum)) : "together (MPS)";
   d.answer = sentence_of(

@@ -1,5 +1,5 @@
-// Meanings of the keys of files, as the tables of docs/formats state them: those pages are the source
-// of the descriptions in schemas.
+// Meanings of the keys of files, as the tables of docs/formats state them: those pages are the
+// source of the descriptions in schemas.
 #pragma once
 
 #include <optional>
@@ -20,9 +20,9 @@ class Meanings {
   /// A page is used where those before it do not have the key.
   explicit Meanings(std::span<const MeaningPage> pages);
 
-  /// Of "jobs[].plan", without the marks of Markdown; none if no row is about this key alone. A row is
-  /// about it if it names the key with its mapping ("storage.keep") or is below a heading that names the
-  /// mapping, and otherwise if it is the only row of the page with this key.
+  /// Of "jobs[].plan", without the marks of Markdown; none if no row is about this key alone. A row
+  /// is about it if it names the key with its mapping ("storage.keep") or is below a heading that
+  /// names the mapping, and otherwise if it is the only row of the page with this key.
   std::optional<std::string> of(std::string_view path) const;
 
  private:

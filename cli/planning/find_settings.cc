@@ -150,7 +150,8 @@ class SettingFinder {
     return static_cast<double>(request_.whole_cluster ? file_.in_cluster : used);
   }
 
-  /// Of device-seconds that are paid for, if rows decode for so many seconds in all, and so many at a time.
+  /// Of device-seconds that are paid for, if rows decode for so many seconds in all, and so many at
+  /// a time.
   double least_device_time(const ServerSetting& setting, double decoding, double rows) const {
     if (!setting.scaling)
       return std::max(totals_.span, decoding / rows) * counted_devices(devices_of(setting));

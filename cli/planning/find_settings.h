@@ -1,13 +1,12 @@
 // find_settings: the best settings of an inference server under a load.
 //
-// A setting is run as `simulate` runs it, at the price of its steps alone; the interval is left to the
-// settings that are shown. Bounds, which are valid for any run of the load:
+// A setting is run as `simulate` runs it, at the price of its steps alone; the interval is left to
+// the settings that are shown. Bounds, which are valid for any run of the load:
 //   time of the load  >= the span of its arrivals, and >= Σ (output - 1) · TPOT ÷ rows
 //   TPOT              >= shortest step ÷ (1 + drafts)
-// With `scaling` only replicas that there are cost anything: at least the least number of them all the time, and
-// Σ (output - 1) · TPOT ÷ rows of one replica.
-// The shortest step has one decode row with the shortest prompt as its context, alone or with any
-// number of prompt tokens.
+// With `scaling` only replicas that there are cost anything: at least the least number of them all
+// the time, and Σ (output - 1) · TPOT ÷ rows of one replica. The shortest step has one decode row
+// with the shortest prompt as its context, alone or with any number of prompt tokens.
 #pragma once
 
 #include <cstdint>

@@ -43,12 +43,13 @@ struct ServerSpace {
 /// The flags that a search tries.
 enum class FlagChoice : std::uint8_t { kAll, kAsGiven };
 
-/// All settings that use at most the devices of the cluster, in a fixed order. What the file gives is
-/// kept. A replica, and replicas that share experts, are within a node, because links between nodes
-/// have no price. Degrees divide heads, layers and experts. Of two pools the number of prompt tokens
-/// per step is tried for prompts, and that of rows for tokens; pipelines are those of the file. With `scaling`, `data` is the most
-/// replicas that the cluster and the rule allow, and a target that is not given is tried: powers of two of
-/// requests, shares of the time, or shares of the SLO's time to the first token. Fails if no degrees do.
+/// All settings that use at most the devices of the cluster, in a fixed order. What the file gives
+/// is kept. A replica, and replicas that share experts, are within a node, because links between
+/// nodes have no price. Degrees divide heads, layers and experts. Of two pools the number of prompt
+/// tokens per step is tried for prompts, and that of rows for tokens; pipelines are those of the
+/// file. With `scaling`, `data` is the most replicas that the cluster and the rule allow, and a
+/// target that is not given is tried: powers of two of requests, shares of the time, or shares of
+/// the SLO's time to the first token. Fails if no degrees do.
 Result<ServerSpace> server_space(const ServeFile& file, FlagChoice flags = FlagChoice::kAll);
 
 /// The job under this setting. REQUIRES: `job` is `file`, with any setting.

@@ -90,7 +90,7 @@ std::uint32_t cube_mesh_rings(std::uint32_t ranks);
 /// The rings themselves, among the devices in these places of the mesh. Each ring is an order of
 /// the devices, as numbers in `places`.
 std::vector<std::vector<std::uint32_t>> cube_mesh_cycles(std::span<const std::uint32_t> places);
-/// The same among devices of which each has a link to each other. REQUIRES: 2 to 8 ranks.
+/// The same among devices that each have a link to each other. REQUIRES: 2 to 8 ranks.
 std::vector<std::vector<std::uint32_t>> mesh_cycles(std::uint32_t ranks);
 
 class CollectiveCost {

@@ -7,11 +7,11 @@
 //                      4 × 4 results, 1/4 of the product; transformed tiles are written and read
 // Matrix units read channels last. Where a job keeps them first, input and result are read and
 // written once more, unless the window is 1 × 1 without a stride: that is a product for each image,
-// at a lower share of the rate. Ordinary cores convolve what has channels in that are no multiple of 8, with a
-// kernel that has no tiles: a share of the rate, and at least the bytes.
-// The window divided by the stride (u) follows from the bytes: elements of the unfolded input ÷
-// those of the input. Where u is not from 6.8 to 9.6 there is no Winograd. docs/concepts/op-cost.md
-// has the source of the shares and the errors.
+// at a lower share of the rate. Ordinary cores convolve what has channels in that are no multiple
+// of 8, with a kernel that has no tiles: a share of the rate, and at least the bytes. The window
+// divided by the stride (u) follows from the bytes: elements of the unfolded input ÷ those of the
+// input. Where u is not from 6.8 to 9.6 there is no Winograd. docs/concepts/op-cost.md has the
+// source of the shares and the errors.
 #pragma once
 
 #include "models/compute/device_facts.h"
@@ -21,11 +21,12 @@
 namespace rehearse::compute {
 
 /// Whether ordinary cores convolve it, because channels in, of a group, are too few for tiles: a
-/// depthwise convolution, or one of an image. Libraries pad the channels of images where they come last.
+/// depthwise convolution, or one of an image. Libraries pad the channels of images where they come
+/// last.
 bool needs_cores(const workload::Op& op);
 
-/// Seconds. `converted`: the share of input and result that matrix units convert from channels first.
-/// REQUIRES: a convolution; one that needs_cores() is in FP32, whatever its format.
+/// Seconds. `converted`: the share of input and result that matrix units convert from channels
+/// first. REQUIRES: a convolution; one that needs_cores() is in FP32, whatever its format.
 double convolution_time(const WaveShape& shape, const WaveDevice& device, Arithmetic arithmetic,
                         const workload::Op& op, double converted);
 

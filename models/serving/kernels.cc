@@ -192,8 +192,8 @@ void scale_share(ProductLaw& law, double by) {
 }
 void scale_share(MixtureLaw& law, double by) { law.share *= by; }
 
-/// A format without a row takes the constants of the nearest one that has it, with its own bytes. Devices
-/// without units for 4 bits widen weights in registers, and multiply in half precision.
+/// A format without a row takes the constants of the nearest one that has it, with its own bytes.
+/// Devices without units for 4 bits widen weights in registers, and multiply in half precision.
 /// Shares of all formats but bf16 are relative to the FP8 peak, which is `low` times the other.
 template <class Law>
 std::array<Law, kWeightFormats> completed(

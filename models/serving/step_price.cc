@@ -56,10 +56,11 @@ double fullest_rank(double pairs, double ranks) {
   return ranks < 2 ? 1 : 1 + std::sqrt(2 * std::log(ranks) * ranks / std::max(pairs, 1.0));
 }
 
-/// One direction of an exchange among expert ranks of which a share is in other nodes: DeepEP at low latency.
-/// Within a node 9.5 % median on combines. Both links send at the same time. Between nodes every pair is a
-/// message of its own over RDMA; the start is that of dispatches on 16 and 32 H800 with 400 Gbit/s each
-/// (DeepEP's published table, recalled), which predicts the other eight times within 14 %.
+/// One direction of an exchange among expert ranks, some of them in other nodes: DeepEP at low
+/// latency. Within a node 9.5 % median on combines. Both links send at the same time. Between
+/// nodes every pair is a message of its own over RDMA; the start is that of dispatches on 16 and 32
+/// H800 with 400 Gbit/s each (DeepEP's published table, recalled), which predicts the other eight
+/// times within 14 %.
 double one_way(double bytes, double away, const std::optional<NodePaths>& nodes) {
   if (away <= 0) return 11.6e-6 + bytes / 224e9;
   return 42e-6 + nodes->latency.s() +

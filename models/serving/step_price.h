@@ -6,12 +6,12 @@
 //                + Σ layers (glue + 2 ready), launch · layers without graphs)
 //            + step + row · rows
 //
-// With state off the device (offload.h), a step takes the longest of the device, the loads and stores over
-// its link, and the drives.
+// With state off the device (offload.h), a step takes the longest of the device, the loads and
+// stores over its link, and the drives.
 //
 // Stages of a pipeline serve groups of the rows in turn: a step has a group's tokens pass all
-// stages. Ranks of `data` that share experts run steps of equal size together. All-reduces over several nodes
-// are those of a node and a ring of a device's share over its counterparts.
+// stages. Ranks of `data` that share experts run steps of equal size together. All-reduces over
+// several nodes are those of a node and a ring of a device's share over its counterparts.
 // docs/concepts/serving-price.md has a worked example.
 #pragma once
 
@@ -77,7 +77,8 @@ class StepPrice final : public StepPricer {
   StepTime price(const Step& step) const override;
   RequestTime request(std::int64_t input_tokens) const override;
   Estimate<double> reach() const override;
-  /// The same of the time to the first token, where it is wider than that of runs at the ends of reach().
+  /// The same of the time to the first token, where it is wider than that of runs at the ends of
+  /// reach().
   Estimate<double> reach_of_first_token() const;
 
   /// Kernels alone, before the server's factor.

@@ -57,12 +57,13 @@ class Scheduler {
   bool receives() const { return running_.empty() || steps_ % rules_.receive_interval == 0; }
 
   /// Runs at least one step from `now`, and equal steps together that begin before `horizon`, or
-  /// only one with `single`. Neither changes any time. Returns their end, or `now` if blocks that are
-  /// promised or kept leave no step to run. REQUIRES: busy().
+  /// only one with `single`. Neither changes any time. Returns their end, or `now` if blocks that
+  /// are promised or kept leave no step to run. REQUIRES: busy().
   Picoseconds run(Picoseconds now, Picoseconds horizon, bool single, std::vector<Served>& served);
-  /// The same in two parts, of one step whose time is not known when it begins: on a device that others use
-  /// too. `begin` returns whether there is a step; `alone` is its time without others, and `use` the share of
-  /// that in which it uses the device. Requests may be received between both parts.
+  /// The same in two parts, of one step whose time is not known when it begins: on a device that
+  /// others use too. `begin` returns whether there is a step; `alone` is its time without others,
+  /// and `use` the share of that in which it uses the device. Requests may be received between both
+  /// parts.
   bool begin(Picoseconds now);
   Picoseconds alone() const { return each_; }
   double use() const { return use_; }
@@ -102,7 +103,8 @@ class Scheduler {
   std::int64_t given(const Row& row, std::int64_t drafted) const;
   std::int64_t blocks_at_end(const Row& row) const;
   double reserve() const;
-  /// Whether `free` blocks are enough for what an admission takes until its end and for the reserve.
+  /// Whether `free` blocks are enough for what an admission takes until its end and for the
+  /// reserve.
   bool leaves_reserve(std::int64_t free, std::int64_t taken) const;
 
   void form(Picoseconds now);

@@ -1,4 +1,4 @@
-// libFuzzer's entry: one program for all readers, of which READER names one.
+// libFuzzer's entry: one program for all readers; READER names the one to run.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
