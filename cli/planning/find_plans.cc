@@ -183,7 +183,8 @@ class Finder {
                                 {request_.threads, {}, request_.spread});
     };
     return why_no_plan(
-        {spec_, cluster_, space, question, request_.at_most, ranks_, costs_.usable() * kFits},
+        {spec_, cluster_, space, question, request_.at_most, ranks_, costs_.usable() * kFits,
+         request_.look_beyond},
         costs_, again);
   }
 
@@ -331,6 +332,7 @@ class Finder {
 
   /// The step of the run that ranked the plan, with its interval.
   Result<step::Step> completed(FoundPlan& plan, step::Fidelity fidelity, bool unfold) const {
+    if (plan.step->fewer && request_.timelines) return predict(plan, fidelity, unfold);
     step::Step step = std::move(*plan.step);
     if (value_decides())
       TRY(step::complete(step, spec_of(spec_, plan), cluster_,
@@ -338,9 +340,12 @@ class Finder {
     return step;
   }
 
-  static step::PredictOptions options_of(step::Fidelity fidelity, bool unfold, bool value_only) {
-    return {
-        .fidelity = fidelity, .unfold = unfold, .counterfactuals = false, .value_only = value_only};
+  step::PredictOptions options_of(step::Fidelity fidelity, bool unfold, bool value_only) const {
+    return {.fidelity = fidelity,
+            .unfold = unfold,
+            .counterfactuals = false,
+            .value_only = value_only,
+            .timeline = request_.timelines && !value_only};
   }
 
   /// Sets the time that the step waits for its samples, found when plans were cut.

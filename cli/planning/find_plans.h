@@ -31,6 +31,10 @@ struct PlanRequest {
   double risk = 0.5;
   strategies::Axes axes = {};
   std::size_t keep = 10;
+  /// The steps of the best plans have timelines, which takes long with many microbatches.
+  bool timelines = true;
+  /// If no plan fits, look for one that does without the given keys.
+  bool look_beyond = true;
   bool front = true;  ///< also find FoundPlans::front, which takes most of the evaluations
   /// At most so many plans are run message by message, if fewer than runs_of(); absent: no limit.
   std::optional<std::size_t> most_runs = {};

@@ -116,6 +116,9 @@ class Reason {
 
   /// The nearest plan without given fields; otherwise the number of devices that would be needed.
   std::string what_would_fit(const memory::StageMemory& needs, double may) const {
+    if (!failed_.look_beyond)
+      return "rehearse plan searches more plans, also with interleaved stages and with weights or "
+             "activations in host memory";
     const Result<strategies::Space> free = strategies::Space::of(
         failed_.spec.workload, failed_.spec.training, failed_.spec.plan, failed_.ranks, {});
     if (free && free->size() > failed_.space.size()) {

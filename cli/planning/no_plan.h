@@ -16,7 +16,8 @@ struct FailedSearch {
   const strategies::Question& question;
   const strategies::Figures& asked;  ///< the limits that were set explicitly
   std::uint32_t ranks;
-  Bytes fits;  ///< the most memory of the smallest device that a plan may use
+  Bytes fits;        ///< the most memory of the smallest device that a plan may use
+  bool look_beyond;  ///< whether to search the plans without the given keys
 };
 
 /// Searches a space by one figure, within limits, for the single best plan.

@@ -60,9 +60,12 @@ constexpr double bytes_per_parameter(strategies::Optimizer optimizer) {
 
 /// The best plan by closed forms.
 PlanRequest request_of(const JobFile& job) {
-  return {.axes = axes_of(job.axes), .keep = 1, .front = false, .progress = [](double) {
-            return !interrupted.load();
-          }};  // the offers' own is drawn
+  return {.axes = axes_of(job.axes),
+          .keep = 1,
+          .timelines = false,
+          .look_beyond = false,
+          .front = false,
+          .progress = [](double) { return !interrupted.load(); }};  // the offers' own is drawn
 }
 
 Result<cluster::Cluster> cluster_of(const std::string& instance, std::uint32_t count) {
@@ -186,6 +189,7 @@ JobOnOffers::Plan JobOnOffers::find_plan(const cost::Offer& offer, Look look) co
   step.job = {};
   step.lowered = {};
   step.timeline = {};
+  step.fewer.reset();
   step::Spec spec = spec_of(job.spec, plans.best.front());
   cost::Stalls stalls = TRY(stalls_of(spec, cluster, step, fidelity));
   if (offer.instance->gpu_count > 1 && step.layout.ranks() > 1)

@@ -26,6 +26,7 @@ struct Occupancy {
 
   Occupancy& operator+=(const Occupancy& other);
   Occupancy operator*(double factor) const;
+  friend Occupancy operator+(Occupancy a, const Occupancy& b) { return a += b; }
   friend bool operator==(const Occupancy&, const Occupancy&) = default;
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <set>
 
 namespace rehearse::step {
 namespace {
@@ -12,8 +14,9 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 class Sharing {
  public:
   Sharing(std::span<const Burst> bursts, std::size_t links)
-      : bursts_(bursts), links_(links), ends_(bursts.size(), kNever), speed_(bursts.size(), 1) {
+      : bursts_(bursts), ends_(bursts.size(), kNever), speed_(bursts.size(), 1) {
     for (const Burst& burst : bursts) left_.push_back(burst.length);
+    keep_full(links);
   }
 
   std::vector<double> run() {
@@ -35,6 +38,18 @@ class Sharing {
   }
 
  private:
+  /// Keeps each set of shares of a link that may be full; most links have one burst, or equal ones.
+  void keep_full(std::size_t links) {
+    std::set<std::vector<double>> kept;
+    for (std::size_t link = 0; link < links; ++link) {
+      std::vector<double> shares;
+      for (const Burst& burst : bursts_)
+        shares.push_back(burst.shares.empty() ? 0 : burst.shares[link]);
+      if (std::accumulate(shares.begin(), shares.end(), 0.0) > 1) kept.insert(std::move(shares));
+    }
+    shares_.assign(kept.begin(), kept.end());
+  }
+
   double begin_of(const Burst& burst) const {
     double begin = burst.begin;
     for (const Burst::After& after : burst.after)
@@ -64,36 +79,33 @@ class Sharing {
 
   /// All speeds rise together, up to 1 or until a link is full.
   void divide() {
-    std::vector<double> room(links_, 1);
-    std::vector<std::uint32_t> open;
-    for (const std::uint32_t b : active_) {
-      speed_[b] = 1;
-      if (!bursts_[b].shares.empty()) open.push_back(b);
-    }
+    std::vector<double> room(shares_.size(), 1);
+    for (const std::uint32_t b : active_) speed_[b] = 1;
+    std::vector<std::uint32_t> open = shares_.empty() ? std::vector<std::uint32_t>() : active_;
     while (!open.empty()) {
       double lowest = 1;
-      std::size_t full = links_;
-      for (std::size_t link = 0; link < links_; ++link) {
+      const std::vector<double>* full = nullptr;
+      for (std::size_t link = 0; link < shares_.size(); ++link) {
         double sum = 0;
-        for (const std::uint32_t b : open) sum += bursts_[b].shares[link];
+        for (const std::uint32_t b : open) sum += shares_[link][b];
         if (room[link] < sum * lowest) {
           lowest = room[link] / sum;
-          full = link;
+          full = &shares_[link];
         }
       }
-      if (full == links_) return;
+      if (full == nullptr) return;
       std::erase_if(open, [&](std::uint32_t b) {
-        if (bursts_[b].shares[full] == 0) return false;
+        if ((*full)[b] == 0) return false;
         speed_[b] = lowest;
-        for (std::size_t link = 0; link < links_; ++link)
-          room[link] = std::max(0.0, room[link] - lowest * bursts_[b].shares[link]);
+        for (std::size_t link = 0; link < shares_.size(); ++link)
+          room[link] = std::max(0.0, room[link] - lowest * shares_[link][b]);
         return true;
       });
     }
   }
 
   std::span<const Burst> bursts_;
-  const std::size_t links_;
+  std::vector<std::vector<double>> shares_;  // by link that may be full, by burst
   std::vector<double> left_;  // seconds at full speed
   std::vector<double> ends_, speed_;
   std::vector<std::uint32_t> active_;

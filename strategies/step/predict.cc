@@ -11,6 +11,7 @@
 #include "sim/graph/critical_path.h"
 #include "strategies/job_of_layout.h"
 #include "strategies/step/devices.h"
+#include "strategies/step/fewer_microbatches.h"
 #include "strategies/step/fit_recompute.h"
 #include "strategies/step/run_program.h"
 #include "strategies/step/work.h"
@@ -99,6 +100,8 @@ Result<Setting> setting_of(const Spec& spec, const cluster::Cluster& cluster,
   return Setting{std::move(devices), std::move(situation), std::move(job), options};
 }
 
+Seconds length(const Ran& run) { return run.timeline.makespan().seconds(); }
+
 /// Runs a layout: once unchanged, and again without one part.
 class Runner {
  public:
@@ -109,24 +112,42 @@ class Runner {
         job_(setting.job),
         options_(setting.options) {}
 
-  Result<program::Program> job(const workload::Layout& layout) const {
-    return strategies::job_of(layout, prices_, job_);
+  Result<Ran> run(const workload::Layout& layout) const {
+    program::Program job = TRY(strategies::job_of(layout, prices_, job_));
+    ProgramRun run = TRY(run_program(job, cluster_, rules_of(spec_, options_.fidelity),
+                                     {.fidelity = options_.fidelity, .fold = !options_.unfold}));
+    return Ran{std::move(job), std::move(run.lowered), std::move(run.timeline)};
   }
-  Result<ProgramRun> run(const program::Program& job) const {
-    return run_program(job, cluster_, rules_of(spec_, options_.fidelity),
-                       {.fidelity = options_.fidelity, .fold = !options_.unfold});
-  }
-  Result<PriceReach> reach(const Step& step) const {
-    return reach_of_prices(step.job, cluster_, rules_of(spec_, Fidelity::kClosed), !options_.unfold,
-                           options_.fidelity, step.lowered, step.time.value);
+  Result<PriceReach> reach(const program::Program& job, const job::LoweredJob& lowered,
+                           const graph::Timeline& timeline) const {
+    return reach_of_prices(job, cluster_, rules_of(spec_, Fidelity::kClosed), !options_.unfold,
+                           options_.fidelity, lowered, timeline.makespan().seconds());
   }
   Result<Seconds> time_without(const workload::Layout& layout, const Free& free) const {
-    const program::Program other = TRY(job(without(layout, free)));
-    const ProgramRun run = TRY(this->run(other));
-    return run.step();
+    return time(without(layout, free));
+  }
+
+  /// The runs of few of the microbatches; absent where the step has to be run as a whole.
+  Result<std::optional<std::pair<FewerRun, Ran>>> few(const workload::Layout& layout) const {
+    for (std::uint32_t fill = kLeastFill;; fill *= 2) {
+      const auto fewer = fewer_microbatches(layout, {&spec_.training, &spec_.plan}, fill);
+      if (!fewer) return std::nullopt;
+      const Ran least = TRY(run(fewer->least));
+      FewerRun few{TRY(run(fewer->few)), fewer->further};
+      Ran more = TRY(run(fewer->more));
+      if (repeats(length(least), length(few), length(more)))
+        return std::pair(std::move(few), std::move(more));
+    }
   }
 
  private:
+  Result<Seconds> time(const workload::Layout& layout) const {
+    if (const auto runs = TRY(few(layout)))
+      return runs->first.whole(length(runs->first), length(runs->second));
+    const Ran all = TRY(run(layout));
+    return length(all);
+  }
+
   const Spec& spec_;
   const cluster::Cluster& cluster_;
   const strategies::Prices prices_;
@@ -134,16 +155,39 @@ class Runner {
   const PredictOptions& options_;
 };
 
-/// The share of the critical path in launches of blocks.
-double host_share(const Step& step) {
-  if (step.block.launches == Seconds::s(0) || !(step.time.value > Seconds::s(0))) return 0;
-  const job::ProgramOps ops(step.job, step.lowered, step.timeline);
+/// The time of launches of blocks on the critical path.
+Seconds host_time(const program::Program& job, const job::LoweredJob& lowered,
+                  const graph::Timeline& timeline) {
+  const job::ProgramOps ops(job, lowered, timeline);
   Picoseconds sum(0);
-  for (const graph::PathStep& each : program::critical_path(step.timeline, ops))
-    if (step.lowered.graph.category(each.op) == graph::Category::kHost &&
-        ops.purpose(each.op).launch > 0)
+  for (const graph::PathStep& each : program::critical_path(timeline, ops))
+    if (lowered.graph.category(each.op) == graph::Category::kHost && ops.purpose(each.op).launch > 0)
       sum += each.end - each.begin;
-  return sum.seconds() / step.time.value;
+  return sum.seconds();
+}
+
+program::Occupancy mean_occupancy(const program::Program& job, const job::LoweredJob& lowered,
+                                  const graph::Timeline& timeline) {
+  return job::mean(job::occupancy(job, lowered, timeline));
+}
+
+/// A sum over the ops of the whole step.
+template <class Sum>
+auto over_step(const Step& step, Sum sum) {
+  auto all = sum(step.job, step.lowered, step.timeline);
+  if (const auto& few = step.fewer)
+    return few->whole(sum(few->job, few->lowered, few->timeline), all);
+  return all;
+}
+
+Result<PriceReach> reach_of_prices(const Step& step, const Runner& runner) {
+  PriceReach reach = TRY(runner.reach(step.job, step.lowered, step.timeline));
+  if (const auto& few = step.fewer) {
+    const PriceReach other = TRY(runner.reach(few->job, few->lowered, few->timeline));
+    reach.down = std::max(Seconds::s(0), few->whole(other.down, reach.down));
+    reach.up = std::max(Seconds::s(0), few->whole(other.up, reach.up));
+  }
+  return reach;
 }
 
 /// The effect of each kind of communication: the step without it.
@@ -206,8 +250,9 @@ Status complete(Step& step, const Spec& spec, const cluster::Cluster& cluster,
                     .sends = true,
                     .copies = true}));
   step.communication = std::max(Seconds::s(0), all - free);
-  step.occupancy = job::mean(job::occupancy(step.job, step.lowered, step.timeline));
-  step.host_share = host_share(step);
+  step.occupancy = over_step(step, mean_occupancy);
+  if (step.block.launches > Seconds::s(0) && all > Seconds::s(0))
+    step.host_share = over_step(step, host_time) / all;
   if (setting.options.counterfactuals) TRY(compare(step, runner));
   const bool calibrated = !step.lowered.pricings.empty() &&
                           std::all_of(step.lowered.pricings.begin(), step.lowered.pricings.end(),
@@ -223,7 +268,7 @@ Status complete(Step& step, const Spec& spec, const cluster::Cluster& cluster,
   // The error of a measured price is in `links`; any other price has its own interval.
   if (!step.lowered.collectives.empty() &&
       (!calibrated || step.lowered.provenance >= Provenance::kExtrapolated))
-    network = TRY(runner.reach(step));
+    network = TRY(reach_of_prices(step, runner));
   step.time =
       interval(step, calibrated, network, spec.conditions, std::max(work.provenance, conditions));
   const std::optional<Known>& known = spec.conditions.known;
@@ -325,20 +370,23 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
   workload::Layout layout = TRY(lay_out_on(cluster, spec.workload, spec.training, spec.plan));
   const Setting setting = TRY(setting_of(spec, cluster, layout, options));
   const Runner runner(spec, cluster, setting);
-  program::Program job = TRY(runner.job(layout));
-  ProgramRun whole = TRY(runner.run(job));
-
-  const Seconds all = whole.step();
+  auto few = options.value_only || !options.timeline
+                 ? TRY(runner.few(layout))
+                 : std::optional<std::pair<FewerRun, Ran>>();
+  Ran whole = few ? std::move(few->second) : TRY(runner.run(layout));
+  Seconds all = length(whole);
+  if (few) all = few->first.whole(length(few->first), all);
   const Devices& devices = setting.devices;
   const Work work = work_of(layout, devices, setting.job);
   const double replicas = layout.ranks();
   Step step{.layout = std::move(layout),
-            .job = std::move(job),
+            .job = std::move(whole.job),
             .lowered = std::move(whole.lowered),
             .timeline = std::move(whole.timeline),
             .time = {all, all, all, Provenance::kExtrapolated},
             .fixed = work.fixed,
             .block = work.block};
+  if (few) step.fewer = std::move(few->first);
   step.memory = TRY(memory_on(step.layout, cluster));
   step.host_memory = host_memory(step.layout, cluster);
   step.model_flops = work.model * replicas;

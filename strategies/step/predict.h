@@ -16,6 +16,9 @@ struct PredictOptions {
   /// Only one run, without those that the interval of the step needs: `Step::time` is its value
   /// alone, and communication, occupancy and the regime are not known.
   bool value_only = false;
+  /// Without it, a step with many microbatches may come from runs with few (fewer_microbatches.h),
+  /// as with `value_only`: to 1e-4 of its length the same step.
+  bool timeline = true;
   /// The cost of ops; all shipped calibrations, unless a validation withholds some.
   std::span<const compute::Calibration> calibrations = compute::shipped_calibrations();
 };
@@ -27,7 +30,8 @@ Result<Step> predict(const Spec& spec, const cluster::Cluster& cluster,
                      const PredictOptions& options);
 
 /// Adds the rest to a step that was predicted as a value only, without running it again.
-/// REQUIRES: the same spec, cluster and options, apart from `value_only`.
+/// REQUIRES: the same spec, cluster and options, apart from `value_only`; a timeline only if the step
+/// has one.
 Status complete(Step& step, const Spec& spec, const cluster::Cluster& cluster,
                 const PredictOptions& options);
 

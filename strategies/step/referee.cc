@@ -28,19 +28,8 @@ constexpr double kStart = 0.03, kPerOp = 0.1e-6, kPerMessage = 1e-6, kPerMessage
 // Processor time of predict(): to lay out, for an op in two runs, for a message in one of them.
 constexpr double kLayOut = 2e-3, kOwnOp = 1e-6, kOwnMessage = 0.3e-6, kOwnMessageAndRank = 1e-9;
 
-}  // namespace
-
-Seconds RunSize::by_messages() const {
-  return Seconds::s(kLayOut + kOwnOp * ops + messages * (kOwnMessage + kOwnMessageAndRank * ranks));
-}
-
-Seconds RunSize::on_simgrid() const {
-  return Seconds::s(kStart + kPerOp * ops + messages * (kPerMessage + kPerMessageAndRank * ranks));
-}
-
-Result<RunSize> run_size(const Step& step, const cluster::Cluster& cluster) {
-  const program::Program& job = step.job;
-  const job::Rules of_messages = rules_of(step);
+Result<RunSize> size_of(const program::Program& job, const job::Rules& of_messages,
+                        const cluster::Cluster& cluster) {
   job::Schedules schedules(cluster, of_messages);
   std::vector<std::uint32_t> ranks(job.programs.size(), 0), first(job.programs.size(), 0);
   for (std::uint32_t r = job.ranks(); r-- > 0;) {
@@ -72,6 +61,26 @@ Result<RunSize> run_size(const Step& step, const cluster::Cluster& cluster) {
     }
     size.ops += static_cast<double>(job.programs[p].ops.size()) * ranks[p];
     size.messages += messages * ranks[p];
+  }
+  return size;
+}
+
+}  // namespace
+
+Seconds RunSize::by_messages() const {
+  return Seconds::s(kLayOut + kOwnOp * ops + messages * (kOwnMessage + kOwnMessageAndRank * ranks));
+}
+
+Seconds RunSize::on_simgrid() const {
+  return Seconds::s(kStart + kPerOp * ops + messages * (kPerMessage + kPerMessageAndRank * ranks));
+}
+
+Result<RunSize> run_size(const Step& step, const cluster::Cluster& cluster) {
+  RunSize size = TRY(size_of(step.job, rules_of(step), cluster));
+  if (step.fewer) {
+    const RunSize few = TRY(size_of(step.fewer->job, rules_of(step), cluster));
+    size.ops = step.fewer->whole(few.ops, size.ops);
+    size.messages = step.fewer->whole(few.messages, size.messages);
   }
   return size;
 }

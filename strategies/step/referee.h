@@ -21,7 +21,7 @@ struct RunSize {
   Seconds on_simgrid() const;   ///< referee()
 };
 
-/// Computes the size without a run. REQUIRES: predict() returned the step for this cluster.
+/// The size of the whole step, without a run. REQUIRES: predict() returned the step for this cluster.
 Result<RunSize> run_size(const Step& step, const cluster::Cluster& cluster);
 
 struct Refereed {
@@ -29,7 +29,7 @@ struct Refereed {
   Seconds messages;  ///< of all ranks, by our own engine
 };
 
-/// Both times of a step that predict() returned. Fails if engine::run_on_simgrid does.
+/// Both times of a step that predict() returned with a timeline. Fails if engine::run_on_simgrid does.
 Result<Refereed> referee(const Step& step, const cluster::Cluster& cluster);
 
 /// Only the second time of Refereed.

@@ -60,11 +60,32 @@ struct DeviceUse {
   Seconds busy;  ///< computing, over all devices of the kind
 };
 
+/// A program and its run.
+struct Ran {
+  program::Program job;
+  job::LoweredJob lowered;
+  graph::Timeline timeline;
+};
+
+/// The run of a step with fewer microbatches than that of `Step::job`, which has fewer than the step.
+struct FewerRun : Ran {
+  double further = 0;  ///< as in fewer_microbatches.h
+
+  /// A sum over the ops of the whole step, from those over the ops of both runs.
+  template <class Sum>
+  Sum whole(const Sum& with_few, const Sum& with_more) const {
+    return with_more * (1 + further) + with_few * -further;
+  }
+};
+
 struct Step {
   workload::Layout layout;
   program::Program job;
   job::LoweredJob lowered;
   graph::Timeline timeline;
+  /// Present: `job`, `lowered` and `timeline` are of a step with few microbatches, and `time` and
+  /// what follows of the step with all. Only without PredictOptions::timeline.
+  std::optional<FewerRun> fewer = {};
   Estimate<Seconds> time;
   /// What limits the step, which widens the interval of `time`, stalls included. `stall` is how much
   /// of the upper end is for runs that stall.

@@ -1,4 +1,6 @@
 // recommend: options under wishes, what they are made of, and every wrong wish.
+#include <sys/resource.h>
+
 #include <filesystem>
 #include <map>
 #include <set>
@@ -339,6 +341,17 @@ TEST_CASE("a budget that no option meets gives the nearest option") {
                                   "--spot", "--budget", "1000 USD"});
   test::check_failed(unpriced, 1, "nothing meets the budget of 1000.00 USD; the nearest, 1 × ");
   CHECK(unpriced.errors.find("has no price") != std::string::npos);
+}
+
+TEST_CASE("recommend: thousands of microbatches per step need seconds, and less than a gibibyte") {
+  const Ran ran = test::rehearse({"recommend", "--model", "gpt3_175b", "--batch", "16384",
+                                  "--target", "300e9 tokens", "--counts", "2"});
+  REQUIRE(ran.exit == 0);
+  rusage used = {};
+  REQUIRE(getrusage(RUSAGE_CHILDREN, &used) == 0);
+  // 9 s and 0.6 GiB; runs of all microbatches took more than ten minutes.
+  CHECK(used.ru_utime.tv_sec < 60);
+  CHECK(used.ru_maxrss < 1024L * 1024);
 }
 
 }  // namespace

@@ -1,0 +1,77 @@
+// A step from runs with few of its microbatches is the step with all of them. A failure prints the
+// seed.
+
+#include <catch2/catch.hpp>
+#include <fmt/core.h>
+
+#include "tests/support/a100_nodes.h"
+#include "tests/support/random.h"
+
+namespace rehearse::step {
+namespace {
+
+using strategies::Schedule;
+
+Spec random_spec(test::Random& random) {
+  strategies::Plan plan{.data = 1U << test::between(random, 0, 2),
+                        .tensor = 1U << test::between(random, 0, 1),
+                        .pipeline = 1U << test::between(random, 0, 2)};
+  plan.schedule = static_cast<Schedule>(test::between(random, 0, 4));
+  if (plan.schedule == Schedule::kInterleaved) plan.interleave = plan.pipeline > 1 ? 2 : 1;
+  plan.zero = test::between(random, 0, 3);
+  plan.overlap_gradients = test::between(random, 0, 1) == 1;
+  const std::uint32_t microbatches = plan.pipeline * test::between(random, 60, 200);
+  Spec spec = test::zoo_spec("gpt2_small",
+                             {.global_batch = static_cast<double>(plan.data * microbatches),
+                              .microbatch = 1,
+                              .recompute = static_cast<strategies::Recompute>(test::between(random, 0, 2))},
+                             plan);
+  if (test::between(random, 0, 1) == 1) spec.conditions.host = host::implementation_named("eager");
+  return spec;
+}
+
+TEST_CASE("few microbatches: times, occupancy and intervals are those of the whole step") {
+  const cluster::Cluster cluster = test::a100_nodes(2);
+  std::size_t fewer = 0, ops = 0, all_ops = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    INFO("seed " << seed);
+    test::Random random(seed);
+    const Spec spec = random_spec(random);
+    PredictOptions options{
+        .fidelity = test::between(random, 0, 1) == 1 ? Fidelity::kMessage : Fidelity::kClosed,
+        .counterfactuals = false};
+    const Result<Step> whole = predict(spec, cluster, options);
+    if (!whole) continue;  // a schedule that the plan cannot have
+    options.timeline = false;
+    const Result<Step> step = predict(spec, cluster, options);
+    INFO((step ? "" : to_string(step.error())));
+    REQUIRE(step);
+    CHECK_FALSE(whole->fewer);
+    if (!step->fewer) continue;
+    ++fewer;
+    ops += step->lowered.graph.size();
+    all_ops += whole->lowered.graph.size();
+    const double length = whole->time.value.s();
+    const auto equal = [&](Seconds a, Seconds b) {
+      return a.s() == Approx(b.s()).epsilon(0).margin(2e-4 * length);
+    };
+    CHECK(equal(step->time.value, whole->time.value));
+    CHECK(equal(step->time.low, whole->time.low));
+    CHECK(equal(step->time.high, whole->time.high));
+    CHECK(equal(step->communication, whole->communication));
+    CHECK(step->host_share == Approx(whole->host_share).margin(1e-3));
+    const program::Occupancy &a = step->occupancy, &b = whole->occupancy;
+    for (Seconds program::Occupancy::*part :
+         {&program::Occupancy::total, &program::Occupancy::compute,
+          &program::Occupancy::exposed_communication, &program::Occupancy::bubble,
+          &program::Occupancy::launch, &program::Occupancy::idle, &program::Occupancy::recompute,
+          &program::Occupancy::optimizer})
+      CHECK(equal(a.*part, b.*part));
+    CHECK(memory::fullest(step->memory).peak.value == memory::fullest(whole->memory).peak.value);
+  }
+  CHECK(fewer >= 20);
+  CHECK(ops < all_ops / 2);
+}
+
+}  // namespace
+}  // namespace rehearse::step
