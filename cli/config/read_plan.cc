@@ -45,6 +45,16 @@ void read_fields(const YamlMap& map, std::span<const Field<Record>> fields, Sect
       if (const FieldValue value = read_value(map, field)) field.at.set(record, *value);
 }
 
+/// "training.recompute": where a key belongs that is a plan's or a training's.
+std::string path_of(std::string_view key) {
+  for (const Field<Candidate>& field : plan_fields())
+    if (field.name == key)
+      for (const auto& [section, name] :
+           {std::pair{Section::kTraining, "training"}, std::pair{Section::kPlan, "plan"}})
+        if (field.at.section == section) return fmt::format("{}.{}", name, key);
+  return "";
+}
+
 StagePlan read_stage(const YamlMap& map) {
   StagePlan stage;
   if (const std::optional<std::string> name = map.optional<std::string>("name")) stage.name = *name;
@@ -59,7 +69,7 @@ std::optional<Training> read_training(const YamlMap& map, Training training) {
   if (!map.required<double>("global_batch")) return std::nullopt;
   Candidate candidate = {.training = training};
   read_fields(map, plan_fields(), Section::kTraining, candidate);
-  map.no_other_keys();
+  map.no_other_keys(path_of);
   return candidate.training;
 }
 
@@ -73,7 +83,7 @@ std::optional<Plan> read_plan(const YamlMap& map) {
       read_fields(*mapping, plan_fields(), section, candidate);
       mapping->no_other_keys();
     }
-  map.no_other_keys();
+  map.no_other_keys(path_of);
   // More chunks than one make the interleaved schedule unless another is named.
   if (plan.interleave > 1 && !map.has("schedule")) plan.schedule = Schedule::kInterleaved;
   return plan;

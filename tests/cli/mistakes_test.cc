@@ -305,5 +305,20 @@ TEST_CASE("a file names files below its own folder or the current one alone, unl
   CHECK(status_of(test::source_file("examples/pipelines/two_workers.yaml").string(), false) == 0);
 }
 
+TEST_CASE("a key in the wrong one of two sections is told where it belongs") {
+  const auto refused = [](const std::string& plan, const std::string& line) {
+    const std::string job =
+        test::write_scratch("wrong_section.yaml", "workload: {model: gpt2_small}\n" + plan).string();
+    const Ran ran = test::rehearse({"simulate", job});
+    CHECK(ran.code == 1);
+    INFO(ran.errors);
+    CHECK(ran.errors.find(line) != std::string::npos);
+  };
+  refused("training: {global_batch: 8}\nplan: {recompute: full}\n",
+          ":3:8: plan.recompute: unknown key; did you mean 'training.recompute'?");
+  refused("training: {global_batch: 8, tensor: 2}\n",
+          ":2:29: training.tensor: unknown key; did you mean 'plan.tensor'?");
+}
+
 }  // namespace
 }  // namespace rehearse
