@@ -127,6 +127,17 @@ std::string conversion_message(std::string_view message) {
 
 void complain(const Diagnostic& d) { say("rehearse: " + to_string(d)); }
 
+/// The help text of the missing option that a message begins with; empty if there is none.
+std::string help_of_missing(const CLI::App& app, std::string_view message) {
+  for (const CLI::App* command : app.get_subcommands()) {
+    for (const CLI::Option* option : command->get_options())
+      if (message.starts_with(option->get_name(option->get_positional()) + " "))
+        return "; " + option->get_description();
+    if (std::string inner = help_of_missing(*command, message); !inner.empty()) return inner;
+  }
+  return "";
+}
+
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   std::string message = error.what();
   if (dynamic_cast<const CLI::ConversionError*>(&error)) message = conversion_message(message);
@@ -139,6 +150,8 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   } else if ((missing || dynamic_cast<const CLI::ExtrasError*>(&error)) && !words.empty()) {
     // A misspelt word is also a missing one; the error with the suggestion is more useful.
     message = fmt::format("unexpected '{}'{}", words.front(), suggestion(app, words.front()));
+  } else if (missing) {
+    message += help_of_missing(app, message);
   }
   complain({.problem = message});
   return static_cast<int>(Exit::kUsage);
