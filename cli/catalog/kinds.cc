@@ -109,7 +109,7 @@ std::vector<Cells> model_rows() {
     if (model.family) continue;
     const Result<workload::Workload> made = workload::workload_of(model.description, {});
     if (!made) continue;  // it needs what a job gives
-    row["parameters"] = fmt::format("{:.4g}", made->parameters());
+    row["parameters"] = fmt::format("{}", made->parameters());
     if (made->tokens_per_sample > 0) row["tokens"] = fmt::format("{}", made->tokens_per_sample);
   }
   return rows;

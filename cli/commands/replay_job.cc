@@ -117,7 +117,7 @@ Result<InputTrace> load_trace(const ReplayRequest& request, const Globals& globa
   for (const std::filesystem::path& path : request.inputs)
     if ((path.extension() == ".yaml" || path.extension() == ".yml") && is_job_file(path))
       return fail_in(path, "is a job file, not a recording",
-                     "a recording; rehearse simulate and plan read job files");
+                     "rehearse simulate and plan read job files");
   InputTrace input;
   input.trace = std::make_unique<trace::Trace>(
       TRY(ingest::read_inputs(request.inputs, {.strict = globals.strict,

@@ -467,7 +467,7 @@ Result<JobFile> read_job_on(const YamlMap& root, const std::filesystem::path& fo
 Status check_no_recording(const std::filesystem::path& path) {
   if (held_file(path) != nullptr || !ingest::detect_input(path)) return {};
   return fail_in(path, "is a recording, not a job file",
-                 "a job file; rehearse replay and whatif read recordings");
+                 "rehearse replay and whatif read recordings");
 }
 
 Result<JobFile> load_job(const std::filesystem::path& path,

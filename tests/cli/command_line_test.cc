@@ -127,6 +127,8 @@ TEST_CASE("explain knows the glossary and the keys of plans, in any case") {
   test::check_failed(test::rehearse({"explain", "bubbel"}), 1, "did you mean 'bubble'?");
   // A term has its own sentences of a bullet.
   CHECK(test::rehearse({"explain", "node"}).out == "node: a machine, never a vertex.\n");
+  CHECK_THAT(test::rehearse({"explain", "--format", "csv"}).out,
+             Catch::Matchers::Contains("\nnode,\"a machine, never a vertex.\"\n"));
 }
 
 TEST_CASE("explain knows what replay and simulate print") {
@@ -155,6 +157,7 @@ TEST_CASE("explain knows what replay and simulate print") {
 TEST_CASE("a missing word is named with its help") {
   test::check_failed(test::rehearse({"init"}), 2, "KIND is required; ");
   test::check_failed(test::rehearse({"init"}), 2, "study");
+  test::check_failed(test::rehearse({"mig"}), 2, "mig needs one of ");
 }
 
 }  // namespace
