@@ -127,6 +127,21 @@ std::string conversion_message(std::string_view message) {
 
 void complain(const Diagnostic& d) { say("rehearse: " + to_string(d)); }
 
+/// The message on what a command lacks, with the help text of the missing option that it begins with,
+/// or with the commands one of which is missing.
+std::string missing_words(const CLI::App& app, std::string message) {
+  for (const CLI::App* command : app.get_subcommands()) {
+    if (!command->get_subcommands().empty()) return missing_words(*command, std::move(message));
+    if (const auto parts = command->get_subcommands({}); !parts.empty())
+      return fmt::format("{} needs one of {}", command->get_name(),
+                         join(parts, ", ", [](const CLI::App* part) { return part->get_name(); }));
+    for (const CLI::Option* option : command->get_options())
+      if (message.starts_with(option->get_name(option->get_positional()) + " "))
+        return message + "; " + option->get_description();
+  }
+  return message;
+}
+
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   std::string message = error.what();
   if (dynamic_cast<const CLI::ConversionError*>(&error)) message = conversion_message(message);
@@ -139,6 +154,8 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   } else if ((missing || dynamic_cast<const CLI::ExtrasError*>(&error)) && !words.empty()) {
     // A misspelt word is also a missing one; the error with the suggestion is more useful.
     message = fmt::format("unexpected '{}'{}", words.front(), suggestion(app, words.front()));
+  } else if (missing) {
+    message = missing_words(app, std::move(message));
   }
   complain({.problem = message});
   return static_cast<int>(Exit::kUsage);

@@ -1,5 +1,6 @@
 #include "cli/catalog/glossary.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include <fmt/core.h>
@@ -11,13 +12,19 @@
 namespace rehearse::cli {
 namespace {
 
-/// Each bold name of a bullet is a term, and the bullet explains it.
+/// Each bold name of a bullet is a term, which the text explains from the last sentence that begins
+/// with a bold name up to the next one.
 void add_bullet(std::string_view bullet, std::vector<GlossaryTerm>& terms) {
-  const std::string text = plain_text(bullet);
-  for (std::size_t at = bullet.find("**"); at != bullet.npos; at = bullet.find("**", at)) {
-    const std::size_t end = bullet.find("**", at + 2);
-    terms.push_back({std::string(bullet.substr(at + 2, end - at - 2)), text});
-    at = end + 2;
+  while (!bullet.empty()) {
+    constexpr std::string_view kNext = ". **";
+    const std::size_t next = bullet.find(kNext);
+    const std::string_view own = bullet.substr(0, next == bullet.npos ? next : next + 1);
+    for (std::size_t at = own.find("**"); at != own.npos; at = own.find("**", at)) {
+      const std::size_t end = own.find("**", at + 2);
+      terms.push_back({std::string(own.substr(at + 2, end - at - 2)), plain_text(own)});
+      at = end + 2;
+    }
+    bullet.remove_prefix(std::min(bullet.size(), own.size() + 1));
   }
 }
 

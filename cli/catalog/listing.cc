@@ -98,6 +98,9 @@ void add_cell(const CatalogColumn& column, const Cells& cells, Value& row) {
   } else if (column.key == "source") {
     row.show("", column.label, readable_source(text_of(cells, column.from)), {}, kOnScreen);
     row.show(column.key, column.label, std::move(value), {}, kInTables);
+  } else if (column.form.content == Form::Content::kNumber && scale.si != 1) {
+    row.show("", column.label, value, Scale{scale.name, scale.si}, kOnScreen);
+    row.show(column.key, column.label, std::move(value), scale, kInTables);
   } else {
     row.show(column.key, column.label, std::move(value), scale, column.look);
   }

@@ -44,8 +44,9 @@ struct Help : CLI::Formatter {
   }
   std::string make_footer(const CLI::App* app) const override {
     const bool of_program = !app->get_parent() || app->get_parent()->get_parent();
+    const std::string examples = examples_of(*app);
     return (of_program ? "" : "rehearse --help lists the options of all commands.\n") +
-           CLI::Formatter::make_footer(app);
+           (examples.empty() ? "" : examples + "\n");
   }
 };
 
@@ -198,6 +199,27 @@ std::vector<Completion> completions(CLI::App& program, const std::vector<std::st
         add(std::move(word), "");
   }
   return found;
+}
+
+std::filesystem::path installed_files() {
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  return program.parent_path().parent_path() / "share" / "rehearse";
+}
+
+std::string examples_of(const CLI::App& command) {
+  std::string text = command.get_footer();
+  std::error_code error;
+  for (const char* folder : {"examples", "studies"}) {
+    if (std::filesystem::exists(folder, error) ||
+        !std::filesystem::exists(installed_files() / folder, error))
+      continue;
+    const std::string here = fmt::format(" {}/", folder),
+                      there = fmt::format(" {}/", (installed_files() / folder).string());
+    for (std::size_t at = text.find(here); at != text.npos; at = text.find(here, at + there.size()))
+      text.replace(at, here.size(), there);
+  }
+  return text;
 }
 
 std::string man_page(CLI::App& command) {

@@ -2,6 +2,7 @@
 // completion.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -19,6 +20,12 @@ namespace rehearse::cli {
 /// Formats help without the groups of former names, which are hidden. That of a command refers to
 /// the options of all commands.
 std::shared_ptr<CLI::FormatterBase> help_formatter();
+
+/// The folder share/rehearse that was installed with the program; it may be absent.
+std::filesystem::path installed_files();
+
+/// The examples of a command. Their files are the installed ones, unless the current folder has some.
+std::string examples_of(const CLI::App& command);
 
 /// The options that help shows, of one kind: positional or named.
 std::vector<CLI::Option*> shown_options(CLI::App& command, bool positional);

@@ -84,6 +84,12 @@ Result<std::vector<Side>> sides_of(const CompareOptions& options, const Globals&
   return sides;
 }
 
+/// "a.yaml and b.yaml have the same results"
+std::string same_words(const Side& a, const Side& b) {
+  if (a.name == b.name) return fmt::format("{} has the same results twice", a.name);
+  return fmt::format("{} and {} have the same results", a.name, b.name);
+}
+
 /// "B is 1.34 times as fast as A (1.20 – 1.50)", the faster one first.
 std::string speed_words(const Side& a, const Side& b, const Estimate<double>& ratio) {
   const bool b_first = ratio.value >= 1;
@@ -174,7 +180,9 @@ Document comparison_document(const std::vector<Side>& sides) {
   const Side &a = sides.front(), &b = sides[1];
   Document d{.command = "compare", .rows = "differences", .rows_title = "Differences"};
   const std::optional<Speedup> speed = speedup(a, b);
-  d.answer = sentence_of(speed ? speed_words(a, b, speed->ratio) : a.name + " and " + b.name,
+  d.answer = sentence_of(same_results(a, b) ? same_words(a, b)
+                         : speed            ? speed_words(a, b, speed->ratio)
+                                            : a.name + " and " + b.name,
                          {memory_words(sides), largest_difference(a, b)});
   if (speed) {
     d.line(fmt::format("compared by {}", speed->by->label));

@@ -34,7 +34,10 @@ Result<Exit> run(const ExplainOptions& options, const Globals& globals) {
   Value found = Value::array();
   for (const GlossaryTerm& term : glossary()) {
     if (!all && !alike(term.name, options.term)) continue;
-    found.push_back({{"term", "term", term.name}, {"text", "meaning", term.text, {}, kProse}});
+    const std::string name = term.name + ": ";  // which a table has in another column
+    const std::string text =
+        term.text.starts_with(name) ? term.text.substr(name.size()) : term.text;
+    found.push_back({{"term", "term", term.name}, {"text", "meaning", text, {}, kProse}});
     if (!all) document.line(term.text);
   }
   if (found.list().empty())

@@ -271,7 +271,7 @@ void add_fleet(CLI::App& app, Action& action) {
       "fleet", "Simulate many jobs on many GPUs: waiting times, placement, utilization");
   add_value(command, "JOBS", "FILE", options->jobs, "list of jobs: CSV or YAML")->required();
   fleet::Fleet& fleet = options->fleet;
-  add_number(command, "--nodes", fleet.nodes, 1U, 100'000U, "nodes")->required();
+  add_number(command, "--nodes", fleet.nodes, 1U, 100'000U, "number of nodes")->required();
   add_number(command, "--gpus-per-node", fleet.gpus_per_node, 1U, 64U,
              "GPUs of a node (default: 8)");
   add_number(command, "--pod", fleet.nodes_per_pod, 1U, 1'000'000U,

@@ -36,7 +36,7 @@ Result<CLI::App*> find_command(CLI::App& program, const std::vector<std::string>
 
 /// The examples first, then the options. CLI::App::help would show those of the parsed command.
 std::string help_text(CLI::App& command) {
-  const std::string examples = command.get_footer();
+  const std::string examples = examples_of(command);
   command.footer("");
   return (examples.empty() ? "" : examples + "\n\n") +
          command.get_formatter()->make_help(&command, command.get_name(),

@@ -79,9 +79,7 @@ std::string template_of(FileKind kind) {
 /// The line by which editors find the schema that was installed with the program; empty if none was.
 std::string schema_line(std::string_view kind) {
   std::error_code error;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  const std::filesystem::path schema = program.parent_path().parent_path() / "share" / "rehearse" /
-                                       "schemas" / fmt::format("{}.json", kind);
+  const std::filesystem::path schema = installed_files() / "schemas" / fmt::format("{}.json", kind);
   if (!std::filesystem::exists(schema, error)) return "";
   return fmt::format("# yaml-language-server: $schema={}\n", schema.string());
 }

@@ -56,18 +56,6 @@ CLI::Option* add_value(CLI::App& command, const char* name, const char* type, T&
   return option;
 }
 
-/// Reads an option also under its former name, with a note. REQUIRES: is called before the option is
-/// added.
-inline void accept_former(CLI::App& command, const char* former, const char* name) {
-  command
-      .add_option_function<std::string>(former,
-                                        [&command, former, name](const std::string& text) {
-                                          fmt::print(stderr, "note: {} is now {}\n", former, name);
-                                          command.get_option(name)->add_result(text);
-                                        })
-      ->group("");
-}
-
 /// A number in a range.
 template <class T>
 CLI::Option* add_number(CLI::App& command, const char* name, T& value, T least, T most,

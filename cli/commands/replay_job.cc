@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "cli/config/job_file.h"
 #include "cli/output/run_events.h"
 #include "models/workload/lift_operands.h"
 #include "profiler/ingest/input.h"
@@ -113,6 +114,10 @@ void tell_missing(const trace::Trace& trace, const Globals& globals) {
 
 Result<InputTrace> load_trace(const ReplayRequest& request, const Globals& globals,
                               bool timings_suffice) {
+  for (const std::filesystem::path& path : request.inputs)
+    if ((path.extension() == ".yaml" || path.extension() == ".yml") && is_job_file(path))
+      return fail_in(path, "is a job file, not a recording",
+                     "rehearse simulate and plan read job files");
   InputTrace input;
   input.trace = std::make_unique<trace::Trace>(
       TRY(ingest::read_inputs(request.inputs, {.strict = globals.strict,

@@ -7,7 +7,6 @@ namespace rehearse::cli {
 void add_share_options(CLI::App& command, ShareRequest& request, const std::string& other,
                        const char* slice) {
   CLI::Option* sliced = add_value(command, "--slice", "PROFILE", request.slice, slice);
-  accept_former(command, "--beside", "--share-with");
   CLI::Option* with = add_value(command, "--share-with", "FILE", request.shared_with,
                                 fmt::format("run another {} on the same devices at the same "
                                             "time, and show the slowdown of both",

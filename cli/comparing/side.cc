@@ -124,6 +124,14 @@ Result<Side> read_side(const std::filesystem::path& path) {
   return side;
 }
 
+bool same_results(const Side& a, const Side& b) {
+  const auto equal = [](const std::optional<Quantity>& p, const std::optional<Quantity>& q) {
+    return p && q ? p->value == q->value && p->interval == q->interval : !p && !q;
+  };
+  return a.verdict == b.verdict && std::ranges::equal(a.whole, b.whole, equal) &&
+         std::ranges::equal(a.parts, b.parts, equal);
+}
+
 std::optional<Speedup> speedup(const Side& a, const Side& b) {
   for (std::size_t m = 0; m < kWhole.size(); ++m) {
     const bool rate = kWhole[m].is_rate;
@@ -132,12 +140,13 @@ std::optional<Speedup> speedup(const Side& a, const Side& b) {
     const Quantity &slow = rate ? *a.whole[m] : *b.whole[m],
                    &fast = rate ? *b.whole[m] : *a.whole[m];
     const double ratio = fast.value / slow.value;
+    const Provenance provenance = std::max(slow.provenance.value_or(Provenance::kRecorded),
+                                           fast.provenance.value_or(Provenance::kRecorded));
+    if (same_results(a, b)) return Speedup{{1, 1, 1, provenance}, &kWhole[m]};
     const auto [fast_down, fast_up] = reach(fast);
     const auto [slow_down, slow_up] = reach(slow);
     return Speedup{{ratio, ratio * std::exp(-std::hypot(fast_down, slow_up)),
-                    ratio * std::exp(std::hypot(fast_up, slow_down)),
-                    std::max(slow.provenance.value_or(Provenance::kRecorded),
-                             fast.provenance.value_or(Provenance::kRecorded))},
+                    ratio * std::exp(std::hypot(fast_up, slow_down)), provenance},
                    &kWhole[m]};
   }
   return std::nullopt;

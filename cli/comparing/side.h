@@ -47,4 +47,7 @@ struct Speedup {
 };
 std::optional<Speedup> speedup(const Side& a, const Side& b);
 
+/// Whether every quantity and every interval is equal: what tells the two apart has no effect.
+bool same_results(const Side& a, const Side& b);
+
 }  // namespace rehearse::cli

@@ -24,15 +24,10 @@ struct Setting {
   std::string value;
 };
 
-bool is_key(const Field<Candidate>& field) {
-  return field.at.section == Section::kPlan ||
-         (field.at.section == Section::kTraining && field.name != "global_batch");
-}
-
 Result<const Field<Candidate>*> find_field(std::string_view name) {
   std::vector<std::string_view> names;
   for (const Field<Candidate>& field : strategies::plan_fields()) {
-    if (!is_key(field)) continue;
+    if (field.name == "global_batch") continue;
     if (name == field.name || (!name.empty() && name == field.abbreviation)) return &field;
     names.push_back(field.name);
     if (!field.abbreviation.empty()) names.push_back(field.abbreviation);
@@ -70,16 +65,20 @@ Result<std::vector<Setting>> read_settings(std::string_view text) {
   return settings;
 }
 
-/// Adds the data-parallel degree with which the plan uses all GPUs.
+/// Adds the data-parallel degree with which the plan uses all GPUs that are no parameter servers.
 Status add_data(std::uint32_t gpus, std::vector<Setting>& settings) {
   std::uint64_t ranks = 1;
+  std::uint32_t servers = 0;
   for (const Setting& setting : settings) {
+    if (setting.value == "parameter_server") servers = std::max(servers, 1U);
+    if (setting.field->name == "servers")
+      servers = parse_number<std::uint32_t>(setting.value).value_or(0);
     if (setting.field->said != strategies::Said::kDegree) continue;
     if (setting.field->name == "data") return {};
     // The reader of job files refuses what is no number.
     ranks *= std::max(1U, parse_number<std::uint32_t>(setting.value).value_or(1));
   }
-  const std::uint64_t data = TRY(data_degree("--plan", gpus, ranks));
+  const std::uint64_t data = TRY(data_degree("--plan", gpus - std::min(servers, gpus - 1), ranks));
   settings.insert(settings.begin(), {&strategies::plan_field("data"), std::to_string(data)});
   return {};
 }
@@ -103,11 +102,16 @@ Result<std::string> cluster_text(const std::string& device, std::uint32_t gpus) 
 }
 
 std::string section_text(Section section, const std::vector<Setting>& settings,
-                         std::string first = "") {
-  std::string text = std::move(first);
+                         std::string text = "") {
+  const auto add = [&text](std::string_view key, const std::string& value) {
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", key, value);
+  };
   for (const Setting& setting : settings)
-    if (setting.field->at.section == section)
-      text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", setting.field->name, setting.value);
+    if (setting.field->at.section == section) add(setting.field->name, setting.value);
+  if (section == Section::kPlan)
+    for (const auto& [inner, key] : strategies::kMappingsOfPlan)
+      if (const std::string mapping = section_text(inner, settings); !mapping.empty())
+        add(key, fmt::format("{{{}}}", mapping));
   return text;
 }
 

@@ -13,6 +13,8 @@
 #include "models/compute/device_facts.h"
 #include "models/workload/read_model.h"
 #include "models/workload/selective.h"
+#include "profiler/ingest/detect.h"
+#include "sim/base/file.h"
 #include "sim/base/named_file.h"
 #include "sim/base/text.h"
 #include "sim/base/yaml.h"
@@ -163,19 +165,13 @@ std::optional<Target> read_target(const YamlMap& map, std::optional<double>& epo
   return target;
 }
 
-void read_sustained(const YamlMap& map, ConditionsOf& conditions, std::vector<std::string>& notes) {
-  step::read_conditions(map, conditions.all);
-  if (map.has("beside")) notes.push_back("sustained: `beside` is now `overlap_penalty`");
-}
-
 /// A calibration file takes precedence over the calibrations of the program. Its path is relative
 /// to the folder of the job.
-Status read_calibration(const std::filesystem::path& path, ConditionsOf& conditions,
-                        std::vector<std::string>& notes) {
+Status read_calibration(const std::filesystem::path& path, ConditionsOf& conditions) {
   YamlFile file = TRY(YamlFile::load(path));
   const YamlMap root = file.root();
   if (const std::optional<YamlMap> map = root.map("sustained"))
-    read_sustained(*map, conditions, notes);
+    step::read_conditions(*map, conditions.all);
   else if (!root.has("sustained"))
     root.report("sustained", "is missing", "a file written by `rehearse calibrate job`");
   root.map("measured");
@@ -382,8 +378,8 @@ Result<JobFile> read_sections(const YamlMap& root, const std::filesystem::path& 
   }
 
   if (const auto calibration = root.optional<std::string>("calibration"))
-    TRY(read_calibration(TRY(named_file(folder, *calibration)), conditions, notes));
-  if (const auto map = root.map("sustained")) read_sustained(*map, conditions, notes);
+    TRY(read_calibration(TRY(named_file(folder, *calibration)), conditions));
+  if (const auto map = root.map("sustained")) step::read_conditions(*map, conditions.all);
   // What measured steps say of the network, in a calibration or in the file, goes first.
   if (const double network = conditions.all.front().network_scale; network != 1)
     scales.between = network;
@@ -467,9 +463,17 @@ Result<JobFile> read_job_on(const YamlMap& root, const std::filesystem::path& fo
                        JobUse::kRent);
 }
 
+/// Fails for a recording, which has none of the keys of a job.
+Status check_no_recording(const std::filesystem::path& path) {
+  if (held_file(path) != nullptr || !ingest::detect_input(path)) return {};
+  return fail_in(path, "is a recording, not a job file",
+                 "rehearse replay and whatif read recordings");
+}
+
 Result<JobFile> load_job(const std::filesystem::path& path,
                          const std::filesystem::path& cluster_file, std::string_view slice,
                          JobUse use) {
+  TRY(check_no_recording(path));
   YamlFile file = TRY(YamlFile::load(path));
   return in_file(path, read_job(file.root(), path.parent_path(), cluster_file, slice, use));
 }

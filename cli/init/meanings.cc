@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <tuple>
+
+#include <fmt/core.h>
 
 #include "sim/base/text.h"
 
@@ -49,6 +52,11 @@ std::vector<std::string> names_in(std::string_view cell) {
   return names;
 }
 
+/// "key", or the key in a context: "key of `stream`".
+bool has_keys(const std::string& heading) {
+  return heading == "key" || heading.starts_with("key of ");
+}
+
 /// The column with the meaning of a table whose first column has keys.
 std::size_t meaning_column(const std::vector<std::string>& headings) {
   for (std::size_t c = 1; c < headings.size(); ++c)
@@ -63,14 +71,17 @@ std::string without_marks(std::string_view path) {
   return plain;
 }
 
-/// `word` is in lower case.
+/// In either number: "stages" has the word "stage", and "stage" the word "stages". `word` is in lower
+/// case.
 bool has_word(std::string text, std::string_view word) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (word.ends_with('s')) word.remove_suffix(1);
   const auto in_word = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
   };
   for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
-    const std::size_t end = at + word.size();
+    std::size_t end = at + word.size();
+    if (end < text.size() && text[end] == 's') ++end;
     if ((at == 0 || !in_word(text[at - 1])) && (end == text.size() || !in_word(text[end])))
       return true;
   }
@@ -102,10 +113,11 @@ Meanings::Meanings(std::span<const MeaningPage> pages) {
         continue;
       }
       const std::size_t column = meaning_column(headings);
-      if (headings.front() != "key" || column >= cells.size() || cells[column].empty()) continue;
-      for (const std::string& key : names_in(cells.front()))
-        page.rows.push_back(
-            {heading, without_marks(key), without_links(cells[column]), sections <= 1});
+      if (!has_keys(headings.front()) || column >= cells.size() || cells[column].empty()) continue;
+      for (std::size_t c = 0; c < column && has_keys(headings[c]); ++c)
+        for (const std::string& key : names_in(cells[c]))
+          page.rows.push_back({heading + " " + headings[c], without_marks(key),
+                               without_links(cells[column]), sections <= 1});
     }
     pages_.push_back(std::move(page));
   }
@@ -113,27 +125,33 @@ Meanings::Meanings(std::span<const MeaningPage> pages) {
 
 std::optional<std::string> Meanings::of(std::string_view path) const {
   const std::string plain = without_marks(path);
-  const std::size_t dot = plain.rfind('.');
-  const std::string_view mapping = dot == plain.npos ? "" : std::string_view(plain).substr(0, dot);
-  const std::string_view parent = mapping.substr(mapping.rfind('.') + 1);
-  for (const Page& page : pages_) {
+  const std::vector<std::string_view> words = split(plain, '.');
+  const std::span mappings = std::span(words).first(words.size() - 1);
+  // The number of the innermost mapping that a heading names; 0: none.
+  const auto nearness = [&](const Row& row) {
+    std::size_t i = row.first_section ? 0 : mappings.size();
+    while (i > 0 && (mappings[i - 1] == "any" || !has_word(row.heading, mappings[i - 1]))) --i;
+    return i;
+  };
+  const Row* best = nullptr;
+  std::tuple<bool, std::size_t, std::size_t, bool> best_fit;
+  bool ambiguous = false;
+  for (std::size_t p = 0; p < pages_.size(); ++p) {
+    const Page& page = pages_[p];
     if (!page.below.empty() && !plain.starts_with(page.below + ".")) continue;
-    const Row* best = nullptr;
-    int best_score = 0;
-    bool ambiguous = false;
+    const bool of_file =
+        mappings.empty() || plain == fmt::format("{}.{}", page.below, words.back());
     for (const Row& row : page.rows) {
       if (!is_suffix(plain, row.key)) continue;
-      const bool whole = row.key.find('.') != row.key.npos;
-      const bool near = parent.empty() ? row.first_section : has_word(row.heading, parent);
-      const int score = 1 + 4 * whole + 2 * near;
-      if (score < best_score) continue;
-      ambiguous = score == best_score;
+      const std::tuple fit(row.key.find('.') != row.key.npos, pages_.size() - p, nearness(row),
+                           of_file == row.first_section);
+      if (best && fit < best_fit) continue;
+      ambiguous = best && fit == best_fit && row.meaning != best->meaning;
       best = &row;
-      best_score = score;
+      best_fit = fit;
     }
-    if (best && !ambiguous) return best->meaning;
   }
-  return std::nullopt;
+  return best && !ambiguous ? std::optional(best->meaning) : std::nullopt;
 }
 
 }  // namespace rehearse::cli

@@ -21,8 +21,9 @@ class Meanings {
   explicit Meanings(std::span<const MeaningPage> pages);
 
   /// Of "jobs[].plan", without the marks of Markdown; none if no row is about this key alone. A row
-  /// is about it if it names the key with its mapping ("storage.keep") or is below a heading that
-  /// names the mapping, and otherwise if it is the only row of the page with this key.
+  /// is about it if it names the key with its mapping ("storage.keep"); else if the heading of its
+  /// section or column names the innermost of the mappings around it ("key of `stream`"); else if it is
+  /// the only row with this key, where keys of the whole file are in the first section.
   std::optional<std::string> of(std::string_view path) const;
 
  private:

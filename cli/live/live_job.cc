@@ -8,6 +8,7 @@
 #include "cli/config/described_job.h"
 #include "cli/config/fidelity_names.h"
 #include "cli/config/job_file.h"
+#include "cli/config/serve_file.h"
 #include "models/compute/calibration.h"
 #include "sim/base/file.h"
 #include "sim/base/yaml.h"
@@ -225,6 +226,9 @@ Result<SetJob> set(const std::string& text, const std::vector<Control>& controls
 }  // namespace
 
 Result<LiveSubject> live_job(const std::filesystem::path& path, const Globals& globals) {
+  if (is_serve_file(path))
+    return fail_in(path, "describes a server, which has no live page",
+                   "rehearse simulate and plan predict servers");
   const std::string text = TRY(read_file(path));
   const JobFile file = TRY(load_job(path));
   const YamlFile yaml = TRY(YamlFile::parse(text, path.string()));

@@ -26,6 +26,8 @@ constexpr std::array<std::string_view, 15> kFactors = {"0.1", "0.2", "0.3", "0.4
                                                        "0.6", "0.7", "0.8", "0.9", "1",
                                                        "1.2", "1.5", "2",   "3",   "4"};
 constexpr std::string_view kScale = "--scale";
+/// The timeline has most of the bytes of an answer, and takes half of its time.
+constexpr const char* kWithTimeline = "timeline";
 
 std::vector<Control> controls_of_edits() {
   std::vector<Control> controls;
@@ -113,20 +115,20 @@ Result<LiveSubject> live_recording(const std::filesystem::path& path, const Glob
   quiet.quiet = true;
   const auto job = std::make_shared<ReplayJob>(TRY(load_job(request, globals)));
   LiveSubject subject{.name = path.filename().string(),
-                      .fidelities = {{"replay", "by replaying the recording"}},
+                      .fidelities = {{"replay", "by replaying the recording"},
+                                     {kWithTimeline, "with the timeline"}},
                       .controls = controls_of_edits()};
   subject.answer = [path, job, quiet](const Settings& settings,
-                                      std::string_view) -> Result<LiveSubject::Answer> {
+                                      std::string_view fidelity) -> Result<LiveSubject::Answer> {
     const Edits edits = TRY(edits_of(settings));
     const EditedJob run = TRY(run_edits(edits.options, quiet, std::move(*job)));
     ReportDetails details{.inputs = {path}, .suites = {"replay"}};
     const char* command = edits.words.empty() ? "replay" : "whatif";
     details.command = {"rehearse", command, path.string()};
     details.command.insert(details.command.end(), edits.words.begin(), edits.words.end());
-    return LiveSubject::Answer{
-        page_data(whatif_document(run),
-                  with_timeline(std::move(details), view_of(run.job, run.edited.run))),
-        controls_of_edits()};
+    if (fidelity == kWithTimeline)
+      details = with_timeline(std::move(details), view_of(run.job, run.edited.run));
+    return LiveSubject::Answer{page_data(whatif_document(run), details), controls_of_edits()};
   };
   return subject;
 }

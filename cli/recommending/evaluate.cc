@@ -102,7 +102,7 @@ Result<JobOnOffers> JobOnOffers::load(const std::filesystem::path& path,
   if (target) job.target = target;
   if (!job.target)
     return fail("the amount of training is not given",
-                "target: {tokens: 300e9} in " + path.string() + ", or --target '300e9 tokens'");
+                "--target '300e9 tokens', or target: {tokens: 300e9} in the job file");
   if (job.target->epochs && !job.target->samples) {
     if (!job.epoch)
       return fail("--target: the number of samples per epoch is not given",

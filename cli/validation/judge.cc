@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "profiler/ingest/input.h"
+#include "sim/base/file.h"
 #include "sim/base/text.h"
 
 namespace rehearse::cli {
@@ -67,6 +68,7 @@ class Judge {
   Judge(const Progress& progress) : progress_(progress) {}
 
   Status path(const fs::path& path) {
+    if (held_file(path) != nullptr) return measurements(path);
     std::error_code error;
     if (!fs::exists(path, error)) return fail_in(path, "cannot be read");
     if (!fs::is_directory(path, error)) return file(path);

@@ -93,17 +93,19 @@ std::vector<std::string> words_at(const YamlMap& map, std::string_view key) {
 
 /// Reads all combinations of the values in one mapping.
 void read_sweep(const YamlMap& map, std::vector<Shape>& shapes) {
-  const auto op = map.required<std::string>("op");
-  if (!op) return;
-  const OpRule* rule = rule_of(*op);
-  if (!rule) {
-    const Result<Shape> none = make_shape(*op, {});
-    map.report("op", fmt::format("'{}' is not a measured operation", *op), {},
-               none.error().diagnostics.front().nearest);
+  static const std::vector<std::string_view> kNames = [] {
+    std::vector<std::string_view> names;
+    for (const OpRule& rule : op_rules()) names.push_back(rule.op);
+    return names;
+  }();
+  const auto op = map.choice("op", kNames);
+  if (!op) {
+    if (!map.has("op")) map.report("op", "is missing", "the name of an operation");
     return;
   }
+  const OpRule& rule = op_rules()[*op];
   std::vector<NamedExtents> sweeps = {{}};
-  for (const ExtentRule& extent : rule->extents) {
+  for (const ExtentRule& extent : rule.extents) {
     const std::vector<std::uint64_t> values = extents_at(map, extent.name);
     if (values.empty()) continue;
     std::vector<NamedExtents> longer;
@@ -119,7 +121,7 @@ void read_sweep(const YamlMap& map, std::vector<Shape>& shapes) {
     for (const std::string& layout : words_at(map, "layout"))
       for (const std::string& epilogue : words_at(map, "epilogue"))
         for (const NamedExtents& extents : sweeps) {
-          Result<Shape> shape = make_shape(*op, extents, dtype, layout, epilogue);
+          Result<Shape> shape = make_shape(std::string(rule.op), extents, dtype, layout, epilogue);
           if (!shape) {
             const Diagnostic& d = shape.error().diagnostics.front();
             const auto [key, problem] = key_and_problem(d);

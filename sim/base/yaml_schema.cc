@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <ranges>
 #include <set>
 
 #include <fmt/core.h>
@@ -61,27 +62,33 @@ std::vector<std::string> samples_of(const YamlForm& form) {
   return {sample_of(form, form.kind)};
 }
 
-/// The file with a value at a path, in place of what is there; empty if the path leads elsewhere.
-std::string with_value(const std::string& text, const std::string& path, const std::string& value) {
-  YAML::Node root = YAML::Load(text);
+/// The mapping at a path; none if the path leads elsewhere.
+std::optional<YAML::Node> mapping_at(const YAML::Node& root, std::string_view path) {
   YAML::Node at = root;
-  const std::vector<std::string_view> words = split(path, '.');
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::size_t bracket = words[i].find('[');
-    const std::string key(words[i].substr(0, bracket));
-    if (!at.IsMap() && !at.IsNull()) return "";
-    if (i + 1 == words.size()) {
-      at[key] = YAML::Load(value);
-      break;
-    }
-    YAML::Node next = at[key];
+  for (const std::string_view word :
+       path.empty() ? std::vector<std::string_view>() : split(path, '.')) {
+    const std::size_t bracket = word.find('[');
+    if (!at.IsMap() && !at.IsNull()) return std::nullopt;
+    YAML::Node next = at[std::string(word.substr(0, bracket))];
     if (bracket != std::string_view::npos) {
-      const std::size_t index = std::stoul(std::string(words[i].substr(bracket + 1)));
-      if (!next.IsSequence() || next.size() <= index) return "";
+      const std::size_t index = std::stoul(std::string(word.substr(bracket + 1)));
+      if (!next.IsSequence() || next.size() <= index) return std::nullopt;
       next.reset(next[index]);
     }
     at.reset(next);
   }
+  if (at.IsDefined() && !at.IsMap() && !at.IsNull()) return std::nullopt;
+  return at;
+}
+
+/// The file with a value of a key of a mapping, in place of what is there; empty if the path leads
+/// elsewhere.
+std::string with_value(const std::string& text, std::string_view path, std::string_view key,
+                       const std::string& value) {
+  const YAML::Node root = YAML::Load(text);
+  std::optional<YAML::Node> mapping = mapping_at(root, path);
+  if (!mapping) return "";
+  (*mapping)[std::string(key)] = YAML::Load(value);
   YAML::Emitter out;
   out << YAML::Flow << root;
   return out.c_str();
@@ -110,23 +117,26 @@ class Explorer : public YamlWatch {
     for (auto& [path, mapping] : keys_)
       for (YamlKey& key : mapping.keys)
         key.required = demands_[joined(path, key.name)] == visits_[path];
-    return std::move(keys_);
+    return without_own_names();
   }
 
   void asks(const std::string& path, std::string_view key, YamlForm form, bool required) override {
     YamlMapping& mapping = visit(path);
     std::vector<YamlForm>& forms = forms_of(mapping, key);
+    note_absent(path, key);
     if (required) demanded_.insert(joined(general(path), key));
     for (const std::string& sample : samples_of(form)) try_value(path, key, sample);
     add(std::move(form), forms);
   }
   void tests(const std::string& path, std::string_view key, const char* value) override {
     visit(path);
+    note_absent(path, key);
     try_value(path, key, value);
   }
   void closes(const std::string& path) override { visit(path).closed = true; }
   void lists_keys(const std::string& path) override {
     visit(path);
+    lists_.insert(general(path));
     for (const char* value : {"1", "x", "1 s", "true", "{}", "[1]", "[x]", "[{}]"})
       try_value(path, kAnyKey, value);
   }
@@ -171,6 +181,46 @@ class Explorer : public YamlWatch {
         .forms;
   }
 
+  /// The reader asks for the key, which the file that is read now may lack.
+  void note_absent(const std::string& path, std::string_view key) {
+    if (!lists_.contains(general(path))) return;
+    const std::optional<YAML::Node> mapping = mapping_at(YAML::Load(text_), path);
+    if (!mapping || !mapping->IsMap() || !(*mapping)[std::string(key)].IsDefined())
+      asked_for_.insert(joined(general(path), key));
+  }
+
+  /// The names that a file gives in a mapping whose keys the reader lists are those that it asks for
+  /// only where they are. They become "any", with all that is below them.
+  YamlKeys without_own_names() const {
+    std::vector<std::string> own;
+    for (const auto& [path, mapping] : keys_)
+      if (lists_.contains(path))
+        for (const YamlKey& key : mapping.keys)
+          if (const std::string name = joined(path, key.name); !asked_for_.contains(name))
+            own.push_back(name);
+    const auto as_any = [&](std::string path) {
+      for (const std::string& name : own | std::views::reverse)  // the inner ones first
+        if (path.starts_with(name) &&
+            (path.size() == name.size() || path[name.size()] == '.' || path[name.size()] == '['))
+          path.replace(name.rfind('.') + 1, name.size() - name.rfind('.') - 1, kAnyKey);
+      return path;
+    };
+    YamlKeys joint;
+    for (const auto& [path, mapping] : keys_) {
+      YamlMapping& to = joint[as_any(path)];
+      to.closed = to.closed || mapping.closed;
+      for (const YamlForm& form : mapping.other) add(form, to.other);
+      for (const YamlKey& key : mapping.keys) {
+        const bool names = std::ranges::find(own, joined(path, key.name)) != own.end();
+        for (const YamlForm& form : key.forms) add(form, forms_of(to, names ? kAnyKey : key.name));
+        if (!names)
+          for (YamlKey& known : to.keys)
+            if (known.name == key.name) known.required = key.required;
+      }
+    }
+    return joint;
+  }
+
   /// A later run has this value, in the file of the run that asked for it.
   void try_value(const std::string& path, std::string_view key, const std::string& value) {
     // A mapping that holds mappings of its own form is described once within itself.
@@ -178,7 +228,7 @@ class Explorer : public YamlWatch {
     const std::size_t first = where.find(again);
     if (first != std::string::npos && where.find(again, first + 1) != std::string::npos) return;
     if (!tried_.insert(joined(general(path), key) + "\n" + value).second) return;
-    if (std::string next = with_value(text_, joined(path, key), value); !next.empty())
+    if (std::string next = with_value(text_, path, key, value); !next.empty())
       waiting_.push_back(std::move(next));
   }
 
@@ -186,6 +236,8 @@ class Explorer : public YamlWatch {
   std::string text_;  // of the file that is read now
   YamlKeys keys_;
   std::set<std::string> tried_, visited_, demanded_;
+  /// Mappings whose keys are listed; keys of these that were asked for where they were absent.
+  std::set<std::string> lists_, asked_for_;
   std::map<std::string, std::size_t> visits_, demands_;
 };
 

@@ -5,6 +5,8 @@
 #include <fmt/core.h>
 #include <sqlite3.h>
 
+#include "sim/base/file.h"
+
 namespace rehearse::sqlite {
 namespace {
 
@@ -25,12 +27,34 @@ std::string insert_sql(const std::string& table, std::size_t columns, std::size_
   return sql;
 }
 
+/// A database in memory, for a file that has lost its name, by which alone SQLite opens files.
+Result<SqlitePtr> open_nameless(const std::filesystem::path& path) {
+  const std::string text = TRY(read_file(path));
+  sqlite3* raw = nullptr;
+  const int code =
+      sqlite3_open_v2(":memory:", &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
+  SqlitePtr db(raw);
+  auto* const copy = static_cast<unsigned char*>(sqlite3_malloc64(text.size()));
+  if (code != SQLITE_OK || copy == nullptr) return sqlite_error(raw, path, "cannot be opened");
+  std::memcpy(copy, text.data(), text.size());
+  const auto size = static_cast<sqlite3_int64>(text.size());
+  if (sqlite3_deserialize(raw, "main", copy, size, size,
+                          SQLITE_DESERIALIZE_READONLY | SQLITE_DESERIALIZE_FREEONCLOSE) !=
+      SQLITE_OK)
+    return sqlite_error(raw, path, "cannot be opened");
+  return db;
+}
+
 }  // namespace
 
 void CloseSqlite::operator()(sqlite3* db) const { sqlite3_close_v2(db); }
 void CloseSqlite::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 
 Result<SqlitePtr> open_sqlite(const std::filesystem::path& path, SqliteAccess access) {
+  std::error_code failed;
+  if (access == SqliteAccess::kRead && std::filesystem::exists(path, failed) &&
+      std::filesystem::canonical(path, failed).empty())
+    return open_nameless(path);
   const int flags = access == SqliteAccess::kRead ? SQLITE_OPEN_READONLY
                                                   : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
   sqlite3* raw = nullptr;

@@ -179,9 +179,8 @@ void read_conditions(const YamlMap& map, std::span<Conditions> all) {
       "network_scale", kLeastPart, kMostPart, [](C & c) -> auto& { return c.network_scale; });
   read.factor(
       "fp8", 0.4, 1, [](C & c) -> auto& { return c.fp8; });
-  for (const char* key : {"beside", "overlap_penalty"})  // `beside` until the next version
-    read.factor(
-        key, 0, 1, [](C & c) -> auto& { return c.overlap_penalty; });
+  read.factor(
+      "overlap_penalty", 0, 1, [](C & c) -> auto& { return c.overlap_penalty; });
   read.time("host_per_kernel", &C::host_per_kernel);
   read_host(map, all);
   read.time("fixed", &C::fixed);

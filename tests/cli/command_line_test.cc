@@ -125,6 +125,39 @@ TEST_CASE("explain knows the glossary and the keys of plans, in any case") {
   CHECK(test::rehearse({"explain", "interleave"}).out.find("key of plan") != std::string::npos);
   CHECK(test::rehearse({"explain"}).out.find("critical path") != std::string::npos);
   test::check_failed(test::rehearse({"explain", "bubbel"}), 1, "did you mean 'bubble'?");
+  // A term has its own sentences of a bullet.
+  CHECK(test::rehearse({"explain", "node"}).out == "node: a machine, never a vertex.\n");
+  CHECK_THAT(test::rehearse({"explain", "--format", "csv"}).out,
+             Catch::Matchers::Contains("\nnode,\"a machine, never a vertex.\"\n"));
+}
+
+TEST_CASE("explain knows what replay and simulate print") {
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"replay", test::kExample},
+        {"simulate", test::source_file("examples/jobs/gpt_175b.yaml"), "--fidelity", "closed"}}) {
+    const std::string out = test::rehearse(command).out;
+    const std::size_t occupancy = out.find("Rank occupancy"), end = out.find("\n\n", occupancy);
+    REQUIRE(end != out.npos);
+    for (std::string_view line :
+         split(std::string_view(out).substr(occupancy, end - occupancy), '\n')) {
+      line = trim(line);
+      if (line.starts_with("Rank occupancy")) continue;
+      const std::string part(line.substr(0, line.find("  ")));
+      INFO(part);
+      CHECK(test::rehearse({"explain", part}).code == 0);
+    }
+  }
+  for (const char* term : {"median error", "GPU start error", "unexplained", "input stall", "HFU",
+                           "peak memory", "matrix products", "TTFT", "TPOT", "in the queue"}) {
+    INFO(term);
+    CHECK(test::rehearse({"explain", term}).code == 0);
+  }
+}
+
+TEST_CASE("a missing word is named with its help") {
+  test::check_failed(test::rehearse({"init"}), 2, "KIND is required; ");
+  test::check_failed(test::rehearse({"init"}), 2, "study");
+  test::check_failed(test::rehearse({"mig"}), 2, "mig needs one of ");
 }
 
 }  // namespace

@@ -46,6 +46,19 @@ TEST_CASE("compare: a job on two clusters, and the same from results that were s
   CHECK(again["differences"][0]["values"][0] == again["differences"][0]["values"][1]);
 }
 
+TEST_CASE("compare: equal results are called so, without an error of their ratio") {
+  const std::string job =
+      test::write_scratch("same.yaml", kComparedJob + cluster_of("a100_sxm4_80"));
+  const std::string named = test::write_scratch(
+      "named.yaml", kComparedJob + cluster_of("a100_sxm4_80") + "target: {steps: 10}\n");
+  const test::Json json = test::checked_json_of({"compare", job, named});
+  for (const char* end : {"low", "value", "high"}) CHECK(json["ratio"][end] == 1);
+  CHECK(test::rehearse({"compare", job, named})
+            .out.starts_with("same.yaml and named.yaml have the same results\n"));
+  CHECK(test::rehearse({"compare", test::kExample, test::kExample})
+            .out.find("has the same results twice\n") != std::string::npos);
+}
+
 TEST_CASE("compare: a recording and an edit of it") {
   const std::string edited = (test::scratch_folder() / "edited.json").string();
   REQUIRE(test::rehearse(

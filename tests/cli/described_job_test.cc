@@ -38,6 +38,21 @@ TEST_CASE("a described job is the job of the file that --save writes") {
   CHECK(described["step_time"] == simulated(kDescribed)["step_time"]);
 }
 
+TEST_CASE("a plan in words has the keys of its mappings: servers are no data-parallel ranks") {
+  const fs::path saved = test::scratch_folder() / "servers.yaml";
+  const test::Ran ran = test::rehearse(
+      {"simulate", "--model", "resnet50", "--gpus", "8", "--device", "v100_sxm2_16", "--batch",
+       "192", "--plan", "mb=32,synchronization=parameter_server,servers=2,all_to_all=linear",
+       "--fidelity", "closed", "--save", saved.string()});
+  INFO(ran.errors);
+  REQUIRE(ran.code == 0);
+  const std::string text = test::text_of(saved);
+  INFO(text);
+  CHECK(text.find("data: 6") != std::string::npos);
+  CHECK(text.find("parameter_server: {servers: 2}") != std::string::npos);
+  CHECK(text.find("collectives: {all_to_all: linear}") != std::string::npos);
+}
+
 TEST_CASE("a described job runs on instances, and is searched") {
   const Json json = test::document(test::rehearse(
       {"plan", "--model", "gpt2_medium", "--gpus", "8", "--device", "p4d.24xlarge", "--batch", "32",

@@ -57,6 +57,15 @@ TEST_CASE("a text file is no recording") {
                 "is not a readable recording");
 }
 
+TEST_CASE("a file of the other kind is called by its kind, with the commands that read it") {
+  const std::string job = test::source_file("examples/jobs/gpt_175b.yaml");
+  test::check_failed(test::rehearse({"replay", job}), 1,
+                     "is a job file, not a recording; rehearse simulate and plan");
+  for (const char* command : {"simulate", "plan"})
+    test::check_failed(test::rehearse({command, test::kExample}), 1,
+                       "is a recording, not a job file; rehearse replay and whatif");
+}
+
 TEST_CASE("JSON of another kind is no recording") {
   check_refused(test::write_scratch("package.json", R"({"name": "x", "version": 3})"), "is JSON");
 }

@@ -227,6 +227,12 @@ TEST_CASE("a live page sets no key that it does not offer, and reads no file") {
           std::string::npos);
 }
 
+TEST_CASE("a server has no live page, and the message says which commands predict it") {
+  test::check_failed(
+      test::rehearse({"live", test::source_file("examples/jobs/serve_llama3_70b.yaml")}), 1,
+      "describes a server, which has no live page; rehearse simulate and plan predict servers");
+}
+
 TEST_CASE("a live page of a recording answers as whatif") {
   Live live({test::kExample});
   const Json whatif =
@@ -234,6 +240,12 @@ TEST_CASE("a live page of a recording answers as whatif") {
                                      "kernel:50us", "--format", "json"}));
   CHECK(live.answer("replay", {{"--scale kernel", "0.5"},
                                {"--insert", "kernel:50us\n"}})["document"] == whatif);
+  // The timeline has most of the bytes, and comes with the second answer.
+  const Json timed =
+      live.answer("timeline", {{"--scale kernel", "0.5"}, {"--insert", "kernel:50us\n"}});
+  CHECK(timed["document"] == whatif);
+  CHECK(timed.value("timeline", Json()).is_object());
+  CHECK_FALSE(live.answer("replay").value("timeline", Json()).is_object());
   // Without edits the step is the replayed one.
   CHECK(live.answer("replay")["document"]["change"] == 0);
   CHECK(live.error("replay", {{"--scale", "nothing=*:2"}}).find("--scale: ") == 0);

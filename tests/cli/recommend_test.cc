@@ -171,7 +171,7 @@ TEST_CASE("wrong constraints get one line each") {
   failed({"--provider", "gcp", "--region", "me-west9"}, "no region 'me-west9' of gcp");
   failed({"--provider", "lambda", "--region", "any", "--max-carbon", "2 tCO2e"},
          "--max-carbon: the carbon intensity of region any is unknown");
-  failed({}, "the amount of training is not given; target: {tokens: 300e9} in ",
+  failed({}, "the amount of training is not given; --target '300e9 tokens', or target: ",
          "workload: {model: gpt2}\ntraining: {global_batch: 8}\n");
   failed({"--target", "1e9 tokens"}, "samples of this workload have no tokens",
          "workload: {model: resnet50}\ntraining: {global_batch: 64}\n");

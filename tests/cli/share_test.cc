@@ -62,29 +62,6 @@ TEST_CASE("simulate --share-with: every policy says what each job loses, and los
   }
 }
 
-TEST_CASE("the former names of --share-with and overlap_penalty are read with a note") {
-  const Ran now = test::rehearse({"simulate", kBert, "--share-with", kResnet, "--share", "mps"}),
-            before = test::rehearse({"simulate", kBert, "--beside", kResnet, "--share", "mps"});
-  CHECK(now.errors.empty());
-  CHECK(before.errors == "note: --beside is now --share-with\n");
-  CHECK(before.out == now.out);
-  CHECK_THAT(test::rehearse({"simulate", "--help"}).out, !Contains("--beside"));
-  const auto with = [](const std::string& key) {
-    const auto job = test::write_scratch(
-        "former.yaml",
-        "workload: {model: bert_large, sequence: 128}\ntraining: {global_batch: 8, microbatch: 1}\n"
-        "cluster: {device: a100_sxm4_80, devices_per_node: 2, nodes: 1}\nplan: {data: 2}\n"
-        "sustained: {" +
-            key + ": 0.5}\n");
-    return Json::parse(
-        test::rehearse({"simulate", job.string(), "--format", "json", "--quiet"}).out);
-  };
-  const Json former = with("beside"), named = with("overlap_penalty");
-  CHECK(former["step_time"] == named["step_time"]);
-  CHECK_THAT(former["notes"].dump(), Contains("`beside` is now `overlap_penalty`"));
-  CHECK_THAT(named["notes"].dump(), !Contains("beside"));
-}
-
 TEST_CASE("simulate --share-with: each policy has its own cost") {
   const Json mps = shared(kBert, kResnet, "mps:40%"), slices = shared(kBert, kResnet, "timeslice"),
              first = shared(kBert, kResnet, "priority");

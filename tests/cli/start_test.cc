@@ -47,11 +47,8 @@ TEST_CASE("init: a job file names each key of a plan, and replaces no file") {
   test::check_failed(test::rehearse({"init", "job", "-o", job.string()}), 1, "exists");
 }
 
-/// What the program prints with a file on its standard input, which is a pipe.
-std::string piped(const std::string& file, const std::string& arguments) {
-  const std::string command =
-      fmt::format("cd '{}' && cat '{}' | '{}/rehearse' {}", test::source_file("").string(), file,
-                  test::program_folder().string(), arguments);
+/// What a command of the shell prints.
+std::string printed(const std::string& command) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(::popen(command.c_str(), "r"),
                                                              &::pclose);
   REQUIRE(pipe);
@@ -60,6 +57,30 @@ std::string piped(const std::string& file, const std::string& arguments) {
   while (const std::size_t n = std::fread(block.data(), 1, block.size(), pipe.get()))
     text.append(block.data(), n);
   return text;
+}
+
+/// What the program prints with a file on its standard input, which is a pipe.
+std::string piped(const std::string& file, const std::string& arguments) {
+  return printed(fmt::format("cd '{}' && cat '{}' | '{}/rehearse' {}",
+                             test::source_file("").string(), file, test::program_folder().string(),
+                             arguments));
+}
+
+TEST_CASE("examples in help name the files that were installed") {
+  const fs::path prefix = test::scratch_folder() / "usr", jobs = prefix / "share/rehearse/examples";
+  fs::create_directories(jobs);
+  fs::create_directories(prefix / "bin");
+  fs::copy_file(test::program_folder() / "rehearse", prefix / "bin/rehearse");
+  const std::string help = fmt::format(
+      "cd '{0}' && bin/rehearse help pack && bin/rehearse pack --help", prefix.string());
+  const std::string example =
+      fmt::format("Example: rehearse pack {}/pack.yaml\n", (jobs / "fleets").string());
+  const std::string out = printed(help);
+  INFO(out);
+  CHECK(out.find(example) == 0);
+  CHECK(out.find(example, example.size()) != std::string::npos);
+  fs::create_directories(prefix / "examples");
+  CHECK(printed(help).find("Example: rehearse pack examples/fleets/pack.yaml\n") == 0);
 }
 
 TEST_CASE("an image is built from the sources alone: what git ignores is not copied into it") {
@@ -76,6 +97,14 @@ TEST_CASE("standard input is -: of a job, and of a recording") {
         test::rehearse({"simulate", job, "--fidelity", "closed"}).out);
   CHECK(piped(kExample, "inspect - --format csv") ==
         test::rehearse({"inspect", kExample, "--format", "csv"}).out);
+  // SQLite opens files by their names, and this one has none.
+  const std::string store = test::scratch_folder() / "three_steps.rehearse";
+  REQUIRE(test::rehearse({"import", kExample, "-o", store}).code == 0);
+  CHECK(piped(store, "replay - --format csv") ==
+        test::rehearse({"replay", kExample, "--format", "csv"}).out);
+  const std::string rows = test::write_scratch(
+      "rows.csv", "device,op,ranks,size_bytes,time_us\na100_sxm4_80,all_reduce,8,1e9,8000\n");
+  CHECK(piped(rows, "validate - --format csv").find("-:2,us,8000") != std::string::npos);
 }
 
 TEST_CASE(

@@ -154,21 +154,18 @@ TEST_CASE("the schemas on the pages are those that the program writes") {
   CHECK(test::names_in(folder).size() == schemas.size());
 }
 
-/// The keys of a schema, and those with a description.
-std::pair<std::size_t, std::size_t> described(const Json& schema) {
-  std::pair<std::size_t, std::size_t> sum{0, 0};
-  const Json properties =
-      schema.is_object() ? schema.value("properties", Json::object()) : Json::object();
-  for (const auto& [key, property] : properties.items()) {
-    ++sum.first;
-    sum.second += property.contains("description");
+/// The keys without a meaning; a quantity has at least the text on its unit.
+void add_undescribed(const Json& schema, const std::string& at, std::vector<std::string>& keys) {
+  for (const auto& [word, inner] : schema.items()) {
+    if (word == "properties" && inner.is_object())
+      for (const auto& [key, property] : inner.items()) {
+        const std::string path = at + "." + key, meaning = property.value("description", "");
+        if (meaning.empty() || meaning.starts_with("with its unit")) keys.push_back(path);
+        add_undescribed(property, path, keys);
+      }
+    else if (inner.is_structured())
+      add_undescribed(inner, at, keys);
   }
-  if (schema.is_structured())
-    for (const Json& each : schema) {
-      const auto inner = described(each);
-      sum = {sum.first + inner.first, sum.second + inner.second};
-    }
-  return sum;
 }
 
 TEST_CASE("keys have the meanings of their pages") {
@@ -179,9 +176,14 @@ TEST_CASE("keys have the meanings of their pages") {
   CHECK(job["sustained"]["properties"]["overlap_penalty"]["description"] ==
         "overlap takes max(a, b) + penalty · min(a, b)");
   CHECK(schemas.at("pipeline")["properties"]["seed"]["description"] == "random seed (1)");
-  const auto [keys, with] = described(schemas.at("job"));
-  INFO(with << " of " << keys);
-  CHECK(with * 5 > keys * 4);
+  CHECK(job["serve"]["properties"]["flags"]["properties"]["disable_radix_cache"]["description"] ==
+        "whether prompts compute equal prefixes anew");
+  for (const auto& [name, schema] : schemas) {
+    INFO(name << ": describe these keys in a table of docs/formats");
+    std::vector<std::string> undescribed;
+    add_undescribed(schema, "", undescribed);
+    CHECK(undescribed == std::vector<std::string>{});
+  }
 }
 
 TEST_CASE("the files of examples and studies are valid, and a mistyped key is not") {

@@ -31,6 +31,9 @@ void read(const std::filesystem::path& path) {
   }
   if (const auto free = root.map("sizes"))
     for (const std::string& key : free->keys()) (void)free->optional<Bytes>(key);
+  if (const auto groups = root.map("groups"))
+    for (const std::string& name : groups->keys())
+      if (const auto group = groups->map(name)) (void)group->optional<Seconds>("time");
   root.no_other_keys();
 }
 
@@ -58,6 +61,14 @@ TEST_CASE("a reader's calls describe its file, whatever they depend on") {
   CHECK(keys.at("jobs[]").closed);
   CHECK_FALSE(keys.at("jobs[].plan").closed);
   CHECK(keys.at("sizes").other.front().unit == "B");
+}
+
+TEST_CASE("names that a file gives are described as any, with what is below them") {
+  YamlKeys keys = describe_reader(read, {"{name: a, groups: {first: {time: 1 s}, second: {}}}"});
+  CHECK(keys.at("groups").keys.empty());
+  CHECK(keys.at("groups").other.front().kind == YamlForm::Kind::kMap);
+  CHECK(key_of(keys.at("groups.any"), "time").forms.front().unit == "s");
+  CHECK_FALSE(keys.contains("groups.first"));
 }
 
 TEST_CASE("files are read as ever while none is described") {

@@ -22,7 +22,7 @@ async function live(words, options = {}) {
   page.on("console", (m) => ["error", "warning"].includes(m.type()) && !/status of 4(09|22)/.test(m.text()) && page.faults.push(m.text()));
   page.on("request", (request) => !request.url().startsWith(address) && !request.url().startsWith("blob:") && page.faults.push(`asked for ${request.url()}`));
   await page.goto(address);
-  await state(page, /^Answered (message by message|by replaying the recording)\.$/);
+  await state(page, /^Answered (message by message|with the timeline)\.$/);
   page.stop = async () => {
     assert.deepEqual(page.faults, [], "errors in the console, or requests");
     await page.close();
@@ -35,7 +35,7 @@ async function live(words, options = {}) {
   return page;
 }
 const state = (page, pattern) => page.waitForFunction(([text, flags]) => new RegExp(text, flags).test(document.querySelector(".state").textContent), [pattern.source, pattern.flags], { timeout: 120_000 });
-const answered = (page) => state(page, /^Answered (message by message|by replaying the recording)\.$/);
+const answered = (page) => state(page, /^Answered (message by message|with the timeline)\.$/);
 const heading = (page) => page.textContent(".answer h1");
 const job = "examples/jobs/llama3_8b_lora.yaml";
 
