@@ -40,7 +40,7 @@ Progress Globals::progress_of(std::string what) const {
     std::optional<double> begun_at = {};  ///< the share of work that goes on where it was stopped
     bool drawn = false;
     ~Line() {
-      if (drawn) fmt::print(stderr, "\r\033[K");
+      if (drawn) std::fputs("\r\033[K", stderr);
     }
   };
   const bool show = !quiet && (progress || ::isatty(STDERR_FILENO));
@@ -56,8 +56,8 @@ Progress Globals::progress_of(std::string what) const {
       const double done = share - *line->begun_at;
       const std::string left =
           done > 0.02 ? fmt::format(", {:.0f} s left", elapsed * (1 - share) / done) : "";
-      fmt::print(stderr, "\r\033[K{}: {:.0f} %{}", line->what, share * 100, left);
-      std::fflush(stderr);
+      const std::string text = fmt::format("\r\033[K{}: {:.0f} %{}", line->what, share * 100, left);
+      std::fputs(text.c_str(), stderr);
     }
     return !interrupted.load();
   };
@@ -67,6 +67,7 @@ void Globals::warn(const std::string& line) const {
   if (!quiet) say("warning: " + line);
 }
 
-void say(std::string_view line) { fmt::print(stderr, "{}\n", printable(line)); }
+// Here and elsewhere what stderr cannot take is lost, and ends no command: fmt::print would throw.
+void say(std::string_view line) { std::fputs((printable(line) + "\n").c_str(), stderr); }
 
 }  // namespace rehearse::cli

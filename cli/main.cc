@@ -12,6 +12,7 @@
 #include <thread>
 
 #include <CLI/CLI.hpp>
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <malloc.h>
 #include <poll.h>
@@ -182,6 +183,22 @@ void end_on_signals() {
   ::sigaction(SIGALRM, &end, nullptr);
 }
 
+/// A stream that the caller has closed must not be the next file that is opened, or messages would
+/// be written into results.
+void hold_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(stream, F_GETFD) < 0)
+      (void)::open("/dev/null", stream == STDERR_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+/// A file beyond the shell's limit is an error of the write, not the end of the process. Programs
+/// that this one starts do not inherit a handler.
+void outlive_file_limit() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) {};
+  ::sigaction(SIGXFSZ, &action, nullptr);
+}
+
 /// A reader that has closed its end of the pipe wants no result: the work for it is stopped as by a
 /// signal, instead of at the first write.
 void end_with_reader() {
@@ -241,6 +258,8 @@ bool has_no_page(const CLI::App& app) {
 }
 
 int main(int argc, char** argv) {
+  hold_streams();
+  outlive_file_limit();
   CLI::App app("Rehearse a machine-learning job before you pay for it.", "rehearse");
   app.formatter(help_formatter());
   app.set_version_flag("--version", std::string("rehearse ") + REHEARSE_VERSION);

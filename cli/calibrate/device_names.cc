@@ -23,7 +23,7 @@ std::vector<std::string> words_of(std::string_view text) {
     // "8xV100" counts them.
     const std::size_t x = w.find('x');
     if (x != std::string::npos && x > 0 && x + 1 < w.size() &&
-        std::all_of(w.begin(), w.begin() + x, [](char c) { return c >= '0' && c <= '9'; }))
+        w.find_first_not_of("0123456789") == x)
       w.erase(0, x + 1);
     if (w.size() > 2 && w.ends_with("gb") && std::isdigit(static_cast<unsigned char>(w[0])))
       w.resize(w.size() - 2);

@@ -1,4 +1,5 @@
 // rehearse check: is a job still as fast as it was?
+#include <cstdio>
 #include <cstdlib>
 
 #include <fmt/core.h>
@@ -81,7 +82,7 @@ Result<Exit> finish(const CheckOptions& options, const Globals& globals, const D
     if (!path->empty()) TRY(write_file(*path, text(findings)));
   const char* ci = std::getenv("GITHUB_ACTIONS");
   if (options.annotations || (ci && std::string_view(ci) == "true"))
-    fmt::print(stderr, "{}", github_annotations(findings));
+    std::fputs(github_annotations(findings).c_str(), stderr);
   if (findings.verdict == Verdict::kFail) return Exit::kFailed;
   if (findings.verdict != Verdict::kInconclusive) return Exit::kSuccess;
   if (globals.strict) return Exit::kFailed;

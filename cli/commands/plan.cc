@@ -1,6 +1,7 @@
 // rehearse plan: search the plans of a job.
 #include <algorithm>
 #include <array>
+#include <cstdio>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -102,7 +103,7 @@ Result<PlanRequest> request_of(const PlanOptions& options, const JobFile& file,
   request.progress = work::leads() ? globals.progress_of("searching plans") : Progress();
   if (work::leads() && !globals.quiet && (globals.progress || ::isatty(STDERR_FILENO)))
     request.first_answer = [objective = request.objective](const FoundPlan& found) {
-      fmt::print(stderr, "\r\033[K");  // the line of progress
+      std::fputs("\r\033[K", stderr);  // the line of progress
       say(fmt::format("by closed forms the best plan is {}, with {} of {}; the best plans run next",
                       plan_words(found.training, found.plan),
                       strategies::kFigureNames[slot(objective)],

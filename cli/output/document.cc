@@ -72,7 +72,7 @@ std::string sentence_of(std::string head, const std::vector<std::string>& parts)
   for (const std::string& part : parts)
     if (!part.empty()) text += (text.empty() ? "" : "; ") + part;
   if (text.empty()) return printable(head);
-  return printable(head.empty() ? text : head + ": " + text);
+  return printable(head.empty() ? text : std::move(head) + ": " + text);
 }
 
 std::string largest_part(const Value& breakdown) {

@@ -80,7 +80,13 @@ class Judge {
       entries.push_back(entry.path());
     if (error) return fail_in(path, error.message());
     std::ranges::sort(entries);
-    for (const fs::path& entry : entries) TRY(this->path(entry));
+    for (const fs::path& entry : entries) {
+      // A link to a folder may lead back to this one.
+      if (fs::is_symlink(entry, error) && !fs::is_regular_file(entry, error))
+        judgement_.skip("file", "a link, but not to a file", entry.string());
+      else
+        TRY(this->path(entry));
+    }
     return {};
   }
 

@@ -22,7 +22,7 @@ SuiteSummary summary_of_rows(const std::string& name, const std::vector<const Ju
     errors.push_back(row->error());
     if (row->has_interval()) intervals.add(row->measured, row->predicted);
   }
-  SuiteSummary summary = summary_of(name, std::move(errors));
+  SuiteSummary summary = summary_of(name, errors);
   intervals.summarize(summary);
   return summary;
 }

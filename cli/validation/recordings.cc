@@ -39,7 +39,7 @@ RecordedProgram without(const std::vector<replay::Recording>& recordings,
                         const RecordedProgram& program, std::string_view target) {
   Result<RecordedProgram> edited =
       replay::scale(recordings, program, {.what = *replay::parse_selector(target), .factor = 0});
-  return edited ? std::move(*edited) : program;
+  return std::move(edited).value_or(program);
 }
 
 /// Adds rows of the suites "limits": the nearest possible time is what counts as measured.

@@ -87,6 +87,8 @@ Result<InputKind> file_kind(const fs::path& path) {
   if (const fs::file_status status = fs::status(path, ignored);
       fs::exists(status) && !fs::is_regular_file(status))
     return unknown(path, "is a pipe or a device");
+  // Of the kernel's files, which have no size, some are without an end.
+  if (fs::file_size(path, ignored) == 0) return unknown(path, "is empty");
   note_input(path);
   if (trace::is_store(path)) return InputKind::kStore;
   if (is_nsys(path)) return InputKind::kNsys;

@@ -38,7 +38,7 @@ std::string legible(std::string_view text) {
 std::string to_string(const Diagnostic& d) {
   std::string line;
   if (!d.file.empty()) {
-    line += d.file;
+    line += beginning(d.file, kPart);  // about as long as the name of a file can be
     if (d.line) line += fmt::format(":{}", *d.line);
     if (d.line && d.column) line += fmt::format(":{}", *d.column);
     line += ": ";

@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "tests/support/capture_builder.h"
 #include "tests/support/data.h"
@@ -221,6 +222,8 @@ TEST_CASE("a signal ends a command that waits for a pipe, and a pipe is no recor
     }
   test::check_failed(test::rehearse({"replay", pipe}), 1, "is a pipe or a device");
   test::check_failed(test::rehearse({"simulate", "/dev/zero"}), 1, "is too large; at most 64 MiB");
+  // A file of the kernel, which has no size: some of them have no end.
+  test::check_failed(test::rehearse({"replay", "/proc/self/status"}), 1, "is empty");
 }
 
 TEST_CASE("a command ends with the reader of its output") {
@@ -233,6 +236,35 @@ TEST_CASE("a command ends with the reader of its output") {
           .c_str());
   CHECK(status == 0);
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(2500));
+}
+
+/// The exit code of a line of the shell, in the source tree, in which $R is the program.
+int shell(const std::string& line) {
+  const int status =
+      std::system(fmt::format("cd '{}' && R='{}' && {}", test::source_file("").string(),
+                              (test::program_folder() / "rehearse").string(), line)
+                      .c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST_CASE("messages that cannot be written end no command, and reach no other file") {
+  CHECK(shell("\"$R\" no-such-command 2> /dev/full") == 2);
+  CHECK(shell("\"$R\" replay no-such-file 2> /dev/full") == 1);
+  const std::string store = (test::scratch_folder() / "a.rehearse").string();
+  // Without a stream of its own, the store would be the third file that it opens.
+  CHECK(shell(fmt::format("\"$R\" import {} -o '{}' --progress > /dev/null <&- 2>&-", kExample,
+                          store)) == 0);
+  CHECK(test::rehearse({"inspect", store}).code == 0);
+  CHECK(shell("\"$R\" catalog gpus >&- 2>&-") == 1);
+}
+
+TEST_CASE("a file beyond the limit of the shell is an error, and leaves nothing") {
+  const fs::path folder = test::scratch_folder() / "limited", errors = test::scratch_folder() / "e";
+  fs::create_directories(folder);
+  CHECK(shell(fmt::format("ulimit -f 4 && \"$R\" import {} -o '{}/a.rehearse' 2> '{}'", kExample,
+                          folder.string(), errors.string())) == 1);
+  CHECK(test::text_of(errors).starts_with("rehearse: " + folder.string()));
+  CHECK(test::names_in(folder).empty());
 }
 
 TEST_CASE("an output that is an input is refused, and the input stays") {

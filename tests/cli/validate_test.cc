@@ -1,5 +1,6 @@
 // validate: files of measurements of every kind, judged row by row.
 #include <cmath>
+#include <filesystem>
 
 #include <catch2/catch.hpp>
 
@@ -168,6 +169,17 @@ TEST_CASE("validate: unknown rows are skipped and counted, and never end the run
   const test::Ran ran =
       test::rehearse({"validate", test::write_scratch("other.csv", "a,b\n1,2\n").string()});
   test::check_failed(ran, 1, "its columns match no schema of measurements; jobs: ");
+}
+
+TEST_CASE("validate: links to folders or to nothing are counted, and not followed") {
+  const auto file = test::write_scratch(
+      "nccl.csv", "device,op,ranks,size_bytes,time_us\nh100_sxm5_80,all_reduce,8,1048576,40\n");
+  std::filesystem::create_symlink(".", file.parent_path() / "again");
+  std::filesystem::create_symlink("nowhere", file.parent_path() / "lost");
+  const Json json = test::json_of({"validate", "--quiet", file.parent_path().string()});
+  CHECK(json["rows"].size() == 1);
+  REQUIRE(json["skipped"].size() == 1);
+  CHECK(json["skipped"][0]["count"] == 2);
 }
 
 TEST_CASE("validate: operations, collectives and pairs agree with the other commands") {

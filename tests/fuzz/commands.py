@@ -1,4 +1,4 @@
-"""Runs commands on mutants of their text files.
+"""Runs commands on mutants of their text files, and on mutants of their own words.
 
     commands.py REHEARSE [--count N | --seconds N] [--seed N] [--one NUMBER] [--keep FOLDER]
 
@@ -18,12 +18,14 @@ import random
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 
-LONGEST = 60  # seconds for one command; only a hang takes as long, also on a loaded machine
+LONGEST = 60  # seconds of processor time for one command
+HANG = 600  # seconds after which a command without that time counts as hanging, also on a loaded machine
 MEMORY = 4 << 30  # bytes of address space
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -59,6 +61,49 @@ serve:
 cluster: {device: h100_sxm5_80, devices_per_node: 1, nodes: 1}
 """
 
+STUDY = """\
+name: small
+system: none
+source: "made up"
+source_kind: page
+about: >-
+  Images per second.
+fidelity: closed
+sweep:
+  gpus: [1, 2]
+base:
+  workload: {model: resnet50}
+  training: {microbatch: 32, dtype: fp32, optimizer: sgd, global_batch: $(gpus * 32)}
+  plan: {data: $gpus}
+  cluster: {device: p100_pcie_16, devices_per_node: 1, nodes: $gpus,
+            inter_node: {kind: switch, links: 1, rate: 10 GB/s, latency: 1.5 us, network: tcp}}
+jobs:
+  all: {}
+measure:
+  images: throughput(all)
+expect:
+  - {measure: images, over: gpus, published: {1: 138.2, 2: 264.6}, tolerance: 0.1}
+"""
+
+# Commands whose own words are mutated. Each lasts less than a second.
+EXAMPLES = os.path.join(ROOT, "examples")
+WORDS = [words.replace("@", EXAMPLES) for words in (
+    "simulate --model llama3_8b --gpus 16 --device h100_sxm5_80 --batch 64 --plan tp2,pp2 --sequence 4096",
+    "simulate --model gpt2_xl --gpus 8 --device a100_sxm4_80 --batch 32 --plan zero=2 --fidelity message",
+    "plan --model gpt2_xl --gpus 4 --device a100_sxm4_80 --batch 16 --fidelity closed --within memory=60GiB --risk 0.9",
+    "network --device h100_sxm5_80 --ranks 16 --network infiniband,rate=50GB/s,latency=5us --op all_reduce,all_gather "
+    "--sizes 1KiB:1MiB --protocol ll",
+    "fleet @/fleets/four_jobs.csv --nodes 2 --gpus-per-node 4 --policy shortest --preempt --restart 30s --checkpoint 5min",
+    "whatif @/recordings/two_linears.json --scale kernel=*gemm*:0.5 --straggler 0:1.2 --insert gpu:50us --remove kernel=*gelu*",
+    "whatif @/recordings/two_gradients.json --network latency=5us,rate=100GB/s "
+    "--data-parallel 4 --bucket 25MiB",
+    "whatif @/recordings/two_linears.json --share-with @/recordings/two_linears.json --share timeslice:2ms,100us",
+    "check --baseline @/recordings/gate_before.json --candidate @/recordings/gate_after.json --max-slowdown 5%",
+    "whatif @/recordings/two_linears.json --input-pipeline workers=2,prefetch=2,load=Optimizer*",
+    "input @/pipelines/two_workers.yaml --seed 7",
+    "mig layouts --device a100_sxm4_40",
+    "explain tensor", "catalog gpus")]
+
 BUDGET = """\
 step_time: +3%
 ops:
@@ -78,7 +123,8 @@ def example(path):
 
 
 def cases():
-    """(name of the mutated file, its text, other files, words of the command)."""
+    """(name of the mutated file, its text, other files, words of the command). Without a name, the text is the
+    words of the command, one a line."""
     closed = ["--fidelity", "closed"]
     for job in ("gpt_175b", "gpt2_xl_mixed", "llama_3b_host", "resnet50_fed", "serve_llama3_70b"):
         extra = {"../pipelines/imagenet_s3.yaml": example("pipelines/imagenet_s3.yaml")} if "fed" in job else {}
@@ -103,6 +149,17 @@ def cases():
     for recording in ("three_steps.json", "two_linears.json", "slow_rank.csv"):
         yield "trace" + os.path.splitext(recording)[1], example("recordings/" + recording), {}, ["replay", "FILE"]
     yield "trace.json", example("recordings/attention.json"), {}, ["inspect", "FILE", "--workload"]
+    yield "pack.yaml", example("fleets/pack.yaml"), {}, ["pack", "FILE"]
+    yield "study.yaml", STUDY, {}, ["study", "FILE"]
+    yield "steps.csv", example("sharing/steps.csv"), {}, ["mig", "predict", "FILE", "--device", "a100_sxm4_40"]
+    yield "groups.json", example("chakra/transformer.groups.json"), {}, [
+        "simulate", "--chakra", EXAMPLES + "/chakra/transformer.et", "--ranks", "32", "--cluster",
+        EXAMPLES + "/clusters/dgx_h100_x4.yaml", "--comm-groups", "FILE"]
+    yield "system.json", example("astra-sim/system.json"), {}, [
+        "simulate", "--chakra", EXAMPLES + "/astra-sim/all_reduce.et", "--astra-network",
+        EXAMPLES + "/astra-sim/network.yml", "--astra-system", "FILE"]
+    for words in WORDS:
+        yield None, words.replace(" ", "\n"), {}, None
 
 
 TOKENS = ["0", "-1", "1e-320", "1e308", "4294967296", "18446744073709551616", "9" * 40, "nan", "inf", "null", "true",
@@ -147,6 +204,8 @@ def not_finite(value):
 
 def broken_promise(run, name):
     """The promise that a finished run broke; None if it kept all."""
+    if run.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        return f"more than {LONGEST} s of processor time"
     if run.returncode not in (0, 1, 2):
         return f"exit code {run.returncode}"
     errors = run.stderr.decode("utf-8", "replace")
@@ -161,14 +220,15 @@ def broken_promise(run, name):
             return "a number is not finite"
         if run.returncode == 0:
             return None
-    if not run.stdout and not re.search(rf"^rehearse: |{re.escape(name)}", errors, re.M):
+    if not run.stdout and not re.search(rf"^rehearse: |{re.escape(name or 'rehearse: ')}", errors, re.M):
         return "no line says what is wrong"
     if max(map(len, errors.split("\n"))) > 8000:
         return "a line of stderr has more than 8,000 characters"
     return None
 
 
-def limit_memory():
+def set_limits():
+    resource.setrlimit(resource.RLIMIT_CPU, (LONGEST, LONGEST))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
@@ -179,21 +239,25 @@ def run_case(program, case, text, keep, succeeds=False):
         folder = os.path.join(top, "in", "jobs")
         os.makedirs(folder)
         files = dict(others)
-        files[name] = text
+        if name:
+            files[name] = text
         for path, contents in files.items():
             target = os.path.normpath(os.path.join(folder, path))
             os.makedirs(os.path.dirname(target), exist_ok=True)
             with open(target, "w", encoding="utf-8", newline="") as file:
                 file.write(contents)
         before = sorted(os.listdir(folder))
-        mutated = os.path.join(folder, name)
-        words = [w.replace("FILE", mutated) if w == "FILE" else w.replace("OTHER", folder) for w in words]
+        if name:
+            mutated = os.path.join(folder, name)
+            words = [mutated if w == "FILE" else w.replace("OTHER", folder) for w in words]
+        else:
+            words = text.split("\n")
         try:
-            run = subprocess.run([program, "--allow-outside", *words, "--format", "json", "--threads", "1"], cwd=folder, timeout=LONGEST,
-                                 stdin=subprocess.DEVNULL, capture_output=True, check=False, preexec_fn=limit_memory)
+            run = subprocess.run([program, "--allow-outside", *words, "--format", "json", "--threads", "1"], cwd=folder, timeout=HANG,
+                                 stdin=subprocess.DEVNULL, capture_output=True, check=False, preexec_fn=set_limits)
             fault = broken_promise(run, name) if not succeeds or run.returncode == 0 else run.stderr.decode()
         except subprocess.TimeoutExpired:
-            fault = f"no end within {LONGEST} s"
+            fault = f"no end within {HANG} s"
         if not fault and sorted(os.listdir(folder)) != before:
             fault = "it left a file"
         if fault:
@@ -214,7 +278,7 @@ def main():
     options.program = os.path.abspath(options.program)
     all_cases = list(cases())
     for case in all_cases if options.one is None else []:  # a case that fails unchanged would test nothing
-        needs_gpu = case[3][0] == "bench-gpu"  # reads its file first
+        needs_gpu = case[3] and case[3][0] == "bench-gpu"  # reads its file first
         fault, words = run_case(options.program, case, case[1], options.keep, succeeds=not needs_gpu)
         if fault:
             sys.exit(f"unchanged: {words}: {fault}")

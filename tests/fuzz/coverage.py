@@ -4,14 +4,16 @@
 
 FUZZER is the program of the preset `fuzz`, CORPUS tests/fuzz/corpus, and FINDINGS the
 folder of a soak: its logs have the number of executions, and its folders corpus-READER the inputs that
-reached new code. Coverage is that of both corpora: the edges between basic blocks of the functions of a
-reader's sources, as the sanitizer counts them.
+reached new code. Coverage is that of both corpora: the edges between basic blocks that begin in a line of
+a reader's sources, of functions that were never entered too.
 """
 
+import array
 import os
 import re
 import subprocess
 import sys
+import tempfile
 
 # The paths, as regular expressions, with which the sources begin that a target is for.
 SOURCES = {
@@ -46,28 +48,39 @@ def executions(log):
         return sum(map(int, re.findall(r"stat::number_of_executed_units: (\d+)", file.read())))
 
 
-def edges(fuzzer, reader, source, corpora):
-    """(reached, all) of the functions of a source, over the inputs of folders."""
-    run = subprocess.run([fuzzer, "-runs=0", "-print_coverage=1", *filter(os.path.isdir, corpora)], check=True,
-                         env=dict(os.environ, READER=reader), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                         text=True, errors="replace")
-    rows = re.findall(r"COVERED_FUNC: hits: \d+ edges: (\d+)/(\d+) .*?(\S+):\d+$", run.stderr, re.M)
-    rows = [(int(a), int(b)) for a, b, file in rows if re.search("/" + source, file)]
-    return sum(a for a, _ in rows), sum(b for _, b in rows)
+def edges(fuzzer, reader, corpora):
+    """All edges of the program, as (address, whether the inputs of folders reach it)."""
+    with tempfile.NamedTemporaryFile() as covered:
+        subprocess.run([fuzzer, "-runs=0", *filter(os.path.isdir, corpora)], check=True,
+                       env=dict(os.environ, READER=reader, COVERED=covered.name),
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        rows = array.array("Q", covered.read())
+    return [(row & ~(1 << 63), row >> 63) for row in rows]
+
+
+def sources_of(fuzzer, addresses):
+    """The source file of each address."""
+    lines = subprocess.run(["llvm-symbolizer", "--obj=" + fuzzer, "--functions=none", "--no-inlines",
+                            "--output-style=GNU"], check=True, input="\n".join(map(hex, addresses)),
+                           stdout=subprocess.PIPE, text=True).stdout.split("\n")
+    return [line.rsplit(":", 1)[0] for line in lines if line]
 
 
 def main(fuzzer, corpus, findings):
     print("| reader | executions | of | edges reached |\n|---|---:|---|---:|")
     sums = [0, 0, 0]
+    files = None
     for reader in sorted(os.listdir(corpus)):
         count = executions(os.path.join(findings, reader + ".log"))
         source = SOURCES[reader]
         shown = source.replace("(", "{").replace(")", "}").replace("|", ",")
-        reached, every = edges(fuzzer, reader, source,
-                               [os.path.join(findings, "corpus-" + reader), os.path.join(corpus, reader)])
-        sums = [sums[0] + count, sums[1] + reached, sums[2] + every]
-        print(f"| {reader} | {count:,} | `{shown}` | {reached:,} of {every:,} ({100 * reached / every:.0f} %) |",
-              flush=True)
+        rows = edges(fuzzer, reader, [os.path.join(findings, "corpus-" + reader), os.path.join(corpus, reader)])
+        files = files or sources_of(fuzzer, [address for address, _ in rows])
+        is_own = re.compile("/" + source).search
+        own = [reached for (_, reached), file in zip(rows, files) if is_own(file)]
+        sums = [sums[0] + count, sums[1] + sum(own), sums[2] + len(own)]
+        print(f"| {reader} | {count:,} | `{shown}` | {sum(own):,} of {len(own):,} "
+              f"({100 * sum(own) / len(own):.0f} %) |", flush=True)
     print(f"| all | {sums[0]:,} | | {sums[1]:,} of {sums[2]:,} ({100 * sums[1] / sums[2]:.0f} %) |")
 
 

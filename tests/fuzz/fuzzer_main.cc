@@ -1,4 +1,6 @@
-// libFuzzer's entry: one program for all readers; READER names the one to run.
+// libFuzzer's entry: one program for all readers; READER names the one to run. If COVERED names a
+// file, the edges between basic blocks that the inputs reached are written there at the end, for
+// coverage.py.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -6,6 +8,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "tests/fuzz/covered.h"
 #include "tests/fuzz/readers.h"
 
 namespace rehearse::fuzz {
@@ -25,6 +28,8 @@ const Target& named() {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   static const rehearse::fuzz::Target& target = rehearse::fuzz::named();
+  static rehearse::fuzz::Covered covered(std::getenv("COVERED"));
   target.run({reinterpret_cast<const char*>(bytes), size});
+  covered.note();
   return 0;
 }

@@ -29,6 +29,7 @@
 #include "profiler/ingest/rocprof.h"
 #include "profiler/trace/align.h"
 #include "profiler/trace/store.h"
+#include "profiler/trace/store_seal.h"
 #include "sim/base/check.h"
 #include "sim/base/csv.h"
 #include "sim/base/utf8.h"
@@ -155,6 +156,15 @@ void put_right(std::string& file) {
     std::memcpy(file.data() + at, &block, sizeof block);
     at += sizeof block + block.bytes;
   }
+}
+
+void check_store(const std::filesystem::path& path) {
+  (void)is_store(path);
+  Result<Trace> trace = read_store(path);
+  if (!trace) return check_error(trace.error());
+  // A store of no rows is sound, and its texts are what a reader once gave.
+  for (const Rank& rank : trace->ranks) check(rank, trace->names.size());
+  align(*trace);
 }
 
 }  // namespace
@@ -385,12 +395,9 @@ void pair_law(std::string_view bytes) {
 
 void store(std::string_view bytes) {
   const MemoryFile file(bytes);
-  (void)is_store(file.path());
-  Result<Trace> trace = read_store(file.path());
-  if (!trace) return check_error(trace.error());
-  // A store of no rows is sound, and its texts are what a reader once gave.
-  for (const Rank& rank : trace->ranks) check(rank, trace->names.size());
-  align(*trace);
+  check_store(file.path());
+  // Once more with the checksum that its bytes should have: what its tables hold is reached.
+  if (seal(file.path())) check_store(file.path());
 }
 
 void input(std::string_view bytes) {

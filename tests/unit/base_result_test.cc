@@ -38,6 +38,7 @@ TEST_CASE("a message shows the beginning of long values, and does not take an ap
   const std::string words(1000, ' ');
   CHECK(to_string(Diagnostic{.problem = "'" + words + "' is no name"}).size() < 230);
   CHECK(to_string(Diagnostic{.key = name, .problem = "unknown key"}).size() < 230);
+  CHECK(to_string(Diagnostic{.file = name, .problem = "no such file"}).size() < 4100);
   CHECK(to_string(Diagnostic{.problem = std::string(1 << 20, '\'')}).size() < 5000);
 }
 

@@ -98,6 +98,17 @@ TEST_CASE("the cost of a range does not depend on their number, and none goes un
   }));
 }
 
+// Half a minute: tests/soak asks for it by its tag.
+TEST_CASE("a hundred million ranges cost no more each than a million", "[.soak]") {
+  constexpr int kRanges = 100'000'000;
+  CHECK(measured([] {
+    const fs::path folder = test::scratch_folder();
+    const double added = added_s("capture_target", {"ranges", std::to_string(kRanges)}, folder);
+    UNSCOPED_INFO(added << " s");
+    return added < kRanges * 1e-6;
+  }));
+}
+
 TEST_CASE("a wall clock that steps back changes nothing, and the reader takes it back") {
   const fs::path folder = test::scratch_folder();
   CHECK(added_s("capture_clock_target", {}, folder) < 0.5);

@@ -1,0 +1,27 @@
+// The edges between basic blocks that inputs of a fuzzer reach, for coverage.py.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace rehearse::fuzz {
+
+/// The edges that any input reached.
+class Covered {
+ public:
+  /// `file` is where they are written at the end; without one, nothing is noted.
+  explicit Covered(const char* file);
+  Covered(const Covered&) = delete;
+  Covered& operator=(const Covered&) = delete;
+  /// Writes for each edge its address in the program, and 2^63 more if it was reached: 64 bits each.
+  ~Covered();
+
+  /// Call it after each input: libFuzzer clears the counters before the next.
+  void note();
+
+ private:
+  const char* file_;
+  std::vector<std::uint8_t> reached_;
+};
+
+}  // namespace rehearse::fuzz
