@@ -95,9 +95,7 @@ double bus_rate(Algorithm a, Protocol p, const NcclSetup& s) {
       return std::min({inside, s.network_rate / kGiga, s.channels * nccl::kNvlsTree[g][column]});
     }
     case Algorithm::kPat: return 0.75 * rate;
-    case Algorithm::kCollnetDirect:
-    case Algorithm::kCollnetChain:
-    default:  // none of NCCL's choices
+    default:  // not available
       return rate;
   }
   return rate;
@@ -109,12 +107,8 @@ double algorithm_share(Algorithm a, CollectiveKind kind, double ranks, const Ste
     case Algorithm::kRing:
     case Algorithm::kNvls:
     case Algorithm::kNvlsTree: return ranks / steps.all;
-    case Algorithm::kTree:
-    case Algorithm::kCollnetDirect:
-    case Algorithm::kCollnetChain: return is_half(kind) ? 1 : 0.5;
-    case Algorithm::kPat:
-    default:  // none of NCCL's choices
-      return 1;
+    case Algorithm::kTree: return is_half(kind) ? 1 : 0.5;
+    default: return 1;  // PAT
   }
   return 1;
 }
@@ -137,10 +131,8 @@ double latency(Algorithm a, Protocol p, const NcclSetup& s, const Steps& steps) 
     case Algorithm::kTree: return base + 2 * ((local - 1) * inside + levels * between);
     case Algorithm::kNvls: return inside + (s.nodes > 1 ? between : 0);
     case Algorithm::kNvlsTree: return base + inside + 2 * levels * between;
-    case Algorithm::kCollnetDirect: return base + inside + between;
-    case Algorithm::kCollnetChain: return base + 2 * (local - 1) * inside + between;
     case Algorithm::kPat: return base + levels * between / 3.5 + 2.8 * s.ranks;
-    default:  // none of NCCL's choices
+    default:  // not available
       return base;
   }
   return base;
